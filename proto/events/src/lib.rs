@@ -1,1 +1,33 @@
-//! Skeleton.
+//! The nouns of LoadPilot: every type that is stored in the log or sent between parts.
+//!
+//! One file per step of a run, named as the step is named everywhere else: [`plan`], [`assign`],
+//! [`start`], [`delta`], [`report`]. Everything here is data with a JSON form (`proto/schema`,
+//! `proto/golden`). This crate must never do I/O, read a clock or the environment, or decide
+//! anything: the laws live in `loadpilot-engine`.
+
+pub mod assign;
+pub mod ctl;
+pub mod delta;
+pub mod envelope;
+pub mod evt;
+pub mod heartbeat;
+pub mod hist;
+pub mod id;
+pub mod limits;
+pub mod live;
+pub mod outcome;
+pub mod plan;
+pub mod refusal;
+pub mod report;
+pub mod req;
+pub mod schema;
+pub mod start;
+pub mod subject;
+pub mod threshold;
+pub mod units;
+
+pub use envelope::Envelope;
+pub use id::{AgentId, BootId, EventId, Holder, OwnerId, RunId, TenantId};
+pub use outcome::{DropReason, Outcome};
+pub use plan::Plan;
+pub use units::{Rate, Timestamp};

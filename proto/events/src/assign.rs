@@ -1,0 +1,56 @@
+//! Who holds which shards.
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use crate::id::Holder;
+
+/// The number of the assignment in force; it fences the older ones. The first one is 1.
+pub type Generation = u32;
+
+/// How many agents a run wants and how long it waits for them.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct AgentsWanted {
+    /// Start as soon as this many have offered capacity; at least 1.
+    pub want: u32,
+    /// Start with this many when the wait is over; at least 1, at most `want`.
+    pub min: u32,
+    /// How long to wait for `want`, in µs.
+    pub wait_us: u64,
+}
+
+/// The shards of one holder.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct Holding {
+    /// Who.
+    pub holder: Holder,
+    /// Which arrivals: those with `n mod shards` in this list; sorted.
+    pub shards: Vec<u32>,
+}
+
+/// Why a holder no longer holds anything.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum LossReason {
+    /// Nothing was heard from it for the lost time.
+    Silent,
+    /// A new process of the same agent appeared.
+    Replaced,
+    /// It said that it leaves.
+    Left,
+    /// It said that it cannot do its shards.
+    Failed,
+    /// It fenced itself.
+    Isolated,
+    /// It was not ready in time.
+    NotReady,
+}
+
+/// A holder that lost its shards, and why.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct Loss {
+    /// Who.
+    pub holder: Holder,
+    /// Why.
+    pub reason: LossReason,
+}

@@ -1,0 +1,183 @@
+//! Deltas: what finished since the last delta. Subject `….delta.<agent>`.
+//!
+//! A delta is rows that add up, never a snapshot; folding the same one twice must be prevented by
+//! its identity `(run, agent, boot_id, seq)`, which is the fold's work.
+
+use std::collections::BTreeMap;
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use crate::assign::Generation;
+use crate::hist::EncodedHistogram;
+use crate::id::BootId;
+use crate::outcome::{DropReason, Outcome};
+
+/// What finished since the last delta of this process.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct DeltaReported {
+    /// Which process of the agent.
+    pub boot_id: BootId,
+    /// 1, 2, 3 … within the process and run.
+    pub seq: u64,
+    /// What it covers begins here, in µs after the start (completion time, not due time).
+    pub from_us: u64,
+    /// What it covers ends here, in µs after the start.
+    pub to_us: u64,
+    /// Arrivals by due tick, generation and task.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub arrivals: Vec<ArrivalRow>,
+    /// Calls by due tick, generation, call and outcome.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub calls: Vec<CallRow>,
+    /// Where the time of calls went.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub anatomy: Vec<AnatomyRow>,
+    /// Everything this process counted in this run up to and including this delta.
+    pub totals: Totals,
+    /// How the generator itself fares.
+    pub gauges: Gauges,
+}
+
+/// Arrivals of one task that were due in one tick.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct ArrivalRow {
+    /// The due tick.
+    pub tick: u32,
+    /// The generation under which the agent held the shard at the due tick.
+    pub generation: Generation,
+    /// The task, by its place in the plan.
+    pub task: u16,
+    /// Started: its first call was dispatched.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub started: u64,
+    /// Never started, by reason.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub dropped: BTreeMap<DropReason, u64>,
+    /// Started, and not every call of it was ok.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub task_errors: u64,
+}
+
+/// Calls that ended alike and whose arrivals were due in one tick.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct CallRow {
+    /// The due tick of the call (of the arrival for the first call of a task).
+    pub tick: u32,
+    /// The generation under which the agent held the shard at the arrival's due tick.
+    pub generation: Generation,
+    /// The call, by its place in the plan's list of calls.
+    pub call: u16,
+    /// How they ended.
+    pub outcome: Outcome,
+    /// How many; equals the count of both histograms for finished outcomes.
+    pub count: u64,
+    /// End − due, in µs, corrected.
+    pub response: EncodedHistogram,
+    /// End − dispatch, in µs, uncorrected.
+    pub service: EncodedHistogram,
+    /// Answers by status code.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub status: BTreeMap<u16, u64>,
+    /// Bytes written, headers included.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub sent_bytes: u64,
+    /// Bytes read, headers included where the engine sees them.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub received_bytes: u64,
+}
+
+/// A phase of a call.
+#[derive(
+    Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema,
+)]
+#[serde(rename_all = "snake_case")]
+pub enum Phase {
+    /// From due until the pacer reached the arrival: the generator's own lateness.
+    ScheduleLag,
+    /// From there until dispatch: waiting for a slot.
+    Queue,
+    /// Name resolution.
+    Dns,
+    /// TCP connect.
+    Connect,
+    /// TLS handshake.
+    Tls,
+    /// From the request being written to the first byte of the answer.
+    FirstByte,
+    /// From the first to the last byte of the answer.
+    LastByte,
+}
+
+/// Where the time of the calls of one due tick went.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct AnatomyRow {
+    /// The due tick of the call.
+    pub tick: u32,
+    /// The generation, as in [`CallRow`].
+    pub generation: Generation,
+    /// The call, by its place in the plan's list of calls.
+    pub call: u16,
+    /// One histogram per phase that took place, in µs, two significant digits.
+    pub phases: BTreeMap<Phase, EncodedHistogram>,
+    /// Connections opened for these calls.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub connections_opened: u64,
+    /// Calls that used an open connection.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub connections_reused: u64,
+}
+
+/// Cumulative counters of one process in one run: the checksum of its rows.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
+pub struct Totals {
+    /// Arrivals started.
+    pub started: u64,
+    /// Arrivals dropped, by reason.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub dropped: BTreeMap<DropReason, u64>,
+    /// Calls ended, by outcome.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub calls: BTreeMap<Outcome, u64>,
+}
+
+impl Totals {
+    /// All dropped arrivals.
+    #[must_use]
+    pub fn dropped_total(&self) -> u64 {
+        self.dropped.values().sum()
+    }
+
+    /// All ended calls.
+    #[must_use]
+    pub fn calls_total(&self) -> u64 {
+        self.calls.values().sum()
+    }
+}
+
+/// How the generator fares; the newest one wins, they never add up.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
+pub struct Gauges {
+    /// Arrivals in flight.
+    pub in_flight: u64,
+    /// Arrivals waiting for a slot.
+    pub waiting: u64,
+    /// Age, from due, of the oldest arrival in flight or waiting, in µs.
+    pub oldest_us: u64,
+    /// CPU time of the process in this window, in thousandths of one core.
+    pub cpu_millicores: u64,
+    /// CPU use of its busiest firing thread in this window, in thousandths of that core.
+    pub busiest_core_permille: u64,
+    /// The longest that a firing thread was late for its own timer in this window, in µs.
+    pub stall_us: u64,
+    /// Open file descriptors.
+    pub open_fds: u64,
+}
+
+#[expect(
+    clippy::trivially_copy_pass_by_ref,
+    reason = "the signature that serde asks for"
+)]
+fn is_zero(n: &u64) -> bool {
+    *n == 0
+}

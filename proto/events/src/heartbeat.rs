@@ -1,0 +1,79 @@
+//! Heartbeats and what their replies bring. Core NATS only, never stored.
+//!
+//! The reply is the one path by which a late or returning agent gets the control events it lacks:
+//! agents have no consumer of their own.
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use crate::ctl::Decision;
+use crate::envelope::Envelope;
+use crate::id::{BootId, RunId};
+use crate::units::Timestamp;
+
+/// A sign of life, on `….hb.<agent or owner>`.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(tag = "type", rename_all = "snake_case")]
+pub enum Heartbeat {
+    /// An agent lives.
+    Agent(AgentBeat),
+    /// The owner of a run lives.
+    Owner {
+        /// Which run it owns.
+        run: RunId,
+    },
+}
+
+/// An agent lives.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct AgentBeat {
+    /// Which process of it.
+    pub boot_id: BootId,
+    /// Whether whoever started it knows that its earlier process is dead.
+    pub predecessor_dead: bool,
+    /// The runs it knows of and how far it has seen each.
+    pub seen: Vec<Seen>,
+}
+
+/// How far an agent has seen one run.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct Seen {
+    /// Which run.
+    pub run: RunId,
+    /// The last control event it has applied, as a stream sequence.
+    pub ctl_seq: u64,
+}
+
+/// The reply to an agent's heartbeat.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct HeartbeatReply {
+    /// A sample of the coordinator's clock.
+    pub clock: ClockSample,
+    /// What the agent lacks, oldest first.
+    pub news: Vec<News>,
+    /// Whether there is more than fitted.
+    pub more: bool,
+}
+
+/// A sample of the coordinator's clock.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct ClockSample {
+    /// When the request arrived.
+    pub received_at: Timestamp,
+    /// When the reply left.
+    pub replied_at: Timestamp,
+}
+
+/// One control event of one run, as stored; on `….live.<run>` and in heartbeat replies.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct News {
+    /// Which run.
+    pub run: RunId,
+    /// Its stream sequence.
+    pub seq: u64,
+    /// The sequence of the control event of this run before it; 0 for the first. An agent that has
+    /// not seen that one waits for the next heartbeat reply.
+    pub previous_seq: u64,
+    /// What was decided.
+    pub event: Envelope<Decision>,
+}

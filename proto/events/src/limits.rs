@@ -1,0 +1,40 @@
+//! Every size limit of the formats, by name. Must never hold a tunable: those live in the plan.
+
+/// Longest value that a refusal quotes, in characters.
+pub const PROBLEM_VALUE_CHARS_MAX: usize = 120;
+/// Largest plan as JSON, in bytes (NATS carries 1 MiB a message; RunCreated repeats the plan).
+pub const PLAN_BYTES_MAX: usize = 512 * 1024;
+/// Most tasks in a plan.
+pub const TASKS_MAX: usize = 1_000;
+/// Most steps in one task.
+pub const STEPS_MAX: usize = 100;
+/// Most calls (steps of all tasks) in a plan.
+pub const CALLS_MAX: usize = 2_000;
+/// Largest sum of task weights: the length of one block of the task permutation.
+pub const WEIGHT_SUM_MAX: u64 = 1 << 20;
+/// Most pieces of a profile.
+pub const PIECES_MAX: usize = 10_000;
+/// Highest rate, in millionths of an arrival per second (10 million per second).
+pub const RATE_MAX_URPS: u64 = 10_000_000_000_000;
+/// Longest profile, in microseconds (11 days): keeps the exact arithmetic inside 128 bits.
+pub const PROFILE_US_MAX: u64 = 950_400_000_000;
+/// Longest time-out or wait, in microseconds (10 min: the range of the histograms).
+pub const TIMEOUT_US_MAX: u64 = 600_000_000;
+/// Longest scenario, task, step, header, secret or agent name, in bytes.
+pub const NAME_BYTES_MAX: usize = 128;
+/// Longest header value, in bytes.
+pub const HEADER_VALUE_BYTES_MAX: usize = 16 * 1024;
+/// Most headers in one step.
+pub const HEADERS_MAX: usize = 64;
+/// Longest path with query, in bytes.
+pub const PATH_BYTES_MAX: usize = 8 * 1024;
+/// Most thresholds in a plan.
+pub const THRESHOLDS_MAX: usize = 200;
+/// Most agents one run may ask for.
+pub const AGENTS_MAX: u32 = 4_096;
+/// Largest seed: JSON readers that know only doubles must read it exactly.
+pub const SEED_MAX: u64 = (1 << 53) - 1;
+/// A delta above this many bytes is split into the next sequence number.
+pub const DELTA_BYTES_MAX: usize = 200 * 1024;
+/// Most control events that one heartbeat reply brings; the rest comes with the next.
+pub const NEWS_EVENTS_MAX: usize = 64;

@@ -1,0 +1,268 @@
+//! The plan: what a scenario compiles to. Data only, validated, content-hashed, versioned.
+//!
+//! A plan holds no secret: secret values are handles ([`Text::Secret`]). It never says which agent
+//! does what; that is the assignment's business.
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use sha2::{Digest, Sha256};
+
+use crate::threshold::Threshold;
+use crate::units::Rate;
+
+/// The version of the plan format.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub enum PlanSchema {
+    /// The first one.
+    #[serde(rename = "loadpilot.plan/1")]
+    V1,
+}
+
+/// What one run executes.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Plan {
+    /// The version of this format.
+    pub schema: PlanSchema,
+    /// The scenario's name: its class name.
+    pub scenario: String,
+    /// Where the load goes: `http://host[:port]` or `https://host[:port]`, no path, no user.
+    pub target: String,
+    /// The offered rate over time.
+    pub profile: Profile,
+    /// How due times spread inside the profile.
+    #[serde(default)]
+    pub arrivals: Arrivals,
+    /// What an arrival may do; at least one.
+    pub tasks: Vec<Task>,
+    /// Arrivals due before this, in µs after the start, are offered and counted but left out of
+    /// thresholds, ladder, error rate and achieved rate.
+    pub warm_up_us: u64,
+    /// A call without a complete answer after this many µs from dispatch is a time-out.
+    pub timeout_us: u64,
+    /// An arrival that found no slot after this many µs from its due time is dropped.
+    pub max_wait_us: u64,
+    /// An arrival that the pacer reaches later than this many µs after its due is dropped.
+    pub max_lateness_us: u64,
+    /// The grain of deltas and series in µs; ticks are aligned to the start.
+    pub tick_us: u64,
+    /// Most arrivals that one agent has in flight; its own default when absent.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub max_in_flight: Option<u32>,
+    /// The gates; none means that only the certificate can fail the run.
+    #[serde(default)]
+    pub thresholds: Vec<Threshold>,
+    /// A request header that carries `<run>/<arrival>/<step>`, when wanted.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub id_header: Option<String>,
+}
+
+/// The offered rate over time: pieces one after the other, each linear.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Profile {
+    /// The shape the user asked for; for showing only, the pieces are the truth.
+    pub shape: Shape,
+    /// At least one; the sum of their lengths is the run's length.
+    pub pieces: Vec<Piece>,
+}
+
+impl Profile {
+    /// The length of the run in µs.
+    #[must_use]
+    pub fn duration_us(&self) -> u64 {
+        self.pieces.iter().map(|p| p.duration_us).sum()
+    }
+
+    /// The highest rate of the profile.
+    #[must_use]
+    pub fn peak(&self) -> Rate {
+        let ends = self.pieces.iter().flat_map(|p| [p.from, p.to]);
+        ends.max().unwrap_or_default()
+    }
+}
+
+/// The named shapes of a profile.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum Shape {
+    /// Linear from 0 to the rate, then steady.
+    Ramp,
+    /// The full rate at once.
+    Constant,
+    /// Equal windows of rising rate.
+    Step,
+    /// Thirds of 20 %, 100 %, 20 %.
+    Spike,
+    /// Any list of stages.
+    Stages,
+}
+
+/// One linear piece of a profile.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Piece {
+    /// Length in µs; at least 1.
+    pub duration_us: u64,
+    /// Rate at its begin, in millionths of an arrival per second.
+    pub from: Rate,
+    /// Rate at its end, in millionths of an arrival per second.
+    pub to: Rate,
+}
+
+/// How due times spread inside the profile.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum Arrivals {
+    /// Evenly: arrival n is due where the integral of the rate reaches n.
+    #[default]
+    Uniform,
+    /// As seeded random points, sorted, in blocks of 1,024 of the integral.
+    Poisson,
+}
+
+/// What one arrival does: a program of steps.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Task {
+    /// Unique in the plan.
+    pub name: String,
+    /// Its share: weight out of the sum of weights; at least 1.
+    pub weight: u32,
+    /// Calls in order; at least one.
+    pub steps: Vec<Step>,
+}
+
+/// One HTTP exchange of a task.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Step {
+    /// What reports call it, `GET /api/user` unless renamed.
+    pub name: String,
+    /// The method.
+    pub method: Method,
+    /// Path with query, starting with `/`.
+    pub path: String,
+    /// Sent in this order, after Host.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub headers: Vec<Header>,
+    /// The request body, if any.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub body: Option<Body>,
+    /// Overrides the plan's time-out, in µs.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub timeout_us: Option<u64>,
+}
+
+/// HTTP methods that a step may use.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "UPPERCASE")]
+#[expect(missing_docs, reason = "the names are the documentation")]
+pub enum Method {
+    Get,
+    Post,
+    Put,
+    Patch,
+    Delete,
+    Head,
+    Options,
+}
+
+impl Method {
+    /// The name on the wire.
+    #[must_use]
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Get => "GET",
+            Self::Post => "POST",
+            Self::Put => "PUT",
+            Self::Patch => "PATCH",
+            Self::Delete => "DELETE",
+            Self::Head => "HEAD",
+            Self::Options => "OPTIONS",
+        }
+    }
+}
+
+/// One request header.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Header {
+    /// A header field name (RFC 9110 token).
+    pub name: String,
+    /// Its value.
+    pub value: Text,
+}
+
+/// Text of a request: written out, or a handle to a secret that only agents resolve.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(untagged)]
+pub enum Text {
+    /// Written out.
+    Literal(String),
+    /// The name under which the submitter handed over the value.
+    Secret {
+        /// The handle.
+        secret: String,
+    },
+}
+
+/// A request body.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case", deny_unknown_fields)]
+pub enum Body {
+    /// UTF-8 text.
+    Text(String),
+    /// Bytes in standard base64 with padding.
+    Base64(String),
+}
+
+impl Plan {
+    /// The canonical JSON form: fields in the order of this file.
+    ///
+    /// # Panics
+    /// Never for a plan read from JSON: every value has a JSON form.
+    #[must_use]
+    pub fn to_json(&self) -> String {
+        serde_json::to_string(self).expect("a plan holds only strings, integers and finite floats")
+    }
+
+    /// SHA-256 of the canonical JSON form, in lower-case hex: equal plans have equal hashes.
+    #[must_use]
+    pub fn hash(&self) -> String {
+        hex(&Sha256::digest(self.to_json().as_bytes()))
+    }
+
+    /// Every call of the plan with its task's index: a call's number is its place in this list.
+    pub fn calls(&self) -> impl Iterator<Item = (usize, &Step)> {
+        let tasks = self.tasks.iter().enumerate();
+        tasks.flat_map(|(index, task)| task.steps.iter().map(move |step| (index, step)))
+    }
+
+    /// The handles of all secrets that the plan needs, sorted, each once.
+    #[must_use]
+    pub fn secrets(&self) -> Vec<String> {
+        let headers = self.calls().flat_map(|(_, step)| &step.headers);
+        let mut names: Vec<String> = headers
+            .filter_map(|header| match &header.value {
+                Text::Secret { secret } => Some(secret.clone()),
+                Text::Literal(_) => None,
+            })
+            .collect();
+        names.sort();
+        names.dedup();
+        names
+    }
+}
+
+/// `bytes` in lower-case hex.
+#[must_use]
+pub fn hex(bytes: &[u8]) -> String {
+    use std::fmt::Write as _;
+    bytes
+        .iter()
+        .fold(String::with_capacity(bytes.len() * 2), |mut text, byte| {
+            write!(text, "{byte:02x}").expect("writing to a String cannot fail");
+            text
+        })
+}

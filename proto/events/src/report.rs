@@ -1,0 +1,515 @@
+//! The report of a run: a fold of its log, closed. The results file *is* this type.
+//!
+//! Integers are µs and counts; the flat keys at the top keep the names, units and meaning that
+//! earlier tools read (milliseconds, percent, per second). Latencies are corrected unless a name
+//! says `service`. Must never hold a secret or anything that two folds of one log could disagree
+//! about.
+
+use std::collections::BTreeMap;
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use crate::assign::{Generation, LossReason};
+use crate::ctl::Ending;
+use crate::delta::Phase;
+use crate::hist::EncodedHistogram;
+use crate::id::{Holder, RunId};
+use crate::outcome::{DropReason, Outcome};
+use crate::plan::Shape;
+use crate::refusal::Problem;
+use crate::threshold::{Metric, Operator};
+use crate::units::Timestamp;
+
+/// The version of the report format.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub enum ReportSchema {
+    /// The first one.
+    #[serde(rename = "loadpilot.report/1")]
+    V1,
+}
+
+/// What happened in one run.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Report {
+    /// The version of this format.
+    pub schema: ReportSchema,
+    /// The scenario's name.
+    pub scenario: String,
+    /// Where the load went.
+    pub target_url: String,
+    /// The peak rate that was planned, per second.
+    pub rps_target: f64,
+    /// Started arrivals per second over the measured time (without warm-up).
+    pub rps_actual: f64,
+    /// Calls that ended, in the measured time.
+    pub requests_total: u64,
+    /// Finished calls that were not ok, in the measured time.
+    pub errors_total: u64,
+    /// Errors in percent of finished calls; null when none finished.
+    pub error_rate_pct: Option<f64>,
+    /// Median response time in ms; null when nothing finished.
+    pub p50_ms: Option<f64>,
+    /// 95th percentile of the response time in ms.
+    pub p95_ms: Option<f64>,
+    /// 99th percentile of the response time in ms.
+    pub p99_ms: Option<f64>,
+    /// Longest response time in ms.
+    pub max_ms: Option<f64>,
+    /// Planned length of the run, or until it was stopped, in seconds.
+    pub duration_secs: f64,
+
+    /// What ran, when, and how it ended.
+    pub run: RunFacts,
+    /// Pass or fail of the thresholds.
+    pub verdict: Verdict,
+    /// Whether the run can be trusted at all.
+    pub certificate: Certificate,
+    /// Every planned arrival of the whole run, warm-up included.
+    pub arrivals: ArrivalCounts,
+    /// Every call of the whole run, warm-up included.
+    pub calls: CallCounts,
+    /// Offered against planned, in the measured time.
+    pub rates: Rates,
+    /// Latency of all finished calls in the measured time.
+    pub latency: Latency,
+    /// Answers by status code in the measured time.
+    pub status: BTreeMap<u16, u64>,
+    /// Bytes moved in the measured time.
+    pub bytes: Bytes,
+    /// What the warm-up left out.
+    pub warm_up: WarmUp,
+    /// Per task, in the order of the plan; calls, latency in the measured time.
+    pub tasks: Vec<TaskReport>,
+    /// Per due tick, warm-up included.
+    pub series: Vec<TickReport>,
+    /// How the generator itself fared.
+    pub generator: GeneratorReport,
+    /// What the log does not know.
+    pub gaps: Gaps,
+    /// Decisions and facts of the run in order, for people.
+    pub story: Vec<StoryLine>,
+    /// SHA-256 in hex of the canonical JSON of this report with an empty digest.
+    pub digest: String,
+}
+
+/// Where a run stands.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum RunState {
+    /// Asked for, not decided.
+    Requested,
+    /// Refused: nothing was started.
+    Refused,
+    /// Waiting for agents to offer.
+    Gathering,
+    /// Waiting for holders to be ready.
+    Preparing,
+    /// Scheduled or running.
+    Running,
+    /// Stopping: in-flight calls finish.
+    Stopping,
+    /// Over; the report is final.
+    Sealed,
+}
+
+/// What ran, when, and how it ended.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct RunFacts {
+    /// Its id.
+    pub id: RunId,
+    /// Where it stands; anything but `sealed` and `refused` is an incomplete report.
+    pub state: RunState,
+    /// How it ended, once sealed.
+    pub ending: Option<Ending>,
+    /// Why it was refused or cancelled.
+    pub refused: Vec<Problem>,
+    /// SHA-256 of the plan's canonical JSON.
+    pub plan_hash: String,
+    /// Fixes, with the plan, every arrival.
+    pub seed: u64,
+    /// The shape of its profile.
+    pub shape: Shape,
+    /// The length of its profile in µs.
+    pub profile_us: u64,
+    /// The grain of `series` in µs.
+    pub tick_us: u64,
+    /// When it was created.
+    pub created_at: Timestamp,
+    /// When it started, if it did.
+    pub start_at: Option<Timestamp>,
+    /// When it was stopped before its end, in µs after the start.
+    pub stopped_at_us: Option<u64>,
+    /// Everybody who ever held shards.
+    pub holders: Vec<HolderFacts>,
+    /// The last assignment's number.
+    pub generation: Generation,
+}
+
+/// What one process did in the run.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct HolderFacts {
+    /// Who.
+    pub holder: Holder,
+    /// The most shards it held at once.
+    pub shards: u32,
+    /// Arrivals it started.
+    pub started: u64,
+    /// Calls it ended.
+    pub calls: u64,
+    /// Deltas that were folded.
+    pub deltas: u64,
+    /// Whether it said its last words.
+    pub finished: bool,
+    /// Why it lost its shards, if it did.
+    pub lost: Option<LossReason>,
+    /// Its clock's distance from the coordinator's is known to within this many µs.
+    pub clock_bound_us: Option<u64>,
+}
+
+/// Pass or fail of the thresholds.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Verdict {
+    /// Whether every threshold passed; a run without thresholds passes if it offered anything.
+    pub passed: bool,
+    /// One line per threshold, in the order of the plan.
+    pub thresholds: Vec<ThresholdResult>,
+    /// Why the verdict is a fail though no threshold failed (nothing was finished, …).
+    pub reasons: Vec<String>,
+}
+
+/// How one threshold came out.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct ThresholdResult {
+    /// As people write it.
+    pub key: String,
+    /// What was measured.
+    pub metric: Metric,
+    /// For one task only.
+    pub task: Option<String>,
+    /// Which side of the limit passes.
+    pub operator: Operator,
+    /// The limit.
+    pub limit: f64,
+    /// What was measured; null when there was nothing to measure, which never passes.
+    pub actual: Option<f64>,
+    /// Whether it passed.
+    pub passed: bool,
+}
+
+/// Whether the run can be trusted.
+#[derive(
+    Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema,
+)]
+#[serde(rename_all = "UPPERCASE")]
+pub enum Grade {
+    /// The figures are the target's.
+    Valid,
+    /// The figures are usable, with the findings in mind.
+    Degraded,
+    /// The figures say more about the generator or the gaps than about the target.
+    Invalid,
+}
+
+/// Whether the run can be trusted, with the evidence.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Certificate {
+    /// The worst grade of all findings.
+    pub grade: Grade,
+    /// What was found; empty when VALID.
+    pub findings: Vec<Finding>,
+}
+
+/// What a finding is about.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum FindingKind {
+    /// The generator reached arrivals late.
+    ScheduleLag,
+    /// The generator dropped arrivals.
+    GeneratorDrops,
+    /// An agent's processor was the limit.
+    AgentCpu,
+    /// Nobody reported some arrivals.
+    LostInterval,
+    /// Arrivals were offered by a holder that had been superseded.
+    Excess,
+    /// The generator ran out of ports or file descriptors.
+    LocalResources,
+    /// Clocks are not known well enough.
+    ClockBound,
+    /// The run is not sealed, or it ended otherwise than by its profile or its user.
+    Unfinished,
+    /// Events or deltas were unreadable or contradicted the log.
+    Quarantined,
+    /// Started arrivals whose calls did not all come to an end of their own.
+    Coverage,
+}
+
+/// One reason not to trust the run blindly.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Finding {
+    /// What it is about.
+    pub kind: FindingKind,
+    /// How bad it is.
+    pub grade: Grade,
+    /// What was measured and the limit it crossed, for people.
+    pub evidence: String,
+}
+
+/// Every planned arrival: `planned = started + Σ dropped + lost + waiting`.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
+pub struct ArrivalCounts {
+    /// What the plan asked for, computed from the log and never summed from agents.
+    pub planned: u64,
+    /// Their first call was dispatched.
+    pub started: u64,
+    /// Never started, by reason.
+    pub dropped: BTreeMap<DropReason, u64>,
+    /// Held by somebody who did not report them: see `gaps.lost`.
+    pub lost: u64,
+    /// Not yet reported in a run that goes on; 0 once sealed.
+    pub waiting: u64,
+    /// Started, and not every call of it was ok.
+    pub task_errors: u64,
+}
+
+impl ArrivalCounts {
+    /// All dropped arrivals.
+    #[must_use]
+    pub fn dropped_total(&self) -> u64 {
+        self.dropped.values().sum()
+    }
+}
+
+/// Every call: `attempted = Σ outcomes`.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
+pub struct CallCounts {
+    /// Calls that were dispatched.
+    pub attempted: u64,
+    /// How they ended.
+    pub outcomes: BTreeMap<Outcome, u64>,
+    /// In flight in a run that goes on; 0 once sealed.
+    pub in_flight: u64,
+}
+
+/// Offered against planned, in the measured time.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Rates {
+    /// Arrivals planned in the measured time.
+    pub planned: u64,
+    /// Arrivals started of those.
+    pub started: u64,
+    /// Length of the measured time in µs.
+    pub measured_us: u64,
+    /// Planned arrivals per second.
+    pub planned_rps: f64,
+    /// Started arrivals per second.
+    pub achieved_rps: f64,
+    /// How far started falls short of planned, in percent.
+    pub shortfall_pct: f64,
+}
+
+/// Points of a distribution, in µs.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Ladder {
+    /// How many values.
+    pub count: u64,
+    /// The least.
+    pub min_us: u64,
+    /// The arithmetic mean.
+    pub mean_us: f64,
+    /// 50 %.
+    pub p50_us: u64,
+    /// 75 %.
+    pub p75_us: u64,
+    /// 90 %.
+    pub p90_us: u64,
+    /// 95 %.
+    pub p95_us: u64,
+    /// 99 %.
+    pub p99_us: u64,
+    /// 99.9 %.
+    pub p99_9_us: u64,
+    /// 99.99 %.
+    pub p99_99_us: u64,
+    /// The greatest.
+    pub max_us: u64,
+}
+
+/// Latency, corrected and uncorrected.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Latency {
+    /// End − due: what a user who came on schedule would have waited. Null when nothing finished.
+    pub response: Option<Ladder>,
+    /// End − dispatch: what the target alone took.
+    pub service: Option<Ladder>,
+    /// Corrected p99 over uncorrected p99: what a tool that waits would have left out.
+    pub co_factor: Option<f64>,
+    /// Response time of the calls that were ok only; a filtered subset misleads by itself.
+    pub response_ok: Option<Ladder>,
+    /// Response time of the calls that were not ok only.
+    pub response_failed: Option<Ladder>,
+    /// The whole distribution of the response time.
+    pub response_histogram: EncodedHistogram,
+    /// The whole distribution of the service time.
+    pub service_histogram: EncodedHistogram,
+}
+
+/// Bytes moved.
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize, JsonSchema)]
+pub struct Bytes {
+    /// Written, headers included.
+    pub sent: u64,
+    /// Read, headers included where the engine sees them.
+    pub received: u64,
+    /// Read, per second of the measured time.
+    pub received_per_sec: f64,
+    /// Written, per second of the measured time.
+    pub sent_per_sec: f64,
+}
+
+/// What the warm-up left out of thresholds, ladder, error rate and achieved rate.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
+pub struct WarmUp {
+    /// Its length in µs.
+    pub warm_up_us: u64,
+    /// Arrivals that were due in it.
+    pub arrivals: u64,
+    /// Calls of those that ended.
+    pub calls: u64,
+}
+
+/// One task.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct TaskReport {
+    /// Its name.
+    pub name: String,
+    /// Its weight.
+    pub weight: u32,
+    /// Its arrivals in the whole run.
+    pub arrivals: ArrivalCounts,
+    /// Finished calls of it that were not ok, in the measured time.
+    pub errors: u64,
+    /// Finished calls of it, in the measured time.
+    pub finished: u64,
+    /// Response time of all its calls, each on its own.
+    pub response: Option<Ladder>,
+    /// Service time of all its calls, each on its own.
+    pub service: Option<Ladder>,
+    /// Its calls, in order.
+    pub calls: Vec<CallReport>,
+}
+
+/// One call of a task.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct CallReport {
+    /// Its name.
+    pub name: String,
+    /// How many times it was dispatched in the whole run, and how those ended.
+    pub counts: CallCounts,
+    /// Response time in the measured time.
+    pub response: Option<Ladder>,
+    /// Service time in the measured time.
+    pub service: Option<Ladder>,
+    /// Answers by status code in the measured time.
+    pub status: BTreeMap<u16, u64>,
+    /// Where its time went, in the measured time.
+    pub anatomy: BTreeMap<Phase, Ladder>,
+}
+
+/// One due tick.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct TickReport {
+    /// Its number; it begins at `tick × tick_us` after the start.
+    pub tick: u32,
+    /// Arrivals planned.
+    pub planned: u64,
+    /// Arrivals started.
+    pub started: u64,
+    /// Arrivals dropped, for whatever reason, by agents.
+    pub dropped: u64,
+    /// Finished calls.
+    pub finished: u64,
+    /// Finished calls that were not ok.
+    pub errors: u64,
+    /// Median response time in µs; null when nothing finished.
+    pub p50_us: Option<u64>,
+    /// 90th percentile of the response time in µs.
+    pub p90_us: Option<u64>,
+    /// 95th percentile of the response time in µs.
+    pub p95_us: Option<u64>,
+    /// 99th percentile of the response time in µs.
+    pub p99_us: Option<u64>,
+    /// Longest response time in µs.
+    pub max_us: Option<u64>,
+}
+
+/// How the generator itself fared.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct GeneratorReport {
+    /// From due until the pacer reached the arrival, in the measured time.
+    pub schedule_lag: Option<Ladder>,
+    /// From there until dispatch.
+    pub queue: Option<Ladder>,
+    /// Connections opened.
+    pub connections_opened: u64,
+    /// Calls that used an open connection.
+    pub connections_reused: u64,
+    /// The busiest firing thread of any delta, in thousandths of its core.
+    pub busiest_core_permille: u64,
+    /// Share of deltas in which a firing thread was above 90 % of its core, in percent.
+    pub busy_deltas_pct: f64,
+    /// The longest that a firing thread was late for its own timer, in µs.
+    pub stall_us_max: u64,
+}
+
+/// What the log does not know.
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize, JsonSchema)]
+pub struct Gaps {
+    /// Arrivals that a holder did not report.
+    pub lost: Vec<LostInterval>,
+    /// Arrivals offered by holders that had been superseded at the due tick.
+    pub excess_arrivals: u64,
+    /// Calls of those; outside percentiles and verdict.
+    pub excess_calls: u64,
+    /// Events and deltas that were set aside, and why.
+    pub quarantined: Vec<Quarantined>,
+    /// Deltas that came after the run was sealed.
+    pub late_deltas: u64,
+}
+
+/// Arrivals that a holder did not report.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct LostInterval {
+    /// Who held them.
+    pub holder: Holder,
+    /// First due tick.
+    pub from_tick: u32,
+    /// Last due tick, inclusive.
+    pub to_tick: u32,
+    /// How many arrivals.
+    pub arrivals: u64,
+}
+
+/// Something in the log that was set aside.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct Quarantined {
+    /// Its subject.
+    pub subject: String,
+    /// Its stream sequence.
+    pub seq: u64,
+    /// Why.
+    pub reason: String,
+}
+
+/// One line of the story.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct StoryLine {
+    /// When its writer says it happened.
+    pub at: Timestamp,
+    /// Its stream sequence in LP_CTL.
+    pub seq: u64,
+    /// What happened.
+    pub text: String,
+}

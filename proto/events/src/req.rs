@@ -1,0 +1,43 @@
+//! Requests: what a user asked for, stored before anybody decides. Subject `….req`.
+//!
+//! Stored in the past tense: it happened that somebody asked.
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use crate::assign::AgentsWanted;
+use crate::id::OwnerId;
+use crate::plan::Plan;
+
+/// What may stand on a run's request subject.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(tag = "type")]
+pub enum Request {
+    /// Somebody asked for a run.
+    RunRequested(RunRequested),
+    /// Somebody asked to stop it.
+    StopRequested(StopRequested),
+}
+
+/// Somebody asked for a run.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct RunRequested {
+    /// What to run.
+    pub plan: Plan,
+    /// Fixes, with the plan, every arrival; at most 2^53 − 1.
+    pub seed: u64,
+    /// On how many agents.
+    pub agents: AgentsWanted,
+    /// The attached command line; the run stops when it is gone for 10 s. Absent: detached.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub owner: Option<OwnerId>,
+    /// From the decision to start to the start, in µs.
+    pub lead_us: u64,
+}
+
+/// Somebody asked to stop a run.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct StopRequested {
+    /// Who, for people to read.
+    pub by: String,
+}

@@ -1,0 +1,38 @@
+//! The contract as files: which types have a committed JSON Schema, under which name.
+
+use schemars::generate::SchemaSettings;
+use serde_json::Value;
+
+use crate::ctl::Decision;
+use crate::delta::DeltaReported;
+use crate::envelope::Envelope;
+use crate::evt::Fact;
+use crate::heartbeat::{Heartbeat, HeartbeatReply, News};
+use crate::live::Snapshot;
+use crate::plan::Plan;
+use crate::report::Report;
+use crate::req::Request;
+
+/// Every committed schema: file stem and JSON Schema (draft 2020-12).
+#[must_use]
+pub fn all() -> Vec<(&'static str, Value)> {
+    vec![
+        ("ctl", schema_of::<Envelope<Decision>>()),
+        ("delta", schema_of::<Envelope<DeltaReported>>()),
+        ("evt", schema_of::<Envelope<Fact>>()),
+        ("heartbeat", schema_of::<Heartbeat>()),
+        ("heartbeat-reply", schema_of::<HeartbeatReply>()),
+        ("live", schema_of::<News>()),
+        ("plan", schema_of::<Plan>()),
+        ("report", schema_of::<Report>()),
+        ("req", schema_of::<Envelope<Request>>()),
+        ("snapshot", schema_of::<Snapshot>()),
+    ]
+}
+
+fn schema_of<T: schemars::JsonSchema>() -> Value {
+    SchemaSettings::draft2020_12()
+        .into_generator()
+        .into_root_schema_for::<T>()
+        .to_value()
+}

@@ -1,0 +1,147 @@
+//! Thresholds: what a gate measures, in which unit, and in which direction.
+
+use std::fmt;
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+/// What a threshold measures. Latencies are corrected (counted from due) and cover every finished
+/// call outside the warm-up, failures and time-outs included.
+#[derive(
+    Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema,
+)]
+#[serde(rename_all = "snake_case")]
+#[expect(
+    missing_docs,
+    reason = "the names are the documentation; units are in the suffix"
+)]
+pub enum Metric {
+    P50Ms,
+    P75Ms,
+    P90Ms,
+    P95Ms,
+    P99Ms,
+    #[serde(rename = "p99_9_ms")]
+    P999Ms,
+    #[serde(rename = "p99_99_ms")]
+    P9999Ms,
+    MaxMs,
+    MeanMs,
+    /// Percent of finished calls that were not ok.
+    ErrorRate,
+    /// Percent of planned arrivals that were dropped, for whatever reason.
+    DroppedRate,
+    /// Percent by which started arrivals fell short of planned ones.
+    Shortfall,
+    /// Started arrivals per second; the only metric where more is better.
+    AchievedRps,
+}
+
+impl Metric {
+    /// All metrics, in the order in which help texts list them.
+    pub const ALL: [Self; 13] = [
+        Self::P50Ms,
+        Self::P75Ms,
+        Self::P90Ms,
+        Self::P95Ms,
+        Self::P99Ms,
+        Self::P999Ms,
+        Self::P9999Ms,
+        Self::MaxMs,
+        Self::MeanMs,
+        Self::ErrorRate,
+        Self::DroppedRate,
+        Self::Shortfall,
+        Self::AchievedRps,
+    ];
+
+    /// The key that people write and JSON stores.
+    #[must_use]
+    pub fn key(self) -> &'static str {
+        match self {
+            Self::P50Ms => "p50_ms",
+            Self::P75Ms => "p75_ms",
+            Self::P90Ms => "p90_ms",
+            Self::P95Ms => "p95_ms",
+            Self::P99Ms => "p99_ms",
+            Self::P999Ms => "p99_9_ms",
+            Self::P9999Ms => "p99_99_ms",
+            Self::MaxMs => "max_ms",
+            Self::MeanMs => "mean_ms",
+            Self::ErrorRate => "error_rate",
+            Self::DroppedRate => "dropped_rate",
+            Self::Shortfall => "shortfall",
+            Self::AchievedRps => "achieved_rps",
+        }
+    }
+
+    /// Which side of the limit passes.
+    #[must_use]
+    pub fn operator(self) -> Operator {
+        if self == Self::AchievedRps {
+            Operator::AtLeast
+        } else {
+            Operator::AtMost
+        }
+    }
+
+    /// The percentile this metric reads, when it is one (0–100; 100 is the maximum).
+    #[must_use]
+    pub fn percentile(self) -> Option<f64> {
+        Some(match self {
+            Self::P50Ms => 50.0,
+            Self::P75Ms => 75.0,
+            Self::P90Ms => 90.0,
+            Self::P95Ms => 95.0,
+            Self::P99Ms => 99.0,
+            Self::P999Ms => 99.9,
+            Self::P9999Ms => 99.99,
+            Self::MaxMs => 100.0,
+            _ => return None,
+        })
+    }
+}
+
+/// Which side of the limit passes; the limit itself passes too.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub enum Operator {
+    /// The measured value must not exceed the limit.
+    #[serde(rename = "<=")]
+    AtMost,
+    /// The measured value must reach the limit.
+    #[serde(rename = ">=")]
+    AtLeast,
+}
+
+impl fmt::Display for Operator {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::AtMost => "<=",
+            Self::AtLeast => ">=",
+        })
+    }
+}
+
+/// One gate of a plan.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Threshold {
+    /// What is measured.
+    pub metric: Metric,
+    /// For one task only; the whole run when absent.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub task: Option<String>,
+    /// Milliseconds, percent or arrivals per second, as the metric says; finite and ≥ 0.
+    pub limit: f64,
+}
+
+impl Threshold {
+    /// The key as people write it: `p99_ms`, or `browse:p99_ms` for one task.
+    #[must_use]
+    pub fn key(&self) -> String {
+        match &self.task {
+            Some(task) => format!("{task}:{}", self.metric.key()),
+            None => self.metric.key().to_owned(),
+        }
+    }
+}

@@ -1,0 +1,234 @@
+//! Units: wall-clock instants, rates and the grammar in which people write durations and rates.
+//!
+//! Everything is an integer: microseconds for time, millionths of an arrival per second for rates,
+//! so that two machines can never disagree about a sum. Must never read a clock.
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use crate::refusal::Problem;
+
+/// Microseconds in one second.
+pub const SECOND_US: u64 = 1_000_000;
+
+/// An instant: microseconds since the Unix epoch, UTC.
+#[derive(
+    Debug,
+    Clone,
+    Copy,
+    PartialEq,
+    Eq,
+    PartialOrd,
+    Ord,
+    Hash,
+    Default,
+    Serialize,
+    Deserialize,
+    JsonSchema,
+)]
+#[serde(transparent)]
+pub struct Timestamp(pub u64);
+
+impl Timestamp {
+    /// This instant plus `us` microseconds; saturates.
+    #[must_use]
+    pub fn plus_us(self, us: u64) -> Self {
+        Self(self.0.saturating_add(us))
+    }
+
+    /// Microseconds from `earlier` to this instant; 0 when `earlier` is later.
+    #[must_use]
+    pub fn since_us(self, earlier: Self) -> u64 {
+        self.0.saturating_sub(earlier.0)
+    }
+}
+
+/// A rate in millionths of an arrival per second.
+///
+/// What a person writes is rounded *down* to this grain: a rate such as 100/m then yields at most
+/// the number of arrivals that was asked for, never one more (the last one is still counted,
+/// because the number of arrivals is the integral rounded up).
+#[derive(
+    Debug,
+    Clone,
+    Copy,
+    PartialEq,
+    Eq,
+    PartialOrd,
+    Ord,
+    Hash,
+    Default,
+    Serialize,
+    Deserialize,
+    JsonSchema,
+)]
+#[serde(transparent)]
+pub struct Rate(pub u64);
+
+impl Rate {
+    /// A whole number of arrivals per second.
+    #[must_use]
+    pub fn per_second(rps: u64) -> Self {
+        Self(rps.saturating_mul(1_000_000))
+    }
+
+    /// Arrivals per second as a float, for showing only.
+    #[must_use]
+    #[expect(
+        clippy::cast_precision_loss,
+        reason = "shown to people, never computed with"
+    )]
+    pub fn as_rps(self) -> f64 {
+        self.0 as f64 / 1e6
+    }
+}
+
+/// Parses a duration: `500ms`, `30s`, `1m`, `2m30s`, `1.5h`, or a bare number of seconds.
+///
+/// Returns microseconds. The grammar is a sequence of `<number><unit>` with the units
+/// `h m s ms us`, each at most once and in falling order.
+///
+/// # Errors
+/// A [`Problem`] that names `field`, the rule and the value.
+pub fn parse_duration_us(field: &str, text: &str) -> Result<u64, Problem> {
+    const RULE: &str = "must be a duration such as 500ms, 30s, 2m30s, 1h or a number of seconds";
+    let problem = || Problem::new(field, RULE, text);
+    let trimmed = text.trim();
+    if let Some(us) = decimal_scaled(trimmed, 1_000_000) {
+        return Ok(us);
+    }
+    let mut rest = trimmed;
+    let mut total_us: u64 = 0;
+    let mut previous_unit_us = u64::MAX;
+    while !rest.is_empty() {
+        let digits = rest
+            .find(|c: char| !c.is_ascii_digit() && c != '.')
+            .ok_or_else(problem)?;
+        let (number, tail) = rest.split_at(digits);
+        let letters = tail
+            .find(|c: char| !c.is_ascii_alphabetic())
+            .unwrap_or(tail.len());
+        let (unit, next) = tail.split_at(letters);
+        let unit_us = unit_us(unit).ok_or_else(problem)?;
+        if unit_us >= previous_unit_us {
+            return Err(problem());
+        }
+        previous_unit_us = unit_us;
+        let part_us = decimal_scaled(number, unit_us).ok_or_else(problem)?;
+        total_us = total_us.checked_add(part_us).ok_or_else(problem)?;
+        rest = next;
+    }
+    if trimmed.is_empty() {
+        Err(problem())
+    } else {
+        Ok(total_us)
+    }
+}
+
+/// Parses a rate: `50`, `0.5`, `50/s`, `3000/m`, `50/1s`, `10/500ms`.
+///
+/// # Errors
+/// A [`Problem`] that names `field`, the rule and the value.
+pub fn parse_rate(field: &str, text: &str) -> Result<Rate, Problem> {
+    const RULE: &str = "must be a rate such as 50, 0.5, 50/s, 3000/m or 10/500ms";
+    let problem = || Problem::new(field, RULE, text);
+    let (count, per) = text.trim().split_once('/').unwrap_or((text.trim(), "s"));
+    let count_micro = decimal_scaled(count.trim(), 1_000_000).ok_or_else(problem)?;
+    let per = per.trim();
+    let per_us = match unit_us(per) {
+        Some(us) => us,
+        None => parse_duration_us(field, per).map_err(|_| problem())?,
+    };
+    if per_us == 0 {
+        return Err(problem());
+    }
+    let urps = u128::from(count_micro) * u128::from(SECOND_US) / u128::from(per_us);
+    u64::try_from(urps).map(Rate).map_err(|_| problem())
+}
+
+fn unit_us(unit: &str) -> Option<u64> {
+    Some(match unit {
+        "h" => 3600 * SECOND_US,
+        "m" => 60 * SECOND_US,
+        "s" => SECOND_US,
+        "ms" => 1_000,
+        "us" => 1,
+        _ => return None,
+    })
+}
+
+/// `text` as an unsigned decimal times `scale`, rounded down; `None` when it is not one.
+fn decimal_scaled(text: &str, scale: u64) -> Option<u64> {
+    let (whole, fraction) = text.split_once('.').unwrap_or((text, ""));
+    let all_digits = |s: &str| s.bytes().all(|b| b.is_ascii_digit());
+    if whole.is_empty() && fraction.is_empty() || !all_digits(whole) || !all_digits(fraction) {
+        return None;
+    }
+    let whole: u128 = if whole.is_empty() {
+        0
+    } else {
+        whole.parse().ok()?
+    };
+    let mut value = whole.checked_mul(u128::from(scale))?;
+    let mut place = u128::from(scale);
+    for digit in fraction.bytes().take(18) {
+        place *= 10;
+        value = value.checked_mul(10)?;
+        value = value.checked_add(u128::from(digit - b'0') * u128::from(scale))?;
+    }
+    let divisor = place / u128::from(scale);
+    u64::try_from(value / divisor).ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn durations_people_write_are_understood() {
+        let cases = [
+            ("30s", 30 * SECOND_US),
+            ("1m", 60 * SECOND_US),
+            ("2m30s", 150 * SECOND_US),
+            ("1h", 3600 * SECOND_US),
+            ("500ms", 500_000),
+            ("1h0m0.5s", 3_600_500_000),
+            ("15", 15 * SECOND_US),
+            ("0.25", 250_000),
+        ];
+        for (text, us) in cases {
+            assert_eq!(parse_duration_us("duration", text), Ok(us), "{text}");
+        }
+    }
+
+    #[test]
+    fn nonsense_durations_name_field_and_value() {
+        for text in [
+            "", "s", "-5s", "5x", "1s1m", "1s1s", "5 s", "1e3", ".", "nan", "1m-3s",
+        ] {
+            let problem = parse_duration_us("duration", text).expect_err(text);
+            assert_eq!(problem.field, "duration");
+            assert_eq!(problem.value, text);
+        }
+    }
+
+    #[test]
+    fn rates_are_rounded_down_to_the_grain() {
+        let cases = [
+            ("50", 50_000_000),
+            ("50/s", 50_000_000),
+            ("3000/m", 50_000_000),
+            ("0.5", 500_000),
+            ("100/m", 1_666_666),
+            ("50/1s", 50_000_000),
+            ("10/500ms", 20_000_000),
+            ("1/h", 277),
+        ];
+        for (text, urps) in cases {
+            assert_eq!(parse_rate("rps", text), Ok(Rate(urps)), "{text}");
+        }
+        for text in ["", "fast", "-1", "1/0s", "5/", "nan", "inf", "1/x"] {
+            assert!(parse_rate("rps", text).is_err(), "{text}");
+        }
+    }
+}
