@@ -1,1 +1,29 @@
-//! Skeleton.
+//! The one place that knows NATS: two streams, a key-value bucket, core publish and subscribe.
+//!
+//! It moves bytes and reports what happened to them. It must never decide anything: subjects are
+//! strings built by the caller, payloads are opaque, and a conflict or an unknown outcome is handed
+//! back, not resolved. Every operation exists twice, on a real server and on a memory twin, and one
+//! contract suite holds both to the same behaviour.
+//!
+//! Two promises the callers build on:
+//! - [`Bus::append_at`] lets exactly one of any number of racing writers win a subject's next place;
+//! - a [`Tail`] delivers each stored event once and in order, through reconnects and restarts.
+
+mod asset;
+mod bus;
+mod fault;
+mod memory;
+mod nats;
+mod options;
+mod pattern;
+mod step;
+#[cfg(feature = "testserver")]
+pub mod testserver;
+
+pub use asset::Stream;
+pub use bus::{Bus, Subscription, Tail};
+pub use fault::{AppendError, Fault, RequestError};
+pub use memory::Memory;
+pub use nats::Nats;
+pub use options::{Limits, Names, Options};
+pub use step::{Appended, Link, Message, Step, Stored};

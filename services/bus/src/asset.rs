@@ -1,0 +1,25 @@
+//! The streams by role. Their names, subjects and sizes are in [`crate::Options`].
+
+use std::time::Duration;
+
+/// One of the two streams of the log.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub enum Stream {
+    /// Requests, decisions and facts: few, small, never lost.
+    Ctl,
+    /// Measurements: many, large, each named by its own sequence.
+    Data,
+}
+
+impl Stream {
+    /// Both.
+    pub const ALL: [Stream; 2] = [Stream::Ctl, Stream::Data];
+
+    /// How long the server recognises a message id: longer than any retry of ours.
+    pub(crate) fn dedup_window(self) -> Duration {
+        match self {
+            Stream::Ctl => Duration::from_secs(600),
+            Stream::Data => Duration::from_secs(120),
+        }
+    }
+}

@@ -1,0 +1,330 @@
+//! The interface that every part of the product codes against: a real server or its memory twin.
+//! It only chooses between the two; it must never add a behaviour of its own.
+
+use std::time::Duration;
+
+use bytes::Bytes;
+use tokio::sync::watch;
+use tokio::time::{Instant, timeout};
+
+use crate::memory::{MemorySubscription, MemoryTail};
+use crate::nats::{NatsSubscription, NatsTail};
+use crate::pattern::is_exact;
+use crate::{
+    AppendError, Appended, Fault, Limits, Link, Memory, Message, Nats, Options, RequestError, Step,
+    Stored, Stream,
+};
+
+/// So long [`Bus::read`] waits for its next event before it gives up.
+const READ_PATIENCE: Duration = Duration::from_secs(10);
+
+/// One connection. Clones share it.
+#[derive(Clone, Debug)]
+pub enum Bus {
+    /// A nats-server.
+    Nats(Nats),
+    /// A server in this process, for tests and simulations.
+    Memory(Memory),
+}
+
+macro_rules! on_both {
+    ($bus:expr, $inner:ident => $call:expr) => {
+        match $bus {
+            Bus::Nats($inner) => $call,
+            Bus::Memory($inner) => $call,
+        }
+    };
+}
+
+impl Bus {
+    /// Connects once, without retrying; later losses are repaired for as long as a clone lives.
+    ///
+    /// # Errors
+    /// [`Fault::Address`], [`Fault::Unreachable`], [`Fault::Unauthorized`], [`Fault::Version`].
+    pub async fn connect(options: &Options) -> Result<Bus, Fault> {
+        Nats::connect(options).await.map(Bus::Nats)
+    }
+
+    /// A connection to a fresh server in memory with the default names, prefix and limits.
+    pub fn memory() -> Bus {
+        Bus::memory_with(Limits::default())
+    }
+
+    /// The same with other limits. [`Memory::peer`] makes further connections to it.
+    pub fn memory_with(limits: Limits) -> Bus {
+        Bus::Memory(Memory::new(&Options {
+            limits,
+            ..Options::default()
+        }))
+    }
+
+    /// Creates both streams if they are absent, else compares them with what the log needs.
+    /// Nothing is changed or deleted. Whether the server syncs each write to disk cannot be seen
+    /// from here.
+    ///
+    /// # Errors
+    /// [`Fault::Drift`] names asset, setting, found and wanted; [`Fault::NoJetStream`].
+    pub async fn open_log(&self) -> Result<(), Fault> {
+        on_both!(self, bus => bus.open_log().await)
+    }
+
+    /// Stores an event at least once: a repeat with the same `msg_id` within the stream's window
+    /// (10 min for control, 2 min for data) is recognised. Answers within 5 s.
+    ///
+    /// # Errors
+    /// See [`AppendError`]; never `Conflict`.
+    ///
+    /// # Panics
+    /// When `subject` is not an exact subject.
+    pub async fn append(
+        &self,
+        stream: Stream,
+        subject: &str,
+        msg_id: &str,
+        payload: Bytes,
+    ) -> Result<Appended, AppendError> {
+        assert!(is_exact(subject), "append to {subject:?}");
+        on_both!(self, bus => bus.append(stream, subject, msg_id, payload).await)
+    }
+
+    /// Stores an event in the control stream if the last event of exactly this subject has the
+    /// sequence `expected_last` (0: there is none). Of any number of racing writers one wins.
+    /// Returns the sequence; for a repeat with the same `msg_id` that of the first.
+    ///
+    /// # Errors
+    /// See [`AppendError`].
+    ///
+    /// # Panics
+    /// When `subject` is not an exact subject.
+    pub async fn append_at(
+        &self,
+        subject: &str,
+        expected_last: u64,
+        msg_id: &str,
+        payload: Bytes,
+    ) -> Result<u64, AppendError> {
+        assert!(is_exact(subject), "append to {subject:?}");
+        on_both!(self, bus => bus.append_at(subject, expected_last, msg_id, payload).await)
+    }
+
+    /// Follows the events of `subjects` (wildcards allowed, none overlapping another, empty: all)
+    /// from `from_seq` on, in order, each once, through reconnects and restarts.
+    ///
+    /// # Errors
+    /// [`Fault::Missing`], [`Fault::Disconnected`], or what the server says to the filters.
+    pub async fn tail(
+        &self,
+        stream: Stream,
+        subjects: Vec<String>,
+        from_seq: u64,
+    ) -> Result<Tail, Fault> {
+        Ok(match self {
+            Bus::Nats(bus) => Tail(Either::Nats(bus.tail(stream, subjects, from_seq).await?)),
+            Bus::Memory(bus) => Tail(Either::Memory(bus.tail(stream, subjects, from_seq)?)),
+        })
+    }
+
+    /// Everything that is stored now (up to `up_to_seq`, inclusive), in order, then ends. All of it
+    /// is held in memory; use [`Bus::tail`] for more than a run's control events.
+    ///
+    /// # Errors
+    /// As [`Bus::tail`], and [`Fault::TimedOut`] when the server goes silent half-way.
+    pub async fn read(
+        &self,
+        stream: Stream,
+        subjects: Vec<String>,
+        up_to_seq: Option<u64>,
+    ) -> Result<Vec<Stored>, Fault> {
+        let last = up_to_seq.unwrap_or(u64::MAX);
+        let mut found = Vec::new();
+        let mut tail = self.tail(stream, subjects, 1).await?;
+        loop {
+            let step = timeout(READ_PATIENCE, tail.next()).await;
+            match step.map_err(|_| Fault::TimedOut {
+                what: format!("read {stream:?}"),
+            })?? {
+                Step::Event(stored) if stored.seq > last => return Ok(found),
+                Step::Event(stored) => found.push(stored),
+                Step::CaughtUp => return Ok(found),
+            }
+        }
+    }
+
+    /// Sequence of the stream's last event, 0 if there never was one.
+    ///
+    /// # Errors
+    /// [`Fault::Missing`] and whatever keeps the server from answering.
+    pub async fn head(&self, stream: Stream) -> Result<u64, Fault> {
+        on_both!(self, bus => bus.head(stream).await)
+    }
+
+    /// The last event of exactly this subject.
+    ///
+    /// # Errors
+    /// [`Fault::Missing`] and whatever keeps the server from answering.
+    pub async fn last(&self, stream: Stream, subject: &str) -> Result<Option<Stored>, Fault> {
+        on_both!(self, bus => bus.last(stream, subject).await)
+    }
+
+    /// When the stream was created, in microseconds since 1970: with another value the sequences
+    /// of a checkpoint mean nothing.
+    ///
+    /// # Errors
+    /// [`Fault::Missing`] and whatever keeps the server from answering.
+    pub async fn created(&self, stream: Stream) -> Result<u64, Fault> {
+        on_both!(self, bus => bus.created(stream).await)
+    }
+
+    /// Removes every event under `subject_filter` and returns how many there were. Sequences are
+    /// never used again.
+    ///
+    /// # Errors
+    /// [`Fault::Missing`], [`Fault::TimedOut`] (it may have happened).
+    pub async fn purge(&self, stream: Stream, subject_filter: &str) -> Result<u64, Fault> {
+        on_both!(self, bus => bus.purge(stream, subject_filter).await)
+    }
+
+    /// Sends a core message: at most once, to whoever listens now. While the connection is down it
+    /// is refused, since it would arrive stale.
+    ///
+    /// # Errors
+    /// [`Fault::Disconnected`], [`Fault::TooLarge`], and [`Fault::Subject`] since a reply subject is
+    /// chosen by whoever asked.
+    pub async fn publish(&self, subject: &str, payload: Bytes) -> Result<(), Fault> {
+        if !is_exact(subject) {
+            return Err(Fault::Subject {
+                subject: subject.to_owned(),
+            });
+        }
+        on_both!(self, bus => bus.publish(subject, payload).await)
+    }
+
+    /// Listens to core messages under `subject` (wildcards allowed), through reconnects.
+    ///
+    /// # Errors
+    /// When the client cannot send the wish; a denial shows in the log only.
+    pub async fn subscribe(&self, subject: &str) -> Result<Subscription, Fault> {
+        Ok(Subscription(match self {
+            Bus::Nats(bus) => Either::Nats(bus.subscribe(subject).await?),
+            Bus::Memory(bus) => Either::Memory(bus.subscribe(subject)),
+        }))
+    }
+
+    /// Sends a core message and waits for the first reply. Whoever answers publishes to the
+    /// message's [`Message::reply`].
+    ///
+    /// # Errors
+    /// See [`RequestError`].
+    ///
+    /// # Panics
+    /// When `subject` is not an exact subject.
+    pub async fn request(
+        &self,
+        subject: &str,
+        payload: Bytes,
+        timeout: Duration,
+    ) -> Result<Bytes, RequestError> {
+        assert!(is_exact(subject), "request on {subject:?}");
+        on_both!(self, bus => bus.request(subject, payload, timeout).await)
+    }
+
+    /// Stores a short-lived value, erasing the one before it. It ends after `ttl`, rounded up to
+    /// whole seconds. The bucket is created at the first use.
+    ///
+    /// # Errors
+    /// Whatever keeps the server from storing it; it may be stored after [`Fault::TimedOut`].
+    ///
+    /// # Panics
+    /// When `key` is not made of subject tokens.
+    pub async fn kv_put(&self, key: &str, value: Bytes, ttl: Duration) -> Result<(), Fault> {
+        assert!(is_exact(key), "key {key:?}");
+        on_both!(self, bus => bus.kv_put(key, value, ttl).await)
+    }
+
+    /// The value of `key`, unless it was never put, has ended or was shredded.
+    ///
+    /// # Errors
+    /// Whatever keeps the server from answering.
+    ///
+    /// # Panics
+    /// When `key` is not made of subject tokens.
+    pub async fn kv_get(&self, key: &str) -> Result<Option<Bytes>, Fault> {
+        assert!(is_exact(key), "key {key:?}");
+        on_both!(self, bus => bus.kv_get(key).await)
+    }
+
+    /// Removes the value of `key` and has the server overwrite its bytes. Nothing to remove is
+    /// fine.
+    ///
+    /// # Errors
+    /// Whatever keeps the server from doing it; then nothing is certain.
+    ///
+    /// # Panics
+    /// When `key` is not made of subject tokens.
+    pub async fn kv_shred(&self, key: &str) -> Result<(), Fault> {
+        assert!(is_exact(key), "key {key:?}");
+        on_both!(self, bus => bus.kv_shred(key).await)
+    }
+
+    /// Whether the server can be reached, as far as known.
+    pub fn link(&self) -> Link {
+        on_both!(self, bus => bus.link())
+    }
+
+    /// The same to wait on.
+    pub fn watch_link(&self) -> watch::Receiver<Link> {
+        on_both!(self, bus => bus.watch_link())
+    }
+
+    /// When the server last answered or delivered anything to this connection. Only as fresh as
+    /// the traffic is: pings do not count.
+    pub fn last_heard(&self) -> Instant {
+        on_both!(self, bus => bus.last_heard())
+    }
+
+    /// Returns when the server has handled everything that this connection sent before.
+    ///
+    /// # Errors
+    /// [`Fault::Disconnected`], [`Fault::TimedOut`].
+    pub async fn flush(&self) -> Result<(), Fault> {
+        on_both!(self, bus => bus.flush().await)
+    }
+}
+
+#[derive(Debug)]
+enum Either<N, M> {
+    Nats(N),
+    Memory(M),
+}
+
+/// Stored events in order; see [`Bus::tail`]. Ends when dropped.
+#[derive(Debug)]
+pub struct Tail(Either<NatsTail, MemoryTail>);
+
+impl Tail {
+    /// Waits for the next step, through any outage. May be cancelled without losing a step.
+    ///
+    /// # Errors
+    /// When the server is there but has refused for 10 s to deliver. The tail goes on trying and
+    /// may be asked again; nothing is skipped.
+    pub async fn next(&mut self) -> Result<Step, Fault> {
+        match &mut self.0 {
+            Either::Nats(tail) => tail.next().await,
+            Either::Memory(tail) => tail.next().await,
+        }
+    }
+}
+
+/// Core messages as they come; see [`Bus::subscribe`]. Ends when dropped.
+#[derive(Debug)]
+pub struct Subscription(Either<NatsSubscription, MemorySubscription>);
+
+impl Subscription {
+    /// Waits for the next message; `None` when the connection is closed for good.
+    pub async fn next(&mut self) -> Option<Message> {
+        match &mut self.0 {
+            Either::Nats(subscription) => subscription.next().await,
+            Either::Memory(subscription) => subscription.next().await,
+        }
+    }
+}

@@ -1,0 +1,335 @@
+//! The bus inside one process: what a nats-server would do, without a server.
+//!
+//! For tests and simulations. It must behave as the real one wherever the contract suite looks, and
+//! it must never be kinder: a stream that was not opened is missing, a full one refuses, a cut
+//! connection hears nothing. It checks no permissions and survives nothing.
+
+mod core;
+mod log;
+
+use std::collections::HashMap;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use bytes::Bytes;
+use tokio::sync::watch;
+use tokio::time::Instant;
+
+use crate::{AppendError, Appended, Fault, Link, Options, Step, Stored, Stream};
+use core::Listeners;
+pub(crate) use core::MemorySubscription;
+use log::Log;
+
+/// Largest payload in bytes, as nats-server has it by default.
+const PAYLOAD_MAX: usize = 1 << 20;
+
+/// A connection to a server in memory. Clones share it; [`Memory::peer`] makes another one.
+#[derive(Clone, Debug)]
+pub struct Memory {
+    server: Arc<Server>,
+    connection: Arc<Connection>,
+}
+
+#[derive(Debug)]
+struct Server {
+    options: Options,
+    state: Mutex<State>,
+    /// Changes with every write, so that tails wake up.
+    written: watch::Sender<u64>,
+}
+
+#[derive(Debug, Default)]
+struct State {
+    logs: HashMap<Stream, Log>,
+    listeners: Listeners,
+    values: HashMap<String, (Bytes, Instant)>,
+}
+
+#[derive(Debug)]
+struct Connection {
+    link: watch::Sender<Link>,
+}
+
+impl Connection {
+    fn new() -> Arc<Connection> {
+        Arc::new(Connection {
+            link: watch::Sender::new(Link::Up {
+                since: Instant::now(),
+            }),
+        })
+    }
+
+    fn must_be_up(&self) -> Result<(), Fault> {
+        if self.link.borrow().is_up() {
+            Ok(())
+        } else {
+            Err(Fault::Disconnected)
+        }
+    }
+}
+
+impl Memory {
+    /// A fresh server and a first connection to it. Only prefix, names and limits matter.
+    pub fn new(options: &Options) -> Memory {
+        let server = Server {
+            options: options.clone(),
+            state: Mutex::default(),
+            written: watch::Sender::new(0),
+        };
+        Memory {
+            server: Arc::new(server),
+            connection: Connection::new(),
+        }
+    }
+
+    /// Another connection to the same server, with a link of its own.
+    pub fn peer(&self) -> Memory {
+        Memory {
+            server: self.server.clone(),
+            connection: Connection::new(),
+        }
+    }
+
+    /// Cuts this connection: calls are refused, core messages pass it by, tails stand still.
+    pub fn cut(&self) {
+        self.connection.link.send_replace(Link::Down {
+            since: Instant::now(),
+        });
+    }
+
+    /// Ends a cut; tails deliver what they missed.
+    pub fn heal(&self) {
+        self.connection.link.send_replace(Link::Up {
+            since: Instant::now(),
+        });
+    }
+
+    pub(crate) async fn open_log(&self) -> Result<(), Fault> {
+        self.connection.must_be_up()?;
+        let options = &self.server.options;
+        let mut state = self.state();
+        for stream in Stream::ALL {
+            state.logs.entry(stream).or_insert_with(|| {
+                Log::new(
+                    options.bound_subjects(stream),
+                    options.limits.of(stream),
+                    stream,
+                )
+            });
+        }
+        Ok(())
+    }
+
+    pub(crate) async fn append(
+        &self,
+        stream: Stream,
+        subject: &str,
+        msg_id: &str,
+        payload: Bytes,
+    ) -> Result<Appended, AppendError> {
+        self.write(stream, subject, None, msg_id, payload)
+    }
+
+    pub(crate) async fn append_at(
+        &self,
+        subject: &str,
+        expected_last: u64,
+        msg_id: &str,
+        payload: Bytes,
+    ) -> Result<u64, AppendError> {
+        let written = self.write(Stream::Ctl, subject, Some(expected_last), msg_id, payload)?;
+        Ok(written.seq)
+    }
+
+    fn write(
+        &self,
+        stream: Stream,
+        subject: &str,
+        expected_last: Option<u64>,
+        msg_id: &str,
+        payload: Bytes,
+    ) -> Result<Appended, AppendError> {
+        self.connection.must_be_up()?;
+        if payload.len() > PAYLOAD_MAX {
+            return Err(AppendError::TooLarge {
+                limit: PAYLOAD_MAX as u64,
+            });
+        }
+        let mut state = self.state();
+        let log = state
+            .logs
+            .get_mut(&stream)
+            .ok_or_else(|| self.missing(stream))?;
+        if !log.collects(subject) {
+            let what = format!("append to {}", self.server.options.names.of(stream));
+            let why = format!("it does not collect {subject}");
+            return Err(Fault::Server { what, why }.into());
+        }
+        let appended = log.append(subject, expected_last, Some(msg_id), payload.clone())?;
+        if !appended.duplicate {
+            self.server.written.send_modify(|writes| *writes += 1);
+        }
+        // A server routes every message to core listeners before its streams look at it.
+        state.listeners.deliver(subject, None, &payload);
+        Ok(appended)
+    }
+
+    pub(crate) async fn head(&self, stream: Stream) -> Result<u64, Fault> {
+        self.with_log(stream, |log| log.head())
+    }
+
+    pub(crate) async fn created(&self, stream: Stream) -> Result<u64, Fault> {
+        self.with_log(stream, |log| log.created_us)
+    }
+
+    pub(crate) async fn last(
+        &self,
+        stream: Stream,
+        subject: &str,
+    ) -> Result<Option<Stored>, Fault> {
+        self.with_log(stream, |log| log.last(subject).cloned())
+    }
+
+    pub(crate) async fn purge(&self, stream: Stream, filter: &str) -> Result<u64, Fault> {
+        let purged = self.with_log(stream, |log| log.purge(filter))?;
+        self.server.written.send_modify(|writes| *writes += 1);
+        Ok(purged)
+    }
+
+    pub(crate) fn tail(
+        &self,
+        stream: Stream,
+        subjects: Vec<String>,
+        from_seq: u64,
+    ) -> Result<MemoryTail, Fault> {
+        let head = self.with_log(stream, |log| log.head())?;
+        Ok(MemoryTail {
+            bus: self.clone(),
+            written: self.server.written.subscribe(),
+            link: self.connection.link.subscribe(),
+            stream,
+            subjects,
+            from_seq,
+            catch_up_to: Some(head),
+        })
+    }
+
+    pub(crate) async fn kv_put(&self, key: &str, value: Bytes, ttl: Duration) -> Result<(), Fault> {
+        self.connection.must_be_up()?;
+        let whole_seconds = Duration::from_secs(ttl.as_secs_f64().ceil().max(1.0) as u64);
+        self.state()
+            .values
+            .insert(key.to_owned(), (value, Instant::now() + whole_seconds));
+        Ok(())
+    }
+
+    pub(crate) async fn kv_get(&self, key: &str) -> Result<Option<Bytes>, Fault> {
+        self.connection.must_be_up()?;
+        let mut state = self.state();
+        state
+            .values
+            .retain(|_, (_, ends_at)| *ends_at > Instant::now());
+        Ok(state.values.get(key).map(|(value, _)| value.clone()))
+    }
+
+    pub(crate) async fn kv_shred(&self, key: &str) -> Result<(), Fault> {
+        self.connection.must_be_up()?;
+        self.state().values.remove(key);
+        Ok(())
+    }
+
+    pub(crate) fn link(&self) -> Link {
+        *self.connection.link.borrow()
+    }
+
+    pub(crate) fn watch_link(&self) -> watch::Receiver<Link> {
+        self.connection.link.subscribe()
+    }
+
+    pub(crate) fn last_heard(&self) -> Instant {
+        match self.link() {
+            Link::Up { .. } => Instant::now(),
+            Link::Down { since } => since,
+        }
+    }
+
+    pub(crate) async fn flush(&self) -> Result<(), Fault> {
+        self.connection.must_be_up()
+    }
+
+    fn with_log<T>(&self, stream: Stream, ask: impl FnOnce(&mut Log) -> T) -> Result<T, Fault> {
+        self.connection.must_be_up()?;
+        let mut state = self.state();
+        state
+            .logs
+            .get_mut(&stream)
+            .map(ask)
+            .ok_or_else(|| self.missing(stream))
+    }
+
+    fn missing(&self, stream: Stream) -> Fault {
+        Fault::Missing {
+            stream: self.server.options.names.of(stream).to_owned(),
+        }
+    }
+
+    /// A panic while it was held left whole values behind: every change is one assignment.
+    fn state(&self) -> MutexGuard<'_, State> {
+        self.server
+            .state
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// Follows a log in memory.
+#[derive(Debug)]
+pub(crate) struct MemoryTail {
+    bus: Memory,
+    written: watch::Receiver<u64>,
+    link: watch::Receiver<Link>,
+    stream: Stream,
+    subjects: Vec<String>,
+    from_seq: u64,
+    /// The head at the start, until everything up to there has been delivered.
+    catch_up_to: Option<u64>,
+}
+
+impl MemoryTail {
+    pub(crate) async fn next(&mut self) -> Result<Step, Fault> {
+        loop {
+            // The bus of this tail keeps both senders alive.
+            self.link
+                .wait_for(Link::is_up)
+                .await
+                .map_err(|_| Fault::Disconnected)?;
+            self.written.borrow_and_update();
+            let next = self.bus.with_log(self.stream, |log| {
+                log.next(&self.subjects, self.from_seq).cloned()
+            });
+            let next = match next {
+                Err(Fault::Disconnected) => continue,
+                next => next?,
+            };
+            match (next, self.catch_up_to) {
+                (Some(stored), None) => return Ok(self.step(stored)),
+                (Some(stored), Some(head)) if stored.seq <= head => return Ok(self.step(stored)),
+                (_, Some(_head)) => {
+                    self.catch_up_to = None;
+                    return Ok(Step::CaughtUp);
+                }
+                (None, None) => {
+                    self.written
+                        .changed()
+                        .await
+                        .map_err(|_| Fault::Disconnected)?;
+                }
+            }
+        }
+    }
+
+    fn step(&mut self, stored: Stored) -> Step {
+        self.from_seq = stored.seq + 1;
+        Step::Event(stored)
+    }
+}

@@ -1,0 +1,121 @@
+//! Turns the errors of the JetStream API into ours. It must never hide an error code.
+
+use std::error::Error;
+
+use async_nats::jetstream;
+use async_nats::jetstream::ErrorCode;
+use async_nats::jetstream::account::Account;
+use async_nats::jetstream::context::{
+    GetStreamErrorKind, PublishError, PublishErrorKind, RequestErrorKind,
+};
+use async_nats::jetstream::stream::Info;
+
+use super::Nats;
+use crate::{AppendError, Fault, Stream};
+
+impl Nats {
+    /// The account's JetStream state; also the cheapest question every server answers.
+    pub(super) async fn account(&self) -> Result<Account, Fault> {
+        match self.jetstream.query_account().await {
+            Ok(account) => {
+                self.line.heard();
+                Ok(account)
+            }
+            Err(err) => Err(match fault("read the account", &err) {
+                Fault::Server { why, .. } => Fault::NoJetStream { why },
+                other => other,
+            }),
+        }
+    }
+
+    /// Settings and state of the stream called `asset`.
+    pub(super) async fn stream_info(&self, asset: &str) -> Result<Info, Fault> {
+        match self.jetstream.get_stream(asset).await {
+            Ok(stream) => {
+                self.line.heard();
+                Ok(stream.cached_info().clone())
+            }
+            Err(err) => Err(match err.kind() {
+                GetStreamErrorKind::JetStream(reason)
+                    if reason.error_code() == ErrorCode::STREAM_NOT_FOUND =>
+                {
+                    Fault::Missing {
+                        stream: asset.to_owned(),
+                    }
+                }
+                _ => fault(&format!("read stream {asset}"), &err),
+            }),
+        }
+    }
+
+    /// What a refused or unanswered publish means for the event.
+    pub(super) fn append_error(&self, stream: Stream, err: &PublishError) -> AppendError {
+        let asset = self.options.names.of(stream).to_owned();
+        let limit = self.client.max_payload() as u64;
+        match err.kind() {
+            PublishErrorKind::WrongLastSequence => AppendError::Conflict,
+            PublishErrorKind::TimedOut | PublishErrorKind::BrokenPipe => AppendError::Unknown,
+            PublishErrorKind::MaxPayloadExceeded => AppendError::TooLarge { limit },
+            PublishErrorKind::StreamNotFound => Fault::Missing { stream: asset }.into(),
+            _ => match api_error(err) {
+                Some(reason) => refusal(stream, &asset, limit, reason),
+                None => fault(&format!("append to {asset}"), err).into(),
+            },
+        }
+    }
+}
+
+fn refusal(stream: Stream, asset: &str, limit: u64, reason: &jetstream::Error) -> AppendError {
+    let text = reason.to_string();
+    match reason.error_code() {
+        // Two codes for one meaning: the second is what a cluster's leader says early.
+        ErrorCode::STREAM_WRONG_LAST_SEQUENCE | ErrorCode::STREAM_WRONG_LAST_SEQUENCE_CONSTANT => {
+            AppendError::Conflict
+        }
+        // Our own earlier attempt with this message id is still on its way.
+        ErrorCode::STREAM_DUPLICATE_MESSAGE_CONFLICT => AppendError::Unknown,
+        ErrorCode::ACCOUNT_RESOURCES_EXCEEDED
+        | ErrorCode::STORAGE_RESOURCES_EXCEEDED
+        | ErrorCode::INSUFFICIENT_RESOURCES => AppendError::Full { stream },
+        ErrorCode::STREAM_STORE_FAILED if text.contains("maximum") => AppendError::Full { stream },
+        ErrorCode::STREAM_MESSAGE_EXCEEDS_MAXIMUM => AppendError::TooLarge { limit },
+        _ => Fault::Server {
+            what: format!("append to {asset}"),
+            why: text,
+        }
+        .into(),
+    }
+}
+
+/// The server's own error in the chain, if it sent one.
+pub(super) fn api_error<'a>(err: &'a (dyn Error + 'static)) -> Option<&'a jetstream::Error> {
+    chain(err).find_map(|cause| cause.downcast_ref())
+}
+
+/// Any failed call that no caller treats specially.
+pub(super) fn fault(what: &str, err: &(dyn Error + 'static)) -> Fault {
+    let what = what.to_owned();
+    let timed_out = chain(err).any(|cause| {
+        cause
+            .downcast_ref::<jetstream::context::RequestError>()
+            .is_some_and(|err| err.kind() == RequestErrorKind::TimedOut)
+            || cause
+                .downcast_ref::<async_nats::RequestError>()
+                .is_some_and(|err| err.kind() == async_nats::RequestErrorKind::TimedOut)
+    });
+    if timed_out {
+        Fault::TimedOut { what }
+    } else {
+        Fault::Server {
+            what,
+            why: err.to_string(),
+        }
+    }
+}
+
+fn chain<'a>(
+    err: &'a (dyn Error + 'static),
+) -> impl Iterator<Item = &'a (dyn Error + 'static)> + 'a {
+    // Without the explicit dereference this would ask the reference, which lives too short.
+    std::iter::successors(Some(err), |cause| (**cause).source())
+}

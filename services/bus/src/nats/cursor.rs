@@ -1,0 +1,232 @@
+//! One ephemeral ordered consumer: the shortest-lived part of a tail.
+//!
+//! It delivers events in order until it notices that it missed something, and then says so; it must
+//! never skip an event and never deliver one twice. Building the next one is the tail's work.
+
+use std::time::Duration;
+
+use async_nats::jetstream::consumer::push::Config;
+use async_nats::jetstream::consumer::{AckPolicy, DeliverPolicy, ReplayPolicy};
+use async_nats::jetstream::stream::ConsumerErrorKind;
+use async_nats::jetstream::{self, ErrorCode};
+use async_nats::{HeaderMap, StatusCode, Subscriber};
+use bytes::Bytes;
+use futures_util::StreamExt;
+use tokio::sync::watch;
+use tokio::time::{Instant, timeout};
+
+use super::log::micros;
+use super::{Nats, api};
+use crate::{Fault, Link, Stored, Stream};
+
+/// How often the server says that it is there when it has nothing to deliver.
+const HEARTBEAT: Duration = Duration::from_millis(500);
+/// Without event or heartbeat for so long the consumer counts as lost.
+pub(super) const SILENCE: Duration = Duration::from_secs(2);
+/// The server drops a consumer that nobody listens to after this time.
+const INACTIVE: Duration = Duration::from_secs(30);
+
+/// What to read.
+#[derive(Clone, Debug)]
+pub(super) struct Spec {
+    pub(super) stream: Stream,
+    pub(super) subjects: Vec<String>,
+    /// Sequence to go on from.
+    pub(super) from_seq: u64,
+}
+
+/// A consumer on the server and our subscription to what it delivers.
+#[derive(Debug)]
+pub(super) struct Cursor {
+    nats: Nats,
+    asset: String,
+    name: String,
+    deliveries: Subscriber,
+    /// Deliveries so far; the server numbers them, so a gap shows.
+    delivered: u64,
+    /// Events that matched when the consumer was made.
+    pub(super) pending_at_start: u64,
+    link: watch::Receiver<Link>,
+    /// The connection this consumer belongs to.
+    line_since: Link,
+}
+
+/// What a cursor yields.
+#[derive(Debug)]
+pub(super) enum Delivery {
+    /// The next event and how many more match.
+    Event(Stored, u64),
+    /// Nothing to deliver for now.
+    Idle,
+    /// Something was missed, or the consumer is gone: make another.
+    Broken,
+}
+
+impl Cursor {
+    pub(super) async fn open(nats: &Nats, spec: &Spec) -> Result<Cursor, Fault> {
+        let mut link = nats.watch_link();
+        let line_since = *link.borrow_and_update();
+        nats.line.must_be_up()?;
+        let asset = nats.options.names.of(spec.stream).to_owned();
+        let what = || format!("read {asset}");
+        let inbox = nats.client.new_inbox();
+        let name = format!("tail_{}", inbox.rsplit('.').next().unwrap_or_default());
+        let deliveries = nats.client.subscribe(inbox.clone()).await;
+        let deliveries = deliveries.map_err(|err| api::fault(&what(), &err))?;
+        let config = consumer(&name, inbox, spec);
+        let made = nats
+            .jetstream
+            .create_consumer_on_stream(config, &asset)
+            .await;
+        let made = made.map_err(|err| match err.kind() {
+            ConsumerErrorKind::JetStream(reason)
+                if reason.error_code() == ErrorCode::STREAM_NOT_FOUND =>
+            {
+                Fault::Missing {
+                    stream: asset.clone(),
+                }
+            }
+            _ => api::fault(&what(), &err),
+        })?;
+        Ok(Cursor {
+            nats: nats.clone(),
+            asset,
+            name,
+            deliveries,
+            delivered: 0,
+            pending_at_start: made.cached_info().num_pending,
+            link,
+            line_since,
+        })
+    }
+
+    /// The next delivery. Not to be cancelled half-way: the tail's task owns it.
+    pub(super) async fn next(&mut self) -> Delivery {
+        let quiet_until = Instant::now() + SILENCE;
+        loop {
+            let message = tokio::select! {
+                biased;
+                _ = reconnected(&mut self.link, self.line_since) => return Delivery::Broken,
+                message = tokio::time::timeout_at(quiet_until, self.deliveries.next()) => message,
+            };
+            let Ok(Some(message)) = message else {
+                return Delivery::Broken;
+            };
+            self.nats.line.heard();
+            let delivery = match message.status {
+                None => self.event(message),
+                Some(StatusCode::IDLE_HEARTBEAT) => self.heartbeat(message).await,
+                Some(_) => Some(Delivery::Broken),
+            };
+            if let Some(delivery) = delivery {
+                return delivery;
+            }
+        }
+    }
+
+    fn event(&mut self, message: async_nats::Message) -> Option<Delivery> {
+        let context = self.nats.jetstream.clone();
+        let message = jetstream::Message { message, context };
+        let Ok(info) = message.info() else {
+            return Some(Delivery::Broken);
+        };
+        if info.consumer_sequence != self.delivered + 1 {
+            return Some(Delivery::Broken);
+        }
+        self.delivered = info.consumer_sequence;
+        let stored = Stored {
+            subject: message.subject.to_string(),
+            seq: info.stream_sequence,
+            stored_at_us: micros(info.published.unix_timestamp_nanos()),
+            payload: message.payload.clone(),
+        };
+        Some(Delivery::Event(stored, info.pending))
+    }
+
+    /// Answers flow control; a plain heartbeat tells how many deliveries there should have been.
+    async fn heartbeat(&self, message: async_nats::Message) -> Option<Delivery> {
+        if let Some(reply) = message.reply {
+            self.answer(reply.to_string()).await;
+            return None;
+        }
+        let headers = message.headers.unwrap_or_default();
+        if let Some(stalled) = header(&headers, "Nats-Consumer-Stalled") {
+            self.answer(stalled.to_owned()).await;
+            return None;
+        }
+        let sent = header(&headers, "Nats-Last-Consumer").and_then(|sent| sent.parse().ok());
+        if sent == Some(self.delivered) {
+            Some(Delivery::Idle)
+        } else {
+            Some(Delivery::Broken)
+        }
+    }
+
+    async fn answer(&self, reply: String) {
+        // If it is lost the server asks again in the next heartbeat.
+        let _ = self.nats.client.publish(reply, Bytes::new()).await;
+    }
+
+    /// How many stored events still wait for delivery, by the server's own count.
+    pub(super) async fn pending(&self) -> Result<u64, Fault> {
+        let what = || format!("read consumer {}", self.name);
+        let stream = self.nats.jetstream.get_stream_no_info(&self.asset).await;
+        let stream = stream.map_err(|err| api::fault(&what(), &err))?;
+        let info = stream.consumer_info(&self.name).await;
+        let info = info.map_err(|err| api::fault(&what(), &err))?;
+        let undelivered = info
+            .delivered
+            .consumer_sequence
+            .saturating_sub(self.delivered);
+        Ok(info.num_pending + undelivered)
+    }
+
+    /// Removes the consumer; if that fails the server does it after [`INACTIVE`].
+    pub(super) fn close(self) {
+        tokio::spawn(async move {
+            let delete = self
+                .nats
+                .jetstream
+                .delete_consumer_from_stream(&self.name, &self.asset);
+            let _ = timeout(SILENCE, delete).await;
+        });
+    }
+}
+
+/// Returns when the connection is another one than `line_since`.
+async fn reconnected(link: &mut watch::Receiver<Link>, line_since: Link) {
+    let other = |link: &Link| link.is_up() && *link != line_since;
+    if link.wait_for(other).await.is_err() {
+        // The client is gone; its subscription ends, and that is noticed there.
+        std::future::pending::<()>().await;
+    }
+}
+
+fn header<'a>(headers: &'a HeaderMap, name: &str) -> Option<&'a str> {
+    headers.get_last(name).map(|value| value.as_str())
+}
+
+fn consumer(name: &str, inbox: String, spec: &Spec) -> Config {
+    let (filter_subject, filter_subjects) = match spec.subjects.as_slice() {
+        [one] => (one.clone(), Vec::new()),
+        several => (String::new(), several.to_vec()),
+    };
+    Config {
+        name: Some(name.to_owned()),
+        deliver_subject: inbox,
+        deliver_policy: DeliverPolicy::ByStartSequence {
+            start_sequence: spec.from_seq.max(1),
+        },
+        ack_policy: AckPolicy::None,
+        max_deliver: 1,
+        filter_subject,
+        filter_subjects,
+        replay_policy: ReplayPolicy::Instant,
+        flow_control: true,
+        idle_heartbeat: HEARTBEAT,
+        inactive_threshold: INACTIVE,
+        num_replicas: 1,
+        memory_storage: true,
+        ..Config::default()
+    }
+}

