@@ -1,1 +1,24 @@
-//! Skeleton.
+//! The laws of LoadPilot: pure functions over the nouns of `loadpilot-events`.
+//!
+//! One file per step of a run: [`check`] a plan, [`assign`] shards, [`decide`] what happens next,
+//! [`pace`] arrivals, [`tally`] what finished into deltas, [`project`] the log into a [`report`]
+//! with its [`verdict`] and [`certificate`]. This crate must never do I/O, read a clock or the
+//! environment, sleep, spawn, or iterate in hash order: time is an argument, order is sorted.
+
+pub mod assign;
+pub mod certificate;
+pub mod check;
+pub mod decide;
+pub mod holding;
+pub mod ladder;
+pub mod live;
+pub mod mix;
+pub mod pace;
+pub mod planned;
+pub mod project;
+pub mod report;
+pub mod share;
+pub mod story;
+pub mod tally;
+pub mod verdict;
+pub mod workload;

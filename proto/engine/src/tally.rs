@@ -1,0 +1,423 @@
+//! Counting what finishes: per core into a [`Tally`], merged into [`Rows`], closed into deltas by
+//! a [`Ledger`].
+//!
+//! Rows are a commutative monoid: merging is adding, in any order. Must never forget a row: what
+//! was recorded is in exactly one delta.
+
+use std::collections::BTreeMap;
+
+use loadpilot_events::assign::Generation;
+use loadpilot_events::delta::{
+    AnatomyRow, ArrivalRow, CallRow, DeltaReported, Gauges, Phase, Totals,
+};
+use loadpilot_events::hist::{self, Hist};
+use loadpilot_events::id::BootId;
+use loadpilot_events::limits::DELTA_BYTES_MAX;
+use loadpilot_events::outcome::{DropReason, Outcome};
+
+/// Which arrivals a count belongs to.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub struct RowKey {
+    /// The due tick of the arrival.
+    pub tick: u32,
+    /// The generation held at the due tick.
+    pub generation: Generation,
+    /// The task, by its place in the plan.
+    pub task: u16,
+}
+
+/// How a call came to its connection.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum ConnectionUse {
+    /// It was opened for this call.
+    Opened,
+    /// It was open already.
+    Reused,
+}
+
+/// Where the time of one call went, in µs; `None` where a phase did not take place.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct Phases {
+    /// From due until the pacer reached the arrival; first call of a task only.
+    pub schedule_lag_us: Option<u64>,
+    /// From there until dispatch.
+    pub queue_us: Option<u64>,
+    /// Name resolution.
+    pub dns_us: Option<u64>,
+    /// TCP connect.
+    pub connect_us: Option<u64>,
+    /// TLS handshake.
+    pub tls_us: Option<u64>,
+    /// From the request being written to the first byte of the answer.
+    pub first_byte_us: Option<u64>,
+    /// From the first to the last byte of the answer.
+    pub last_byte_us: Option<u64>,
+    /// How the call came to its connection; `None` when it got none.
+    pub connection: Option<ConnectionUse>,
+}
+
+/// One call that ended.
+#[derive(Debug, Clone, Copy)]
+pub struct CallEnd {
+    /// The due tick of the call.
+    pub tick: u32,
+    /// The generation held at the due tick of its arrival.
+    pub generation: Generation,
+    /// The call, by its place in the plan's list of calls.
+    pub call: u16,
+    /// How it ended.
+    pub outcome: Outcome,
+    /// End − due, in µs.
+    pub response_us: u64,
+    /// End − dispatch, in µs.
+    pub service_us: u64,
+    /// The status code, when it was answered.
+    pub status: Option<u16>,
+    /// Bytes written.
+    pub sent_bytes: u64,
+    /// Bytes read.
+    pub received_bytes: u64,
+    /// Where its time went.
+    pub phases: Phases,
+}
+
+#[derive(Debug, Default)]
+struct ArrivalSums {
+    started: u64,
+    dropped: BTreeMap<DropReason, u64>,
+    task_errors: u64,
+}
+
+#[derive(Debug)]
+struct CallSums {
+    count: u64,
+    response: Hist,
+    service: Hist,
+    status: BTreeMap<u16, u64>,
+    sent_bytes: u64,
+    received_bytes: u64,
+}
+
+#[derive(Debug, Default)]
+struct AnatomySums {
+    phases: BTreeMap<Phase, Hist>,
+    opened: u64,
+    reused: u64,
+}
+
+type CallKey = (u32, Generation, u16, Outcome);
+type AnatomyKey = (u32, Generation, u16);
+
+/// What finished, not yet closed into a delta.
+#[derive(Debug, Default)]
+pub struct Rows {
+    arrivals: BTreeMap<RowKey, ArrivalSums>,
+    calls: BTreeMap<CallKey, CallSums>,
+    anatomy: BTreeMap<AnatomyKey, AnatomySums>,
+}
+
+/// The counters of one core.
+#[derive(Debug, Default)]
+pub struct Tally {
+    rows: Rows,
+}
+
+impl Tally {
+    /// An empty one.
+    #[must_use]
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// An arrival started: its first call was dispatched.
+    pub fn started(&mut self, key: RowKey) {
+        self.rows.arrivals.entry(key).or_default().started += 1;
+    }
+
+    /// An arrival will never start.
+    pub fn dropped(&mut self, key: RowKey, reason: DropReason) {
+        let row = self.rows.arrivals.entry(key).or_default();
+        *row.dropped.entry(reason).or_default() += 1;
+    }
+
+    /// A started arrival ended and not every call of it was ok.
+    pub fn task_error(&mut self, key: RowKey) {
+        self.rows.arrivals.entry(key).or_default().task_errors += 1;
+    }
+
+    /// A call ended.
+    pub fn call(&mut self, end: &CallEnd) {
+        let key = (end.tick, end.generation, end.call, end.outcome);
+        let row = self.rows.calls.entry(key).or_insert_with(CallSums::new);
+        row.count += 1;
+        hist::record(&mut row.response, end.response_us);
+        hist::record(&mut row.service, end.service_us);
+        if let Some(status) = end.status {
+            *row.status.entry(status).or_default() += 1;
+        }
+        row.sent_bytes += end.sent_bytes;
+        row.received_bytes += end.received_bytes;
+        let key = (end.tick, end.generation, end.call);
+        self.rows.anatomy.entry(key).or_default().add(&end.phases);
+    }
+
+    /// Hands over everything since the last time.
+    #[must_use]
+    pub fn take(&mut self) -> Rows {
+        std::mem::take(&mut self.rows)
+    }
+}
+
+impl Rows {
+    /// Whether nothing was recorded.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.arrivals.is_empty() && self.calls.is_empty()
+    }
+
+    /// Adds `other` to these.
+    ///
+    /// # Panics
+    /// Never: histograms grow on demand.
+    pub fn merge(&mut self, other: Self) {
+        for (key, sums) in other.arrivals {
+            let row = self.arrivals.entry(key).or_default();
+            row.started += sums.started;
+            row.task_errors += sums.task_errors;
+            add_counts(&mut row.dropped, &sums.dropped);
+        }
+        for (key, sums) in other.calls {
+            let row = self.calls.entry(key).or_insert_with(CallSums::new);
+            row.count += sums.count;
+            row.response
+                .add(&sums.response)
+                .expect("an auto-resizing histogram takes any other");
+            row.service
+                .add(&sums.service)
+                .expect("an auto-resizing histogram takes any other");
+            add_counts(&mut row.status, &sums.status);
+            row.sent_bytes += sums.sent_bytes;
+            row.received_bytes += sums.received_bytes;
+        }
+        for (key, sums) in other.anatomy {
+            let row = self.anatomy.entry(key).or_default();
+            for (phase, hist) in sums.phases {
+                let own = row.phases.entry(phase).or_insert_with(hist::anatomy);
+                own.add(&hist)
+                    .expect("an auto-resizing histogram takes any other");
+            }
+            row.opened += sums.opened;
+            row.reused += sums.reused;
+        }
+    }
+}
+
+/// Adds the counts of `more` to `sums`.
+pub fn add_counts<K: Ord + Copy>(sums: &mut BTreeMap<K, u64>, more: &BTreeMap<K, u64>) {
+    for (&key, &count) in more {
+        *sums.entry(key).or_default() += count;
+    }
+}
+
+impl CallSums {
+    fn new() -> Self {
+        Self {
+            count: 0,
+            response: hist::latency(),
+            service: hist::latency(),
+            status: BTreeMap::new(),
+            sent_bytes: 0,
+            received_bytes: 0,
+        }
+    }
+}
+
+impl AnatomySums {
+    fn add(&mut self, phases: &Phases) {
+        let times = [
+            (Phase::ScheduleLag, phases.schedule_lag_us),
+            (Phase::Queue, phases.queue_us),
+            (Phase::Dns, phases.dns_us),
+            (Phase::Connect, phases.connect_us),
+            (Phase::Tls, phases.tls_us),
+            (Phase::FirstByte, phases.first_byte_us),
+            (Phase::LastByte, phases.last_byte_us),
+        ];
+        for (phase, time_us) in times {
+            if let Some(us) = time_us {
+                hist::record(self.phases.entry(phase).or_insert_with(hist::anatomy), us);
+            }
+        }
+        match phases.connection {
+            Some(ConnectionUse::Opened) => self.opened += 1,
+            Some(ConnectionUse::Reused) => self.reused += 1,
+            None => {}
+        }
+    }
+}
+
+/// Closes rows into deltas of one process in one run: numbers them and keeps the totals.
+#[derive(Debug)]
+pub struct Ledger {
+    boot_id: BootId,
+    last_seq: u64,
+    totals: Totals,
+}
+
+impl Ledger {
+    /// The ledger of a process that has sent nothing yet.
+    #[must_use]
+    pub fn new(boot_id: BootId) -> Self {
+        Self {
+            boot_id,
+            last_seq: 0,
+            totals: Totals::default(),
+        }
+    }
+
+    /// Everything closed so far.
+    #[must_use]
+    pub fn totals(&self) -> &Totals {
+        &self.totals
+    }
+
+    /// The sequence number of the last delta; 0 before the first.
+    #[must_use]
+    pub fn last_seq(&self) -> u64 {
+        self.last_seq
+    }
+
+    /// Closes `rows`, which finished from `from_us` to `to_us` after the start, into at least one
+    /// delta; above [`DELTA_BYTES_MAX`] of rows the next one begins.
+    #[must_use]
+    pub fn close(
+        &mut self,
+        rows: Rows,
+        from_us: u64,
+        to_us: u64,
+        gauges: Gauges,
+    ) -> Vec<DeltaReported> {
+        let mut open = OpenDelta::default();
+        let mut parts = Vec::new();
+        for (key, sums) in rows.arrivals {
+            open.make_room(80 + 20 * sums.dropped.len(), &mut parts);
+            open.arrivals.push(sums.row(key));
+        }
+        for (key, sums) in rows.calls {
+            let row = sums.row(key);
+            let bytes = 200 + 12 * row.status.len() + row.response.0.len() + row.service.0.len();
+            open.make_room(bytes, &mut parts);
+            open.calls.push(row);
+        }
+        for (key, sums) in rows.anatomy {
+            let row = sums.row(key);
+            let bytes = 80
+                + row
+                    .phases
+                    .values()
+                    .map(|hist| 24 + hist.0.len())
+                    .sum::<usize>();
+            open.make_room(bytes, &mut parts);
+            open.anatomy.push(row);
+        }
+        parts.push(open);
+        parts
+            .into_iter()
+            .map(|part| self.number(part, from_us, to_us, &gauges))
+            .collect()
+    }
+
+    fn number(
+        &mut self,
+        part: OpenDelta,
+        from_us: u64,
+        to_us: u64,
+        gauges: &Gauges,
+    ) -> DeltaReported {
+        for row in &part.arrivals {
+            self.totals.started += row.started;
+            add_counts(&mut self.totals.dropped, &row.dropped);
+        }
+        for row in &part.calls {
+            *self.totals.calls.entry(row.outcome).or_default() += row.count;
+        }
+        self.last_seq += 1;
+        DeltaReported {
+            boot_id: self.boot_id.clone(),
+            seq: self.last_seq,
+            from_us,
+            to_us,
+            arrivals: part.arrivals,
+            calls: part.calls,
+            anatomy: part.anatomy,
+            totals: self.totals.clone(),
+            gauges: gauges.clone(),
+        }
+    }
+}
+
+/// The rows of a delta that is still being filled.
+#[derive(Debug, Default)]
+struct OpenDelta {
+    bytes: usize,
+    arrivals: Vec<ArrivalRow>,
+    calls: Vec<CallRow>,
+    anatomy: Vec<AnatomyRow>,
+}
+
+impl OpenDelta {
+    /// Moves itself to `parts` and starts afresh when `bytes` more would be too many.
+    fn make_room(&mut self, bytes: usize, parts: &mut Vec<Self>) {
+        if self.bytes > 0 && self.bytes + bytes > DELTA_BYTES_MAX {
+            parts.push(std::mem::take(self));
+        }
+        self.bytes += bytes;
+    }
+}
+
+impl ArrivalSums {
+    fn row(self, key: RowKey) -> ArrivalRow {
+        ArrivalRow {
+            tick: key.tick,
+            generation: key.generation,
+            task: key.task,
+            started: self.started,
+            dropped: self.dropped,
+            task_errors: self.task_errors,
+        }
+    }
+}
+
+impl CallSums {
+    fn row(self, (tick, generation, call, outcome): CallKey) -> CallRow {
+        CallRow {
+            tick,
+            generation,
+            call,
+            outcome,
+            count: self.count,
+            response: hist::encode(&self.response),
+            service: hist::encode(&self.service),
+            status: self.status,
+            sent_bytes: self.sent_bytes,
+            received_bytes: self.received_bytes,
+        }
+    }
+}
+
+impl AnatomySums {
+    fn row(self, (tick, generation, call): AnatomyKey) -> AnatomyRow {
+        let phases = self
+            .phases
+            .iter()
+            .map(|(&phase, hist)| (phase, hist::encode(hist)));
+        AnatomyRow {
+            tick,
+            generation,
+            call,
+            phases: phases.collect(),
+            connections_opened: self.opened,
+            connections_reused: self.reused,
+        }
+    }
+}

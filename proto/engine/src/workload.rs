@@ -1,0 +1,217 @@
+//! The workload: a pure function of plan and seed. Arrival n fixes when it is due and what it does.
+//!
+//! Any agent computes its own share alone, at any moment, for any n. Must never depend on which
+//! agent asks or on what was asked before.
+
+use std::sync::{Mutex, PoisonError};
+
+use loadpilot_events::plan::{Arrivals, Plan};
+
+use crate::mix::{Purpose, below, draw};
+use crate::pace::{PARTS_PER_ARRIVAL, Pace};
+
+/// Arrivals in one block of Poisson points.
+pub const POISSON_BLOCK: u64 = 1_024;
+
+/// Rounds of the swap-or-not shuffle: each halves what is left of the order of a block.
+const SHUFFLE_ROUNDS: u64 = 40;
+
+/// All arrivals of a run.
+#[derive(Debug)]
+pub struct Workload {
+    pace: Pace,
+    arrivals: Arrivals,
+    seed: u64,
+    tick_us: u64,
+    /// `weight_ends[t]` is the sum of the weights of tasks 0..=t.
+    weight_ends: Vec<u64>,
+    /// The Poisson block asked for last: neighbours are asked for one after the other.
+    poisson_block: Mutex<Option<(u64, Vec<u128>)>>,
+}
+
+impl Workload {
+    /// The workload of a plan that [`crate::check`] has accepted.
+    #[must_use]
+    pub fn new(plan: &Plan, seed: u64) -> Self {
+        let weight_ends = plan
+            .tasks
+            .iter()
+            .scan(0, |sum, task| {
+                *sum += u64::from(task.weight);
+                Some(*sum)
+            })
+            .collect();
+        Self {
+            pace: Pace::new(&plan.profile),
+            arrivals: plan.arrivals,
+            seed,
+            tick_us: plan.tick_us,
+            weight_ends,
+            poisson_block: Mutex::new(None),
+        }
+    }
+
+    /// The number of arrivals of the whole run.
+    #[must_use]
+    pub fn planned(&self) -> u64 {
+        self.pace.planned()
+    }
+
+    /// The length of the profile in µs.
+    #[must_use]
+    pub fn duration_us(&self) -> u64 {
+        self.pace.duration_us()
+    }
+
+    /// The grain of deltas and series in µs.
+    #[must_use]
+    pub fn tick_us(&self) -> u64 {
+        self.tick_us
+    }
+
+    /// The number of ticks that hold a due time.
+    #[must_use]
+    pub fn ticks(&self) -> u32 {
+        u32::try_from(self.duration_us().div_ceil(self.tick_us)).unwrap_or(u32::MAX)
+    }
+
+    /// The rate profile.
+    #[must_use]
+    pub fn pace(&self) -> &Pace {
+        &self.pace
+    }
+
+    /// When arrival `n` is due, in µs after the start; monotone in n.
+    ///
+    /// # Panics
+    /// When `n` is not below [`Workload::planned`].
+    #[must_use]
+    pub fn due_us(&self, n: u64) -> u64 {
+        assert!(n < self.planned(), "arrival {n} beyond the plan");
+        let position = match self.arrivals {
+            Arrivals::Uniform => u128::from(n) * PARTS_PER_ARRIVAL,
+            Arrivals::Poisson => self.poisson_position(n),
+        };
+        self.pace.due_us(position)
+    }
+
+    /// The task of arrival `n`: a seeded permutation of each block of W arrivals, W being the sum
+    /// of the weights, so that every block holds every task exactly as often as its weight says.
+    #[must_use]
+    pub fn task_of(&self, n: u64) -> u16 {
+        let block_len = self.weight_ends.last().copied().unwrap_or(1);
+        let place = self.shuffled(n / block_len, n % block_len, block_len);
+        let task = self.weight_ends.partition_point(|&end| end <= place);
+        u16::try_from(task).unwrap_or(u16::MAX)
+    }
+
+    /// The tick that a due time lies in.
+    #[must_use]
+    pub fn tick_of(&self, due_us: u64) -> u32 {
+        u32::try_from(due_us / self.tick_us).unwrap_or(u32::MAX)
+    }
+
+    /// The first arrival due at or after `t_us`; [`Workload::planned`] when there is none.
+    #[must_use]
+    pub fn first_at_or_after(&self, t_us: u64) -> u64 {
+        match self.arrivals {
+            Arrivals::Uniform => self.pace.planned_before(t_us),
+            Arrivals::Poisson => {
+                // due is monotone in n, and a block of points stays inside its stretch of Λ.
+                let near = self.pace.planned_before(t_us);
+                let mut low = near.saturating_sub(POISSON_BLOCK);
+                let mut high = (near + POISSON_BLOCK).min(self.planned());
+                while low < high {
+                    let middle = low + (high - low) / 2;
+                    if self.due_us(middle) < t_us {
+                        low = middle + 1
+                    } else {
+                        high = middle
+                    }
+                }
+                low
+            }
+        }
+    }
+
+    /// The arrivals that are due in a tick, as a half-open range of their numbers.
+    #[must_use]
+    pub fn arrivals_in_tick(&self, tick: u32) -> std::ops::Range<u64> {
+        let from_us = u64::from(tick) * self.tick_us;
+        self.first_at_or_after(from_us)..self.first_at_or_after(from_us + self.tick_us)
+    }
+
+    /// How many arrivals of each task are among the numbers `range`.
+    #[must_use]
+    pub fn count_per_task(&self, range: std::ops::Range<u64>) -> Vec<u64> {
+        let block_len = self.weight_ends.last().copied().unwrap_or(1);
+        let mut counts = vec![0; self.weight_ends.len()];
+        let mut n = range.start;
+        while n < range.end {
+            let whole_blocks = (range.end - n) / block_len;
+            if n.is_multiple_of(block_len) && whole_blocks > 0 {
+                let mut previous = 0;
+                for (count, &end) in counts.iter_mut().zip(&self.weight_ends) {
+                    *count += (end - previous) * whole_blocks;
+                    previous = end;
+                }
+                n += whole_blocks * block_len;
+            } else {
+                counts[usize::from(self.task_of(n))] += 1;
+                n += 1;
+            }
+        }
+        counts
+    }
+
+    /// Swap-or-not (Hoang, Morris, Rogaway: "An enciphering scheme based on a card shuffle",
+    /// CRYPTO 2012): a permutation of 0..len of which any single place costs the same.
+    fn shuffled(&self, block: u64, place: u64, len: u64) -> u64 {
+        let mut x = place;
+        for round in 0..SHUFFLE_ROUNDS {
+            let key = below(len, draw(self.seed, Purpose::TaskKey, block, round));
+            let partner = (key + len - x) % len;
+            let representative = x.max(partner);
+            let flip = representative
+                .wrapping_mul(SHUFFLE_ROUNDS)
+                .wrapping_add(round);
+            if draw(self.seed, Purpose::TaskFlip, block, flip) & 1 == 1 {
+                x = partner;
+            }
+        }
+        x
+    }
+
+    fn poisson_position(&self, n: u64) -> u128 {
+        let block = n / POISSON_BLOCK;
+        let place = usize::try_from(n % POISSON_BLOCK).unwrap_or(usize::MAX);
+        let mut cached = self
+            .poisson_block
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner);
+        match &*cached {
+            Some((number, points)) if *number == block => points[place],
+            _ => {
+                let points = self.poisson_points(block);
+                let position = points[place];
+                *cached = Some((block, points));
+                position
+            }
+        }
+    }
+
+    /// The sorted points of one block: uniform over the block's stretch of Λ.
+    fn poisson_points(&self, block: u64) -> Vec<u128> {
+        let first = block * POISSON_BLOCK;
+        let count = POISSON_BLOCK.min(self.planned() - first);
+        let begin = u128::from(first) * PARTS_PER_ARRIVAL;
+        let full = u128::from(POISSON_BLOCK) * PARTS_PER_ARRIVAL;
+        let width = full.min(self.pace.total_parts() - begin);
+        let mut points: Vec<u128> = (0..count)
+            .map(|i| u128::from(draw(self.seed, Purpose::Poisson, block, i)))
+            .map(|uniform| begin + ((uniform * width) >> 64))
+            .collect();
+        points.sort_unstable();
+        points
+    }
+}
