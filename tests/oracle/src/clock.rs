@@ -1,0 +1,36 @@
+//! One reading of both clocks. Wall time is what a client can compare with its own log; monotonic
+//! time is what delays and freezes are measured by. Must never convert one into the other for the
+//! log: every logged time is a reading of `CLOCK_REALTIME`.
+
+use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
+
+/// The two clocks, read together.
+#[derive(Debug, Clone, Copy)]
+pub struct Moment {
+    /// Monotonic reading.
+    pub mono: Instant,
+    /// `CLOCK_REALTIME`, microseconds since 1970.
+    pub wall_us: u64,
+}
+
+impl Moment {
+    /// Reads both clocks now.
+    pub fn now() -> Self {
+        let wall = SystemTime::now().duration_since(UNIX_EPOCH);
+        let wall = wall.expect("the wall clock is set after 1970");
+        let wall_us = u64::try_from(wall.as_micros()).expect("wall time fits 64 bits until 586524");
+        Self {
+            mono: Instant::now(),
+            wall_us,
+        }
+    }
+
+    /// This moment moved later.
+    pub fn plus(self, by: Duration) -> Self {
+        let by_us = u64::try_from(by.as_micros()).expect("durations are bounded at the door");
+        Self {
+            mono: self.mono + by,
+            wall_us: self.wall_us + by_us,
+        }
+    }
+}

@@ -1,0 +1,258 @@
+//! The counted listener and its threads. Must never accept while it is told to refuse.
+
+use std::fs::File;
+use std::io::{self, Read, Write};
+use std::net::{Ipv4Addr, SocketAddrV4, TcpListener, TcpStream};
+use std::os::unix::net::UnixStream;
+use std::path::PathBuf;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::thread;
+use std::time::Duration;
+
+use crate::behaviour::Behaviour;
+use crate::connection::Connection;
+use crate::control;
+use crate::freeze::Freezer;
+use crate::kernel;
+use crate::ledger::Ledger;
+
+/// Connections that the kernel completes before they are accepted.
+const BACKLOG: i32 = 4096;
+/// Stack of a connection's thread, bytes.
+const STACK_BYTES: usize = 128 * 1024;
+
+/// How to start a server.
+#[derive(Debug, Clone)]
+pub struct Config {
+    /// The log; an existing file is replaced.
+    pub log: PathBuf,
+    /// Port of the counted listener; 0 lets the kernel choose.
+    pub port: u16,
+    /// Port of the control listener; 0 lets the kernel choose.
+    pub control_port: u16,
+    /// The header whose value is logged as `id`.
+    pub id_header: String,
+    /// Whether all headers are logged.
+    pub log_headers: bool,
+    /// Control lines to obey before the first connection.
+    pub behaviours: Vec<String>,
+}
+
+impl Config {
+    /// Kernel-chosen ports, id header `x-request-id`, no behaviours.
+    pub fn new(log: impl Into<PathBuf>) -> Self {
+        Self {
+            log: log.into(),
+            port: 0,
+            control_port: 0,
+            id_header: "x-request-id".to_owned(),
+            log_headers: false,
+            behaviours: Vec::new(),
+        }
+    }
+}
+
+/// Whether the counted listener exists.
+#[derive(Debug)]
+struct Door {
+    wanted: bool,
+    open: bool,
+    error: Option<String>,
+}
+
+/// What the threads share.
+#[derive(Debug)]
+pub(crate) struct Shared {
+    pub(crate) ledger: Ledger,
+    pub(crate) freezer: Freezer,
+    pub(crate) id_header: String,
+    pub(crate) log_headers: bool,
+    pub(crate) accepted: AtomicU64,
+    pub(crate) connected: AtomicU64,
+    pub(crate) accept_delay_us: AtomicU64,
+    behaviour: Mutex<Behaviour>,
+    door: Mutex<Door>,
+    door_moved: Condvar,
+    wake: UnixStream,
+}
+
+impl Shared {
+    pub(crate) fn behaviour(&self) -> MutexGuard<'_, Behaviour> {
+        self.behaviour
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn door(&self) -> MutexGuard<'_, Door> {
+        self.door.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Opens or closes the counted listener; returns when that is done. Connections that are
+    /// accepted already stay.
+    pub(crate) fn set_door(&self, open: bool) -> Result<(), String> {
+        let mut door = self.door();
+        door.wanted = open;
+        door.error = None;
+        (&self.wake)
+            .write_all(&[0])
+            .map_err(|e| format!("acceptor: {e}"))?;
+        while door.open != open && door.error.is_none() {
+            door = self
+                .door_moved
+                .wait(door)
+                .unwrap_or_else(PoisonError::into_inner);
+        }
+        door.error.clone().map_or(Ok(()), Err)
+    }
+}
+
+/// A running server. Dropping it closes the counted listener and completes the log.
+#[derive(Debug)]
+pub struct Server {
+    shared: Arc<Shared>,
+    port: u16,
+    control_port: u16,
+}
+
+impl Server {
+    /// Binds both listeners on 127.0.0.1 and serves.
+    ///
+    /// # Errors
+    /// The log or a port cannot be had, or a behaviour is wrong (`InvalidInput`).
+    pub fn start(config: &Config) -> io::Result<Self> {
+        let ledger = Ledger::new(File::create(&config.log)?);
+        let (wake, woken) = UnixStream::pair()?;
+        let shared = Arc::new(Shared {
+            ledger,
+            freezer: Freezer::default(),
+            id_header: config.id_header.to_ascii_lowercase(),
+            log_headers: config.log_headers,
+            accepted: AtomicU64::new(0),
+            connected: AtomicU64::new(0),
+            accept_delay_us: AtomicU64::new(0),
+            behaviour: Mutex::new(Behaviour::default()),
+            door: Mutex::new(Door {
+                wanted: true,
+                open: true,
+                error: None,
+            }),
+            door_moved: Condvar::new(),
+            wake,
+        });
+        for line in &config.behaviours {
+            control::configure(&shared, line).map_err(|e| {
+                io::Error::new(io::ErrorKind::InvalidInput, format!("{line:?}: {e}"))
+            })?;
+        }
+        let listener = listen(config.port)?;
+        let port = listener.local_addr()?.port();
+        let controls = TcpListener::bind((Ipv4Addr::LOCALHOST, config.control_port))?;
+        let control_port = controls.local_addr()?.port();
+        let for_acceptor = Arc::clone(&shared);
+        thread::Builder::new()
+            .name("acceptor".to_owned())
+            .spawn(move || run_acceptor(&for_acceptor, listener, port, &woken))?;
+        let for_control = Arc::clone(&shared);
+        thread::Builder::new()
+            .name("control".to_owned())
+            .spawn(move || control::run(&for_control, &controls))?;
+        Ok(Self {
+            shared,
+            port,
+            control_port,
+        })
+    }
+
+    /// Port of the counted listener.
+    pub fn port(&self) -> u16 {
+        self.port
+    }
+
+    /// Port of the control listener.
+    pub fn control_port(&self) -> u16 {
+        self.control_port
+    }
+
+    /// Obeys one control line, as the control port does; returns its JSON answer.
+    pub fn command(&self, line: &str) -> String {
+        control::obey(&self.shared, line)
+    }
+}
+
+impl Drop for Server {
+    fn drop(&mut self) {
+        // Closing cannot fail in a way that anybody could act on here.
+        let _ = self.shared.set_door(false);
+        self.shared.ledger.close();
+    }
+}
+
+fn listen(port: u16) -> io::Result<TcpListener> {
+    let listener = TcpListener::bind(SocketAddrV4::new(Ipv4Addr::LOCALHOST, port))?;
+    kernel::set_backlog(&listener, BACKLOG)?;
+    Ok(listener)
+}
+
+/// Accepts while the door is open. Being out of files or threads ends the process, loudly.
+fn run_acceptor(shared: &Arc<Shared>, first: TcpListener, port: u16, woken: &UnixStream) {
+    kernel::sharpen_timers();
+    let mut listener = Some(first);
+    loop {
+        let connection = match &listener {
+            None => false,
+            Some(open) => {
+                kernel::wait_readable(open, woken).unwrap_or_else(|e| kernel::die("poll", &e))
+            }
+        };
+        if !connection {
+            let mut byte = [0];
+            { woken }
+                .read_exact(&mut byte)
+                .unwrap_or_else(|e| kernel::die("acceptor", &e));
+            move_door(shared, &mut listener, port);
+            continue;
+        }
+        let pause = shared.accept_delay_us.load(Ordering::Relaxed);
+        thread::sleep(Duration::from_micros(pause));
+        match listener.as_ref().map(TcpListener::accept) {
+            Some(Ok((stream, _))) => spawn_connection(shared, stream),
+            // The client was gone before it was accepted.
+            Some(Err(e)) if e.kind() == io::ErrorKind::ConnectionAborted => {}
+            Some(Err(e)) => kernel::die("accept", &e),
+            None => {}
+        }
+    }
+}
+
+/// Makes the listener what the door asks for.
+fn move_door(shared: &Shared, listener: &mut Option<TcpListener>, port: u16) {
+    let mut door = shared.door();
+    if !door.wanted {
+        *listener = None;
+    } else if listener.is_none() {
+        match listen(port) {
+            Ok(bound) => *listener = Some(bound),
+            Err(e) => door.error = Some(format!("port {port}: {e}")),
+        }
+    }
+    door.open = listener.is_some();
+    shared.door_moved.notify_all();
+}
+
+fn spawn_connection(shared: &Arc<Shared>, stream: TcpStream) {
+    let number = shared.accepted.fetch_add(1, Ordering::Relaxed) + 1;
+    shared.connected.fetch_add(1, Ordering::Relaxed);
+    let shared = Arc::clone(shared);
+    thread::Builder::new()
+        .stack_size(STACK_BYTES)
+        .spawn(move || {
+            // Fails only when the client is gone, which the first read reports.
+            let _ = stream.set_nodelay(true);
+            Connection::new(&stream, number, &shared).serve();
+            drop(stream);
+            shared.connected.fetch_sub(1, Ordering::Relaxed);
+        })
+        .map(drop)
+        .unwrap_or_else(|e| kernel::die("thread", &e));
+}
