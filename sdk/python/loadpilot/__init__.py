@@ -1,0 +1,21 @@
+"""Load tests in Python, run at wire speed: what a scenario file imports.
+
+Must stay light: it imports nothing but the standard library and no part of the command line,
+because its cost is paid before the first request of every run.
+"""
+
+from __future__ import annotations
+
+from .client import LoadClient
+from .dsl import VUser, scenario, task
+
+__all__ = ["LoadClient", "VUser", "__version__", "scenario", "task"]
+
+
+def __getattr__(name: str) -> str:
+    """Look the version up only when somebody asks for it: the look-up reads the disk."""
+    if name == "__version__":
+        from importlib.metadata import version
+
+        return version("loadpilot")
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

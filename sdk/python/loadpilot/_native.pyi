@@ -1,0 +1,86 @@
+"""What Python may know of Rust: plans, logs and the processes of a run."""
+
+class Refused(ValueError):
+    """A request was refused; the user can fix it."""
+
+    problems: str
+    """JSON: a list of ``{"field", "rule", "value"}``."""
+
+class Fault(RuntimeError):
+    """The world failed: a connection, a file, a process."""
+
+def check_plan(plan_json: str) -> str:
+    """Check a plan; JSON: a list of ``{"field", "rule", "value"}``, empty when it is sound."""
+
+def plan_facts(plan_json: str, seed: int) -> str:
+    """Work out what a sound plan amounts to.
+
+    JSON: ``{"hash", "canonical", "planned", "duration_us", "peak_rps", "planned_per_task"}``.
+    """
+
+def parse_duration_us(field: str, text: str) -> int:
+    """Read a duration in µs; raises ValueError that names field, rule and value."""
+
+def parse_rate_urps(field: str, text: str) -> int:
+    """Read a rate in millionths per second; raises ValueError that names field, rule and value."""
+
+def metric_keys() -> list[str]:
+    """List the keys of all metrics that a threshold can name."""
+
+def coordinator_main(argv: list[str]) -> int:
+    """Run a coordinator; returns the exit code."""
+
+def agent_main(argv: list[str]) -> int:
+    """Run an agent; returns the exit code."""
+
+def supervisor_main(argv: list[str]) -> int:
+    """Run a local stack; returns the exit code."""
+
+class Session:
+    """One connection to a log."""
+
+    def __init__(
+        self,
+        url: str,
+        token: str | None,
+        *,
+        tenant: str = "local",
+        prefix: str = "lp",
+        ctl_bytes: int | None = None,
+        data_bytes: int | None = None,
+    ) -> None: ...
+    def submit(self, request_json: str, secrets: dict[str, str]) -> str:
+        """Store a RunRequested and hand its secrets over; returns the run id.
+
+        Ownership is renewed in the background while the session is open. Raises Refused, Fault.
+        """
+
+    def watch(self, run: str) -> Watch:
+        """Follow a run."""
+
+    def stop(self, run: str, by: str) -> None:
+        """Ask for a stop: no further arrival starts, what is in flight finishes."""
+
+    def halt(self, run: str) -> None:
+        """Abort a run: what is in flight is cancelled."""
+
+    def report(self, run: str) -> str:
+        """Fold a run's log; JSON of its report."""
+
+    def runs(self) -> str:
+        """List the runs of this log, newest last; JSON."""
+
+    def prune(self, runs: list[str]) -> int:
+        """Delete runs from the log; returns how many there were."""
+
+    def close(self) -> None:
+        """End the connection and the renewal of ownership."""
+
+class Watch:
+    """A run as it goes on."""
+
+    def next(self, timeout_secs: float) -> str | None:
+        """Wait for the next change; None when nothing changed in time.
+
+        JSON: ``{"snapshot": …}``, ``{"story": …}`` or ``{"sealed": true}``.
+        """

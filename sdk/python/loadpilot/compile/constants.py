@@ -1,0 +1,235 @@
+"""Which names of a module are constants: bound once, at the top level, to something literal.
+
+This is what makes a recorded request a fact about the scenario rather than about the moment in
+which it was compiled. Must never evaluate anything.
+"""
+
+from __future__ import annotations
+
+import ast
+from collections import defaultdict
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import TypeAlias
+
+Scope: TypeAlias = ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda | ast.ClassDef
+
+LITERALS = str, bytes, int, float, bool, type(None)
+"""Types of a literal that a request can carry (complex numbers and ``...`` cannot)."""
+
+
+@dataclass(frozen=True, slots=True)
+class Binding:
+    """One place that binds a name."""
+
+    line: int
+    how: str
+    """In words, for people: "imported", "a loop variable"."""
+    value: ast.expr | None
+    """The expression, for a plain assignment at the top level; else None."""
+
+
+class Bindings:
+    """The names of one module."""
+
+    def __init__(self, found: dict[str, list[Binding]]) -> None:
+        """Take what was found."""
+        self._found = found
+
+    @classmethod
+    def of(cls, tree: ast.Module) -> Bindings:
+        """Collect every binding that can reach the module's scope."""
+        found: dict[str, list[Binding]] = defaultdict(list)
+        plain = {id(target): value for target, value in _plain_assignments(tree)}
+        for name, node, how in _bindings(tree):
+            value = plain.get(id(node))
+            found[name].append(Binding(getattr(node, "lineno", 0), how, value))
+        return cls(dict(found))
+
+    def refusal(self, name: str, _open: frozenset[str] = frozenset()) -> str | None:
+        """Say why ``name`` is not a constant; None when it is one."""
+        bindings = self._found.get(name)
+        if not bindings:
+            return f"`{name}` is not a constant of this module"
+        if len(bindings) > 1:
+            lines = ", ".join(str(binding.line) for binding in bindings)
+            return f"`{name}` is bound {len(bindings)} times (lines {lines}), so it may change"
+        (binding,) = bindings
+        if binding.value is None:
+            return f"`{name}` is {binding.how} (line {binding.line}), not a literal"
+        if name in _open:
+            return f"`{name}` refers to itself (line {binding.line})"
+        for part, problem in parts(binding.value):
+            if problem is not None:
+                return f"`{name}` is not a literal: {problem} (line {part.lineno})"
+            if isinstance(part, ast.Name):
+                inner = self.refusal(part.id, _open | {name})
+                if inner is not None:
+                    return f"`{name}` depends on another name (line {part.lineno}): {inner}"
+        return None
+
+
+def parts(node: ast.expr) -> Iterator[tuple[ast.expr, str | None]]:
+    """Walk a literal-like expression down to its names and to whatever is not literal.
+
+    Yields ``(name node, None)`` for each name, which the caller must judge, and ``(node, what it
+    is)`` for each part that no literal can have.
+    """
+    match node:
+        case ast.Constant(value=value) if isinstance(value, LITERALS):
+            return
+        case ast.Name():
+            yield node, None
+        case ast.List(elts=elements) | ast.Tuple(elts=elements):
+            for element in elements:
+                yield from parts(element)
+        case ast.Starred(value=value) | ast.FormattedValue(value=value, format_spec=None):
+            yield from parts(value)
+        case ast.FormattedValue(value=value, format_spec=ast.expr() as spec):
+            yield from parts(value)
+            yield from parts(spec)
+        case ast.Dict(keys=keys, values=values):
+            for key, value in zip(keys, values, strict=True):
+                if key is not None:
+                    yield from parts(key)
+                yield from parts(value)
+        case ast.JoinedStr(values=values):
+            for value in values:
+                yield from parts(value)
+        case ast.BinOp(left=left, op=ast.Add(), right=right):
+            yield from parts(left)
+            yield from parts(right)
+        case ast.UnaryOp(op=ast.USub() | ast.UAdd(), operand=ast.Constant(value=int() | float())):
+            return
+        case _:
+            yield node, named(node)
+
+
+def named(node: ast.AST) -> str:
+    """Say what a piece of syntax is, for people."""
+    match node:
+        case ast.Call(func=function):
+            return _named_call(ast.unparse(function))
+        case ast.Attribute():
+            return f"the attribute `{ast.unparse(node)}`"
+        case ast.Subscript():
+            return "an element looked up with [ ]"
+        case ast.BinOp() | ast.UnaryOp() | ast.BoolOp() | ast.Compare():
+            return "a computation"
+        case ast.Constant(value=value):
+            return f"the value {value!r}"
+        case _:
+            return NAMES.get(type(node), f"{type(node).__name__} syntax")
+
+
+NAMES: dict[type[ast.AST], str] = {
+    ast.IfExp: "a branch",
+    ast.If: "a branch",
+    ast.Match: "a branch",
+    ast.For: "a loop",
+    ast.AsyncFor: "a loop",
+    ast.While: "a loop",
+    ast.ListComp: "a comprehension",
+    ast.SetComp: "a comprehension",
+    ast.DictComp: "a comprehension",
+    ast.GeneratorExp: "a comprehension",
+    ast.Lambda: "a lambda",
+    ast.Await: "an await",
+    ast.Yield: "a yield",
+    ast.YieldFrom: "a yield",
+    ast.NamedExpr: "an assignment",
+    ast.Assign: "an assignment",
+    ast.AnnAssign: "an assignment",
+    ast.AugAssign: "an assignment",
+    ast.Set: "a set, which has no order",
+    ast.Try: "a try block",
+    ast.TryStar: "a try block",
+    ast.With: "a with block",
+    ast.AsyncWith: "a with block",
+    ast.Return: "a return",
+    ast.Raise: "a raise",
+    ast.Assert: "an assertion",
+    ast.Import: "an import",
+    ast.ImportFrom: "an import",
+    ast.Global: "a global statement",
+    ast.Nonlocal: "a nonlocal statement",
+    ast.Delete: "a del statement",
+    ast.Pass: "a pass",
+    ast.FunctionDef: "a function definition",
+    ast.AsyncFunctionDef: "a function definition",
+    ast.ClassDef: "a class definition",
+}
+"""Syntax that people have a word for."""
+
+
+def _named_call(callee: str) -> str:
+    root = callee.split(".")[0]
+    if root in {"random", "secrets", "uuid"} or callee.startswith("os.urandom"):
+        return f"randomness, `{callee}()`"
+    if root in {"time", "datetime"}:
+        return f"the time, `{callee}()`"
+    return f"a call of `{callee}()`"
+
+
+def _plain_assignments(tree: ast.Module) -> Iterator[tuple[ast.Name, ast.expr]]:
+    for statement in tree.body:
+        match statement:
+            case ast.Assign(targets=targets, value=value):
+                yield from ((t, value) for t in targets if isinstance(t, ast.Name))
+            case ast.AnnAssign(target=ast.Name() as target, value=ast.expr() as value):
+                yield target, value
+            case _:
+                pass
+
+
+def _bindings(tree: ast.Module) -> Iterator[tuple[str, ast.AST, str]]:
+    """Every binding of a module-level name: (name, node, how)."""
+    for node in _module_scope(tree):
+        match node:
+            case ast.Name(id=name, ctx=ast.Store() | ast.Del()):
+                yield name, node, "not bound by a plain assignment at the top level"
+            case ast.Import(names=aliases) | ast.ImportFrom(names=aliases):
+                for alias in aliases:
+                    yield (alias.asname or alias.name.split(".")[0]), node, "imported"
+            case ast.FunctionDef(name=name) | ast.AsyncFunctionDef(name=name):
+                yield name, node, "a function"
+            case ast.ClassDef(name=name):
+                yield name, node, "a class"
+            case ast.ExceptHandler(name=str() as name):
+                yield name, node, "a caught exception"
+            case ast.MatchAs(name=str() as name) | ast.MatchStar(name=str() as name):
+                yield name, node, "bound by a match"
+            case ast.MatchMapping(rest=str() as name):
+                yield name, node, "bound by a match"
+            case _:
+                pass
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Global):
+            for name in node.names:
+                yield name, node, "rebound through a global statement"
+
+
+def _module_scope(tree: ast.Module) -> Iterator[ast.AST]:
+    """Walk whatever runs in the module's own scope; comprehensions keep their variables."""
+    open_nodes: list[ast.AST] = list(tree.body)
+    while open_nodes:
+        node = open_nodes.pop(0)
+        yield node
+        if isinstance(node, ast.ListComp | ast.SetComp | ast.DictComp | ast.GeneratorExp):
+            # Only := leaves a comprehension; its own variables stay inside.
+            inner = [n for n in ast.walk(node) if isinstance(n, ast.NamedExpr)]
+            open_nodes.extend(n.target for n in inner)
+        elif isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef | ast.Lambda):
+            open_nodes.extend(_outer_parts(node))
+        else:
+            open_nodes.extend(ast.iter_child_nodes(node))
+
+
+def _outer_parts(node: Scope) -> list[ast.expr]:
+    """The parts of a definition that run in the scope around it."""
+    if isinstance(node, ast.Lambda):
+        return [d for d in [*node.args.defaults, *node.args.kw_defaults] if d is not None]
+    if isinstance(node, ast.ClassDef):
+        return [*node.decorator_list, *node.bases, *(k.value for k in node.keywords)]
+    defaults = [d for d in [*node.args.defaults, *node.args.kw_defaults] if d is not None]
+    return [*node.decorator_list, *defaults]

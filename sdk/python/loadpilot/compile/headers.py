@@ -1,0 +1,111 @@
+"""Request headers: what may be sent, and which values are secrets.
+
+A secret's value never enters a plan; a handle does, and the value is kept apart. Must never put a
+value into a message, because it may be one.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from typing import TypeAlias
+
+from .encode import EncodedBody
+
+HeaderValue: TypeAlias = str | dict[str, str]
+"""Text, or ``{"secret": handle}``."""
+
+SECRET_NAMES = frozenset({"authorization", "cookie", "x-api-key", "proxy-authorization"})
+"""Headers whose values are always secrets, in lower case."""
+
+FORBIDDEN: Mapping[str, str] = {
+    "content-length": "the engine counts the body itself",
+    "transfer-encoding": "the engine frames the body itself",
+    "connection": "the engine keeps its connections open itself",
+    "keep-alive": "the engine keeps its connections open itself",
+    "upgrade": "the engine speaks HTTP only",
+    "te": "the engine frames the body itself",
+    "trailer": "the engine sends no trailers",
+    "expect": "the engine sends the body at once",
+}
+"""Headers that a scenario may not set, in lower case, and why."""
+
+TOKEN = re.compile(r"[!#$%&'*+\-.^_`|~0-9A-Za-z]+")
+
+
+@dataclass
+class Secrets:
+    """The secret values of a scenario under their handles; equal values share one."""
+
+    names: frozenset[str] = SECRET_NAMES
+    """Header names that are secret, in lower case."""
+    _handles: dict[str, str] = field(default_factory=dict)
+
+    def with_names(self, more: Iterable[str]) -> Secrets:
+        """Build an empty store that treats ``more`` header names as secret too."""
+        return Secrets(SECRET_NAMES | {name.lower() for name in more})
+
+    def handle(self, header: str, value: str) -> str:
+        """Keep a value; its handle names the header and a number, never the value."""
+        if value not in self._handles:
+            self._handles[value] = f"{header.lower()}-{len(self._handles) + 1}"
+        return self._handles[value]
+
+    def values(self) -> dict[str, str]:
+        """All values by handle."""
+        return {handle: value for value, handle in self._handles.items()}
+
+
+def plan_headers(
+    given: object, body: EncodedBody | None, secrets: Secrets
+) -> list[dict[str, HeaderValue]]:
+    """Build the headers of a step in the order in which they are sent.
+
+    Raises ValueError with a sentence per line for whatever cannot be sent.
+    """
+    pairs = _pairs(given)
+    wrong = [problem for name, value in pairs for problem in _problems(name, value)]
+    names = [name.lower() for name, _ in pairs if isinstance(name, str)]
+    wrong += [f"header {name!r} is given twice" for name in sorted(set(names)) if names.count(name) > 1]
+    if wrong:
+        raise ValueError("\n".join(wrong))
+    headers: list[dict[str, HeaderValue]] = []
+    for name, value in pairs:
+        secret = name.lower() in secrets.names
+        kept: HeaderValue = {"secret": secrets.handle(name, value)} if secret else value
+        headers.append({"name": name, "value": kept})
+    if body is not None and body.content_type is not None and "content-type" not in names:
+        headers.append({"name": "Content-Type", "value": body.content_type})
+    return headers
+
+
+def _pairs(given: object) -> list[tuple[str, str]]:
+    if given is None:
+        return []
+    if isinstance(given, Mapping):
+        return list(given.items())
+    if isinstance(given, list | tuple) and all(
+        isinstance(pair, list | tuple) and len(pair) == 2 for pair in given
+    ):
+        return [(name, value) for name, value in given]
+    raise ValueError(f"headers= must be a dict of names to text, not a {type(given).__name__}")
+
+
+def _problems(name: object, value: object) -> list[str]:
+    if not isinstance(name, str):
+        return [f"header names must be text, not {type(name).__name__}"]
+    if not TOKEN.fullmatch(name):
+        return [f"header name {name!r} must consist of letters, digits and !#$%&'*+-.^_`|~"]
+    why = FORBIDDEN.get(name.lower())
+    if why is not None:
+        return [f"header {name!r} cannot be set: {why}"]
+    if not isinstance(value, str):
+        return [f"header {name!r} must have text as its value, not {type(value).__name__}"]
+    if any(c in value for c in "\r\n\0"):
+        return [f"header {name!r} has a line break or NUL in its value"]
+    if any(c != "\t" and not " " <= c <= "~" for c in value):
+        return [f"header {name!r} has characters in its value that are not ASCII text"]
+    if value != value.strip(" \t"):
+        return [f"header {name!r} has spaces around its value"]
+    return []

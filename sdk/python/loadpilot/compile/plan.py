@@ -1,0 +1,120 @@
+"""The whole plan of a scenario, put together and checked by the rules of the coordinator.
+
+The last word is the native checker's: it is the code that the coordinator runs too. What it finds
+is translated back to the line or flag that it came from.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from dataclasses import dataclass
+from typing import Any
+
+from .. import _native
+from ..dsl import spec_of
+from .headers import Secrets
+from .load import Loaded
+from .problem import Problem, Refused, rule
+from .settings import ARRIVALS, MAX_LATENESS_US, TICK_US, Overrides, Settings
+from .tasks import Tasks, task_names
+
+PLAN_SCHEMA = "loadpilot.plan/1"
+
+FIELDS = {
+    "max_in_flight": "max_in_flight",
+    "warm_up_us": "warm_up",
+    "timeout_us": "timeout",
+    "max_wait_us": "max_wait",
+    "profile": "rps, duration or stages",
+    "arrivals": "arrivals",
+    "thresholds": "thresholds",
+    "scenario": "the scenario's name",
+    "tasks": "the tasks",
+}
+"""What people wrote for a field of the plan."""
+FLAGS = {"target": "--target", "id_header": "--id-header"}
+"""Fields of the plan that only flags set."""
+STEP = re.compile(r"(tasks\[\d+\](?:\.steps\[\d+\])?)\.?(.*)")
+
+
+@dataclass(frozen=True, slots=True)
+class Compiled:
+    """A sound plan and what must not stand in it."""
+
+    plan: dict[str, Any]
+    secrets: dict[str, str]
+    """Secret values by handle; they reach agents and nobody else."""
+
+    def plan_json(self) -> str:
+        """Write the plan as JSON."""
+        return json.dumps(self.plan, ensure_ascii=False, separators=(",", ":"), allow_nan=False)
+
+
+def compile_scenario(loaded: Loaded, cls: type, target: str, overrides: Overrides) -> Compiled:
+    """Compile one scenario of a file; raises :class:`Refused` with everything that is wrong."""
+    spec = spec_of(cls)
+    assert spec is not None, "only marked classes are scenarios"  # noqa: S101
+    at = loaded.file.at(loaded.file.class_line(cls.__name__))
+    settings = Settings(spec, overrides, at)
+    secrets = Secrets().with_names(settings.secret_headers())
+    tasks = Tasks(loaded.sources, secrets)
+    tasks.compile(cls, at)
+    plan = _plan(cls, settings, tasks, target)
+    problems = [*settings.problems, *tasks.problems]
+    if problems:
+        raise Refused(_in_order(problems))
+    compiled = Compiled(plan, secrets.values())
+    found = json.loads(_native.check_plan(compiled.plan_json()))
+    if found:
+        raise Refused([_translated(one, settings, tasks) for one in found])
+    return compiled
+
+
+def _plan(cls: type, settings: Settings, tasks: Tasks, target: str) -> dict[str, Any]:
+    """Put the plan together, in the order of its schema."""
+    timeout_us = settings.duration_us("timeout", least_us=1)
+    said = settings.spec.said
+    plan: dict[str, Any] = {
+        "schema": PLAN_SCHEMA,
+        "scenario": cls.__name__,
+        "target": target,
+        "profile": settings.profile(),
+        "arrivals": settings.choice("arrivals", ARRIVALS),
+        "tasks": tasks.tasks,
+        "warm_up_us": settings.duration_us("warm_up"),
+        "timeout_us": timeout_us,
+        "max_wait_us": settings.duration_us("max_wait") if "max_wait" in said else timeout_us,
+        "max_lateness_us": MAX_LATENESS_US,
+        "tick_us": TICK_US,
+    }
+    if "max_in_flight" in said:
+        plan["max_in_flight"] = settings.whole("max_in_flight", 1, 2**32 - 1)
+    plan["thresholds"] = settings.thresholds(task_names(cls))
+    if settings.overrides.id_header is not None:
+        plan["id_header"] = settings.overrides.id_header
+    return plan
+
+
+def _translated(found: dict[str, str], settings: Settings, tasks: Tasks) -> Problem:
+    """Say where in the scenario a problem of the plan came from."""
+    path, must, value = found["field"], found["rule"], found["value"]
+    if path in FLAGS:
+        return rule(FLAGS[path], must, value)
+    step = STEP.fullmatch(path)
+    if step is not None and step[1] in tasks.lines:
+        what = f"{step[2]} {must}" if step[2] else must
+        return rule(tasks.lines[step[1]], what, value)
+    root = re.split(r"[.\[]", path, maxsplit=1)[0]
+    if root == "profile" and settings.overrides.rps is not None:
+        return rule(f"--rps ({path})", must, value)
+    name = FIELDS.get(root)
+    if name is None:
+        return rule(f"{settings.at}: {path}", must, value)
+    place = settings.place(name) if " " not in name else f"{settings.at}: {name}"
+    return rule(place if path == root else f"{place} ({path})", must, value)
+
+
+def _in_order(problems: list[Problem]) -> list[Problem]:
+    """Drop repetitions; keep the order in which a reader meets things: settings, then lines."""
+    return list(dict.fromkeys(problems))

@@ -1,0 +1,57 @@
+"""The offered rate over time: from what a scenario says to linear pieces.
+
+Pure arithmetic on integers: µs, and millionths of an arrival per second. A window that does not
+divide evenly gives its remainder to the later windows, so that the pieces always add up.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TypeAlias
+
+Pieces: TypeAlias = list[dict[str, int]]
+"""Linear pieces as the plan holds them: ``duration_us``, ``from`` and ``to``."""
+
+
+def piece(duration_us: int, start_urps: int, end_urps: int) -> dict[str, int]:
+    """Build one linear piece."""
+    return {"duration_us": duration_us, "from": start_urps, "to": end_urps}
+
+
+def ramp(ramp_up_us: int, steady_us: int, urps: int) -> Pieces:
+    """Build the shape that rises from 0 and then holds; its length is the sum of both."""
+    rise = [piece(ramp_up_us, 0, urps)] if ramp_up_us else []
+    return [*rise, piece(steady_us, urps, urps)]
+
+
+def constant(duration_us: int, urps: int) -> Pieces:
+    """Build the shape that holds from the first instant on."""
+    return [piece(duration_us, urps, urps)]
+
+
+def step(duration_us: int, urps: int, steps: int) -> Pieces:
+    """Build equal windows; window k of ``steps`` holds rate·k/steps."""
+    rates = [urps * k // steps for k in range(1, steps + 1)]
+    return _windows(duration_us, rates)
+
+
+def spike(duration_us: int, urps: int) -> Pieces:
+    """Build thirds of 20 %, 100 % and 20 % of the rate."""
+    return _windows(duration_us, [urps // 5, urps, urps // 5])
+
+
+def stages(targets: Sequence[tuple[int, int]]) -> Pieces:
+    """Join (length, target) stages linearly, from 0; a stage of length 0 jumps to its target."""
+    pieces: Pieces = []
+    before = 0
+    for duration_us, urps in targets:
+        if duration_us:
+            pieces.append(piece(duration_us, before, urps))
+        before = urps
+    return pieces
+
+
+def _windows(duration_us: int, rates: list[int]) -> Pieces:
+    edges = [duration_us * k // len(rates) for k in range(len(rates) + 1)]
+    lengths = [end - begin for begin, end in zip(edges, edges[1:], strict=False)]
+    return [piece(us, rate, rate) for us, rate in zip(lengths, rates, strict=True) if us]

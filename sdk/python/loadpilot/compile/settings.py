@@ -1,0 +1,215 @@
+"""What a scenario and its flags say, read and checked: rate, times, gates.
+
+Flags win over the scenario. Every value is judged at the place where it was said, so that a
+message names the flag or the line; all problems are collected.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from ..dsl import ScenarioSpec
+from . import profile
+from .durations import Wrong, duration_us, rate_urps
+from .problem import Problem, rule
+from .thresholds import assignment, overriding, threshold
+
+MODES = ("ramp", "constant", "step", "spike", "stages")
+ARRIVALS = ("uniform", "poisson")
+STEPS_MAX = 10_000
+"""Most windows of a step profile: the plan holds one piece for each."""
+MAX_LATENESS_US = 500_000
+"""An arrival that the pacer reaches later than this is dropped, not sent late."""
+TICK_US = 1_000_000
+"""The grain of deltas and series."""
+
+
+@dataclass(frozen=True, slots=True)
+class Overrides:
+    """What flags say; None where they say nothing."""
+
+    rps: str | None = None
+    duration: str | None = None
+    warm_up: str | None = None
+    thresholds: Sequence[str] = ()
+    id_header: str | None = None
+
+
+@dataclass
+class Settings:
+    """A scenario's settings while they are read."""
+
+    spec: ScenarioSpec
+    overrides: Overrides
+    at: str
+    """File and line of the scenario."""
+    problems: list[Problem] = field(default_factory=list)
+
+    def place(self, name: str) -> str:
+        """Name the place where a setting was said: its flag, or its line in the file."""
+        if name in {"rps", "duration", "warm_up"} and getattr(self.overrides, name) is not None:
+            return f"--{name.replace('_', '-')}"
+        return f"{self.at}: {name}"
+
+    def value(self, name: str) -> Any:
+        """Look up what was said about ``name``, flags first."""
+        return getattr(self.overrides, name, None) or self.spec.get(name)
+
+    def duration_us(self, name: str, *, least_us: int = 0) -> int:
+        """Read a duration in µs; 1 stands for what is wrong, beside its problem."""
+        value, place = self.value(name), self.place(name)
+        try:
+            us = duration_us(place, value)
+        except Wrong as wrong:
+            self.problems.append(wrong.problem)
+            return 1
+        if us < least_us:
+            self.problems.append(rule(place, "must be longer than 0", value))
+            return 1
+        return us
+
+    def rate_urps(self) -> int:
+        """Read the peak rate; 1 stands for what is wrong, beside its problem."""
+        value, place = self.value("rps"), self.place("rps")
+        try:
+            urps = rate_urps(place, value)
+        except Wrong as wrong:
+            self.problems.append(wrong.problem)
+            return 1
+        if urps == 0:
+            self.problems.append(rule(place, "must be greater than 0", value))
+            return 1
+        return urps
+
+    def choice(self, name: str, choices: Sequence[str]) -> str:
+        """Read one of a closed set; the first stands for what is wrong, beside its problem."""
+        value = self.value(name)
+        if value not in choices:
+            must = f"must be one of {', '.join(choices)}"
+            self.problems.append(rule(self.place(name), must, value))
+            return choices[0]
+        return str(value)
+
+    def whole(self, name: str, least: int, most: int) -> int:
+        """Read a whole number; ``least`` stands for what is wrong, beside its problem."""
+        value = self.value(name)
+        sound = isinstance(value, int) and not isinstance(value, bool)
+        if not sound or not least <= value <= most:
+            must = f"must be a whole number from {least} to {most}"
+            self.problems.append(rule(self.place(name), must, value))
+            return least
+        return int(value)
+
+    def profile(self) -> dict[str, Any]:
+        """Build the plan's profile."""
+        if "stages" in self.spec.said:
+            return {"shape": "stages", "pieces": self.stages()}
+        mode = self.choice("mode", MODES)
+        if mode == "stages":
+            self.problems.append(Problem(self.place("mode"), "needs stages=[…] to go with it"))
+        urps, us = self.rate_urps(), self.duration_us("duration", least_us=1)
+        match mode:
+            case "ramp":
+                pieces = profile.ramp(self.ramp_up_us(us), us, urps)
+            case "step":
+                pieces = profile.step(us, urps, self.whole("steps", 1, STEPS_MAX))
+            case "spike":
+                pieces = profile.spike(us, urps)
+            case _:
+                pieces = profile.constant(us, urps)
+        return {"shape": mode, "pieces": pieces}
+
+    def ramp_up_us(self, steady_us: int) -> int:
+        """Read the ramp of ramp mode, at most as long as the steady part; the default too."""
+        us = self.duration_us("ramp_up")
+        if us > steady_us > 1:
+            must = f"must not be longer than the duration, {self.value('duration')!r}"
+            self.problems.append(rule(self.place("ramp_up"), must, self.value("ramp_up")))
+            return 0
+        return us
+
+    def stages(self) -> profile.Pieces:
+        """Read the stages; flags and settings that they replace are refused, not ignored."""
+        place = self.place("stages")
+        for name in ("rps", "duration"):
+            if getattr(self.overrides, name) is not None:
+                flag = self.place(name)
+                self.problems.append(Problem(flag, "cannot be used: the scenario has stages"))
+            elif name in self.spec.said:
+                self.problems.append(Problem(place, f"stages say it all; drop {name}="))
+        if self.spec.said.get("mode", "stages") != "stages":
+            self.problems.append(Problem(place, "stages say it all; drop mode="))
+        stages = self.spec.get("stages")
+        if not isinstance(stages, list | tuple) or not stages:
+            must = 'must be a list such as [("1m", 3000), ("10s", 90000)]'
+            self.problems.append(rule(place, must, stages))
+            return profile.constant(1, 1)
+        pieces = profile.stages([self.stage(k, one) for k, one in enumerate(stages, 1)])
+        if not pieces:
+            self.problems.append(rule(place, "must hold a stage longer than 0", stages))
+        return pieces
+
+    def stage(self, number: int, stage: object) -> tuple[int, int]:
+        """Read one stage as (length in µs, target)."""
+        place = f"{self.place('stages')} {number}"
+        match stage:
+            case (duration, target):
+                pass
+            case Mapping() if set(stage) == {"duration", "target"}:
+                duration, target = stage["duration"], stage["target"]
+            case _:
+                must = 'must be a pair such as ("1m", 3000), or {"duration": …, "target": …}'
+                self.problems.append(rule(place, must, stage))
+                return 1, 1
+        us, urps = 1, 1
+        try:
+            us = duration_us(place, duration)
+        except Wrong as wrong:
+            self.problems.append(wrong.problem)
+        try:
+            urps = rate_urps(place, target)
+        except Wrong as wrong:
+            self.problems.append(wrong.problem)
+        return us, urps
+
+    def thresholds(self, tasks: Sequence[str]) -> list[dict[str, Any]]:
+        """Read the gates of scenario and flags."""
+        said = self.spec.get("thresholds")
+        if said is not None and not isinstance(said, Mapping):
+            must = 'must be a dict such as {"p99_ms": 500}'
+            self.problems.append(rule(self.place("thresholds"), must, said))
+            said = None
+        flagged: list[tuple[str, str]] = []
+        for text in self.overrides.thresholds:
+            pair = assignment(text)
+            if pair is None:
+                must = "must be key=value such as p99_ms=500"
+                self.problems.append(rule("--threshold", must, text))
+            else:
+                flagged.append(pair)
+        own = self._built(self.place("thresholds"), list((said or {}).items()), tasks)
+        flags = self._built("--threshold", flagged, tasks)
+        return overriding(own, flags)
+
+    def _built(
+        self, place: str, pairs: Sequence[tuple[Any, Any]], tasks: Sequence[str]
+    ) -> list[tuple[str, dict[str, Any]]]:
+        built = []
+        for key, limit in pairs:
+            one, problems = threshold(place, key, limit, tasks)
+            self.problems += problems
+            if one is not None:
+                built.append((key, one))
+        return built
+
+    def secret_headers(self) -> list[str]:
+        """Read the names of further secret headers."""
+        names = self.spec.get("secret_headers") or ()
+        sound = not isinstance(names, str) and all(isinstance(name, str) for name in names)
+        if not sound:
+            must = 'must be a list of header names such as ["X-Session"]'
+            self.problems.append(rule(self.place("secret_headers"), must, names))
+            return []
+        return list(names)

@@ -1,0 +1,192 @@
+"""The tasks of a scenario class: found, judged, recorded, turned into steps.
+
+A class is read as Python reads it: along its method resolution order, so that mixins work and an
+override replaces what it overrides, in its place.
+"""
+
+from __future__ import annotations
+
+import ast
+from dataclasses import dataclass, field
+from types import FunctionType
+from typing import Any
+
+from ..dsl import VUser, task_of
+from .body import NOT_YET, judge
+from .durations import Wrong, duration_us
+from .encode import body, body_of_plan, target_path
+from .headers import Secrets, plan_headers
+from .problem import Problem, rule
+from .record import Recorded, record
+from .source import SourceFile, Sources
+
+NAME_BYTES_MAX = 128
+"""Longest name in a plan, in bytes."""
+HOOKS = ("on_start", "on_stop")
+
+
+@dataclass
+class Tasks:
+    """The tasks of one scenario while they are compiled."""
+
+    sources: Sources
+    secrets: Secrets
+    tasks: list[dict[str, Any]] = field(default_factory=list)
+    problems: list[Problem] = field(default_factory=list)
+    lines: dict[str, str] = field(default_factory=dict)
+    """Places of tasks and steps by their field in the plan, ``tasks[0].steps[1]``."""
+
+    def compile(self, cls: type, at: str) -> None:
+        """Compile every task of a class; ``at`` is the place of the class."""
+        names = task_names(cls)
+        self.problems += self.hooks(cls, names, at)
+        if not names:
+            what = f"scenario {cls.__name__} has no task; mark at least one method with @task"
+            self.problems.append(Problem(at, what))
+        for name in names:
+            self.task(name, getattr(cls, name), at)
+
+    def hooks(self, cls: type, names: list[str], at: str) -> list[Problem]:
+        """Refuse what would need Python at run time: hooks and checks."""
+        problems = []
+        for name in _attributes(cls):
+            if name in HOOKS and getattr(cls, name) is not getattr(VUser, name):
+                what = f"{cls.__name__} defines {name}(); {NOT_YET}"
+            elif name.startswith("check_"):
+                belongs = name.removeprefix("check_") in names
+                what = f"{cls.__name__} defines {name}(); " + (
+                    NOT_YET if belongs else "it belongs to no task, so it would never be called"
+                )
+            else:
+                continue
+            problems.append(Problem(self._line_of(getattr(cls, name), at), what))
+        return problems
+
+    def task(self, name: str, function: object, at: str) -> None:
+        """Compile one task."""
+        place = f"tasks[{len(self.tasks)}]"
+        if not isinstance(function, FunctionType) or hasattr(function, "__wrapped__"):
+            what = f"task {name}: must be a plain method, not {type(function).__name__}"
+            self.problems.append(Problem(at, what))
+            return
+        file = self.sources.of(function)
+        node = file.function(function) if file else None
+        if file is None or node is None:
+            where = function.__code__.co_filename
+            what = f"task {name}: its source was not found in {where}; define it in a file"
+            self.problems.append(Problem(at, what))
+            return
+        self.lines[place] = file.at(node)
+        judged = judge(function, node, file)
+        weight = self.weight(name, function, file.at(node))
+        if judged.problems:
+            self.problems += judged.problems
+            return
+        steps = self.steps(name, function, judged.calls, file, place)
+        self.tasks.append({"name": name, "weight": weight, "steps": steps})
+
+    def weight(self, name: str, function: FunctionType, at: str) -> int:
+        """Read a task's weight; 1 stands for what is wrong, beside its problem."""
+        spec = task_of(function)
+        weight = spec.weight if spec is not None else None
+        if isinstance(weight, bool) or not isinstance(weight, int) or not 1 <= weight < 2**32:
+            must = "weight must be a whole number of at least 1"
+            self.problems.append(rule(at, f"task {name}: {must}", weight))
+            return 1
+        return weight
+
+    def steps(
+        self,
+        name: str,
+        function: FunctionType,
+        calls: list[ast.Call],
+        file: SourceFile,
+        place: str,
+    ) -> list[dict[str, Any]]:
+        """Record a judged task and turn its requests into steps."""
+        try:
+            requests = record(function)
+        except Exception as error:  # noqa: BLE001  (user code: any error is the user's)
+            what = f"task {name}: {type(error).__name__} while its arguments were read: {error}"
+            self.problems.append(Problem(file.at(function.__code__.co_firstlineno), what))
+            return []
+        assert len(requests) == len(calls), "a judged body makes exactly the calls that it shows"  # noqa: S101
+        steps = []
+        for number, (request, call) in enumerate(zip(requests, calls, strict=True)):
+            self.lines[f"{place}.steps[{number}]"] = file.at(call)
+            steps.append(self.step(name, request, file.at(call)))
+        return steps
+
+    def step(self, name: str, request: Recorded, at: str) -> dict[str, Any]:
+        """Turn one request into a step; whatever is wrong with it is noted."""
+        step: dict[str, Any] = {"method": request.method}
+        encoded = None
+        with self._noting(name, at):
+            encoded = body(request.extras)
+        with self._noting(name, at):
+            step["path"] = target_path(request.path, request.extras.get("params"))
+        with self._noting(name, at):
+            given = request.extras.get("headers")
+            headers = plan_headers(given, encoded, self.secrets)
+            if headers:
+                step["headers"] = headers
+        if encoded is not None:
+            step["body"] = body_of_plan(encoded.content)
+        if "timeout" in request.extras:
+            try:
+                step["timeout_us"] = duration_us(f"{at}: task {name}: timeout", request.extras["timeout"])
+            except Wrong as wrong:
+                self.problems.append(wrong.problem)
+        return {"name": step_name(request)} | step
+
+    def _noting(self, name: str, at: str) -> _Noting:
+        return _Noting(self.problems, name, at)
+
+    def _line_of(self, function: object, at: str) -> str:
+        if isinstance(function, FunctionType):
+            file = self.sources.of(function)
+            if file is not None:
+                return file.at(function.__code__.co_firstlineno)
+        return at
+
+
+class _Noting:
+    """Turns the sentences of a ValueError into problems of one request, and goes on."""
+
+    def __init__(self, problems: list[Problem], name: str, at: str) -> None:
+        self.problems = problems
+        self.name = name
+        self.at = at
+
+    def __enter__(self) -> None:
+        pass
+
+    def __exit__(self, kind: object, error: BaseException | None, trace: object) -> bool:
+        if not isinstance(error, ValueError):
+            return False
+        sentences = str(error).splitlines()
+        self.problems += [Problem(self.at, f"task {self.name}: {line}") for line in sentences]
+        return True
+
+
+def task_names(cls: type) -> list[str]:
+    """List the tasks of a class in the order in which their names were first defined."""
+    return [name for name in _attributes(cls) if task_of(getattr(cls, name)) is not None]
+
+
+def step_name(request: Recorded) -> str:
+    """Name a step for reports: method and path without the query, cut to what a plan allows."""
+    name = f"{request.method} {str(request.path).partition('?')[0]}"
+    encoded = name.encode(errors="replace")
+    if len(encoded) <= NAME_BYTES_MAX:
+        return name
+    return encoded[: NAME_BYTES_MAX - 3].decode(errors="ignore") + "…"
+
+
+def _attributes(cls: type) -> list[str]:
+    """Names of a class and its bases, bases first, each once; nothing of VUser or object."""
+    names: dict[str, None] = {}
+    for base in reversed(cls.__mro__):
+        if base is not object and base is not VUser:
+            names.update(dict.fromkeys(vars(base)))
+    return list(names)

@@ -1,0 +1,181 @@
+"""The words of a scenario file: ``@scenario``, ``@task`` and ``VUser``.
+
+They only take notes. Whether the notes make sense is the compiler's business, so that it can name
+every mistake of a file at once; nothing here may raise for a wrong value.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from types import MappingProxyType
+from typing import Any, Literal, TypeAlias, TypeVar, overload
+
+from .client import LoadClient
+
+Duration: TypeAlias = str | int | float
+"""``"500ms"``, ``"30s"``, ``"2m30s"``, ``"1h"``, or a number of seconds."""
+RateLike: TypeAlias = str | int | float
+"""``50``, ``0.5``, ``"50/s"``, ``"3000/m"``, ``"10/500ms"``: arrivals per second unless said."""
+Stage: TypeAlias = tuple[Duration, RateLike] | Mapping[str, Any]
+"""How long, and the rate at its end; or ``{"duration": …, "target": …}``."""
+Mode: TypeAlias = Literal["ramp", "constant", "step", "spike", "stages"]
+
+C = TypeVar("C", bound=type)
+F = TypeVar("F", bound=Callable[..., Any])
+
+SPEC_ATTRIBUTE = "__loadpilot_scenario__"
+TASK_ATTRIBUTE = "__loadpilot_task__"
+
+DEFAULTS: Mapping[str, Any] = MappingProxyType(
+    {
+        "rps": 10,
+        "duration": "1m",
+        "ramp_up": "10s",
+        "mode": "ramp",
+        "steps": 5,
+        "warm_up": "0s",
+        "timeout": "30s",
+        "arrivals": "uniform",
+    }
+)
+"""What holds when a scenario does not say."""
+
+
+class VUser:
+    """A virtual user: the base class of every scenario.
+
+    The two hooks are here so that ``super().on_start(client)`` has somewhere to go.
+    """
+
+    def on_start(self, client: LoadClient) -> None:
+        """Prepare a user before its first task; overriding it is refused for now."""
+
+    def on_stop(self, client: LoadClient) -> None:
+        """Clean up after a user's last task; overriding it is refused for now."""
+
+
+@dataclass(frozen=True, slots=True)
+class ScenarioSpec:
+    """What a scenario says about itself, unchecked; only what it really said."""
+
+    said: Mapping[str, Any]
+
+    def get(self, name: str) -> Any:
+        """Look up what was said about ``name``, or the default, or None."""
+        return self.said.get(name, DEFAULTS.get(name))
+
+
+@dataclass(frozen=True, slots=True)
+class TaskSpec:
+    """What a task says about itself, unchecked."""
+
+    weight: Any
+
+
+@overload
+def scenario(cls: C, /) -> C: ...
+@overload
+def scenario(
+    *,
+    rps: RateLike | None = None,
+    duration: Duration | None = None,
+    ramp_up: Duration | None = None,
+    mode: Mode | None = None,
+    steps: int | None = None,
+    thresholds: Mapping[str, float] | None = None,
+    stages: Sequence[Stage] | None = None,
+    warm_up: Duration | None = None,
+    max_in_flight: int | None = None,
+    timeout: Duration | None = None,
+    max_wait: Duration | None = None,
+    arrivals: Literal["uniform", "poisson"] | None = None,
+    secret_headers: Iterable[str] | None = None,
+) -> Callable[[C], C]: ...
+def scenario(cls: Any = None, /, **said: Any) -> Any:
+    """Mark a class as a scenario; its name is the class's name.
+
+    ``rps`` (10)
+        The rate at the peak, in arrivals per second, or text such as ``"3000/m"``.
+    ``duration`` ("1m")
+        The steady part for ``mode="ramp"``, the whole run for the other modes.
+    ``ramp_up`` ("10s")
+        How long ``mode="ramp"`` rises from 0 to ``rps``; the other modes ignore it.
+    ``mode`` ("ramp")
+        ``ramp``; ``constant``; ``step``: ``steps`` equal windows at rps·k/steps;
+        ``spike``: thirds of 20 %, 100 %, 20 %.
+    ``stages``
+        Instead of ``rps``, ``duration`` and ``mode``: ``[("1m", 3000), ("10s", 90000)]``. The
+        rate moves linearly from the target before (0 for the first stage) to the stage's own. A
+        stage of length 0 jumps to its target: ``[("0s", 500), ("1m", 500)]`` begins at 500.
+    ``thresholds``
+        Gates such as ``{"p99_ms": 500, "error_rate": 1, "browse:p95_ms": 200}``.
+    ``warm_up`` ("0s")
+        Arrivals due in it are sent and counted, but left out of gates and percentiles.
+    ``timeout`` ("30s"), ``max_wait`` (the time-out), ``max_in_flight`` (the agent's own)
+        A call's longest time; the longest wait for a free slot; the number of slots per agent.
+    ``arrivals`` ("uniform")
+        ``uniform`` or ``poisson``.
+    ``secret_headers``
+        Names of further headers whose values must stay out of plan, log and report.
+    """
+    spec = ScenarioSpec({name: value for name, value in said.items() if value is not None})
+    unknown = [name for name in said if name not in SETTINGS]
+    if unknown:
+        known = ", ".join(SETTINGS)
+        raise TypeError(f"@scenario knows no {', '.join(unknown)}; it knows {known}")
+
+    def mark(marked: Any) -> Any:
+        if not isinstance(marked, type):
+            raise TypeError(f"@scenario marks classes, not {type(marked).__name__}")
+        setattr(marked, SPEC_ATTRIBUTE, spec)
+        return marked
+
+    return mark if cls is None else mark(cls)
+
+
+SETTINGS = (
+    "rps",
+    "duration",
+    "ramp_up",
+    "mode",
+    "steps",
+    "thresholds",
+    "stages",
+    "warm_up",
+    "max_in_flight",
+    "timeout",
+    "max_wait",
+    "arrivals",
+    "secret_headers",
+)
+"""Everything that ``@scenario`` understands."""
+
+
+@overload
+def task(function: F, /) -> F: ...
+@overload
+def task(*, weight: int = 1) -> Callable[[F], F]: ...
+def task(function: Any = None, /, *, weight: Any = 1) -> Any:
+    """Mark a method as a task that is done ``weight`` times out of the sum of all weights."""
+    spec = TaskSpec(weight)
+
+    def mark(marked: Any) -> Any:
+        if not callable(marked):
+            raise TypeError(f"@task marks functions, not {type(marked).__name__}")
+        setattr(marked, TASK_ATTRIBUTE, spec)
+        return marked
+
+    return mark if function is None else mark(function)
+
+
+def spec_of(cls: type) -> ScenarioSpec | None:
+    """Look up what ``cls`` itself, not a base of it, was marked with."""
+    spec = vars(cls).get(SPEC_ATTRIBUTE)
+    return spec if isinstance(spec, ScenarioSpec) else None
+
+
+def task_of(attribute: object) -> TaskSpec | None:
+    """Look up what a method was marked with."""
+    spec = getattr(attribute, TASK_ATTRIBUTE, None)
+    return spec if isinstance(spec, TaskSpec) else None
