@@ -1,0 +1,66 @@
+//! The target of the demo and of the benches: a small HTTP/1.1 server with a shop's routes. Must
+//! never be what tests count against; that is the oracle in `tests/oracle`.
+
+mod routes;
+mod server;
+
+use std::io::{self, Read, Write};
+use std::process::ExitCode;
+use std::thread;
+
+use clap::Parser;
+use tokio::signal::unix::{SignalKind, signal};
+use tokio::sync::oneshot;
+
+/// The demo and bench target.
+#[derive(Debug, Parser)]
+struct Args {
+    /// Port on 127.0.0.1; 0 lets the kernel choose.
+    #[arg(long, default_value_t = 8000)]
+    port: u16,
+    /// End when stdin ends, so that the server cannot outlive whoever started it.
+    #[arg(long)]
+    until_eof: bool,
+}
+
+#[tokio::main]
+async fn main() -> ExitCode {
+    match run(&Args::parse()).await {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => {
+            eprintln!("loadpilot-target: {error}");
+            ExitCode::FAILURE
+        }
+    }
+}
+
+async fn run(args: &Args) -> io::Result<()> {
+    let mut terminated = signal(SignalKind::terminate())?;
+    let mut interrupted = signal(SignalKind::interrupt())?;
+    // Kept to the end: a dropped sender would look like the end of stdin.
+    let (stdin_ended, eof) = oneshot::channel();
+    let _unused = if args.until_eof {
+        thread::spawn(move || {
+            // An error on stdin is an end of it, too.
+            let _ = io::stdin().read_to_end(&mut Vec::new());
+            let _ = stdin_ended.send(());
+        });
+        None
+    } else {
+        Some(stdin_ended)
+    };
+    let listener = server::listen(args.port)
+        .map_err(|e| io::Error::new(e.kind(), format!("port {}: {e}", args.port)))?;
+    let mut stdout = io::stdout();
+    writeln!(stdout, "listening on http://{}", listener.local_addr()?)?;
+    stdout.flush()?;
+    server::serve(listener, async {
+        tokio::select! {
+            _ = terminated.recv() => {}
+            _ = interrupted.recv() => {}
+            _ = eof => {}
+        }
+    })
+    .await;
+    Ok(())
+}

@@ -1,0 +1,108 @@
+//! The listener and its connections. Must never print or log per request: this server is measured
+//! against.
+
+use std::convert::Infallible;
+use std::future::Future;
+use std::io;
+use std::net::{Ipv4Addr, SocketAddr};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Duration;
+
+use bytes::Bytes;
+use http_body_util::{BodyExt, Full, Limited};
+use hyper::body::Incoming;
+use hyper::header::{ALLOW, AUTHORIZATION, CONTENT_TYPE, WWW_AUTHENTICATE};
+use hyper::service::service_fn;
+use hyper::{Request, Response, StatusCode};
+use hyper_util::rt::TokioIo;
+use tokio::net::{TcpListener, TcpSocket, TcpStream};
+
+use crate::routes::{Asked, Reply, error, reply};
+
+/// Connections that the kernel completes before they are accepted.
+const BACKLOG: u32 = 4096;
+/// Largest request body that is read, bytes.
+const BODY_BYTES_MAX: usize = 1024 * 1024;
+/// Rest after a failed accept, so that being out of files does not spin.
+const ACCEPT_RETRY: Duration = Duration::from_millis(20);
+
+/// Listens on 127.0.0.1; port 0 lets the kernel choose.
+pub(crate) fn listen(port: u16) -> io::Result<TcpListener> {
+    let socket = TcpSocket::new_v4()?;
+    socket.set_reuseaddr(true)?;
+    socket.bind(SocketAddr::from((Ipv4Addr::LOCALHOST, port)))?;
+    socket.listen(BACKLOG)
+}
+
+/// Serves until `shutdown` is done; requests that are in flight then are dropped.
+pub(crate) async fn serve(listener: TcpListener, shutdown: impl Future<Output = ()>) {
+    let orders = Arc::new(AtomicU64::new(0));
+    tokio::pin!(shutdown);
+    loop {
+        tokio::select! {
+            () = &mut shutdown => return,
+            accepted = listener.accept() => match accepted {
+                Ok((stream, _)) => {
+                    tokio::spawn(serve_connection(stream, Arc::clone(&orders)));
+                }
+                Err(e) => {
+                    eprintln!("loadpilot-target: accept: {e}");
+                    tokio::time::sleep(ACCEPT_RETRY).await;
+                }
+            },
+        }
+    }
+}
+
+async fn serve_connection(stream: TcpStream, orders: Arc<AtomicU64>) {
+    // Fails only when the client is gone, which the connection finds out by itself.
+    let _ = stream.set_nodelay(true);
+    let service = service_fn(|request| answer(request, &orders));
+    // A client that breaks the connection is its own affair.
+    let _ = hyper::server::conn::http1::Builder::new()
+        .serve_connection(TokioIo::new(stream), service)
+        .await;
+}
+
+async fn answer(
+    request: Request<Incoming>,
+    orders: &AtomicU64,
+) -> Result<Response<Full<Bytes>>, Infallible> {
+    let (head, body) = request.into_parts();
+    let reply = match Limited::new(body, BODY_BYTES_MAX).collect().await {
+        Ok(body) => {
+            let body = body.to_bytes();
+            let asked = Asked {
+                method: &head.method,
+                path: head.uri.path(),
+                authorization: head
+                    .headers
+                    .get(AUTHORIZATION)
+                    .map(|value| value.as_bytes()),
+                body: &body,
+            };
+            reply(asked, || orders.fetch_add(1, Ordering::Relaxed) + 1)
+        }
+        Err(_) => error(
+            StatusCode::PAYLOAD_TOO_LARGE,
+            "the body is above 1 MiB or broken",
+        ),
+    };
+    Ok(to_response(reply))
+}
+
+fn to_response(reply: Reply) -> Response<Full<Bytes>> {
+    let mut response = Response::builder()
+        .status(reply.status)
+        .header(CONTENT_TYPE, "application/json");
+    if let Some(allow) = reply.allow {
+        response = response.header(ALLOW, allow);
+    }
+    if reply.status == StatusCode::UNAUTHORIZED {
+        response = response.header(WWW_AUTHENTICATE, "Bearer");
+    }
+    response
+        .body(Full::new(Bytes::from(reply.body.to_string())))
+        .expect("status and headers are constants")
+}
