@@ -1,1 +1,69 @@
-//! Under construction.
+//! Assigning shards to holders: even, interleaved, and moving as little as it can.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use loadpilot_events::assign::Holding;
+use loadpilot_events::id::Holder;
+
+/// Fewest shards of a run.
+pub const SHARDS_MIN: u32 = 256;
+
+/// Shards per agent wanted, at least: so that a lost agent's load spreads evenly.
+pub const SHARDS_PER_AGENT: u32 = 16;
+
+/// The number of shards of a run that wants `want` agents.
+#[must_use]
+pub fn shard_count(want: u32) -> u32 {
+    SHARDS_MIN.max(want.saturating_mul(SHARDS_PER_AGENT).next_power_of_two())
+}
+
+/// Deals all shards to `holders` one by one, so that neighbours in time go to different holders.
+#[must_use]
+pub fn deal(shards: u32, holders: &[Holder]) -> Vec<Holding> {
+    let count = holders.len();
+    let holding = |(place, holder): (usize, &Holder)| Holding {
+        holder: holder.clone(),
+        shards: (0..shards).skip(place).step_by(count.max(1)).collect(),
+    };
+    holders.iter().enumerate().map(holding).collect()
+}
+
+/// The map after `gone` have lost their shards: each goes as a whole to its successor when it has
+/// one, else is dealt to those with the fewest. Empty when nobody is left.
+#[must_use]
+pub fn take_over(
+    shards: u32,
+    holdings: &[Holding],
+    gone: &BTreeSet<Holder>,
+    successors: &BTreeMap<Holder, Holder>,
+    idle: &BTreeSet<Holder>,
+) -> Vec<Holding> {
+    let mut map: BTreeMap<Holder, Vec<u32>> = BTreeMap::new();
+    let mut held = BTreeSet::new();
+    for holding in holdings {
+        let heir = match successors.get(&holding.holder) {
+            Some(successor) if gone.contains(&holding.holder) => successor,
+            None if gone.contains(&holding.holder) => continue,
+            _ => &holding.holder,
+        };
+        held.extend(holding.shards.iter().copied());
+        map.entry(heir.clone()).or_default().extend(&holding.shards);
+    }
+    for holder in idle {
+        map.entry(holder.clone()).or_default();
+    }
+    for shard in (0..shards).filter(|shard| !held.contains(shard)) {
+        let fewest = map.iter_mut().min_by_key(|(_, held)| held.len());
+        if let Some((_, least)) = fewest {
+            least.push(shard);
+        }
+    }
+    let sorted = |(holder, mut shards): (Holder, Vec<u32>)| {
+        shards.sort_unstable();
+        Holding { holder, shards }
+    };
+    map.into_iter()
+        .filter(|(_, shards)| !shards.is_empty())
+        .map(sorted)
+        .collect()
+}

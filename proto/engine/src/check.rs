@@ -1,1 +1,433 @@
-//! Under construction.
+//! Checking a plan and a request for a run: all problems at once, or none.
+//!
+//! The same code runs where the plan is made and where it is accepted. Must never change what it
+//! checks.
+
+use std::collections::BTreeSet;
+
+use base64::Engine as _;
+use base64::prelude::BASE64_STANDARD;
+use loadpilot_events::limits;
+use loadpilot_events::plan::{Body, Header, Plan, Profile, Step, Task, Text};
+use loadpilot_events::refusal::{Problem, Refusal};
+use loadpilot_events::req::RunRequested;
+
+use crate::pace::Pace;
+
+/// Headers that would break the framing or the accounting of the engine.
+const ENGINE_HEADERS: [&str; 8] = [
+    "connection",
+    "content-length",
+    "expect",
+    "keep-alive",
+    "te",
+    "trailer",
+    "transfer-encoding",
+    "upgrade",
+];
+
+/// Headers whose values are secrets and may stand in a plan as handles only.
+pub const SECRET_HEADERS: [&str; 5] = [
+    "authorization",
+    "cookie",
+    "proxy-authorization",
+    "x-api-key",
+    "x-auth-token",
+];
+
+/// Parses a plan and checks it.
+///
+/// # Errors
+/// Everything that is wrong with it, all at once.
+pub fn parse_plan(json: &str) -> Result<Plan, Refusal> {
+    if json.len() > limits::PLAN_BYTES_MAX {
+        let rule = format!("must be at most {} bytes of JSON", limits::PLAN_BYTES_MAX);
+        return Err(refusal(vec![Problem::new("plan", rule, json.len())]));
+    }
+    let parsed = serde_json::from_str::<Plan>(json);
+    let plan = parsed.map_err(|error| {
+        refusal(vec![Problem::new(
+            "plan",
+            format!("must be a plan: {error}"),
+            "invalid JSON",
+        )])
+    })?;
+    let problems = self::plan(&plan);
+    if problems.is_empty() {
+        Ok(plan)
+    } else {
+        Err(refusal(problems))
+    }
+}
+
+/// Everything that is wrong with a request for a run; empty when it is sound.
+#[must_use]
+pub fn request(run: &RunRequested) -> Vec<Problem> {
+    let mut problems = plan(&run.plan);
+    let mut must = Musts {
+        problems: &mut problems,
+    };
+    let agents = &run.agents;
+    let want_range = 1..=limits::AGENTS_MAX;
+    must.hold(
+        want_range.contains(&agents.want),
+        "agents.want",
+        "must be 1 to 4096",
+        agents.want,
+    );
+    let min_fits = agents.min >= 1 && agents.min <= agents.want;
+    must.hold(
+        min_fits,
+        "agents.min",
+        "must be at least 1 and at most agents.want",
+        agents.min,
+    );
+    must.hold(
+        run.seed <= limits::SEED_MAX,
+        "seed",
+        "must be below 2^53",
+        run.seed,
+    );
+    let bytes = run.plan.to_json().len();
+    must.hold(
+        bytes <= limits::PLAN_BYTES_MAX,
+        "plan",
+        "must be at most 512 KiB of JSON",
+        bytes,
+    );
+    problems
+}
+
+/// Everything that is wrong with a plan; empty when it is sound.
+#[must_use]
+pub fn plan(plan: &Plan) -> Vec<Problem> {
+    let mut problems = Vec::new();
+    let mut must = Musts {
+        problems: &mut problems,
+    };
+    must.name("scenario", &plan.scenario);
+    target(&mut must, &plan.target);
+    if profile(&mut must, &plan.profile) {
+        let duration_us = plan.profile.duration_us();
+        let planned = Pace::new(&plan.profile).planned();
+        must.hold(
+            planned > 0,
+            "profile",
+            "must offer at least one arrival",
+            planned,
+        );
+        let rule = format!("must be below the length of the run ({duration_us} µs)");
+        must.hold(
+            plan.warm_up_us < duration_us,
+            "warm_up_us",
+            &rule,
+            plan.warm_up_us,
+        );
+    }
+    times(&mut must, plan);
+    let at_least_one = "must be at least 1";
+    must.hold(
+        plan.max_in_flight != Some(0),
+        "max_in_flight",
+        at_least_one,
+        0,
+    );
+    tasks(&mut must, &plan.tasks);
+    thresholds(&mut must, plan);
+    if let Some(name) = &plan.id_header {
+        must.header_name("id_header", name);
+    }
+    problems
+}
+
+fn refusal(problems: Vec<Problem>) -> Refusal {
+    Refusal { problems }
+}
+
+/// Collects what does not hold.
+struct Musts<'a> {
+    problems: &'a mut Vec<Problem>,
+}
+
+impl Musts<'_> {
+    fn hold(
+        &mut self,
+        holds: bool,
+        field: impl Into<String>,
+        rule: &str,
+        value: impl std::fmt::Display,
+    ) {
+        if !holds {
+            self.problems.push(Problem::new(field, rule, value));
+        }
+    }
+
+    fn name(&mut self, field: &str, name: &str) {
+        let sound = !name.trim().is_empty()
+            && name.len() <= limits::NAME_BYTES_MAX
+            && !name.chars().any(char::is_control);
+        self.hold(
+            sound,
+            field,
+            "must be 1 to 128 bytes without control characters",
+            name,
+        );
+    }
+
+    fn header_name(&mut self, field: &str, name: &str) {
+        let sound = !name.is_empty()
+            && name.len() <= limits::NAME_BYTES_MAX
+            && name.bytes().all(is_token_byte);
+        self.hold(sound, field, "must be an HTTP header name", name);
+        let engines = ENGINE_HEADERS.contains(&name.to_ascii_lowercase().as_str());
+        self.hold(
+            !engines,
+            field,
+            "must not be a header that the engine sets itself",
+            name,
+        );
+    }
+}
+
+/// `tchar` of RFC 9110, section 5.6.2.
+fn is_token_byte(byte: u8) -> bool {
+    byte.is_ascii_alphanumeric() || b"!#$%&'*+-.^_`|~".contains(&byte)
+}
+
+fn target(must: &mut Musts<'_>, target: &str) {
+    const RULE: &str = "must be http://host[:port] or https://host[:port], without path or user";
+    let rest = target
+        .strip_prefix("http://")
+        .or_else(|| target.strip_prefix("https://"));
+    let sound = rest.is_some_and(|authority| {
+        let host = match authority.rsplit_once(':') {
+            Some((host, port)) if !port.contains(']') => {
+                if port.parse::<u16>().is_ok_and(|port| port > 0) {
+                    host
+                } else {
+                    ""
+                }
+            }
+            _ => authority,
+        };
+        let bare = host
+            .strip_prefix('[')
+            .and_then(|host| host.strip_suffix(']'));
+        match bare {
+            Some(v6) => v6.parse::<std::net::Ipv6Addr>().is_ok(),
+            None => {
+                !host.is_empty()
+                    && host
+                        .bytes()
+                        .all(|b| b.is_ascii_alphanumeric() || b"-._".contains(&b))
+            }
+        }
+    });
+    must.hold(sound, "target", RULE, target);
+}
+
+fn profile(must: &mut Musts<'_>, profile: &Profile) -> bool {
+    let before = must.problems.len();
+    let count = profile.pieces.len();
+    let some = (1..=limits::PIECES_MAX).contains(&count);
+    must.hold(some, "profile.pieces", "must be 1 to 10000 pieces", count);
+    let mut total_us: u64 = 0;
+    for (place, piece) in profile.pieces.iter().enumerate() {
+        let field = format!("profile.pieces[{place}]");
+        let duration = format!("{field}.duration_us");
+        must.hold(
+            piece.duration_us > 0,
+            duration,
+            "must be at least 1 µs",
+            piece.duration_us,
+        );
+        for (end, rate) in [("from", piece.from), ("to", piece.to)] {
+            let field = format!("{field}.{end}");
+            let sound = rate.0 <= limits::RATE_MAX_URPS;
+            must.hold(
+                sound,
+                field,
+                "must be at most 10,000,000 per second",
+                rate.as_rps(),
+            );
+        }
+        total_us = total_us.saturating_add(piece.duration_us);
+    }
+    let fits = total_us <= limits::PROFILE_US_MAX;
+    must.hold(
+        fits,
+        "profile",
+        "must last at most 11 days",
+        format!("{total_us} µs"),
+    );
+    must.problems.len() == before
+}
+
+fn times(must: &mut Musts<'_>, plan: &Plan) {
+    let max = limits::TIMEOUT_US_MAX;
+    let ranged = [
+        (
+            "timeout_us",
+            plan.timeout_us,
+            1_000..=max,
+            "must be 1 ms to 10 min",
+        ),
+        (
+            "max_wait_us",
+            plan.max_wait_us,
+            0..=max,
+            "must be at most 10 min",
+        ),
+        (
+            "max_lateness_us",
+            plan.max_lateness_us,
+            1_000..=max,
+            "must be 1 ms to 10 min",
+        ),
+        (
+            "tick_us",
+            plan.tick_us,
+            100_000..=60_000_000,
+            "must be 100 ms to 60 s",
+        ),
+    ];
+    for (field, value, range, rule) in ranged {
+        must.hold(range.contains(&value), field, rule, format!("{value} µs"));
+    }
+}
+
+fn tasks(must: &mut Musts<'_>, tasks: &[Task]) {
+    let count = (1..=limits::TASKS_MAX).contains(&tasks.len());
+    must.hold(count, "tasks", "must be 1 to 1000 tasks", tasks.len());
+    let calls: usize = tasks.iter().map(|task| task.steps.len()).sum();
+    must.hold(
+        calls <= limits::CALLS_MAX,
+        "tasks",
+        "must have at most 2000 calls in all",
+        calls,
+    );
+    let weights: u64 = tasks.iter().map(|task| u64::from(task.weight)).sum();
+    let sum = weights <= limits::WEIGHT_SUM_MAX;
+    must.hold(
+        sum,
+        "tasks",
+        "must have weights that add up to at most 1048576",
+        weights,
+    );
+    let mut names = BTreeSet::new();
+    for (place, task) in tasks.iter().enumerate() {
+        let field = format!("tasks[{place}]");
+        must.name(&format!("{field}.name"), &task.name);
+        let unique = names.insert(&task.name);
+        must.hold(
+            unique,
+            format!("{field}.name"),
+            "must be unique in the plan",
+            &task.name,
+        );
+        let weight = task.weight > 0;
+        must.hold(
+            weight,
+            format!("{field}.weight"),
+            "must be at least 1",
+            task.weight,
+        );
+        let count = (1..=limits::STEPS_MAX).contains(&task.steps.len());
+        let steps = format!("{field}.steps");
+        must.hold(count, steps, "must be 1 to 100 calls", task.steps.len());
+        for (place, step) in task.steps.iter().enumerate() {
+            self::step(must, &format!("{field}.steps[{place}]"), step);
+        }
+    }
+}
+
+fn step(must: &mut Musts<'_>, field: &str, step: &Step) {
+    must.name(&format!("{field}.name"), &step.name);
+    let path = &step.path;
+    let sound = path.starts_with('/')
+        && !path.starts_with("//")
+        && path.len() <= limits::PATH_BYTES_MAX
+        && path.bytes().all(|b| b.is_ascii_graphic() && b != b'#');
+    const PATH: &str = "must begin with one / and hold only printable ASCII without # (relative \
+                        to the target; encode the rest)";
+    must.hold(sound, format!("{field}.path"), PATH, path);
+    let count = step.headers.len() <= limits::HEADERS_MAX;
+    let headers = format!("{field}.headers");
+    must.hold(count, headers, "must be at most 64", step.headers.len());
+    for (place, header) in step.headers.iter().enumerate() {
+        self::header(must, &format!("{field}.headers[{place}]"), header);
+    }
+    if let Some(Body::Base64(text)) = &step.body {
+        let sound = BASE64_STANDARD.decode(text).is_ok();
+        must.hold(
+            sound,
+            format!("{field}.body.base64"),
+            "must be base64",
+            "not base64",
+        );
+    }
+    if let Some(us) = step.timeout_us {
+        let sound = (1_000..=limits::TIMEOUT_US_MAX).contains(&us);
+        must.hold(
+            sound,
+            format!("{field}.timeout_us"),
+            "must be 1 ms to 10 min",
+            us,
+        );
+    }
+}
+
+fn header(must: &mut Musts<'_>, field: &str, header: &Header) {
+    must.header_name(&format!("{field}.name"), &header.name);
+    let secret = SECRET_HEADERS.contains(&header.name.to_ascii_lowercase().as_str());
+    let value_field = format!("{field}.value");
+    match &header.value {
+        Text::Literal(_) if secret => {
+            let rule = "must be a secret handle: its value would be stored in the log";
+            must.hold(false, value_field, rule, "a literal value");
+        }
+        Text::Literal(value) => {
+            let sound = value.len() <= limits::HEADER_VALUE_BYTES_MAX
+                && value
+                    .bytes()
+                    .all(|b| b == b'\t' || (0x20..0x7f).contains(&b));
+            let rule = "must be printable ASCII of at most 16 KiB, without line breaks";
+            must.hold(sound, value_field, rule, value.escape_debug());
+        }
+        Text::Secret { secret } => must.name(&format!("{field}.value.secret"), secret),
+    }
+}
+
+fn thresholds(must: &mut Musts<'_>, plan: &Plan) {
+    let count = plan.thresholds.len();
+    must.hold(
+        count <= limits::THRESHOLDS_MAX,
+        "thresholds",
+        "must be at most 200",
+        count,
+    );
+    let mut keys = BTreeSet::new();
+    for threshold in &plan.thresholds {
+        let key = threshold.key();
+        let field = format!("thresholds.{key}");
+        let sound = threshold.limit.is_finite() && threshold.limit >= 0.0;
+        must.hold(
+            sound,
+            &field,
+            "must be a finite number, 0 or more",
+            threshold.limit,
+        );
+        must.hold(
+            keys.insert(key),
+            &field,
+            "must be given once",
+            threshold.limit,
+        );
+        if let Some(task) = &threshold.task {
+            let known = plan.tasks.iter().any(|known| known.name == *task);
+            let names: Vec<&str> = plan.tasks.iter().map(|task| task.name.as_str()).collect();
+            let rule = format!("must name a task of the scenario ({})", names.join(", "));
+            must.hold(known, &field, &rule, task);
+        }
+    }
+}

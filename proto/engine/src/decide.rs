@@ -1,1 +1,569 @@
-//! Under construction.
+//! What happens next to a run: a pure function of the log, of who was heard, and of now.
+//!
+//! Any number of coordinators evaluate it; whoever appends first wins and the others fold again.
+//! [`decide`] yields one decision at a time, [`deadline`] says when time alone may change its
+//! answer. Must never read a clock or remember anything: what it needs is in its arguments, and
+//! what it used of them is written into the decision.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use loadpilot_events::assign::{Loss, LossReason};
+use loadpilot_events::ctl::{
+    CapacityReduced, Decision, Ending, Final, RunCreated, RunRefused, RunSealed, ShardsAssigned,
+    ShardsReassigned, StartCancelled, StartScheduled, StopReason, StopScheduled,
+};
+use loadpilot_events::evt::FinishReason;
+use loadpilot_events::id::{Holder, OwnerId};
+use loadpilot_events::plan::Plan;
+use loadpilot_events::refusal::Problem;
+use loadpilot_events::req::RunRequested;
+use loadpilot_events::units::Timestamp;
+
+use crate::assign::{deal, shard_count, take_over};
+use crate::check;
+use crate::state::{Resignation, RunState};
+
+/// The times by which a fleet lives, in µs.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Policy {
+    /// Not heard for this long: lost.
+    pub lost_us: u64,
+    /// A holder that hears nothing fences itself after this long; less than `lost_us`.
+    pub fence_us: u64,
+    /// A holder whose view of the decisions is older than this fences itself.
+    pub behind_us: u64,
+    /// Room between a decision and the tick at which it takes effect.
+    pub takeover_us: u64,
+    /// An owner that was not heard for this long is gone.
+    pub owner_us: u64,
+    /// How long holders may take to get ready.
+    pub ready_us: u64,
+    /// How long after the last possible call holders may take to say their last words.
+    pub finish_us: u64,
+    /// How long a run waits for a new holder when it has none.
+    pub nobody_us: u64,
+}
+
+impl Default for Policy {
+    fn default() -> Self {
+        Self {
+            lost_us: 10_000_000,
+            fence_us: 7_000_000,
+            behind_us: 2_000_000,
+            takeover_us: 1_000_000,
+            owner_us: 10_000_000,
+            ready_us: 15_000_000,
+            finish_us: 15_000_000,
+            nobody_us: 30_000_000,
+        }
+    }
+}
+
+/// What a coordinator has heard outside the log.
+#[derive(Debug, Clone, Default)]
+pub struct Hearing {
+    /// Since when it has listened: silence before that proves nothing.
+    pub since: Timestamp,
+    /// When each process was last heard.
+    pub agents: BTreeMap<Holder, Heard>,
+    /// When each owner was last heard.
+    pub owners: BTreeMap<OwnerId, Timestamp>,
+    /// The last stream sequence of LP_DATA; read after the last words that a seal counts.
+    pub data_head: u64,
+    /// Whether the run was left unfinished by an earlier local stack.
+    pub left_over: bool,
+}
+
+/// The last sign of life of a process.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Heard {
+    /// When.
+    pub at: Timestamp,
+    /// Whether it knows that the earlier process of its agent is dead.
+    pub predecessor_dead: bool,
+}
+
+/// The next decision about a run, or `None` while there is nothing to decide.
+#[must_use]
+pub fn decide(
+    state: &RunState,
+    hearing: &Hearing,
+    policy: &Policy,
+    now: Timestamp,
+) -> Option<Decision> {
+    let now = now.max(state.latest_at);
+    if state.over {
+        return None;
+    }
+    let Some(created) = state.created.as_deref() else {
+        return state
+            .requested
+            .as_deref()
+            .map(|run| create(run, hearing, now));
+    };
+    let run = Run {
+        state,
+        created,
+        hearing,
+        policy,
+        now,
+    };
+    if hearing.left_over {
+        return Some(run.seal(Ending::Aborted));
+    }
+    if state.cancelled.is_some() {
+        let stopped = state.stop_requested.is_some();
+        return Some(run.seal(if stopped {
+            Ending::Stopped
+        } else {
+            Ending::Failed
+        }));
+    }
+    if state.stop.is_none()
+        && let Some(reason) = run.reason_to_stop()
+    {
+        return Some(run.stop(reason));
+    }
+    if state.start.is_some() {
+        return run.after_start();
+    }
+    if state.generation == 0 {
+        run.gather()
+    } else {
+        run.prepare()
+    }
+}
+
+/// The earliest instant after `now` at which time alone may bring a decision.
+///
+/// It may be early, never late: whoever wakes then and finds nothing to decide asks again.
+#[must_use]
+pub fn deadline(
+    state: &RunState,
+    hearing: &Hearing,
+    policy: &Policy,
+    now: Timestamp,
+) -> Option<Timestamp> {
+    let created = state.created.as_deref().filter(|_| !state.over)?;
+    let run = Run {
+        state,
+        created,
+        hearing,
+        policy,
+        now,
+    };
+    let mut instants: Vec<Timestamp> = state
+        .holdings
+        .iter()
+        .map(|holding| run.heard_at(&holding.holder).plus_us(policy.lost_us))
+        .collect();
+    if let Some(owner) = state.owner() {
+        instants.push(run.owner_heard_at(owner).plus_us(policy.owner_us));
+    }
+    match &state.start {
+        None if state.generation == 0 => instants.push(created.gather_by),
+        None => instants.extend(state.ready_by),
+        Some(_) => {
+            instants.push(run.offered_until());
+            instants.push(run.finish_by());
+        }
+    }
+    instants.extend(
+        state
+            .nobody_since
+            .map(|since| since.plus_us(policy.nobody_us)),
+    );
+    instants.into_iter().filter(|&instant| instant > now).min()
+}
+
+fn create(run: &RunRequested, hearing: &Hearing, now: Timestamp) -> Decision {
+    let mut problems = check::request(run);
+    if hearing.left_over {
+        let rule = "must be asked for while its local stack is running";
+        problems.push(Problem::new("run", rule, "left over from an earlier stack"));
+    }
+    if !problems.is_empty() {
+        return Decision::RunRefused(RunRefused { problems });
+    }
+    Decision::RunCreated(Box::new(RunCreated {
+        plan: run.plan.clone(),
+        plan_hash: run.plan.hash(),
+        seed: run.seed,
+        agents: run.agents.clone(),
+        owner: run.owner.clone(),
+        lead_us: run.lead_us,
+        shards: shard_count(run.agents.want),
+        gather_by: now.plus_us(run.agents.wait_us),
+    }))
+}
+
+/// The longest that an arrival can take from its due time to its end, in µs.
+fn longest_arrival_us(plan: &Plan) -> u64 {
+    let steps = |task: &loadpilot_events::plan::Task| -> u64 {
+        task.steps
+            .iter()
+            .map(|step| step.timeout_us.unwrap_or(plan.timeout_us))
+            .sum()
+    };
+    plan.max_wait_us + plan.tasks.iter().map(steps).max().unwrap_or(0)
+}
+
+/// The arguments of one decision, together.
+struct Run<'a> {
+    state: &'a RunState,
+    created: &'a RunCreated,
+    hearing: &'a Hearing,
+    policy: &'a Policy,
+    now: Timestamp,
+}
+
+impl Run<'_> {
+    fn heard_at(&self, holder: &Holder) -> Timestamp {
+        let heard = self
+            .hearing
+            .agents
+            .get(holder)
+            .map_or(Timestamp(0), |heard| heard.at);
+        heard.max(self.hearing.since)
+    }
+
+    fn owner_heard_at(&self, owner: &OwnerId) -> Timestamp {
+        let heard = self.hearing.owners.get(owner).copied().unwrap_or_default();
+        heard.max(self.hearing.since)
+    }
+
+    fn is_silent(&self, holder: &Holder) -> bool {
+        self.now >= self.heard_at(holder).plus_us(self.policy.lost_us)
+    }
+
+    /// The newest process of each agent that was heard and may be given shards.
+    fn available(&self) -> BTreeSet<Holder> {
+        let mut newest: BTreeMap<_, &Holder> = BTreeMap::new();
+        for (holder, heard) in &self.hearing.agents {
+            if self.now < heard.at.plus_us(self.policy.lost_us) {
+                newest.insert(&holder.agent, holder);
+            }
+        }
+        let usable = |holder: &&Holder| {
+            !self.state.lost.contains_key(holder)
+                && !self.state.resigned.contains_key(holder)
+                && !self.state.finished.contains_key(holder)
+        };
+        newest.into_values().filter(usable).cloned().collect()
+    }
+
+    fn reason_to_stop(&self) -> Option<StopReason> {
+        if let Some(by) = &self.state.stop_requested {
+            return Some(StopReason::Requested { by: by.clone() });
+        }
+        let owner = self.state.owner()?;
+        let gone = self.now >= self.owner_heard_at(owner).plus_us(self.policy.owner_us);
+        gone.then_some(StopReason::OwnerGone)
+    }
+
+    fn stop(&self, reason: StopReason) -> Decision {
+        if self.state.start.is_some() {
+            return Decision::StopScheduled(StopScheduled {
+                stop_at: self.now,
+                reason,
+            });
+        }
+        let reason = match reason {
+            StopReason::Requested { by } => format!("stopped by {by} before it started"),
+            StopReason::OwnerGone => "its owner was gone before it started".to_owned(),
+            StopReason::NobodyLeft => "no agent was left before it started".to_owned(),
+        };
+        Decision::StartCancelled(StartCancelled { reason })
+    }
+
+    fn gather(&self) -> Option<Decision> {
+        let live = |holder: &Holder| {
+            let offer = self.state.offers.get(holder);
+            offer.is_some_and(|offer| offer.expires > self.now)
+        };
+        let offered: Vec<Holder> = self.available().into_iter().filter(live).collect();
+        let wanted = &self.created.agents;
+        let enough = offered.len() >= wanted.want as usize;
+        let wait_is_over = self.now >= self.created.gather_by;
+        if enough || wait_is_over && offered.len() >= wanted.min.max(1) as usize {
+            let chosen = &offered[..offered.len().min(wanted.want as usize)];
+            return Some(Decision::ShardsAssigned(ShardsAssigned {
+                generation: 1,
+                holdings: deal(self.created.shards, chosen),
+                ready_by: self.now.plus_us(self.policy.ready_us),
+            }));
+        }
+        wait_is_over.then(|| {
+            let seconds = wanted.wait_us / 1_000_000;
+            let rule = format!(
+                "at least {} must offer capacity within {seconds} s",
+                wanted.min
+            );
+            let problem = Problem::new("agents", rule, offered.len());
+            Decision::RunRefused(RunRefused {
+                problems: vec![problem],
+            })
+        })
+    }
+
+    fn prepare(&self) -> Option<Decision> {
+        let state = self.state;
+        let is_ready = |holder: &Holder| {
+            state.ready.contains_key(holder) && !state.resigned.contains_key(holder)
+        };
+        if !state.holdings.is_empty() && state.holdings.iter().all(|h| is_ready(&h.holder)) {
+            let start_at = self.now.plus_us(self.created.lead_us);
+            return Some(Decision::StartScheduled(StartScheduled { start_at }));
+        }
+        let late = state.ready_by.is_some_and(|by| self.now >= by);
+        let mut losses = self.losses();
+        if late {
+            let named: BTreeSet<Holder> = losses.iter().map(|loss| loss.holder.clone()).collect();
+            let holders = state.holdings.iter().map(|holding| &holding.holder);
+            let laggards = holders.filter(|holder| !is_ready(holder) && !named.contains(holder));
+            losses.extend(laggards.cloned().map(|holder| Loss {
+                holder,
+                reason: LossReason::NotReady,
+            }));
+        }
+        if losses.is_empty() && !state.holdings.is_empty() {
+            return None;
+        }
+        let gone = losses.iter().map(|loss| loss.holder.clone()).collect();
+        let nobody = BTreeSet::new();
+        let none = BTreeMap::new();
+        let holdings = take_over(self.created.shards, &state.holdings, &gone, &none, &nobody);
+        if holdings.len() < self.created.agents.min.max(1) as usize {
+            let reason = "too few agents got ready in time".to_owned();
+            return Some(Decision::StartCancelled(StartCancelled { reason }));
+        }
+        let generation = state.generation + 1;
+        let next = ShardsReassigned {
+            generation,
+            holdings,
+            takeover_tick: 0,
+            losses,
+        };
+        Some(Decision::ShardsReassigned(next))
+    }
+
+    fn after_start(&self) -> Option<Decision> {
+        let offering = self.now < self.offered_until();
+        if !offering || self.state.stop.is_some() {
+            return self.finish();
+        }
+        let losses = self.losses();
+        let abandoned = self.state.holdings.is_empty() || !losses.is_empty();
+        if abandoned && let Some(decision) = self.replace(losses) {
+            return Some(decision);
+        }
+        let nobody_for_too_long = self
+            .state
+            .nobody_since
+            .is_some_and(|since| self.now >= since.plus_us(self.policy.nobody_us));
+        if nobody_for_too_long {
+            let (stop_at, reason) = (self.now, StopReason::NobodyLeft);
+            return Some(Decision::StopScheduled(StopScheduled { stop_at, reason }));
+        }
+        None
+    }
+
+    /// Holders that are to lose their shards now, and why.
+    fn losses(&self) -> Vec<Loss> {
+        let available = self.available();
+        let reason = |holder: &Holder| -> Option<LossReason> {
+            match self.state.resigned.get(holder) {
+                Some(Resignation::Failed) => return Some(LossReason::Failed),
+                Some(Resignation::Leaving) => return Some(LossReason::Left),
+                Some(Resignation::Isolated) => return Some(LossReason::Isolated),
+                None => {}
+            }
+            let finish = self
+                .state
+                .finished
+                .get(holder)
+                .map(|finished| finished.reason);
+            if finish.is_some_and(|reason| reason != FinishReason::Completed) {
+                return Some(LossReason::Left);
+            }
+            let replaced =
+                |other: &&Holder| other.agent == holder.agent && other.boot_id > holder.boot_id;
+            if available.iter().any(|other| replaced(&other)) {
+                return Some(LossReason::Replaced);
+            }
+            self.is_silent(holder).then_some(LossReason::Silent)
+        };
+        let holders = self.state.holdings.iter().map(|holding| &holding.holder);
+        holders
+            .filter_map(|holder| {
+                reason(holder).map(|reason| Loss {
+                    holder: holder.clone(),
+                    reason,
+                })
+            })
+            .collect()
+    }
+
+    /// Gives the shards of `losses`, and those that nobody holds, to whoever is there.
+    fn replace(&self, losses: Vec<Loss>) -> Option<Decision> {
+        let gone: BTreeSet<Holder> = losses.iter().map(|loss| loss.holder.clone()).collect();
+        let current: BTreeSet<&Holder> = self.state.holdings.iter().map(|h| &h.holder).collect();
+        let available = self.available();
+        let newcomers: BTreeSet<Holder> = available
+            .into_iter()
+            .filter(|holder| !current.contains(holder))
+            .collect();
+        let heir = |lost: &Holder| {
+            newcomers
+                .iter()
+                .find(|new| new.agent == lost.agent)
+                .cloned()
+        };
+        let successors: BTreeMap<Holder, Holder> = gone
+            .iter()
+            .filter_map(|lost| heir(lost).map(|successor| (lost.clone(), successor)))
+            .collect();
+        let all_gone = current.iter().all(|holder| gone.contains(*holder));
+        let idle = if all_gone {
+            newcomers.clone()
+        } else {
+            BTreeSet::new()
+        };
+        let shards = self.created.shards;
+        let holdings = take_over(shards, &self.state.holdings, &gone, &successors, &idle);
+        if holdings.is_empty() {
+            let reduced = CapacityReduced { losses };
+            return (!gone.is_empty()).then_some(Decision::CapacityReduced(reduced));
+        }
+        let takeover_tick = self.takeover_tick(&losses);
+        if u64::from(takeover_tick) * self.created.plan.tick_us >= self.profile_us() {
+            // Nothing is left to take over; the losses show when the run is sealed.
+            return None;
+        }
+        let generation = self.state.generation + 1;
+        let next = ShardsReassigned {
+            generation,
+            holdings,
+            takeover_tick,
+            losses,
+        };
+        Some(Decision::ShardsReassigned(next))
+    }
+
+    /// The first tick that begins when no lost holder can still be sending and every heir knows.
+    fn takeover_tick(&self, losses: &[Loss]) -> u32 {
+        let quiet_from = |loss: &Loss| match loss.reason {
+            LossReason::Replaced if self.predecessor_is_dead(&loss.holder) => self.now,
+            LossReason::Replaced => self.now.plus_us(self.policy.behind_us),
+            LossReason::Silent => self.heard_at(&loss.holder).plus_us(self.policy.fence_us),
+            LossReason::Left | LossReason::Failed | LossReason::Isolated | LossReason::NotReady => {
+                self.now
+            }
+        };
+        let quiet = losses
+            .iter()
+            .map(quiet_from)
+            .max()
+            .unwrap_or(self.now)
+            .max(self.now);
+        let takeover_us = quiet
+            .plus_us(self.policy.takeover_us)
+            .since_us(self.start_at());
+        let tick = takeover_us.div_ceil(self.created.plan.tick_us);
+        u32::try_from(tick).unwrap_or(u32::MAX)
+    }
+
+    fn predecessor_is_dead(&self, holder: &Holder) -> bool {
+        let newer = |(other, _): &(&Holder, &Heard)| {
+            other.agent == holder.agent && other.boot_id > holder.boot_id
+        };
+        self.hearing
+            .agents
+            .iter()
+            .filter(newer)
+            .any(|(_, heard)| heard.predecessor_dead)
+    }
+
+    fn start_at(&self) -> Timestamp {
+        self.state
+            .start
+            .as_ref()
+            .map_or(self.now, |start| start.start_at)
+    }
+
+    fn profile_us(&self) -> u64 {
+        self.created.plan.profile.duration_us()
+    }
+
+    /// Until when arrivals are started.
+    fn offered_until(&self) -> Timestamp {
+        let planned = self.start_at().plus_us(self.profile_us());
+        self.state
+            .stop
+            .as_ref()
+            .map_or(planned, |stop| stop.stop_at.min(planned))
+    }
+
+    /// Until when last words are waited for.
+    fn finish_by(&self) -> Timestamp {
+        let last_call = self
+            .offered_until()
+            .plus_us(longest_arrival_us(&self.created.plan));
+        last_call.plus_us(self.policy.finish_us)
+    }
+
+    fn finish(&self) -> Option<Decision> {
+        let waited_for = |holder: &&Holder| {
+            !self.state.finished.contains_key(holder)
+                && !self.state.lost.contains_key(holder)
+                && self.state.resigned.get(holder) != Some(&Resignation::Failed)
+                && !self.is_silent(holder)
+                && !self.was_replaced(holder)
+        };
+        let pending = self
+            .state
+            .ever_held
+            .iter()
+            .any(|holder| waited_for(&holder));
+        (!pending || self.now >= self.finish_by()).then(|| self.seal(self.ending()))
+    }
+
+    fn was_replaced(&self, holder: &Holder) -> bool {
+        let newer = |other: &&Holder| other.agent == holder.agent && other.boot_id > holder.boot_id;
+        self.hearing.agents.keys().any(|other| newer(&other))
+    }
+
+    fn ending(&self) -> Ending {
+        match self.state.stop_reason() {
+            None => Ending::Completed,
+            Some(StopReason::Requested { .. }) => Ending::Stopped,
+            Some(StopReason::OwnerGone | StopReason::NobodyLeft) => Ending::Abandoned,
+        }
+    }
+
+    fn seal(&self, ending: Ending) -> Decision {
+        let state = self.state;
+        let finals = state
+            .finished
+            .iter()
+            .filter(|(holder, _)| state.ever_held.contains(holder));
+        let missing = state
+            .ever_held
+            .iter()
+            .filter(|holder| !state.finished.contains_key(holder));
+        Decision::RunSealed(RunSealed {
+            ending,
+            ctl_seq: state.ctl_seq,
+            evt_seq: state.evt_seq,
+            data_seq: self.hearing.data_head,
+            finals: finals
+                .map(|(holder, finished)| Final {
+                    holder: holder.clone(),
+                    final_seq: finished.final_seq,
+                    totals: finished.totals.clone(),
+                })
+                .collect(),
+            missing: missing.cloned().collect(),
+        })
+    }
+}

@@ -5,9 +5,11 @@
 //! with its [`verdict`] and [`certificate`]. This crate must never do I/O, read a clock or the
 //! environment, sleep, spawn, or iterate in hash order: time is an argument, order is sorted.
 
+pub mod accounts;
 pub mod assign;
 pub mod certificate;
 pub mod check;
+pub mod control;
 pub mod decide;
 pub mod holding;
 pub mod ladder;
@@ -18,6 +20,7 @@ pub mod planned;
 pub mod project;
 pub mod report;
 pub mod share;
+pub mod state;
 pub mod story;
 pub mod tally;
 pub mod verdict;

@@ -1,1 +1,226 @@
-//! Under construction.
+//! The live view: a fold of the same log for watching, cheap per record, honest about what it is.
+//!
+//! The interval figures are what finished in each agent's newest window; the cumulative ones are
+//! everything reported so far. Must never be used for a gate: gates read the closed report.
+
+use std::collections::BTreeMap;
+
+use loadpilot_events::delta::{DeltaReported, Gauges};
+use loadpilot_events::hist::{self, Hist};
+use loadpilot_events::id::{AgentId, Holder};
+use loadpilot_events::live::{LatencyMs, LoadPhase, Snapshot, TaskSnapshot};
+use loadpilot_events::report::RunState;
+use loadpilot_events::units::Timestamp;
+
+use crate::control::{Control, envelope};
+use crate::ladder::{ms, percentile_us};
+use crate::project::{SeqSet, merge};
+use crate::report::run_state;
+use crate::workload::Workload;
+
+/// An agent that reported within this many µs counts as active.
+const ACTIVE_US: u64 = 3_000_000;
+
+/// What was reported so far, for watching.
+#[derive(Debug, Default)]
+pub struct LiveView {
+    agents: BTreeMap<Holder, AgentWindow>,
+    started: u64,
+    dropped: u64,
+    /// By call: ended calls, errors among them, response times.
+    calls: BTreeMap<u16, CallSoFar>,
+}
+
+/// The newest window of one agent.
+#[derive(Debug)]
+struct AgentWindow {
+    seqs: SeqSet,
+    from_us: u64,
+    to_us: u64,
+    finished: u64,
+    response: Hist,
+    gauges: Gauges,
+}
+
+#[derive(Debug)]
+struct CallSoFar {
+    ended: u64,
+    errors: u64,
+    response: Hist,
+}
+
+impl Default for AgentWindow {
+    fn default() -> Self {
+        Self {
+            seqs: SeqSet::default(),
+            from_us: 0,
+            to_us: 0,
+            finished: 0,
+            response: hist::latency(),
+            gauges: Gauges::default(),
+        }
+    }
+}
+
+impl LiveView {
+    /// Takes one record of LP_DATA; what cannot be read is left to the report to name.
+    pub fn add(&mut self, agent: &AgentId, payload: &[u8]) {
+        let Ok(delta) = envelope::<DeltaReported>(payload) else {
+            return;
+        };
+        let delta = delta.event;
+        let holder = Holder {
+            agent: agent.clone(),
+            boot_id: delta.boot_id.clone(),
+        };
+        let window = self.agents.entry(holder).or_default();
+        if !window.seqs.insert(delta.seq) {
+            return;
+        }
+        if delta.to_us > window.to_us {
+            let seqs = std::mem::take(&mut window.seqs);
+            let (from_us, to_us) = (delta.from_us, delta.to_us);
+            *window = AgentWindow {
+                seqs,
+                from_us,
+                to_us,
+                ..AgentWindow::default()
+            };
+        }
+        window.gauges = delta.gauges.clone();
+        let in_window = delta.to_us == window.to_us;
+        for row in &delta.arrivals {
+            self.started += row.started;
+            self.dropped += row.dropped.values().sum::<u64>();
+        }
+        for row in &delta.calls {
+            let sums = self.calls.entry(row.call).or_insert_with(|| CallSoFar {
+                ended: 0,
+                errors: 0,
+                response: hist::latency(),
+            });
+            sums.ended += row.count;
+            if !row.outcome.is_finished() {
+                continue;
+            }
+            sums.errors += if row.outcome.is_error() { row.count } else { 0 };
+            let Ok(response) = hist::decode(&row.response) else {
+                continue;
+            };
+            merge(&mut sums.response, &response);
+            if in_window {
+                window.finished += row.count;
+                merge(&mut window.response, &response);
+            }
+        }
+    }
+
+    /// The run as of `now`, by the reader's clock.
+    #[must_use]
+    pub fn snapshot(&self, control: &Control, workload: &Workload, now: Timestamp) -> Snapshot {
+        let start_at = control.state.start.as_ref().map(|start| start.start_at);
+        let elapsed_us = start_at.map_or(0, |start| now.since_us(start));
+        let mut interval = hist::latency();
+        let mut cumulative = hist::latency();
+        for window in self.agents.values() {
+            merge(&mut interval, &window.response);
+        }
+        for call in self.calls.values() {
+            merge(&mut cumulative, &call.response);
+        }
+        let active = |window: &&AgentWindow| window.to_us + ACTIVE_US >= elapsed_us;
+        let active: Vec<&AgentWindow> = self.agents.values().filter(active).collect();
+        let started = start_at.is_some_and(|start| now >= start);
+        let target = if started {
+            workload.pace().rate_at(elapsed_us)
+        } else {
+            0
+        };
+        Snapshot {
+            timestamp_secs: ms(now.0) / 1e3,
+            elapsed_secs: ms(elapsed_us) / 1e3,
+            duration_secs: ms(workload.duration_us()) / 1e3,
+            state: run_state(control),
+            phase: phase(control, workload, started, elapsed_us),
+            current_rps: active.iter().map(|window| window.rate()).sum(),
+            target_rps: loadpilot_events::Rate(target).as_rps(),
+            arrivals_started: self.started,
+            arrivals_dropped: self.dropped,
+            requests_total: self.calls.values().map(|call| call.ended).sum(),
+            errors_total: self.calls.values().map(|call| call.errors).sum(),
+            in_flight: active.iter().map(|window| window.gauges.in_flight).sum(),
+            waiting: active.iter().map(|window| window.gauges.waiting).sum(),
+            oldest_ms: ms(active.iter().map(|w| w.gauges.oldest_us).max().unwrap_or(0)),
+            active_workers: u32::try_from(active.len()).unwrap_or(u32::MAX),
+            latency: latency_ms(&interval),
+            latency_cumulative: latency_ms(&cumulative),
+            tasks: self.tasks(control),
+        }
+    }
+
+    fn tasks(&self, control: &Control) -> Vec<TaskSnapshot> {
+        let Some(created) = &control.state.created else {
+            return Vec::new();
+        };
+        let mut first_call = 0;
+        let mut tasks = Vec::new();
+        for task in &created.plan.tasks {
+            let calls = first_call..first_call + u16::try_from(task.steps.len()).unwrap_or(0);
+            first_call = calls.end;
+            let (mut requests, mut errors, mut response) = (0, 0, hist::latency());
+            for (_, call) in self.calls.range(calls) {
+                requests += call.ended;
+                errors += call.errors;
+                merge(&mut response, &call.response);
+            }
+            let latency = latency_ms(&response);
+            tasks.push(TaskSnapshot {
+                name: task.name.clone(),
+                requests,
+                errors,
+                latency,
+            });
+        }
+        tasks
+    }
+}
+
+impl AgentWindow {
+    #[expect(clippy::cast_precision_loss, reason = "a rate for people")]
+    fn rate(&self) -> f64 {
+        let us = self.to_us.saturating_sub(self.from_us);
+        if us == 0 {
+            0.0
+        } else {
+            self.finished as f64 * 1e6 / us as f64
+        }
+    }
+}
+
+fn phase(control: &Control, workload: &Workload, started: bool, elapsed_us: u64) -> LoadPhase {
+    if !started {
+        return LoadPhase::Waiting;
+    }
+    let over = run_state(control) != RunState::Running;
+    match workload.pace().slope_at(elapsed_us).filter(|_| !over) {
+        None => LoadPhase::Done,
+        Some((from, to)) if from < to => LoadPhase::RampUp,
+        Some((from, to)) if from > to => LoadPhase::RampDown,
+        Some(_) => LoadPhase::Steady,
+    }
+}
+
+fn latency_ms(hist: &Hist) -> LatencyMs {
+    if hist.is_empty() {
+        return LatencyMs::default();
+    }
+    let point = |percent| Some(ms(percentile_us(hist, percent)));
+    LatencyMs {
+        p50_ms: point(50.0),
+        p95_ms: point(95.0),
+        p99_ms: point(99.0),
+        max_ms: Some(ms(hist.max())),
+        min_ms: Some(ms(hist.min())),
+        mean_ms: Some(hist.mean() / 1e3),
+    }
+}

@@ -1,1 +1,472 @@
-//! Under construction.
+//! Closing the fold: control side and data side of a run into its report.
+//!
+//! The report is a pure function of the log up to the seal, so its digest is reproducible, today
+//! or in a year. Must never read a clock.
+
+use std::collections::BTreeMap;
+
+use loadpilot_events::ctl::RunCreated;
+use loadpilot_events::delta::Phase;
+use loadpilot_events::hist::{self, Hist};
+use loadpilot_events::outcome::{DropReason, Outcome};
+use loadpilot_events::plan::{Plan, Task, hex};
+use loadpilot_events::report::{
+    ArrivalCounts, Bytes, CallCounts, CallReport, Certificate, Gaps, GeneratorReport, Grade,
+    HolderFacts, Ladder, Latency, Quarantined, Rates, Report, ReportSchema, RunFacts, RunState,
+    TaskReport, TickReport, Verdict, WarmUp,
+};
+use sha2::{Digest, Sha256};
+
+use crate::accounts::{Accounts, account};
+use crate::certificate;
+use crate::control::Control;
+use crate::ladder::{ladder, ms, percentile_us};
+use crate::project::{AnatomySums, CallSums, Projection, Window, merge};
+use crate::story;
+use crate::verdict;
+use crate::workload::Workload;
+
+/// Why there is no report.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum NoReport {
+    /// The log holds no such run.
+    #[error("no run {0} in this log")]
+    Unknown(String),
+}
+
+/// The report of a run as far as its log tells.
+///
+/// # Errors
+/// When nobody ever asked for it.
+pub fn report(control: &Control, data: &Projection) -> Result<Report, NoReport> {
+    let state = &control.state;
+    let plan = match (&state.created, &state.requested) {
+        (Some(created), _) => &created.plan,
+        (None, Some(requested)) => &requested.plan,
+        (None, None) => return Err(NoReport::Unknown(control.run.to_string())),
+    };
+    let seed = state
+        .requested
+        .as_ref()
+        .map_or(0, |requested| requested.seed);
+    let workload = Workload::new(plan, state.created.as_ref().map_or(seed, |c| c.seed));
+    let closing = Closing {
+        control,
+        data,
+        plan,
+        workload: &workload,
+    };
+    let mut report = closing.report(account(control, data, plan, &workload));
+    report.verdict = verdict::verdict(plan, &report);
+    report.certificate = certificate::certificate(&report);
+    report.digest = digest(&report);
+    Ok(report)
+}
+
+/// SHA-256 in hex of the canonical JSON of a report with an empty digest.
+///
+/// # Panics
+/// Never: every value of a report has a JSON form.
+#[must_use]
+pub fn digest(report: &Report) -> String {
+    let undigested = Report {
+        digest: String::new(),
+        ..report.clone()
+    };
+    let json = serde_json::to_vec(&undigested).expect("a report has a JSON form");
+    hex(&Sha256::digest(json))
+}
+
+struct Closing<'a> {
+    control: &'a Control,
+    data: &'a Projection,
+    plan: &'a Plan,
+    workload: &'a Workload,
+}
+
+impl Closing<'_> {
+    fn report(&self, accounts: Accounts) -> Report {
+        let all = self.sum(|_, _| true);
+        let ok = self.sum(|_, outcome| outcome == Outcome::Ok);
+        let failed = self.sum(|_, outcome| outcome.is_error());
+        let finished = all.count;
+        let errors = failed.count;
+        let measured_us = self.measured_us();
+        let rates = self.rates(&accounts, measured_us);
+        let latency = latency(&all, &ok, &failed);
+        let response = latency.response.clone();
+        let point = |get: fn(&Ladder) -> u64| response.as_ref().map(|ladder| ms(get(ladder)));
+        Report {
+            schema: ReportSchema::V1,
+            scenario: self.plan.scenario.clone(),
+            target_url: self.plan.target.clone(),
+            rps_target: self.plan.profile.peak().as_rps(),
+            rps_actual: rates.achieved_rps,
+            requests_total: self.count(|window, _, _| window == Window::Measured),
+            errors_total: errors,
+            error_rate_pct: (finished > 0).then(|| percent(errors, finished)),
+            p50_ms: point(|ladder| ladder.p50_us),
+            p95_ms: point(|ladder| ladder.p95_us),
+            p99_ms: point(|ladder| ladder.p99_us),
+            max_ms: point(|ladder| ladder.max_us),
+            duration_secs: ms(self.offered_us()) / 1e3,
+            run: self.run_facts(),
+            verdict: Verdict {
+                passed: false,
+                thresholds: Vec::new(),
+                reasons: Vec::new(),
+            },
+            certificate: Certificate {
+                grade: Grade::Invalid,
+                findings: Vec::new(),
+            },
+            calls: self.call_counts(|_| true),
+            rates,
+            latency,
+            bytes: bytes(&all, measured_us),
+            status: all.status,
+            warm_up: WarmUp {
+                warm_up_us: self.plan.warm_up_us,
+                arrivals: self.workload.first_at_or_after(self.plan.warm_up_us),
+                calls: self.count(|window, _, _| window == Window::WarmUp),
+            },
+            tasks: self.tasks(&accounts),
+            series: self.series(&accounts),
+            generator: self.generator(),
+            gaps: self.gaps(&accounts),
+            story: story::story(self.control),
+            arrivals: accounts.total,
+            digest: String::new(),
+        }
+    }
+
+    /// Finished calls of the measured time that `keep` wants, by call and outcome, merged.
+    fn sum(&self, keep: impl Fn(u16, Outcome) -> bool) -> CallSums {
+        let mut sum = CallSums::default();
+        for (&(window, call, outcome), more) in &self.data.calls {
+            if window == Window::Measured && outcome.is_finished() && keep(call, outcome) {
+                add_calls(&mut sum, more);
+            }
+        }
+        sum
+    }
+
+    fn count(&self, keep: impl Fn(Window, u16, Outcome) -> bool) -> u64 {
+        let kept = self
+            .data
+            .calls
+            .iter()
+            .filter(|((w, c, o), _)| keep(*w, *c, *o));
+        kept.map(|(_, sums)| sums.count).sum()
+    }
+
+    fn call_counts(&self, keep: impl Fn(u16) -> bool) -> CallCounts {
+        let mut counts = CallCounts::default();
+        for (&(_, call, outcome), sums) in &self.data.calls {
+            if keep(call) {
+                counts.attempted += sums.count;
+                *counts.outcomes.entry(outcome).or_default() += sums.count;
+            }
+        }
+        counts
+    }
+
+    /// How long the run offered load: its profile, or until it was stopped.
+    fn offered_us(&self) -> u64 {
+        let profile_us = self.workload.duration_us();
+        self.control
+            .stopped_at_us()
+            .map_or(profile_us, |stopped| stopped.min(profile_us))
+    }
+
+    fn measured_us(&self) -> u64 {
+        self.offered_us().saturating_sub(self.plan.warm_up_us)
+    }
+
+    fn rates(&self, accounts: &Accounts, measured_us: u64) -> Rates {
+        let from_tick = self.workload.tick_of(self.plan.warm_up_us);
+        let measured = accounts.ticks.range(from_tick..);
+        let started = measured.map(|(_, tick)| tick.started).sum();
+        let until = self.workload.first_at_or_after(self.offered_us());
+        let planned = until
+            - self
+                .workload
+                .first_at_or_after(self.plan.warm_up_us)
+                .min(until);
+        let shortfall = planned.saturating_sub(started);
+        Rates {
+            planned,
+            started,
+            measured_us,
+            planned_rps: per_second(planned, measured_us),
+            achieved_rps: per_second(started, measured_us),
+            shortfall_pct: percent(shortfall, planned),
+        }
+    }
+
+    fn tasks(&self, accounts: &Accounts) -> Vec<TaskReport> {
+        let mut first_call = 0;
+        let mut tasks = Vec::with_capacity(self.plan.tasks.len());
+        for (task, arrivals) in self.plan.tasks.iter().zip(&accounts.tasks) {
+            tasks.push(self.task(task, arrivals.clone(), first_call));
+            first_call += task.steps.len();
+        }
+        tasks
+    }
+
+    fn task(&self, task: &Task, arrivals: ArrivalCounts, first_call: usize) -> TaskReport {
+        let number = |place: usize| u16::try_from(first_call + place).unwrap_or(u16::MAX);
+        let calls = number(0)..number(task.steps.len());
+        let all = self.sum(|call, _| calls.contains(&call));
+        let failed = self.sum(|call, outcome| calls.contains(&call) && outcome.is_error());
+        TaskReport {
+            name: task.name.clone(),
+            weight: task.weight,
+            arrivals,
+            errors: failed.count,
+            finished: all.count,
+            response: ladder(&all.response),
+            service: ladder(&all.service),
+            calls: task
+                .steps
+                .iter()
+                .enumerate()
+                .map(|(place, step)| self.call(&step.name, number(place)))
+                .collect(),
+        }
+    }
+
+    fn call(&self, name: &str, number: u16) -> CallReport {
+        let sums = self.sum(|call, _| call == number);
+        let anatomy = self.data.anatomy.get(&(Window::Measured, number));
+        CallReport {
+            name: name.to_owned(),
+            counts: self.call_counts(|call| call == number),
+            response: ladder(&sums.response),
+            service: ladder(&sums.service),
+            status: sums.status,
+            anatomy: anatomy.map(ladders).unwrap_or_default(),
+        }
+    }
+
+    fn series(&self, accounts: &Accounts) -> Vec<TickReport> {
+        let nothing = crate::project::TickCalls::default();
+        let tick_report = |(&tick, arrivals): (&u32, &crate::accounts::TickAccount)| {
+            let calls = self.data.ticks.get(&tick).unwrap_or(&nothing);
+            let mut responses = hist::latency();
+            for encoded in &calls.responses {
+                // They were decoded once when they were folded.
+                if let Ok(more) = hist::decode(encoded) {
+                    merge(&mut responses, &more);
+                }
+            }
+            let some = !responses.is_empty();
+            let point = |percent| some.then(|| percentile_us(&responses, percent));
+            TickReport {
+                tick,
+                planned: arrivals.planned,
+                started: arrivals.started,
+                dropped: arrivals.dropped,
+                finished: calls.finished,
+                errors: calls.errors,
+                p50_us: point(50.0),
+                p90_us: point(90.0),
+                p95_us: point(95.0),
+                p99_us: point(99.0),
+                max_us: point(100.0),
+            }
+        };
+        accounts.ticks.iter().map(tick_report).collect()
+    }
+
+    fn generator(&self) -> GeneratorReport {
+        let mut sums = AnatomySums::default();
+        for (&(window, _), more) in &self.data.anatomy {
+            if window == Window::Measured {
+                add_anatomy(&mut sums, more);
+            }
+        }
+        let mut phases = ladders(&sums);
+        let fitness = &self.data.fitness;
+        GeneratorReport {
+            schedule_lag: phases.remove(&Phase::ScheduleLag),
+            queue: phases.remove(&Phase::Queue),
+            connections_opened: sums.opened,
+            connections_reused: sums.reused,
+            busiest_core_permille: fitness.busiest_core_permille,
+            busy_deltas_pct: percent(fitness.busy_deltas, fitness.deltas),
+            stall_us_max: fitness.stall_us,
+        }
+    }
+
+    fn gaps(&self, accounts: &Accounts) -> Gaps {
+        let mut quarantined: Vec<Quarantined> = self.control.quarantined.clone();
+        quarantined.extend(self.data.quarantined.values().cloned());
+        quarantined.extend(accounts.contradictions.iter().cloned());
+        Gaps {
+            lost: accounts.lost.clone(),
+            excess_arrivals: self.data.excess_arrivals,
+            excess_calls: self.data.excess_calls,
+            quarantined,
+            late_deltas: self.data.late_deltas,
+        }
+    }
+
+    fn run_facts(&self) -> RunFacts {
+        let state = &self.control.state;
+        let created = state.created.as_deref();
+        RunFacts {
+            id: self.control.run.clone(),
+            state: run_state(self.control),
+            ending: self.control.sealed.as_ref().map(|sealed| sealed.ending),
+            refused: self.control.refused.clone(),
+            plan_hash: created.map_or_else(|| self.plan.hash(), |c| c.plan_hash.clone()),
+            seed: created.map_or(0, |created: &RunCreated| created.seed),
+            shape: self.plan.profile.shape,
+            profile_us: self.workload.duration_us(),
+            tick_us: self.plan.tick_us,
+            created_at: self.control.created_at,
+            start_at: state.start.as_ref().map(|start| start.start_at),
+            stopped_at_us: self.control.stopped_at_us(),
+            holders: self.holders(),
+            generation: state.generation,
+        }
+    }
+
+    fn holders(&self) -> Vec<HolderFacts> {
+        let state = &self.control.state;
+        let nothing = crate::project::HolderSums::default();
+        let facts = |holder: &loadpilot_events::Holder| {
+            let sums = self.data.holders.get(holder).unwrap_or(&nothing);
+            let holdings = self.control.assignments.iter().flat_map(|a| &a.holdings);
+            let shards = holdings
+                .filter(|h| h.holder == *holder)
+                .map(|h| h.shards.len())
+                .max();
+            HolderFacts {
+                holder: holder.clone(),
+                shards: u32::try_from(shards.unwrap_or(0)).unwrap_or(u32::MAX),
+                started: sums.started,
+                calls: sums.calls,
+                deltas: sums.seqs.count(),
+                finished: state.finished.contains_key(holder),
+                lost: state.lost.get(holder).map(|loss| loss.reason),
+                clock_bound_us: state.ready.get(holder).map(|ready| ready.clock.bound_us),
+            }
+        };
+        state.ever_held.iter().map(facts).collect()
+    }
+}
+
+/// Where the run stands.
+#[must_use]
+pub fn run_state(control: &Control) -> RunState {
+    let state = &control.state;
+    if control.sealed.is_some() {
+        RunState::Sealed
+    } else if state.over {
+        RunState::Refused
+    } else if state.stop.is_some() || state.cancelled.is_some() {
+        RunState::Stopping
+    } else if state.start.is_some() {
+        RunState::Running
+    } else if state.generation > 0 {
+        RunState::Preparing
+    } else if state.created.is_some() {
+        RunState::Gathering
+    } else {
+        RunState::Requested
+    }
+}
+
+fn latency(all: &CallSums, ok: &CallSums, failed: &CallSums) -> Latency {
+    let (response, service) = (ladder(&all.response), ladder(&all.service));
+    let co_factor = response
+        .as_ref()
+        .zip(service.as_ref())
+        .map(|(response, service)| ms(response.p99_us.max(1)) / ms(service.p99_us.max(1)));
+    Latency {
+        co_factor,
+        response_ok: ladder(&ok.response),
+        response_failed: ladder(&failed.response),
+        response_histogram: hist::encode(&normal(&all.response)),
+        service_histogram: hist::encode(&normal(&all.service)),
+        response,
+        service,
+    }
+}
+
+/// The same values in a histogram whose encoding does not depend on the order of merging.
+fn normal(hist: &Hist) -> Hist {
+    let mut normal = hist::latency();
+    merge(&mut normal, hist);
+    normal
+}
+
+fn bytes(all: &CallSums, measured_us: u64) -> Bytes {
+    Bytes {
+        sent: all.sent_bytes,
+        received: all.received_bytes,
+        received_per_sec: per_second(all.received_bytes, measured_us),
+        sent_per_sec: per_second(all.sent_bytes, measured_us),
+    }
+}
+
+fn add_calls(sum: &mut CallSums, more: &CallSums) {
+    sum.count += more.count;
+    merge(&mut sum.response, &more.response);
+    merge(&mut sum.service, &more.service);
+    crate::tally::add_counts(&mut sum.status, &more.status);
+    sum.sent_bytes += more.sent_bytes;
+    sum.received_bytes += more.received_bytes;
+}
+
+fn add_anatomy(sum: &mut AnatomySums, more: &AnatomySums) {
+    for (&phase, hist) in &more.phases {
+        merge(sum.phases.entry(phase).or_insert_with(hist::anatomy), hist);
+    }
+    sum.opened += more.opened;
+    sum.reused += more.reused;
+}
+
+fn ladders(sums: &AnatomySums) -> BTreeMap<Phase, Ladder> {
+    let ladders = sums
+        .phases
+        .iter()
+        .map(|(&phase, hist)| (phase, ladder(hist)));
+    ladders
+        .filter_map(|(phase, ladder)| ladder.map(|ladder| (phase, ladder)))
+        .collect()
+}
+
+/// `part` in percent of `whole`; 0 of nothing is 0.
+#[must_use]
+#[expect(
+    clippy::cast_precision_loss,
+    reason = "a percentage for people and thresholds"
+)]
+pub fn percent(part: u64, whole: u64) -> f64 {
+    if whole == 0 {
+        0.0
+    } else {
+        part as f64 * 100.0 / whole as f64
+    }
+}
+
+#[expect(
+    clippy::cast_precision_loss,
+    reason = "a rate for people and thresholds"
+)]
+fn per_second(count: u64, us: u64) -> f64 {
+    if us == 0 {
+        0.0
+    } else {
+        count as f64 * 1e6 / us as f64
+    }
+}
+
+/// Arrivals that were dropped for `reason`.
+#[must_use]
+pub fn dropped_for(counts: &ArrivalCounts, reason: DropReason) -> u64 {
+    counts.dropped.get(&reason).copied().unwrap_or(0)
+}

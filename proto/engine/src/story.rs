@@ -1,1 +1,123 @@
-//! Under construction.
+//! The story of a run: its decisions and facts in order, in words.
+
+use loadpilot_events::assign::{Holding, Loss};
+use loadpilot_events::ctl::{Decision, StopReason};
+use loadpilot_events::evt::What;
+use loadpilot_events::report::StoryLine;
+use loadpilot_events::req::Request;
+
+use crate::control::{Control, Parsed};
+
+/// One line per record that counts, oldest first.
+#[must_use]
+pub fn story(control: &Control) -> Vec<StoryLine> {
+    let line = |(seq, parsed): &(u64, Parsed)| {
+        let (at, _) = parsed.record();
+        StoryLine {
+            at,
+            seq: *seq,
+            text: line(parsed),
+        }
+    };
+    control.records.iter().map(line).collect()
+}
+
+/// What one record says, in words.
+#[must_use]
+pub fn line(parsed: &Parsed) -> String {
+    match parsed {
+        Parsed::Request(envelope) => match &envelope.event {
+            Request::RunRequested(run) => {
+                format!(
+                    "run of {} requested on {} agents",
+                    run.plan.scenario, run.agents.want
+                )
+            }
+            Request::StopRequested(stop) => format!("stop requested by {}", stop.by),
+        },
+        Parsed::Decision(envelope) => decision(&envelope.event),
+        Parsed::Fact(agent, envelope) => format!("{agent}: {}", fact(&envelope.event.what)),
+    }
+}
+
+fn decision(decision: &Decision) -> String {
+    match decision {
+        Decision::RunCreated(created) => {
+            format!(
+                "run created: {} shards, seed {}",
+                created.shards, created.seed
+            )
+        }
+        Decision::RunRefused(refused) => {
+            let problems: Vec<String> = refused.problems.iter().map(ToString::to_string).collect();
+            format!("run refused: {}", problems.join("; "))
+        }
+        Decision::ShardsAssigned(assigned) => {
+            format!(
+                "generation {}: {}",
+                assigned.generation,
+                holders(&assigned.holdings)
+            )
+        }
+        Decision::StartScheduled(_) => "start scheduled".to_owned(),
+        Decision::StartCancelled(cancelled) => format!("start cancelled: {}", cancelled.reason),
+        Decision::ShardsReassigned(next) => format!(
+            "generation {} from tick {}: {} ({})",
+            next.generation,
+            next.takeover_tick,
+            holders(&next.holdings),
+            losses(&next.losses),
+        ),
+        Decision::CapacityReduced(reduced) => {
+            format!("capacity reduced: {}", losses(&reduced.losses))
+        }
+        Decision::StopScheduled(stop) => match &stop.reason {
+            StopReason::Requested { by } => format!("stop scheduled: asked for by {by}"),
+            StopReason::OwnerGone => "stop scheduled: the owner is gone".to_owned(),
+            StopReason::NobodyLeft => "stop scheduled: no agent is left".to_owned(),
+        },
+        Decision::RunSealed(sealed) => match sealed.missing.len() {
+            0 => "run sealed".to_owned(),
+            missing => format!("run sealed, {missing} holders missing"),
+        },
+    }
+}
+
+fn fact(what: &What) -> String {
+    match what {
+        What::CapacityOffered(offer) => {
+            format!("offers {} arrivals per second", offer.rate.as_rps())
+        }
+        What::ShardsReady(ready) => {
+            format!(
+                "ready, clock {:+} µs ± {} µs",
+                ready.clock.offset_us, ready.clock.bound_us
+            )
+        }
+        What::ShardsStarted(_) => "started".to_owned(),
+        What::ShardsFinished(finished) => format!(
+            "finished: {} arrivals, {} calls, {} deltas",
+            finished.totals.started,
+            finished.totals.calls_total(),
+            finished.final_seq,
+        ),
+        What::ShardsFailed(failed) => format!("failed: {}", failed.reason),
+        What::AgentLeaving => "leaving".to_owned(),
+        What::IsolationStop(stop) => format!("stopped by itself: {}", stop.reason),
+    }
+}
+
+fn holders(holdings: &[Holding]) -> String {
+    let held = |holding: &Holding| format!("{} × {}", holding.holder.agent, holding.shards.len());
+    holdings.iter().map(held).collect::<Vec<_>>().join(", ")
+}
+
+fn losses(losses: &[Loss]) -> String {
+    let lost = |loss: &Loss| format!("lost {}: {:?}", loss.holder.agent, loss.reason);
+    losses
+        .iter()
+        .map(lost)
+        .collect::<Vec<_>>()
+        .join(", ")
+        .to_lowercase()
+}

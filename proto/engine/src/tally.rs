@@ -59,7 +59,7 @@ pub struct Phases {
 /// One call that ended.
 #[derive(Debug, Clone, Copy)]
 pub struct CallEnd {
-    /// The due tick of the call.
+    /// The due tick of its arrival.
     pub tick: u32,
     /// The generation held at the due tick of its arrival.
     pub generation: Generation,

@@ -1,1 +1,140 @@
-//! Under construction.
+//! The verdict: thresholds against what was measured. A gate never passes by accident.
+//!
+//! What was not measured does not pass, and a run in which nothing went well does not pass even
+//! without thresholds. Must never look at anything but the report and the plan.
+
+use loadpilot_events::outcome::{DropReason, Outcome};
+use loadpilot_events::plan::Plan;
+use loadpilot_events::report::{
+    ArrivalCounts, Ladder, Report, RunState, TaskReport, ThresholdResult, Verdict,
+};
+use loadpilot_events::threshold::{Metric, Operator, Threshold};
+
+use crate::ladder::ms;
+use crate::report::{dropped_for, percent};
+
+/// Pass or fail of `plan`'s thresholds on a report whose figures are filled in.
+#[must_use]
+pub fn verdict(plan: &Plan, report: &Report) -> Verdict {
+    let thresholds: Vec<ThresholdResult> = plan
+        .thresholds
+        .iter()
+        .map(|threshold| result(threshold, report))
+        .collect();
+    let reasons = reasons(report);
+    let passed = reasons.is_empty() && thresholds.iter().all(|result| result.passed);
+    Verdict {
+        passed,
+        thresholds,
+        reasons,
+    }
+}
+
+/// Whether `actual` is on the passing side of `limit`; NaN never is.
+#[must_use]
+pub fn passes(operator: Operator, actual: Option<f64>, limit: f64) -> bool {
+    actual.is_some_and(|actual| match operator {
+        Operator::AtMost => actual <= limit,
+        Operator::AtLeast => actual >= limit,
+    })
+}
+
+fn reasons(report: &Report) -> Vec<String> {
+    let mut reasons = Vec::new();
+    if report.run.state != RunState::Sealed {
+        reasons.push("the run is not over: its log has no seal".to_owned());
+    }
+    if report.latency.response.is_none() {
+        reasons.push("no request was finished outside the warm-up".to_owned());
+    } else if report
+        .calls
+        .outcomes
+        .get(&Outcome::Ok)
+        .is_none_or(|&ok| ok == 0)
+    {
+        reasons.push("no request was answered well".to_owned());
+    }
+    reasons
+}
+
+fn result(threshold: &Threshold, report: &Report) -> ThresholdResult {
+    let operator = threshold.metric.operator();
+    let actual = match &threshold.task {
+        None => of_run(threshold.metric, report),
+        Some(name) => {
+            let task = report.tasks.iter().find(|task| task.name == *name);
+            task.and_then(|task| of_task(threshold.metric, task, report))
+        }
+    };
+    let actual = actual.filter(|actual| actual.is_finite());
+    ThresholdResult {
+        key: threshold.key(),
+        metric: threshold.metric,
+        task: threshold.task.clone(),
+        operator,
+        limit: threshold.limit,
+        actual,
+        passed: passes(operator, actual, threshold.limit),
+    }
+}
+
+fn of_run(metric: Metric, report: &Report) -> Option<f64> {
+    match metric {
+        Metric::ErrorRate => report.error_rate_pct,
+        Metric::DroppedRate => dropped_rate(&report.arrivals),
+        Metric::Shortfall => (report.rates.planned > 0).then_some(report.rates.shortfall_pct),
+        Metric::AchievedRps => Some(report.rates.achieved_rps),
+        _ => of_ladder(metric, report.latency.response.as_ref()?),
+    }
+}
+
+fn of_task(metric: Metric, task: &TaskReport, report: &Report) -> Option<f64> {
+    match metric {
+        Metric::ErrorRate => (task.finished > 0).then(|| percent(task.errors, task.finished)),
+        Metric::DroppedRate => dropped_rate(&task.arrivals),
+        Metric::Shortfall => {
+            let wanted = wanted(&task.arrivals);
+            let short = wanted.saturating_sub(task.arrivals.started);
+            (wanted > 0).then(|| percent(short, wanted))
+        }
+        Metric::AchievedRps => {
+            let seconds = report.duration_secs;
+            #[expect(clippy::cast_precision_loss, reason = "compared with a limit")]
+            let started = task.arrivals.started as f64;
+            (seconds > 0.0).then(|| started / seconds)
+        }
+        _ => of_ladder(metric, task.response.as_ref()?),
+    }
+}
+
+fn of_ladder(metric: Metric, ladder: &Ladder) -> Option<f64> {
+    Some(match metric {
+        Metric::P50Ms => ms(ladder.p50_us),
+        Metric::P75Ms => ms(ladder.p75_us),
+        Metric::P90Ms => ms(ladder.p90_us),
+        Metric::P95Ms => ms(ladder.p95_us),
+        Metric::P99Ms => ms(ladder.p99_us),
+        Metric::P999Ms => ms(ladder.p99_9_us),
+        Metric::P9999Ms => ms(ladder.p99_99_us),
+        Metric::MaxMs => ms(ladder.max_us),
+        Metric::MeanMs => ladder.mean_us / 1e3,
+        Metric::ErrorRate | Metric::DroppedRate | Metric::Shortfall | Metric::AchievedRps => {
+            return None;
+        }
+    })
+}
+
+/// Planned arrivals that nobody called off.
+fn wanted(arrivals: &ArrivalCounts) -> u64 {
+    let called_off =
+        dropped_for(arrivals, DropReason::Stopped) + dropped_for(arrivals, DropReason::Paused);
+    arrivals.planned.saturating_sub(called_off)
+}
+
+/// Dropped and lost arrivals in percent of those that nobody called off.
+fn dropped_rate(arrivals: &ArrivalCounts) -> Option<f64> {
+    let wanted = wanted(arrivals);
+    let called_off = arrivals.planned - wanted;
+    let dropped = arrivals.dropped_total().saturating_sub(called_off) + arrivals.lost;
+    (wanted > 0).then(|| percent(dropped, wanted))
+}

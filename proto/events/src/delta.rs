@@ -62,7 +62,8 @@ pub struct ArrivalRow {
 /// Calls that ended alike and whose arrivals were due in one tick.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct CallRow {
-    /// The due tick of the call (of the arrival for the first call of a task).
+    /// The due tick of the arrival, for every call of its task: so that warm-up and generation
+    /// judge an arrival as a whole.
     pub tick: u32,
     /// The generation under which the agent held the shard at the arrival's due tick.
     pub generation: Generation,
@@ -112,7 +113,7 @@ pub enum Phase {
 /// Where the time of the calls of one due tick went.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct AnatomyRow {
-    /// The due tick of the call.
+    /// The due tick of the arrival.
     pub tick: u32,
     /// The generation, as in [`CallRow`].
     pub generation: Generation,

@@ -14,7 +14,7 @@ use crate::plan::Plan;
 #[serde(tag = "type")]
 pub enum Request {
     /// Somebody asked for a run.
-    RunRequested(RunRequested),
+    RunRequested(Box<RunRequested>),
     /// Somebody asked to stop it.
     StopRequested(StopRequested),
 }

@@ -1,0 +1,245 @@
+//! The books: every planned arrival is started, dropped, lost or (while the run goes on) waiting.
+//!
+//! Planned comes from the log; what agents reported is set against it tick by tick, and what is
+//! missing is named: stopped, unowned, or lost by a holder. Must never balance a book by guessing.
+
+use std::collections::BTreeMap;
+
+use loadpilot_events::id::Holder;
+use loadpilot_events::outcome::DropReason;
+use loadpilot_events::plan::Plan;
+use loadpilot_events::report::{ArrivalCounts, LostInterval, Quarantined};
+
+use crate::control::Control;
+use crate::planned::{Planned, PlannedTick};
+use crate::project::{ArrivalSums, Projection};
+use crate::workload::Workload;
+
+/// The books of a run.
+#[derive(Debug, Clone, Default)]
+pub struct Accounts {
+    /// The whole run.
+    pub total: ArrivalCounts,
+    /// Per task, in the order of the plan.
+    pub tasks: Vec<ArrivalCounts>,
+    /// Per due tick.
+    pub ticks: BTreeMap<u32, TickAccount>,
+    /// What holders did not report.
+    pub lost: Vec<LostInterval>,
+    /// Where what a holder reported contradicts its own totals or the plan.
+    pub contradictions: Vec<Quarantined>,
+}
+
+/// The books of one due tick.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct TickAccount {
+    /// Planned.
+    pub planned: u64,
+    /// Reported as started.
+    pub started: u64,
+    /// Reported as dropped.
+    pub dropped: u64,
+}
+
+/// What became of arrivals that nobody reported.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Fate {
+    Waiting,
+    Dropped(DropReason),
+    Lost,
+}
+
+/// Sets what was reported against what was planned.
+#[must_use]
+pub fn account(control: &Control, data: &Projection, plan: &Plan, workload: &Workload) -> Accounts {
+    let mut books = Books {
+        control,
+        data,
+        workload,
+        planned: Planned::new(workload, control),
+        accounts: Accounts {
+            tasks: vec![ArrivalCounts::default(); plan.tasks.len()],
+            ..Accounts::default()
+        },
+        stop_tick: control.stopped_at_us().map(|us| workload.tick_of(us)),
+    };
+    let per_task = workload.count_per_task(0..workload.planned());
+    for (task, planned) in books.accounts.tasks.iter_mut().zip(per_task) {
+        task.planned = planned;
+    }
+    books.accounts.total.planned = workload.planned();
+    for (&(_, task), sums) in &data.arrivals {
+        books.reported(task, sums);
+    }
+    for tick in 0..workload.ticks() {
+        books.tick(tick);
+    }
+    books.check_holders();
+    books.accounts
+}
+
+struct Books<'a> {
+    control: &'a Control,
+    data: &'a Projection,
+    workload: &'a Workload,
+    planned: Planned<'a>,
+    accounts: Accounts,
+    stop_tick: Option<u32>,
+}
+
+impl Books<'_> {
+    fn reported(&mut self, task: u16, sums: &ArrivalSums) {
+        let task = self.accounts.tasks.get_mut(usize::from(task));
+        for counts in [Some(&mut self.accounts.total), task].into_iter().flatten() {
+            counts.started += sums.started;
+            counts.task_errors += sums.task_errors;
+            crate::tally::add_counts(&mut counts.dropped, &sums.dropped);
+        }
+    }
+
+    fn tick(&mut self, tick: u32) {
+        let planned = self.planned.tick(tick);
+        let count = planned.range.end - planned.range.start;
+        let rows = self.data.arrivals.range((tick, 0)..=(tick, u16::MAX));
+        let mut account = TickAccount {
+            planned: count,
+            ..TickAccount::default()
+        };
+        for (_, sums) in rows {
+            account.started += sums.started;
+            account.dropped += sums.dropped.values().sum::<u64>();
+        }
+        self.accounts.ticks.insert(tick, account);
+        let reported = account.started + account.dropped;
+        if reported > count {
+            self.contradiction(format!("tick {tick}: {reported} reported, {count} planned"));
+        }
+        if reported < count {
+            self.missing(tick, &planned);
+        }
+    }
+
+    /// Names what became of the arrivals of `tick` that nobody reported.
+    fn missing(&mut self, tick: u32, planned: &PlannedTick) {
+        let mut lost = 0;
+        for (holder, count) in &planned.held {
+            let sums = self.data.holders.get(holder);
+            let reported = sums
+                .and_then(|s| s.reported.get(&tick))
+                .copied()
+                .unwrap_or(0);
+            let missing = count.saturating_sub(reported);
+            if missing > 0 && self.fate(tick, false) == Fate::Lost {
+                self.lose(holder, tick, missing);
+                lost += missing;
+            }
+        }
+        let held_fate = self.fate(tick, false);
+        let unowned_fate = self.fate(tick, true);
+        let mixed = held_fate != unowned_fate && planned.unowned > 0 && lost > 0;
+        let per_task = self.workload.count_per_task(planned.range.clone());
+        let unowned = if mixed {
+            self.unowned_per_task(tick, planned)
+        } else {
+            Vec::new()
+        };
+        let all_unowned = planned.unowned > 0 && lost == 0;
+        for (task, planned_count) in per_task.into_iter().enumerate() {
+            let number = u16::try_from(task).unwrap_or(u16::MAX);
+            let sums = self.data.arrivals.get(&(tick, number));
+            let reported = sums.map_or(0, ArrivalSums::reported);
+            let missing = planned_count.saturating_sub(reported);
+            let nobodys = match unowned.get(task) {
+                Some(&count) => count.min(missing),
+                None if all_unowned => missing,
+                None => 0,
+            };
+            self.settle(task, unowned_fate, nobodys);
+            self.settle(task, held_fate, missing - nobodys);
+        }
+    }
+
+    fn fate(&self, tick: u32, unowned: bool) -> Fate {
+        let over = self.control.sealed.is_some() || self.control.state.over;
+        if !over {
+            return Fate::Waiting;
+        }
+        let stopped = self.stop_tick.is_some_and(|stop| tick >= stop);
+        let never_started = self.control.state.start.is_none();
+        match (stopped || never_started, unowned) {
+            (true, _) => Fate::Dropped(DropReason::Stopped),
+            (false, true) => Fate::Dropped(DropReason::Unowned),
+            (false, false) => Fate::Lost,
+        }
+    }
+
+    fn settle(&mut self, task: usize, fate: Fate, count: u64) {
+        if count == 0 {
+            return;
+        }
+        let task = self.accounts.tasks.get_mut(task);
+        for counts in [Some(&mut self.accounts.total), task].into_iter().flatten() {
+            match fate {
+                Fate::Waiting => counts.waiting += count,
+                Fate::Lost => counts.lost += count,
+                Fate::Dropped(reason) => *counts.dropped.entry(reason).or_default() += count,
+            }
+        }
+    }
+
+    /// The arrivals of `tick` that nobody held, per task, by walking them one by one.
+    fn unowned_per_task(&self, tick: u32, planned: &PlannedTick) -> Vec<u64> {
+        let mut counts = vec![0; self.accounts.tasks.len()];
+        for n in planned.range.clone() {
+            if self.planned.is_unowned(tick, n) {
+                counts[usize::from(self.workload.task_of(n))] += 1;
+            }
+        }
+        counts
+    }
+
+    fn lose(&mut self, holder: &Holder, tick: u32, arrivals: u64) {
+        let mut intervals = self.accounts.lost.iter_mut().rev();
+        let open = intervals.find(|lost| lost.holder == *holder && lost.to_tick + 1 == tick);
+        match open {
+            Some(interval) => {
+                interval.to_tick = tick;
+                interval.arrivals += arrivals;
+            }
+            None => self.accounts.lost.push(LostInterval {
+                holder: holder.clone(),
+                from_tick: tick,
+                to_tick: tick,
+                arrivals,
+            }),
+        }
+    }
+
+    /// A process whose every delta is there must add up to what it claims.
+    fn check_holders(&mut self) {
+        for (holder, sums) in &self.data.holders {
+            let (last_seq, started, calls) = sums.claimed;
+            let complete = sums.seqs.missing_up_to(last_seq) == 0;
+            if complete && (started, calls) != (sums.started, sums.calls) {
+                let claim = format!(
+                    "{holder}: rows add up to {} arrivals and {} calls, totals say {started} and \
+                     {calls}",
+                    sums.started, sums.calls,
+                );
+                self.accounts.contradictions.push(contradiction(claim));
+            }
+        }
+    }
+
+    fn contradiction(&mut self, reason: String) {
+        self.accounts.contradictions.push(contradiction(reason));
+    }
+}
+
+fn contradiction(reason: String) -> Quarantined {
+    Quarantined {
+        subject: "delta".to_owned(),
+        seq: 0,
+        reason,
+    }
+}

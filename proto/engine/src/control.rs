@@ -1,0 +1,243 @@
+//! The control side of a run's log, folded: who held what, when it started, how it ended.
+//!
+//! Records may come in any order and more than once; the fold is over their stream sequences, and
+//! exactly up to what the seal names. Must never fail: what cannot be read is set aside by name.
+
+use std::collections::BTreeMap;
+
+use loadpilot_events::assign::{Generation, Holding};
+use loadpilot_events::ctl::{Decision, RunSealed};
+use loadpilot_events::envelope::{EVENT_VERSION, Envelope};
+use loadpilot_events::evt::Fact;
+use loadpilot_events::id::{AgentId, Holder, RunId};
+use loadpilot_events::refusal::Problem;
+use loadpilot_events::report::Quarantined;
+use loadpilot_events::req::Request;
+use loadpilot_events::subject::Kind;
+use loadpilot_events::units::Timestamp;
+use serde::de::DeserializeOwned;
+
+use crate::state::{Record, RunState};
+
+/// A record of LP_CTL, parsed.
+#[derive(Debug, Clone)]
+pub enum Parsed {
+    /// Somebody asked.
+    Request(Envelope<Request>),
+    /// A coordinator decided.
+    Decision(Envelope<Decision>),
+    /// An agent stated a fact.
+    Fact(AgentId, Envelope<Fact>),
+}
+
+impl Parsed {
+    /// Parses what stands on a subject of LP_CTL.
+    ///
+    /// # Errors
+    /// Why it cannot be read, for people.
+    pub fn from_payload(kind: &Kind, payload: &[u8]) -> Result<Self, String> {
+        match kind {
+            Kind::Req => envelope(payload).map(Self::Request),
+            Kind::Ctl => envelope(payload).map(Self::Decision),
+            Kind::Evt(agent) => envelope(payload).map(|fact| Self::Fact(agent.clone(), fact)),
+            Kind::Delta(_) => Err("a delta in the control stream".to_owned()),
+        }
+    }
+
+    /// What the state of a run folds, with its writer's time.
+    #[must_use]
+    pub fn record(&self) -> (Timestamp, Record<'_>) {
+        match self {
+            Self::Request(envelope) => (envelope.at, Record::Request(&envelope.event)),
+            Self::Decision(envelope) => (envelope.at, Record::Decision(&envelope.event)),
+            Self::Fact(agent, envelope) => (envelope.at, Record::Fact(agent, &envelope.event)),
+        }
+    }
+}
+
+/// Parses an envelope of any known version.
+///
+/// # Errors
+/// Why it cannot be read, for people.
+pub fn envelope<E: DeserializeOwned>(payload: &[u8]) -> Result<Envelope<E>, String> {
+    #[derive(serde::Deserialize)]
+    struct Version {
+        v: u16,
+    }
+    let version: Version = serde_json::from_slice(payload).map_err(|error| error.to_string())?;
+    if version.v > EVENT_VERSION {
+        return Err(format!(
+            "event version {} is newer than {EVENT_VERSION}",
+            version.v
+        ));
+    }
+    serde_json::from_slice(payload).map_err(|error| error.to_string())
+}
+
+/// The records of one run, as read.
+#[derive(Debug, Clone)]
+pub struct ControlLog {
+    run: RunId,
+    records: BTreeMap<u64, Parsed>,
+    unreadable: BTreeMap<u64, Quarantined>,
+}
+
+/// One assignment of shards.
+#[derive(Debug, Clone)]
+pub struct Assignment {
+    /// Its number.
+    pub generation: Generation,
+    /// The first due tick it is in force for.
+    pub from_tick: u32,
+    /// The whole map.
+    pub holdings: Vec<Holding>,
+}
+
+/// The control side of a run, closed.
+#[derive(Debug, Clone)]
+pub struct Control {
+    /// Which run.
+    pub run: RunId,
+    /// Its state after the last record that counts.
+    pub state: RunState,
+    /// When it was created.
+    pub created_at: Timestamp,
+    /// All assignments, oldest first.
+    pub assignments: Vec<Assignment>,
+    /// The seal, once there is one.
+    pub sealed: Option<RunSealed>,
+    /// Why it was refused.
+    pub refused: Vec<Problem>,
+    /// What counts, in order: for the story.
+    pub records: Vec<(u64, Parsed)>,
+    /// What was set aside.
+    pub quarantined: Vec<Quarantined>,
+}
+
+impl ControlLog {
+    /// The log of a run of which nothing was read yet.
+    #[must_use]
+    pub fn new(run: RunId) -> Self {
+        Self {
+            run,
+            records: BTreeMap::new(),
+            unreadable: BTreeMap::new(),
+        }
+    }
+
+    /// Takes one record of LP_CTL.
+    pub fn add(&mut self, subject: &str, kind: &Kind, seq: u64, payload: &[u8]) {
+        match Parsed::from_payload(kind, payload) {
+            Ok(parsed) => {
+                self.records.insert(seq, parsed);
+            }
+            Err(reason) => {
+                let subject = subject.to_owned();
+                self.unreadable.insert(
+                    seq,
+                    Quarantined {
+                        subject,
+                        seq,
+                        reason,
+                    },
+                );
+            }
+        }
+    }
+
+    /// The fold of what was read so far.
+    #[must_use]
+    pub fn close(&self) -> Control {
+        let seal = self.records.iter().find_map(|(&seq, parsed)| match parsed {
+            Parsed::Decision(Envelope {
+                event: Decision::RunSealed(sealed),
+                ..
+            }) => Some((seq, sealed)),
+            _ => None,
+        });
+        let counts = |(seq, parsed): &(&u64, &Parsed)| match (seal, parsed) {
+            (None, _) => true,
+            (Some((_, sealed)), Parsed::Fact(..)) => **seq <= sealed.evt_seq,
+            (Some((seal_seq, _)), _) => **seq <= seal_seq,
+        };
+        let mut control = Control {
+            run: self.run.clone(),
+            state: RunState::default(),
+            created_at: Timestamp::default(),
+            assignments: Vec::new(),
+            sealed: seal.map(|(_, sealed)| sealed.clone()),
+            refused: Vec::new(),
+            records: Vec::new(),
+            quarantined: self.unreadable.values().cloned().collect(),
+        };
+        for (&seq, parsed) in self.records.iter().filter(counts) {
+            control.evolve(seq, parsed);
+        }
+        control
+    }
+}
+
+impl Control {
+    /// The assignment in force for arrivals due in `tick`.
+    #[must_use]
+    pub fn in_force(&self, tick: u32) -> Option<&Assignment> {
+        self.assignments
+            .iter()
+            .rev()
+            .find(|assignment| assignment.from_tick <= tick)
+    }
+
+    /// Whether `holder` holds shards in assignment `generation`.
+    #[must_use]
+    pub fn holds(&self, holder: &Holder, generation: Generation) -> bool {
+        let named = self
+            .assignments
+            .iter()
+            .filter(|a| a.generation == generation);
+        named
+            .flat_map(|a| &a.holdings)
+            .any(|holding| holding.holder == *holder)
+    }
+
+    /// When it was stopped before its end, in µs after the start.
+    #[must_use]
+    pub fn stopped_at_us(&self) -> Option<u64> {
+        let (start, stop) = (self.state.start.as_ref()?, self.state.stop.as_ref()?);
+        Some(stop.stop_at.since_us(start.start_at))
+    }
+
+    fn evolve(&mut self, seq: u64, parsed: &Parsed) {
+        let (at, record) = parsed.record();
+        if let Record::Decision(decision) = record {
+            self.on_decision(at, decision);
+        }
+        self.state = std::mem::take(&mut self.state).evolve(seq, at, record);
+        self.records.push((seq, parsed.clone()));
+    }
+
+    fn on_decision(&mut self, at: Timestamp, decision: &Decision) {
+        match decision {
+            Decision::RunCreated(_) => self.created_at = at,
+            Decision::RunRefused(refused) => self.refused.clone_from(&refused.problems),
+            Decision::ShardsAssigned(assigned) => self.assignments.push(Assignment {
+                generation: assigned.generation,
+                from_tick: 0,
+                holdings: assigned.holdings.clone(),
+            }),
+            Decision::ShardsReassigned(next) => self.assignments.push(Assignment {
+                generation: next.generation,
+                from_tick: next.takeover_tick,
+                holdings: next.holdings.clone(),
+            }),
+            Decision::StartCancelled(cancelled) => {
+                let rule = format!("must be able to start: {}", cancelled.reason);
+                self.refused
+                    .push(Problem::new("run", rule, self.run.as_str()));
+            }
+            Decision::StartScheduled(_)
+            | Decision::CapacityReduced(_)
+            | Decision::StopScheduled(_)
+            | Decision::RunSealed(_) => {}
+        }
+    }
+}
