@@ -8,4 +8,24 @@
 //! It must never fire for a run that it has lost control of: it fences itself, counted from the
 //! last moment at which a coordinator is known to have heard it.
 
+pub mod agent;
+mod alarm;
+pub mod capacity;
+pub mod clock;
+pub mod config;
+pub mod facts;
+pub mod fence;
 pub mod fire;
+pub mod gauges;
+pub mod membership;
+pub mod orders;
+pub mod outbox;
+mod program;
+pub mod runs;
+pub mod secrets;
+pub mod shell;
+pub mod signals;
+mod stamp;
+pub mod timing;
+
+pub use program::main_from;

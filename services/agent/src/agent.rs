@@ -1,0 +1,343 @@
+//! The agent's life: hears decisions, gives signs of life, offers capacity, keeps one worker for
+//! each run that it holds shards of. What to make of it all is decided in [`crate::membership`].
+//!
+//! It must never wait for NATS inside the loop: heartbeats and facts travel in tasks of their own,
+//! so that a kill switch is obeyed while everything else hangs.
+
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+use loadpilot_bus::{Fault, Link, Message, RequestError};
+use loadpilot_engine::holding::Applied;
+use loadpilot_events::RunId;
+use loadpilot_events::ctl::RunCreated;
+use loadpilot_events::evt::{CapacityOffered, What};
+use loadpilot_events::heartbeat::{Heartbeat, HeartbeatReply, News};
+use loadpilot_events::subject::Subjects;
+use tokio::sync::{mpsc, watch};
+use tokio::task::JoinSet;
+use tokio::time::{Instant, sleep_until, timeout};
+
+use crate::alarm::until;
+use crate::clock;
+use crate::facts::Clerk;
+use crate::membership::Membership;
+use crate::orders::Orders;
+use crate::runs::{Assignment, longest_timeout, work};
+use crate::shell::Shell;
+use crate::signals::Shutdown;
+
+/// How an agent ended.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Exit {
+    /// It drained, and everything that it had to say is stored.
+    Left,
+    /// It drained, but not everything could be stored in time.
+    Unheard,
+    /// It was told to end at once; the exit code for it.
+    Cut(i32),
+}
+
+/// The answer to one heartbeat.
+struct Answer {
+    sent_at: Instant,
+    reply: Result<HeartbeatReply, RequestError>,
+}
+
+/// The task that does what is ordered for one run.
+struct Worker {
+    orders: watch::Sender<Orders>,
+    /// So long may it drain.
+    patience: Duration,
+}
+
+struct Agent {
+    shell: Shell,
+    membership: Membership,
+    clerks: BTreeMap<RunId, Clerk>,
+    workers: BTreeMap<RunId, Worker>,
+    tasks: JoinSet<RunId>,
+    answers: mpsc::UnboundedSender<Answer>,
+    beat_at: Instant,
+    /// Whether the last heartbeat was answered by a coordinator.
+    found: bool,
+    /// By when it is gone, once it was told to leave.
+    gone_by: Option<Instant>,
+}
+
+/// Runs until `shutdown` says otherwise.
+///
+/// # Errors
+/// When the connection cannot carry subscriptions, or is closed for good.
+pub async fn run(shell: Shell, mut shutdown: watch::Receiver<Shutdown>) -> Result<Exit, Fault> {
+    let mut live = shell.bus.subscribe(&shell.subjects.live_all()).await?;
+    let mut halts = shell.bus.subscribe(&shell.subjects.halt_all()).await?;
+    let mut link = shell.bus.watch_link();
+    let (answers, mut answered) = mpsc::unbounded_channel();
+    let mut agent = Agent::new(shell, answers);
+    loop {
+        if agent.gone_by.is_some() && agent.tasks.is_empty() {
+            return Ok(agent.say_goodbye(&mut shutdown).await);
+        }
+        let beat_at = agent.beat_at;
+        let fence_at = agent.membership.fence_at(&agent.shell.timing);
+        tokio::select! {
+            biased;
+            Ok(()) = shutdown.changed() => {
+                let wish = *shutdown.borrow_and_update();
+                match wish {
+                    Shutdown::No => {}
+                    Shutdown::Drain => agent.leave(),
+                    Shutdown::Now(code) => return Ok(Exit::Cut(code)),
+                }
+            }
+            halt = halts.next() => agent.on_halt(&halt.ok_or(Fault::Disconnected)?),
+            () = until(fence_at) => agent.fence(),
+            () = until(agent.gone_by) => return Ok(Exit::Unheard),
+            message = live.next() => agent.on_live(&message.ok_or(Fault::Disconnected)?),
+            Some(answer) = answered.recv() => agent.on_answer(answer),
+            Some(done) = agent.tasks.join_next() => agent.on_done(done),
+            Ok(()) = link.changed() => agent.on_link(*link.borrow_and_update()),
+            () = sleep_until(beat_at) => agent.beat(),
+        }
+        agent.act();
+    }
+}
+
+impl Agent {
+    fn new(shell: Shell, answers: mpsc::UnboundedSender<Answer>) -> Self {
+        let now = Instant::now();
+        Self {
+            membership: Membership::new(shell.me.clone(), shell.predecessor_dead, now),
+            shell,
+            clerks: BTreeMap::new(),
+            workers: BTreeMap::new(),
+            tasks: JoinSet::new(),
+            answers,
+            beat_at: now,
+            found: false,
+            gone_by: None,
+        }
+    }
+
+    /// Sends a sign of life without waiting for the answer.
+    fn beat(&mut self) {
+        let sent_at = Instant::now();
+        let timing = &self.shell.timing;
+        self.beat_at = sent_at
+            + if self.found {
+                timing.heartbeat
+            } else {
+                timing.seek
+            };
+        let beat = Heartbeat::Agent(self.membership.beat());
+        let payload = serde_json::to_vec(&beat).expect("a heartbeat has a JSON form");
+        let subject = self.shell.subjects.heartbeat(&self.shell.me.agent);
+        let (bus, patience) = (self.shell.bus.clone(), timing.heartbeat_reply);
+        let answers = self.answers.clone();
+        tokio::spawn(async move {
+            let reply = bus.request(&subject, payload.into(), patience).await;
+            let reply = reply.and_then(|reply| {
+                serde_json::from_slice(&reply).map_err(|error| {
+                    RequestError::Fault(Fault::Server {
+                        what: subject,
+                        why: format!("not a heartbeat reply: {error}"),
+                    })
+                })
+            });
+            // Nobody to tell: the agent has ended.
+            let _ = answers.send(Answer { sent_at, reply });
+        });
+    }
+
+    fn on_answer(&mut self, answer: Answer) {
+        let was_found = self.found;
+        match answer.reply {
+            Ok(reply) => {
+                self.found = true;
+                let now = Instant::now();
+                if self.membership.answered(&reply, answer.sent_at, now) {
+                    self.beat_at = now;
+                }
+            }
+            Err(RequestError::NoResponders { .. }) => {
+                self.found = false;
+                self.membership.nobody_listens(answer.sent_at);
+            }
+            Err(error) => {
+                self.found = false;
+                tracing::debug!(%error, "heartbeat failed");
+            }
+        }
+        if was_found != self.found {
+            tracing::info!(found = self.found, "coordinator");
+            let again = Instant::now() + self.shell.timing.seek;
+            self.beat_at = self.beat_at.min(again);
+        }
+    }
+
+    fn on_live(&mut self, message: &Message) {
+        let news: News = match serde_json::from_slice(&message.payload) {
+            Ok(news) => news,
+            Err(error) => {
+                tracing::warn!(subject = message.subject, %error, "unreadable event left out");
+                return;
+            }
+        };
+        if news.run.as_str() != Subjects::last_token(&message.subject) {
+            tracing::warn!(subject = message.subject, run = %news.run, "event on a foreign subject");
+            return;
+        }
+        let now = Instant::now();
+        if self.membership.hear(&news, now) == Applied::Gap {
+            self.beat_at = now;
+        }
+    }
+
+    fn on_halt(&mut self, message: &Message) {
+        match RunId::parse(Subjects::last_token(&message.subject)) {
+            Ok(run) => {
+                tracing::warn!(%run, "halt");
+                self.membership.halt(&run);
+            }
+            Err(problem) => tracing::warn!(%problem, "halt of no run"),
+        }
+    }
+
+    fn on_link(&mut self, link: Link) {
+        if link.is_up() {
+            self.beat_at = Instant::now();
+        }
+    }
+
+    fn on_done(&mut self, done: Result<RunId, tokio::task::JoinError>) {
+        match done {
+            Ok(run) => {
+                self.membership.finished(&run);
+                self.workers.remove(&run);
+            }
+            Err(error) => std::panic::resume_unwind(error.into_panic()),
+        }
+    }
+
+    fn fence(&mut self) {
+        self.membership
+            .fence(Instant::now(), clock::wall(), &self.shell.timing);
+    }
+
+    /// Does whatever follows from what was just heard.
+    fn act(&mut self) {
+        self.instruct();
+        for run in self.membership.forget() {
+            tracing::info!(%run, "over");
+            self.workers.remove(&run);
+            if let Some(clerk) = self.clerks.remove(&run) {
+                clerk.dismiss();
+            }
+        }
+        self.offer();
+    }
+
+    /// Tells every worker what to do, and employs one where shards have come.
+    fn instruct(&mut self) {
+        let mut vacant = Vec::new();
+        for (run, view, orders) in self.membership.orders() {
+            let Some(worker) = self.workers.get(run) else {
+                let created = view.created().filter(|_| !orders.holds.is_empty());
+                vacant.extend(created.map(|created| (run.clone(), created.clone(), orders)));
+                continue;
+            };
+            worker.orders.send_if_modified(|known| {
+                let changed = *known != orders;
+                *known = orders;
+                changed
+            });
+        }
+        for (run, created, orders) in vacant {
+            self.employ(run, created, orders);
+        }
+    }
+
+    fn employ(&mut self, run: RunId, created: RunCreated, orders: Orders) {
+        tracing::info!(%run, generation = orders.generation, "holds shards");
+        let patience = longest_timeout(&created.plan);
+        let (orders, told) = watch::channel(orders);
+        let assignment = Assignment {
+            run: run.clone(),
+            created,
+            orders: told,
+            clerk: self.clerk(&run),
+        };
+        self.workers
+            .insert(run.clone(), Worker { orders, patience });
+        let work = work(self.shell.clone(), assignment);
+        self.tasks.spawn(async move {
+            work.await;
+            run
+        });
+    }
+
+    fn offer(&mut self) {
+        let slack_us = self.shell.timing.offer_slack.as_micros();
+        let slack_us = u64::try_from(slack_us).unwrap_or(u64::MAX);
+        for offer in self.membership.offers(self.shell.capacity) {
+            self.clerk(&offer.run)
+                .state(What::CapacityOffered(CapacityOffered {
+                    rate: offer.rate,
+                    cores: self.shell.cores,
+                    expires: offer.gather_by.plus_us(slack_us),
+                    version: env!("CARGO_PKG_VERSION").to_owned(),
+                }));
+        }
+    }
+
+    fn clerk(&mut self, run: &RunId) -> Clerk {
+        let shell = &self.shell;
+        let clerk = self.clerks.entry(run.clone());
+        clerk
+            .or_insert_with(|| Clerk::new(shell.clone(), run.clone()))
+            .clone()
+    }
+
+    /// Begins to drain: every worker stops, reports and ends.
+    fn leave(&mut self) {
+        tracing::info!("leaves");
+        self.membership.leave();
+        let longest = self.workers.values().map(|worker| worker.patience).max();
+        let patience = longest.unwrap_or_default() + self.shell.timing.farewell;
+        self.gone_by = Some(Instant::now() + patience);
+    }
+
+    /// Tells every run that knows it, and waits until all it ever said is stored.
+    async fn say_goodbye(mut self, shutdown: &mut watch::Receiver<Shutdown>) -> Exit {
+        let runs: Vec<RunId> = self.membership.acquainted().cloned().collect();
+        for run in &runs {
+            self.clerk(run).state(What::AgentLeaving);
+        }
+        let settled = async {
+            for clerk in self.clerks.values() {
+                clerk.settled().await;
+            }
+        };
+        tokio::select! {
+            settled = timeout(self.shell.timing.farewell, settled) => match settled {
+                Ok(()) => Exit::Left,
+                Err(_) => Exit::Unheard,
+            },
+            code = cut(shutdown) => Exit::Cut(code),
+        }
+    }
+}
+
+/// Waits for the order to end at once.
+async fn cut(shutdown: &mut watch::Receiver<Shutdown>) -> i32 {
+    match shutdown
+        .wait_for(|wish| matches!(wish, Shutdown::Now(_)))
+        .await
+        .as_deref()
+    {
+        Ok(&Shutdown::Now(code)) => code,
+        // Nobody can order it any more.
+        _ => std::future::pending().await,
+    }
+}

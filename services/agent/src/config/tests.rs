@@ -1,0 +1,128 @@
+//! The door: what is taken, what is refused, and that nothing secret shows.
+
+use super::*;
+
+fn read(args: &[&str], env: &[(&str, &str)]) -> Result<Config, Unusable> {
+    let args = std::iter::once("loadpilot-agent").chain(args.iter().copied());
+    let find = |name: &str| {
+        let found = env.iter().find(|(key, _)| *key == name);
+        found.map(|(_, value)| (*value).to_owned())
+    };
+    let world = World {
+        env: &find,
+        host: "Build-7.example".to_owned(),
+        processors: 4,
+        fds: 1_024,
+    };
+    Config::read(args.map(str::to_owned), &world)
+}
+
+/// The defaults are promises of the handbook.
+#[test]
+fn defaults_follow_the_machine() {
+    let config = read(&["--nats-url", "nats://one:4222"], &[]).expect("enough is given");
+    assert_eq!(config.cores, 4);
+    assert_eq!(config.capacity, Rate::per_second(200_000));
+    assert_eq!(config.max_in_flight, 924, "1,024 file descriptors less 100");
+    assert!(config.id.as_str().starts_with("build-7-example-"));
+    assert_eq!(config.timing, Timing::default());
+    assert_eq!(config.server.token, None);
+}
+
+/// Flags win over the environment; the token has no flag at all.
+#[test]
+fn the_environment_fills_in() {
+    let env = [
+        ("NATS_URL", "nats://env"),
+        ("NATS_TOKEN", "hunter2"),
+        ("AGENT_ID", "a-1"),
+    ];
+    let config = read(&[], &env).expect("the environment is enough");
+    assert_eq!(
+        (config.server.url.as_str(), config.id.as_str()),
+        ("nats://env", "a-1")
+    );
+    assert_eq!(config.server.token.as_deref(), Some("hunter2"));
+    assert!(!format!("{config:?}").contains("hunter2"));
+    let args = [
+        "--id",
+        "b-2",
+        "--cores",
+        "2",
+        "--capacity",
+        "3000/m",
+        "--fence",
+        "500ms",
+    ];
+    let config = read(&args, &env).expect("flags win");
+    assert_eq!((config.id.as_str(), config.cores), ("b-2", 2));
+    assert_eq!(config.capacity, Rate::per_second(50));
+    assert_eq!(config.timing.fence, Duration::from_millis(500));
+    assert!(read(&["--token", "x"], &env).is_err());
+}
+
+/// Somebody who fixes one mistake at a time starts the agent six times.
+#[test]
+fn every_mistake_is_named_at_once() {
+    let args = [
+        "--id",
+        "Not A Token",
+        "--capacity",
+        "fast",
+        "--cores",
+        "0",
+        "--tenant",
+        "a.b",
+        "--max-in-flight",
+        "-1",
+        "--fence",
+        "soon",
+    ];
+    let args: Vec<String> = args.chunks(2).map(|pair| pair.join("=")).collect();
+    let args: Vec<&str> = args.iter().map(String::as_str).collect();
+    let Err(Unusable::Values(refusal)) = read(&args, &[]) else {
+        panic!("everything is wrong");
+    };
+    let fields: Vec<&str> = refusal.problems.iter().map(|p| p.field.as_str()).collect();
+    let expected = [
+        "nats-url",
+        "id",
+        "tenant",
+        "cores",
+        "capacity",
+        "max-in-flight",
+        "fence",
+    ];
+    assert_eq!(fields, expected);
+}
+
+/// A stack file that others can read has given its token away; what it holds is never quoted.
+#[cfg(unix)]
+#[test]
+fn stack_files_must_be_private_and_are_not_quoted() {
+    use std::os::unix::fs::PermissionsExt as _;
+    let name = format!("loadpilot-agent-config-{}.json", std::process::id());
+    let path = std::env::temp_dir().join(name);
+    let shown = path.to_str().expect("a plain path").to_owned();
+    let write = |text: &str, mode| {
+        std::fs::write(&path, text).expect("a place for temporary files");
+        let mode = std::fs::Permissions::from_mode(mode);
+        std::fs::set_permissions(&path, mode).expect("our own file");
+    };
+    write(
+        r#"{"url":"nats://127.0.0.1:1","token":"hunter2","more":1}"#,
+        0o600,
+    );
+    let config = read(&["--connect", &shown], &[]).expect("a private file");
+    assert_eq!(config.server.token.as_deref(), Some("hunter2"));
+    for (text, mode) in [
+        (r#"{"url":"u","token":"hunter2"}"#, 0o644),
+        ("{\"hunter2", 0o600),
+    ] {
+        write(text, mode);
+        let error = read(&["--connect", &shown], &[]).expect_err("not usable");
+        assert!(!error.to_string().contains("hunter2"), "{error}");
+    }
+    std::fs::remove_file(&path).expect("our own file");
+    assert!(read(&["--connect", &shown], &[]).is_err(), "no file");
+}

@@ -1,0 +1,289 @@
+//! What this agent knows of all runs of its tenant, and what it makes of it. Pure: instants are
+//! arguments; the shell sends what is decided here.
+//!
+//! Agents have no consumer: events come live, at most once, and whatever is missing comes in a
+//! heartbeat's reply. It must never act on an event whose predecessor it has not seen.
+
+use std::collections::{BTreeMap, VecDeque};
+
+use loadpilot_engine::holding::{AgentView, Applied, Stage};
+use loadpilot_events::heartbeat::{AgentBeat, HeartbeatReply, News, Seen};
+use loadpilot_events::{Holder, Rate, RunId, Timestamp};
+use tokio::time::Instant;
+
+use crate::capacity;
+use crate::fence::{self, Contact};
+use crate::orders::{Fenced, Orders};
+use crate::timing::Timing;
+
+/// Runs that are over and may still be mentioned by a coordinator that has not heard of it.
+const OVER_RUNS_MAX: usize = 4_096;
+
+/// All runs that this agent knows of.
+#[derive(Debug)]
+pub struct Membership {
+    me: Holder,
+    predecessor_dead: bool,
+    contact: Contact,
+    /// Since when the last reply did not hold everything.
+    more_since: Option<Instant>,
+    leaving: bool,
+    books: BTreeMap<RunId, Book>,
+    over: VecDeque<RunId>,
+}
+
+/// One run.
+#[derive(Debug)]
+struct Book {
+    view: AgentView,
+    behind_since: Option<Instant>,
+    offered: Option<Rate>,
+    isolated: Option<Fenced>,
+    halted: bool,
+    /// It has said its last words: it holds nothing any more, whatever the map says.
+    finished: bool,
+}
+
+/// Capacity to be offered to one run.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Offer {
+    /// To which.
+    pub run: RunId,
+    /// How much.
+    pub rate: Rate,
+    /// When its wait for agents ends, on the coordinators' clock.
+    pub gather_by: Timestamp,
+}
+
+impl Membership {
+    /// Of an agent that has just started.
+    #[must_use]
+    pub fn new(me: Holder, predecessor_dead: bool, now: Instant) -> Self {
+        Self {
+            me,
+            predecessor_dead,
+            contact: Contact::new(now),
+            more_since: None,
+            leaving: false,
+            books: BTreeMap::new(),
+            over: VecDeque::new(),
+        }
+    }
+
+    /// The sign of life: who it is and how far it has seen each run.
+    #[must_use]
+    pub fn beat(&self) -> AgentBeat {
+        let seen = self.books.iter().map(|(run, book)| Seen {
+            run: run.clone(),
+            ctl_seq: book.view.ctl_seq(),
+        });
+        AgentBeat {
+            boot_id: self.me.boot_id.clone(),
+            predecessor_dead: self.predecessor_dead,
+            seen: seen.collect(),
+        }
+    }
+
+    /// One event, live or from a reply.
+    pub fn hear(&mut self, news: &News, now: Instant) -> Applied {
+        if self.over.contains(&news.run) {
+            return Applied::Duplicate;
+        }
+        let book = self.books.entry(news.run.clone()).or_insert_with(|| Book {
+            view: AgentView::new(self.me.clone()),
+            behind_since: None,
+            offered: None,
+            isolated: None,
+            halted: false,
+            finished: false,
+        });
+        let applied = book.view.apply(news);
+        match applied {
+            Applied::Gap => {
+                book.behind_since.get_or_insert(now);
+            }
+            Applied::Applied => book.behind_since = None,
+            Applied::Duplicate => {}
+        }
+        applied
+    }
+
+    /// The reply to the heartbeat that left at `sent_at`; returns whether to ask again at once.
+    pub fn answered(&mut self, reply: &HeartbeatReply, sent_at: Instant, now: Instant) -> bool {
+        self.contact.answered(sent_at);
+        for news in &reply.news {
+            self.hear(news, now);
+        }
+        if reply.more {
+            self.more_since.get_or_insert(now);
+        } else {
+            self.more_since = None;
+        }
+        reply.more && !reply.news.is_empty()
+    }
+
+    /// NATS said that nobody listens to the heartbeat that left at `sent_at`.
+    pub fn nobody_listens(&mut self, sent_at: Instant) {
+        self.contact.nobody_listens(sent_at);
+    }
+
+    /// Somebody pulled the kill switch of `run`.
+    pub fn halt(&mut self, run: &RunId) {
+        if let Some(book) = self.books.get_mut(run) {
+            book.halted = true;
+        }
+    }
+
+    /// Its operator ends this agent.
+    pub fn leave(&mut self) {
+        self.leaving = true;
+    }
+
+    /// The worker of `run` has said its last words.
+    pub fn finished(&mut self, run: &RunId) {
+        if let Some(book) = self.books.get_mut(run) {
+            book.finished = true;
+        }
+    }
+
+    /// Fences every run in which it still holds shards and must stop by itself. `wall` is `now` by
+    /// the wall clock.
+    pub fn fence(&mut self, now: Instant, wall: Timestamp, timing: &Timing) {
+        let (contact, more_since) = (self.contact, self.more_since);
+        for book in self.books.values_mut().filter(|book| book.is_held()) {
+            let behind = earlier(book.behind_since, more_since);
+            let isolation = fence::isolation(&contact, behind, now, timing);
+            let ctl_seq = book.view.ctl_seq();
+            book.isolated = book.isolated.or(isolation.map(|why| Fenced {
+                why,
+                at: wall,
+                ctl_seq,
+            }));
+        }
+    }
+
+    /// The next instant at which [`Membership::fence`] may find something by time alone.
+    #[must_use]
+    pub fn fence_at(&self, timing: &Timing) -> Option<Instant> {
+        let held = self
+            .books
+            .values()
+            .filter(|book| book.is_held() && book.isolated.is_none());
+        held.map(|book| {
+            let behind = earlier(book.behind_since, self.more_since);
+            fence::deadline(&self.contact, behind, timing)
+        })
+        .min()
+    }
+
+    /// Runs to which capacity is to be offered now, each once. Counted as promised from here on.
+    pub fn offers(&mut self, capacity: Rate) -> Vec<Offer> {
+        if self.leaving {
+            return Vec::new();
+        }
+        let claims = self.books.values().map(Book::claim);
+        let mut left = capacity::left(capacity, claims);
+        let mut offers = Vec::new();
+        for (run, book) in &mut self.books {
+            let Some((peak, gather_by)) = book.wants_offer() else {
+                continue;
+            };
+            if let Some(rate) = capacity::offer(left, peak) {
+                left = capacity::left(left, std::iter::once(rate));
+                book.offered = Some(rate);
+                offers.push(Offer {
+                    run: run.clone(),
+                    rate,
+                    gather_by,
+                });
+            }
+        }
+        offers
+    }
+
+    /// What to tell the worker of each run that is not finished here, and what the run is.
+    pub fn orders(&self) -> impl Iterator<Item = (&RunId, &AgentView, Orders)> {
+        let books = self.books.iter().filter(|(_, book)| !book.finished);
+        books.map(|(run, book)| (run, &book.view, book.orders(self.leaving)))
+    }
+
+    /// Runs that know of this agent: it has offered to them or holds their shards.
+    pub fn acquainted(&self) -> impl Iterator<Item = &RunId> {
+        let known = |book: &Book| book.offered.is_some() || !book.view.holds().is_empty();
+        self.books
+            .iter()
+            .filter(move |(_, book)| known(book))
+            .map(|(run, _)| run)
+    }
+
+    /// Forgets the runs that are over and returns them.
+    pub fn forget(&mut self) -> Vec<RunId> {
+        let over = |book: &Book| book.view.stage() == Stage::Over;
+        let gone: Vec<RunId> = self
+            .books
+            .iter()
+            .filter(|(_, book)| over(book))
+            .map(|(run, _)| run.clone())
+            .collect();
+        for run in &gone {
+            self.books.remove(run);
+            self.over.push_back(run.clone());
+            if self.over.len() > OVER_RUNS_MAX {
+                self.over.pop_front();
+            }
+        }
+        gone
+    }
+}
+
+impl Book {
+    /// Whether it is bound to fire, now or later.
+    fn is_held(&self) -> bool {
+        !self.finished && !self.view.holds().is_empty() && self.view.stage() != Stage::Over
+    }
+
+    /// What this run takes from the capacity: its shards, or the offer that may become some.
+    fn claim(&self) -> Rate {
+        let Some(created) = self.view.created() else {
+            return Rate(0);
+        };
+        match (self.view.stage(), self.view.holds().last()) {
+            (Stage::Gathering, _) => self.offered.unwrap_or_default(),
+            (_, Some(hold)) if self.is_held() => capacity::share(
+                created.plan.profile.peak(),
+                hold.shards.len(),
+                created.shards,
+            ),
+            _ => Rate(0),
+        }
+    }
+
+    /// Peak and end of the wait of a run that still gathers and has no offer of ours.
+    fn wants_offer(&self) -> Option<(Rate, Timestamp)> {
+        let open = self.view.stage() == Stage::Gathering && self.offered.is_none();
+        let created = self.view.created().filter(|_| open && !self.halted)?;
+        Some((created.plan.profile.peak(), created.gather_by))
+    }
+
+    fn orders(&self, leaving: bool) -> Orders {
+        Orders {
+            generation: self.view.generation(),
+            holds: self.view.holds(),
+            stage: self.view.stage(),
+            superseded: self.view.superseded(),
+            isolated: self.isolated,
+            leaving,
+            halted: self.halted,
+        }
+    }
+}
+
+fn earlier(one: Option<Instant>, other: Option<Instant>) -> Option<Instant> {
+    match (one, other) {
+        (Some(one), Some(other)) => Some(one.min(other)),
+        (one, other) => one.or(other),
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,1 @@
+//! Stories of what is heard, in which order, and what follows.

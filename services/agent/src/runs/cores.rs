@@ -1,0 +1,224 @@
+//! The firing threads of one run as one: commands go to all, what they counted is merged.
+//!
+//! It must never wait for a thread inside a command: only harvests and the wait for the end do.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use std::time::Duration;
+
+use loadpilot_engine::holding::Hold;
+use loadpilot_engine::share::Share;
+use loadpilot_engine::tally::Rows;
+use loadpilot_engine::workload::Workload;
+use loadpilot_events::{DropReason, Plan, RunId};
+use tokio::time::timeout;
+
+use crate::fire::{self, Core, CoreHold, CoreSetup, Fault, MonoTime, Program};
+use crate::gauges::CoreFigures;
+
+/// What the threads of a run have in common.
+pub(super) struct Common {
+    /// Which run.
+    pub(super) run: RunId,
+    /// Its plan.
+    pub(super) plan: Arc<Plan>,
+    /// Its arrivals.
+    pub(super) workload: Arc<Workload>,
+    /// Its requests.
+    pub(super) program: Arc<Program>,
+    /// The number of shards of the run.
+    pub(super) shards: u32,
+}
+
+/// All firing threads of one run.
+pub(super) struct Cores {
+    cores: Vec<Core>,
+    shards: u32,
+}
+
+/// What all threads counted since the last time.
+#[derive(Debug, Default)]
+pub(super) struct Harvest {
+    /// The counts.
+    pub(super) rows: Rows,
+    /// What the threads say about themselves.
+    pub(super) figures: CoreFigures,
+    /// Threads that died; what they had counted since their last harvest is gone.
+    pub(super) dead: usize,
+}
+
+impl Harvest {
+    fn add(&mut self, part: Option<fire::Harvest>) {
+        let figures = &mut self.figures;
+        let Some(part) = part else {
+            self.dead += 1;
+            figures.cpu_us.push(0);
+            return;
+        };
+        self.rows.merge(part.rows);
+        figures.in_flight += part.in_flight;
+        figures.waiting += part.waiting;
+        figures.oldest_us = figures.oldest_us.max(part.oldest_us);
+        figures.stall_us = figures.stall_us.max(part.stall_us);
+        figures.cpu_us.push(part.cpu_us);
+    }
+}
+
+impl Cores {
+    /// Starts the threads; no more than there are slots, since a thread without one is useless.
+    pub(super) fn spawn(common: &Common, cores: u32, max_in_flight: u32) -> Result<Self, Fault> {
+        let setup = |(index, slots)| CoreSetup {
+            run: common.run.clone(),
+            plan: common.plan.clone(),
+            workload: common.workload.clone(),
+            program: common.program.clone(),
+            max_in_flight: slots,
+            name: format!("fire-{index}"),
+        };
+        let slots = split(max_in_flight, cores).into_iter().enumerate();
+        Ok(Self {
+            cores: slots
+                .map(|part| Core::spawn(setup(part)))
+                .collect::<Result<_, _>>()?,
+            shards: common.shards,
+        })
+    }
+
+    /// Replaces what is held; each shard goes to one thread.
+    pub(super) fn hold(&self, holds: &[Hold]) {
+        let homes = homes(holds, self.cores.len());
+        let parts = (0..self.cores.len()).map(|core| {
+            let part = |hold: &Hold| CoreHold {
+                generation: hold.generation,
+                from_tick: hold.from_tick,
+                until_tick: hold.until_tick,
+                share: Share::new(self.shards, shards_at(hold, &homes, core)),
+            };
+            holds.iter().map(part).collect()
+        });
+        for (core, holds) in self.cores.iter().zip(parts) {
+            core.hold(holds);
+        }
+    }
+
+    /// Due times count from here.
+    pub(super) fn start(&self, at: MonoTime) {
+        self.cores.iter().for_each(|core| core.start(at));
+    }
+
+    /// Nothing more is dispatched.
+    pub(super) fn stop(&self, reason: DropReason) {
+        self.cores.iter().for_each(|core| core.stop(reason));
+    }
+
+    /// What is in flight ends at once.
+    pub(super) fn cancel(&self) {
+        self.cores.iter().for_each(Core::cancel);
+    }
+
+    /// Everything counted since the last harvest.
+    pub(super) async fn harvest(&self) -> Harvest {
+        let mut sum = Harvest::default();
+        for core in &self.cores {
+            sum.add(core.harvest().await);
+        }
+        sum
+    }
+
+    /// The same when threads may hang: who does not answer within `patience` counts as dead.
+    pub(super) async fn harvest_living(&self, patience: Duration) -> Harvest {
+        let mut sum = Harvest::default();
+        for core in &self.cores {
+            sum.add(timeout(patience, core.harvest()).await.ok().flatten());
+        }
+        sum
+    }
+
+    /// Returns when no thread paces any more and nothing is in flight or waiting.
+    pub(super) async fn idle(&self) {
+        for core in &self.cores {
+            core.idle().await;
+        }
+    }
+}
+
+/// The thread of each shard. Once given, a shard keeps its thread through all generations: only
+/// that thread knows which of its arrivals were sent. A new one goes where the fewest are.
+fn homes(holds: &[Hold], cores: usize) -> BTreeMap<u32, usize> {
+    let mut homes = BTreeMap::new();
+    for hold in holds {
+        let mut load = vec![0_usize; cores];
+        for core in hold
+            .shards
+            .iter()
+            .filter_map(|shard| homes.get(shard).copied())
+        {
+            load[core] += 1;
+        }
+        for &shard in &hold.shards {
+            homes.entry(shard).or_insert_with(|| {
+                let fewest = (0..cores).min_by_key(|&core| load[core]).unwrap_or(0);
+                load[fewest] += 1;
+                fewest
+            });
+        }
+    }
+    homes
+}
+
+fn shards_at(hold: &Hold, homes: &BTreeMap<u32, usize>, core: usize) -> Vec<u32> {
+    hold.shards
+        .iter()
+        .copied()
+        .filter(|shard| homes.get(shard) == Some(&core))
+        .collect()
+}
+
+/// `slots` over at most `cores` parts that differ by one at most and are never empty.
+fn split(slots: u32, cores: u32) -> Vec<u32> {
+    let parts = cores.min(slots).max(1);
+    (0..parts)
+        .map(|part| slots / parts + u32::from(part < slots % parts))
+        .collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn hold(generation: u32, shards: &[u32]) -> Hold {
+        Hold {
+            generation,
+            from_tick: generation,
+            until_tick: None,
+            shards: shards.to_vec(),
+        }
+    }
+
+    /// A shard that moved between threads could have an arrival sent twice at the takeover.
+    #[test]
+    fn shards_keep_their_thread_and_new_ones_even_out() {
+        let first = hold(1, &[0, 2, 4, 6]);
+        let then = hold(2, &[2, 6, 8, 10]);
+        let before = homes(std::slice::from_ref(&first), 2);
+        let after = homes(&[first.clone(), then.clone()], 2);
+        for shard in [0, 2, 4, 6] {
+            assert_eq!(before[&shard], after[&shard], "shard {shard}");
+        }
+        for hold in [&first, &then] {
+            let parts = [shards_at(hold, &after, 0), shards_at(hold, &after, 1)];
+            assert_eq!(parts.map(|part| part.len()), [2, 2], "{hold:?}");
+        }
+    }
+
+    /// A limit that was lost in rounding would let an agent exceed the plan, or never start.
+    #[test]
+    fn slots_are_divided_exactly() {
+        for (slots, cores) in [(10, 4), (1, 8), (10_000, 3), (7, 7), (5, 1)] {
+            let parts = split(slots, cores);
+            assert_eq!(parts.iter().sum::<u32>(), slots, "{slots} over {cores}");
+            assert!(parts.iter().all(|&part| part > 0) && parts.len() <= cores as usize);
+            assert!(parts[0] - parts[parts.len() - 1] <= 1);
+        }
+    }
+}

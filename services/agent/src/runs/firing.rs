@@ -1,0 +1,418 @@
+//! From the start of a run to its last acknowledged delta: one loop over what may happen.
+//!
+//! Everything here is either a command that returns at once or a future that the loop polls
+//! beside the others: it must never wait for one thing while another could be obeyed.
+
+use std::future::Future;
+use std::pin::Pin;
+use std::sync::Arc;
+use std::time::Duration;
+
+use loadpilot_bus::{AppendError, Appended, Stream};
+use loadpilot_events::DropReason;
+use loadpilot_events::delta::Totals;
+use loadpilot_events::evt::{FinishReason, ShardsStarted, What};
+use tokio::time::Instant;
+
+use crate::alarm::until;
+use crate::fire::MonoTime;
+use crate::orders::{Orders, Stop, When};
+use crate::runs::cores::{Cores, Harvest};
+use crate::runs::longest_timeout;
+use crate::runs::prepare::Prepared;
+use crate::runs::reports::{Reports, next_close, phase_us};
+use crate::runs::worker::{Assignment, say_failed, say_isolated};
+use crate::shell::Shell;
+
+/// After a cancel, a thread that is not idle by then never will be.
+const CANCEL_PATIENCE: Duration = Duration::from_secs(2);
+
+/// How it ended.
+pub(super) enum Fired {
+    /// All deltas are stored.
+    Done {
+        /// Why it stopped.
+        reason: FinishReason,
+        /// The last delta's number.
+        last_seq: u64,
+        /// What it counted.
+        totals: Totals,
+    },
+    /// Threads died: what they had counted cannot be known, and was said so.
+    Broken,
+    /// Nobody needs it any more.
+    Forgotten,
+}
+
+type Pending<T> = Option<Pin<Box<dyn Future<Output = T> + Send>>>;
+
+/// How far the end has come.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Course {
+    /// Arrivals are started.
+    Pacing,
+    /// Nothing is started; what is in flight may end.
+    Draining { cancel_at: Instant },
+    /// What is in flight was told to end.
+    Cancelled { idle_by: Instant },
+    /// No thread does anything; the last rows are still with the threads.
+    Idle,
+    /// The last rows are being fetched.
+    LastHarvest,
+    /// The last delta is closed.
+    Closed,
+}
+
+struct Firing<'a> {
+    shell: &'a Shell,
+    task: &'a mut Assignment,
+    cores: Arc<Cores>,
+    prepared: &'a Prepared,
+    start: MonoTime,
+    reports: Reports,
+    course: Course,
+    reason: FinishReason,
+    said_started: bool,
+    broken: bool,
+    refused: bool,
+    close_at: MonoTime,
+    retry_at: Option<Instant>,
+}
+
+/// What woke the loop.
+enum Woken {
+    Orders(bool),
+    Harvest(Harvest),
+    Stored(Result<Appended, AppendError>),
+    Idle,
+    Alarm,
+}
+
+/// Fires from `start` on until all is over and stored.
+pub(super) async fn fire(
+    shell: &Shell,
+    task: &mut Assignment,
+    prepared: &Prepared,
+    start: MonoTime,
+) -> Fired {
+    let reports = Reports::new(shell, task.run.clone(), start);
+    let cores = prepared.cores.clone();
+    cores.start(start);
+    let mut firing = Firing {
+        shell,
+        task,
+        cores: cores.clone(),
+        prepared,
+        start,
+        reports,
+        course: Course::Pacing,
+        reason: FinishReason::Completed,
+        said_started: false,
+        broken: false,
+        refused: false,
+        close_at: start,
+        retry_at: None,
+    };
+    firing.schedule_close();
+    firing.obey();
+    let fired = firing.run().await;
+    if matches!(fired, Fired::Forgotten) {
+        cores.stop(DropReason::Stopped);
+        cores.cancel();
+    }
+    fired
+}
+
+impl Firing<'_> {
+    async fn run(&mut self) -> Fired {
+        let mut idle: Pending<()> = Some(watch_idle(self.cores.clone()));
+        let mut harvest: Pending<Harvest> = None;
+        let mut append: Pending<Result<Appended, AppendError>> = None;
+        loop {
+            if self.task.orders.borrow().over() {
+                return Fired::Forgotten;
+            }
+            if self.course == Course::Closed && self.reports.all_stored() {
+                return self.end();
+            }
+            self.begin_harvest(&mut harvest);
+            if append.is_none() && self.retry_at.is_none() {
+                append = self.send();
+            }
+            let alarm = self.alarm(harvest.is_none());
+            let woken = tokio::select! {
+                biased;
+                changed = self.task.orders.changed() => Woken::Orders(changed.is_ok()),
+                () = until(alarm) => Woken::Alarm,
+                () = finished(&mut idle) => Woken::Idle,
+                sum = finished(&mut harvest) => Woken::Harvest(sum),
+                stored = finished(&mut append) => Woken::Stored(stored),
+            };
+            match woken {
+                Woken::Orders(true) => self.obey(),
+                Woken::Orders(false) => return Fired::Forgotten,
+                Woken::Alarm => self.on_time(),
+                Woken::Idle => self.on_idle(),
+                Woken::Harvest(sum) => self.on_harvest(sum),
+                Woken::Stored(stored) => self.on_stored(stored),
+            }
+        }
+    }
+
+    /// Acts upon the orders as they are now, and upon stops that have come due.
+    fn obey(&mut self) {
+        let orders = self.task.orders.borrow_and_update().clone();
+        self.cores.hold(&orders.holds);
+        let now = MonoTime::now();
+        let due = self.stops(&orders).into_iter().filter(|(at, _)| *at <= now);
+        let due: Vec<Stop> = due.map(|(_, stop)| stop).collect();
+        if let (Course::Pacing, Some(stop)) = (self.course, due.first()) {
+            self.stop(stop.reason, stop.drop);
+        }
+        if due.iter().any(|stop| stop.cut) {
+            self.cancel();
+        }
+    }
+
+    /// Every stop with its instant, the earliest first. At a takeover the threads end by
+    /// themselves: what was due before it runs to its end.
+    fn stops(&self, orders: &Orders) -> Vec<(MonoTime, Stop)> {
+        let at = |stop: &Stop| match stop.when {
+            When::Now => Some(MonoTime::from_ns(i64::MIN)),
+            When::At(at) => Some(self.prepared.alignment.mono_of(at)),
+            When::Takeover(_) => None,
+        };
+        let stops = orders.stops().into_iter();
+        let mut stops: Vec<_> = stops.filter_map(|stop| Some((at(&stop)?, stop))).collect();
+        stops.sort_by_key(|(at, _)| *at);
+        stops
+    }
+
+    fn stop(&mut self, reason: FinishReason, drop: DropReason) {
+        tracing::info!(run = %self.task.run, ?reason, "stops");
+        self.cores.stop(drop);
+        self.reason = reason;
+        let patience = longest_timeout(&self.task.created.plan) + self.shell.timing.drain_slack;
+        self.course = Course::Draining {
+            cancel_at: Instant::now() + patience,
+        };
+        if reason == FinishReason::Isolated {
+            say_isolated(self.task);
+        }
+    }
+
+    fn cancel(&mut self) {
+        if let Course::Pacing | Course::Draining { .. } = self.course {
+            self.cores.cancel();
+            self.course = Course::Cancelled {
+                idle_by: Instant::now() + CANCEL_PATIENCE,
+            };
+        }
+    }
+
+    fn on_time(&mut self) {
+        let now = Instant::now();
+        if !self.said_started && MonoTime::now() >= self.start {
+            self.said_started = true;
+            self.say_started();
+        }
+        if self.retry_at.is_some_and(|at| at <= now) {
+            self.retry_at = None;
+        }
+        self.obey();
+        match self.course {
+            Course::Draining { cancel_at } if cancel_at <= now => self.cancel(),
+            Course::Cancelled { idle_by } if idle_by <= now => {
+                self.break_down("its firing threads do not end".to_owned());
+                self.course = Course::Idle;
+            }
+            _ => {}
+        }
+    }
+
+    fn on_idle(&mut self) {
+        if !self.closes_ticks() {
+            return;
+        }
+        if self.course == Course::Pacing && self.task.orders.borrow().superseded {
+            self.reason = FinishReason::Superseded;
+        }
+        self.course = Course::Idle;
+    }
+
+    /// A harvest is due at the end of each tick, and one more when all is quiet: a harvest that
+    /// was under way by then may have missed the last rows.
+    fn begin_harvest(&mut self, harvest: &mut Pending<Harvest>) {
+        let cores = self.cores.clone();
+        if self.course == Course::Idle && self.broken {
+            self.course = Course::LastHarvest;
+            *harvest = Some(Box::pin(async move {
+                cores.harvest_living(CANCEL_PATIENCE).await
+            }));
+        } else if harvest.is_none() && self.course == Course::Idle {
+            self.course = Course::LastHarvest;
+            *harvest = Some(Box::pin(async move { cores.harvest().await }));
+        } else if harvest.is_none() && self.closes_ticks() && MonoTime::now() >= self.close_at {
+            *harvest = Some(Box::pin(async move { cores.harvest().await }));
+        }
+    }
+
+    fn closes_ticks(&self) -> bool {
+        !matches!(
+            self.course,
+            Course::Idle | Course::LastHarvest | Course::Closed
+        )
+    }
+
+    fn on_harvest(&mut self, sum: Harvest) {
+        let dead = sum.dead;
+        self.reports.add(sum);
+        if dead > 0 {
+            self.break_down(format!("{dead} of its firing threads died"));
+        }
+        let now = MonoTime::now();
+        if self.course == Course::LastHarvest {
+            self.reports.close_last(now);
+            self.course = Course::Closed;
+        } else {
+            self.reports.close(now);
+            self.schedule_close();
+        }
+    }
+
+    /// Threads do not answer any more: says so, and saves what the others have.
+    fn break_down(&mut self, reason: String) {
+        if self.broken {
+            return;
+        }
+        self.broken = true;
+        tracing::error!(run = %self.task.run, reason, "breaks down");
+        say_failed(self.task, reason);
+        if let Course::Pacing | Course::Draining { .. } = self.course {
+            self.stop(FinishReason::Stopped, DropReason::Stopped);
+            self.cancel();
+        }
+    }
+
+    /// Sends the oldest delta that is not stored.
+    fn send(&self) -> Pending<Result<Appended, AppendError>> {
+        let parcel = self.reports.front()?.clone();
+        let bus = self.shell.bus.clone();
+        let subject = self
+            .shell
+            .subjects
+            .delta(&self.task.run, &self.shell.me.agent);
+        Some(Box::pin(async move {
+            bus.append(Stream::Data, &subject, &parcel.msg_id, parcel.payload)
+                .await
+        }))
+    }
+
+    fn on_stored(&mut self, stored: Result<Appended, AppendError>) {
+        let timing = &self.shell.timing;
+        let pause = match stored {
+            Ok(_) => {
+                self.reports.acknowledge();
+                return;
+            }
+            // It took its time already.
+            Err(AppendError::Unknown) => return,
+            Err(error @ (AppendError::Full { .. } | AppendError::TooLarge { .. })) => {
+                self.on_refused(&error);
+                timing.retry_slow
+            }
+            Err(error @ (AppendError::Conflict | AppendError::Fault(_))) => {
+                tracing::debug!(run = %self.task.run, %error, "a delta waits");
+                timing.retry
+            }
+        };
+        self.retry_at = Some(Instant::now() + pause);
+    }
+
+    /// The log takes nothing more: firing on would make load that no report can show.
+    fn on_refused(&mut self, error: &AppendError) {
+        if self.refused {
+            return;
+        }
+        self.refused = true;
+        tracing::error!(run = %self.task.run, %error, "the log refuses deltas");
+        let reason = match error {
+            AppendError::Full { .. } => "log full".to_owned(),
+            other => other.to_string(),
+        };
+        say_failed(self.task, reason);
+        if self.course == Course::Pacing {
+            self.stop(FinishReason::Stopped, DropReason::Stopped);
+        }
+    }
+
+    fn say_started(&self) {
+        let generation = self.task.orders.borrow().held_generation();
+        if let Some(generation) = generation {
+            self.task
+                .clerk
+                .state(What::ShardsStarted(ShardsStarted { generation }));
+        }
+    }
+
+    fn schedule_close(&mut self) {
+        let tick_us = self.task.created.plan.tick_us;
+        let phase_us = phase_us(&self.shell.me.agent, tick_us);
+        self.close_at = next_close(self.start, tick_us, phase_us, MonoTime::now());
+    }
+
+    /// The next instant at which something is to be done by time alone.
+    fn alarm(&self, may_harvest: bool) -> Option<Instant> {
+        let orders = self.task.orders.borrow();
+        let mut alarms: Vec<Option<Instant>> = vec![self.retry_at];
+        if !self.said_started {
+            alarms.push(Some(instant_of(self.start)));
+        }
+        if may_harvest && self.closes_ticks() {
+            alarms.push(Some(instant_of(self.close_at)));
+        }
+        match self.course {
+            Course::Pacing => {
+                let next = self.stops(&orders).into_iter().next();
+                alarms.push(next.map(|(at, _)| instant_of(at)));
+            }
+            Course::Draining { cancel_at } => alarms.push(Some(cancel_at)),
+            Course::Cancelled { idle_by } => alarms.push(Some(idle_by)),
+            Course::Idle | Course::LastHarvest | Course::Closed => {}
+        }
+        alarms.into_iter().flatten().min()
+    }
+
+    fn end(&self) -> Fired {
+        if self.broken {
+            return Fired::Broken;
+        }
+        let (last_seq, totals) = self.reports.sums();
+        Fired::Done {
+            reason: self.reason,
+            last_seq,
+            totals,
+        }
+    }
+}
+
+fn watch_idle(cores: Arc<Cores>) -> Pin<Box<dyn Future<Output = ()> + Send>> {
+    Box::pin(async move { cores.idle().await })
+}
+
+/// Waits for `pending`, for ever when there is none, and takes it away once it is done.
+async fn finished<T>(pending: &mut Pending<T>) -> T {
+    match pending {
+        Some(future) => {
+            let output = future.await;
+            *pending = None;
+            output
+        }
+        None => std::future::pending().await,
+    }
+}
+
+/// The same instant on the runtime's clock; now for what lies in the past.
+fn instant_of(at: MonoTime) -> Instant {
+    Instant::now() + Duration::from_micros(at.since_us(MonoTime::now()))
+}

@@ -1,0 +1,176 @@
+//! From what the threads counted to numbered deltas that wait for their acknowledgement.
+//!
+//! A full outbox closes nothing: rows go on merging and come in a later delta. It must never
+//! throw a row away.
+
+use loadpilot_engine::tally::{Ledger, Rows};
+use loadpilot_events::delta::Totals;
+use loadpilot_events::{AgentId, RunId};
+
+use crate::fire::MonoTime;
+use crate::gauges::{CoreFigures, Meter, ProcessFigures};
+use crate::outbox::{Outbox, Parcel};
+use crate::runs::cores::Harvest;
+use crate::shell::Shell;
+use crate::stamp::envelope;
+
+/// What one run has counted and not yet handed over.
+pub(super) struct Reports {
+    run: RunId,
+    start: MonoTime,
+    ledger: Ledger,
+    pending: Rows,
+    figures: CoreFigures,
+    meter: Meter,
+    closed_at: MonoTime,
+    outbox: Outbox,
+    boot: String,
+}
+
+impl Reports {
+    /// Of a run that starts at `start` and has counted nothing.
+    pub(super) fn new(shell: &Shell, run: RunId, start: MonoTime) -> Self {
+        let timing = &shell.timing;
+        Self {
+            run,
+            start,
+            ledger: Ledger::new(shell.me.boot_id.clone()),
+            pending: Rows::default(),
+            figures: CoreFigures::default(),
+            meter: Meter::new(ProcessFigures::read()),
+            closed_at: start,
+            outbox: Outbox::new(timing.outbox_ticks_max, timing.outbox_bytes_max),
+            boot: shell.me.boot_id.to_string(),
+        }
+    }
+
+    /// Takes over what the threads counted.
+    pub(super) fn add(&mut self, harvest: Harvest) {
+        self.pending.merge(harvest.rows);
+        self.meter.stalled(harvest.figures.stall_us);
+        self.figures = harvest.figures;
+    }
+
+    /// Closes the tick, unless too much waits already.
+    pub(super) fn close(&mut self, now: MonoTime) {
+        if self.outbox.has_room() {
+            self.close_last(now);
+        } else {
+            tracing::warn!(run = %self.run, "deltas are not acknowledged: rows merge meanwhile");
+        }
+    }
+
+    /// Closes the tick, however much waits: nothing comes after it.
+    pub(super) fn close_last(&mut self, now: MonoTime) {
+        let rows = std::mem::take(&mut self.pending);
+        let gauges = self.meter.close(&self.figures, ProcessFigures::read());
+        let (from_us, to_us) = (
+            self.closed_at.since_us(self.start),
+            now.since_us(self.start),
+        );
+        self.closed_at = now;
+        let mut deltas = self
+            .ledger
+            .close(rows, from_us, to_us, gauges)
+            .into_iter()
+            .peekable();
+        while let Some(delta) = deltas.next() {
+            let msg_id = format!("{}.{}.{}", self.run, self.boot, delta.seq);
+            let payload = serde_json::to_vec(&envelope(delta)).expect("a delta has a JSON form");
+            self.outbox.push(Parcel {
+                msg_id,
+                payload: payload.into(),
+                ends_tick: deltas.peek().is_none(),
+            });
+        }
+    }
+
+    /// The delta that is to be stored next.
+    pub(super) fn front(&self) -> Option<&Parcel> {
+        self.outbox.front()
+    }
+
+    /// That delta is stored.
+    pub(super) fn acknowledge(&mut self) {
+        self.outbox.acknowledge();
+    }
+
+    /// Whether every closed delta is stored.
+    pub(super) fn all_stored(&self) -> bool {
+        self.outbox.is_empty()
+    }
+
+    /// The number of the last delta and what all of them counted.
+    pub(super) fn sums(&self) -> (u64, Totals) {
+        (self.ledger.last_seq(), self.ledger.totals().clone())
+    }
+}
+
+/// The next instant after `now` at which an agent closes a tick: its end plus a delay of the
+/// agent's own, so that a fleet does not publish all at once.
+pub(super) fn next_close(start: MonoTime, tick_us: u64, phase_us: u64, now: MonoTime) -> MonoTime {
+    let first = start.plus_us(tick_us.saturating_add(phase_us));
+    if now < first {
+        return first;
+    }
+    let ticks = now.since_us(first) / tick_us.max(1) + 1;
+    first.plus_us(ticks.saturating_mul(tick_us))
+}
+
+/// The delay of `agent` inside a tick: the same for all of its processes.
+pub(super) fn phase_us(agent: &AgentId, tick_us: u64) -> u64 {
+    // FNV-1a, 64 bits: only its spread matters.
+    let hash = agent
+        .as_str()
+        .bytes()
+        .fold(0xcbf2_9ce4_8422_2325_u64, |hash, byte| {
+            (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3)
+        });
+    hash % tick_us.max(1)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Ticks that drifted would publish more and more late, or twice in one tick.
+    #[test]
+    fn closes_lie_one_tick_apart_after_the_start() {
+        let start = MonoTime::from_ns(5_000_000_000);
+        let at = |us: u64| start.plus_us(us);
+        let next = |now| next_close(start, 1_000_000, 300_000, now);
+        assert_eq!(
+            next(MonoTime::from_ns(0)),
+            at(1_300_000),
+            "before the start"
+        );
+        assert_eq!(next(at(0)), at(1_300_000));
+        assert_eq!(next(at(1_299_999)), at(1_300_000));
+        assert_eq!(next(at(1_300_000)), at(2_300_000));
+        assert_eq!(
+            next(at(7_900_000)),
+            at(8_300_000),
+            "skipped ticks are not made up for"
+        );
+    }
+
+    /// A fleet whose agents share a phase hits the servers in one instant.
+    #[test]
+    fn agents_spread_over_the_tick() {
+        let phases: Vec<u64> = (0..100)
+            .map(|n| {
+                phase_us(
+                    &AgentId::parse(&format!("agent-{n}")).expect("a token"),
+                    1_000_000,
+                )
+            })
+            .collect();
+        for tenth in 0..10 {
+            let range = tenth * 100_000..(tenth + 1) * 100_000;
+            assert!(
+                phases.iter().any(|phase| range.contains(phase)),
+                "none in {range:?}"
+            );
+        }
+    }
+}

@@ -1,0 +1,180 @@
+//! One run on this agent, told as a story: get ready, wait for the start, fire, say the last
+//! words. It must never fire after it was told not to, and never forget to say what it counted.
+
+use loadpilot_events::ctl::RunCreated;
+use loadpilot_events::delta::Totals;
+use loadpilot_events::evt::IsolationStop;
+use loadpilot_events::evt::{FinishReason, ShardsFailed, ShardsFinished, ShardsReady, What};
+use loadpilot_events::{RunId, Timestamp};
+use tokio::sync::watch;
+
+use crate::clock;
+use crate::facts::Clerk;
+use crate::fire::MonoTime;
+use crate::orders::Orders;
+use crate::runs::firing::{self, Fired};
+use crate::runs::prepare::{Prepared, prepare};
+use crate::shell::Shell;
+
+/// What a worker needs to know about its run.
+pub struct Assignment {
+    /// Which run.
+    pub run: RunId,
+    /// What it is.
+    pub created: RunCreated,
+    /// What to do; the worker gives up when the other side is gone.
+    pub orders: watch::Receiver<Orders>,
+    /// Who writes down what it states.
+    pub clerk: Clerk,
+}
+
+/// Why a run ended here without the whole story.
+enum Cut {
+    /// Nobody needs it any more.
+    Forgotten,
+    /// It ended before it began.
+    Finished(FinishReason),
+}
+
+/// Does what is ordered until the run is over for this agent.
+pub async fn work(shell: Shell, mut task: Assignment) {
+    let run = task.run.clone();
+    let cut = match story(&shell, &mut task).await {
+        Ok(()) => return,
+        Err(cut) => cut,
+    };
+    if let Cut::Finished(reason) = cut {
+        tracing::info!(%run, ?reason, "ends before the start");
+        say_isolated(&task);
+        task.clerk.state(What::ShardsFinished(last_words(
+            reason,
+            0,
+            Totals::default(),
+        )));
+    }
+}
+
+async fn story(shell: &Shell, task: &mut Assignment) -> Result<(), Cut> {
+    let mut orders = task.orders.clone();
+    let prepared = tokio::select! {
+        cut = called_off(&mut orders) => return Err(cut),
+        prepared = prepare(shell, &task.run, &task.created) => prepared,
+    };
+    let prepared = match prepared {
+        Ok(prepared) => prepared,
+        Err(error) => {
+            tracing::error!(run = %task.run, %error, "cannot do its shards");
+            say_failed(task, error.to_string());
+            return Ok(());
+        }
+    };
+    let start = await_start(shell, task, &prepared).await?;
+    let fired = firing::fire(shell, task, &prepared, start).await;
+    match fired {
+        Fired::Forgotten => return Err(Cut::Forgotten),
+        Fired::Broken => {}
+        Fired::Done {
+            reason,
+            last_seq,
+            totals,
+        } => {
+            tracing::info!(run = %task.run, ?reason, last_seq, "done");
+            let words = last_words(reason, last_seq, totals);
+            task.clerk.state(What::ShardsFinished(words));
+        }
+    }
+    Ok(())
+}
+
+/// Says that it is ready, once per assignment, until the start is decided.
+async fn await_start(
+    shell: &Shell,
+    task: &mut Assignment,
+    prepared: &Prepared,
+) -> Result<MonoTime, Cut> {
+    let mut ready = None;
+    loop {
+        let orders = task.orders.borrow_and_update().clone();
+        if let Some(cut) = cut_of(&orders) {
+            return Err(cut);
+        }
+        prepared.cores.hold(&orders.holds);
+        if ready != orders.held_generation() {
+            ready = orders.held_generation();
+            say_ready(shell, task, &orders, prepared);
+        }
+        if let Some(start_at) = orders.start_at() {
+            return Ok(prepared.alignment.mono_of(start_at));
+        }
+        if task.orders.changed().await.is_err() {
+            return Err(Cut::Forgotten);
+        }
+    }
+}
+
+/// Returns when the orders say that this run will not be fired here.
+async fn called_off(orders: &mut watch::Receiver<Orders>) -> Cut {
+    loop {
+        if let Some(cut) = cut_of(&orders.borrow_and_update()) {
+            return cut;
+        }
+        if orders.changed().await.is_err() {
+            return Cut::Forgotten;
+        }
+    }
+}
+
+/// Before the start every reason to stop is one to end at once: nothing is due yet.
+fn cut_of(orders: &Orders) -> Option<Cut> {
+    if orders.over() {
+        return Some(Cut::Forgotten);
+    }
+    orders
+        .stops()
+        .first()
+        .map(|stop| Cut::Finished(stop.reason))
+}
+
+fn say_ready(shell: &Shell, task: &Assignment, orders: &Orders, prepared: &Prepared) {
+    let Some(generation) = orders.held_generation() else {
+        return;
+    };
+    let estimate = prepared.alignment.estimate(clock::wall(), MonoTime::now());
+    tracing::info!(
+        run = %task.run, generation, agent = %shell.me.agent, offset_us = estimate.offset_us,
+        bound_us = estimate.bound_us, "ready"
+    );
+    task.clerk.state(What::ShardsReady(ShardsReady {
+        generation,
+        clock: estimate,
+        max_in_flight: prepared.max_in_flight,
+    }));
+}
+
+/// States that it cannot do its shards.
+pub(super) fn say_failed(task: &Assignment, reason: String) {
+    let generation = task.orders.borrow().held_generation().unwrap_or_default();
+    task.clerk
+        .state(What::ShardsFailed(ShardsFailed { generation, reason }));
+}
+
+/// States that it stopped by itself, if it did.
+pub(super) fn say_isolated(task: &Assignment) {
+    let Some(fenced) = task.orders.borrow().isolated else {
+        return;
+    };
+    let at: Timestamp = fenced.at;
+    task.clerk.state(What::IsolationStop(IsolationStop {
+        fenced_at: at,
+        ctl_seq: fenced.ctl_seq,
+        reason: fenced.why.reason().to_owned(),
+    }));
+}
+
+fn last_words(reason: FinishReason, final_seq: u64, totals: Totals) -> ShardsFinished {
+    ShardsFinished {
+        reason,
+        final_seq,
+        totals,
+    }
+}

@@ -1,0 +1,29 @@
+//! What every part of the shell needs to know: who this is, the bus, its limits. Fixed for the
+//! life of the process; must never hold anything that changes.
+
+use loadpilot_bus::Bus;
+use loadpilot_events::subject::Subjects;
+use loadpilot_events::{Holder, Rate};
+
+use crate::timing::Timing;
+
+/// One agent process.
+#[derive(Debug, Clone)]
+pub struct Shell {
+    /// The connection.
+    pub bus: Bus,
+    /// The subjects of its tenant.
+    pub subjects: Subjects,
+    /// Who it is.
+    pub me: Holder,
+    /// Whether whoever started it knows that its earlier process is dead.
+    pub predecessor_dead: bool,
+    /// What it can offer over all runs together.
+    pub capacity: Rate,
+    /// Threads that fire requests, per run; at least 1.
+    pub cores: u32,
+    /// Most arrivals of one run in flight, unless the plan wants fewer; at least 1.
+    pub max_in_flight: u32,
+    /// Waits and bounds.
+    pub timing: Timing,
+}
