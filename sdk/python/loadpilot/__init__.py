@@ -4,6 +4,8 @@ Must stay light: it imports nothing but the standard library and no part of the 
 because its cost is paid before the first request of every run.
 """
 
+# ruff: noqa: PLC0415  (imports wait until they are needed: start-up is a promise)
+
 from __future__ import annotations
 
 from .client import LoadClient

@@ -1,5 +1,7 @@
 """What Python may know of Rust: plans, logs and the processes of a run."""
 
+# ruff: noqa: PYI021  (this is the only place where Python people can read what Rust offers)
+
 class Refused(ValueError):
     """A request was refused; the user can fix it."""
 

@@ -71,7 +71,7 @@ class LoadClient:
         """Request ``path`` with OPTIONS."""
         self._request("OPTIONS", path, extras)
 
-    def _request(self, method: str, path: str, extras: Extras) -> None:
+    def _request(self, method: str, path: str, extras: Extras) -> None:  # noqa: ARG002
         """Take note of one request; only the compiler's client can.
 
         Raises RuntimeError: outside a task there is nothing that would send it.

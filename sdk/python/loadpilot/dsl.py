@@ -9,9 +9,10 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from types import MappingProxyType
-from typing import Any, Literal, TypeAlias, TypeVar, overload
+from typing import TYPE_CHECKING, Any, Literal, TypeAlias, TypeVar, overload
 
-from .client import LoadClient
+if TYPE_CHECKING:
+    from .client import LoadClient
 
 Duration: TypeAlias = str | int | float
 """``"500ms"``, ``"30s"``, ``"2m30s"``, ``"1h"``, or a number of seconds."""

@@ -7,13 +7,17 @@ it would send. Whatever else is in it is refused with its line: never guessed, n
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterator
 from dataclasses import dataclass
-from types import FunctionType
+from typing import TYPE_CHECKING
 
 from .constants import named, parts
 from .problem import Problem
-from .source import SourceFile
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from types import FunctionType
+
+    from .source import SourceFile
 
 METHODS = frozenset({"get", "post", "put", "patch", "delete", "head", "options"})
 EXTRAS = frozenset({"headers", "params", "json", "data", "content", "timeout"})
@@ -104,7 +108,9 @@ class _Judge:
     def request(self, statement: ast.stmt) -> ast.Call | None:
         """The request that a statement makes, if it is one and nothing else."""
         match statement:
-            case ast.Expr(value=ast.Call(func=ast.Attribute(value=ast.Name(id=name), attr=method)) as call):
+            case ast.Expr(
+                value=ast.Call(func=ast.Attribute(value=ast.Name(id=name), attr=method)) as call
+            ):
                 return call if name == self.client and method in METHODS else None
             case _:
                 return None
@@ -210,10 +216,14 @@ class _Judge:
 
 
 def _callee(call: ast.Call) -> str:
-    return ast.unparse(call.func) if not isinstance(call.func, ast.Attribute) else (
-        f"{ast.unparse(call.func.value)}.{call.func.attr}"
-        if isinstance(call.func.value, ast.Name)
-        else f"….{call.func.attr}"
+    return (
+        ast.unparse(call.func)
+        if not isinstance(call.func, ast.Attribute)
+        else (
+            f"{ast.unparse(call.func.value)}.{call.func.attr}"
+            if isinstance(call.func.value, ast.Name)
+            else f"….{call.func.attr}"
+        )
     )
 
 

@@ -8,9 +8,11 @@ from __future__ import annotations
 
 import ast
 from collections import defaultdict
-from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import TypeAlias
+from typing import TYPE_CHECKING, TypeAlias
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
 
 Scope: TypeAlias = ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda | ast.ClassDef
 
@@ -46,7 +48,9 @@ class Bindings:
             found[name].append(Binding(getattr(node, "lineno", 0), how, value))
         return cls(dict(found))
 
-    def refusal(self, name: str, _open: frozenset[str] = frozenset()) -> str | None:
+    def refusal(  # noqa: PLR0911  (one line per reason)
+        self, name: str, _open: frozenset[str] = frozenset()
+    ) -> str | None:
         """Say why ``name`` is not a constant; None when it is one."""
         bindings = self._found.get(name)
         if not bindings:
@@ -69,7 +73,9 @@ class Bindings:
         return None
 
 
-def parts(node: ast.expr) -> Iterator[tuple[ast.expr, str | None]]:
+def parts(  # noqa: C901, PLR0912  (a table of syntax, read from top to bottom)
+    node: ast.expr,
+) -> Iterator[tuple[ast.expr, str | None]]:
     """Walk a literal-like expression down to its names and to whatever is not literal.
 
     Yields ``(name node, None)`` for each name, which the caller must judge, and ``(node, what it
@@ -163,7 +169,7 @@ NAMES: dict[type[ast.AST], str] = {
 
 
 def _named_call(callee: str) -> str:
-    root = callee.split(".")[0]
+    root = callee.split(".", maxsplit=1)[0]
     if root in {"random", "secrets", "uuid"} or callee.startswith("os.urandom"):
         return f"randomness, `{callee}()`"
     if root in {"time", "datetime"}:
@@ -182,7 +188,9 @@ def _plain_assignments(tree: ast.Module) -> Iterator[tuple[ast.Name, ast.expr]]:
                 pass
 
 
-def _bindings(tree: ast.Module) -> Iterator[tuple[str, ast.AST, str]]:
+def _bindings(  # noqa: C901, PLR0912  (a table of syntax, read from top to bottom)
+    tree: ast.Module,
+) -> Iterator[tuple[str, ast.AST, str]]:
     """Every binding of a module-level name: (name, node, how)."""
     for node in _module_scope(tree):
         match node:

@@ -15,7 +15,7 @@ DURATION_RULE = "must be a duration such as 500ms, 30s, 2m30s, 1h or a number of
 RATE_RULE = "must be a rate such as 50, 0.5, 50/s, 3000/m or 10/500ms"
 
 
-class Wrong(ValueError):  # noqa: N818  (a refusal is not an error of ours)
+class Wrong(ValueError):
     """A value that breaks a rule."""
 
     def __init__(self, problem: Problem) -> None:
@@ -53,5 +53,3 @@ def _written(value: object) -> str | None:
     if isinstance(value, bool) or not isinstance(value, int | float) or not isfinite(value):
         return None
     return format(Decimal(repr(value)), "f")
-
-

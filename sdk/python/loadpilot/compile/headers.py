@@ -9,9 +9,10 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
-from typing import TypeAlias
+from typing import TYPE_CHECKING, Any, TypeAlias
 
-from .encode import EncodedBody
+if TYPE_CHECKING:
+    from .encode import EncodedBody
 
 HeaderValue: TypeAlias = str | dict[str, str]
 """Text, or ``{"secret": handle}``."""
@@ -67,7 +68,9 @@ def plan_headers(
     pairs = _pairs(given)
     wrong = [problem for name, value in pairs for problem in _problems(name, value)]
     names = [name.lower() for name, _ in pairs if isinstance(name, str)]
-    wrong += [f"header {name!r} is given twice" for name in sorted(set(names)) if names.count(name) > 1]
+    wrong += [
+        f"header {name!r} is given twice" for name in sorted(set(names)) if names.count(name) > 1
+    ]
     if wrong:
         raise ValueError("\n".join(wrong))
     headers: list[dict[str, HeaderValue]] = []
@@ -80,7 +83,7 @@ def plan_headers(
     return headers
 
 
-def _pairs(given: object) -> list[tuple[str, str]]:
+def _pairs(given: object) -> list[tuple[Any, Any]]:
     if given is None:
         return []
     if isinstance(given, Mapping):
@@ -92,7 +95,7 @@ def _pairs(given: object) -> list[tuple[str, str]]:
     raise ValueError(f"headers= must be a dict of names to text, not a {type(given).__name__}")
 
 
-def _problems(name: object, value: object) -> list[str]:
+def _problems(name: object, value: object) -> list[str]:  # noqa: PLR0911  (one line per rule)
     if not isinstance(name, str):
         return [f"header names must be text, not {type(name).__name__}"]
     if not TOKEN.fullmatch(name):

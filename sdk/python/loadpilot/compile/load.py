@@ -105,7 +105,9 @@ def _scenarios(module: ModuleType, file: SourceFile) -> dict[str, type]:
         names = [cls.__name__ for cls in own]
         twice = sorted({name for name in names if names.count(name) > 1})
         if twice:
-            raise Refused([Problem(file.shown, f"defines scenario {name!r} twice") for name in twice])
+            raise Refused(
+                [Problem(file.shown, f"defines scenario {name!r} twice") for name in twice]
+            )
         return dict(zip(names, own, strict=True))
     what = "defines no scenario: mark a class with @scenario(…) and its methods with @task"
     if marked:
@@ -118,7 +120,9 @@ def _syntax(error: SyntaxError, path: Path) -> Problem:
     """Describe a syntax error with its place."""
     place = f"{error.filename or path}:{error.lineno or 1}"
     line = (error.text or "").strip()
-    return Problem(place, f"{type(error).__name__}: {error.msg}" + (f" in `{line}`" if line else ""))
+    return Problem(
+        place, f"{type(error).__name__}: {error.msg}" + (f" in `{line}`" if line else "")
+    )
 
 
 def _raised(error: BaseException, file: SourceFile) -> Problem:
@@ -129,11 +133,15 @@ def _raised(error: BaseException, file: SourceFile) -> Problem:
     place = f"{frames[-1].filename}:{frames[-1].lineno}" if frames else file.shown
     if isinstance(error, SystemExit):
         code = "" if error.code is None else repr(error.code)
-        what = f"called sys.exit({code}) while it was imported; a scenario file only defines classes"
+        what = (
+            f"called sys.exit({code}) while it was imported; a scenario file only defines classes"
+        )
     elif isinstance(error, ImportError):
         what = f"{type(error).__name__} while it was imported: {error}"
     else:
-        what = f"{type(error).__name__} while it was imported" + (f": {error}" if str(error) else "")
+        what = f"{type(error).__name__} while it was imported" + (
+            f": {error}" if str(error) else ""
+        )
     if len(frames) > 1:
         what += "".join(f"\n    from {f.filename}:{f.lineno} `{f.line}`" for f in frames[:-1])
     return Problem(place, what)

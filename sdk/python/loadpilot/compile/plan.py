@@ -9,15 +9,17 @@ from __future__ import annotations
 import json
 import re
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from .. import _native
 from ..dsl import spec_of
 from .headers import Secrets
-from .load import Loaded
 from .problem import Problem, Refused, rule
 from .settings import ARRIVALS, MAX_LATENESS_US, TICK_US, Overrides, Settings
 from .tasks import Tasks, task_names
+
+if TYPE_CHECKING:
+    from .load import Loaded
 
 PLAN_SCHEMA = "loadpilot.plan/1"
 

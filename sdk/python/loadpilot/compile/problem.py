@@ -25,7 +25,7 @@ class Problem:
         return f"{self.place}: {self.what}"
 
 
-class Refused(Exception):  # noqa: N818  (a refusal is not an error of ours)
+class Refused(Exception):
     """Everything that is wrong, at once; nothing was started."""
 
     def __init__(self, problems: list[Problem]) -> None:

@@ -6,8 +6,11 @@ divide evenly gives its remainder to the later windows, so that the pieces alway
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import TypeAlias
+from itertools import pairwise
+from typing import TYPE_CHECKING, TypeAlias
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
 
 Pieces: TypeAlias = list[dict[str, int]]
 """Linear pieces as the plan holds them: ``duration_us``, ``from`` and ``to``."""
@@ -53,5 +56,5 @@ def stages(targets: Sequence[tuple[int, int]]) -> Pieces:
 
 def _windows(duration_us: int, rates: list[int]) -> Pieces:
     edges = [duration_us * k // len(rates) for k in range(len(rates) + 1)]
-    lengths = [end - begin for begin, end in zip(edges, edges[1:], strict=False)]
+    lengths = [end - begin for begin, end in pairwise(edges)]
     return [piece(us, rate, rate) for us, rate in zip(lengths, rates, strict=True) if us]

@@ -7,9 +7,12 @@ only run bodies that :mod:`.body` has judged to be requests with constant argume
 from __future__ import annotations
 
 from dataclasses import dataclass
-from types import FunctionType
+from typing import TYPE_CHECKING
 
 from ..client import Extras, LoadClient
+
+if TYPE_CHECKING:
+    from types import FunctionType
 
 
 @dataclass(frozen=True, slots=True)

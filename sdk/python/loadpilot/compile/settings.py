@@ -8,13 +8,16 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from ..dsl import ScenarioSpec
 from . import profile
 from .durations import Wrong, duration_us, rate_urps
 from .problem import Problem, rule
 from .thresholds import assignment, overriding, threshold
+
+if TYPE_CHECKING:
+    from ..dsl import ScenarioSpec
+    from .profile import Pieces
 
 MODES = ("ramp", "constant", "step", "spike", "stages")
 ARRIVALS = ("uniform", "poisson")
@@ -55,7 +58,8 @@ class Settings:
 
     def value(self, name: str) -> Any:
         """Look up what was said about ``name``, flags first."""
-        return getattr(self.overrides, name, None) or self.spec.get(name)
+        flag = getattr(self.overrides, name, None)
+        return self.spec.get(name) if flag is None else flag
 
     def duration_us(self, name: str, *, least_us: int = 0) -> int:
         """Read a duration in µs; 1 stands for what is wrong, beside its problem."""
@@ -130,7 +134,7 @@ class Settings:
             return 0
         return us
 
-    def stages(self) -> profile.Pieces:
+    def stages(self) -> Pieces:
         """Read the stages; flags and settings that they replace are refused, not ignored."""
         place = self.place("stages")
         for name in ("rps", "duration"):

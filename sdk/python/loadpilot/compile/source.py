@@ -12,9 +12,12 @@ import os
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
-from types import FunctionType
+from typing import TYPE_CHECKING
 
 from .constants import Bindings
+
+if TYPE_CHECKING:
+    from types import FunctionType
 
 
 @dataclass(frozen=True)
@@ -55,7 +58,7 @@ class SourceFile:
         return found[0] if len(found) == 1 else None
 
     def class_line(self, name: str) -> int:
-        """Find the line of the last class of this name, decorators included; 1 when there is none."""
+        """Find the line where the last class of this name begins, decorators included; else 1."""
         lines = [
             min([node.lineno, *(d.lineno for d in node.decorator_list)])
             for node in ast.walk(self.tree)

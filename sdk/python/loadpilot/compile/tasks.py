@@ -6,10 +6,9 @@ override replaces what it overrides, in its place.
 
 from __future__ import annotations
 
-import ast
 from dataclasses import dataclass, field
 from types import FunctionType
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from ..dsl import VUser, task_of
 from .body import NOT_YET, judge
@@ -18,7 +17,11 @@ from .encode import body, body_of_plan, target_path
 from .headers import Secrets, plan_headers
 from .problem import Problem, rule
 from .record import Recorded, record
-from .source import SourceFile, Sources
+
+if TYPE_CHECKING:
+    import ast
+
+    from .source import SourceFile, Sources
 
 NAME_BYTES_MAX = 128
 """Longest name in a plan, in bytes."""
@@ -134,7 +137,9 @@ class Tasks:
             step["body"] = body_of_plan(encoded.content)
         if "timeout" in request.extras:
             try:
-                step["timeout_us"] = duration_us(f"{at}: task {name}: timeout", request.extras["timeout"])
+                step["timeout_us"] = duration_us(
+                    f"{at}: task {name}: timeout", request.extras["timeout"]
+                )
             except Wrong as wrong:
                 self.problems.append(wrong.problem)
         return {"name": step_name(request)} | step

@@ -5,13 +5,15 @@ A gate that cannot be understood is an error with the nearest name, never a gate
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
 from difflib import get_close_matches
 from math import isfinite
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from .. import _native
 from .problem import Problem, rule, shown
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
 
 LIMIT_RULE = "must be a number that is finite and not negative"
 

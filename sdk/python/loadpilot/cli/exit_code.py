@@ -1,0 +1,74 @@
+"""How the command line ends: one closed set of codes and one pure function that chooses.
+
+Must never turn doubt into 0: a run that is not known to be complete, trusted and within its gates
+has a code of its own.
+"""
+
+from __future__ import annotations
+
+from enum import IntEnum
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from .._generated.report import Report
+
+
+class ExitCode(IntEnum):
+    """What a caller may rely on; when several hold, USAGE beats INFRASTRUCTURE beats an
+    interruption beats INCOMPLETE beats GATE_FAILED.
+    """  # noqa: D205
+
+    PASSED = 0
+    """Complete, trusted, and every gate passed."""
+    GATE_FAILED = 1
+    """Complete and trusted, and a gate failed."""
+    USAGE = 2
+    """The flags or the scenario were wrong; nothing was started."""
+    INCOMPLETE = 3
+    """The run did not come to its end, or its certificate says that it cannot be trusted."""
+    INFRASTRUCTURE = 4
+    """Something of ours, or of the machine, failed."""
+    INTERRUPTED = 130
+    """Ctrl-C; summary and report were still written where there was a run."""
+    TERMINATED = 143
+    """SIGTERM; summary and report were still written where there was a run."""
+
+
+INTERRUPTIONS = (ExitCode.INTERRUPTED, ExitCode.TERMINATED)
+
+
+def exit_code(  # noqa: PLR0911  (one line per rule, in the order of precedence)
+    report: Report | None,
+    interruption: ExitCode | None,
+    *,
+    strict: bool,
+    fault: bool = False,
+) -> ExitCode:
+    """Choose the code of a run whose flags and scenario were sound.
+
+    ``report`` is None when none could be had; ``interruption`` is one of the interruptions or
+    None; ``fault`` says that the local stack or the log failed.
+    """
+    if fault or (report is None and interruption is None):
+        return ExitCode.INFRASTRUCTURE
+    if report is None:
+        return interruption or ExitCode.INFRASTRUCTURE
+    if report.run.state.value == "refused":
+        return ExitCode.USAGE if _is_users_fault(report) else ExitCode.INFRASTRUCTURE
+    ending = report.run.ending.value if report.run.ending is not None else None
+    if ending in {"failed", "log_full"}:
+        return ExitCode.INFRASTRUCTURE
+    if interruption is not None:
+        return interruption
+    if report.run.state.value != "sealed" or ending not in {"completed", "stopped"}:
+        return ExitCode.INCOMPLETE
+    grade = report.certificate.grade.value
+    if grade == "INVALID" or (strict and grade != "VALID"):
+        return ExitCode.INCOMPLETE
+    return ExitCode.PASSED if report.verdict.passed is True else ExitCode.GATE_FAILED
+
+
+def _is_users_fault(report: Report) -> bool:
+    """Whether a refusal names the request; that too few agents came is the machine's fault."""
+    fields = [problem.field for problem in report.run.refused]
+    return bool(fields) and not any(field.startswith("agents") for field in fields)

@@ -1,0 +1,52 @@
+"""Figures as people read them: the same value always gives the same text."""
+
+from __future__ import annotations
+
+SIZES = ("B", "kB", "MB", "GB", "TB")
+
+
+def count(value: int) -> str:
+    """Write a count: ``12,345``."""
+    return f"{value:,}"
+
+
+def number(value: float) -> str:
+    """Write a measured number with what matters of it: ``0.25``, ``99.7``, ``1,234``."""
+    if value == int(value) and abs(value) < 1e15:
+        return f"{int(value):,}"
+    places = 3 if abs(value) < 10 else 2 if abs(value) < 100 else 1
+    return f"{value:,.{places}f}".rstrip("0").rstrip(".")
+
+
+def percent(value: float) -> str:
+    """Write a percentage; what is not zero never looks like zero."""
+    if 0 < value < 0.01:
+        return "<0.01 %"
+    return f"{value:.2f} %"
+
+
+def millis(us: float) -> str:
+    """Write microseconds as milliseconds, to the microsecond while that says something."""
+    ms = us / 1000
+    places = 3 if ms < 100 else 2 if ms < 1_000 else 1
+    return f"{ms:.{places}f}"
+
+
+def seconds(us: float) -> str:
+    """Write microseconds as seconds: ``9.5 s``."""
+    return f"{us / 1_000_000:,.3f}".rstrip("0").rstrip(".") + " s"
+
+
+def size(value: float) -> str:
+    """Write a number of bytes in decimal units."""
+    step = 0
+    while value >= 1_000 and step < len(SIZES) - 1:
+        value /= 1_000
+        step += 1
+    return f"{value:.0f} {SIZES[step]}" if step == 0 else f"{value:.1f} {SIZES[step]}"
+
+
+def clock(secs: float) -> str:
+    """Write seconds as ``mm:ss``; minutes go on counting after an hour."""
+    whole = max(0, int(secs))
+    return f"{whole // 60:02d}:{whole % 60:02d}"

@@ -1,0 +1,108 @@
+"""Following a run to its end, while the user may stop or abort it.
+
+Every wait here is short, so that an interruption or a dead stack is noticed at once; nothing here
+decides anything about the run.
+"""
+
+# ruff: noqa: PLC0415  (imports wait until they are needed: start-up is a promise)
+
+from __future__ import annotations
+
+import json
+from enum import StrEnum
+from time import monotonic
+from typing import TYPE_CHECKING
+
+from ..local.stack import Event, LocalStack, Said
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from .._native import Session, Watch
+    from .live import View
+    from .signals import Interruptions
+
+WATCH_SECS = 0.2
+"""How soon an interruption is noticed."""
+ABORT_SECS = 5.0
+"""How long an aborted run may take to be sealed before it is reported as it stands."""
+BY = "the command line (Ctrl-C)"
+
+
+class Followed(StrEnum):
+    """How following ended."""
+
+    OVER = "over"
+    """The run is sealed or refused."""
+    CUT = "cut"
+    """The user did not want to wait for the end of an aborted run."""
+
+
+class Follower:
+    """One run under observation."""
+
+    def __init__(
+        self, session: Session, run: str, view: View, interruptions: Interruptions
+    ) -> None:
+        """Take what the run can be seen and ended with."""
+        self.session = session
+        self.run = run
+        self.view = view
+        self.interruptions = interruptions
+        self._answered = 0
+        self._abort_by: float | None = None
+
+    def follow(self, watch: Watch, stack: LocalStack) -> Followed:
+        """Follow to the end; raises StackFault when the stack dies."""
+        while True:
+            self._hear(stack)
+            self._answer()
+            if self._abort_by is not None and monotonic() > self._abort_by:
+                return Followed.CUT
+            change = watch.next(WATCH_SECS)
+            if change is not None and self._is_over(json.loads(change)):
+                return Followed.OVER
+
+    def _is_over(self, change: dict[str, object]) -> bool:
+        """Show one change; true when it says that the run is over."""
+        if "sealed" in change:
+            return True
+        if "story" in change:
+            story = change["story"]
+            text = story.get("text") if isinstance(story, dict) else story
+            self.view.tell(f"· {text}")
+            return False
+        from .._generated.snapshot import Snapshot
+
+        snapshot = Snapshot.model_validate(change["snapshot"])
+        if snapshot.state.value == "refused":
+            return True
+        self.view.show(snapshot)
+        return False
+
+    def _answer(self) -> None:
+        """Pass interruptions on: the first stops the run, the second aborts it."""
+        while self._answered < self.interruptions.count:
+            self._answered += 1
+            if self._answered == 1:
+                self.view.tell("stopping: what is in flight finishes; again to abort")
+                self.session.stop(self.run, BY)
+            else:
+                self.view.tell("aborting; again to leave at once")
+                self.session.halt(self.run)
+                self._abort_by = monotonic() + ABORT_SECS
+
+    def _hear(self, stack: LocalStack) -> None:
+        hear(stack, self.view.tell)
+
+
+def hear(stack: LocalStack, tell: Callable[[str], None]) -> None:
+    """Pass on what the supervisor said; raises StackFault when the stack is gone."""
+    while (event := stack.heard()) is not None:
+        match event:
+            case Event(Said.RESTARTED, facts):
+                tell(f"restarted {facts.get('child')}: {facts.get('because')}")
+            case Event(Said.FAILED | Said.ENDED):
+                raise stack.fault(event)
+            case _:
+                pass

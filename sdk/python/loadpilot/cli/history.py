@@ -1,0 +1,170 @@
+"""``loadpilot runs``, ``loadpilot report`` and ``loadpilot runs prune``: past runs, from logs.
+
+Everything shown here comes out of a log; nothing is kept beside it.
+"""
+
+# ruff: noqa: PLC0415  (imports wait until they are needed: start-up is a promise)
+
+from __future__ import annotations
+
+import json
+from contextlib import contextmanager
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING, Any
+
+from .. import _native
+from ..local.folders import ROOT, log_dirs, reading
+from ..local.stack import StackFault
+from .exit_code import ExitCode
+from .signals import Interruptions
+from .terminal import safe, say, write_product
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from pathlib import Path
+
+NEWEST = "last"
+"""What names the newest run."""
+OVER = frozenset({"sealed", "refused"})
+"""States of a run that is over."""
+ERRORS = (StackFault, _native.Fault, _native.Refused, OSError)
+
+
+@dataclass(frozen=True, slots=True)
+class Past:
+    """One run and the log that holds it."""
+
+    log_dir: Path
+    facts: dict[str, Any]
+
+    @property
+    def run(self) -> str:
+        """Its id; ids sort by creation."""
+        return str(self.facts["run"])
+
+
+class Asked(Exception):
+    """The user asked for something that there is not."""
+
+
+def runs() -> ExitCode:
+    """List all runs of this directory, newest last."""
+    with _reporting() as (interruptions, outcome):
+        past = _all(interruptions)
+        if not past:
+            say(f"no runs in {ROOT}; start one with `loadpilot run`")
+        else:
+            write_product("".join(f"{row}\n" for row in table(past)))
+    return outcome[-1]
+
+
+def report(name: str, *, as_json: bool) -> ExitCode:
+    """Print one run again, from its log alone."""
+    with _reporting() as (interruptions, outcome):
+        one = _named(name, _all(interruptions))
+        with reading(one.log_dir, interruptions.any) as session:
+            text = session.report(one.run)
+        if as_json:
+            write_product(text + "\n")
+        else:
+            from .._generated.report import Report
+            from .summary import summary
+
+            write_product(summary(Report.model_validate_json(text)))
+    return outcome[-1]
+
+
+def prune(names: list[str], *, everything: bool, keep: str | None) -> ExitCode:
+    """Delete runs that are over; exactly one way to say which."""
+    if sum((bool(names), everything, keep is not None)) != 1:
+        say("error: say which runs to delete: their ids, or --all, or --keep N")
+        return ExitCode.USAGE
+    if keep is not None and not (keep.isascii() and keep.isdigit()):
+        say(f"error: --keep: must be a whole number of at least 0 (got {keep!r})")
+        return ExitCode.USAGE
+    with _reporting() as (interruptions, outcome):
+        past = _all(interruptions)
+        if names:
+            chosen = [_named(name, past) for name in names]
+        else:
+            chosen = past[: len(past) - int(keep or 0)] if len(past) > int(keep or 0) else []
+        running = [one.run for one in chosen if one.facts.get("state") not in OVER]
+        if running and names:
+            raise Asked(f"{', '.join(running)} is not over; stop it first")
+        over = [one for one in chosen if one.facts.get("state") in OVER]
+        deleted = 0
+        for log_dir in dict.fromkeys(one.log_dir for one in over):
+            ids = [one.run for one in over if one.log_dir == log_dir]
+            with reading(log_dir, interruptions.any) as session:
+                deleted += session.prune(ids)
+        say(f"deleted {deleted} run{'s' if deleted != 1 else ''}")
+    return outcome[-1]
+
+
+def table(past: list[Past]) -> Iterator[str]:
+    """Write the runs as rows."""
+    yield f"{'run':<27}{'created (UTC)':<21}{'verdict':<9}{'ended':<12}{'scenario':<20}log"
+    for one in past:
+        facts = one.facts
+        passed = _passed(facts)
+        verdict = "—" if passed is None else "PASS" if passed else "FAIL"
+        ended = facts.get("ending") or facts.get("state") or "—"
+        yield (
+            f"{safe(one.run):<27}{_instant(facts.get('created_at')):<21}{verdict:<9}"
+            f"{safe(str(ended)):<12}{safe(str(facts.get('scenario', '—'))):<20}{one.log_dir}"
+        )
+
+
+def _passed(facts: dict[str, Any]) -> bool | None:
+    verdict = facts.get("verdict")
+    if isinstance(verdict, dict):
+        verdict = verdict.get("passed")
+    return verdict if isinstance(verdict, bool) else None
+
+
+def _all(interruptions: Interruptions) -> list[Past]:
+    """Read the runs of every log of this directory, newest last."""
+    past: list[Past] = []
+    for log_dir in log_dirs(ROOT):
+        with reading(log_dir, interruptions.any) as session:
+            past += [Past(log_dir, facts) for facts in json.loads(session.runs())]
+    return sorted(past, key=lambda one: one.run)
+
+
+def _named(name: str, past: list[Past]) -> Past:
+    """Find the run that a name means; raises Asked."""
+    if name == NEWEST and past:
+        return past[-1]
+    found = [one for one in past if one.run.startswith(name.lower())]
+    exact = [one for one in found if one.run == name.lower()]
+    if len(exact) == 1:
+        return exact[0]
+    if len(found) == 1:
+        return found[0]
+    if found:
+        raise Asked(f"{name!r} may be any of {', '.join(one.run for one in found)}")
+    raise Asked(f"there is no run {name!r} in {ROOT}; `loadpilot runs` lists them")
+
+
+@contextmanager
+def _reporting() -> Iterator[tuple[Interruptions, list[ExitCode]]]:
+    """Turn what may go wrong into a message and the exit code."""
+    outcome = [ExitCode.PASSED]
+    with Interruptions() as interruptions:
+        try:
+            yield interruptions, outcome
+        except Asked as asked:
+            say(f"error: {safe(str(asked))}")
+            outcome.append(ExitCode.USAGE)
+        except ERRORS as fault:
+            say(f"error: {safe(str(fault))}")
+            outcome.append(ExitCode.INFRASTRUCTURE)
+        except KeyboardInterrupt:
+            outcome.append(interruptions.first or ExitCode.INTERRUPTED)
+
+
+def _instant(at_us: object) -> str:
+    if not isinstance(at_us, int):
+        return "—"
+    return datetime.fromtimestamp(at_us // 1_000_000, UTC).strftime("%Y-%m-%d %H:%M:%S")

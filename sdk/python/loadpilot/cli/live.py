@@ -1,0 +1,169 @@
+"""The live view: what a run does now, labelled as live, beside what it did so far.
+
+Live figures are for watching. Gates and the summary use the closed view of the report, so nothing
+here may look like a result. Written to standard error.
+"""
+
+# ruff: noqa: PLC0415  (imports wait until they are needed: start-up is a promise)
+
+from __future__ import annotations
+
+import sys
+from typing import TYPE_CHECKING, Any, Protocol
+
+from .figures import clock, count, number, percent
+from .terminal import safe, wants_colour
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from .._generated.snapshot import LatencyMs, Snapshot
+
+BAR_WIDTH = 40
+"""Columns of the progress bar."""
+
+
+class View(Protocol):
+    """Something that shows a run as it goes on."""
+
+    def show(self, snapshot: Snapshot) -> None:
+        """Show the run as of now."""
+
+    def tell(self, text: str) -> None:
+        """Show one line that stays."""
+
+    def close(self) -> None:
+        """Leave the terminal as it was."""
+
+
+def view(scenario: str) -> View:
+    """Choose the view that standard error can show."""
+    if sys.stderr.isatty():
+        return ScreenView(scenario)
+    return LineView(lambda line: print(line, file=sys.stderr, flush=True))
+
+
+class LineView:
+    """One plain line for each snapshot."""
+
+    def __init__(self, write: Callable[[str], object]) -> None:
+        """Take what writes a line."""
+        self._write = write
+
+    def show(self, snapshot: Snapshot) -> None:
+        """Write one line."""
+        self._write(line(snapshot))
+
+    def tell(self, text: str) -> None:
+        """Write one line."""
+        self._write(safe(text))
+
+    def close(self) -> None:
+        """Nothing was opened."""
+
+
+class ScreenView:
+    """A block of lines that is drawn over itself."""
+
+    def __init__(self, scenario: str) -> None:
+        """Take over the lines below the cursor until closed."""
+        from rich.console import Console
+        from rich.live import Live
+
+        self._scenario = scenario
+        plain = not wants_colour(sys.stderr)
+        self._console = Console(stderr=True, highlight=False, markup=False, no_color=plain)
+        self._live = Live(console=self._console, auto_refresh=False, transient=True)
+        self._live.start()
+
+    def show(self, snapshot: Snapshot) -> None:
+        """Draw the block again."""
+        self._live.update(_drawn(frame(self._scenario, snapshot)), refresh=True)
+
+    def tell(self, text: str) -> None:
+        """Write a line above the block."""
+        self._console.print(_drawn([safe(text)]))
+
+    def close(self) -> None:
+        """Remove the block."""
+        self._live.stop()
+
+
+def _drawn(lines: list[str]) -> Any:
+    from rich.text import Text
+
+    return Text("\n".join(lines), no_wrap=True, overflow="ellipsis")
+
+
+def line(snapshot: Snapshot) -> str:
+    """Write a snapshot as one line."""
+    return (
+        f"{clock(snapshot.elapsed_secs)}/{clock(snapshot.duration_secs)} {_phase(snapshot):<8} "
+        f"{_rates(snapshot)} rps  total {count(snapshot.requests_total)}  "
+        f"errors {_errors(snapshot)}  live {_latency(snapshot.latency)}  "
+        f"{_waiting(snapshot)}"
+    )
+
+
+def frame(scenario: str, snapshot: Snapshot) -> list[str]:
+    """Write a snapshot as a block of lines."""
+    dropped = snapshot.arrivals_dropped
+    title = (
+        f"{safe(scenario)}  {clock(snapshot.elapsed_secs)}  {_phase(snapshot)}  "
+        f"{_rates(snapshot)} rps (actual/target)  {snapshot.active_workers} agents"
+    )
+    requests = (
+        f"requests    total {count(snapshot.requests_total)}  "
+        f"failed {count(snapshot.errors_total)} ({_errors(snapshot)})  dropped {count(dropped)}"
+    )
+    return [
+        title,
+        requests,
+        f"live        {_latency(snapshot.latency)}",
+        f"cumulative  {_latency(snapshot.latency_cumulative)}",
+        f"            {_waiting(snapshot)}",
+        _bar(progress(snapshot)),
+    ]
+
+
+def progress(snapshot: Snapshot) -> float:
+    """How far through the run this is, 0 to 1."""
+    if snapshot.duration_secs <= 0:
+        return 0.0
+    return min(1.0, max(0.0, snapshot.elapsed_secs / snapshot.duration_secs))
+
+
+def _bar(share: float) -> str:
+    full = int(share * BAR_WIDTH)
+    return f"[{'#' * full}{'.' * (BAR_WIDTH - full)}] {share * 100:3.0f} % of the run"
+
+
+def _phase(snapshot: Snapshot) -> str:
+    if snapshot.state.value in {"running", "sealed"}:
+        return snapshot.phase.value.replace("_", "-")
+    return snapshot.state.value
+
+
+def _rates(snapshot: Snapshot) -> str:
+    return f"{number(round(snapshot.current_rps, 1))}/{number(round(snapshot.target_rps, 1))}"
+
+
+def _errors(snapshot: Snapshot) -> str:
+    if snapshot.requests_total == 0:
+        return "—"
+    return percent(100 * snapshot.errors_total / snapshot.requests_total)
+
+
+def _latency(latency: LatencyMs) -> str:
+    rungs = {
+        "p50": latency.p50_ms,
+        "p95": latency.p95_ms,
+        "p99": latency.p99_ms,
+        "max": latency.max_ms,
+    }
+    return "  ".join(f"{k} {'—' if v is None else f'{v:.1f} ms'}" for k, v in rungs.items())
+
+
+def _waiting(snapshot: Snapshot) -> str:
+    oldest = f", oldest {snapshot.oldest_ms:.0f} ms" if snapshot.oldest_ms else ""
+    return f"in flight {count(snapshot.in_flight)}, waiting {count(snapshot.waiting)}{oldest}"

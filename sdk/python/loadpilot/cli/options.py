@@ -1,0 +1,101 @@
+"""The flags of ``loadpilot run``, read and checked together: every mistake is named at once."""
+
+from __future__ import annotations
+
+import secrets
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from ..compile import Overrides
+from ..compile.problem import Problem, rule
+from . import results, target
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+AGENTS_MAX = 256
+"""Most agents of a local stack: each is a process."""
+SEED_MAX = 2**53 - 1
+"""Largest seed: readers that know only doubles must read it exactly."""
+
+
+@dataclass(frozen=True, slots=True)
+class Flags:
+    """What was written on the command line, unread."""
+
+    file: str | None = None
+    target: str | None = None
+    scenario: str | None = None
+    agents: str = "1"
+    rps: str | None = None
+    duration: str | None = None
+    warm_up: str | None = None
+    threshold: tuple[str, ...] = ()
+    results_json: str | None = None
+    dry_run: bool = False
+    seed: str | None = None
+    strict: bool = False
+    id_header: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Options:
+    """What the flags, the environment and ``.env`` mean together."""
+
+    file: Path
+    target: target.Target
+    scenario: str | None
+    agents: int
+    overrides: Overrides
+    results_json: Path | None
+    dry_run: bool
+    seed: int
+    strict: bool
+
+
+def read(
+    flags: Flags, environ: Mapping[str, str], folder: Path
+) -> tuple[Options | None, list[Problem]]:
+    """Read the flags; no options when no scenario file was named, beside all problems."""
+    found = target.resolve(flags.target, environ, folder)
+    problems = target.problems(found)
+    agents = _whole("--agents", flags.agents, 1, AGENTS_MAX, problems)
+    seed = secrets.randbelow(SEED_MAX + 1)
+    if flags.seed is not None:
+        seed = _whole("--seed", flags.seed, 0, SEED_MAX, problems)
+    path = Path(flags.results_json) if flags.results_json is not None else None
+    if path is not None:
+        problems += results.problems(path)
+    if not flags.file:
+        return None, [*problems, Problem("FILE", MISSING)]
+    overrides = Overrides(
+        flags.rps, flags.duration, flags.warm_up, flags.threshold, flags.id_header
+    )
+    options = Options(
+        Path(flags.file),
+        found,
+        flags.scenario,
+        agents,
+        overrides,
+        path,
+        flags.dry_run,
+        seed,
+        flags.strict,
+    )
+    return options, problems
+
+
+MISSING = (
+    "no scenario file was named; write `loadpilot run scenario.py`, or see `loadpilot run --help`"
+)
+
+
+def _whole(place: str, text: str, least: int, most: int, problems: list[Problem]) -> int:
+    """Read a whole number; ``least`` stands for what is wrong, beside its problem."""
+    digits = text.strip()
+    sound = digits.isascii() and digits.isdigit() and len(digits) <= 20
+    if sound and least <= int(digits) <= most:
+        return int(digits)
+    problems.append(rule(place, f"must be a whole number from {least} to {most}", text))
+    return least

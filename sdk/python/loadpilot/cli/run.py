@@ -1,0 +1,215 @@
+"""``loadpilot run``: from a scenario file to a summary and an exit code.
+
+Reads and compiles everything before it starts anything, so that a mistake costs nothing; imports
+what only the end needs while the stack is busy starting.
+"""
+
+# ruff: noqa: PLC0415  (imports wait until they are needed: start-up is a promise)
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+import uuid
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from .. import _native
+from ..compile import Compiled, Overrides, Problem, Refused, choose, compile_scenario, load
+from ..local.folders import ROOT, connect
+from ..local.stack import LocalStack, StackFault
+from . import options as reading
+from .exit_code import ExitCode, exit_code
+from .figures import count, number, seconds
+from .signals import Interruptions
+from .terminal import safe, say
+
+if TYPE_CHECKING:
+    from .options import Flags, Options
+
+WAIT_US = 30_000_000
+"""How long a run waits for its agents."""
+LEAD_US = 500_000
+"""From the decision to start to the start: on one machine this is plenty."""
+
+
+def run(flags: Flags) -> ExitCode:
+    """Do the whole command."""
+    options, problems = reading.read(flags, os.environ, Path.cwd())
+    try:
+        compiled = _compiled(options, problems)
+    except Refused as refused:
+        return _refuse([*problems, *refused.problems])
+    if options is None or problems:
+        return _refuse(problems)
+    if options.dry_run:
+        return _dry_run(compiled, options)
+    with Interruptions() as interruptions:
+        try:
+            return Run(compiled, options, interruptions).execute()
+        except KeyboardInterrupt:
+            return interruptions.first or ExitCode.INTERRUPTED
+
+
+def _compiled(options: Options | None, problems: list[Problem]) -> Compiled:
+    """Compile the scenario; raises Refused, also when there is none to compile."""
+    if options is None:
+        raise Refused([])
+    loaded = load(options.file)
+    cls = choose(loaded, options.scenario)
+    # A target that was refused already is not refused again by the plan's checker.
+    sound = not any(problem.place == options.target.place for problem in problems)
+    url = options.target.url if sound else "http://localhost"
+    return compile_scenario(loaded, cls, url, options.overrides)
+
+
+def _refuse(problems: list[Problem]) -> ExitCode:
+    for problem in problems:
+        say(f"error: {safe_lines(str(problem))}")
+    if len(problems) > 1:
+        say(f"{len(problems)} errors; nothing was started")
+    else:
+        say("nothing was started")
+    return ExitCode.USAGE
+
+
+def safe_lines(text: str) -> str:
+    """Make foreign text harmless line by line."""
+    return "\n".join(safe(line) for line in text.split("\n"))
+
+
+def _dry_run(compiled: Compiled, options: Options) -> ExitCode:
+    facts = json.loads(_native.plan_facts(compiled.plan_json(), options.seed))
+    print(facts["canonical"], flush=True)
+    say(
+        f"{count(facts['planned'])} arrivals in {seconds(facts['duration_us'])}, "
+        f"peak {number(facts['peak_rps'])}/s, seed {options.seed}, plan {facts['hash']}"
+    )
+    names = [task["name"] for task in compiled.plan["tasks"]]
+    for name, planned in zip(names, facts["planned_per_task"], strict=True):
+        say(f"  {safe(name)}: {count(planned)}")
+    for handle in compiled.secrets:
+        say(f"  secret kept out of the plan: {handle}")
+    say("nothing was started")
+    return ExitCode.PASSED
+
+
+class Run:
+    """One run on a local stack."""
+
+    def __init__(self, compiled: Compiled, options: Options, interruptions: Interruptions) -> None:
+        """Take what was compiled."""
+        self.compiled = compiled
+        self.options = options
+        self.interruptions = interruptions
+
+    def execute(self) -> ExitCode:
+        """Start a stack, run, summarise, and end the stack whatever happened."""
+        try:
+            stack = LocalStack.for_run(ROOT, self.options.agents)
+        except StackFault as fault:
+            return self.failed(fault)
+        try:
+            return self.on(stack)
+        except (StackFault, _native.Fault, _native.Refused, OSError) as fault:
+            return self.failed(fault, stack)
+        finally:
+            stack.stop()
+
+    def on(self, stack: LocalStack) -> ExitCode:
+        """Run on a stack that is starting."""
+        from .follow import Follower
+        from .live import view
+
+        self.banner()
+        address = stack.ready(self.interruptions.any)
+        if address is None:
+            return self.cancelled()
+        session = connect(address)
+        try:
+            run = session.submit(self.request(), self.compiled.secrets)
+            say(f"run {run}, log {address.log_dir}")
+            screen = view(self.compiled.plan["scenario"])
+            try:
+                follower = Follower(session, run, screen, self.interruptions)
+                follower.follow(session.watch(run), stack)
+            finally:
+                screen.close()
+            return self.end(session.report(run))
+        finally:
+            session.close()
+
+    def request(self) -> str:
+        """Write the request for the run."""
+        agents = self.options.agents
+        request = {
+            "plan": self.compiled.plan,
+            "seed": self.options.seed,
+            "agents": {"want": agents, "min": agents, "wait_us": WAIT_US},
+            "owner": f"cli-{uuid.uuid4().hex}",
+            "lead_us": LEAD_US,
+        }
+        return json.dumps(request, ensure_ascii=False, separators=(",", ":"), allow_nan=False)
+
+    def banner(self) -> None:
+        """Say what is about to happen."""
+        plan = self.compiled.plan
+        profile = plan["profile"]
+        total_us = sum(piece["duration_us"] for piece in profile["pieces"])
+        peak = max(max(piece["from"], piece["to"]) for piece in profile["pieces"]) / 1e6
+        agents = self.options.agents
+        say(
+            f"LoadPilot  {safe(plan['scenario'])} → {safe(plan['target'])} "
+            f"({self.options.target.place})\n"
+            f"  rps        {number(peak)} at the peak, {plan['arrivals']} arrivals\n"
+            f"  duration   {seconds(total_us)}, warm-up {seconds(plan['warm_up_us'])}\n"
+            f"  shape      {_shape(profile)}\n"
+            f"  execution  static: every task is compiled, no Python runs under load\n"
+            f"  agents     {agents}, seed {self.options.seed}"
+        )
+
+    def end(self, report_json: str) -> ExitCode:
+        """Print the summary, write the results, choose the code."""
+        from .._generated.report import Report
+        from .summary import summary
+        from .terminal import write_product
+
+        report = Report.model_validate_json(report_json)
+        write_product(summary(report))
+        fault = False
+        path = self.options.results_json
+        if path is not None:
+            from . import results
+
+            try:
+                results.write(path, report_json)
+                say(f"results {path}")
+            except OSError as error:
+                say(f"error: --results-json: {path} could not be written: {error.strerror}")
+                fault = True
+        first = self.interruptions.first
+        return exit_code(report, first, strict=self.options.strict, fault=fault)
+
+    def cancelled(self) -> ExitCode:
+        """End before anything was asked for."""
+        say("interrupted before the run was started")
+        return exit_code(None, self.interruptions.first, strict=self.options.strict)
+
+    def failed(self, fault: Exception, stack: LocalStack | None = None) -> ExitCode:
+        """Say what failed, and where its logs are."""
+        where = f"\nlogs: {stack.log_dir}" if stack is not None and stack.log_dir else ""
+        say(f"error: {safe_lines(str(fault))}{where}", sys.stderr)
+        return exit_code(None, self.interruptions.first, strict=self.options.strict, fault=True)
+
+
+def _shape(profile: dict[str, object]) -> str:
+    pieces = profile["pieces"]
+    assert isinstance(pieces, list)  # noqa: S101
+    first = pieces[0]
+    if profile["shape"] == "ramp" and len(pieces) > 1:
+        return f"ramp, {seconds(first['duration_us'])} up from 0"
+    return f"{profile['shape']}, {len(pieces)} piece{'s' if len(pieces) != 1 else ''}"
+
+
+__all__ = ["Overrides", "run"]

@@ -1,0 +1,252 @@
+"""The summary of a run: a pure function from its report to text.
+
+``loadpilot run`` and ``loadpilot report`` print the same bytes for the same report, so nothing here
+may look at a clock, a terminal, a path or a flag. All foreign text is made harmless first.
+"""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING
+
+from .figures import count, millis, number, percent, seconds, size
+from .terminal import safe
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator, Mapping
+
+    from .._generated.report import Ladder, Report, TaskReport
+
+LABEL_WIDTH = 13
+"""Columns of the label in front of a line."""
+NAME_WIDTH = 26
+"""Columns of a task's or call's name in a table."""
+LOST_LINES_MAX = 10
+"""Most lost intervals that are listed; the results file holds all."""
+RUNGS = (
+    ("p50", "p50_us"),
+    ("p75", "p75_us"),
+    ("p90", "p90_us"),
+    ("p95", "p95_us"),
+    ("p99", "p99_us"),
+    ("p99.9", "p99_9_us"),
+    ("p99.99", "p99_99_us"),
+    ("max", "max_us"),
+)
+"""The ladder, as shown and as the report names it."""
+
+
+def summary(report: Report) -> str:
+    """Write the whole summary; ends with a line break."""
+    parts = (
+        _head(report),
+        _offered(report),
+        _latency(report),
+        _answers(report),
+        _tasks(report),
+        _thresholds(report),
+        _foot(report),
+    )
+    blocks = ["\n".join(lines) for part in parts if (lines := list(part))]
+    return "\n\n".join(blocks) + "\n"
+
+
+def _head(report: Report) -> Iterator[str]:
+    """Say whether it passed and whether that can be trusted."""
+    verdict = report.verdict
+    yield _line("verdict", "PASS" if verdict.passed else "FAIL")
+    yield from (_line("", safe(reason)) for reason in verdict.reasons)
+    failed = [result.key for result in verdict.thresholds if not result.passed]
+    if failed:
+        yield _line("", f"failed: {safe(', '.join(failed))}")
+    yield _line("certificate", report.certificate.grade.value)
+    for finding in report.certificate.findings:
+        kind = finding.kind.value.replace("_", " ")
+        yield _line("", f"{finding.grade.value} {kind}: {safe(finding.evidence)}")
+    run = report.run
+    if run.state.value not in {"sealed", "refused"}:
+        yield _line("INCOMPLETE", f"the run is not sealed; its state is {run.state.value}")
+    elif run.ending is not None and run.ending.value != "completed":
+        after = f" after {seconds(run.stopped_at_us)}" if run.stopped_at_us is not None else ""
+        yield _line("ended", f"{run.ending.value.replace('_', ' ')}{after}")
+    for problem in run.refused:
+        yield _line("refused", safe(f"{problem.field}: {problem.rule} (got {problem.value!r})"))
+
+
+def _offered(report: Report) -> Iterator[str]:
+    """Say how much of the plan was really offered, and what became of the rest."""
+    rates, arrivals = report.rates, report.arrivals
+    yield _line(
+        "achieved",
+        f"{number(rates.achieved_rps)} of {number(rates.planned_rps)} arrivals/s planned, "
+        f"shortfall {percent(rates.shortfall_pct)}",
+    )
+    yield _line(
+        "arrivals",
+        f"{count(arrivals.started)} started of {count(arrivals.planned)} planned"
+        + (f", {count(arrivals.waiting)} not yet reported" if arrivals.waiting else ""),
+    )
+    dropped = sum(arrivals.dropped.values())
+    if dropped:
+        reasons = ", ".join(f"{name} {count(n)}" for name, n in arrivals.dropped.items() if n)
+        yield _line("dropped", f"{count(dropped)} ({reasons})")
+    elif arrivals.started == arrivals.planned and arrivals.lost == 0:
+        yield _line("dropped", "0: every planned arrival was started, nothing was omitted")
+    else:
+        yield _line("dropped", "0")
+    yield _line("lost", count(arrivals.lost))
+    lost = report.gaps.lost
+    for gap in lost[:LOST_LINES_MAX]:
+        begin, end = gap.from_tick, gap.to_tick + 1
+        tick_us = report.run.tick_us
+        span = f"{seconds(begin * tick_us)} to {seconds(end * tick_us)}"
+        holder = safe(f"{gap.holder.agent}/{gap.holder.boot_id}")
+        yield _line("", f"{count(gap.arrivals)} due from {span}, held by {holder}")
+    if len(lost) > LOST_LINES_MAX:
+        yield _line("", f"and {len(lost) - LOST_LINES_MAX} more intervals")
+    gaps = report.gaps
+    if gaps.excess_arrivals or gaps.excess_calls:
+        yield _line(
+            "excess",
+            f"{count(gaps.excess_arrivals)} arrivals, {count(gaps.excess_calls)} calls of agents "
+            "that had been superseded; outside of all figures",
+        )
+    if gaps.quarantined or gaps.late_deltas:
+        yield _line(
+            "set aside",
+            f"{count(len(gaps.quarantined))} unreadable or contradictory events, "
+            f"{count(gaps.late_deltas)} deltas after the end",
+        )
+
+
+def _latency(report: Report) -> Iterator[str]:
+    """Show the ladder, corrected and uncorrected side by side."""
+    latency = report.latency
+    if latency.response is None or latency.service is None:
+        yield _line("latency", "nothing finished, so there is none")
+        return
+    yield f"{'latency':<{LABEL_WIDTH}}{'corrected':>16}{'uncorrected':>16}"
+    for label, key in RUNGS:
+        corrected, uncorrected = getattr(latency.response, key), getattr(latency.service, key)
+        yield f"  {label:<{LABEL_WIDTH - 2}}{_ms(corrected):>16}{_ms(uncorrected):>16}"
+    factor = "—" if latency.co_factor is None else number(latency.co_factor)
+    yield _line("CO factor", f"{factor} (corrected p99 / uncorrected p99)")
+    yield _line("", "corrected counts from when a call was due, uncorrected from its dispatch")
+    if latency.response_failed is not None:
+        ok = "ok: none" if latency.response_ok is None else _short("ok", latency.response_ok)
+        failed = _short("failed", latency.response_failed)
+        yield _line("split", f"{ok} · {failed}; neither alone is what users saw")
+
+
+def _answers(report: Report) -> Iterator[str]:
+    """Show outcomes, status codes and bytes."""
+    calls = report.calls
+    yield _line("requests", f"{count(calls.attempted)} in the whole run, warm-up included")
+    yield _line("outcomes", _counts(calls.outcomes))
+    if calls.in_flight:
+        yield _line("in flight", count(calls.in_flight))
+    yield _line("status", _counts(report.status))
+    error_rate = report.error_rate_pct
+    rate = "—" if error_rate is None else percent(error_rate)
+    yield _line("errors", f"{count(report.errors_total)} of the finished requests, {rate}")
+    moved = report.bytes
+    yield _line(
+        "bytes",
+        f"sent {size(moved.sent)} ({size(moved.sent_per_sec)}/s), "
+        f"received {size(moved.received)} ({size(moved.received_per_sec)}/s)",
+    )
+    yield _line("bodies", "answers are read to their end and not kept; no redirects, no retries")
+
+
+def _tasks(report: Report) -> Iterator[str]:
+    """Show a row per task, and one per call where a task makes several."""
+    heads = ("requests", "errors", "p50", "p95", "p99", "max", "min", "mean")
+    yield f"{'task, ms':<{NAME_WIDTH}}" + "".join(f"{head:>9}" for head in heads)
+    for task in report.tasks:
+        yield _row(safe(task.name), task.finished, task.errors, task.response)
+        if len(task.calls) > 1:
+            yield from _calls(task)
+
+
+def _calls(task: TaskReport) -> Iterator[str]:
+    for call in task.calls:
+        finished = call.response.count if call.response is not None else 0
+        yield _row(f"  {safe(call.name)}", finished, None, call.response)
+
+
+def _row(name: str, finished: int, errors: int | None, ladder: Ladder | None) -> str:
+    cut = name if len(name) < NAME_WIDTH else name[: NAME_WIDTH - 2] + "…"
+    figures = [count(finished), "" if errors is None else count(errors)]
+    if ladder is None:
+        figures += ["—"] * 6
+    else:
+        rungs = (ladder.p50_us, ladder.p95_us, ladder.p99_us, ladder.max_us, ladder.min_us)
+        figures += [millis(us) for us in (*rungs, ladder.mean_us)]
+    return f"{cut:<{NAME_WIDTH}}" + "".join(f"{figure:>9}" for figure in figures)
+
+
+def _thresholds(report: Report) -> Iterator[str]:
+    """Show a row per gate: mark, name, actual, operator, limit."""
+    results = report.verdict.thresholds
+    if not results:
+        yield _line("thresholds", "none; only an untrustworthy run fails")
+        return
+    yield "thresholds"
+    for result in results:
+        mark = "✓" if result.passed else "✗"
+        actual = "nothing" if result.actual is None else number(result.actual)
+        operator, limit = result.operator.value, number(result.limit)
+        yield f"  {mark} {safe(result.key):<{NAME_WIDTH - 4}}{actual:>12} {operator} {limit}"
+    failed = sum(not result.passed for result in results)
+    yield f"  {failed} of {len(results)} failed" if failed else "  all passed"
+
+
+def _foot(report: Report) -> Iterator[str]:
+    """Say how the generator fared, what was left out, and which run this is."""
+    generator = report.generator
+    lag = "—" if generator.schedule_lag is None else _ms(generator.schedule_lag.p99_us)
+    queue = "—" if generator.queue is None else _ms(generator.queue.p99_us)
+    yield _line(
+        "generator",
+        f"schedule lag p99 {lag}, queue p99 {queue}, "
+        f"busiest core {percent(generator.busiest_core_permille / 10)}, "
+        f"longest stall {_ms(generator.stall_us_max)}",
+    )
+    opened, reused = generator.connections_opened, generator.connections_reused
+    yield _line("connections", f"{count(opened)} opened, reused {count(reused)} times")
+    warm_up = report.warm_up
+    if warm_up.warm_up_us:
+        yield _line(
+            "warm-up",
+            f"the first {seconds(warm_up.warm_up_us)} are left out of gates, rates and "
+            f"percentiles: {count(warm_up.arrivals)} arrivals, {count(warm_up.calls)} calls",
+        )
+    run = report.run
+    yield _line("scenario", f"{safe(report.scenario)} against {safe(report.target_url)}")
+    started = "never started" if run.start_at is None else _instant(run.start_at.root)
+    holders = len({holder.holder.agent for holder in run.holders})
+    agents = f"{holders} agent{'s' if holders != 1 else ''}"
+    yield _line("run", f"{safe(run.id)}, {started}, {seconds(run.profile_us)} planned, {agents}")
+    yield _line("seed", f"{run.seed}")
+
+
+def _line(label: str, text: str) -> str:
+    return f"{label:<{LABEL_WIDTH}}{text}".rstrip()
+
+
+def _ms(us: float) -> str:
+    return f"{millis(us)} ms"
+
+
+def _short(label: str, ladder: Ladder) -> str:
+    return f"{label} p50 {_ms(ladder.p50_us)}, p99 {_ms(ladder.p99_us)}"
+
+
+def _counts(counts: Mapping[str, int]) -> str:
+    shown: Iterable[str] = (f"{safe(name)} {count(n)}" for name, n in counts.items() if n)
+    return " · ".join(shown) or "none"
+
+
+def _instant(at_us: int) -> str:
+    """Write an instant in UTC, so that a report reads the same everywhere."""
+    return datetime.fromtimestamp(at_us // 1_000_000, UTC).strftime("%Y-%m-%d %H:%M:%S UTC")

@@ -1,0 +1,74 @@
+"""Text for terminals: foreign text made harmless, and colour as a wrapper around finished text.
+
+Names, evidence and addresses come from users and targets; what they contain must never move the
+cursor, change a colour or reverse a line.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import sys
+import unicodedata
+from typing import TextIO
+
+UNSAFE_CATEGORIES = frozenset({"Cc", "Cf", "Cs", "Co", "Zl", "Zp"})
+"""Control, format (bidirectional marks), surrogates, private use, line and paragraph separators."""
+
+GREEN, YELLOW, RED, BOLD, OFF = "\x1b[32m", "\x1b[33m", "\x1b[31m", "\x1b[1m", "\x1b[0m"
+COLOURS = {
+    "PASS": GREEN,
+    "VALID": GREEN,
+    "✓": GREEN,
+    "DEGRADED": YELLOW,
+    "FAIL": RED,
+    "INVALID": RED,
+    "INCOMPLETE": RED,
+    "✗": RED,
+}
+WORD = re.compile(r"(?:(?<=^verdict      )|(?<=^certificate  )|(?<=^  ))(\w+|✓|✗)", re.MULTILINE)
+
+
+def safe(text: str) -> str:
+    """Write unsafe characters as hexadecimal escapes."""
+    return "".join(_escaped(c) if unicodedata.category(c) in UNSAFE_CATEGORIES else c for c in text)
+
+
+def wants_colour(stream: TextIO) -> bool:
+    """Whether a stream is a terminal that takes colour; NO_COLOR and TERM=dumb are heard."""
+    return stream.isatty() and not os.environ.get("NO_COLOR") and os.environ.get("TERM") != "dumb"
+
+
+def coloured(text: str) -> str:
+    """Wrap the words that decide in their colours; the text without escapes stays the same."""
+    return WORD.sub(lambda word: _wrapped(word[1]), text)
+
+
+def say(text: str, stream: TextIO | None = None) -> None:
+    """Print a line for people: on standard error, which is not the product."""
+    print(text, file=stream or sys.stderr, flush=True)
+
+
+def _wrapped(word: str) -> str:
+    colour = COLOURS.get(word)
+    return f"{colour}{word}{OFF}" if colour else word
+
+
+def _escaped(character: str) -> str:
+    code = ord(character)
+    if code < 0x100:
+        return f"\\x{code:02x}"
+    return f"\\u{code:04x}" if code < 0x10000 else f"\\U{code:08x}"
+
+
+def write_product(text: str) -> None:
+    """Write the product of a command to standard output, as UTF-8 whatever the locale says.
+
+    The bytes are the same on a terminal, in a file and in another run of the same report; a
+    terminal only gets colour around words.
+    """
+    if wants_colour(sys.stdout):
+        text = coloured(text)
+    sys.stdout.flush()
+    sys.stdout.buffer.write(text.encode("utf-8", "backslashreplace"))
+    sys.stdout.buffer.flush()

@@ -1,0 +1,50 @@
+"""The logs of this directory: ``.loadpilot/log-1``, ``log-2`` and so on, one per stack."""
+
+from __future__ import annotations
+
+import re
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from .. import _native
+from .stack import Address, LocalStack
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+ROOT = Path(".loadpilot")
+"""Where the logs of a directory are."""
+NAME = re.compile(r"log-(\d+)")
+
+
+def log_dirs(root: Path) -> list[Path]:
+    """List the logs below ``root`` in the order of their numbers."""
+    if not root.is_dir():
+        return []
+    found = [(int(m[1]), path) for path in root.iterdir() if (m := NAME.fullmatch(path.name))]
+    return [path for _, path in sorted(found)]
+
+
+@contextmanager
+def reading(log_dir: Path, interrupted: Callable[[], bool]) -> Iterator[_native.Session]:
+    """Connect to a log: through the stack that uses it, else through one for reading only."""
+    stack = LocalStack.for_reading(log_dir)
+    try:
+        address = stack.ready(interrupted)
+        if address is None:
+            raise KeyboardInterrupt
+        session = connect(address)
+        try:
+            yield session
+        finally:
+            session.close()
+    finally:
+        stack.stop()
+
+
+def connect(address: Address) -> _native.Session:
+    """Open a session on a log."""
+    return _native.Session(
+        address.url, address.token, ctl_bytes=address.ctl_bytes, data_bytes=address.data_bytes
+    )

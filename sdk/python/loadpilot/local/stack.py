@@ -1,0 +1,237 @@
+"""One local stack: started for a run or for reading, heard while it lives, ended with its owner.
+
+The supervisor leads a session of its own, so that Ctrl-C reaches the command line only; it ends
+everything when its standard input closes, also when this process is killed.
+"""
+
+from __future__ import annotations
+
+import json
+import queue
+import subprocess
+import sys
+import threading
+from dataclasses import dataclass
+from enum import StrEnum
+from pathlib import Path
+from time import monotonic, sleep
+from typing import IO, TYPE_CHECKING, Any, Self
+
+from .._nats_server import NatsServerFault, NatsServerRefusal, find_nats_server
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+READY_SECS = 30.0
+"""How long a stack may take to be ready; a healthy one takes a fraction of a second."""
+STOP_SECS = 10.0
+"""How long a stack may take to end by itself once it was asked to."""
+POLL_SECS = 0.1
+"""How soon an interruption is noticed while a stack starts."""
+COMPLAINT_CHARS_MAX = 4_000
+"""How much of what a dying supervisor said is shown."""
+
+
+class StackFault(Exception):
+    """The local stack could not be started or died; the message says why and where the logs are."""
+
+
+class Said(StrEnum):
+    """What a supervisor may say."""
+
+    READY = "ready"
+    RESTARTED = "restarted"
+    FAILED = "failed"
+    BUSY = "busy"
+    ENDED = "ended"
+    """Not said: its output closed."""
+
+
+@dataclass(frozen=True, slots=True)
+class Event:
+    """One thing that the supervisor said."""
+
+    said: Said
+    facts: dict[str, Any]
+
+
+@dataclass(frozen=True, slots=True)
+class Address:
+    """How to reach a log."""
+
+    url: str
+    token: str
+    log_dir: Path
+    ctl_bytes: int
+    data_bytes: int
+
+
+class LocalStack:
+    """A supervisor and everything below it."""
+
+    def __init__(self, argv: list[str]) -> None:
+        """Start a supervisor; raises :class:`StackFault` when it cannot even be started."""
+        try:
+            self._process = subprocess.Popen(
+                [*entry("supervisor"), *argv],
+                stdin=subprocess.PIPE,
+                stdout=subprocess.PIPE,
+                stderr=subprocess.PIPE,
+                start_new_session=True,
+            )
+        except OSError as error:
+            raise StackFault(f"the supervisor could not be started: {error}") from error
+        self._events: queue.SimpleQueue[Event] = queue.SimpleQueue()
+        self._complaint = ""
+        assert self._process.stdout and self._process.stderr  # noqa: PT018, S101  (both are PIPE)
+        self._listeners = [
+            threading.Thread(target=self._hear, args=(self._process.stdout,), daemon=True),
+            threading.Thread(target=self._overhear, args=(self._process.stderr,), daemon=True),
+        ]
+        for listener in self._listeners:
+            listener.start()
+        self.log_dir: Path | None = None
+
+    @classmethod
+    def for_run(cls, root: Path, agents: int) -> Self:
+        """Start a stack that can run scenarios, on the first free log below ``root``."""
+        return cls(
+            [
+                *("--root", str(root), "--nats-server", _nats_server()),
+                *("--agents", str(agents), "--coordinators", "1"),
+                *("--agent-command", json.dumps(entry("agent"))),
+                *("--coordinator-command", json.dumps(entry("coordinator"))),
+            ]
+        )
+
+    @classmethod
+    def for_reading(cls, log_dir: Path) -> Self:
+        """Start the server of one log alone, to read what it holds."""
+        return cls(["--log-dir", str(log_dir), "--nats-server", _nats_server(), "--reader"])
+
+    def ready(self, interrupted: Callable[[], bool]) -> Address | None:
+        """Wait until the stack is ready; None when the user interrupts. Raises StackFault."""
+        deadline = monotonic() + READY_SECS
+        while monotonic() < deadline:
+            if interrupted():
+                return None
+            event = self.heard(POLL_SECS)
+            match event:
+                case None | Event(Said.RESTARTED):
+                    continue
+                case Event(Said.READY, facts):
+                    self.log_dir = Path(facts["log_dir"])
+                    return address(Path(facts["stack_file"]))
+                case Event(Said.BUSY, facts):
+                    return _address_of_other(Path(facts["stack_file"]), deadline, interrupted)
+                case _:
+                    raise self.fault(event)
+        raise StackFault(f"the local stack was not ready within {READY_SECS:.0f} s{self._where()}")
+
+    def heard(self, timeout_secs: float = 0) -> Event | None:
+        """Take the next thing that the supervisor said; None when it said nothing in time."""
+        try:
+            return (
+                self._events.get(timeout=timeout_secs)
+                if timeout_secs
+                else (self._events.get_nowait())
+            )
+        except queue.Empty:
+            return None
+
+    def fault(self, event: Event) -> StackFault:
+        """Put into words why a stack ended that should not have."""
+        if event.said is Said.FAILED:
+            reason = str(event.facts.get("reason", "no reason was given"))
+        else:
+            for listener in self._listeners:
+                listener.join(timeout=1)
+            code = self._process.poll()
+            reason = f"the supervisor ended with code {code}" + (
+                f": {self._complaint.strip()}" if self._complaint.strip() else ""
+            )
+        return StackFault(f"the local stack failed: {reason}{self._where()}")
+
+    def stop(self) -> None:
+        """End the stack and wait for it; a stack that does not end in time is killed."""
+        process = self._process
+        try:
+            if process.stdin is not None:
+                process.stdin.write(b"stop\n")
+                process.stdin.close()
+        except OSError:
+            pass  # it ended already, or is about to: its output closed before its input was read
+        try:
+            process.wait(STOP_SECS)
+        except subprocess.TimeoutExpired:
+            process.kill()  # everything below it has asked the kernel to end with it
+            process.wait()
+        for listener in self._listeners:
+            listener.join(timeout=1)
+
+    def _hear(self, lines: IO[bytes]) -> None:
+        for line in lines:
+            event = parse(line)
+            if event is not None:
+                self._events.put(event)
+        self._events.put(Event(Said.ENDED, {}))
+
+    def _overhear(self, lines: IO[bytes]) -> None:
+        for line in lines:
+            text = self._complaint + line.decode(errors="replace")
+            self._complaint = text[-COMPLAINT_CHARS_MAX:]
+
+    def _where(self) -> str:
+        return f" (logs: {self.log_dir})" if self.log_dir is not None else ""
+
+
+def parse(line: bytes) -> Event | None:
+    """Read one line of a supervisor; None when it is not one of its events."""
+    try:
+        facts = json.loads(line)
+        return Event(Said(facts.pop("event")), facts)
+    except (ValueError, KeyError, AttributeError, TypeError):
+        return None
+
+
+def address(stack_file: Path) -> Address:
+    """Read how to reach a stack from its file; raises StackFault."""
+    try:
+        facts = json.loads(stack_file.read_text(encoding="utf-8"))
+        return Address(
+            facts["url"],
+            facts["token"],
+            Path(facts["log_dir"]),
+            facts["ctl_bytes"],
+            facts["data_bytes"],
+        )
+    except (OSError, ValueError, KeyError, TypeError) as error:
+        raise StackFault(f"{stack_file}: cannot be read: {error!r}") from error
+
+
+def entry(part: str) -> list[str]:
+    """Build the command that starts a part of ours; ``-P`` keeps the user's folder off its path."""
+    code = f"import sys; from loadpilot._entry import {part}; sys.exit({part}())"
+    return [sys.executable, "-P", "-c", code]
+
+
+def _address_of_other(
+    stack_file: Path, deadline: float, interrupted: Callable[[], bool]
+) -> Address | None:
+    """Read the file of a stack that another command runs; it may be about to write it."""
+    while not stack_file.exists() and monotonic() < deadline:
+        if interrupted():
+            return None
+        sleep(POLL_SECS)
+    return address(stack_file)
+
+
+def _nats_server() -> str:
+    """Find the server to run; raises StackFault in the finder's words."""
+    try:
+        found = find_nats_server()
+    except (NatsServerRefusal, NatsServerFault) as error:
+        raise StackFault(str(error)) from error
+    for note in found.notes:
+        print(f"note: {note}", file=sys.stderr)
+    return str(found.path)
