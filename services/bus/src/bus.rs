@@ -1,6 +1,7 @@
 //! The interface that every part of the product codes against: a real server or its memory twin.
 //! It only chooses between the two; it must never add a behaviour of its own.
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use bytes::Bytes;
@@ -22,7 +23,7 @@ const READ_PATIENCE: Duration = Duration::from_secs(10);
 #[derive(Clone, Debug)]
 pub enum Bus {
     /// A nats-server.
-    Nats(Nats),
+    Nats(Arc<Nats>),
     /// A server in this process, for tests and simulations.
     Memory(Memory),
 }
@@ -42,7 +43,7 @@ impl Bus {
     /// # Errors
     /// [`Fault::Address`], [`Fault::Unreachable`], [`Fault::Unauthorized`], [`Fault::Version`].
     pub async fn connect(options: &Options) -> Result<Bus, Fault> {
-        Nats::connect(options).await.map(Bus::Nats)
+        Ok(Bus::Nats(Arc::new(Nats::connect(options).await?)))
     }
 
     /// A connection to a fresh server in memory with the default names, prefix and limits.
@@ -89,7 +90,8 @@ impl Bus {
 
     /// Stores an event in the control stream if the last event of exactly this subject has the
     /// sequence `expected_last` (0: there is none). Of any number of racing writers one wins.
-    /// Returns the sequence; for a repeat with the same `msg_id` that of the first.
+    /// Returns the sequence under which the event with this `msg_id` is stored. A repeat of an
+    /// append that was stored conflicts with itself: read again and look for the id.
     ///
     /// # Errors
     /// See [`AppendError`].

@@ -49,6 +49,7 @@ pub struct TestServer {
     pub url: String,
     /// The token it asks for.
     pub token: String,
+    authorization: String,
     program: PathBuf,
     dir: TempDir,
     child: Option<Child>,
@@ -60,21 +61,39 @@ impl TestServer {
     /// # Errors
     /// [`NoServer::NotFound`] when the machine has none; a test then skips loudly.
     pub fn start() -> Result<TestServer, NoServer> {
+        let token = random_token();
+        let mut server = TestServer::prepare(format!("token: {token:?}"))?;
+        server.token = token;
+        server.restart()?;
+        Ok(server)
+    }
+
+    /// The same with another content of the `authorization` block, such as users and permissions;
+    /// [`TestServer::token`] is then empty.
+    ///
+    /// # Errors
+    /// As [`TestServer::start`].
+    pub fn start_with(authorization: &str) -> Result<TestServer, NoServer> {
+        let mut server = TestServer::prepare(authorization.to_owned())?;
+        server.restart()?;
+        Ok(server)
+    }
+
+    fn prepare(authorization: String) -> Result<TestServer, NoServer> {
         let program = find_program().ok_or(NoServer::NotFound)?;
         let failed = |err: io::Error| NoServer::Failed {
             program: program.clone(),
             why: err.to_string(),
         };
         let dir = tempfile::tempdir().map_err(failed)?;
-        let mut server = TestServer {
+        Ok(TestServer {
             url: "nats://127.0.0.1:-1".to_owned(),
-            token: random_token(),
+            token: String::new(),
+            authorization,
             program,
             dir,
             child: None,
-        };
-        server.restart()?;
-        Ok(server)
+        })
     }
 
     /// Starts a server, or says on stderr why `test` is skipped. With `LOADPILOT_NATS_SERVER` set
@@ -174,9 +193,9 @@ impl TestServer {
         let store = self.dir.path().join("store");
         format!(
             "listen: \"{listen}\"\n\
-             authorization {{ token: \"{}\" }}\n\
+             authorization {{ {} }}\n\
              jetstream {{ store_dir: {store:?}, sync_interval: always, max_file_store: 64G }}\n",
-            self.token
+            self.authorization
         )
     }
 }

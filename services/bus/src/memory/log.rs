@@ -65,7 +65,7 @@ impl Log {
         self.events[start..].iter().find(wanted)
     }
 
-    /// Message id first, then the expected sequence, then the limit: the order of the server.
+    /// The expected sequence first, then the message id, then the limit: the order of the server.
     pub(super) fn append(
         &mut self,
         subject: &str,
@@ -73,16 +73,16 @@ impl Log {
         msg_id: Option<&str>,
         payload: Bytes,
     ) -> Result<Appended, AppendError> {
+        let last = self.last(subject).map_or(0, |stored| stored.seq);
+        if expected_last.is_some_and(|expected| expected != last) {
+            return Err(AppendError::Conflict);
+        }
         self.forget_old_ids();
         if let Some(&seq) = msg_id.and_then(|id| self.ids.get(id)) {
             return Ok(Appended {
                 seq,
                 duplicate: true,
             });
-        }
-        let last = self.last(subject).map_or(0, |stored| stored.seq);
-        if expected_last.is_some_and(|expected| expected != last) {
-            return Err(AppendError::Conflict);
         }
         let size = size(subject, &payload);
         if self.bytes + size > self.max_bytes {

@@ -3,6 +3,7 @@
 //! The server reports a missing permission as an event beside the call, which itself only times
 //! out; the complaint is kept so that the call can name the true reason.
 
+use std::collections::VecDeque;
 use std::sync::Mutex;
 
 use async_nats::{Event, ServerError};
@@ -11,12 +12,15 @@ use tokio::time::Instant;
 
 use crate::{Fault, Link};
 
+/// Complaints that are kept: more calls than these do not wait at once for a denied subject.
+const COMPLAINTS_MAX: usize = 32;
+
 /// Shared by all clones of one connection.
 #[derive(Debug)]
 pub(super) struct Line {
     link: watch::Sender<Link>,
     heard_at: Mutex<Instant>,
-    complaint: Mutex<Option<Complaint>>,
+    complaints: Mutex<VecDeque<Complaint>>,
 }
 
 #[derive(Debug)]
@@ -31,7 +35,7 @@ impl Line {
         Line {
             link: watch::Sender::new(Link::Up { since: now }),
             heard_at: Mutex::new(now),
-            complaint: Mutex::new(None),
+            complaints: Mutex::new(VecDeque::new()),
         }
     }
 
@@ -87,7 +91,9 @@ impl Line {
             }
             Event::ServerError(ServerError::Other(text)) => {
                 tracing::warn!(text, "NATS server complains");
-                *lock(&self.complaint) = Some(Complaint { at: since, text });
+                let mut complaints = lock(&self.complaints);
+                complaints.truncate(COMPLAINTS_MAX - 1);
+                complaints.push_front(Complaint { at: since, text });
             }
             other => tracing::info!(event = %other, "NATS"),
         }
@@ -95,8 +101,8 @@ impl Line {
 
     /// The permission that was missing for `subject`, if the server said so after `asked_at`.
     pub(super) fn denial(&self, subject: &str, asked_at: Instant) -> Option<Fault> {
-        let complaint = lock(&self.complaint);
-        let complaint = complaint.as_ref().filter(|complaint| {
+        let complaints = lock(&self.complaints);
+        let complaint = complaints.iter().find(|complaint| {
             complaint.at >= asked_at
                 && complaint
                     .text

@@ -48,8 +48,9 @@ impl Nats {
     pub(crate) async fn connect(options: &Options) -> Result<Nats, Fault> {
         let shown = without_userinfo(&options.url);
         let line = Arc::new(Line::new());
-        let client = settings(options, line.clone())
-            .connect(addresses(&options.url)?)
+        let addresses = addresses(&options.url)?;
+        let client = settings(options, &addresses, line.clone())
+            .connect(addresses)
             .await
             .map_err(|err| match err.kind() {
                 ConnectErrorKind::ServerParse => Fault::Address { url: shown.clone() },
@@ -185,7 +186,7 @@ impl NatsSubscription {
     }
 }
 
-fn settings(options: &Options, line: Arc<Line>) -> ConnectOptions {
+fn settings(options: &Options, addresses: &[ServerAddr], line: Arc<Line>) -> ConnectOptions {
     let settings = ConnectOptions::new()
         .name(&options.name)
         .ping_interval(PING_INTERVAL)
@@ -196,10 +197,55 @@ fn settings(options: &Options, line: Arc<Line>) -> ConnectOptions {
             line.note(event);
             std::future::ready(())
         });
-    match &options.token {
-        Some(token) => settings.token(token.clone()),
-        None => settings,
+    match login(options, addresses) {
+        Login::Token(token) => settings.token(token),
+        Login::User(user, password) => settings.user_and_password(user, password),
+        Login::Nothing => settings,
     }
+}
+
+enum Login {
+    Token(String),
+    User(String, String),
+    Nothing,
+}
+
+/// The explicit token, else what an address carries: `token@host` or `user:password@host`. The
+/// client library ignores the latter.
+fn login(options: &Options, addresses: &[ServerAddr]) -> Login {
+    if let Some(token) = &options.token {
+        return Login::Token(token.clone());
+    }
+    let first = addresses
+        .iter()
+        .find_map(|address| Some((address.username()?, address.password())));
+    match first {
+        Some((user, Some(password))) => Login::User(decoded(user), decoded(password)),
+        Some((token, None)) => Login::Token(decoded(token)),
+        None => Login::Nothing,
+    }
+}
+
+/// Undoes the `%2F` form that a URL needs for special characters.
+fn decoded(text: &str) -> String {
+    let mut parts = text.split('%');
+    let mut bytes = parts.next().unwrap_or_default().as_bytes().to_vec();
+    for part in parts {
+        match part
+            .get(..2)
+            .and_then(|hex| u8::from_str_radix(hex, 16).ok())
+        {
+            Some(byte) => {
+                bytes.push(byte);
+                bytes.extend_from_slice(&part.as_bytes()[2..]);
+            }
+            None => {
+                bytes.push(b'%');
+                bytes.extend_from_slice(part.as_bytes());
+            }
+        }
+    }
+    String::from_utf8_lossy(&bytes).into_owned()
 }
 
 fn addresses(url: &str) -> Result<Vec<ServerAddr>, Fault> {
@@ -258,6 +304,19 @@ mod tests {
             ("nonsense", false),
         ] {
             assert_eq!(is_supported(version), expected, "{version:?}");
+        }
+    }
+
+    /// A password with a slash could otherwise not be written into an address.
+    #[test]
+    fn percent_signs_in_addresses_are_undone() {
+        for (text, expected) in [
+            ("a%2Fb", "a/b"),
+            ("%40", "@"),
+            ("50%", "50%"),
+            ("%zz", "%zz"),
+        ] {
+            assert_eq!(decoded(text), expected, "{text}");
         }
     }
 
