@@ -17,8 +17,10 @@ if TYPE_CHECKING:
 HeaderValue: TypeAlias = str | dict[str, str]
 """Text, or ``{"secret": handle}``."""
 
-SECRET_NAMES = frozenset({"authorization", "cookie", "x-api-key", "proxy-authorization"})
-"""Headers whose values are always secrets, in lower case."""
+SECRET_NAMES = frozenset(
+    {"authorization", "cookie", "proxy-authorization", "x-api-key", "x-auth-token"}
+)
+"""Headers whose values are always secrets, in lower case; the plan's checker insists on them."""
 
 FORBIDDEN: Mapping[str, str] = {
     "content-length": "the engine counts the body itself",

@@ -35,7 +35,7 @@ FIELDS = {
     "tasks": "the tasks",
 }
 """What people wrote for a field of the plan."""
-FLAGS = {"target": "--target", "id_header": "--id-header"}
+FLAGS = {"target": "the target", "id_header": "--id-header"}
 """Fields of the plan that only flags set."""
 STEP = re.compile(r"(tasks\[\d+\](?:\.steps\[\d+\])?)\.?(.*)")
 

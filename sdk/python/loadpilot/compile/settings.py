@@ -90,11 +90,11 @@ class Settings:
     def choice(self, name: str, choices: Sequence[str]) -> str:
         """Read one of a closed set; the first stands for what is wrong, beside its problem."""
         value = self.value(name)
-        if value not in choices:
+        if not isinstance(value, str) or value not in choices:
             must = f"must be one of {', '.join(choices)}"
             self.problems.append(rule(self.place(name), must, value))
             return choices[0]
-        return str(value)
+        return value
 
     def whole(self, name: str, least: int, most: int) -> int:
         """Read a whole number; ``least`` stands for what is wrong, beside its problem."""
