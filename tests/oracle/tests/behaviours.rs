@@ -457,3 +457,33 @@ fn waiting_ends_at_its_timeout_and_a_bad_line_is_refused() {
     let error = Server::start(&config).expect_err("a bad behaviour");
     assert_eq!(error.kind(), ErrorKind::InvalidInput);
 }
+
+#[test]
+fn whoever_waits_is_woken_by_the_count_not_by_the_timeout() {
+    const TIMEOUT: Duration = Duration::from_secs(60);
+    let oracle = Oracle::start(&[]);
+    std::thread::scope(|scope| {
+        let (ready, waiting) = std::sync::mpsc::channel();
+        for line in [
+            "wait-count 100",
+            "wait-count 200",
+            "wait-count 150 of=ended",
+        ] {
+            let (oracle, ready) = (&oracle, ready.clone());
+            scope.spawn(move || {
+                ready.send(()).expect("the test listens");
+                let begun = Instant::now();
+                let answer = oracle.obey(&format!("{line} timeout_ms={}", TIMEOUT.as_millis()));
+                assert!(answer.contains("\"reached\":true"), "{line}: {answer}");
+                assert!(begun.elapsed() < TIMEOUT, "{line} was not woken");
+            });
+        }
+        for _ in 0..3 {
+            waiting.recv().expect("a waiter begins");
+        }
+        let mut client = oracle.connect();
+        for _ in 0..200 {
+            assert_eq!(get(&mut client, "/"), 200);
+        }
+    });
+}
