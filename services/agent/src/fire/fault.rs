@@ -1,0 +1,35 @@
+//! What can keep a core from firing. Must never carry a secret's value.
+
+/// Why a core cannot be set up.
+#[derive(Debug, thiserror::Error)]
+pub enum Fault {
+    /// The plan holds something that cannot be put on the wire; its check should have refused it.
+    #[error("{field}: must be {rule}")]
+    Unsendable {
+        /// Where in the plan.
+        field: String,
+        /// What must hold there.
+        rule: String,
+    },
+    /// A secret handle of the plan has no value here.
+    #[error("no value was handed over for the secret {0:?}")]
+    NoSecret(String),
+    /// An https target, and nothing to verify it with.
+    #[error("no certificate roots were found on this machine for an https target: {0}")]
+    NoRoots(String),
+    /// The TLS library cannot be set up.
+    #[error("TLS cannot be set up: {0}")]
+    Tls(#[source] tokio_rustls::rustls::Error),
+    /// The thread, its timer or its runtime could not be made.
+    #[error("a load thread cannot be started: {0}")]
+    Thread(#[source] std::io::Error),
+}
+
+impl Fault {
+    pub(crate) fn unsendable(field: &str, rule: &str) -> Self {
+        Self::Unsendable {
+            field: field.to_owned(),
+            rule: rule.to_owned(),
+        }
+    }
+}

@@ -1,0 +1,26 @@
+//! Fire: the load engine of one core, a thread with its own reactor, connections and counters.
+//!
+//! [`Core`] is the handle to it; [`pacer`] keeps the schedule, [`slots`] carries arrivals through
+//! their calls, [`wire`] is the seam behind which the HTTP engine sits. It must never know NATS,
+//! wait for whoever harvests it, or share state with another core.
+
+mod clock;
+mod dial;
+mod fault;
+mod http1;
+mod lanes;
+mod metered;
+mod pacer;
+mod program;
+mod slots;
+mod target;
+mod thread;
+mod timer;
+mod wire;
+
+pub use clock::MonoTime;
+pub use fault::Fault;
+pub use lanes::CoreHold;
+pub use pacer::Harvest;
+pub use program::Program;
+pub use thread::{Core, CoreSetup};

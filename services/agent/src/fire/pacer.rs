@@ -1,0 +1,229 @@
+//! The pacer: releases every arrival when it is due, not before and hardly after.
+//!
+//! It must never await anything but its timer and its commands: no request, no lock, no queue of
+//! the target's making may delay an arrival.
+
+use std::io;
+use std::rc::Rc;
+
+use loadpilot_engine::tally::Rows;
+use loadpilot_engine::workload::Workload;
+use loadpilot_events::outcome::DropReason;
+use tokio::sync::{mpsc, oneshot};
+
+use super::clock::{MonoTime, thread_cpu_us};
+use super::lanes::{CoreHold, Lanes};
+use super::slots::{Arrival, Slots};
+use super::timer::Timer;
+use super::wire::Wire;
+
+/// Arrivals released in one go before I/O gets its turn: enough to catch up fast, few enough that
+/// answers are not kept waiting for more than some tens of µs.
+const BATCH: usize = 64;
+
+/// What the shell tells a core.
+#[derive(Debug)]
+pub(crate) enum Command {
+    Hold(Vec<CoreHold>),
+    Start(MonoTime),
+    Stop(DropReason),
+    Cancel,
+    Harvest(oneshot::Sender<Harvest>),
+}
+
+/// What a core did since the last harvest, and how it stands.
+#[derive(Debug)]
+pub struct Harvest {
+    /// What was counted since the last harvest.
+    pub rows: Rows,
+    /// Arrivals in flight.
+    pub in_flight: u64,
+    /// Arrivals waiting for a slot.
+    pub waiting: u64,
+    /// Age, from due, of the oldest arrival in flight or waiting, in µs.
+    pub oldest_us: u64,
+    /// The most by which the pacer was late for its own timer since the last harvest, in µs.
+    pub stall_us: u64,
+    /// CPU time that the thread has used in all, in µs.
+    pub cpu_us: u64,
+}
+
+/// The pacer of one core.
+pub(crate) struct Pacer<W> {
+    slots: Rc<Slots<W>>,
+    lanes: Lanes,
+    duration_us: u64,
+    timer: Timer,
+    armed: Option<MonoTime>,
+    stopped_at: Option<MonoTime>,
+    stall_us: u64,
+    /// Rows of a harvest that its reader did not wait for.
+    kept: Rows,
+}
+
+impl<W: Wire> Pacer<W> {
+    pub(crate) fn new(
+        slots: Rc<Slots<W>>,
+        workload: &Workload,
+        lanes: Lanes,
+        timer: Timer,
+    ) -> Self {
+        Self {
+            slots,
+            lanes,
+            duration_us: workload.duration_us(),
+            timer,
+            armed: None,
+            stopped_at: None,
+            stall_us: 0,
+            kept: Rows::default(),
+        }
+    }
+
+    /// Paces until the other end of `commands` is dropped.
+    ///
+    /// # Errors
+    /// When the timer fails, which it has no reason to.
+    pub(crate) async fn run(
+        mut self,
+        mut commands: mpsc::UnboundedReceiver<Command>,
+    ) -> io::Result<()> {
+        loop {
+            self.note_stall(MonoTime::now());
+            let more = self.release_batch();
+            self.slots.sweep(MonoTime::now());
+            self.note_paced_out(MonoTime::now());
+            if more {
+                while let Ok(command) = commands.try_recv() {
+                    self.obey(command);
+                }
+                tokio::task::yield_now().await;
+                continue;
+            }
+            self.arm()?;
+            tokio::select! {
+                biased;
+                command = commands.recv() => match command {
+                    Some(command) => self.obey(command),
+                    None => return Ok(()),
+                },
+                fired = self.timer.fired() => fired?,
+            }
+        }
+    }
+
+    fn obey(&mut self, command: Command) {
+        match command {
+            Command::Hold(holds) => self.lanes.replace(holds),
+            Command::Start(at) => self.slots.start_at(at),
+            Command::Stop(reason) => self.stop(reason),
+            Command::Cancel => {
+                self.stop(DropReason::Stopped);
+                self.slots.cancel();
+            }
+            Command::Harvest(reply) => {
+                // When nobody waits for it any more, the rows stay for the next one.
+                let harvest = self.harvest();
+                if let Err(unwanted) = reply.send(harvest) {
+                    self.kept = unwanted.rows;
+                }
+            }
+        }
+    }
+
+    fn stop(&mut self, reason: DropReason) {
+        let now = MonoTime::now();
+        self.stopped_at.get_or_insert(now);
+        self.slots.stop(reason, now);
+    }
+
+    fn harvest(&mut self) -> Harvest {
+        let now = MonoTime::now();
+        self.note_stall(now);
+        self.slots.sweep(now);
+        self.slots.wire().tidy();
+        let filling = self.slots.filling(now);
+        let mut rows = std::mem::take(&mut self.kept);
+        rows.merge(self.slots.take_rows());
+        Harvest {
+            rows,
+            in_flight: filling.in_flight,
+            waiting: filling.waiting,
+            oldest_us: filling.oldest_us,
+            stall_us: std::mem::take(&mut self.stall_us),
+            cpu_us: thread_cpu_us(),
+        }
+    }
+
+    /// Releases what is due, at most a batch of it; says whether there may be more.
+    fn release_batch(&mut self) -> bool {
+        let Some(start) = self.slots.start() else {
+            return false;
+        };
+        for _ in 0..BATCH {
+            let now = MonoTime::now();
+            let until = self
+                .stopped_at
+                .map_or(now, |stopped_at| stopped_at.min(now));
+            if until < start {
+                return false;
+            }
+            let Some(owned) = self.lanes.take_due(until.since_us(start)) else {
+                return false;
+            };
+            let arrival = Arrival {
+                n: owned.n,
+                key: owned.key,
+                due: start.plus_us(owned.due_us),
+                reached: now,
+            };
+            if owned.repeated {
+                // It went out under a generation that was fenced before we knew: never twice.
+                self.slots.drop_arrival(&arrival, DropReason::Late);
+            } else {
+                self.slots.reach(arrival);
+            }
+        }
+        true
+    }
+
+    fn note_paced_out(&self, now: MonoTime) {
+        let until = self
+            .stopped_at
+            .map_or(now, |stopped_at| stopped_at.min(now));
+        let paced_out = match self.slots.start() {
+            None => self.stopped_at.is_some(),
+            Some(start) => {
+                let over = now >= start.plus_us(self.duration_us) || self.stopped_at.is_some();
+                let head = self.lanes.head();
+                over && head.is_none_or(|head| start.plus_us(head.due_us) > until)
+            }
+        };
+        self.slots.paced_out(paced_out);
+    }
+
+    /// Arms the timer for whatever comes next: an arrival, the end of a wait, the end of the run.
+    fn arm(&mut self) -> io::Result<()> {
+        let stopped = self.slots.stopped().is_some();
+        let pacing = self.slots.start().filter(|_| !stopped);
+        let next = pacing.map(|start| {
+            let head = self.lanes.head();
+            start.plus_us(head.map_or(self.duration_us, |head| head.due_us))
+        });
+        // The end of the run is an alarm only while it is ahead.
+        let ended = self.lanes.head().is_none() && next.is_some_and(|at| at <= MonoTime::now());
+        let next = next.filter(|_| !ended);
+        let wanted = next.into_iter().chain(self.slots.next_sweep()).min();
+        if wanted != self.armed {
+            self.timer.arm(wanted)?;
+            self.armed = wanted;
+        }
+        Ok(())
+    }
+
+    fn note_stall(&mut self, now: MonoTime) {
+        if let Some(armed) = self.armed.take_if(|armed| *armed <= now) {
+            self.stall_us = self.stall_us.max(now.since_us(armed));
+        }
+    }
+}

@@ -1,0 +1,167 @@
+//! The thread of one core, and the handle that the shell holds.
+//!
+//! Commands go over a channel without bound and are never waited for. Must never block the caller.
+
+use std::rc::Rc;
+use std::sync::Arc;
+use std::{io, thread};
+
+use loadpilot_engine::workload::Workload;
+use loadpilot_events::id::RunId;
+use loadpilot_events::outcome::DropReason;
+use loadpilot_events::plan::Plan;
+use tokio::runtime::{Builder, LocalOptions, LocalRuntime};
+use tokio::sync::{mpsc, oneshot, watch};
+
+use super::clock::MonoTime;
+use super::fault::Fault;
+use super::http1::Http1;
+use super::lanes::{CoreHold, Lanes};
+use super::pacer::{Command, Harvest, Pacer};
+use super::program::Program;
+use super::slots::{Rules, Slots};
+use super::timer::{Timer, sharpen_thread};
+use super::wire::Wire as _;
+
+/// Tasks run between two looks at the reactor: the due timer is seen at least that often, however
+/// busy the core is. tokio's default of 61 makes arrivals late by some hundred µs under load.
+const TASKS_BETWEEN_IO: u32 = 8;
+
+/// Threads of a core's runtime that may block; only name resolution does.
+const BLOCKING_THREADS: usize = 1;
+
+/// What a core needs to begin.
+#[derive(Debug)]
+pub struct CoreSetup {
+    /// For the id header.
+    pub run: RunId,
+    /// The plan: time-outs and limits.
+    pub plan: Arc<Plan>,
+    /// Its arrivals.
+    pub workload: Arc<Workload>,
+    /// Its requests.
+    pub program: Arc<Program>,
+    /// Most arrivals that this core has in flight; with 0 every arrival of it is dropped.
+    pub max_in_flight: u32,
+    /// The thread's name.
+    pub name: String,
+}
+
+/// Handle to one core. Dropping it ends the thread and whatever it has in flight.
+#[derive(Debug)]
+pub struct Core {
+    commands: mpsc::UnboundedSender<Command>,
+    idle: watch::Receiver<bool>,
+}
+
+impl Core {
+    /// Starts the thread; nothing is sent before [`Core::hold`] and [`Core::start`].
+    ///
+    /// # Errors
+    /// [`Fault::Thread`] when the system gives no thread, reactor or timer.
+    pub fn spawn(setup: CoreSetup) -> Result<Self, Fault> {
+        let (commands, orders) = mpsc::unbounded_channel();
+        let (idle_set, idle) = watch::channel(false);
+        let (ready, began) = std::sync::mpsc::channel();
+        let named = thread::Builder::new().name(setup.name.clone());
+        named
+            .spawn(move || match prepare() {
+                Ok((runtime, timer)) => {
+                    drop(ready.send(Ok(())));
+                    fire(setup, &runtime, timer, idle_set, orders);
+                    // A name server that does not answer must not hold up the end.
+                    runtime.shutdown_background();
+                }
+                Err(error) => drop(ready.send(Err(error))),
+            })
+            .map_err(Fault::Thread)?;
+        let gone = || io::Error::other("the thread ended at once");
+        let result = began.recv().unwrap_or_else(|_| Err(gone()));
+        result.map_err(Fault::Thread)?;
+        Ok(Self { commands, idle })
+    }
+
+    /// Replaces what this core holds. Arrivals of a stretch that has begun are caught up, and
+    /// dropped as late where they are; what was sent before is never sent again.
+    pub fn hold(&self, holds: Vec<CoreHold>) {
+        self.tell(Command::Hold(holds));
+    }
+
+    /// Sets the instant of due 0; it may have passed.
+    pub fn start(&self, start_at: MonoTime) {
+        self.tell(Command::Start(start_at));
+    }
+
+    /// From now on nothing is dispatched, not even the next call of a task. What waits, and what
+    /// is due by now, is dropped for `reason`; later arrivals are not counted at all. Calls in
+    /// flight go on. The first stop counts.
+    pub fn stop(&self, reason: DropReason) {
+        self.tell(Command::Stop(reason));
+    }
+
+    /// Stops, and ends calls in flight as cancelled at once.
+    pub fn cancel(&self) {
+        self.tell(Command::Cancel);
+    }
+
+    /// What was counted since the last harvest. `None` when the thread has died, by a bug or for
+    /// lack of memory: then what it counted since the last harvest is lost.
+    pub async fn harvest(&self) -> Option<Harvest> {
+        let (reply, harvest) = oneshot::channel();
+        self.tell(Command::Harvest(reply));
+        harvest.await.ok()
+    }
+
+    /// Resolves when pacing is over, by the end of the profile or a stop, and nothing is in flight
+    /// or waiting; also when the thread has died, which the next harvest tells.
+    pub async fn idle(&self) {
+        // An error means that the thread is gone.
+        drop(self.idle.clone().wait_for(|idle| *idle).await);
+    }
+
+    fn tell(&self, command: Command) {
+        // A dead thread hears nothing; the next harvest tells the shell.
+        drop(self.commands.send(command));
+    }
+}
+
+fn prepare() -> io::Result<(LocalRuntime, Timer)> {
+    sharpen_thread()?;
+    let runtime = Builder::new_current_thread()
+        .enable_all()
+        .event_interval(TASKS_BETWEEN_IO)
+        .max_blocking_threads(BLOCKING_THREADS)
+        .build_local(LocalOptions::default())?;
+    let timer = {
+        let _inside = runtime.enter();
+        Timer::new()?
+    };
+    Ok((runtime, timer))
+}
+
+fn fire(
+    setup: CoreSetup,
+    runtime: &LocalRuntime,
+    timer: Timer,
+    idle: watch::Sender<bool>,
+    commands: mpsc::UnboundedReceiver<Command>,
+) {
+    let rules = Rules {
+        max_in_flight: setup.max_in_flight as usize,
+        max_wait_us: setup.plan.max_wait_us,
+        max_lateness_us: setup.plan.max_lateness_us,
+    };
+    let wire = Http1::new(Arc::clone(&setup.program));
+    let workload = Arc::clone(&setup.workload);
+    let slots = Slots::new(setup.run, setup.workload, setup.program, rules, wire, idle);
+    let slots = Rc::new(slots);
+    let lanes = Lanes::new(Arc::clone(&workload));
+    let pacer = Pacer::new(Rc::clone(&slots), &workload, lanes, timer);
+    let ended = runtime.block_on(async move {
+        tokio::task::spawn_local(async move { slots.wire().warm().await });
+        pacer.run(commands).await
+    });
+    if let Err(error) = ended {
+        tracing::error!(%error, "a load thread lost its timer");
+    }
+}

@@ -1,0 +1,253 @@
+//! A run of the load engine in a test: a plan, its cores, and everything they counted.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use loadpilot_agent::fire::{Core, CoreHold, CoreSetup, Harvest, MonoTime, Program};
+use loadpilot_engine::share::Share;
+use loadpilot_engine::tally::Ledger;
+use loadpilot_engine::workload::Workload;
+use loadpilot_events::delta::{DeltaReported, Gauges, Phase};
+use loadpilot_events::hist::{self, Hist};
+use loadpilot_events::id::{BootId, RunId};
+use loadpilot_events::plan::{Arrivals, Method, Piece, Plan, PlanSchema, Profile, Shape};
+use loadpilot_events::plan::{Step, Task};
+use loadpilot_events::units::Rate;
+use loadpilot_events::{DropReason, Outcome};
+
+pub(crate) const SHARDS: u32 = 256;
+pub(crate) const RUN: &str = "01run";
+
+pub(crate) fn step(path: &str) -> Step {
+    Step {
+        name: format!("GET {path}"),
+        method: Method::Get,
+        path: path.to_owned(),
+        headers: Vec::new(),
+        body: None,
+        timeout_us: None,
+    }
+}
+
+pub(crate) fn task(name: &str, weight: u32, steps: Vec<Step>) -> Task {
+    Task {
+        name: name.to_owned(),
+        weight,
+        steps,
+    }
+}
+
+/// A constant rate for some ms; ticks of 200 ms, time-out 5 s, requests carry ids.
+pub(crate) fn plan(target: String, rps: u64, duration_ms: u64, tasks: Vec<Task>) -> Plan {
+    let rate = Rate::per_second(rps);
+    Plan {
+        schema: PlanSchema::V1,
+        scenario: "Story".to_owned(),
+        target,
+        profile: Profile {
+            shape: Shape::Constant,
+            pieces: vec![Piece {
+                duration_us: duration_ms * 1_000,
+                from: rate,
+                to: rate,
+            }],
+        },
+        arrivals: Arrivals::Uniform,
+        tasks,
+        warm_up_us: 0,
+        timeout_us: 5_000_000,
+        max_wait_us: 5_000_000,
+        max_lateness_us: 5_000_000,
+        tick_us: 200_000,
+        max_in_flight: None,
+        thresholds: Vec::new(),
+        id_header: Some("X-Id".to_owned()),
+    }
+}
+
+/// Cores that share a run evenly.
+pub(crate) struct Cores {
+    pub(crate) workload: Arc<Workload>,
+    pub(crate) cores: Vec<Core>,
+    ledger: Ledger,
+    deltas: Vec<DeltaReported>,
+}
+
+impl Cores {
+    pub(crate) fn new(plan: Plan, cores: u32, max_in_flight: u32) -> Self {
+        let plan = Arc::new(plan);
+        let workload = Arc::new(Workload::new(&plan, 7));
+        let program = Program::compile(&plan, &BTreeMap::new()).expect("a sendable plan");
+        let program = Arc::new(program);
+        let setup = |core| CoreSetup {
+            run: RunId::parse(RUN).expect("a token"),
+            plan: Arc::clone(&plan),
+            workload: Arc::clone(&workload),
+            program: Arc::clone(&program),
+            max_in_flight,
+            name: format!("fire-{core}"),
+        };
+        let cores: Vec<Core> = (0..cores)
+            .map(|core| Core::spawn(setup(core)).expect("a thread"))
+            .collect();
+        let boot = BootId::parse("boot").expect("a token");
+        Self {
+            workload,
+            cores,
+            ledger: Ledger::new(boot),
+            deltas: Vec::new(),
+        }
+    }
+
+    /// Everything for the cores of this test, from now on.
+    pub(crate) fn start(self) -> Self {
+        let now = MonoTime::now();
+        self.start_at(now)
+    }
+
+    pub(crate) fn start_at(self, start: MonoTime) -> Self {
+        let all = Share::new(SHARDS, (0..SHARDS).collect());
+        let cores = u32::try_from(self.cores.len()).expect("few");
+        for (core, share) in self.cores.iter().zip(all.split(cores)) {
+            core.hold(vec![hold(1, (0, None), share)]);
+            core.start(start);
+        }
+        self
+    }
+
+    pub(crate) async fn harvest(&mut self) -> Vec<Harvest> {
+        let mut harvests = Vec::new();
+        for core in &self.cores {
+            let mut harvest = core.harvest().await.expect("a living core");
+            let rows = std::mem::take(&mut harvest.rows);
+            let closed = self.ledger.close(rows, 0, 0, Gauges::default());
+            self.deltas.extend(closed);
+            harvests.push(harvest);
+        }
+        harvests
+    }
+
+    /// Waits for the end of all cores and gives everything counted.
+    pub(crate) async fn finish(&mut self) -> Counted {
+        for core in &self.cores {
+            core.idle().await;
+        }
+        for harvest in self.harvest().await {
+            assert_eq!((harvest.in_flight, harvest.waiting), (0, 0));
+        }
+        self.counted()
+    }
+
+    pub(crate) fn counted(&self) -> Counted {
+        Counted(self.deltas.clone())
+    }
+}
+
+pub(crate) fn hold(
+    generation: u32,
+    (from_tick, until_tick): (u32, Option<u32>),
+    share: Share,
+) -> CoreHold {
+    CoreHold {
+        generation,
+        from_tick,
+        until_tick,
+        share,
+    }
+}
+
+/// Everything that was counted, for questions.
+pub(crate) struct Counted(Vec<DeltaReported>);
+
+impl Counted {
+    pub(crate) fn started(&self) -> u64 {
+        self.0
+            .iter()
+            .flat_map(|d| &d.arrivals)
+            .map(|row| row.started)
+            .sum()
+    }
+
+    pub(crate) fn started_of(&self, task: u16) -> u64 {
+        let rows = self.0.iter().flat_map(|d| &d.arrivals);
+        rows.filter(|row| row.task == task)
+            .map(|row| row.started)
+            .sum()
+    }
+
+    pub(crate) fn dropped(&self, reason: DropReason) -> u64 {
+        let rows = self.0.iter().flat_map(|d| &d.arrivals);
+        rows.filter_map(|row| row.dropped.get(&reason)).sum()
+    }
+
+    pub(crate) fn task_errors(&self) -> u64 {
+        self.0
+            .iter()
+            .flat_map(|d| &d.arrivals)
+            .map(|row| row.task_errors)
+            .sum()
+    }
+
+    pub(crate) fn outcomes(&self) -> BTreeMap<Outcome, u64> {
+        let mut outcomes = BTreeMap::new();
+        for row in self.0.iter().flat_map(|d| &d.calls) {
+            *outcomes.entry(row.outcome).or_default() += row.count;
+        }
+        outcomes
+    }
+
+    pub(crate) fn calls_of(&self, call: u16) -> u64 {
+        let rows = self.0.iter().flat_map(|d| &d.calls);
+        rows.filter(|row| row.call == call)
+            .map(|row| row.count)
+            .sum()
+    }
+
+    pub(crate) fn bytes(&self) -> (u64, u64) {
+        let rows = self.0.iter().flat_map(|d| &d.calls);
+        rows.fold((0, 0), |(sent, received), row| {
+            (sent + row.sent_bytes, received + row.received_bytes)
+        })
+    }
+
+    /// Response and service times of one call.
+    pub(crate) fn times(&self, call: u16) -> (Hist, Hist) {
+        let (mut response, mut service) = (hist::latency(), hist::latency());
+        let rows = self.0.iter().flat_map(|d| &d.calls);
+        for row in rows.filter(|row| row.call == call) {
+            response += hist::decode(&row.response).expect("a histogram");
+            service += hist::decode(&row.service).expect("a histogram");
+        }
+        (response, service)
+    }
+
+    pub(crate) fn phase(&self, call: u16, phase: Phase) -> Hist {
+        let mut sum = hist::anatomy();
+        let rows = self.0.iter().flat_map(|d| &d.anatomy);
+        for row in rows.filter(|row| row.call == call) {
+            if let Some(hist) = row.phases.get(&phase) {
+                sum += hist::decode(hist).expect("a histogram");
+            }
+        }
+        sum
+    }
+
+    /// Connections opened, and calls that found one open.
+    pub(crate) fn connections(&self) -> (u64, u64) {
+        let rows = self.0.iter().flat_map(|d| &d.anatomy);
+        rows.fold((0, 0), |(opened, reused), row| {
+            (
+                opened + row.connections_opened,
+                reused + row.connections_reused,
+            )
+        })
+    }
+
+    pub(crate) fn generations(&self) -> BTreeMap<u32, u64> {
+        let mut generations = BTreeMap::new();
+        for row in self.0.iter().flat_map(|d| &d.arrivals) {
+            *generations.entry(row.generation).or_default() += row.started;
+        }
+        generations
+    }
+}
