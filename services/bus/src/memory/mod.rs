@@ -333,3 +333,63 @@ impl MemoryTail {
         Step::Event(stored)
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{Bus, Subscription, Tail};
+
+    const SUBJECT: &str = "lp.local.run.R.ctl";
+
+    async fn next(tail: &mut Tail) -> Step {
+        tail.next().await.expect("the tail goes on")
+    }
+
+    async fn heard(messages: &mut Subscription) -> Bytes {
+        messages.next().await.expect("the server lives").payload
+    }
+
+    /// Whoever simulates a cut must get one: refused calls, lost messages, a tail that catches up.
+    #[tokio::test]
+    async fn a_cut_connection_hears_nothing_until_it_heals() {
+        let near = Memory::new(&Options::default());
+        let (bus, far) = (Bus::Memory(near.clone()), Bus::Memory(near.peer()));
+        bus.open_log().await.expect("opens");
+        let mut tail = bus.tail(Stream::Ctl, vec![], 1).await.expect("a tail");
+        let mut messages = bus
+            .subscribe("lp.local.hb.*")
+            .await
+            .expect("a subscription");
+        assert_eq!(next(&mut tail).await, Step::CaughtUp);
+
+        near.cut();
+        assert!(!bus.link().is_up() && far.link().is_up());
+        let refused = bus.append(Stream::Ctl, SUBJECT, "a", Bytes::new()).await;
+        assert_eq!(refused, Err(Fault::Disconnected.into()));
+        assert_eq!(
+            bus.publish("lp.local.hb.a", Bytes::new()).await,
+            Err(Fault::Disconnected)
+        );
+        far.append(Stream::Ctl, SUBJECT, "b", Bytes::from("b"))
+            .await
+            .expect("the other appends");
+        far.publish("lp.local.hb.a", Bytes::from("lost"))
+            .await
+            .expect("the other publishes");
+        tokio::select! {
+            biased;
+            step = tail.next() => panic!("{step:?} over a connection that is cut"),
+            () = std::future::ready(()) => {}
+        }
+
+        near.heal();
+        match next(&mut tail).await {
+            Step::Event(stored) => assert_eq!(stored.payload, "b"),
+            Step::CaughtUp => panic!("caught up twice"),
+        }
+        far.publish("lp.local.hb.a", Bytes::from("found"))
+            .await
+            .expect("the other publishes");
+        assert_eq!(heard(&mut messages).await, "found");
+    }
+}

@@ -119,3 +119,58 @@ fn chain<'a>(
     // Without the explicit dereference this would ask the reference, which lives too short.
     std::iter::successors(Some(err), |cause| (**cause).source())
 }
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    /// A conflict that passes for a fault would make a coordinator give up a run it only lost a
+    /// race in; and the second code is one that a single server never sends.
+    #[test]
+    fn each_code_has_its_meaning() {
+        let full = AppendError::Full {
+            stream: Stream::Data,
+        };
+        let too_large = AppendError::TooLarge { limit: 7 };
+        for (code, text, expected) in [
+            (10071, "wrong last sequence: 3", Some(AppendError::Conflict)),
+            (10164, "wrong last sequence", Some(AppendError::Conflict)),
+            (
+                10158,
+                "duplicate message id is in process",
+                Some(AppendError::Unknown),
+            ),
+            (10077, "maximum bytes exceeded", Some(full.clone())),
+            (
+                10002,
+                "resource limits exceeded for account",
+                Some(full.clone()),
+            ),
+            (
+                10047,
+                "insufficient storage resources available",
+                Some(full),
+            ),
+            (
+                10054,
+                "message size exceeds maximum allowed",
+                Some(too_large),
+            ),
+            (10077, "no space left on device", None),
+            (10060, "expected stream does not match", None),
+        ] {
+            let reason = json!({"code": 400, "err_code": code, "description": text});
+            let reason: jetstream::Error = serde_json::from_value(reason).expect("an API error");
+            let refused = refusal(Stream::Data, "LP_DATA", 7, &reason);
+            match expected {
+                Some(expected) => assert_eq!(refused, expected, "{code}"),
+                None => assert!(
+                    matches!(refused, AppendError::Fault(_)),
+                    "{code}: {refused:?}"
+                ),
+            }
+        }
+    }
+}

@@ -1,0 +1,99 @@
+//! The contract of the bus, held against the memory twin and against a real nats-server.
+//!
+//! Each law is one function over a rig; a law that only one of the two keeps is a bug in the other.
+
+#![expect(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
+
+mod messages;
+mod reading;
+#[path = "../rig/mod.rs"]
+mod rig;
+mod writing;
+
+use loadpilot_bus::testserver::TestServer;
+use loadpilot_bus::{Bus, Limits, Options};
+use rig::connect;
+
+macro_rules! laws {
+    ($($chapter:ident::$law:ident),* $(,)?) => {
+        mod memory {
+            $(#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+            async fn $law() {
+                super::$chapter::$law(super::Rig::Memory).await;
+            })*
+        }
+        mod real {
+            $(#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+            async fn $law() {
+                if let Some(server) = super::TestServer::start_or_skip(stringify!($law)) {
+                    super::$chapter::$law(super::Rig::Real(server)).await;
+                }
+            })*
+        }
+    };
+}
+
+laws!(
+    writing::a_race_has_exactly_one_winner,
+    writing::a_conflict_stores_nothing,
+    writing::a_repeat_is_recognised_by_its_id,
+    writing::a_purge_frees_the_subject,
+    writing::a_full_stream_says_so,
+    writing::an_event_too_large_is_refused,
+    writing::a_log_must_be_opened,
+    writing::anybody_may_open_the_log,
+    reading::a_tail_delivers_each_event_once_and_in_order,
+    reading::a_tail_starts_where_it_is_told,
+    reading::a_tail_on_nothing_is_caught_up_at_once,
+    reading::a_tail_of_purged_events_catches_up,
+    reading::a_late_reader_misses_nothing,
+    reading::filters_select,
+    reading::a_read_ends,
+    reading::heads_and_births,
+    messages::core_messages_reach_their_listeners,
+    messages::a_request_gets_its_first_reply,
+    messages::a_request_without_listeners_fails_at_once,
+    messages::what_is_published_to_a_stream_is_stored,
+    messages::a_secret_lives_until_it_is_shredded,
+    messages::a_secret_ends_by_itself,
+);
+
+/// A server of one kind, fresh for each test.
+enum Rig {
+    /// The memory twin.
+    Memory,
+    /// A nats-server.
+    Real(TestServer),
+}
+
+impl Rig {
+    /// The first connection, with the log opened.
+    async fn open(&self, limits: Limits) -> Bus {
+        let bus = self.connect(limits).await;
+        bus.open_log().await.expect("the log opens");
+        bus
+    }
+
+    /// The first connection, with nothing opened.
+    async fn connect(&self, limits: Limits) -> Bus {
+        match self {
+            Rig::Memory => Bus::memory_with(limits),
+            Rig::Real(server) => {
+                connect(&Options {
+                    limits,
+                    ..server.options()
+                })
+                .await
+            }
+        }
+    }
+
+    /// Another connection to the server of `bus`.
+    async fn peer(&self, bus: &Bus) -> Bus {
+        match (self, bus) {
+            (Rig::Real(server), _) => connect(&server.options()).await,
+            (Rig::Memory, Bus::Memory(memory)) => Bus::Memory(memory.peer()),
+            (Rig::Memory, Bus::Nats(_)) => unreachable!("a rig makes connections of its kind"),
+        }
+    }
+}
