@@ -17,6 +17,7 @@ from .. import _native
 from ..local.folders import ROOT, log_dirs, reading
 from ..local.stack import StackFault
 from .exit_code import ExitCode
+from .figures import seconds
 from .signals import Interruptions
 from .terminal import safe, say, write_product
 
@@ -28,7 +29,7 @@ NEWEST = "last"
 """What names the newest run."""
 OVER = frozenset({"sealed", "refused"})
 """States of a run that is over."""
-ERRORS = (StackFault, _native.Fault, _native.Refused, OSError)
+ERRORS = (StackFault, _native.Fault, OSError)
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,10 +90,10 @@ def prune(names: list[str], *, everything: bool, keep: str | None) -> ExitCode:
             chosen = [_named(name, past) for name in names]
         else:
             chosen = past[: len(past) - int(keep or 0)] if len(past) > int(keep or 0) else []
-        running = [one.run for one in chosen if one.facts.get("state") not in OVER]
+        running = [one.run for one in chosen if one.facts["state"] not in OVER]
         if running and names:
             raise Asked(f"{', '.join(running)} is not over; stop it first")
-        over = [one for one in chosen if one.facts.get("state") in OVER]
+        over = [one for one in chosen if one.facts["state"] in OVER]
         deleted = 0
         for log_dir in dict.fromkeys(one.log_dir for one in over):
             ids = [one.run for one in over if one.log_dir == log_dir]
@@ -104,23 +105,16 @@ def prune(names: list[str], *, everything: bool, keep: str | None) -> ExitCode:
 
 def table(past: list[Past]) -> Iterator[str]:
     """Write the runs as rows."""
-    yield f"{'run':<27}{'created (UTC)':<21}{'verdict':<9}{'ended':<12}{'scenario':<20}log"
+    heads = f"{'run':<28}{'created (UTC)':<21}{'ended':<12}{'planned':>10}"
+    yield f"{heads}  {'scenario':<20}target, log"
     for one in past:
         facts = one.facts
-        passed = _passed(facts)
-        verdict = "—" if passed is None else "PASS" if passed else "FAIL"
-        ended = facts.get("ending") or facts.get("state") or "—"
+        ended = facts["ending"] or facts["state"]
         yield (
-            f"{safe(one.run):<27}{_instant(facts.get('created_at')):<21}{verdict:<9}"
-            f"{safe(str(ended)):<12}{safe(str(facts.get('scenario', '—'))):<20}{one.log_dir}"
+            f"{safe(one.run):<28}{_instant(facts['created_at']):<21}{safe(str(ended)):<12}"
+            f"{seconds(facts['profile_us']):>10}  {safe(facts['scenario']):<20}"
+            f"{safe(facts['target'])}, {one.log_dir}"
         )
-
-
-def _passed(facts: dict[str, Any]) -> bool | None:
-    verdict = facts.get("verdict")
-    if isinstance(verdict, dict):
-        verdict = verdict.get("passed")
-    return verdict if isinstance(verdict, bool) else None
 
 
 def _all(interruptions: Interruptions) -> list[Past]:
@@ -154,7 +148,7 @@ def _reporting() -> Iterator[tuple[Interruptions, list[ExitCode]]]:
     with Interruptions() as interruptions:
         try:
             yield interruptions, outcome
-        except Asked as asked:
+        except (Asked, _native.Refused) as asked:
             say(f"error: {safe(str(asked))}")
             outcome.append(ExitCode.USAGE)
         except ERRORS as fault:
@@ -164,7 +158,5 @@ def _reporting() -> Iterator[tuple[Interruptions, list[ExitCode]]]:
             outcome.append(interruptions.first or ExitCode.INTERRUPTED)
 
 
-def _instant(at_us: object) -> str:
-    if not isinstance(at_us, int):
-        return "—"
+def _instant(at_us: int) -> str:
     return datetime.fromtimestamp(at_us // 1_000_000, UTC).strftime("%Y-%m-%d %H:%M:%S")

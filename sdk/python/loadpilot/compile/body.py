@@ -123,6 +123,8 @@ class _Judge:
         if paths == 0:
             yield self.problem(call, f"{ast.unparse(call.func)}() needs a path")
         for argument in call.args:
+            if isinstance(argument, ast.Starred):
+                yield self.problem(argument, "spell the path out instead of unpacking it with *")
             yield from self.constant(argument)
         for keyword in call.keywords:
             if keyword.arg is None:

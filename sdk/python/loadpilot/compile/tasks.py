@@ -6,6 +6,7 @@ override replaces what it overrides, in its place.
 
 from __future__ import annotations
 
+import inspect
 from dataclasses import dataclass, field
 from types import FunctionType
 from typing import TYPE_CHECKING, Any
@@ -47,7 +48,7 @@ class Tasks:
             what = f"scenario {cls.__name__} has no task; mark at least one method with @task"
             self.problems.append(Problem(at, what))
         for name in names:
-            self.task(name, getattr(cls, name), at)
+            self.task(name, inspect.getattr_static(cls, name), at)
 
     def hooks(self, cls: type, names: list[str], at: str) -> list[Problem]:
         """Refuse what would need Python at run time: hooks and checks."""
@@ -176,7 +177,7 @@ class _Noting:
 
 def task_names(cls: type) -> list[str]:
     """List the tasks of a class in the order in which their names were first defined."""
-    return [name for name in _attributes(cls) if task_of(getattr(cls, name)) is not None]
+    return [name for name in _attributes(cls) if _is_marked(inspect.getattr_static(cls, name))]
 
 
 def step_name(request: Recorded) -> str:
@@ -186,6 +187,12 @@ def step_name(request: Recorded) -> str:
     if len(encoded) <= NAME_BYTES_MAX:
         return name
     return encoded[: NAME_BYTES_MAX - 3].decode(errors="ignore") + "…"
+
+
+def _is_marked(attribute: object) -> bool:
+    """Whether an attribute, or the function inside a static or class method, is marked."""
+    inner = getattr(attribute, "__func__", None)
+    return task_of(attribute) is not None or task_of(inner) is not None
 
 
 def _attributes(cls: type) -> list[str]:

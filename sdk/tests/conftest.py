@@ -1,0 +1,69 @@
+"""What several test files need: a scenario file on disk, loaded and compiled as the CLI does."""
+
+from __future__ import annotations
+
+import sys
+import textwrap
+from typing import TYPE_CHECKING, Protocol
+
+import pytest
+
+from loadpilot.compile import Compiled, Overrides, Problem, Refused, choose, compile_scenario, load
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from pathlib import Path
+
+TARGET = "http://localhost:8000"
+NONE = Overrides()
+HEAD = "from loadpilot import LoadClient, VUser, scenario, task\n"
+
+
+class Compile(Protocol):
+    """Compiles the text of a scenario file."""
+
+    def __call__(
+        self, text: str, overrides: Overrides = ..., scenario: str | None = ...
+    ) -> Compiled: ...
+
+
+class Refuse(Protocol):
+    """Compiles the text of a scenario file that must be refused; returns the problems."""
+
+    def __call__(self, text: str, overrides: Overrides = ...) -> list[Problem]: ...
+
+
+@pytest.fixture(autouse=True)
+def _clean_imports() -> Iterator[None]:
+    """Forget what a scenario file brought into the interpreter."""
+    path, modules = list(sys.path), set(sys.modules)
+    yield
+    sys.path[:] = path
+    for name in set(sys.modules) - modules:
+        if name.startswith(("loadpilot_scenario_", "mixin_")):
+            del sys.modules[name]
+
+
+@pytest.fixture
+def compile_text(tmp_path: Path) -> Compile:
+    """Return a function that compiles a scenario file of the given text."""
+
+    def compile_(text: str, overrides: Overrides = NONE, scenario: str | None = None) -> Compiled:
+        path = tmp_path / "scene.py"
+        path.write_text(HEAD + textwrap.dedent(text), encoding="utf-8")
+        loaded = load(path)
+        return compile_scenario(loaded, choose(loaded, scenario), TARGET, overrides)
+
+    return compile_
+
+
+@pytest.fixture
+def refuse_text(compile_text: Compile) -> Refuse:
+    """Return a function that expects a scenario file to be refused."""
+
+    def refuse(text: str, overrides: Overrides = NONE) -> list[Problem]:
+        with pytest.raises(Refused) as refused:
+            compile_text(text, overrides)
+        return refused.value.problems
+
+    return refuse

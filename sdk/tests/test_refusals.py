@@ -1,0 +1,329 @@
+"""Scenario files that cannot be compiled: each is refused with its line, the reason, a way out."""
+
+from __future__ import annotations
+
+import textwrap
+from typing import TYPE_CHECKING
+
+import pytest
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from sdk.tests.conftest import Compile, Refuse
+
+SCENE = """
+CONSTANT = "/c"
+TWICE = 1
+TWICE = 2
+COMPUTED = len("abc")
+NESTED = {{"a": COMPUTED}}
+def helper(): pass
+{extra}
+@scenario(mode="constant")
+class S(VUser):
+    {hooks}
+    @task
+    def t(self, client):
+        {body}
+"""
+
+BODIES = {
+    "r = client.get('/')": "keeps the response of client.get() as `r` and never uses it",
+    "r = client.get('/'); print(r.text)": "uses the response `r` of client.get() (line 15)",
+    "client.get('/').raise_for_status()": "uses the response of a request",
+    "client.get(client.get('/').text)": "the attribute `client.get('/').text`",
+    "client.post('/', json=client.get('/'))": "the response of client.get()",
+    "client.get(self.path)": "`self.path`, which belongs to the virtual user",
+    "client.get('/', params={'u': self})": "`self`",
+    "self.login(client)": "a call of `self.login()`, which belongs to the virtual user",
+    "helper()": "a call of `helper()`",
+    "client.get(helper())": "a call of `helper()`",
+    "client.get(f'/{random.random()}')": "randomness, `random.random()`",
+    "client.get('/' + str(uuid.uuid4()))": "a call of `str()`",
+    "client.get('/', params={'t': time.time()})": "the time, `time.time()`",
+    "time.sleep(1)": "the time, `time.sleep()`",
+    "if CONSTANT: client.get('/')": "contains a branch",
+    "client.get('/a' if CONSTANT else '/b')": "a branch",
+    "for _ in range(3): client.get('/')": "contains a loop",
+    "while True: client.get('/')": "contains a loop",
+    "client.post('/', json=[i for i in 'ab'])": "a comprehension",
+    "client.batch([])": "uses client.batch()",
+    "client.request('GET', '/')": "client has no method client.request",
+    "client.get('/', verify=False)": "client.get() takes no verify=",
+    "client.get('/', {'a': 1})": "takes only the path by position",
+    "client.get(*CONSTANT)": "unpacking it with *",
+    "client.get('/', **NESTED)": "unpacking them with **",
+    "client.get()": "client.get() needs a path",
+    "client.get('/', headers={CONSTANT, 'a'})": "a set, which has no order",
+    "client.get(TWICE)": "`TWICE` is bound 2 times (lines 4, 5)",
+    "client.get(COMPUTED)": "`COMPUTED` is not a literal: a call of `len()` (line 6)",
+    "client.post('/', json=NESTED)": "`NESTED` depends on another name (line 7)",
+    "client.get(helper)": "`helper` is a function (line 8), not a literal",
+    "client.get(VUser)": "`VUser` is imported (line 1), not a literal",
+    "client.get(unknown)": "`unknown` is not a constant of this module",
+    "client.get(CONSTANT[0])": "an element looked up with [ ]",
+    "client.get(CONSTANT.upper())": "a call of `CONSTANT.upper()`",
+    "client.get(f'/{CONSTANT!r:{helper()}}')": "a call of `helper()`",
+    "client.get((path := '/x'))": "an assignment",
+    "client.post('/', json=lambda: 1)": "a lambda",
+    "client.post('/', json=1j)": "the value 1j",
+    "client.post('/', json=...)": "the value Ellipsis",
+    "x = 1": "contains an assignment",
+    "pass": "contains a pass",
+    "return client.get('/')": "contains a return",
+    "try: client.get('/')\n        finally: pass": "contains a try block",
+    "with open('x') as f: client.get('/')": "contains a with block",
+    "import os": "contains an import",
+    "global CONSTANT": "contains a global statement",
+    "assert client.get('/')": "contains an assertion",
+    "yield client.get('/')": "a yield",
+    "'only a docstring'": "makes no request",
+    "'doc'; 'not a docstring'": "the value 'not a docstring'",
+    "client.get('/') and client.get('/b')": "a computation",
+    "print('hello')": "a call of `print()`",
+}
+
+
+@pytest.mark.parametrize("body", BODIES)
+def test_a_body_that_is_more_than_requests_is_refused_with_its_line(
+    body: str, refuse_text: Refuse
+) -> None:
+    """Broken if something that Python would do at run time is left out or guessed."""
+    problems = refuse_text(SCENE.format(body=body, hooks="", extra=""))
+    assert any(BODIES[body] in problem.what for problem in problems), problems
+    assert all("scene.py:" in problem.place for problem in problems)
+    lines = [int(problem.place.rsplit(":", 1)[1]) for problem in problems]
+    assert set(lines) <= {13, 14, 15, 16}, problems
+
+
+HOOKS = {
+    "def on_start(self, client): pass": "defines on_start()",
+    "def on_stop(self, client): pass": "defines on_stop()",
+    "def check_t(self, status_code, body): pass": "defines check_t()",
+    "def check_x(self, status_code, body): pass": "belongs to no task",
+    "@task\n    async def u(self, client): await client.get('/')": "is an async def",
+    "@task\n    def u(self): pass": "must take exactly (self, client)",
+    "@task\n    def u(self, client, more=1): client.get('/')": "must take exactly (self, client)",
+    "@task\n    @helper2\n    def u(self, client): client.get('/')": "is decorated with @helper2",
+    "@task\n    @staticmethod\n    def u(client): client.get('/')": "must be a plain method",
+    "u = task(lambda self, client: client.get('/'))": "its source was not found",
+    "@task(weight=0)\n    def u(self, client): client.get('/')": "weight must be a whole number",
+    "@task(weight='5')\n    def u(self, client): client.get('/')": "weight must be a whole number",
+    "@task(weight=True)\n    def u(self, client): client.get('/')": "weight must be a whole number",
+    "@task(weight=1.5)\n    def u(self, client): client.get('/')": "weight must be a whole number",
+}
+
+
+@pytest.mark.parametrize("hooks", HOOKS)
+def test_hooks_and_odd_tasks_are_refused(hooks: str, refuse_text: Refuse) -> None:
+    """Broken if a check or a hook that never runs is accepted in silence."""
+    extra = "def helper2(f): return f"
+    problems = refuse_text(SCENE.format(body="client.get('/')", hooks=hooks, extra=extra))
+    assert any(HOOKS[hooks] in problem.what for problem in problems), problems
+
+
+REQUESTS = {
+    "client.get('a')": "must begin with /",
+    "client.get('')": "must begin with /",
+    "client.get('@evil.example/')": "must begin with /",
+    "client.get('//evil.example/')": "must not begin with //",
+    "client.get('http://evil.example/')": "is a whole URL",
+    "client.get('HTTPS://evil.example')": "is a whole URL",
+    "client.get('/a\\r\\nHost: evil')": "control character",
+    "client.get('/a\\0')": "control character",
+    "client.get('/a#b')": "what follows it is never sent",
+    "client.get('/a/../b')": "holds . or .. segments",
+    "client.get(b'/a')": "the path must be text",
+    "client.get(5)": "the path must be text",
+    "client.get('/', params='a=b')": "params= must be a dict",
+    "client.get('/', params={'a': {'b': 1}})": "params= holds a dict",
+    "client.get('/', params={'a': b'x'})": "params= holds a bytes",
+    "client.get('/', headers='X: y')": "headers= must be a dict",
+    "client.get('/', headers={'X': 5})": "must have text as its value",
+    "client.get('/', headers={5: 'x'})": "header names must be text",
+    "client.get('/', headers={'X-A': 'a\\r\\nX-B: b'})": "a line break or NUL",
+    "client.get('/', headers={'X\\r\\nY': 'a'})": "header name",
+    "client.get('/', headers={'X A': 'a'})": "header name",
+    "client.get('/', headers={'X-A': 'ä'})": "not ASCII text",
+    "client.get('/', headers={'X-A': ' a'})": "spaces around",
+    "client.get('/', headers={'X-A': 'a', 'x-a': 'b'})": "is given twice",
+    "client.get('/', headers={'Content-Length': '5'})": "cannot be set",
+    "client.get('/', headers={'transfer-encoding': 'chunked'})": "cannot be set",
+    "client.get('/', headers={'Connection': 'close'})": "cannot be set",
+    "client.post('/', json={'a': b'x'})": "cannot be written as JSON",
+    "client.post('/', json=1e999)": "cannot be written as JSON",
+    "client.post('/', json='\\ud800')": "no UTF-8 form",
+    "client.post('/', json=1, data={'a': 1})": "one body",
+    "client.post('/', content='a', data={'a': 1})": "one body",
+    "client.post('/', data=[1])": "data= must be a dict",
+    "client.post('/', content={'a': 1})": "content= must be text or bytes",
+    "client.get('/', timeout='soon')": "must be a duration",
+    "client.get('/', timeout=None)": "must be a duration",
+    "client.get('/', timeout=True)": "must be a duration",
+    "client.get('/', timeout=-1)": "must be a duration",
+    "client.get('/' + 5)": "TypeError while its arguments were read",
+    "client.get(f'{CONSTANT:d}')": "ValueError while its arguments were read",
+}
+
+
+@pytest.mark.parametrize("body", REQUESTS)
+def test_a_request_that_cannot_be_sent_is_refused_with_its_line(
+    body: str, refuse_text: Refuse
+) -> None:
+    """Broken if a request is sent elsewhere, split, or silently changed."""
+    problems = refuse_text(SCENE.format(body=body, hooks="", extra=""))
+    assert len(problems) == 1, problems
+    assert REQUESTS[body] in problems[0].what
+    assert "scene.py:1" in problems[0].place
+
+
+def test_all_problems_of_a_file_are_named_at_once(refuse_text: Refuse) -> None:
+    """Broken if a user has to fix one mistake to see the next."""
+    problems = refuse_text("""
+        @scenario(rps=0, duration="soon", thresholds={"p99": 1})
+        class S(VUser):
+            def on_start(self, client): pass
+            @task(weight=0)
+            def a(self, client):
+                client.get("x")
+                client.get("//y")
+            @task
+            def b(self, client): helper()
+    """)
+    text = "\n".join(map(str, problems))
+    for part in ("rps", "duration", "p99", "on_start", "weight", "'x'", "'//y'", "helper"):
+        assert part in text
+    assert len(problems) == 8
+
+
+def test_a_secret_value_is_in_no_message(refuse_text: Refuse) -> None:
+    """Broken if a password of a refused scenario lands in a CI log."""
+    problems = refuse_text("""
+        @scenario(mode="constant", secret_headers=["X-Session"])
+        class S(VUser):
+            @task
+            def t(self, client):
+                client.get("/", headers={"Authorization": "hunter2\\r\\n"})
+                client.get("/", headers={"X-Session": "hunter2\\0"})
+                client.get("/", headers={"Cookie": "hunter2é"})
+                x = client.get("/", headers={"Cookie": "hunter2"})
+    """)
+    assert problems
+    assert "hunter2" not in "".join(map(str, problems))
+
+
+def test_names_of_a_function_around_the_class_are_refused(refuse_text: Refuse) -> None:
+    """Broken if a closure's variable is taken for a constant of the module."""
+    problems = refuse_text("""
+        PATH = "/module"
+        def make(PATH):
+            @scenario(mode="constant")
+            class S(VUser):
+                @task
+                def t(self, client): client.get(PATH)
+            return S
+        S = make("/closure")
+    """)
+    assert "a variable of the function around the class" in problems[0].what
+
+
+@pytest.mark.parametrize(
+    "rebinding",
+    [
+        "def f():\n    global PATH\n    PATH = '/b'",
+        "for PATH in ['/b']: pass",
+        "import os as PATH",
+        "[PATH := x for x in '/b']",
+        "try:\n    1/0\nexcept ZeroDivisionError as PATH: pass",
+        "def PATH(): pass",
+        "class PATH: pass",
+        "PATH += 'b'",
+        "(PATH, other) = '/a', '/b'",
+        "del PATH\nPATH = '/b'",
+        "match '/b':\n    case PATH: pass",
+        "if (PATH := '/b'): pass",
+        "class C(metaclass=(PATH := type)): pass",
+    ],
+)
+def test_a_name_that_is_bound_again_is_no_constant(rebinding: str, refuse_text: Refuse) -> None:
+    """Broken if a value that may change between import and run is frozen into the plan."""
+    scene = f"""
+PATH = "/a"
+@scenario(mode="constant")
+class S(VUser):
+    @task
+    def t(self, client): client.get(PATH)
+{rebinding}
+"""
+    problems = refuse_text(scene)
+    assert "bound" in problems[0].what
+
+
+def test_a_sound_scenario_with_every_allowed_form_compiles(compile_text: Compile) -> None:
+    """Broken if something that is promised to compile is refused."""
+    compiled = compile_text(
+        """
+        '''Module text.'''
+        BASE: str = "/api"
+        VERSION = 2
+        USERS = f"{BASE}/v{VERSION:>02}/users"
+        COMMON = {"Accept": "application/json"}
+        TAGS = ["a", "b"]
+        [PATH for PATH in "ab"]
+        @scenario(mode="constant")
+        class S(VUser):
+            '''Class text.'''
+            limit = 5
+            def unused(self): return random.random()
+            @task
+            def t(self, client):
+                '''Task text.'''
+                client.get(USERS + "/1")
+                client.post(path=f"{USERS}", json={"tags": TAGS, "n": -1, **COMMON}, timeout=".5s")
+                client.put("/x", headers={**COMMON, "X-N": f"{VERSION}"}, content=b"\\xff")
+                client.delete("/y", timeout=1.5)
+        """
+    )
+    steps = compiled.plan["tasks"][0]["steps"]
+    assert [step["path"] for step in steps] == [
+        "/api/v02/users/1",
+        "/api/v02/users",
+        "/x",
+        "/y",
+    ]
+    assert steps[1]["body"] == {"text": '{"tags":["a","b"],"n":-1,"Accept":"application/json"}'}
+    assert steps[1]["timeout_us"] == 500_000
+    assert steps[2]["body"] == {"base64": "/w=="}
+    assert steps[3]["timeout_us"] == 1_500_000
+
+
+def test_mixins_of_other_files_and_overrides_work(compile_text: Compile, tmp_path: Path) -> None:
+    """Broken if inherited tasks are lost, doubled, or read in the wrong module's constants."""
+    (tmp_path / "mixin_base.py").write_text(
+        textwrap.dedent("""
+        from loadpilot import VUser, task
+        PATH = "/mixin"
+        class Base(VUser):
+            @task(weight=3)
+            def inherited(self, client): client.get(PATH)
+            @task
+            def replaced(self, client): client.get("/old")
+            @task
+            def disabled(self, client): client.get("/never")
+        """),
+        encoding="utf-8",
+    )
+    compiled = compile_text("""
+        from mixin_base import Base
+        PATH = "/main"
+        @scenario(mode="constant")
+        class S(Base):
+            @task(weight=2)
+            def replaced(self, client): client.get(PATH)
+            def disabled(self, client): pass
+            @task
+            def own(self, client): client.get("/own")
+    """)
+    shown = [(t["name"], t["weight"], t["steps"][0]["path"]) for t in compiled.plan["tasks"]]
+    assert shown == [("inherited", 3, "/mixin"), ("replaced", 2, "/main"), ("own", 1, "/own")]

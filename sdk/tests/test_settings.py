@@ -1,0 +1,205 @@
+"""What scenarios and flags say: shapes, units, gates; every wrong value named where it was said."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from loadpilot.compile import Overrides, profile
+
+if TYPE_CHECKING:
+    from sdk.tests.conftest import Compile, Refuse
+
+SECOND = 1_000_000
+HUNDRED = 100_000_000
+SCENE = """
+@scenario({said})
+class S(VUser):
+    @task
+    def one(self, client): client.get("/")
+    @task
+    def two(self, client): client.get("/")
+"""
+
+
+def pieces(plan: dict[str, Any]) -> list[tuple[float, float, float]]:
+    """Pieces in seconds and arrivals per second."""
+    return [
+        (p["duration_us"] / 1e6, p["from"] / 1e6, p["to"] / 1e6) for p in plan["profile"]["pieces"]
+    ]
+
+
+PROFILES = {
+    "rps=100, duration='8s', ramp_up='2s'": [(2, 0, 100), (8, 100, 100)],
+    "rps=100, duration='20s'": [(10, 0, 100), (20, 100, 100)],
+    "rps=100, ramp_up=0": [(60, 100, 100)],
+    "": [(10, 0, 10), (60, 10, 10)],
+    "rps=100, duration='5s', mode='constant'": [(5, 100, 100)],
+    "rps=100, duration='10s', mode='step'": [(2, 20 * k, 20 * k) for k in range(1, 6)],
+    "rps=90, duration='6s', mode='step', steps=3": [(2, 30, 30), (2, 60, 60), (2, 90, 90)],
+    "rps=100, duration='9s', mode='spike'": [(3, 20, 20), (3, 100, 100), (3, 20, 20)],
+    "stages=[('1m', 3000), ('10s', 90000), ('90s', 90000)]": [
+        (60, 0, 3000),
+        (10, 3000, 90000),
+        (90, 90000, 90000),
+    ],
+    "stages=[('0s', 500), ('1m', 500)]": [(60, 500, 500)],
+    "stages=[('1s', 5), (0, 9), ('1s', 9)]": [(1, 0, 5), (1, 9, 9)],
+    "stages=[('60s', 0), ('30s', 50)]": [(60, 0, 0), (30, 0, 50)],
+    "stages=[{'duration': '1m', 'target': '3000/m'}]": [(60, 0, 50)],
+    "rps='3000/m', duration=2.5, mode='constant'": [(2.5, 50, 50)],
+    "rps=0.5, duration='1h', mode='constant'": [(3600, 0.5, 0.5)],
+    "rps=1e-1, duration='500ms', mode='constant'": [(0.5, 0.1, 0.1)],
+}
+
+
+@pytest.mark.parametrize("said", PROFILES)
+def test_a_shape_is_the_pieces_that_it_promises(said: str, compile_text: Compile) -> None:
+    """Broken if a scenario offers another curve than its words say."""
+    assert pieces(compile_text(SCENE.format(said=said)).plan) == PROFILES[said]
+
+
+@given(st.integers(1, 10**12), st.integers(1, 10**13), st.integers(1, 50), st.integers(0, 10**12))
+def test_pieces_always_add_up_to_the_duration(us: int, urps: int, steps: int, ramp: int) -> None:
+    """Broken if a window that does not divide evenly shortens or lengthens the run."""
+    for built, total in [
+        (profile.step(us, urps, steps), us),
+        (profile.spike(us, urps), us),
+        (profile.constant(us, urps), us),
+        (profile.ramp(ramp, us, urps), us + ramp),
+    ]:
+        assert sum(p["duration_us"] for p in built) == total
+        assert all(p["duration_us"] > 0 for p in built)
+        assert all(0 <= p["from"] <= urps and 0 <= p["to"] <= urps for p in built)
+
+
+WRONG = {
+    "rps=0": "rps: must be greater than 0 (got 0)",
+    "rps=-5": "rps: must be a rate such as 50, 0.5, 50/s, 3000/m or 10/500ms (got -5)",
+    "rps='fast'": "rps: must be a rate",
+    "rps=float('nan')": "rps: must be a rate",
+    "rps=float('inf')": "rps: must be a rate",
+    "rps=True": "rps: must be a rate",
+    "rps=[1]": "rps: must be a rate",
+    "rps='1e3'": "rps: must be a rate",
+    "duration='0s'": "duration: must be longer than 0 (got '0s')",
+    "duration='5x'": "duration: must be a duration",
+    "duration=-1": "duration: must be a duration",
+    "duration='1s1m'": "duration: must be a duration",
+    "ramp_up='2m'": "ramp_up: must not be longer than the duration, '1m' (got '2m')",
+    "duration='5s'": "ramp_up: must not be longer than the duration, '5s' (got '10s')",
+    "ramp_up='-1s'": "ramp_up: must be a duration",
+    "mode='sine'": "mode: must be one of ramp, constant, step, spike, stages (got 'sine')",
+    "mode=5": "mode: must be one of",
+    "mode=['ramp']": "mode: must be one of",
+    "mode='stages'": "mode: needs stages=[…]",
+    "mode='step', steps=0": "steps: must be a whole number from 1",
+    "mode='step', steps=2.5": "steps: must be a whole number from 1",
+    "mode='step', steps=True": "steps: must be a whole number from 1",
+    "stages=[]": "stages: must be a list such as",
+    "stages=5": "stages: must be a list such as",
+    "stages=[('1m',)]": "stages 1: must be a pair",
+    "stages=['1m']": "stages 1: must be a pair",
+    "stages=[('1m', 5), {'duration': '1m'}]": "stages 2: must be a pair",
+    "stages=[('soon', 5)]": "stages 1: must be a duration",
+    "stages=[('1m', 'fast')]": "stages 1: must be a rate",
+    "stages=[('0s', 5)]": "stages: must hold a stage longer than 0",
+    "stages=[('1m', 5)], rps=5": "stages: stages say it all; drop rps=",
+    "stages=[('1m', 5)], duration='1m'": "stages: stages say it all; drop duration=",
+    "stages=[('1m', 5)], mode='step'": "stages: stages say it all; drop mode=",
+    "warm_up='x'": "warm_up: must be a duration",
+    "timeout='0s'": "timeout: must be longer than 0",
+    "timeout=False": "timeout: must be a duration",
+    "max_wait='x'": "max_wait: must be a duration",
+    "max_in_flight=0": "max_in_flight: must be a whole number from 1",
+    "max_in_flight='10'": "max_in_flight: must be a whole number from 1",
+    "arrivals='bursty'": "arrivals: must be one of uniform, poisson (got 'bursty')",
+    "thresholds=5": "thresholds: must be a dict",
+    "thresholds={5: 5}": "thresholds: must be named by text",
+    "thresholds={'p99_ms': 'low'}": "thresholds 'p99_ms': must be a number",
+    "thresholds={'p99_ms': float('nan')}": "thresholds 'p99_ms': must be a number",
+    "thresholds={'p99_ms': float('inf')}": "thresholds 'p99_ms': must be a number",
+    "thresholds={'p99_ms': -1}": "thresholds 'p99_ms': must be a number",
+    "thresholds={'p99_ms': True}": "thresholds 'p99_ms': must be a number",
+    "thresholds={'p99_ms': None}": "thresholds 'p99_ms': must be a number",
+    "thresholds={'p99ms': 5}": "unknown metric 'p99ms'; did you mean 'p99_ms'?",
+    "thresholds={'error-rate': 5}": "unknown metric 'error-rate'; did you mean 'error_rate'?",
+    "thresholds={'tow:p99_ms': 5}": "unknown task 'tow'; did you mean 'two'?",
+    "thresholds={':p99_ms': 5}": "unknown task ''",
+    "secret_headers='X-A'": "secret_headers: must be a list",
+    "secret_headers=[5]": "secret_headers: must be a list",
+}
+
+
+@pytest.mark.parametrize("said", WRONG)
+def test_a_wrong_value_is_named_with_field_rule_and_value(said: str, refuse_text: Refuse) -> None:
+    """Broken if a wrong value passes, or its message leaves the user guessing."""
+    (problem,) = refuse_text(SCENE.format(said=said))
+    assert WRONG[said] in str(problem)
+    assert "scene.py:3: " in str(problem)
+
+
+FLAGS = {
+    Overrides(rps="0"): "--rps: must be greater than 0 (got '0')",
+    Overrides(rps=""): "--rps: must be a rate",
+    Overrides(duration="x"): "--duration: must be a duration",
+    Overrides(duration=""): "--duration: must be a duration",
+    Overrides(warm_up="-1s"): "--warm-up: must be a duration",
+    Overrides(thresholds=("p99_ms",)): "--threshold: must be key=value",
+    Overrides(thresholds=("=5",)): "--threshold: must be key=value",
+    Overrides(thresholds=("p99_ms=nan",)): "--threshold: must be a number",
+    Overrides(thresholds=("p98_ms=5",)): "--threshold: unknown metric 'p98_ms'; did you mean",
+    Overrides(thresholds=("zwei:p99_ms=5",)): "--threshold: unknown task 'zwei'",
+}
+
+
+@pytest.mark.parametrize("flags", FLAGS)
+def test_a_wrong_flag_is_named_as_a_flag(flags: Overrides, refuse_text: Refuse) -> None:
+    """Broken if a mistake on the command line is blamed on the file."""
+    (problem,) = refuse_text(SCENE.format(said="duration='20s'"), flags)
+    assert FLAGS[flags] in str(problem)
+
+
+def test_flags_win_and_replace_gates_by_key(compile_text: Compile) -> None:
+    """Broken if a flag is ignored, or the gate that it replaces stays in force beside it."""
+    said = "rps=10, duration='20s', thresholds={'p99_ms': 100, 'two:p50_ms': 7}"
+    flags = Overrides(
+        rps="40/s",
+        duration="30s",
+        warm_up="1s",
+        thresholds=("p99_ms=250", "one:p95_ms=5", "error_rate=0.5"),
+        id_header="X-Request-Id",
+    )
+    plan = compile_text(SCENE.format(said=said), flags).plan
+    assert pieces(plan) == [(10, 0, 40), (30, 40, 40)]
+    assert plan["warm_up_us"] == SECOND
+    assert plan["id_header"] == "X-Request-Id"
+    assert plan["thresholds"] == [
+        {"metric": "p99_ms", "limit": 250.0},
+        {"metric": "p50_ms", "task": "two", "limit": 7.0},
+        {"metric": "p95_ms", "task": "one", "limit": 5.0},
+        {"metric": "error_rate", "limit": 0.5},
+    ]
+
+
+def test_flags_that_stages_replace_are_refused(refuse_text: Refuse) -> None:
+    """Broken if --rps on a staged scenario changes nothing in silence."""
+    flags = Overrides(rps="5", duration="5s")
+    problems = refuse_text(SCENE.format(said="stages=[('1m', 5)]"), flags)
+    assert [problem.place for problem in problems] == ["--rps", "--duration"]
+
+
+def test_the_defaults_are_those_that_are_documented(compile_text: Compile) -> None:
+    """Broken if a default drifts from what the documentation says."""
+    plan = compile_text(SCENE.format(said="")).plan
+    assert plan["timeout_us"] == 30 * SECOND
+    assert plan["max_wait_us"] == plan["timeout_us"]
+    assert plan["max_lateness_us"] == 500_000
+    assert plan["tick_us"] == SECOND
+    assert plan["warm_up_us"] == 0
+    assert plan["arrivals"] == "uniform"
+    assert plan["thresholds"] == []
+    assert "max_in_flight" not in plan
