@@ -11,9 +11,14 @@ def count(value: int) -> str:
 
 
 def number(value: float) -> str:
-    """Write a measured number with what matters of it: ``0.25``, ``99.7``, ``1,234``."""
+    """Write a measured number with what matters of it: ``0.25``, ``99.7``, ``1,234``.
+
+    What is not zero never looks like zero.
+    """
     if value == int(value) and abs(value) < 1e15:
         return f"{int(value):,}"
+    if abs(value) < 0.001:
+        return f"{value:.2g}"
     places = 3 if abs(value) < 10 else 2 if abs(value) < 100 else 1
     return f"{value:,.{places}f}".rstrip("0").rstrip(".")
 

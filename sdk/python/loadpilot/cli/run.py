@@ -165,7 +165,8 @@ class Run:
             f"  rps        {number(peak)} at the peak, {plan['arrivals']} arrivals\n"
             f"  duration   {seconds(total_us)}, warm-up {seconds(plan['warm_up_us'])}\n"
             f"  shape      {_shape(profile)}\n"
-            f"  execution  static: every task is compiled, no Python runs under load\n"
+            f"  execution  static: every task is compiled, no Python runs under load;\n"
+            f"             redirects and retries are off, answers are read and not kept\n"
             f"  agents     {agents}, seed {self.options.seed}"
         )
 

@@ -135,7 +135,8 @@ def _latency(report: Report) -> Iterator[str]:
     if latency.response_failed is not None:
         ok = "ok: none" if latency.response_ok is None else _short("ok", latency.response_ok)
         failed = _short("failed", latency.response_failed)
-        yield _line("split", f"{ok} · {failed}; neither alone is what users saw")
+        yield _line("split", f"{ok} · {failed}")
+        yield _line("", "neither half alone is what users saw")
 
 
 def _answers(report: Report) -> Iterator[str]:
@@ -155,7 +156,6 @@ def _answers(report: Report) -> Iterator[str]:
         f"sent {size(moved.sent)} ({size(moved.sent_per_sec)}/s), "
         f"received {size(moved.received)} ({size(moved.received_per_sec)}/s)",
     )
-    yield _line("bodies", "answers are read to their end and not kept; no redirects, no retries")
 
 
 def _tasks(report: Report) -> Iterator[str]:
@@ -194,11 +194,20 @@ def _thresholds(report: Report) -> Iterator[str]:
     yield "thresholds"
     for result in results:
         mark = "✓" if result.passed else "✗"
-        actual = "nothing" if result.actual is None else number(result.actual)
-        operator, limit = result.operator.value, number(result.limit)
+        actual, limit = _against(result.actual, result.limit)
+        operator = result.operator.value
         yield f"  {mark} {safe(result.key):<{NAME_WIDTH - 4}}{actual:>12} {operator} {limit}"
     failed = sum(not result.passed for result in results)
     yield f"  {failed} of {len(results)} failed" if failed else "  all passed"
+
+
+def _against(actual: float | None, limit: float) -> tuple[str, str]:
+    """Write a figure and its limit so that two that differ never look the same."""
+    if actual is None:
+        return "nothing", number(limit)
+    shown = number(actual), number(limit)
+    same = shown[0] == shown[1] and actual != limit
+    return (repr(actual), repr(limit)) if same else shown
 
 
 def _foot(report: Report) -> Iterator[str]:
@@ -208,10 +217,10 @@ def _foot(report: Report) -> Iterator[str]:
     queue = "—" if generator.queue is None else _ms(generator.queue.p99_us)
     yield _line(
         "generator",
-        f"schedule lag p99 {lag}, queue p99 {queue}, "
-        f"busiest core {percent(generator.busiest_core_permille / 10)}, "
-        f"longest stall {_ms(generator.stall_us_max)}",
+        f"schedule lag p99 {lag}, queue p99 {queue}, longest stall {_ms(generator.stall_us_max)}",
     )
+    busiest = percent(generator.busiest_core_permille / 10)
+    yield _line("", f"busiest core {busiest}; above 90 % in {percent(generator.busy_deltas_pct)}")
     opened, reused = generator.connections_opened, generator.connections_reused
     yield _line("connections", f"{count(opened)} opened, reused {count(reused)} times")
     warm_up = report.warm_up

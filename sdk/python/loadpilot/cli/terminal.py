@@ -9,11 +9,7 @@ from __future__ import annotations
 import os
 import re
 import sys
-import unicodedata
 from typing import TextIO
-
-UNSAFE_CATEGORIES = frozenset({"Cc", "Cf", "Cs", "Co", "Zl", "Zp"})
-"""Control, format (bidirectional marks), surrogates, private use, line and paragraph separators."""
 
 GREEN, YELLOW, RED, BOLD, OFF = "\x1b[32m", "\x1b[33m", "\x1b[31m", "\x1b[1m", "\x1b[0m"
 COLOURS = {
@@ -26,12 +22,18 @@ COLOURS = {
     "INCOMPLETE": RED,
     "✗": RED,
 }
-WORD = re.compile(r"(?:(?<=^verdict      )|(?<=^certificate  )|(?<=^  ))(\w+|✓|✗)", re.MULTILINE)
+WORD = re.compile(
+    r"(?:(?<=^verdict      )|(?<=^certificate  )|(?<=^  )|^(?=INCOMPLETE))(\w+|✓|✗)", re.MULTILINE
+)
 
 
 def safe(text: str) -> str:
-    """Write unsafe characters as hexadecimal escapes."""
-    return "".join(_escaped(c) if unicodedata.category(c) in UNSAFE_CATEGORIES else c for c in text)
+    """Write every character that is not printable as a hexadecimal escape.
+
+    That covers controls, bidirectional marks and other formats, odd blanks and line separators,
+    surrogates, and code points that nobody has assigned.
+    """
+    return "".join(c if c.isprintable() else _escaped(c) for c in text)
 
 
 def wants_colour(stream: TextIO) -> bool:

@@ -1,0 +1,120 @@
+"""The summary: the same report always gives the same text, and that text tells no lies."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from sdk.tests.reports import GOOD, changed, empty, parsed, troubled
+
+from loadpilot._generated.report import Report
+from loadpilot.cli.figures import clock, millis, number, percent, seconds, size
+from loadpilot.cli.summary import summary
+from loadpilot.cli.terminal import coloured, safe
+
+EXPECTED = Path(__file__).with_name("expected")
+REPORTS = {"good": GOOD, "troubled": troubled(), "empty": empty()}
+
+
+@pytest.mark.parametrize("name", REPORTS)
+def test_the_summary_is_as_committed(name: str) -> None:
+    """Broken if the text changes without anybody having looked at it.
+
+    UPDATE_EXPECTED=1 writes the files again; look at the difference before committing it.
+    """
+    text = summary(Report.model_validate(REPORTS[name]))
+    path = EXPECTED / f"summary-{name}.txt"
+    if os.environ.get("UPDATE_EXPECTED"):
+        path.parent.mkdir(exist_ok=True)
+        path.write_text(text, encoding="utf-8")
+    assert text == path.read_text(encoding="utf-8")
+
+
+def test_the_first_lines_are_verdict_certificate_achieved_dropped() -> None:
+    """Broken if a reader has to search for whether it passed and can be trusted."""
+    lines = [line for line in summary(parsed()).splitlines() if line]
+    starts = [line.split()[0] for line in lines[:5]]
+    assert starts == ["verdict", "certificate", "achieved", "arrivals", "dropped"]
+
+
+OMITTED = "nothing was omitted"
+
+
+def test_nothing_was_omitted_is_said_only_when_it_is_true() -> None:
+    """Broken if a run with holes claims to be complete."""
+    assert OMITTED in summary(parsed())
+    for holes in (
+        {"arrivals__started": 949, "arrivals__lost": 1},
+        {"arrivals__started": 949, "arrivals__dropped": {"no_slot": 1}},
+        {"arrivals__started": 949, "arrivals__waiting": 1},
+    ):
+        assert OMITTED not in summary(parsed(**holes))
+
+
+def test_foreign_text_cannot_reach_the_terminal() -> None:
+    """Broken if a task's name moves the cursor or colours the verdict green."""
+    text = summary(Report.model_validate(troubled()))
+    assert "\x1b" not in text
+    assert "\u202e" not in text
+    assert "ev\\x1b[31mil\\u202e" in text
+
+
+def test_lines_fit_and_have_no_trailing_blanks() -> None:
+    """Broken if the summary wraps in a log of 100 columns."""
+    for report in (GOOD, empty(), changed(scenario="Shop")):
+        for line in summary(Report.model_validate(report)).splitlines():
+            assert len(line) <= 100
+            assert line == line.rstrip()
+
+
+def test_colour_changes_nothing_but_colour() -> None:
+    """Broken if the coloured text says something else."""
+    text = summary(Report.model_validate(troubled()))
+    painted = coloured(text)
+    assert "\x1b[31mFAIL" in painted
+    assert "\x1b[33mDEGRADED" in painted
+    for code in ("\x1b[31m", "\x1b[32m", "\x1b[33m", "\x1b[0m"):
+        painted = painted.replace(code, "")
+    assert painted == text
+
+
+def test_a_figure_just_beyond_its_limit_does_not_look_equal_to_it() -> None:
+    """Broken if a failed gate reads 250 <= 250."""
+    report = changed()
+    report["verdict"]["thresholds"][0] |= {"actual": 250.0004, "passed": False}
+    assert "250.0004 <= 250" in summary(Report.model_validate(report))
+
+
+@given(st.text())
+def test_safe_text_is_printable_and_safe_again(text: str) -> None:
+    """Broken if some control or format character slips through."""
+    made = safe(text)
+    assert made.isprintable()
+    assert "\x1b" not in made
+    assert "\n" not in made
+    assert safe(made) == made
+
+
+def test_figures_read_as_people_expect() -> None:
+    """Broken if a figure loses what matters of it."""
+    assert [number(v) for v in (0, 0.25, 99.7, 1234.5, 1_000_000, 0.0004)] == [
+        "0",
+        "0.25",
+        "99.7",
+        "1,234.5",
+        "1,000,000",
+        "0.0004",
+    ]
+    assert [percent(v) for v in (0, 0.001, 1.5)] == ["0.00 %", "<0.01 %", "1.50 %"]
+    assert [millis(us) for us in (1, 1_234, 123_456, 2_000_123)] == [
+        "0.001",
+        "1.234",
+        "123.46",
+        "2000.1",
+    ]
+    assert [seconds(us) for us in (0, 500_000, 90_000_000)] == ["0 s", "0.5 s", "90 s"]
+    assert [size(v) for v in (0, 999, 1_500, 2_500_000)] == ["0 B", "999 B", "1.5 kB", "2.5 MB"]
+    assert [clock(s) for s in (-1, 0, 65.9, 3_725)] == ["00:00", "00:00", "01:05", "62:05"]
