@@ -1,0 +1,335 @@
+//! The configuration: read once from arguments and environment before anything is opened. A bad
+//! one names every mistake. The token comes from a file or the environment, never from an
+//! argument, and must never be printed.
+
+use std::fmt;
+use std::path::{Path, PathBuf};
+
+use clap::Parser;
+use loadpilot_bus::Options;
+use loadpilot_engine::decide::Policy;
+use loadpilot_events::refusal::Problem;
+use loadpilot_events::subject::{DEFAULT_PREFIX, DEFAULT_TENANT, Subjects};
+use loadpilot_events::units::parse_duration_us;
+use serde::Deserialize;
+use thiserror::Error;
+
+/// Holds the token when the server is named by `--nats-url`.
+const TOKEN_VARIABLE: &str = "NATS_TOKEN";
+
+/// Decides what happens next in the load tests of one tenant. Any number may run at once.
+#[derive(Debug, Parser)]
+#[command(name = "loadpilot-coordinator", version)]
+struct Args {
+    /// The connection file of a local stack (only its owner may read it).
+    #[arg(long, value_name = "FILE")]
+    connect: Option<PathBuf>,
+    /// The server, nats://host:port or tls://host:port; the token is taken from NATS_TOKEN.
+    #[arg(long, value_name = "URL")]
+    nats_url: Option<String>,
+    /// Whose runs.
+    #[arg(long, default_value = DEFAULT_TENANT)]
+    tenant: String,
+    /// The first token of every subject.
+    #[arg(long, default_value = DEFAULT_PREFIX)]
+    prefix: String,
+    /// Seal the runs that are found unfinished, instead of going on with them.
+    #[arg(long)]
+    seal_unfinished: bool,
+    /// Not heard for this long: lost.
+    #[arg(long, hide = true, value_name = "DURATION")]
+    lost_after: Option<String>,
+    /// Agents that hear nothing fence themselves after this long.
+    #[arg(long, hide = true, value_name = "DURATION")]
+    fence_after: Option<String>,
+    /// Agents that are behind fence themselves after this long.
+    #[arg(long, hide = true, value_name = "DURATION")]
+    behind_after: Option<String>,
+    /// Room between a decision and the tick at which it takes effect.
+    #[arg(long, hide = true, value_name = "DURATION")]
+    takeover_room: Option<String>,
+    /// An owner that was not heard for this long is gone.
+    #[arg(long, hide = true, value_name = "DURATION")]
+    owner_gone_after: Option<String>,
+    /// How long holders may take to get ready.
+    #[arg(long, hide = true, value_name = "DURATION")]
+    ready_within: Option<String>,
+    /// How long holders may take to say their last words.
+    #[arg(long, hide = true, value_name = "DURATION")]
+    finish_within: Option<String>,
+    /// How long a run waits for a holder when it has none.
+    #[arg(long, hide = true, value_name = "DURATION")]
+    nobody_for: Option<String>,
+}
+
+/// What a coordinator is to do.
+#[derive(Debug, Clone)]
+pub struct Config {
+    /// How to reach the server.
+    pub bus: Options,
+    /// Whose runs it decides, and by which times.
+    pub settings: Settings,
+}
+
+/// What the loop needs of the configuration.
+#[derive(Debug, Clone)]
+pub struct Settings {
+    /// The subjects of the tenant.
+    pub subjects: Subjects,
+    /// The times by which the fleet lives.
+    pub policy: Policy,
+    /// Whether runs that are found unfinished are sealed.
+    pub seal_unfinished: bool,
+}
+
+/// Everything that is wrong with the configuration.
+#[derive(Debug, Error)]
+pub enum Mistakes {
+    /// The arguments cannot be parsed, or ask for help.
+    #[error(transparent)]
+    Usage(#[from] clap::Error),
+    /// Their values are wrong.
+    #[error("{}", .0.iter().map(ToString::to_string).collect::<Vec<_>>().join("\n"))]
+    Values(Vec<Problem>),
+}
+
+/// The connection file of a local stack; what else it holds is not for us.
+#[derive(Deserialize)]
+struct Stack {
+    url: String,
+    #[serde(default)]
+    token: Option<String>,
+    #[serde(default)]
+    ctl_bytes: Option<u64>,
+    #[serde(default)]
+    data_bytes: Option<u64>,
+}
+
+impl Config {
+    /// Reads the configuration from `args` (the first is the program's name) and `env`.
+    ///
+    /// # Errors
+    /// Everything that is wrong with it.
+    pub fn read(
+        args: impl IntoIterator<Item = String>,
+        env: impl Fn(&str) -> Option<String>,
+    ) -> Result<Self, Mistakes> {
+        let args = Args::try_parse_from(args)?;
+        let mut problems = Vec::new();
+        let bus = connection(&args, env, &mut problems);
+        let policy = policy(&args, &mut problems);
+        let subjects = Subjects::new(&args.prefix, &args.tenant);
+        let subjects = subjects.map_err(|problem| problems.push(problem)).ok();
+        match (bus, subjects) {
+            (Some(bus), Some(subjects)) if problems.is_empty() => {
+                let seal_unfinished = args.seal_unfinished;
+                let settings = Settings {
+                    subjects,
+                    policy,
+                    seal_unfinished,
+                };
+                Ok(Self { bus, settings })
+            }
+            _ => Err(Mistakes::Values(problems)),
+        }
+    }
+}
+
+fn connection(
+    args: &Args,
+    env: impl Fn(&str) -> Option<String>,
+    problems: &mut Vec<Problem>,
+) -> Option<Options> {
+    let mut options = match (&args.connect, &args.nats_url) {
+        (Some(file), None) => {
+            let stack = stack(file).map_err(|problem| problems.push(problem)).ok()?;
+            let mut options = Options::new(stack.url);
+            options.token = stack.token;
+            let limits = &mut options.limits;
+            limits.ctl_bytes = stack.ctl_bytes.unwrap_or(limits.ctl_bytes);
+            limits.data_bytes = stack.data_bytes.unwrap_or(limits.data_bytes);
+            options
+        }
+        (None, Some(url)) => {
+            let mut options = Options::new(url);
+            options.token = env(TOKEN_VARIABLE).filter(|token| !token.is_empty());
+            options
+        }
+        (given, _) => {
+            let rule = "must be given, and only one of --connect and --nats-url";
+            let found = if given.is_some() { "both" } else { "neither" };
+            problems.push(Problem::new("--connect", rule, found));
+            return None;
+        }
+    };
+    options.prefix.clone_from(&args.prefix);
+    options.name = "loadpilot-coordinator".to_owned();
+    Some(options)
+}
+
+/// Reads a connection file. What it holds is not quoted: it holds the token.
+fn stack(file: &Path) -> Result<Stack, Problem> {
+    let problem = |rule: String| Problem::new("--connect", rule, file.display());
+    let text = std::fs::read_to_string(file).map_err(|error| {
+        problem(format!(
+            "must be a file that can be read ({})",
+            error.kind()
+        ))
+    })?;
+    #[cfg(unix)]
+    {
+        use std::os::unix::fs::PermissionsExt;
+        let mode = std::fs::metadata(file).map_or(0, |meta| meta.permissions().mode());
+        if mode & 0o077 != 0 {
+            return Err(problem(
+                "must be readable by its owner only (chmod 600)".to_owned(),
+            ));
+        }
+    }
+    serde_json::from_str(&text).map_err(|error| {
+        let (line, column) = (error.line(), error.column());
+        problem(format!(
+            "must be a connection file (line {line}, column {column} is not)"
+        ))
+    })
+}
+
+fn policy(args: &Args, problems: &mut Vec<Problem>) -> Policy {
+    let mut policy = Policy::default();
+    let given = [
+        ("--lost-after", &args.lost_after, &mut policy.lost_us),
+        ("--fence-after", &args.fence_after, &mut policy.fence_us),
+        ("--behind-after", &args.behind_after, &mut policy.behind_us),
+        (
+            "--takeover-room",
+            &args.takeover_room,
+            &mut policy.takeover_us,
+        ),
+        (
+            "--owner-gone-after",
+            &args.owner_gone_after,
+            &mut policy.owner_us,
+        ),
+        ("--ready-within", &args.ready_within, &mut policy.ready_us),
+        (
+            "--finish-within",
+            &args.finish_within,
+            &mut policy.finish_us,
+        ),
+        ("--nobody-for", &args.nobody_for, &mut policy.nobody_us),
+    ];
+    for (flag, text, time_us) in given {
+        let Some(text) = text else { continue };
+        match parse_duration_us(flag, text) {
+            Ok(us) if us > 0 => *time_us = us,
+            Ok(_) => problems.push(Problem::new(flag, "must be longer than 0", text)),
+            Err(problem) => problems.push(problem),
+        }
+    }
+    if policy.fence_us >= policy.lost_us {
+        let rule = "must be shorter than --lost-after: a lost agent must have stopped by then";
+        problems.push(Problem::new(
+            "--fence-after",
+            rule,
+            format!("{} µs", policy.fence_us),
+        ));
+    }
+    policy
+}
+
+impl fmt::Debug for Stack {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("Stack")
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn read(args: &[&str], token: Option<&str>) -> Result<Config, Mistakes> {
+        let args = std::iter::once("coordinator").chain(args.iter().copied());
+        let env = |name: &str| token.filter(|_| name == TOKEN_VARIABLE).map(str::to_owned);
+        Config::read(args.map(str::to_owned), env)
+    }
+
+    fn fields(mistakes: Mistakes) -> Vec<String> {
+        match mistakes {
+            Mistakes::Values(problems) => problems.into_iter().map(|p| p.field).collect(),
+            Mistakes::Usage(error) => panic!("parsed by clap: {error}"),
+        }
+    }
+
+    /// A user who fixes one mistake must not be told of the next one only then.
+    #[test]
+    fn every_mistake_is_named_at_once() {
+        let args = [
+            "--tenant",
+            "A b",
+            "--lost-after",
+            "soon",
+            "--ready-within",
+            "0s",
+            "--fence-after",
+            "1h",
+        ];
+        let found = fields(read(&args, None).expect_err("four mistakes and no server"));
+        let expected = [
+            "--connect",
+            "--lost-after",
+            "--ready-within",
+            "--fence-after",
+            "tenant",
+        ];
+        assert_eq!(found, expected);
+        let both = ["--connect", "x", "--nats-url", "nats://x"];
+        assert_eq!(fields(read(&both, None).expect_err("both")), ["--connect"]);
+    }
+
+    /// The token must reach the connection and no text.
+    #[test]
+    fn the_token_comes_from_file_or_environment_and_is_not_shown() {
+        let config = read(
+            &[
+                "--nats-url",
+                "nats://h:1",
+                "--lost-after",
+                "3s",
+                "--fence-after",
+                "2s",
+            ],
+            Some("s3cret"),
+        );
+        let config = config.expect("a sound configuration");
+        assert_eq!(config.bus.token.as_deref(), Some("s3cret"));
+        assert_eq!(config.settings.policy.lost_us, 3_000_000);
+        assert!(!format!("{config:?}").contains("s3cret"));
+
+        let dir = tempfile::tempdir().expect("a directory");
+        let file = dir.path().join("stack.json");
+        let json = r#"{"url":"nats://127.0.0.1:7","token":"s3cret","ctl_bytes":9,"pid":1}"#;
+        std::fs::write(&file, json).expect("a file");
+        let path = file.to_str().expect("plain text");
+        #[cfg(unix)]
+        {
+            use std::os::unix::fs::PermissionsExt;
+            let mode =
+                |bits| std::fs::set_permissions(&file, std::fs::Permissions::from_mode(bits));
+            mode(0o644).expect("a mode");
+            assert_eq!(
+                fields(read(&["--connect", path], None).expect_err("open")),
+                ["--connect"]
+            );
+            mode(0o600).expect("a mode");
+        }
+        let config = read(&["--connect", path], None).expect("a sound configuration");
+        assert_eq!(config.bus.token.as_deref(), Some("s3cret"));
+        assert_eq!(
+            (config.bus.url.as_str(), config.bus.limits.ctl_bytes),
+            ("nats://127.0.0.1:7", 9)
+        );
+        std::fs::write(&file, r#"{"token":"s3cret"}"#).expect("a file");
+        let mistakes = read(&["--connect", path], None).expect_err("no url");
+        assert!(!format!("{mistakes} {mistakes:?}").contains("s3cret"));
+    }
+}

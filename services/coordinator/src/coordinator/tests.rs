@@ -1,0 +1,624 @@
+//! The laws of the bookkeeping, against a log that is a list. No I/O, no clock.
+
+use loadpilot_bus::Fault;
+use loadpilot_engine::decide::Policy;
+use loadpilot_events::ctl::{Decision, Ending, RunSealed};
+use loadpilot_events::envelope::EVENT_VERSION;
+use loadpilot_events::limits::NEWS_EVENTS_MAX;
+use loadpilot_events::subject::Subjects;
+use loadpilot_events::{BootId, Envelope, EventId};
+use serde_json::{Value, json};
+
+use super::*;
+use crate::book::Draft;
+
+const SECOND: u64 = 1_000_000;
+const T0: Timestamp = Timestamp(1_000 * SECOND);
+
+fn subjects() -> Subjects {
+    Subjects::new("lp", "local").expect("tokens")
+}
+
+fn settings(seal_unfinished: bool) -> Settings {
+    Settings {
+        subjects: subjects(),
+        policy: Policy::default(),
+        seal_unfinished,
+    }
+}
+
+fn run(name: &str) -> RunId {
+    RunId::parse(name).expect("a token")
+}
+
+fn agent(name: &str) -> AgentId {
+    AgentId::parse(name).expect("a token")
+}
+
+fn beat(seen: &[(&str, u64)]) -> AgentBeat {
+    let seen = seen.iter().map(|&(name, ctl_seq)| Seen {
+        run: run(name),
+        ctl_seq,
+    });
+    let boot_id = BootId::parse("b1").expect("a token");
+    AgentBeat {
+        boot_id,
+        predecessor_dead: false,
+        seen: seen.collect(),
+    }
+}
+
+fn request() -> Value {
+    json!({"type": "RunRequested", "seed": 1, "lead_us": 0,
+        "agents": {"want": 1, "min": 1, "wait_us": 5_000_000},
+        "plan": {"schema": "loadpilot.plan/1", "scenario": "S", "target": "http://127.0.0.1:1",
+            "profile": {"shape": "constant", "pieces": [
+                {"duration_us": 1_000_000, "from": 10_000_000, "to": 10_000_000}]},
+            "tasks": [{"name": "t", "weight": 1, "steps": [{"name": "GET /", "method": "GET",
+                "path": "/", "headers": [
+                    {"name": "Authorization", "value": {"secret": "s"}}]}]}],
+            "warm_up_us": 0, "timeout_us": 1_000_000, "max_wait_us": 0,
+            "max_lateness_us": 500_000, "tick_us": 1_000_000}})
+}
+
+fn fact(what: Value) -> Value {
+    json!({"boot_id": "b1", "what": what})
+}
+
+fn offer(now: Timestamp) -> Value {
+    fact(
+        json!({"type": "CapacityOffered", "rate": 1_000_000_000u64, "cores": 1,
+        "expires": now.plus_us(60 * SECOND), "version": "0"}),
+    )
+}
+
+fn ready() -> Value {
+    fact(
+        json!({"type": "ShardsReady", "generation": 1, "max_in_flight": 9,
+        "clock": {"offset_us": 0, "bound_us": 1}}),
+    )
+}
+
+/// The stream, and one coordinator that follows it.
+struct World {
+    coordinator: Coordinator,
+    log: Vec<(String, Vec<u8>)>,
+    now: Timestamp,
+}
+
+impl World {
+    fn new(seal_unfinished: bool) -> Self {
+        let coordinator = Coordinator::new(settings(seal_unfinished), T0);
+        Self {
+            coordinator,
+            log: Vec::new(),
+            now: T0,
+        }
+    }
+
+    fn caught_up() -> Self {
+        let mut world = Self::new(false);
+        world.coordinator.caught_up();
+        world
+    }
+
+    /// Stores a payload and folds it; returns its sequence.
+    fn store(&mut self, subject: &str, payload: &[u8]) -> Result<u64, Poison> {
+        self.log.push((subject.to_owned(), payload.to_vec()));
+        let seq = self.log.len() as u64;
+        self.coordinator.record(subject, seq, payload).map(|()| seq)
+    }
+
+    fn tell(&mut self, subject: &str, event: &Value) -> u64 {
+        let id = format!("e{}", self.log.len());
+        let envelope = json!({"v": EVENT_VERSION, "id": id, "at": self.now, "event": event});
+        self.store(subject, envelope.to_string().as_bytes())
+            .expect("it can be read")
+    }
+
+    fn ask_for(&mut self, name: &str) -> u64 {
+        self.tell(&subjects().req(&run(name)), &request())
+    }
+
+    fn state(&mut self, name: &str, fact: &Value) -> u64 {
+        self.tell(&subjects().evt(&run(name), &agent("a")), fact)
+    }
+
+    fn hear(&mut self) {
+        self.coordinator
+            .heard_agent(agent("a"), &beat(&[]), self.now);
+    }
+
+    /// The one errand that is due.
+    fn errand(&mut self) -> Errand {
+        let mut errands = self.coordinator.next(self.now);
+        assert_eq!(errands.len(), 1, "{errands:?}");
+        errands.remove(0)
+    }
+
+    fn draft(&mut self) -> Draft {
+        match self.errand() {
+            Errand::Append(draft) => *draft,
+            other => panic!("{other:?} instead of an append"),
+        }
+    }
+
+    fn none(&mut self) {
+        assert_eq!(self.coordinator.next(self.now), []);
+    }
+
+    /// Stores a decision as the bus would and reports it.
+    fn win(&mut self, draft: &Draft) -> u64 {
+        let last = self
+            .log
+            .iter()
+            .rposition(|(subject, _)| *subject == draft.subject);
+        assert_eq!(
+            draft.expected,
+            last.map_or(0, |place| place as u64 + 1),
+            "a conflict"
+        );
+        let seq = self.tell(
+            &draft.subject,
+            &serde_json::to_value(&draft.decision).expect("JSON"),
+        );
+        self.coordinator
+            .appended(&draft.run, &Outcome::Stored { seq }, self.now);
+        seq
+    }
+
+    /// Takes a run up to its scheduled start.
+    fn schedule(&mut self, name: &str) {
+        self.hear();
+        self.ask_for(name);
+        let created = self.draft();
+        self.win(&created);
+        self.none();
+        self.state(name, &offer(self.now));
+        let assigned = self.draft();
+        self.win(&assigned);
+        self.none();
+        self.state(name, &ready());
+        let scheduled = self.draft();
+        assert!(matches!(scheduled.decision, Decision::StartScheduled(_)));
+        self.win(&scheduled);
+        self.none();
+    }
+
+    fn finish(&mut self, name: &str) -> u64 {
+        let totals = serde_json::to_value(loadpilot_events::delta::Totals::default());
+        self.state(
+            name,
+            &fact(json!({"type": "ShardsFinished", "reason": "completed",
+            "final_seq": 1, "totals": totals.expect("JSON")})),
+        )
+    }
+
+    /// Answers the errand for the data stream's head, which must be the one that is due.
+    fn head(&mut self, head: u64) {
+        let Errand::ReadDataHead(run) = self.errand() else {
+            panic!("no head wanted")
+        };
+        self.coordinator.data_head(&run, Some(head), self.now);
+    }
+
+    fn seal(&mut self) -> RunSealed {
+        let draft = self.draft();
+        let Decision::RunSealed(seal) = draft.decision.clone() else {
+            panic!("{draft:?}")
+        };
+        self.win(&draft);
+        seal
+    }
+}
+
+/// The whole life of a run, decided one step at a time from the log and time alone.
+#[test]
+fn a_run_goes_from_request_to_seal() {
+    let mut world = World::caught_up();
+    world.schedule("r1");
+    let wake = world.coordinator.wake_at().expect("the profile ends");
+    assert_eq!(wake, T0.plus_us(SECOND));
+    world.finish("r1");
+    world.none();
+    world.now = wake;
+    world.head(7);
+    let seal = world.seal();
+    assert_eq!(
+        (seal.ending, seal.data_seq, seal.evt_seq),
+        (Ending::Completed, 7, 7)
+    );
+    assert_eq!(
+        world.errand(),
+        Errand::Shred(run("r1")),
+        "its secrets end with it"
+    );
+    world.none();
+    assert_eq!(world.coordinator.wake_at(), None);
+}
+
+/// A coordinator that decides on half a log would decide against the other half.
+#[test]
+fn nothing_is_decided_or_answered_before_the_log_is_read_or_while_the_link_is_down() {
+    let mut world = World::new(false);
+    world.ask_for("r1");
+    world.none();
+    assert!(world.coordinator.news(&[]).is_none());
+    assert_eq!(
+        world.coordinator.wake_at(),
+        None,
+        "nothing to wake for: it would spin"
+    );
+    world.coordinator.caught_up();
+    world.coordinator.link(false);
+    world.none();
+    world.coordinator.link(true);
+    world.draft();
+}
+
+/// Two appends of one run under way could both win, one on top of the other.
+#[test]
+fn one_errand_at_a_time_and_nothing_before_the_tail_has_brought_its_fruit() {
+    let mut world = World::caught_up();
+    world.ask_for("r1");
+    let draft = world.draft();
+    world.tell(
+        &subjects().req(&run("r1")),
+        &json!({"type": "StopRequested", "by": "me"}),
+    );
+    world.hear();
+    world.none();
+    world
+        .coordinator
+        .appended(&draft.run, &Outcome::Stored { seq: 3 }, world.now);
+    world.none();
+    world.tell(
+        &draft.subject,
+        &serde_json::to_value(&draft.decision).expect("JSON"),
+    );
+    assert!(matches!(
+        world.draft().decision,
+        Decision::StartCancelled(_)
+    ));
+}
+
+/// Whoever lost a race folds what the winner wrote, and asks if it does not come.
+#[test]
+fn a_lost_race_waits_for_the_tail_then_asks_the_subject() {
+    let mut world = World::caught_up();
+    world.ask_for("r1");
+    let draft = world.draft();
+    world
+        .coordinator
+        .appended(&draft.run, &Outcome::Lost, world.now);
+    world.none();
+    world.now = world.coordinator.wake_at().expect("patience ends");
+    assert_eq!(world.errand(), Errand::ReadCtlLast(run("r1")));
+    world.coordinator.ctl_last(&draft.run, Some(2), world.now);
+    world.none();
+    world.tell(
+        &draft.subject,
+        &serde_json::to_value(&draft.decision).expect("JSON"),
+    );
+    world.none();
+    assert!(
+        world.coordinator.wake_at().is_some(),
+        "it waits for agents now"
+    );
+
+    // Nobody wrote: it decides again.
+    world.ask_for("r2");
+    let draft = world.draft();
+    world
+        .coordinator
+        .appended(&draft.run, &Outcome::Lost, world.now);
+    world.now = world.now.plus_us(SECOND);
+    assert_eq!(world.errand(), Errand::ReadCtlLast(run("r2")));
+    world.coordinator.ctl_last(&draft.run, Some(0), world.now);
+    assert_eq!(world.draft().run, run("r2"));
+}
+
+/// The winner's event may come before the loser hears that it lost.
+#[test]
+fn a_tail_faster_than_the_acknowledgement_costs_no_time() {
+    let mut world = World::caught_up();
+    world.ask_for("r1");
+    let draft = world.draft();
+    world.tell(
+        &draft.subject,
+        &serde_json::to_value(&draft.decision).expect("JSON"),
+    );
+    world
+        .coordinator
+        .appended(&draft.run, &Outcome::Lost, world.now);
+    world.hear();
+    world.state("r1", &offer(world.now));
+    assert!(matches!(
+        world.draft().decision,
+        Decision::ShardsAssigned(_)
+    ));
+}
+
+/// A run whose log was pruned can never get an append through; it must not be tried for ever.
+#[test]
+fn a_run_whose_log_was_removed_is_forgotten() {
+    let mut world = World::caught_up();
+    world.schedule("r1");
+    world.now = world.now.plus_us(60 * SECOND);
+    world.head(0);
+    let draft = world.draft();
+    world
+        .coordinator
+        .appended(&draft.run, &Outcome::Lost, world.now);
+    world.now = world.now.plus_us(SECOND);
+    assert_eq!(world.errand(), Errand::ReadCtlLast(run("r1")));
+    world.coordinator.ctl_last(&draft.run, Some(0), world.now);
+    world.none();
+    assert_eq!(world.coordinator.wake_at(), None);
+}
+
+/// A seal counts last words; the deltas before them must lie below its data sequence.
+#[test]
+fn a_seal_reads_the_data_head_after_the_last_record_it_counts() {
+    let mut world = World::caught_up();
+    world.schedule("r1");
+    world.now = world.now.plus_us(12 * SECOND);
+    let Errand::ReadDataHead(run) = world.errand() else {
+        panic!("no head wanted")
+    };
+    // The agent was slow, not dead: its last words come while the head is being read.
+    let words = world.finish("r1");
+    world.coordinator.data_head(&run, Some(5), world.now);
+    world.head(9);
+    let seal = world.seal();
+    assert_eq!((seal.data_seq, seal.evt_seq), (9, words));
+    assert_eq!((seal.finals.len(), seal.missing.len()), (1, 0));
+}
+
+/// One unreadable event must neither stop a coordinator nor make it lose every race on that run.
+#[test]
+fn poison_is_named_and_skipped() {
+    let mut world = World::caught_up();
+    world.ask_for("r1");
+    let ctl = subjects().ctl(&run("r1"));
+    let poison = world.store(&ctl, b"{\"v\":1,").expect_err("no JSON");
+    assert_eq!((poison.subject.as_str(), poison.seq), (ctl.as_str(), 2));
+    let newer = br#"{"v":99,"id":"x","at":1,"event":{"type":"RunMoved"}}"#;
+    world
+        .store(&subjects().evt(&run("r1"), &agent("a")), newer)
+        .expect_err("a newer version");
+    world
+        .store("lp.local.adm", b"{}")
+        .expect_err("no subject of a run");
+    let draft = world.draft();
+    assert_eq!(
+        (draft.expected, draft.previous_seq),
+        (2, 0),
+        "after it, and agents skip it too"
+    );
+    let seq = world.win(&draft);
+    let (news, _) = world.coordinator.news(&[]).expect("it has caught up");
+    assert_eq!((news[0].seq, news[0].previous_seq), (seq, 0));
+}
+
+/// Agents have no other way to learn what they missed.
+#[test]
+fn an_agent_that_missed_everything_gets_it_in_parts_without_gaps() {
+    let mut world = World::caught_up();
+    for n in 0..40 {
+        world.ask_for(&format!("r{n}"));
+        let draft = world.draft();
+        world.win(&draft);
+    }
+    world.hear();
+    for n in 0..40 {
+        world.state(&format!("r{n}"), &offer(world.now));
+        let draft = world.draft();
+        world.win(&draft);
+    }
+    let mut seen: BTreeMap<RunId, u64> = BTreeMap::new();
+    let mut parts = Vec::new();
+    loop {
+        let known = seen.iter().map(|(run, &ctl_seq)| Seen {
+            run: run.clone(),
+            ctl_seq,
+        });
+        let known: Vec<Seen> = known.collect();
+        let (news, more) = world.coordinator.news(&known).expect("it has caught up");
+        assert!(news.len() <= NEWS_EVENTS_MAX);
+        parts.push(news.len());
+        for news in news {
+            let before = seen.insert(news.run, news.seq).unwrap_or_default();
+            assert_eq!(news.previous_seq, before);
+        }
+        if !more {
+            break;
+        }
+    }
+    assert_eq!(parts, [64, 16]);
+}
+
+/// An agent that was cut off must learn that its run is over; others must not hear old stories.
+#[test]
+fn a_finished_run_is_told_to_those_who_name_it() {
+    let mut world = World::caught_up();
+    world.schedule("r1");
+    world.finish("r1");
+    world.now = world.now.plus_us(SECOND);
+    world.head(0);
+    world.seal();
+    assert_eq!(world.coordinator.news(&[]), Some((vec![], false)));
+    let (news, more) = world
+        .coordinator
+        .news(&beat(&[("r1", 2)]).seen)
+        .expect("caught up");
+    let last = news.last().map(|news| &news.event.event);
+    assert!(matches!(last, Some(Decision::RunSealed(_))) && !more);
+    assert_eq!(news.len(), 3);
+    // A late word of its agent, or a repeated request, revives nothing.
+    world.finish("r1");
+    world.ask_for("r1");
+    assert_eq!(world.errand(), Errand::Shred(run("r1")));
+    world.none();
+}
+
+/// A full log ends a run by name, as long as the few bytes for that fit.
+#[test]
+fn a_full_log_ends_the_run() {
+    let mut world = World::caught_up();
+    world.hear();
+    world.ask_for("r1");
+    let draft = world.draft();
+    world.win(&draft);
+    world.state("r1", &offer(world.now));
+    let draft = world.draft();
+    world
+        .coordinator
+        .appended(&draft.run, &Outcome::Full, world.now);
+    world.head(3);
+    let draft = world.draft();
+    world
+        .coordinator
+        .appended(&draft.run, &Outcome::Full, world.now);
+    world.none();
+    world.now = world.coordinator.wake_at().expect("it tries again");
+    let seal = world.seal();
+    assert_eq!((seal.ending, seal.data_seq), (Ending::LogFull, 3));
+
+    // What does not even fit to be created is refused.
+    for (name, outcome) in [("r2", Outcome::Full), ("r3", Outcome::TooLarge)] {
+        world.ask_for(name);
+        let errands = world.coordinator.next(world.now);
+        let draft = errands.into_iter().find_map(|errand| match errand {
+            Errand::Append(draft) => Some(draft),
+            _ => None,
+        });
+        world
+            .coordinator
+            .appended(&draft.expect("a draft").run, &outcome, world.now);
+        let draft = world.draft();
+        assert!(
+            matches!(draft.decision, Decision::RunRefused(_)),
+            "{draft:?}"
+        );
+        world.win(&draft);
+    }
+}
+
+/// A laptop's fresh stack must never fire the load of yesterday's.
+#[test]
+fn left_over_runs_end_only_where_that_is_wanted() {
+    for seal_unfinished in [true, false] {
+        let mut before = World::caught_up();
+        before.schedule("r1");
+        before.ask_for("r2");
+        let mut world = World::new(seal_unfinished);
+        world.now = before.now.plus_us(SECOND / 2);
+        for (subject, payload) in before.log {
+            world.store(&subject, &payload).expect("it can be read");
+        }
+        world.coordinator.caught_up();
+        let first = world.coordinator.next(world.now);
+        if !seal_unfinished {
+            assert_eq!(first.len(), 1, "r1 goes on");
+            continue;
+        }
+        let [Errand::ReadDataHead(r1), Errand::Append(refused)] = &first[..] else {
+            panic!("{first:?}")
+        };
+        assert!(matches!(refused.decision, Decision::RunRefused(_)));
+        world.win(refused);
+        world.coordinator.data_head(r1, Some(4), world.now);
+        // The refused run's secrets are shredded at the same time.
+        let errands = world.coordinator.next(world.now);
+        let seal = errands.into_iter().find_map(|errand| match errand {
+            Errand::Append(draft) => Some(draft.decision),
+            _ => None,
+        });
+        let Some(Decision::RunSealed(seal)) = seal else {
+            panic!("{seal:?}")
+        };
+        assert_eq!((seal.ending, seal.data_seq), (Ending::Aborted, 4));
+        // What is asked for from now on is as welcome as ever.
+        world.ask_for("r9");
+        assert!(matches!(world.draft().decision, Decision::RunCreated(_)));
+    }
+}
+
+/// A coordinator that slept heard nobody; that does not make the others dead.
+#[test]
+fn nobody_is_lost_to_a_coordinator_that_did_not_listen() {
+    for slept in [true, false] {
+        let mut world = World::caught_up();
+        let mut long = request();
+        long["plan"]["profile"]["pieces"][0]["duration_us"] = json!(600 * SECOND);
+        world.hear();
+        world.tell(&subjects().req(&run("r1")), &long);
+        let draft = world.draft();
+        world.win(&draft);
+        world.state("r1", &offer(world.now));
+        let draft = world.draft();
+        world.win(&draft);
+        world.state("r1", &ready());
+        let draft = world.draft();
+        world.win(&draft);
+        world.now = world.now.plus_us(30 * SECOND);
+        if slept {
+            world.coordinator.listen_again(world.now);
+            world.none();
+        } else {
+            assert!(matches!(
+                world.draft().decision,
+                Decision::CapacityReduced(_)
+            ));
+        }
+    }
+}
+
+/// What the world refuses is tried again, later.
+#[test]
+fn a_fault_is_a_pause() {
+    let mut world = World::caught_up();
+    world.ask_for("r1");
+    let draft = world.draft();
+    let fault = Outcome::Fault(Fault::Disconnected);
+    world.coordinator.appended(&draft.run, &fault, world.now);
+    world.none();
+    world.now = world.coordinator.wake_at().expect("a pause ends");
+    world.draft();
+}
+
+/// Secrets of runs whose coordinator died right after the seal.
+#[test]
+fn secrets_of_the_newest_finished_runs_are_shredded_at_the_start() {
+    let mut before = World::caught_up();
+    before.schedule("r1");
+    before.finish("r1");
+    before.now = before.now.plus_us(SECOND);
+    before.head(0);
+    before.seal();
+    let mut world = World::new(false);
+    for (subject, payload) in before.log {
+        world.store(&subject, &payload).expect("it can be read");
+    }
+    world.coordinator.caught_up();
+    assert_eq!(world.errand(), Errand::Shred(run("r1")));
+    world.none();
+}
+
+/// The largest legal events fill a reply one by one instead of making it too large to send.
+#[test]
+fn a_reply_fits_a_message() {
+    let mut world = World::caught_up();
+    let mut large = request();
+    large["plan"]["tasks"][0]["steps"][0]["body"] = json!({"text": "x".repeat(500 * 1024)});
+    for name in ["r1", "r2"] {
+        world.tell(&subjects().req(&run(name)), &large);
+        let draft = world.draft();
+        world.win(&draft);
+    }
+    let (news, more) = world.coordinator.news(&[]).expect("it has caught up");
+    assert_eq!((news.len(), more), (1, true));
+    let event: &Envelope<Decision> = &news[0].event;
+    assert_eq!(event.id, EventId::parse("e1").expect("a token"));
+}

@@ -1,0 +1,74 @@
+//! The control events of one run, ready to be told to agents that lack them.
+
+use loadpilot_events::ctl::Decision;
+use loadpilot_events::heartbeat::News;
+use loadpilot_events::limits::NEWS_EVENTS_MAX;
+use loadpilot_events::{Envelope, RunId};
+
+/// Most bytes of events in one reply, so that it fits a message of 1 MiB; one event always goes.
+const NEWS_BYTES_MAX: usize = 768 * 1024;
+
+/// What run, sequences and commas add to an event in a reply, in bytes, generously.
+const FRAME_BYTES: usize = 256;
+
+/// The control events of one run, oldest first.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Feed {
+    items: Vec<Item>,
+}
+
+#[derive(Debug, Clone)]
+pub(crate) struct Item {
+    news: News,
+    bytes: usize,
+}
+
+impl Feed {
+    /// Adds the event stored at `seq`, `bytes` long.
+    pub(crate) fn push(&mut self, run: &RunId, seq: u64, event: Envelope<Decision>, bytes: usize) {
+        let previous_seq = self.last_seq();
+        let news = News {
+            run: run.clone(),
+            seq,
+            previous_seq,
+            event,
+        };
+        self.items.push(Item {
+            news,
+            bytes: bytes + FRAME_BYTES,
+        });
+    }
+
+    /// The sequence of the newest event; 0 when there is none.
+    pub(crate) fn last_seq(&self) -> u64 {
+        self.items.last().map_or(0, |item| item.news.seq)
+    }
+
+    /// What an agent lacks that has seen everything up to `seq`.
+    pub(crate) fn after(&self, seq: u64) -> &[Item] {
+        let seen = self.items.partition_point(|item| item.news.seq <= seq);
+        &self.items[seen..]
+    }
+
+    /// Its size in memory, roughly, in bytes.
+    pub(crate) fn bytes(&self) -> usize {
+        self.items.iter().map(|item| item.bytes).sum()
+    }
+}
+
+/// As much of `lacking` as fits one reply, oldest first, and whether something is left over. Since
+/// it is cut by sequence, what is sent of each run has no gap.
+pub(crate) fn fit(mut lacking: Vec<&Item>) -> (Vec<News>, bool) {
+    lacking.sort_unstable_by_key(|item| item.news.seq);
+    let mut bytes = 0;
+    let fits = |(place, item): &(usize, &&Item)| {
+        bytes += item.bytes;
+        *place == 0 || *place < NEWS_EVENTS_MAX && bytes <= NEWS_BYTES_MAX
+    };
+    let count = lacking.iter().enumerate().take_while(fits).count();
+    let news = lacking[..count]
+        .iter()
+        .map(|item| item.news.clone())
+        .collect();
+    (news, count < lacking.len())
+}

@@ -1,0 +1,308 @@
+//! The one loop of a coordinator: what is heard goes into the bookkeeping, the errands that come
+//! out of it run as tasks, and their ends go back in. It must never wait for an errand: heartbeats
+//! are answered while an append is under way.
+
+use std::time::Duration;
+
+use loadpilot_bus::{Bus, Fault, Link, Message, Step, Stored, Stream, Subscription};
+use loadpilot_events::ctl::Decision;
+use loadpilot_events::heartbeat::{ClockSample, Heartbeat, HeartbeatReply, News};
+use loadpilot_events::subject::Subjects;
+use loadpilot_events::{AgentId, OwnerId, RunId, Timestamp};
+use tokio::sync::mpsc;
+use tokio::task::JoinSet;
+use tokio::time::{Instant, MissedTickBehavior, interval, sleep};
+
+use crate::answers;
+use crate::append::{Outcome, append};
+use crate::book::{Draft, Errand};
+use crate::clock::Clock;
+use crate::config::Settings;
+use crate::coordinator::Coordinator;
+use crate::gap::{Gap, PULSE};
+use crate::mouth::Mouth;
+
+/// Most records that wait to be folded; the tail then waits too.
+const STEPS_MAX: usize = 256;
+
+/// Pause before a tail that failed is asked again.
+const TAIL_PAUSE: Duration = Duration::from_secs(1);
+
+/// The longest sleep: a loop that sleeps longer is woken by its pulse anyway.
+const SLEEP_US_MAX: u64 = 3_600_000_000;
+
+/// What a coordinator needs of the world.
+#[derive(Debug, Clone)]
+pub struct Io {
+    /// The connection.
+    pub bus: Bus,
+    /// The wall clock that the whole run is counted on.
+    pub clock: Clock,
+    /// Whose runs it decides, and by which times.
+    pub settings: Settings,
+}
+
+/// Coordinates until `shutdown`; then ends at once, since nothing it holds is lost.
+///
+/// # Errors
+/// When the log cannot be opened, or the connection is closed for good.
+pub async fn run(io: Io, shutdown: impl Future<Output = ()>) -> Result<(), Fault> {
+    tokio::select! {
+        end = coordinate(io) => end,
+        () = shutdown => Ok(()),
+    }
+}
+
+async fn coordinate(io: Io) -> Result<(), Fault> {
+    let Io {
+        bus,
+        clock,
+        settings,
+    } = &io;
+    bus.open_log().await?;
+    let subjects = &settings.subjects;
+    let mut beats = bus.subscribe(&subjects.heartbeat_all()).await?;
+    let clock_requests = bus.subscribe(&subjects.clock()).await?;
+    let secret_requests = bus.subscribe(&subjects.secret_all()).await?;
+    let (mouth, speak) = Mouth::new(bus.clone());
+    // Dropped, and with it every task, when this function ends.
+    let mut servants = JoinSet::new();
+    servants.spawn(speak);
+    servants.spawn(answers::clock_samples(
+        bus.clone(),
+        clock_requests,
+        clock.clone(),
+    ));
+    servants.spawn(answers::secrets(
+        bus.clone(),
+        secret_requests,
+        subjects.clone(),
+    ));
+    let (tell, mut steps) = mpsc::channel(STEPS_MAX);
+    servants.spawn(follow(bus.clone(), subjects.control_of_all_runs(), tell));
+    let mut shell = Shell {
+        coordinator: Coordinator::new(settings.clone(), clock.now()),
+        errands: JoinSet::new(),
+        mouth,
+        io: io.clone(),
+    };
+    shell.serve(&mut beats, &mut steps).await
+}
+
+struct Shell {
+    coordinator: Coordinator,
+    errands: JoinSet<Done>,
+    mouth: Mouth,
+    io: Io,
+}
+
+/// The end of an errand.
+enum Done {
+    Appended(Box<Draft>, Outcome, Option<Box<News>>),
+    DataHead(RunId, Result<u64, Fault>),
+    CtlLast(RunId, Result<u64, Fault>),
+    Shredded,
+}
+
+impl Shell {
+    async fn serve(
+        &mut self,
+        beats: &mut Subscription,
+        steps: &mut mpsc::Receiver<Step>,
+    ) -> Result<(), Fault> {
+        let mut link = self.io.bus.watch_link();
+        let mut known_link = self.link_changed(None, *link.borrow_and_update());
+        let mut gap = Gap::new(Instant::now(), self.io.clock.now());
+        let mut pulse = interval(PULSE);
+        pulse.set_missed_tick_behavior(MissedTickBehavior::Delay);
+        loop {
+            let now = self.io.clock.now();
+            if gap.found(Instant::now(), now) {
+                tracing::warn!("this process or its clock stood still: listening anew");
+                self.coordinator.listen_again(now);
+            }
+            known_link = self.link_changed(Some(known_link), *link.borrow_and_update());
+            for errand in self.coordinator.next(now) {
+                self.send(errand);
+            }
+            let wake = self.coordinator.wake_at();
+            tokio::select! {
+                step = steps.recv() => self.fold(step.ok_or(Fault::Disconnected)?),
+                beat = beats.next() => self.heard(&beat.ok_or(Fault::Disconnected)?),
+                Some(done) = self.errands.join_next() => {
+                    // A panic in an errand is a bug: it ends the coordinator, and another one
+                    // starts from the log.
+                    self.done(done.expect("errands do not panic and are not aborted"));
+                }
+                changed = link.changed() => changed.map_err(|_| Fault::Disconnected)?,
+                () = sleep_until(wake, now), if wake.is_some() => {}
+                _ = pulse.tick() => {}
+            }
+        }
+    }
+
+    fn fold(&mut self, step: Step) {
+        match step {
+            Step::CaughtUp => {
+                tracing::info!("the log is read: deciding from now on");
+                self.coordinator.caught_up();
+            }
+            Step::Event(Stored {
+                subject,
+                seq,
+                payload,
+                ..
+            }) => {
+                if let Err(poison) = self.coordinator.record(&subject, seq, &payload) {
+                    tracing::warn!(%poison, "skipped");
+                }
+            }
+        }
+    }
+
+    /// The identity of whoever lives is its subject's; the payload only says which process.
+    fn heard(&mut self, message: &Message) {
+        let received_at = self.io.clock.now();
+        let token = Subjects::last_token(&message.subject);
+        match serde_json::from_slice::<Heartbeat>(&message.payload) {
+            Ok(Heartbeat::Agent(beat)) => {
+                let Ok(agent) = AgentId::parse(token) else {
+                    return;
+                };
+                self.coordinator.heard_agent(agent, &beat, received_at);
+                let (Some(reply), Some((news, more))) =
+                    (&message.reply, self.coordinator.news(&beat.seen))
+                else {
+                    return;
+                };
+                let clock = ClockSample {
+                    received_at,
+                    replied_at: self.io.clock.now(),
+                };
+                self.mouth
+                    .say(reply.clone(), &HeartbeatReply { clock, news, more });
+            }
+            Ok(Heartbeat::Owner { .. }) => {
+                let Ok(owner) = OwnerId::parse(token) else {
+                    return;
+                };
+                self.coordinator.heard_owner(owner, received_at);
+            }
+            Err(error) => tracing::debug!(subject = %message.subject, %error, "no heartbeat"),
+        }
+    }
+
+    /// Silence while the link was down proves nothing, even if it is up again already.
+    fn link_changed(&mut self, before: Option<Link>, link: Link) -> Link {
+        if before.is_some_and(|before| before != link) {
+            self.coordinator.listen_again(self.io.clock.now());
+        }
+        self.coordinator.link(link.is_up());
+        link
+    }
+
+    fn send(&mut self, errand: Errand) {
+        let Io {
+            bus,
+            clock,
+            settings,
+        } = self.io.clone();
+        self.errands.spawn(async move {
+            match errand {
+                Errand::Append(draft) => {
+                    let (outcome, news) = append(&bus, &clock, &draft).await;
+                    Done::Appended(draft, outcome, news.map(Box::new))
+                }
+                Errand::ReadDataHead(run) => {
+                    let head = bus.head(Stream::Data).await;
+                    Done::DataHead(run, head)
+                }
+                Errand::ReadCtlLast(run) => {
+                    let last = bus.last(Stream::Ctl, &settings.subjects.ctl(&run)).await;
+                    Done::CtlLast(run, last.map(|last| last.map_or(0, |stored| stored.seq)))
+                }
+                Errand::Shred(run) => {
+                    answers::shred(&bus, &settings.subjects, &run).await;
+                    Done::Shredded
+                }
+            }
+        });
+    }
+
+    fn done(&mut self, done: Done) {
+        let now = self.io.clock.now();
+        match done {
+            Done::Appended(draft, outcome, news) => {
+                let (run, what) = (&draft.run, name(&draft.decision));
+                match &outcome {
+                    Outcome::Stored { .. } => tracing::info!(%run, what, %outcome, "decided"),
+                    Outcome::Lost | Outcome::NotStored => {
+                        tracing::debug!(%run, what, %outcome, "not decided");
+                    }
+                    Outcome::Full | Outcome::TooLarge | Outcome::Fault(_) => {
+                        tracing::warn!(%run, what, %outcome, "not decided");
+                    }
+                }
+                self.coordinator.appended(run, &outcome, now);
+                if let Some(news) = news {
+                    self.mouth
+                        .say(self.io.settings.subjects.live(run), news.as_ref());
+                }
+            }
+            Done::DataHead(run, head) => {
+                let head = head.inspect_err(|fault| tracing::warn!(%run, %fault, "no data head"));
+                self.coordinator.data_head(&run, head.ok(), now);
+            }
+            Done::CtlLast(run, last) => {
+                let last = last.inspect_err(|fault| tracing::debug!(%run, %fault, "no last event"));
+                self.coordinator.ctl_last(&run, last.ok(), now);
+            }
+            Done::Shredded => {}
+        }
+    }
+}
+
+/// Follows the control stream from its begin, through any outage.
+async fn follow(bus: Bus, subjects: Vec<String>, tell: mpsc::Sender<Step>) {
+    loop {
+        match bus.tail(Stream::Ctl, subjects.clone(), 1).await {
+            Ok(mut tail) => loop {
+                match tail.next().await {
+                    Ok(step) => {
+                        if tell.send(step).await.is_err() {
+                            return;
+                        }
+                    }
+                    // Nothing is skipped: the tail goes on where it was.
+                    Err(fault) => {
+                        tracing::warn!(%fault, "the log cannot be read for now");
+                        sleep(TAIL_PAUSE).await;
+                    }
+                }
+            },
+            Err(fault) => {
+                tracing::warn!(%fault, "the log cannot be read for now");
+                sleep(TAIL_PAUSE).await;
+            }
+        }
+    }
+}
+
+async fn sleep_until(wake: Option<Timestamp>, now: Timestamp) {
+    let us = wake.map_or(SLEEP_US_MAX, |wake| wake.since_us(now).min(SLEEP_US_MAX));
+    sleep(Duration::from_micros(us)).await;
+}
+
+fn name(decision: &Decision) -> &'static str {
+    match decision {
+        Decision::RunCreated(_) => "RunCreated",
+        Decision::RunRefused(_) => "RunRefused",
+        Decision::ShardsAssigned(_) => "ShardsAssigned",
+        Decision::StartScheduled(_) => "StartScheduled",
+        Decision::StartCancelled(_) => "StartCancelled",
+        Decision::ShardsReassigned(_) => "ShardsReassigned",
+        Decision::CapacityReduced(_) => "CapacityReduced",
+        Decision::StopScheduled(_) => "StopScheduled",
+        Decision::RunSealed(_) => "RunSealed",
+    }
+}
