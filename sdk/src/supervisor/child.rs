@@ -1,0 +1,136 @@
+//! One child process: it dies with this one, and its end is told exactly once.
+
+use std::fmt;
+use std::io;
+use std::os::unix::process::ExitStatusExt;
+use std::process::{ExitStatus, Stdio};
+
+use tokio::process::{ChildStderr, Command};
+use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender, unbounded_channel};
+
+use super::stack::News;
+
+/// Which child.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) enum Who {
+    /// nats-server.
+    Server,
+    /// The n-th coordinator, from 1.
+    Coordinator(u32),
+    /// The n-th agent, from 1.
+    Agent(u32),
+}
+
+impl fmt::Display for Who {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Server => f.write_str("nats-server"),
+            Self::Coordinator(1) => f.write_str("coordinator"),
+            Self::Coordinator(number) => write!(f, "coordinator-{number}"),
+            Self::Agent(number) => write!(f, "agent-{number}"),
+        }
+    }
+}
+
+/// A child that has been started.
+pub(super) struct Child {
+    pub(super) pid: u32,
+    signals: UnboundedSender<libc::c_int>,
+}
+
+impl Child {
+    /// Starts `command` in a process group of its own; its end becomes one piece of `news`. Also
+    /// returns the child's standard error if `command` pipes it.
+    ///
+    /// Must be called from the thread that lives as long as the stack: on Linux the kernel kills
+    /// the child when the thread that made it ends.
+    pub(super) fn start(
+        who: Who,
+        command: &mut Command,
+        news: UnboundedSender<News>,
+    ) -> io::Result<(Self, Option<ChildStderr>)> {
+        let parent = std::process::id();
+        command.stdin(Stdio::null()).process_group(0);
+        // SAFETY: between fork and exec the closure makes system calls only; it allocates nothing.
+        unsafe { command.pre_exec(move || die_with(parent)) };
+        let mut child = command.spawn()?;
+        let pid = child
+            .id()
+            .ok_or_else(|| io::Error::other("it ended before it began"))?;
+        let stderr = child.stderr.take();
+        let (signals, orders) = unbounded_channel();
+        tokio::spawn(async move {
+            let because = watch(&mut child, orders).await;
+            // Nobody listens any more once the stack has ended.
+            let _ = news.send(News::Exited { who, because });
+        });
+        Ok((Self { pid, signals }, stderr))
+    }
+
+    /// Sends `signal`, unless the child has ended; SIGKILL goes to all of its process group.
+    pub(super) fn signal(&self, signal: libc::c_int) {
+        // The receiver is gone when the child is: then there is nothing to signal.
+        let _ = self.signals.send(signal);
+    }
+}
+
+/// Waits for the end of `child` and passes signals on until then; says how it ended.
+async fn watch(
+    child: &mut tokio::process::Child,
+    mut orders: UnboundedReceiver<libc::c_int>,
+) -> String {
+    loop {
+        tokio::select! {
+            status = child.wait() => return status.map_or_else(|error| error.to_string(), describe),
+            Some(signal) = orders.recv() => {
+                // None once it has been reaped: its number may then belong to somebody else.
+                if let Some(pid) = child.id().and_then(|pid| libc::pid_t::try_from(pid).ok()) {
+                    let target = if signal == libc::SIGKILL { -pid } else { pid };
+                    // SAFETY: kill takes no pointer; the process exists, for it is not reaped yet.
+                    unsafe { libc::kill(target, signal) };
+                }
+            }
+        }
+    }
+}
+
+fn describe(status: ExitStatus) -> String {
+    match (status.code(), status.signal()) {
+        (Some(code), _) => format!("exit code {code}"),
+        (None, Some(signal)) => format!("signal {signal}"),
+        (None, None) => "unknown".to_owned(),
+    }
+}
+
+/// Makes the calling process die with `parent`.
+#[cfg(target_os = "linux")]
+fn die_with(parent: u32) -> io::Result<()> {
+    // SAFETY: neither call takes a pointer.
+    let (set, now) = unsafe {
+        (
+            libc::prctl(
+                libc::PR_SET_PDEATHSIG,
+                libc::SIGKILL as libc::c_ulong,
+                0,
+                0,
+                0,
+            ),
+            libc::getppid(),
+        )
+    };
+    if set != 0 {
+        return Err(io::Error::last_os_error());
+    }
+    // The parent may have died before the request was made.
+    if u32::try_from(now) == Ok(parent) {
+        Ok(())
+    } else {
+        Err(io::Error::from_raw_os_error(libc::ESRCH))
+    }
+}
+
+/// Other systems have no such request: there, children outlive a supervisor that is killed.
+#[cfg(not(target_os = "linux"))]
+fn die_with(_parent: u32) -> io::Result<()> {
+    Ok(())
+}

@@ -1,0 +1,182 @@
+//! The folder of one log: locked while a stack uses it, private to its user.
+
+use std::fs::{self, DirBuilder, File, OpenOptions, Permissions, TryLockError};
+use std::io::{self, Read, Write};
+use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt, PermissionsExt};
+use std::path::{Path, PathBuf};
+
+use serde::Serialize;
+
+use super::space::Limits;
+use super::{Place, Trouble};
+
+/// Most stacks that may run in one directory at a time.
+const FOLDERS_MAX: u32 = 1024;
+
+const LOCK_FILE: &str = "lock";
+const STACK_FILE: &str = "stack.json";
+const SERVER_FILE: &str = "server.conf";
+
+/// A folder that this process has locked. The lock goes with the process, however that ends.
+pub(super) struct Folder {
+    path: PathBuf,
+    _lock: File,
+}
+
+/// What one needs to use the stack: the content of the stack file.
+#[derive(Debug, Serialize)]
+pub(super) struct StackFile<'a> {
+    /// Where the server listens.
+    pub(super) url: &'a str,
+    /// What to log in with.
+    pub(super) token: &'a str,
+    /// Process id of the supervisor.
+    pub(super) pid: u32,
+    /// The folder of this log.
+    pub(super) log_dir: &'a Path,
+    /// When this stack started, in µs since 1970: what was asked for earlier is the unfinished
+    /// business of another stack.
+    pub(super) started_at_us: u64,
+    #[serde(flatten)]
+    pub(super) limits: LimitsFile,
+}
+
+/// The streams' size limits, as the stack file names them.
+#[derive(Debug, Serialize)]
+pub(super) struct LimitsFile {
+    ctl_bytes: u64,
+    data_bytes: u64,
+}
+
+impl From<Limits> for LimitsFile {
+    fn from(limits: Limits) -> Self {
+        Self {
+            ctl_bytes: limits.ctl_bytes,
+            data_bytes: limits.data_bytes,
+        }
+    }
+}
+
+impl Folder {
+    /// Takes the folder that `place` names.
+    ///
+    /// # Errors
+    /// `Busy` when it is exactly one and locked, a refusal when all are locked, a fault of the
+    /// file system.
+    pub(super) fn take(place: &Place) -> Result<Self, Trouble> {
+        match place {
+            Place::Exactly(path) => {
+                Self::lock(path)?.ok_or_else(|| Trouble::Busy(path.join(STACK_FILE)))
+            }
+            Place::FirstFree(root) => {
+                for number in 1..=FOLDERS_MAX {
+                    if let Some(folder) = Self::lock(&root.join(format!("log-{number}")))? {
+                        return Ok(folder);
+                    }
+                }
+                Err(Trouble::Refusal {
+                    field: "log folder",
+                    rule: format!(
+                        "at most {FOLDERS_MAX} stacks may run at a time in {}",
+                        root.display()
+                    ),
+                })
+            }
+        }
+    }
+
+    /// The folder, or none when another process has it.
+    fn lock(path: &Path) -> Result<Option<Self>, Trouble> {
+        let failed = |error| Trouble::fault(path.display().to_string(), error);
+        DirBuilder::new()
+            .recursive(true)
+            .mode(0o700)
+            .create(path)
+            .map_err(failed)?;
+        // It may be older than this program, or have been copied from elsewhere.
+        fs::set_permissions(path, Permissions::from_mode(0o700)).map_err(failed)?;
+        let lock = private(
+            OpenOptions::new().create(true).append(true),
+            &path.join(LOCK_FILE),
+        )
+        .map_err(failed)?;
+        match lock.try_lock() {
+            Ok(()) => {}
+            Err(TryLockError::WouldBlock) => return Ok(None),
+            Err(TryLockError::Error(error)) => return Err(failed(error)),
+        }
+        let path = path.canonicalize().map_err(failed)?;
+        let folder = Self { path, _lock: lock };
+        folder.forget();
+        Ok(Some(folder))
+    }
+
+    pub(super) fn path(&self) -> &Path {
+        &self.path
+    }
+
+    pub(super) fn stack_file(&self) -> PathBuf {
+        self.path.join(STACK_FILE)
+    }
+
+    pub(super) fn server_file(&self) -> PathBuf {
+        self.path.join(SERVER_FILE)
+    }
+
+    /// A file for the output of a child, empty when `fresh`.
+    pub(super) fn output(&self, child: &str, fresh: bool) -> Result<File, Trouble> {
+        let path = self.output_path(child);
+        let mut options = OpenOptions::new();
+        let file = private(options.create(true).append(true), &path).and_then(|file| {
+            if fresh {
+                file.set_len(0).map(|()| file)
+            } else {
+                Ok(file)
+            }
+        });
+        file.map_err(|error| Trouble::fault(path.display().to_string(), error))
+    }
+
+    pub(super) fn output_path(&self, child: &str) -> PathBuf {
+        self.path.join(format!("{child}.log"))
+    }
+
+    /// Writes a file that holds a secret, whole or not at all.
+    pub(super) fn write(&self, path: &Path, content: &[u8]) -> Result<(), Trouble> {
+        let draft = path.with_extension("draft");
+        let written = private(
+            OpenOptions::new().create(true).write(true).truncate(true),
+            &draft,
+        )
+        .and_then(|mut file| file.write_all(content))
+        .and_then(|()| fs::rename(&draft, path));
+        written.map_err(|error| Trouble::fault(path.display().to_string(), error))
+    }
+
+    /// Removes what names a stack that is no more.
+    pub(super) fn forget(&self) {
+        for file in [self.stack_file(), self.server_file()] {
+            // Not there is what is wanted; anything else shows when the file is written.
+            let _ = fs::remove_file(file);
+        }
+    }
+}
+
+/// Opens a file that only its owner may read; never one that a link points to elsewhere.
+fn private(options: &mut OpenOptions, path: &Path) -> io::Result<File> {
+    let file = options
+        .mode(0o600)
+        .custom_flags(libc::O_NOFOLLOW)
+        .open(path)?;
+    file.set_permissions(Permissions::from_mode(0o600))?;
+    Ok(file)
+}
+
+/// A secret of 32 random bytes, in hex.
+pub(super) fn secret() -> Result<String, Trouble> {
+    let mut bytes = [0; 32];
+    File::open("/dev/urandom")
+        .and_then(|mut source| source.read_exact(&mut bytes))
+        .map_err(|error| Trouble::fault("/dev/urandom", error))?;
+    Ok(bytes.iter().map(|byte| format!("{byte:02x}")).collect())
+}

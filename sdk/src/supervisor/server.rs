@@ -1,0 +1,133 @@
+//! nats-server as a child: its configuration, and how one knows that it answers.
+//! Must never listen off loopback, nor start without a token.
+
+use std::fs::File;
+use std::io::{self, Read, Seek, SeekFrom, Write};
+use std::net::{Ipv4Addr, TcpListener};
+use std::path::Path;
+use std::process::Stdio;
+
+use tokio::io::{AsyncBufReadExt, BufReader};
+use tokio::process::{ChildStderr, Command};
+use tokio::sync::mpsc::UnboundedSender;
+
+use super::Trouble;
+use super::child::{Child, Who};
+use super::folder::Folder;
+use super::stack::News;
+
+/// What the server writes when it accepts clients, JetStream's recovery included.
+const READY: &[u8] = b"Server is ready";
+
+/// Most that is kept of what the server writes, in bytes.
+const OUTPUT_BYTES_MAX: usize = 8 << 20;
+
+/// What JetStream may reserve on disk: all assets of a log with their limits, and as much again,
+/// since the limits themselves already follow the free disk.
+const STORE_BYTES_MAX: u64 = 8 << 30;
+
+/// Our assets are all on disk; the server wants some memory for its own bookkeeping.
+const MEMORY_BYTES_MAX: u64 = 16 << 20;
+
+/// How much of a child's output is shown when it fails.
+const TAIL_BYTES: u64 = 600;
+
+/// Where the server listens and what it demands.
+pub(super) struct Server {
+    port: u16,
+    pub(super) token: String,
+}
+
+impl Server {
+    /// Chooses a free port on loopback and a new token.
+    pub(super) fn choose() -> Result<Self, Trouble> {
+        let port = TcpListener::bind((Ipv4Addr::LOCALHOST, 0))
+            .and_then(|listener| listener.local_addr())
+            .map_err(|error| Trouble::fault("a free port on loopback", error))?
+            .port();
+        Ok(Self {
+            port,
+            token: super::folder::secret()?,
+        })
+    }
+
+    pub(super) fn url(&self) -> String {
+        format!("nats://127.0.0.1:{}", self.port)
+    }
+
+    /// Writes the configuration and starts the server; `News::ServerReady` follows.
+    pub(super) fn start(
+        &self,
+        program: &Path,
+        folder: &Folder,
+        fresh: bool,
+        news: UnboundedSender<News>,
+    ) -> Result<Child, Trouble> {
+        folder.write(
+            &folder.server_file(),
+            self.configuration(folder.path()).as_bytes(),
+        )?;
+        let output = folder.output(&Who::Server.to_string(), fresh)?;
+        let mut command = Command::new(program);
+        command.arg("--config").arg(folder.server_file());
+        command.stdout(Stdio::null()).stderr(Stdio::piped());
+        let (child, stderr) = Child::start(Who::Server, &mut command, news.clone())
+            .map_err(|error| Trouble::fault(format!("start {}", program.display()), error))?;
+        if let Some(stderr) = stderr {
+            tokio::spawn(keep(stderr, output, news));
+        }
+        Ok(child)
+    }
+
+    fn configuration(&self, folder: &Path) -> String {
+        // JSON's quoting is valid here: the format is a superset of it.
+        let store = serde_json::Value::from(folder.join("store").to_string_lossy());
+        format!(
+            "listen: \"127.0.0.1:{}\"\n\
+             authorization {{ token: \"{}\" }}\n\
+             jetstream {{\n\
+             \x20 store_dir: {store}\n\
+             \x20 max_mem: {MEMORY_BYTES_MAX}\n\
+             \x20 max_file: {STORE_BYTES_MAX}\n\
+             \x20 sync_interval: always\n\
+             }}\n",
+            self.port, self.token,
+        )
+    }
+}
+
+/// Copies what the server writes into its file, up to a limit, and tells when it is ready.
+async fn keep(stderr: ChildStderr, mut output: File, news: UnboundedSender<News>) {
+    let mut lines = BufReader::new(stderr);
+    let mut line = Vec::new();
+    let mut room = OUTPUT_BYTES_MAX;
+    while let Ok(length @ 1..) = lines.read_until(b'\n', &mut line).await {
+        if line.windows(READY.len()).any(|part| part == READY) {
+            // Nobody listens any more once the stack has ended.
+            let _ = news.send(News::ServerReady);
+        }
+        // The pipe is drained even when nothing can be kept, or the server would block on it.
+        if length <= room && output.write_all(&line).is_ok() {
+            room -= length;
+        } else {
+            room = 0;
+        }
+        line.clear();
+    }
+}
+
+/// The end of a child's output, for the message that reports its failure.
+pub(super) fn tail(path: &Path) -> String {
+    let read = || -> io::Result<Vec<u8>> {
+        let mut file = File::open(path)?;
+        let length = file.metadata()?.len();
+        file.seek(SeekFrom::Start(length.saturating_sub(TAIL_BYTES)))?;
+        let mut bytes = Vec::new();
+        file.take(TAIL_BYTES).read_to_end(&mut bytes)?;
+        Ok(bytes)
+    };
+    match read() {
+        Ok(bytes) if !bytes.is_empty() => String::from_utf8_lossy(&bytes).trim().to_owned(),
+        _ => format!("nothing in {}", path.display()),
+    }
+}
