@@ -214,7 +214,11 @@ fn five_deaths_are_mended_and_the_sixth_ends_the_stack() {
         let pid = told["pid"].as_i64().and_then(|pid| i32::try_from(pid).ok());
         victim = pid.expect("a process id");
     }
-    assert_eq!(victim, stack.worker("--predecessor-dead"), "its shards would wait");
+    assert_eq!(
+        victim,
+        stack.worker("--predecessor-dead"),
+        "its shards would wait"
+    );
     let children = stack.watch_children();
     supervised::kill(victim);
     let told = stack.event();
