@@ -68,8 +68,8 @@ TABLE: list[tuple[dict[str, Any], ExitCode | None, bool, int]] = [
 def test_a_run_ends_with_the_code_of_the_table(
     changes: dict[str, Any],
     interruption: ExitCode | None,
-    strict: bool,
-    code: int,  # noqa: FBT001
+    strict: bool,  # noqa: FBT001  (pytest names it)
+    code: int,
 ) -> None:
     """Broken if CI takes a failed or doubtful run for a good one, or the reverse."""
     assert exit_code(parsed(**changes), interruption, strict=strict) == code

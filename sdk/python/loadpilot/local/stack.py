@@ -11,6 +11,7 @@ import queue
 import subprocess
 import sys
 import threading
+from contextlib import suppress
 from dataclasses import dataclass
 from enum import StrEnum
 from pathlib import Path
@@ -28,6 +29,8 @@ STOP_SECS = 10.0
 """How long a stack may take to end by itself once it was asked to."""
 POLL_SECS = 0.1
 """How soon an interruption is noticed while a stack starts."""
+LAST_WORDS_SECS = 1.0
+"""How long the code and the last lines of an ended supervisor are waited for."""
 COMPLAINT_CHARS_MAX = 4_000
 """How much of what a dying supervisor said is shown."""
 
@@ -144,39 +147,48 @@ class LocalStack:
         if event.said is Said.FAILED:
             reason = str(event.facts.get("reason", "no reason was given"))
         else:
-            for listener in self._listeners:
-                listener.join(timeout=1)
-            code = self._process.poll()
-            reason = f"the supervisor ended with code {code}" + (
-                f": {self._complaint.strip()}" if self._complaint.strip() else ""
-            )
+            reason = self._last_words()
         return StackFault(f"the local stack failed: {reason}{self._where()}")
+
+    def _last_words(self) -> str:
+        """Describe the end of a supervisor that closed its output without a reason."""
+        with suppress(subprocess.TimeoutExpired):
+            self._process.wait(LAST_WORDS_SECS)
+        for listener in self._listeners:
+            listener.join(LAST_WORDS_SECS)
+        said = self._complaint.strip()
+        code = self._process.returncode
+        return f"the supervisor ended with code {code}" + (f": {said}" if said else "")
 
     def stop(self) -> None:
         """End the stack and wait for it; a stack that does not end in time is killed."""
         process = self._process
-        try:
-            if process.stdin is not None:
-                process.stdin.write(b"stop\n")
-                process.stdin.close()
-        except OSError:
-            pass  # it ended already, or is about to: its output closed before its input was read
+        assert process.stdin is not None  # noqa: S101  (it is a PIPE)
+        with suppress(OSError):  # it may have ended already
+            process.stdin.write(b"stop\n")
+        with suppress(OSError):
+            process.stdin.close()
         try:
             process.wait(STOP_SECS)
         except subprocess.TimeoutExpired:
             process.kill()  # everything below it has asked the kernel to end with it
             process.wait()
         for listener in self._listeners:
-            listener.join(timeout=1)
+            listener.join(LAST_WORDS_SECS)
 
     def _hear(self, lines: IO[bytes]) -> None:
-        for line in lines:
-            event = parse(line)
-            if event is not None:
-                self._events.put(event)
+        with lines:
+            for line in lines:
+                event = parse(line)
+                if event is not None:
+                    self._events.put(event)
         self._events.put(Event(Said.ENDED, {}))
 
     def _overhear(self, lines: IO[bytes]) -> None:
+        with lines:
+            self._keep_end_of(lines)
+
+    def _keep_end_of(self, lines: IO[bytes]) -> None:
         for line in lines:
             text = self._complaint + line.decode(errors="replace")
             self._complaint = text[-COMPLAINT_CHARS_MAX:]
