@@ -1,0 +1,248 @@
+//! Coordinators against a log, on the memory twin and on a real nats-server, with an agent that
+//! plays by a script. What counts is read from the log itself.
+
+#[path = "rig/mod.rs"]
+mod rig;
+
+use bytes::Bytes;
+use loadpilot_bus::Stream;
+use loadpilot_bus::testserver::TestServer;
+use loadpilot_events::RunId;
+use loadpilot_events::ctl::{Decision, Ending, RunSealed};
+use loadpilot_events::heartbeat::ClockSample;
+use rig::{PATIENCE, Rig, UNDISTURBED, ask_for_run, decisions, end, story, subjects};
+use tokio::time::timeout;
+
+macro_rules! laws {
+    ($($law:ident),* $(,)?) => {
+        mod memory {
+            $(#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+            async fn $law() {
+                super::$law(super::Rig::memory()).await;
+            })*
+        }
+        mod real {
+            $(#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+            async fn $law() {
+                if let Some(server) = super::TestServer::start_or_skip(stringify!($law)) {
+                    super::$law(super::Rig::Real(server)).await;
+                }
+            })*
+        }
+    };
+}
+
+laws!(
+    a_run_goes_from_request_to_seal,
+    racing_coordinators_decide_everything_once,
+    a_coordinator_may_die_at_every_step,
+    poison_stops_nothing,
+    a_deaf_agent_learns_everything_by_heartbeat,
+    left_over_runs_are_sealed_where_that_is_wanted,
+    left_over_runs_go_on_where_it_is_not,
+    secrets_are_handed_over_and_end_with_the_run,
+    clock_samples_are_answered,
+);
+
+fn seal(last: Decision) -> RunSealed {
+    match last {
+        Decision::RunSealed(seal) => seal,
+        other => panic!("ended by {other:?}"),
+    }
+}
+
+/// The whole path over a real log.
+async fn a_run_goes_from_request_to_seal(rig: Rig) {
+    let bus = rig.open().await;
+    let _coordinator = rig.coordinator(false).await;
+    let _agent = rig.agent("a", false).await;
+    let run = ask_for_run(&bus).await;
+    let seal = seal(end(&bus, &run).await);
+    assert_eq!(seal.ending, Ending::Completed);
+    assert_eq!(
+        (seal.finals.len(), seal.missing.len(), seal.data_seq),
+        (1, 0, 1)
+    );
+    assert_eq!(story(&bus, &run).await, UNDISTURBED);
+}
+
+/// Two decisions of one kind would be two assignments, two starts, two ends.
+async fn racing_coordinators_decide_everything_once(rig: Rig) {
+    const RUNS: usize = 12;
+    let bus = rig.open().await;
+    let _coordinators = [
+        rig.coordinator(false).await,
+        rig.coordinator(false).await,
+        rig.coordinator(false).await,
+    ];
+    let _agent = rig.agent("a", false).await;
+    let mut runs = Vec::new();
+    for _ in 0..RUNS {
+        runs.push(ask_for_run(&bus).await);
+    }
+    for run in &runs {
+        assert_eq!(seal(end(&bus, run).await).ending, Ending::Completed);
+        assert_eq!(story(&bus, run).await, UNDISTURBED, "{run}");
+    }
+}
+
+/// Whatever it knew must be in the log, and whatever it was about to do its successor does.
+async fn a_coordinator_may_die_at_every_step(rig: Rig) {
+    let bus = rig.open().await;
+    let _agent = rig.agent("a", false).await;
+    for step in 0..UNDISTURBED.len() {
+        let first = rig.coordinator(false).await;
+        let run = if step == 0 {
+            drop(first);
+            ask_for_run(&bus).await
+        } else {
+            let run = ask_for_run(&bus).await;
+            decisions(&bus, &run, step).await;
+            drop(first);
+            run
+        };
+        let _second = rig.coordinator(false).await;
+        assert_eq!(
+            seal(end(&bus, &run).await).ending,
+            Ending::Completed,
+            "after step {step}"
+        );
+        assert_eq!(story(&bus, &run).await, UNDISTURBED, "after step {step}");
+    }
+}
+
+/// One unreadable event must not stop a tenant's runs, nor a coordinator that starts later.
+async fn poison_stops_nothing(rig: Rig) {
+    let bus = rig.open().await;
+    let poison = |subject: String| {
+        let bus = bus.clone();
+        async move {
+            let id = format!("poison on {subject}");
+            let stored = bus
+                .append(Stream::Ctl, &subject, &id, Bytes::from_static(b"\xff{"))
+                .await;
+            stored.expect("a log takes any bytes");
+        }
+    };
+    let nobody = RunId::parse("nobody").expect("a token");
+    poison(subjects().req(&nobody)).await;
+    poison(subjects().ctl(&nobody)).await;
+    let first = rig.coordinator(false).await;
+    let agent = rig.agent("a", false).await;
+    let run = ask_for_run(&bus).await;
+    decisions(&bus, &run, 1).await;
+    poison(subjects().ctl(&run)).await;
+    poison(format!("lp.local.run.{run}.evt.a")).await;
+    decisions(&bus, &run, 3).await;
+    drop(first);
+    let _second = rig.coordinator(false).await;
+    assert_eq!(seal(end(&bus, &run).await).ending, Ending::Completed);
+    assert_eq!(story(&bus, &run).await, UNDISTURBED);
+    drop(agent);
+}
+
+/// Live events are lost at times; the heartbeat's reply is the one path that is not.
+async fn a_deaf_agent_learns_everything_by_heartbeat(rig: Rig) {
+    let bus = rig.open().await;
+    let _coordinator = rig.coordinator(false).await;
+    let run = ask_for_run(&bus).await;
+    decisions(&bus, &run, 1).await;
+    let _late = rig.agent("late", true).await;
+    assert_eq!(seal(end(&bus, &run).await).ending, Ending::Completed);
+}
+
+/// A fresh local stack must never fire the load of an old one.
+async fn left_over_runs_are_sealed_where_that_is_wanted(rig: Rig) {
+    let bus = rig.open().await;
+    let first = rig.coordinator(false).await;
+    let scheduled = ask_for_run(&bus).await;
+    let agent = rig.agent("a", false).await;
+    decisions(&bus, &scheduled, 2).await;
+    drop((first, agent));
+    let requested = ask_for_run(&bus).await;
+    let _second = rig.coordinator(true).await;
+    assert_eq!(seal(end(&bus, &scheduled).await).ending, Ending::Aborted);
+    assert!(matches!(
+        end(&bus, &requested).await,
+        Decision::RunRefused(_)
+    ));
+    let _agent = rig.agent("a", false).await;
+    let new = ask_for_run(&bus).await;
+    assert_eq!(seal(end(&bus, &new).await).ending, Ending::Completed);
+}
+
+/// A coordinator that was restarted mid-run goes on.
+async fn left_over_runs_go_on_where_it_is_not(rig: Rig) {
+    let bus = rig.open().await;
+    let first = rig.coordinator(false).await;
+    let run = ask_for_run(&bus).await;
+    decisions(&bus, &run, 1).await;
+    drop(first);
+    let _agent = rig.agent("a", false).await;
+    let _second = rig.coordinator(false).await;
+    assert_eq!(seal(end(&bus, &run).await).ending, Ending::Completed);
+}
+
+/// Agents get the values while the run lives, and nobody gets them afterwards.
+async fn secrets_are_handed_over_and_end_with_the_run(rig: Rig) {
+    let bus = rig.open().await;
+    let _coordinator = rig.coordinator(false).await;
+    let run = ask_for_run(&bus).await;
+    decisions(&bus, &run, 1).await;
+    let subject = subjects().secret(&run);
+    let secret = || bus.request(&subject, Bytes::new(), PATIENCE);
+    assert_eq!(secret().await.expect("an answer"), "{}");
+    let values = Bytes::from_static(br#"{"s":"Bearer x"}"#);
+    let key = subjects().secret_key(&run);
+    bus.kv_put(&key, values.clone(), PATIENCE)
+        .await
+        .expect("it is stored");
+    assert_eq!(secret().await.expect("an answer"), values);
+    let _agent = rig.agent("a", false).await;
+    end(&bus, &run).await;
+    let gone = async { while secret().await.expect("an answer") != "{}" {} };
+    timeout(PATIENCE, gone).await.expect("they are shredded");
+}
+
+/// Agents count every due time on this clock.
+async fn clock_samples_are_answered(rig: Rig) {
+    let bus = rig.open().await;
+    let _coordinator = rig.coordinator(false).await;
+    // A coordinator listens once it has created a run.
+    let run = ask_for_run(&bus).await;
+    decisions(&bus, &run, 1).await;
+    let before = loadpilot_coordinator::Clock::system().now();
+    let reply = bus
+        .request(&subjects().clock(), Bytes::new(), PATIENCE)
+        .await;
+    let sample: ClockSample = serde_json::from_slice(&reply.expect("an answer")).expect("JSON");
+    let after = loadpilot_coordinator::Clock::system().now();
+    assert!(before <= sample.received_at && sample.received_at <= sample.replied_at);
+    assert!(sample.replied_at <= after);
+}
+
+/// The log's server may go away and come back at any time; nobody has to start anything again.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn the_server_may_restart_mid_run() {
+    let Some(server) = TestServer::start_or_skip("the_server_may_restart_mid_run") else {
+        return;
+    };
+    let mut rig = Rig::Real(server);
+    let bus = rig.open().await;
+    let _coordinator = rig.coordinator(false).await;
+    let _agent = rig.agent("a", false).await;
+    for step in 1..=3 {
+        let run = ask_for_run(&bus).await;
+        decisions(&bus, &run, step).await;
+        if let Rig::Real(server) = &mut rig {
+            server.kill();
+            server.restart().expect("it starts again");
+        }
+        assert_eq!(
+            seal(end(&bus, &run).await).ending,
+            Ending::Completed,
+            "after step {step}"
+        );
+        assert_eq!(story(&bus, &run).await, UNDISTURBED, "after step {step}");
+    }
+}
