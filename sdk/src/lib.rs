@@ -1,6 +1,15 @@
-//! Skeleton.
+//! `loadpilot._native`: the one place where Python meets Rust.
+//!
+//! [`session`] is a command line's connection to a log, [`watch`] follows one run, [`supervisor`]
+//! keeps a local stack alive, `python` wraps them for Python. Must never fold or judge anything
+//! itself: that is `loadpilot-engine`'s work, here only called.
+
+pub mod session;
 pub mod supervisor;
+pub mod watch;
 
 #[cfg(feature = "python")]
-#[pyo3::pymodule]
-mod _native {}
+mod python;
+
+#[cfg(feature = "python")]
+pub use python::_native;

@@ -6,6 +6,7 @@
 //! anything: the laws live in `loadpilot-engine`.
 
 pub mod assign;
+pub mod catalogue;
 pub mod ctl;
 pub mod delta;
 pub mod envelope;

@@ -30,6 +30,23 @@ pub fn all() -> Vec<(&'static str, Value)> {
     ]
 }
 
+/// Every committed schema as the text of its file.
+///
+/// # Panics
+/// Never: a schema has a JSON form.
+#[must_use]
+pub fn files() -> Vec<(&'static str, String)> {
+    let text = |schema: &Value| {
+        let mut text = serde_json::to_string_pretty(schema).expect("a schema has a JSON form");
+        text.push('\n');
+        text
+    };
+    all()
+        .iter()
+        .map(|(name, schema)| (*name, text(schema)))
+        .collect()
+}
+
 fn schema_of<T: schemars::JsonSchema>() -> Value {
     SchemaSettings::draft2020_12()
         .into_generator()

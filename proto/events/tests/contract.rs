@@ -1,0 +1,106 @@
+//! The contract is files in git: schemas and catalogue are fresh, golden files stay readable.
+
+use loadpilot_events::ctl::Decision;
+use loadpilot_events::delta::DeltaReported;
+use loadpilot_events::envelope::Envelope;
+use loadpilot_events::evt::Fact;
+use loadpilot_events::plan::Plan;
+use loadpilot_events::req::Request;
+use loadpilot_events::{catalogue, schema};
+use serde::Serialize;
+use serde::de::DeserializeOwned;
+use serde_json::Value;
+
+macro_rules! committed {
+    ($($name:literal),* $(,)?) => {
+        [$(($name, include_str!(concat!("../../schema/", $name, ".json")))),*]
+    };
+}
+
+const SCHEMAS: [(&str, &str); 10] = committed![
+    "ctl",
+    "delta",
+    "evt",
+    "heartbeat",
+    "heartbeat-reply",
+    "live",
+    "plan",
+    "report",
+    "req",
+    "snapshot",
+];
+
+/// A type that changed without its schema would surprise every other reader of the log.
+#[test]
+fn schemas_are_fresh() {
+    let files = schema::files();
+    assert_eq!(files.len(), SCHEMAS.len());
+    for ((name, text), (committed_name, committed)) in files.iter().zip(SCHEMAS) {
+        assert_eq!(*name, committed_name);
+        assert_eq!(
+            text, committed,
+            "proto/schema/{name}.json is stale: run ./dev gen"
+        );
+    }
+}
+
+/// A catalogue that lags behind the types is worse than none.
+#[test]
+fn catalogue_is_fresh() {
+    let committed = include_str!("../../README.md");
+    assert_eq!(
+        catalogue::markdown(),
+        committed,
+        "proto/README.md is stale: run ./dev gen"
+    );
+}
+
+macro_rules! golden {
+    ($($kind:ty: [$($file:literal),* $(,)?]),* $(,)?) => {
+        [$($((
+            $file,
+            reads_and_writes::<$kind> as fn(&str) -> Value,
+            include_str!(concat!("../../golden/", $file)),
+        )),*),*]
+    };
+}
+
+/// Every stored form that was ever written must be read by every later version, and what is
+/// written again must say the same.
+#[test]
+fn golden_files_are_read_and_written_back() {
+    let goldens = golden! {
+        Plan: ["plan.v1.json"],
+        Envelope<Request>: ["run-requested.v1.json", "stop-requested.v1.json"],
+        Envelope<Decision>: [
+            "run-created.v1.json",
+            "run-refused.v1.json",
+            "shards-assigned.v1.json",
+            "start-scheduled.v1.json",
+            "start-cancelled.v1.json",
+            "shards-reassigned.v1.json",
+            "capacity-reduced.v1.json",
+            "stop-scheduled.v1.json",
+            "run-sealed.v1.json",
+        ],
+        Envelope<Fact>: [
+            "capacity-offered.v1.json",
+            "shards-ready.v1.json",
+            "shards-started.v1.json",
+            "shards-finished.v1.json",
+            "shards-failed.v1.json",
+            "agent-leaving.v1.json",
+            "isolation-stop.v1.json",
+        ],
+        Envelope<DeltaReported>: ["delta-reported.v1.json"],
+    };
+    for (file, roundtrip, text) in goldens {
+        let stored: Value = serde_json::from_str(text).expect("a golden file is JSON");
+        assert_eq!(roundtrip(text), stored, "{file}");
+    }
+}
+
+fn reads_and_writes<T: DeserializeOwned + Serialize>(text: &str) -> Value {
+    let value: T = serde_json::from_str(text).expect("a golden file has its type's form");
+    serde_json::to_value(value).expect("what was read can be written")
+}

@@ -1,0 +1,295 @@
+//! The Python face of the native module: conversions, errors and the GIL, nothing else.
+//!
+//! Must never hold the GIL while it waits, and must let Ctrl-C through while it does.
+
+use std::collections::BTreeMap;
+use std::future::Future;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::{Duration, Instant};
+
+use loadpilot_bus::Limits;
+use loadpilot_engine::check;
+use loadpilot_engine::workload::Workload;
+use loadpilot_events::plan::Plan;
+use loadpilot_events::refusal::{Problem, Refusal};
+use loadpilot_events::req::RunRequested;
+use loadpilot_events::subject::{DEFAULT_PREFIX, DEFAULT_TENANT};
+use loadpilot_events::threshold::Metric;
+use loadpilot_events::{RunId, units};
+use pyo3::create_exception;
+use pyo3::exceptions::{PyRuntimeError, PyValueError};
+use pyo3::prelude::*;
+use tokio::runtime::Runtime;
+use tokio::sync::mpsc;
+
+use crate::session::{Place, Session, SessionError};
+use crate::watch::{Change, watch};
+
+create_exception!(
+    _native,
+    Refused,
+    PyValueError,
+    "A request was refused; the user can fix it."
+);
+create_exception!(_native, Fault, PyRuntimeError, "The world failed.");
+
+/// How long a wait may last before Python's signals are looked at.
+const SIGNALS_EVERY: Duration = Duration::from_millis(50);
+
+/// The module.
+#[pymodule]
+pub mod _native {
+    #[pymodule_export]
+    use super::{
+        Fault, PySession, PyWatch, Refused, agent_main, check_plan, coordinator_main, metric_keys,
+        parse_duration_us, parse_rate_urps, plan_facts, supervisor_main,
+    };
+}
+
+fn refused(py: Python<'_>, refusal: &Refusal) -> PyErr {
+    let error = Refused::new_err(refusal.to_string());
+    let problems = serde_json::to_string(&refusal.problems).unwrap_or_default();
+    match error.value(py).setattr("problems", problems) {
+        Ok(()) => error,
+        Err(other) => other,
+    }
+}
+
+fn failed(py: Python<'_>, error: &SessionError) -> PyErr {
+    match error {
+        SessionError::Refused(refusal) => refused(py, refusal),
+        SessionError::Fault(_) | SessionError::Append(_) => Fault::new_err(error.to_string()),
+    }
+}
+
+fn invalid(problem: &Problem) -> PyErr {
+    PyValueError::new_err(problem.to_string())
+}
+
+fn json<T: serde::Serialize>(value: &T) -> PyResult<String> {
+    serde_json::to_string(value).map_err(|error| Fault::new_err(error.to_string()))
+}
+
+/// Everything that is wrong with a plan, as a JSON list.
+#[pyfunction]
+fn check_plan(plan_json: &str) -> PyResult<String> {
+    let problems = check::parse_plan(plan_json)
+        .err()
+        .map(|refusal| refusal.problems);
+    json(&problems.unwrap_or_default())
+}
+
+/// What a sound plan amounts to, as a JSON object.
+#[pyfunction]
+fn plan_facts(py: Python<'_>, plan_json: &str, seed: u64) -> PyResult<String> {
+    let plan: Plan = check::parse_plan(plan_json).map_err(|refusal| refused(py, &refusal))?;
+    let workload = Workload::new(&plan, seed);
+    json(&serde_json::json!({
+        "hash": plan.hash(),
+        "canonical": plan.to_json(),
+        "planned": workload.planned(),
+        "duration_us": workload.duration_us(),
+        "peak_rps": plan.profile.peak().as_rps(),
+        "planned_per_task": workload.count_per_task(0..workload.planned()),
+    }))
+}
+
+/// A duration in µs.
+#[pyfunction]
+fn parse_duration_us(field: &str, text: &str) -> PyResult<u64> {
+    units::parse_duration_us(field, text).map_err(|problem| invalid(&problem))
+}
+
+/// A rate in millionths per second.
+#[pyfunction]
+fn parse_rate_urps(field: &str, text: &str) -> PyResult<u64> {
+    units::parse_rate(field, text)
+        .map(|rate| rate.0)
+        .map_err(|problem| invalid(&problem))
+}
+
+/// The keys of all metrics.
+#[pyfunction]
+fn metric_keys() -> Vec<&'static str> {
+    Metric::ALL.into_iter().map(Metric::key).collect()
+}
+
+/// Runs a coordinator; returns the exit code.
+#[pyfunction]
+fn coordinator_main(py: Python<'_>, argv: Vec<String>) -> i32 {
+    py.detach(|| loadpilot_coordinator::main_from(argv.into_iter()))
+}
+
+/// Runs an agent; returns the exit code.
+#[pyfunction]
+fn agent_main(py: Python<'_>, argv: Vec<String>) -> i32 {
+    py.detach(|| loadpilot_agent::main_from(argv.into_iter()))
+}
+
+/// Runs a local stack; returns the exit code.
+#[pyfunction]
+fn supervisor_main(py: Python<'_>, argv: Vec<String>) -> i32 {
+    py.detach(|| crate::supervisor::main(argv.into_iter().map(Into::into).collect()))
+}
+
+/// Runs `future` without the GIL until it is done or a Python signal handler raises.
+fn wait<T: Send>(
+    py: Python<'_>,
+    runtime: &Runtime,
+    future: impl Future<Output = T> + Send,
+) -> PyResult<T> {
+    let mut future = Box::pin(future);
+    loop {
+        let slice = async { tokio::time::timeout(SIGNALS_EVERY, future.as_mut()).await };
+        if let Ok(done) = py.detach(|| runtime.block_on(slice)) {
+            return Ok(done);
+        }
+        py.check_signals()?;
+    }
+}
+
+/// One connection to a log.
+#[pyclass(name = "Session", module = "loadpilot._native")]
+struct PySession {
+    runtime: Arc<Runtime>,
+    session: Mutex<Session>,
+}
+
+#[pymethods]
+impl PySession {
+    #[new]
+    #[pyo3(signature = (
+        url, token, *, tenant = DEFAULT_TENANT, prefix = DEFAULT_PREFIX, ctl_bytes = None,
+        data_bytes = None,
+    ))]
+    fn new(
+        py: Python<'_>,
+        url: String,
+        token: Option<String>,
+        tenant: &str,
+        prefix: &str,
+        ctl_bytes: Option<u64>,
+        data_bytes: Option<u64>,
+    ) -> PyResult<Self> {
+        let runtime = tokio::runtime::Builder::new_multi_thread()
+            .worker_threads(1)
+            .thread_name("loadpilot-session")
+            .enable_all()
+            .build()?;
+        let default = Limits::default();
+        let limits = Limits {
+            ctl_bytes: ctl_bytes.unwrap_or(default.ctl_bytes),
+            data_bytes: data_bytes.unwrap_or(default.data_bytes),
+            ..default
+        };
+        let (tenant, prefix) = (tenant.to_owned(), prefix.to_owned());
+        let place = Place {
+            url,
+            token,
+            tenant,
+            prefix,
+            limits,
+        };
+        let session = wait(py, &runtime, Session::open(&place))?.map_err(|e| failed(py, &e))?;
+        Ok(Self {
+            runtime: Arc::new(runtime),
+            session: Mutex::new(session),
+        })
+    }
+
+    fn submit(
+        &self,
+        py: Python<'_>,
+        request_json: &str,
+        secrets: BTreeMap<String, String>,
+    ) -> PyResult<String> {
+        let request: RunRequested = serde_json::from_str(request_json)
+            .map_err(|error| PyValueError::new_err(format!("not a RunRequested: {error}")))?;
+        let mut session = self.session.lock().unwrap_or_else(PoisonError::into_inner);
+        let run = wait(py, &self.runtime, session.submit(request, &secrets))?;
+        run.map(|run| run.to_string())
+            .map_err(|error| failed(py, &error))
+    }
+
+    fn watch(&self, run: &str) -> PyResult<PyWatch> {
+        let run = run_id(run)?;
+        let session = self.session.lock().unwrap_or_else(PoisonError::into_inner);
+        let (bus, subjects) = session.parts();
+        let _runtime = self.runtime.enter();
+        let changes = Mutex::new(watch(bus, subjects, run));
+        Ok(PyWatch {
+            runtime: Arc::clone(&self.runtime),
+            changes,
+        })
+    }
+
+    fn stop(&self, py: Python<'_>, run: &str, by: &str) -> PyResult<()> {
+        let run = run_id(run)?;
+        let session = self.session.lock().unwrap_or_else(PoisonError::into_inner);
+        wait(py, &self.runtime, session.stop(&run, by))?.map_err(|error| failed(py, &error))
+    }
+
+    fn halt(&self, py: Python<'_>, run: &str) -> PyResult<()> {
+        let run = run_id(run)?;
+        let session = self.session.lock().unwrap_or_else(PoisonError::into_inner);
+        wait(py, &self.runtime, session.halt(&run))?.map_err(|error| failed(py, &error))
+    }
+
+    fn report(&self, py: Python<'_>, run: &str) -> PyResult<String> {
+        let run = run_id(run)?;
+        let session = self.session.lock().unwrap_or_else(PoisonError::into_inner);
+        let report = wait(py, &self.runtime, session.report(&run))?;
+        json(&report.map_err(|error| failed(py, &error))?)
+    }
+
+    fn runs(&self, py: Python<'_>) -> PyResult<String> {
+        let session = self.session.lock().unwrap_or_else(PoisonError::into_inner);
+        let runs = wait(py, &self.runtime, session.runs())?;
+        json(&runs.map_err(|error| failed(py, &error))?)
+    }
+
+    fn prune(&self, py: Python<'_>, runs: Vec<String>) -> PyResult<usize> {
+        let runs = runs
+            .iter()
+            .map(|run| run_id(run))
+            .collect::<PyResult<Vec<_>>>()?;
+        let session = self.session.lock().unwrap_or_else(PoisonError::into_inner);
+        wait(py, &self.runtime, session.prune(&runs))?.map_err(|error| failed(py, &error))
+    }
+
+    fn close(&self) {
+        self.session
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+            .close();
+    }
+}
+
+fn run_id(run: &str) -> PyResult<RunId> {
+    RunId::parse(run).map_err(|problem| invalid(&problem))
+}
+
+/// A run as it goes on.
+#[pyclass(name = "Watch", module = "loadpilot._native")]
+struct PyWatch {
+    runtime: Arc<Runtime>,
+    changes: Mutex<mpsc::Receiver<Change>>,
+}
+
+#[pymethods]
+impl PyWatch {
+    fn next(&self, py: Python<'_>, timeout_secs: f64) -> PyResult<Option<String>> {
+        let timeout = Duration::try_from_secs_f64(timeout_secs)
+            .map_err(|error| PyValueError::new_err(format!("timeout_secs: {error}")))?;
+        let deadline = Instant::now() + timeout;
+        let mut changes = self.changes.lock().unwrap_or_else(PoisonError::into_inner);
+        let changes = &mut *changes;
+        let next = async { tokio::time::timeout_at(deadline.into(), changes.recv()).await };
+        match wait(py, &self.runtime, next)? {
+            Err(_elapsed) => Ok(None),
+            Ok(None) => Err(Fault::new_err("the run is not followed any more")),
+            Ok(Some(Change::Fault(reason))) => Err(Fault::new_err(reason)),
+            Ok(Some(change)) => json(&change).map(Some),
+        }
+    }
+}

@@ -1,0 +1,395 @@
+//! A command line's connection to a log: submit, stop, read, prune.
+//!
+//! Must never keep a run's state: every answer is a fold of the log at the time of the question.
+
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+use loadpilot_bus::{AppendError, Bus, Fault, Limits, Options, Step, Stream};
+use loadpilot_engine::check;
+use loadpilot_engine::control::{Control, ControlLog};
+use loadpilot_engine::project::Projection;
+use loadpilot_engine::report::{NoReport, report, run_state};
+use loadpilot_events::envelope::EVENT_VERSION;
+use loadpilot_events::heartbeat::Heartbeat;
+use loadpilot_events::id::OwnerId;
+use loadpilot_events::refusal::{Problem, Refusal};
+use loadpilot_events::report::Report;
+use loadpilot_events::req::{Request, RunRequested, StopRequested};
+use loadpilot_events::subject::{Kind, Subjects};
+use loadpilot_events::{Envelope, EventId, RunId, Timestamp};
+use serde::Serialize;
+use tokio::task::JoinHandle;
+
+/// How often an attached command line renews its ownership.
+const OWNER_BEAT: Duration = Duration::from_secs(1);
+/// How long secrets outlive the planned end of their run.
+const SECRETS_AFTER_RUN: Duration = Duration::from_secs(3600);
+/// How often an append whose end is unknown is tried again with the same id.
+const APPEND_TRIES: u32 = 3;
+
+/// Why a session could not do what it was asked.
+#[derive(Debug, thiserror::Error)]
+pub enum SessionError {
+    /// The user can fix it.
+    #[error(transparent)]
+    Refused(#[from] Refusal),
+    /// The world.
+    #[error(transparent)]
+    Fault(#[from] Fault),
+    /// The world, while something was stored.
+    #[error("cannot store the request: {0}")]
+    Append(#[from] AppendError),
+}
+
+impl From<Problem> for SessionError {
+    fn from(problem: Problem) -> Self {
+        Self::Refused(Refusal {
+            problems: vec![problem],
+        })
+    }
+}
+
+impl From<NoReport> for SessionError {
+    fn from(unknown: NoReport) -> Self {
+        let NoReport::Unknown(run) = unknown;
+        Self::from(Problem::new("run", "must be a run of this log", run))
+    }
+}
+
+/// Where a log is and whose subjects are used.
+#[derive(Debug, Clone)]
+pub struct Place {
+    /// `nats://host:port`.
+    pub url: String,
+    /// What the server asks for, if it does.
+    pub token: Option<String>,
+    /// Whose runs.
+    pub tenant: String,
+    /// The first token of all subjects.
+    pub prefix: String,
+    /// How large the streams are made when they do not exist yet.
+    pub limits: Limits,
+}
+
+/// One run in a list.
+#[derive(Debug, Clone, Serialize)]
+pub struct Listed {
+    /// Its id.
+    pub run: RunId,
+    /// Its scenario.
+    pub scenario: String,
+    /// Where it stands.
+    pub state: loadpilot_events::report::RunState,
+    /// How it ended, once sealed.
+    pub ending: Option<loadpilot_events::ctl::Ending>,
+    /// When it was created (asked for, when it was refused).
+    pub created_at: Timestamp,
+    /// Where its load went.
+    pub target: String,
+    /// The length of its profile in µs.
+    pub profile_us: u64,
+}
+
+/// An open connection.
+#[derive(Debug)]
+pub struct Session {
+    bus: Bus,
+    subjects: Subjects,
+    owner_beat: Option<JoinHandle<()>>,
+}
+
+impl Session {
+    /// Connects and opens the log, creating it if it is not there.
+    ///
+    /// # Errors
+    /// When the server cannot be reached or its log is not as required.
+    pub async fn open(place: &Place) -> Result<Self, SessionError> {
+        let subjects = Subjects::new(&place.prefix, &place.tenant)?;
+        let mut options = Options::new(&place.url);
+        options.token.clone_from(&place.token);
+        options.prefix.clone_from(&place.prefix);
+        options.limits = place.limits;
+        "loadpilot".clone_into(&mut options.name);
+        let bus = Bus::connect(&options).await?;
+        bus.open_log().await?;
+        Ok(Self::on(bus, subjects))
+    }
+
+    /// A session on an open bus.
+    #[must_use]
+    pub fn on(bus: Bus, subjects: Subjects) -> Self {
+        Self {
+            bus,
+            subjects,
+            owner_beat: None,
+        }
+    }
+
+    /// The connection and the subjects, for following a run.
+    #[must_use]
+    pub fn parts(&self) -> (Bus, Subjects) {
+        (self.bus.clone(), self.subjects.clone())
+    }
+
+    /// Asks for a run, handing over its secrets first, and keeps it owned from now on.
+    ///
+    /// # Errors
+    /// Everything that is wrong with the request; or the world.
+    pub async fn submit(
+        &mut self,
+        request: RunRequested,
+        secrets: &BTreeMap<String, String>,
+    ) -> Result<RunId, SessionError> {
+        let mut problems = check::request(&request);
+        for name in request.plan.secrets() {
+            if !secrets.contains_key(&name) {
+                problems.push(Problem::new(
+                    "secrets",
+                    "must hold every handle of the plan",
+                    name,
+                ));
+            }
+        }
+        if !problems.is_empty() {
+            return Err(Refusal { problems }.into());
+        }
+        let run = RunId::from_ulid(ulid::Ulid::generate());
+        self.hand_over(&run, &request, secrets).await?;
+        let owner = request.owner.clone();
+        self.store(&run, Request::RunRequested(Box::new(request)))
+            .await?;
+        if let Some(owner) = owner {
+            self.keep_owned(&run, &owner);
+        }
+        Ok(run)
+    }
+
+    /// Asks for a stop: nothing is started any more, what is in flight finishes.
+    ///
+    /// # Errors
+    /// The world.
+    pub async fn stop(&self, run: &RunId, by: &str) -> Result<(), SessionError> {
+        self.store(
+            run,
+            Request::StopRequested(StopRequested { by: by.to_owned() }),
+        )
+        .await
+    }
+
+    /// Throws the kill switch: every agent stops and cancels what is in flight.
+    ///
+    /// # Errors
+    /// The world.
+    pub async fn halt(&self, run: &RunId) -> Result<(), SessionError> {
+        self.bus
+            .publish(&self.subjects.halt(run), bytes::Bytes::new())
+            .await?;
+        Ok(self.bus.flush().await?)
+    }
+
+    /// The report of a run: the fold of its log.
+    ///
+    /// # Errors
+    /// When the log holds no such run; or the world.
+    pub async fn report(&self, run: &RunId) -> Result<Report, SessionError> {
+        let control = self.control(run).await?;
+        let mut data = Projection::default();
+        let deltas = vec![self.subjects.delta_all(run)];
+        let mut tail = self.bus.tail(Stream::Data, deltas, 1).await?;
+        while let Step::Event(stored) = tail.next().await? {
+            if let Some(Kind::Delta(agent)) = self.kind(&stored.subject) {
+                data.add(
+                    &control,
+                    &agent,
+                    &stored.subject,
+                    stored.seq,
+                    &stored.payload,
+                );
+            }
+        }
+        Ok(report(&control, &data)?)
+    }
+
+    /// Every run of the log, oldest first.
+    ///
+    /// # Errors
+    /// The world.
+    pub async fn runs(&self) -> Result<Vec<Listed>, SessionError> {
+        let mut logs: BTreeMap<RunId, ControlLog> = BTreeMap::new();
+        let filters = self.subjects.control_of_all_runs();
+        let mut tail = self.bus.tail(Stream::Ctl, filters, 1).await?;
+        while let Step::Event(stored) = tail.next().await? {
+            let Some(subject) = self.subjects.parse(&stored.subject) else {
+                continue;
+            };
+            let log = logs
+                .entry(subject.run.clone())
+                .or_insert_with(|| ControlLog::new(subject.run.clone()));
+            log.add(&stored.subject, &subject.kind, stored.seq, &stored.payload);
+        }
+        Ok(logs
+            .values()
+            .filter_map(|log| listed(&log.close()))
+            .collect())
+    }
+
+    /// Removes runs that are over from the log; returns how many.
+    ///
+    /// # Errors
+    /// When one of them is unknown or not over (then nothing is removed); or the world.
+    pub async fn prune(&self, runs: &[RunId]) -> Result<usize, SessionError> {
+        let mut problems = Vec::new();
+        for run in runs {
+            let state = self.control(run).await?.state;
+            if state.requested.is_none() && state.created.is_none() {
+                problems.push(Problem::new("run", "must be a run of this log", run));
+            } else if !state.over {
+                problems.push(Problem::new(
+                    "run",
+                    "must be over before it is removed",
+                    run,
+                ));
+            }
+        }
+        if !problems.is_empty() {
+            return Err(Refusal { problems }.into());
+        }
+        for run in runs {
+            let everything = self.subjects.everything_of(run);
+            self.bus.purge(Stream::Data, &everything).await?;
+            self.bus.purge(Stream::Ctl, &everything).await?;
+            self.bus.kv_shred(&self.subjects.secret_key(run)).await?;
+        }
+        Ok(runs.len())
+    }
+
+    /// Ends the renewal of ownership.
+    pub fn close(&mut self) {
+        if let Some(beat) = self.owner_beat.take() {
+            beat.abort();
+        }
+    }
+
+    async fn control(&self, run: &RunId) -> Result<Control, SessionError> {
+        let mut log = ControlLog::new(run.clone());
+        let stored = self
+            .bus
+            .read(Stream::Ctl, control_of(&self.subjects, run), None)
+            .await?;
+        for record in stored {
+            if let Some(kind) = self.kind(&record.subject) {
+                log.add(&record.subject, &kind, record.seq, &record.payload);
+            }
+        }
+        Ok(log.close())
+    }
+
+    fn kind(&self, subject: &str) -> Option<Kind> {
+        self.subjects.parse(subject).map(|subject| subject.kind)
+    }
+
+    async fn hand_over(
+        &self,
+        run: &RunId,
+        request: &RunRequested,
+        secrets: &BTreeMap<String, String>,
+    ) -> Result<(), SessionError> {
+        if secrets.is_empty() {
+            return Ok(());
+        }
+        let values = serde_json::to_vec(secrets).map_err(|error| Fault::Server {
+            what: "encoding the secrets".to_owned(),
+            why: error.to_string(),
+        })?;
+        let length = Duration::from_micros(request.plan.profile.duration_us());
+        let wait = Duration::from_micros(request.agents.wait_us);
+        let ttl = length + wait + SECRETS_AFTER_RUN;
+        let key = self.subjects.secret_key(run);
+        Ok(self.bus.kv_put(&key, values.into(), ttl).await?)
+    }
+
+    /// Appends a request; one whose end is unknown is sent again under the same id.
+    async fn store(&self, run: &RunId, request: Request) -> Result<(), SessionError> {
+        let envelope = Envelope {
+            v: EVENT_VERSION,
+            id: EventId::from_ulid(ulid::Ulid::generate()),
+            at: now(),
+            event: request,
+        };
+        let payload = serde_json::to_vec(&envelope).map_err(|error| Fault::Server {
+            what: "encoding the request".to_owned(),
+            why: error.to_string(),
+        })?;
+        let payload = bytes::Bytes::from(payload);
+        let subject = self.subjects.req(run);
+        let id = envelope.id.as_str();
+        let mut tries = 1;
+        loop {
+            match self
+                .bus
+                .append(Stream::Ctl, &subject, id, payload.clone())
+                .await
+            {
+                Ok(_) => return Ok(()),
+                Err(AppendError::Unknown) if tries < APPEND_TRIES => tries += 1,
+                Err(error) => return Err(error.into()),
+            }
+        }
+    }
+
+    fn keep_owned(&mut self, run: &RunId, owner: &OwnerId) {
+        self.close();
+        let bus = self.bus.clone();
+        let subject = self.subjects.owner_heartbeat(owner);
+        let beat = serde_json::to_vec(&Heartbeat::Owner { run: run.clone() }).unwrap_or_default();
+        let beat = bytes::Bytes::from(beat);
+        self.owner_beat = Some(tokio::spawn(async move {
+            let mut interval = tokio::time::interval(OWNER_BEAT);
+            loop {
+                interval.tick().await;
+                // A beat that is lost while the server is away is followed by the next one.
+                let _ = bus.publish(&subject, beat.clone()).await;
+            }
+        }));
+    }
+}
+
+impl Drop for Session {
+    fn drop(&mut self) {
+        self.close();
+    }
+}
+
+/// Everything of LP_CTL about one run.
+#[must_use]
+pub fn control_of(subjects: &Subjects, run: &RunId) -> Vec<String> {
+    vec![subjects.req(run), subjects.ctl(run), subjects.evt_all(run)]
+}
+
+/// The wall clock of this machine.
+#[must_use]
+pub fn now() -> Timestamp {
+    let since = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH);
+    Timestamp(since.map_or(0, |since| {
+        u64::try_from(since.as_micros()).unwrap_or(u64::MAX)
+    }))
+}
+
+fn listed(control: &Control) -> Option<Listed> {
+    let state = &control.state;
+    let created = state.created.as_ref().map(|created| &created.plan);
+    let plan = created.or_else(|| state.requested.as_ref().map(|run| &run.plan))?;
+    Some(Listed {
+        run: control.run.clone(),
+        scenario: plan.scenario.clone(),
+        state: run_state(control),
+        ending: control.sealed.as_ref().map(|sealed| sealed.ending),
+        created_at: control
+            .records
+            .first()
+            .map_or(control.created_at, |(_, r)| r.record().0),
+        target: plan.target.clone(),
+        profile_us: plan.profile.duration_us(),
+    })
+}

@@ -1,0 +1,165 @@
+//! Following a run: its story as it is written, a snapshot a second, and its end.
+//!
+//! Must never judge: a snapshot is the live view, the verdict is the report's.
+
+use std::collections::BTreeSet;
+use std::time::Duration;
+
+use loadpilot_bus::{Bus, Fault, Step, Stored, Stream, Tail};
+use loadpilot_engine::control::{Control, ControlLog};
+use loadpilot_engine::live::LiveView;
+use loadpilot_engine::story;
+use loadpilot_engine::workload::Workload;
+use loadpilot_events::RunId;
+use loadpilot_events::live::Snapshot;
+use loadpilot_events::report::StoryLine;
+use loadpilot_events::subject::{Kind, Subjects};
+use serde::Serialize;
+use tokio::sync::mpsc;
+
+use crate::session::{control_of, now};
+
+/// How often a snapshot is taken.
+const SNAPSHOT_EVERY: Duration = Duration::from_secs(1);
+/// Changes that wait for a slow reader; then the run is followed no further until it reads.
+const CHANGES_MAX: usize = 256;
+
+/// What changed.
+#[derive(Debug, Clone, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Change {
+    /// The run as of now.
+    Snapshot(Box<Snapshot>),
+    /// A decision or a fact.
+    Story(StoryLine),
+    /// The run is over (sealed or refused); nothing follows.
+    Sealed(bool),
+    /// The log cannot be followed any more; nothing follows.
+    Fault(String),
+}
+
+/// Follows `run` until it is over; the changes come in the order of the log.
+#[must_use]
+pub fn watch(bus: Bus, subjects: Subjects, run: RunId) -> mpsc::Receiver<Change> {
+    let (changes, receiver) = mpsc::channel(CHANGES_MAX);
+    tokio::spawn(async move {
+        let last = match Watched::new(&bus, subjects, run, changes.clone()).await {
+            Ok(watched) => watched.follow().await,
+            Err(fault) => Err(fault),
+        };
+        if let Err(fault) = last {
+            // A reader that is gone does not need to know.
+            let _ = changes.send(Change::Fault(fault.to_string())).await;
+        }
+    });
+    receiver
+}
+
+struct Watched {
+    subjects: Subjects,
+    changes: mpsc::Sender<Change>,
+    control_tail: Tail,
+    data_tail: Tail,
+    log: ControlLog,
+    control: Control,
+    told: BTreeSet<u64>,
+    workload: Option<Workload>,
+    live: LiveView,
+}
+
+impl Watched {
+    async fn new(
+        bus: &Bus,
+        subjects: Subjects,
+        run: RunId,
+        changes: mpsc::Sender<Change>,
+    ) -> Result<Self, Fault> {
+        let control_tail = bus
+            .tail(Stream::Ctl, control_of(&subjects, &run), 1)
+            .await?;
+        let data_tail = bus
+            .tail(Stream::Data, vec![subjects.delta_all(&run)], 1)
+            .await?;
+        let log = ControlLog::new(run);
+        let control = log.close();
+        let (told, workload, live) = (BTreeSet::new(), None, LiveView::default());
+        Ok(Self {
+            subjects,
+            changes,
+            control_tail,
+            data_tail,
+            log,
+            control,
+            told,
+            workload,
+            live,
+        })
+    }
+
+    async fn follow(mut self) -> Result<(), Fault> {
+        let mut clock = tokio::time::interval(SNAPSHOT_EVERY);
+        loop {
+            let changes = tokio::select! {
+                step = self.control_tail.next() => self.on_control(step?),
+                step = self.data_tail.next() => self.on_data(step?),
+                _ = clock.tick() => self.snapshot().into_iter().collect(),
+            };
+            for change in changes {
+                if self.changes.send(change).await.is_err() {
+                    return Ok(());
+                }
+            }
+            if self.control.state.over {
+                let _ = self.changes.send(Change::Sealed(true)).await;
+                return Ok(());
+            }
+        }
+    }
+
+    fn on_control(&mut self, step: Step) -> Vec<Change> {
+        let Step::Event(stored) = step else {
+            return Vec::new();
+        };
+        let Some(kind) = self.kind(&stored) else {
+            return Vec::new();
+        };
+        self.log
+            .add(&stored.subject, &kind, stored.seq, &stored.payload);
+        self.control = self.log.close();
+        if let Some(created) = self
+            .control
+            .state
+            .created
+            .as_ref()
+            .filter(|_| self.workload.is_none())
+        {
+            self.workload = Some(Workload::new(&created.plan, created.seed));
+        }
+        let lines = story::story(&self.control).into_iter();
+        lines
+            .filter(|line| self.told.insert(line.seq))
+            .map(Change::Story)
+            .collect()
+    }
+
+    fn on_data(&mut self, step: Step) -> Vec<Change> {
+        if let Step::Event(stored) = step
+            && let Some(Kind::Delta(agent)) = self.kind(&stored)
+        {
+            self.live.add(&agent, &stored.payload);
+        }
+        Vec::new()
+    }
+
+    fn snapshot(&self) -> Option<Change> {
+        let workload = self.workload.as_ref()?;
+        let snapshot = self.live.snapshot(&self.control, workload, now());
+        Some(Change::Snapshot(Box::new(snapshot)))
+    }
+
+    fn kind(&self, stored: &Stored) -> Option<Kind> {
+        self.subjects
+            .parse(&stored.subject)
+            .map(|subject| subject.kind)
+    }
+}
