@@ -28,7 +28,6 @@ FIELDS = {
     "warm_up_us": "warm_up",
     "timeout_us": "timeout",
     "max_wait_us": "max_wait",
-    "profile": "rps, duration or stages",
     "arrivals": "arrivals",
     "thresholds": "thresholds",
     "scenario": "the scenario's name",
@@ -65,11 +64,11 @@ def compile_scenario(loaded: Loaded, cls: type, target: str, overrides: Override
     plan = _plan(cls, settings, tasks, target)
     problems = [*settings.problems, *tasks.problems]
     if problems:
-        raise Refused(_in_order(problems))
+        raise Refused(_once(problems))
     compiled = Compiled(plan, secrets.values())
     found = json.loads(_native.check_plan(compiled.plan_json()))
     if found:
-        raise Refused([_translated(one, settings, tasks) for one in found])
+        raise Refused(_once([_translated(one, settings, tasks) for one in found]))
     return compiled
 
 
@@ -108,8 +107,8 @@ def _translated(found: dict[str, str], settings: Settings, tasks: Tasks) -> Prob
         what = f"{step[2]} {must}" if step[2] else must
         return rule(tasks.lines[step[1]], what, value)
     root = re.split(r"[.\[]", path, maxsplit=1)[0]
-    if root == "profile" and settings.overrides.rps is not None:
-        return rule(f"--rps ({path})", must, value)
+    if root == "profile":
+        return rule(_place_of_shape(path, settings), must, value)
     name = FIELDS.get(root)
     if name is None:
         return rule(f"{settings.at}: {path}", must, value)
@@ -117,6 +116,16 @@ def _translated(found: dict[str, str], settings: Settings, tasks: Tasks) -> Prob
     return rule(place if path == root else f"{place} ({path})", must, value)
 
 
-def _in_order(problems: list[Problem]) -> list[Problem]:
-    """Drop repetitions; keep the order in which a reader meets things: settings, then lines."""
+def _place_of_shape(path: str, settings: Settings) -> str:
+    """Name what a wrong profile came from: the stages, or the rate, or the duration."""
+    if "stages" in settings.spec.said:
+        return settings.place("stages")
+    if path.endswith((".from", ".to")):
+        return settings.place("rps")
+    flagged = settings.overrides.rps is not None and settings.overrides.duration is None
+    return settings.place("rps" if flagged else "duration")
+
+
+def _once(problems: list[Problem]) -> list[Problem]:
+    """Drop repetitions: two pieces of one shape break the same rule by the same word."""
     return list(dict.fromkeys(problems))
