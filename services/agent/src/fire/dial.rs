@@ -168,3 +168,31 @@ pub(crate) fn broken_by(error: &(dyn StdError + 'static)) -> Broken {
         Broken::Io
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Broken if a lack of this machine were blamed on the target, or the other way round.
+    #[test]
+    fn what_this_machine_lacks_is_local() {
+        let lacks = [
+            libc::EMFILE,
+            libc::ENFILE,
+            libc::EADDRNOTAVAIL,
+            libc::ENOMEM,
+            libc::ENOBUFS,
+        ];
+        for code in lacks {
+            let error = io::Error::from_raw_os_error(code);
+            assert_eq!(refused(&error), Broken::Local, "{error}");
+            assert_eq!(broken_by(&error), Broken::Local, "{error}");
+        }
+        for code in [libc::ECONNREFUSED, libc::ENETUNREACH, libc::ETIMEDOUT] {
+            let error = io::Error::from_raw_os_error(code);
+            assert_eq!(refused(&error), Broken::Connect, "{error}");
+        }
+        let reset = io::Error::from_raw_os_error(libc::ECONNRESET);
+        assert_eq!(broken_by(&reset), Broken::Io);
+    }
+}

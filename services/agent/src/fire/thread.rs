@@ -23,10 +23,6 @@ use super::slots::{Rules, Slots};
 use super::timer::{Timer, sharpen_thread};
 use super::wire::Wire as _;
 
-/// Tasks run between two looks at the reactor: the due timer is seen at least that often, however
-/// busy the core is. tokio's default of 61 makes arrivals late by some hundred µs under load.
-const TASKS_BETWEEN_IO: u32 = 8;
-
 /// Threads of a core's runtime that may block; only name resolution does.
 const BLOCKING_THREADS: usize = 1;
 
@@ -129,7 +125,6 @@ fn prepare() -> io::Result<(LocalRuntime, Timer)> {
     sharpen_thread()?;
     let runtime = Builder::new_current_thread()
         .enable_all()
-        .event_interval(TASKS_BETWEEN_IO)
         .max_blocking_threads(BLOCKING_THREADS)
         .build_local(LocalOptions::default())?;
     let timer = {

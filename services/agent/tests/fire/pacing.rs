@@ -297,3 +297,17 @@ async fn shards_change_hands_at_a_tick() {
     assert_eq!(target.seen().len(), 400);
     assert_eq!(counted.generations(), BTreeMap::from([(1, 200), (2, 200)]));
 }
+
+/// Broken if a name with several addresses were given up at the first that refuses, or resolved
+/// again for every connection.
+#[tokio::test]
+async fn a_name_is_resolved_once_and_each_of_its_addresses_tried() {
+    let target = Target::start(|_| Act::AnswerAndClose);
+    let url = format!("http://localhost:{}", target.address.port());
+    let mut cores = Cores::new(plan(url, 20, 500, one_task()), 1, 10).start();
+    let counted = cores.finish().await;
+    assert_eq!(counted.outcomes(), BTreeMap::from([(Outcome::Ok, 10)]));
+    assert_eq!(counted.connections(), (10, 0));
+    assert!(counted.phase(0, Phase::Dns).len() <= 1);
+    assert_eq!(counted.phase(0, Phase::Connect).len(), 10);
+}
