@@ -20,7 +20,7 @@ use tokio::task::JoinHandle;
 use tokio::time::{MissedTickBehavior, interval, timeout};
 
 /// No step of a test takes so long on any machine; a hang fails instead of blocking.
-pub const PATIENCE: Duration = Duration::from_secs(60);
+pub(crate) const PATIENCE: Duration = Duration::from_secs(60);
 
 /// Between two heartbeats of a scripted agent.
 const BEAT: Duration = Duration::from_millis(50);
@@ -29,7 +29,7 @@ const BEAT: Duration = Duration::from_millis(50);
 const PROFILE_US: u64 = 300_000;
 
 /// The decisions of a run with which nothing went wrong.
-pub const UNDISTURBED: [&str; 4] = [
+pub(crate) const UNDISTURBED: [&str; 4] = [
     "RunCreated",
     "ShardsAssigned",
     "StartScheduled",
@@ -37,7 +37,7 @@ pub const UNDISTURBED: [&str; 4] = [
 ];
 
 /// A server of one kind, fresh for each test.
-pub enum Rig {
+pub(crate) enum Rig {
     /// The memory twin.
     Memory(Bus),
     /// A nats-server.
@@ -46,12 +46,12 @@ pub enum Rig {
 
 impl Rig {
     /// A server in memory.
-    pub fn memory() -> Self {
+    pub(crate) fn memory() -> Self {
         Self::Memory(Bus::memory_with(Limits::default()))
     }
 
     /// A connection of its own.
-    pub async fn connect(&self) -> Bus {
+    pub(crate) async fn connect(&self) -> Bus {
         match self {
             Self::Memory(Bus::Memory(memory)) => Bus::Memory(memory.peer()),
             Self::Memory(Bus::Nats(_)) => unreachable!("a memory rig holds a memory bus"),
@@ -60,14 +60,14 @@ impl Rig {
     }
 
     /// A connection with the log opened.
-    pub async fn open(&self) -> Bus {
+    pub(crate) async fn open(&self) -> Bus {
         let bus = self.connect().await;
         bus.open_log().await.expect("the log opens");
         bus
     }
 
     /// Starts a coordinator on a connection of its own.
-    pub async fn coordinator(&self, seal_unfinished: bool) -> Coordinating {
+    pub(crate) async fn coordinator(&self, seal_unfinished: bool) -> Coordinating {
         let settings = Settings {
             subjects: subjects(),
             policy: Policy::default(),
@@ -82,7 +82,7 @@ impl Rig {
     }
 
     /// Starts an agent; a deaf one hears nothing but the replies to its heartbeats.
-    pub async fn agent(&self, name: &str, deaf: bool) -> Playing {
+    pub(crate) async fn agent(&self, name: &str, deaf: bool) -> Playing {
         let bus = self.open().await;
         let me = Holder {
             agent: AgentId::parse(name).expect("a token"),
@@ -98,7 +98,7 @@ impl Rig {
 }
 
 /// A running coordinator. Dropping it is its death at whatever it was doing.
-pub struct Coordinating(JoinHandle<Result<(), Fault>>);
+pub(crate) struct Coordinating(JoinHandle<Result<(), Fault>>);
 
 impl Drop for Coordinating {
     fn drop(&mut self) {
@@ -107,7 +107,7 @@ impl Drop for Coordinating {
 }
 
 /// A running agent.
-pub struct Playing(JoinHandle<()>);
+pub(crate) struct Playing(JoinHandle<()>);
 
 impl Drop for Playing {
     fn drop(&mut self) {
@@ -241,12 +241,12 @@ impl Agent {
 }
 
 /// The subjects of the tests' tenant.
-pub fn subjects() -> Subjects {
+pub(crate) fn subjects() -> Subjects {
     Subjects::new("lp", "local").expect("tokens")
 }
 
 /// Stores `event` in an envelope; tries again with the same id while the server is away.
-pub async fn store(bus: &Bus, stream: Stream, subject: &str, event: &Value) -> u64 {
+pub(crate) async fn store(bus: &Bus, stream: Stream, subject: &str, event: &Value) -> u64 {
     let id = ulid::Ulid::generate().to_string().to_ascii_lowercase();
     let envelope = json!({"v": EVENT_VERSION, "id": id, "at": Clock::system().now(),
         "event": event});
@@ -265,7 +265,7 @@ pub async fn store(bus: &Bus, stream: Stream, subject: &str, event: &Value) -> u
 }
 
 /// Asks for a run of one agent and returns its id.
-pub async fn ask_for_run(bus: &Bus) -> RunId {
+pub(crate) async fn ask_for_run(bus: &Bus) -> RunId {
     let run = RunId::from_ulid(ulid::Ulid::generate());
     let request = json!({"type": "RunRequested", "seed": 1, "lead_us": 10_000,
         "agents": {"want": 1, "min": 1, "wait_us": 30_000_000},
@@ -282,7 +282,7 @@ pub async fn ask_for_run(bus: &Bus) -> RunId {
 }
 
 /// Follows the decisions of `run` until there are `count` of them, and returns the newest.
-pub async fn decisions(bus: &Bus, run: &RunId, count: usize) -> Decision {
+pub(crate) async fn decisions(bus: &Bus, run: &RunId, count: usize) -> Decision {
     let subject = vec![subjects().ctl(run)];
     let mut tail = bus
         .tail(Stream::Ctl, subject, 1)
@@ -309,12 +309,12 @@ pub async fn decisions(bus: &Bus, run: &RunId, count: usize) -> Decision {
 }
 
 /// Waits until `run` is over and returns its last decision.
-pub async fn end(bus: &Bus, run: &RunId) -> Decision {
+pub(crate) async fn end(bus: &Bus, run: &RunId) -> Decision {
     decisions(bus, run, usize::MAX).await
 }
 
 /// Everything that was decided about `run`, by name.
-pub async fn story(bus: &Bus, run: &RunId) -> Vec<String> {
+pub(crate) async fn story(bus: &Bus, run: &RunId) -> Vec<String> {
     let stored = bus.read(Stream::Ctl, vec![subjects().ctl(run)], None).await;
     let name = |payload: &Bytes| -> Option<String> {
         let event: Value = serde_json::from_slice(payload).ok()?;
