@@ -331,13 +331,13 @@ impl Agent {
 
 /// Waits for the order to end at once.
 async fn cut(shutdown: &mut watch::Receiver<Shutdown>) -> i32 {
-    match shutdown
-        .wait_for(|wish| matches!(wish, Shutdown::Now(_)))
-        .await
-        .as_deref()
-    {
-        Ok(&Shutdown::Now(code)) => code,
-        // Nobody can order it any more.
-        _ => std::future::pending().await,
+    loop {
+        if let Shutdown::Now(code) = *shutdown.borrow_and_update() {
+            return code;
+        }
+        if shutdown.changed().await.is_err() {
+            // Nobody can order it any more.
+            std::future::pending::<()>().await;
+        }
     }
 }

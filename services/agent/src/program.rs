@@ -16,6 +16,8 @@ use crate::signals::{self, Shutdown};
 const USAGE: i32 = 2;
 /// Exit code of a fault of the world.
 const INFRASTRUCTURE: i32 = 4;
+/// What is told unless `RUST_LOG` says otherwise.
+const TELL: &str = "info,async_nats=warn";
 /// Pause between two tries to connect for the first time.
 const CONNECT_PAUSE: Duration = Duration::from_millis(250);
 
@@ -148,7 +150,7 @@ fn explain(unusable: &Unusable) -> i32 {
 
 /// `RUST_LOG` decides what is shown; a second agent in one process keeps the first one's choice.
 fn log_to_stderr() {
-    let filter = EnvFilter::try_from_default_env().unwrap_or_else(|_| EnvFilter::new("info"));
+    let filter = EnvFilter::try_from_default_env().unwrap_or_else(|_| EnvFilter::new(TELL));
     let _ = tracing_subscriber::fmt()
         .with_env_filter(filter)
         .with_writer(std::io::stderr)

@@ -1,7 +1,6 @@
 //! The two ways to end an agent: drain, or at once. The first SIGTERM or SIGINT drains, the
 //! second ends.
 
-use tokio::signal::unix::{SignalKind, signal};
 use tokio::sync::watch;
 
 /// What the operator wants.
@@ -20,23 +19,77 @@ pub enum Shutdown {
 /// # Errors
 /// When the kernel refuses the handler.
 pub fn listen() -> std::io::Result<watch::Receiver<Shutdown>> {
-    let mut terminate = signal(SignalKind::terminate())?;
-    let mut interrupt = signal(SignalKind::interrupt())?;
     let (wish, wishes) = watch::channel(Shutdown::No);
+    let mut signals = Signals::new()?;
     tokio::spawn(async move {
-        loop {
-            let code = tokio::select! {
-                Some(()) = terminate.recv() => 128 + libc::SIGTERM,
-                Some(()) = interrupt.recv() => 128 + libc::SIGINT,
-                else => return,
-            };
-            wish.send_modify(|wish| {
-                *wish = match *wish {
-                    Shutdown::No => Shutdown::Drain,
-                    Shutdown::Drain | Shutdown::Now(_) => Shutdown::Now(code),
-                };
-            });
+        while let Some(code) = signals.next().await {
+            wish.send_modify(|wish| *wish = wish.after(code));
         }
     });
     Ok(wishes)
+}
+
+impl Shutdown {
+    /// The wish after one more signal, whose exit code is `code`.
+    #[must_use]
+    pub fn after(self, code: i32) -> Self {
+        match self {
+            Self::No => Self::Drain,
+            Self::Drain | Self::Now(_) => Self::Now(code),
+        }
+    }
+}
+
+#[cfg(unix)]
+struct Signals {
+    terminate: tokio::signal::unix::Signal,
+    interrupt: tokio::signal::unix::Signal,
+}
+
+#[cfg(unix)]
+impl Signals {
+    fn new() -> std::io::Result<Self> {
+        use tokio::signal::unix::{SignalKind, signal};
+        Ok(Self {
+            terminate: signal(SignalKind::terminate())?,
+            interrupt: signal(SignalKind::interrupt())?,
+        })
+    }
+
+    /// The exit code of the next signal.
+    async fn next(&mut self) -> Option<i32> {
+        tokio::select! {
+            Some(()) = self.terminate.recv() => Some(128 + libc::SIGTERM),
+            Some(()) = self.interrupt.recv() => Some(128 + libc::SIGINT),
+            else => None,
+        }
+    }
+}
+
+#[cfg(not(unix))]
+struct Signals;
+
+#[cfg(not(unix))]
+impl Signals {
+    fn new() -> std::io::Result<Self> {
+        Ok(Self)
+    }
+
+    /// The exit code of the next interrupt.
+    async fn next(&mut self) -> Option<i32> {
+        tokio::signal::ctrl_c().await.ok().map(|()| 130)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// An agent that a first signal killed would lose what is in flight; one that no second signal
+    /// can kill would have to be killed hard.
+    #[test]
+    fn the_first_signal_drains_and_the_second_ends() {
+        assert_eq!(Shutdown::No.after(143), Shutdown::Drain);
+        assert_eq!(Shutdown::Drain.after(130), Shutdown::Now(130));
+    }
 }

@@ -174,8 +174,8 @@ impl Firing<'_> {
         }
     }
 
-    /// Every stop with its instant, the earliest first. At a takeover the threads end by
-    /// themselves: what was due before it runs to its end.
+    /// Every stop with its instant, the earliest first. A takeover is none: what was due before it
+    /// runs to its end.
     fn stops(&self, orders: &Orders) -> Vec<(MonoTime, Stop)> {
         let at = |stop: &Stop| match stop.when {
             When::Now => Some(MonoTime::from_ns(i64::MIN)),
@@ -266,6 +266,7 @@ impl Firing<'_> {
 
     fn on_harvest(&mut self, sum: Harvest) {
         let dead = sum.dead;
+        let quiet = sum.figures.in_flight + sum.figures.waiting == 0;
         self.reports.add(sum);
         if dead > 0 {
             self.break_down(format!("{dead} of its firing threads died"));
@@ -278,6 +279,20 @@ impl Firing<'_> {
             self.reports.close(now);
             self.schedule_close();
         }
+        if quiet && self.course == Course::Pacing && self.is_taken_over(now) {
+            self.stop(FinishReason::Superseded, DropReason::Stopped);
+        }
+    }
+
+    /// Whether everything that is due from now on belongs to others. The threads pace until then
+    /// and carry what they began to its end; only then is there nothing left to stop.
+    fn is_taken_over(&self, now: MonoTime) -> bool {
+        let tick_us = self.task.created.plan.tick_us;
+        let begin = |tick: u32| self.start.plus_us(u64::from(tick).saturating_mul(tick_us));
+        let stops = self.task.orders.borrow().stops();
+        stops
+            .iter()
+            .any(|stop| matches!(stop.when, When::Takeover(tick) if begin(tick) <= now))
     }
 
     /// Threads do not answer any more: says so, and saves what the others have.

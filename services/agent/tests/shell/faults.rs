@@ -1,0 +1,162 @@
+//! What an agent does when the world around it breaks.
+
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+use loadpilot_agent::timing::Timing;
+use loadpilot_bus::Limits;
+use loadpilot_events::Outcome;
+use loadpilot_events::evt::{FinishReason, What};
+
+use crate::world::{World, silence, sum, timing};
+
+/// A coordinator that dies mid-run must cost nothing; what it decides afterwards reaches the agent.
+#[tokio::test]
+async fn a_coordinator_restarts_and_nothing_is_lost() {
+    let mut world = World::start(Limits::default(), timing(), Duration::ZERO).await;
+    world.begin(world.plan(3)).await;
+    world.script.deltas_stored(2).await;
+    world.script.die().await;
+    world.script.deltas_stored(8).await;
+    world.script.listen(true).await;
+    let words = world.last_words().await;
+    assert_eq!(words.reason, FinishReason::Completed);
+    assert_eq!(words.totals.calls, BTreeMap::from([(Outcome::Ok, 300)]));
+    world.adds_up(&words).await;
+    world.seal().await;
+    world.script.beat(|beat| beat.seen.is_empty()).await;
+}
+
+/// Cut off from NATS it must fall silent by itself, keep what it counted, and account for it when
+/// the link is back.
+#[tokio::test]
+async fn cut_off_it_fences_itself_and_reports_afterwards() {
+    let timing = Timing {
+        fence: Duration::from_millis(600),
+        ..timing()
+    };
+    let world = World::start(Limits::default(), timing, Duration::ZERO).await;
+    world.begin(world.plan(30)).await;
+    world.target.seen(30).await;
+    world.link.cut();
+    let silent_at = silence(&world.target).await;
+    assert!(silent_at < 1_000, "{silent_at} of 3,000 arrivals were sent");
+    world.link.heal();
+    let words = world.last_words().await;
+    assert_eq!(words.reason, FinishReason::Isolated);
+    world.adds_up(&words).await;
+    assert_eq!(
+        world.target.total(),
+        silent_at,
+        "nothing was sent after the fence"
+    );
+    let facts = world.script.facts().await;
+    assert_eq!(
+        facts[facts.len() - 2..],
+        ["IsolationStop", "ShardsFinished"]
+    );
+}
+
+/// NATS says that nobody listens: a restart may be under way, so the fence must not fall; but a
+/// fleet without anybody to stop it must not fire for ever.
+#[tokio::test]
+async fn without_a_coordinator_it_goes_on_and_stops_in_the_end() {
+    let timing = Timing {
+        fence: Duration::from_millis(600),
+        no_coordinator: Duration::from_millis(2_000),
+        ..timing()
+    };
+    let mut world = World::start(Limits::default(), timing, Duration::ZERO).await;
+    world.begin(world.plan(30)).await;
+    world.target.seen(10).await;
+    world.script.die().await;
+    // Well past the fence, and still firing: NATS says that nobody listens.
+    world.target.seen(world.target.total() + 120).await;
+    let fenced = world.script.fact(|what| match what {
+        What::IsolationStop(stop) => Some(stop.reason.clone()),
+        _ => None,
+    });
+    assert!(fenced.await.contains("no coordinator"));
+    let words = world.last_words().await;
+    assert_eq!(words.reason, FinishReason::Isolated);
+    world.adds_up(&words).await;
+}
+
+/// Somebody listens but never answers: it cannot know whether it was heard.
+#[tokio::test]
+async fn a_coordinator_that_never_answers_fences() {
+    let timing = Timing {
+        fence: Duration::from_millis(600),
+        ..timing()
+    };
+    let mut world = World::start(Limits::default(), timing, Duration::ZERO).await;
+    world.begin(world.plan(30)).await;
+    world.target.seen(10).await;
+    world.script.die().await;
+    world.script.listen(false).await;
+    let words = world.last_words().await;
+    assert_eq!(words.reason, FinishReason::Isolated);
+    assert!(words.totals.started < 1_000);
+    world.adds_up(&words).await;
+}
+
+/// The kill switch needs no coordinator and does not wait for answers.
+#[tokio::test]
+async fn a_halt_cuts_everything_at_once() {
+    let mut world = World::start(Limits::default(), timing(), Duration::from_secs(4)).await;
+    world.begin(world.plan(30)).await;
+    world.target.seen(20).await;
+    world.script.die().await;
+    let halt = world.script.subjects.halt(&world.script.run);
+    world
+        .script
+        .bus
+        .publish(&halt, bytes::Bytes::new())
+        .await
+        .expect("the bus is up");
+    let words = world.last_words().await;
+    assert_eq!(words.reason, FinishReason::Stopped);
+    let cancelled = words.totals.calls.get(&Outcome::Cancelled).copied();
+    assert!(
+        cancelled.is_some_and(|count| count >= 20),
+        "{:?}",
+        words.totals
+    );
+    assert_eq!(sum(&world.script.deltas().await), words.totals);
+}
+
+/// A full log must end the load: what cannot be reported must not be sent.
+#[tokio::test]
+async fn a_full_log_stops_the_load() {
+    let limits = Limits {
+        data_bytes: 20_000,
+        ..Limits::default()
+    };
+    let world = World::start(limits, timing(), Duration::ZERO).await;
+    world.begin(world.plan(60)).await;
+    assert_eq!(world.failure().await, "log full");
+    let sent = silence(&world.target).await;
+    assert!(sent < 6_000, "{sent} of 6,000");
+}
+
+/// Secrets that nobody hands over: the run cannot be done, and says which handle is missing.
+#[tokio::test]
+async fn missing_secrets_fail_and_present_ones_do_not() {
+    let mut world = World::start(Limits::default(), timing(), Duration::ZERO).await;
+    let values = BTreeMap::from([("other".to_owned(), "hunter2".to_owned())]);
+    world.script.die().await;
+    world.script.secrets = Some(values);
+    world.script.listen(true).await;
+    let mut plan = world.plan(1);
+    let header = serde_json::json!({"name": "authorization", "value": {"secret": "token"}});
+    let header = serde_json::from_value(header).expect("a header");
+    plan.tasks[0].steps[0].headers.push(header);
+    world.create(plan).await;
+    world.assign().await;
+    let reason = world.failure().await;
+    assert!(
+        reason.contains("token") && !reason.contains("hunter2"),
+        "{reason}"
+    );
+    assert_eq!(world.target.total(), 0);
+}

@@ -1,0 +1,172 @@
+//! The life of an agent while the world is whole.
+
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+use loadpilot_agent::agent::Exit;
+use loadpilot_agent::signals::Shutdown;
+use loadpilot_bus::Limits;
+use loadpilot_events::Outcome;
+use loadpilot_events::assign::{Holding, Loss, LossReason};
+use loadpilot_events::ctl::{Decision, StartScheduled, StopReason, StopScheduled};
+use loadpilot_events::evt::{FinishReason, What};
+
+use crate::script::now;
+use crate::world::{SHARDS, World, holder, reassigned, timing};
+
+/// The whole story once: offers, gets ready, fires what the plan says, reports every tick, says
+/// its last words, and forgets the run when it is sealed.
+#[tokio::test]
+async fn one_run_from_creation_to_the_last_words() {
+    let world = World::start(Limits::default(), timing(), Duration::ZERO).await;
+    world.begin(world.plan(2)).await;
+    let words = world.last_words().await;
+    assert_eq!(words.reason, FinishReason::Completed);
+    assert_eq!(words.totals.started, 200);
+    assert_eq!(words.totals.calls, BTreeMap::from([(Outcome::Ok, 200)]));
+    assert_eq!(
+        world.target.counts(),
+        BTreeMap::from([("/a".to_owned(), 150), ("/b".to_owned(), 50)])
+    );
+    world.adds_up(&words).await;
+    assert!(words.final_seq > 1, "it reports while it runs");
+    let facts = [
+        "CapacityOffered",
+        "ShardsReady",
+        "ShardsStarted",
+        "ShardsFinished",
+    ];
+    assert_eq!(world.script.facts().await, facts);
+
+    world.script.beat(|beat| beat.seen.len() == 1).await;
+    world.seal().await;
+    world.script.beat(|beat| beat.seen.is_empty()).await;
+}
+
+/// Live events may all be lost: replies to heartbeats bring every one of them.
+#[tokio::test]
+async fn heartbeats_bring_what_was_missed() {
+    let mut world = World::start(Limits::default(), timing(), Duration::ZERO).await;
+    world.script.tells = false;
+    world.begin(world.plan(1)).await;
+    let words = world.last_words().await;
+    assert_eq!(words.totals.calls, BTreeMap::from([(Outcome::Ok, 100)]));
+    world.adds_up(&words).await;
+}
+
+/// A stop lets what is in flight come to its end.
+#[tokio::test]
+async fn a_stop_drains() {
+    let world = World::start(Limits::default(), timing(), Duration::from_millis(300)).await;
+    world.begin(world.plan(30)).await;
+    world.target.seen(20).await;
+    let reason = StopReason::Requested {
+        by: "test".to_owned(),
+    };
+    let stop = StopScheduled {
+        stop_at: now(),
+        reason,
+    };
+    world.script.decide(Decision::StopScheduled(stop)).await;
+    let words = world.last_words().await;
+    assert_eq!(words.reason, FinishReason::Stopped);
+    assert_eq!(
+        words.totals.calls.keys().copied().collect::<Vec<_>>(),
+        [Outcome::Ok]
+    );
+    world.adds_up(&words).await;
+}
+
+/// SIGTERM: nothing new, what is in flight ends, all is stored, and the fleet knows.
+#[tokio::test]
+async fn leaving_drains_and_says_so() {
+    let world = World::start(Limits::default(), timing(), Duration::from_millis(300)).await;
+    world.begin(world.plan(30)).await;
+    world.target.seen(20).await;
+    world.wish.send_replace(Shutdown::Drain);
+    let words = world.last_words().await;
+    assert_eq!(words.reason, FinishReason::Left);
+    assert_eq!(
+        words.totals.calls.keys().copied().collect::<Vec<_>>(),
+        [Outcome::Ok]
+    );
+    world.adds_up(&words).await;
+    assert_eq!(world.life.await.expect("no panic"), Exit::Left);
+    let facts = world.script.facts().await;
+    assert_eq!(facts[facts.len() - 2..], ["ShardsFinished", "AgentLeaving"]);
+}
+
+/// Shards that go to others at a tick: it fires all that is due before, and nothing after.
+#[tokio::test]
+async fn a_takeover_ends_at_its_tick() {
+    let world = World::start(Limits::default(), timing(), Duration::ZERO).await;
+    world.begin(world.plan(120)).await;
+    world.script.deltas_stored(1).await;
+    let losses = vec![Loss {
+        holder: world.shell.me.clone(),
+        reason: LossReason::Left,
+    }];
+    let heirs = vec![world.all_shards(holder("agent-2"))];
+    world.script.decide(reassigned(10, heirs, losses)).await;
+    let words = world.last_words().await;
+    assert_eq!(words.reason, FinishReason::Superseded);
+    assert_eq!(
+        words.totals.started, 200,
+        "ten ticks of 200 ms at 100 per second"
+    );
+    world.adds_up(&words).await;
+}
+
+/// A holder whose share grows mid-run fires the old share up to the tick and the new one from it.
+#[tokio::test]
+async fn a_share_that_grows_is_fired_exactly() {
+    let world = World::start(Limits::default(), timing(), Duration::ZERO).await;
+    let (me, other) = (world.shell.me.clone(), holder("agent-2"));
+    let half = |holder, first| Holding {
+        holder,
+        shards: (first..SHARDS).step_by(2).collect(),
+    };
+    world.create(world.plan(4)).await;
+    world
+        .assign_to(vec![half(me.clone(), 0), half(other, 1)])
+        .await;
+    world
+        .script
+        .fact(|what| matches!(what, What::ShardsReady(_)).then_some(()))
+        .await;
+    let start_at = now();
+    world
+        .script
+        .decide(Decision::StartScheduled(StartScheduled { start_at }))
+        .await;
+    world.script.deltas_stored(1).await;
+    world
+        .script
+        .decide(reassigned(10, vec![world.all_shards(me)], Vec::new()))
+        .await;
+    let words = world.last_words().await;
+    assert_eq!(words.reason, FinishReason::Completed);
+    assert_eq!(words.totals.started, 300, "half of 200, then all of 200");
+    world.adds_up(&words).await;
+}
+
+/// An agent that comes to a run that has begun must not fire what was due before it held anything.
+#[tokio::test]
+async fn a_late_joiner_begins_at_its_tick() {
+    let world = World::start(Limits::default(), timing(), Duration::ZERO).await;
+    world.create(world.plan(4)).await;
+    world
+        .assign_to(vec![world.all_shards(holder("agent-2"))])
+        .await;
+    let start_at = now();
+    world
+        .script
+        .decide(Decision::StartScheduled(StartScheduled { start_at }))
+        .await;
+    let all = vec![world.all_shards(world.shell.me.clone())];
+    world.script.decide(reassigned(10, all, Vec::new())).await;
+    let words = world.last_words().await;
+    assert_eq!(words.reason, FinishReason::Completed);
+    assert_eq!(words.totals.started, 200, "ticks 10 to 19 of 20");
+    world.adds_up(&words).await;
+}

@@ -1,0 +1,248 @@
+//! One agent with everything around it, and what a test may want of it.
+
+use std::time::Duration;
+
+use loadpilot_agent::agent::{self, Exit};
+use loadpilot_agent::shell::Shell;
+use loadpilot_agent::signals::Shutdown;
+use loadpilot_agent::timing::Timing;
+use loadpilot_bus::{Bus, Limits, Memory};
+use loadpilot_events::assign::{AgentsWanted, Holding, Loss};
+use loadpilot_events::ctl::{
+    Decision, Ending, RunCreated, RunSealed, ShardsAssigned, ShardsReassigned, StartScheduled,
+};
+use loadpilot_events::delta::{DeltaReported, Totals};
+use loadpilot_events::evt::{ShardsFinished, What};
+use loadpilot_events::{AgentId, BootId, Holder, Plan, Rate};
+use tokio::sync::watch;
+use tokio::task::JoinHandle;
+
+use crate::script::{Script, now};
+use crate::target::Target;
+
+pub(crate) const SHARDS: u32 = 16;
+
+/// One agent that runs, and everything around it.
+pub(crate) struct World {
+    pub(crate) script: Script,
+    pub(crate) target: Target,
+    /// The agent's own connection.
+    pub(crate) link: Memory,
+    pub(crate) shell: Shell,
+    pub(crate) wish: watch::Sender<Shutdown>,
+    pub(crate) life: JoinHandle<Exit>,
+}
+
+pub(crate) fn holder(agent: &str) -> Holder {
+    Holder {
+        agent: AgentId::parse(agent).expect("a token"),
+        boot_id: BootId::from_ulid(ulid::Ulid::generate()),
+    }
+}
+
+/// Short waits, so that a broken world shows soon; none of them is a measure of speed.
+pub(crate) fn timing() -> Timing {
+    Timing {
+        heartbeat: Duration::from_millis(50),
+        seek: Duration::from_millis(20),
+        heartbeat_reply: Duration::from_millis(500),
+        retry: Duration::from_millis(20),
+        retry_slow: Duration::from_millis(50),
+        secrets: Duration::from_millis(300),
+        ..Timing::default()
+    }
+}
+
+impl World {
+    pub(crate) async fn start(limits: Limits, timing: Timing, delay: Duration) -> Self {
+        let Bus::Memory(server) = Bus::memory_with(limits) else {
+            panic!("asked for memory");
+        };
+        let link = server.peer();
+        let script = Script::start(Bus::Memory(server)).await;
+        let shell = Shell {
+            bus: Bus::Memory(link.clone()),
+            subjects: script.subjects.clone(),
+            me: holder("agent-1"),
+            predecessor_dead: false,
+            capacity: Rate::per_second(50_000),
+            cores: 2,
+            max_in_flight: 100,
+            timing,
+        };
+        let (wish, wishes) = watch::channel(Shutdown::No);
+        let agent = shell.clone();
+        let life = async move { agent::run(agent, wishes).await.expect("the bus stays open") };
+        Self {
+            script,
+            target: Target::start(delay),
+            link,
+            shell,
+            wish,
+            life: tokio::spawn(life),
+        }
+    }
+
+    /// 100 arrivals per second, two tasks 3:1, ticks of 200 ms.
+    pub(crate) fn plan(&self, seconds: u64) -> Plan {
+        let step = |path: &str| serde_json::json!([{"name": path, "method": "GET", "path": path}]);
+        let rate = Rate::per_second(100).0;
+        let plan = serde_json::json!({
+            "schema": "loadpilot.plan/1", "scenario": "S",
+            "target": format!("http://{}", self.target.address),
+            "profile": {"shape": "constant", "pieces": [
+                {"duration_us": seconds * 1_000_000, "from": rate, "to": rate}
+            ]},
+            "tasks": [
+                {"name": "a", "weight": 3, "steps": step("/a")},
+                {"name": "b", "weight": 1, "steps": step("/b")},
+            ],
+            "warm_up_us": 0, "timeout_us": 5_000_000, "max_wait_us": 5_000_000,
+            "max_lateness_us": 5_000_000, "tick_us": 200_000,
+        });
+        serde_json::from_value(plan).expect("a plan")
+    }
+
+    pub(crate) async fn create(&self, plan: Plan) {
+        let created = RunCreated {
+            plan_hash: plan.hash(),
+            plan,
+            seed: 7,
+            agents: AgentsWanted {
+                want: 1,
+                min: 1,
+                wait_us: 60_000_000,
+            },
+            owner: None,
+            lead_us: 50_000,
+            shards: SHARDS,
+            gather_by: now().plus_us(60_000_000),
+        };
+        self.script
+            .decide(Decision::RunCreated(Box::new(created)))
+            .await;
+    }
+
+    pub(crate) async fn assign(&self) {
+        self.assign_to(vec![self.all_shards(self.shell.me.clone())])
+            .await;
+    }
+
+    pub(crate) async fn assign_to(&self, holdings: Vec<Holding>) {
+        let assigned = ShardsAssigned {
+            generation: 1,
+            holdings,
+            ready_by: now().plus_us(60_000_000),
+        };
+        self.script.decide(Decision::ShardsAssigned(assigned)).await;
+    }
+
+    pub(crate) fn all_shards(&self, holder: Holder) -> Holding {
+        Holding {
+            holder,
+            shards: (0..SHARDS).collect(),
+        }
+    }
+
+    /// From the request to the moment at which the start is decided.
+    pub(crate) async fn begin(&self, plan: Plan) {
+        self.create(plan).await;
+        self.script
+            .fact(|what| matches!(what, What::CapacityOffered(_)).then_some(()))
+            .await;
+        self.assign().await;
+        let ready = self.script.fact(|what| match what {
+            What::ShardsReady(ready) => Some(ready.clone()),
+            _ => None,
+        });
+        assert_eq!((ready.await).generation, 1);
+        let start_at = now().plus_us(50_000);
+        self.script
+            .decide(Decision::StartScheduled(StartScheduled { start_at }))
+            .await;
+    }
+
+    pub(crate) async fn last_words(&self) -> ShardsFinished {
+        let finished = self.script.fact(|what| match what {
+            What::ShardsFinished(finished) => Some(finished.clone()),
+            _ => None,
+        });
+        finished.await
+    }
+
+    pub(crate) async fn failure(&self) -> String {
+        let failed = self.script.fact(|what| match what {
+            What::ShardsFailed(failed) => Some(failed.reason.clone()),
+            _ => None,
+        });
+        failed.await
+    }
+
+    pub(crate) async fn seal(&self) {
+        let sealed = RunSealed {
+            ending: Ending::Completed,
+            ctl_seq: 0,
+            evt_seq: 0,
+            data_seq: 0,
+            finals: Vec::new(),
+            missing: Vec::new(),
+        };
+        self.script.decide(Decision::RunSealed(sealed)).await;
+    }
+
+    /// Deltas are whole and in order, agree with the last words, and every call that was sent is
+    /// one that the target saw.
+    pub(crate) async fn adds_up(&self, words: &ShardsFinished) {
+        let deltas = self.script.deltas().await;
+        let seqs: Vec<u64> = deltas.iter().map(|delta| delta.seq).collect();
+        assert_eq!(seqs, (1..=words.final_seq).collect::<Vec<_>>());
+        assert_eq!(sum(&deltas), words.totals);
+        let spans = deltas
+            .windows(2)
+            .all(|pair| pair[0].to_us == pair[1].from_us);
+        assert!(spans, "the deltas leave no gap in time");
+        assert_eq!(words.totals.calls_total(), self.target.total());
+    }
+}
+
+/// The rows of all deltas, added up by the test itself.
+pub(crate) fn sum(deltas: &[DeltaReported]) -> Totals {
+    let mut totals = Totals::default();
+    for delta in deltas {
+        for row in &delta.arrivals {
+            totals.started += row.started;
+            for (reason, count) in &row.dropped {
+                *totals.dropped.entry(*reason).or_default() += count;
+            }
+        }
+        for row in &delta.calls {
+            *totals.calls.entry(row.outcome).or_default() += row.count;
+        }
+    }
+    totals
+}
+
+/// A second assignment.
+pub(crate) fn reassigned(
+    takeover_tick: u32,
+    holdings: Vec<Holding>,
+    losses: Vec<Loss>,
+) -> Decision {
+    Decision::ShardsReassigned(ShardsReassigned {
+        generation: 2,
+        holdings,
+        takeover_tick,
+        losses,
+    })
+}
+
+/// The number of requests once no more of them come for half a second.
+pub(crate) async fn silence(target: &Target) -> u64 {
+    loop {
+        let before = target.total();
+        let more = tokio::time::timeout(Duration::from_millis(500), target.seen(before + 1));
+        if more.await.is_err() {
+            return before;
+        }
+    }
+}
