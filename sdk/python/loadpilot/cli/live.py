@@ -9,7 +9,8 @@ here may look like a result. Written to standard error.
 from __future__ import annotations
 
 import sys
-from typing import TYPE_CHECKING, Any, Protocol
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Protocol, Self
 
 from .figures import clock, count, number, percent
 from .terminal import safe, wants_colour
@@ -36,23 +37,40 @@ class View(Protocol):
         """Leave the terminal as it was."""
 
 
-def view(scenario: str) -> View:
+@dataclass(frozen=True, slots=True)
+class Scene:
+    """What a view must know of the plan."""
+
+    scenario: str
+    calls_per_arrival: float
+    """How many requests an arrival makes on average: it turns planned arrivals into requests."""
+
+    @classmethod
+    def of(cls, plan: dict[str, Any]) -> Self:
+        """Take it from a plan."""
+        weights = sum(task["weight"] for task in plan["tasks"])
+        calls = sum(task["weight"] * len(task["steps"]) for task in plan["tasks"])
+        return cls(plan["scenario"], calls / weights)
+
+
+def view(scene: Scene) -> View:
     """Choose the view that standard error can show."""
     if sys.stderr.isatty():
-        return ScreenView(scenario)
-    return LineView(lambda line: print(line, file=sys.stderr, flush=True))
+        return ScreenView(scene)
+    return LineView(scene, lambda line: print(line, file=sys.stderr, flush=True))
 
 
 class LineView:
     """One plain line for each snapshot."""
 
-    def __init__(self, write: Callable[[str], object]) -> None:
+    def __init__(self, scene: Scene, write: Callable[[str], object]) -> None:
         """Take what writes a line."""
+        self._scene = scene
         self._write = write
 
     def show(self, snapshot: Snapshot) -> None:
         """Write one line."""
-        self._write(line(snapshot))
+        self._write(line(self._scene, snapshot))
 
     def tell(self, text: str) -> None:
         """Write one line."""
@@ -65,12 +83,12 @@ class LineView:
 class ScreenView:
     """A block of lines that is drawn over itself."""
 
-    def __init__(self, scenario: str) -> None:
+    def __init__(self, scene: Scene) -> None:
         """Take over the lines below the cursor until closed."""
         from rich.console import Console
         from rich.live import Live
 
-        self._scenario = scenario
+        self._scene = scene
         plain = not wants_colour(sys.stderr)
         self._console = Console(stderr=True, highlight=False, markup=False, no_color=plain)
         self._live = Live(console=self._console, auto_refresh=False, transient=True)
@@ -78,7 +96,7 @@ class ScreenView:
 
     def show(self, snapshot: Snapshot) -> None:
         """Draw the block again."""
-        self._live.update(_drawn(frame(self._scenario, snapshot)), refresh=True)
+        self._live.update(_drawn(frame(self._scene, snapshot)), refresh=True)
 
     def tell(self, text: str) -> None:
         """Write a line above the block."""
@@ -95,22 +113,22 @@ def _drawn(lines: list[str]) -> Any:
     return Text("\n".join(lines), no_wrap=True, overflow="ellipsis")
 
 
-def line(snapshot: Snapshot) -> str:
+def line(scene: Scene, snapshot: Snapshot) -> str:
     """Write a snapshot as one line."""
     return (
         f"{clock(snapshot.elapsed_secs)}/{clock(snapshot.duration_secs)} {_phase(snapshot):<8} "
-        f"{_rates(snapshot)} rps  total {count(snapshot.requests_total)}  "
+        f"{_rates(scene, snapshot)} rps  total {count(snapshot.requests_total)}  "
         f"errors {_errors(snapshot)}  live {_latency(snapshot.latency)}  "
         f"{_waiting(snapshot)}"
     )
 
 
-def frame(scenario: str, snapshot: Snapshot) -> list[str]:
+def frame(scene: Scene, snapshot: Snapshot) -> list[str]:
     """Write a snapshot as a block of lines."""
     dropped = snapshot.arrivals_dropped
     title = (
-        f"{safe(scenario)}  {clock(snapshot.elapsed_secs)}  {_phase(snapshot)}  "
-        f"{_rates(snapshot)} rps (actual/target)  {snapshot.active_workers} agents"
+        f"{safe(scene.scenario)}  {clock(snapshot.elapsed_secs)}  {_phase(snapshot)}  "
+        f"{_rates(scene, snapshot)} rps (actual/target)  {snapshot.active_workers} agents"
     )
     requests = (
         f"requests    total {count(snapshot.requests_total)}  "
@@ -144,8 +162,10 @@ def _phase(snapshot: Snapshot) -> str:
     return snapshot.state.value
 
 
-def _rates(snapshot: Snapshot) -> str:
-    return f"{number(round(snapshot.current_rps, 1))}/{number(round(snapshot.target_rps, 1))}"
+def _rates(scene: Scene, snapshot: Snapshot) -> str:
+    """Requests per second, actual and target: an arrival of several calls is several requests."""
+    target = snapshot.target_rps * scene.calls_per_arrival
+    return f"{number(round(snapshot.current_rps, 1))}/{number(round(target, 1))}"
 
 
 def _errors(snapshot: Snapshot) -> str:

@@ -120,7 +120,7 @@ class Run:
     def on(self, stack: LocalStack) -> ExitCode:
         """Run on a stack that is starting."""
         from .follow import Follower
-        from .live import view
+        from .live import Scene, view
 
         self.banner()
         address = stack.ready(self.interruptions.any)
@@ -130,7 +130,7 @@ class Run:
         try:
             run = session.submit(self.request(), self.compiled.secrets)
             say(f"run {run}, log {address.log_dir}")
-            screen = view(self.compiled.plan["scenario"])
+            screen = view(Scene.of(self.compiled.plan))
             try:
                 follower = Follower(session, run, screen, self.interruptions)
                 follower.follow(session.watch(run), stack)

@@ -1,0 +1,112 @@
+"""The live view: live figures called live, progress that means progress."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from loadpilot._generated.snapshot import Snapshot
+from loadpilot.cli.live import LineView, Scene, ScreenView, frame, line, progress
+
+if TYPE_CHECKING:
+    import pytest
+    from sdk.tests.conftest import Compile
+
+SCENE = Scene("Sh\x1bop", 1.1)
+
+
+def snapshot(**changes: Any) -> Snapshot:
+    live = {"p50_ms": 1.0, "p95_ms": 2.0, "p99_ms": 3.0, "max_ms": 4.0}
+    so_far = {"p50_ms": 5.0, "p95_ms": 6.0, "p99_ms": 7.0, "max_ms": 8.0}
+    base: dict[str, Any] = {
+        "timestamp_secs": 1.0,
+        "elapsed_secs": 65.0,
+        "duration_secs": 260.0,
+        "state": "running",
+        "phase": "ramp_up",
+        "current_rps": 108.04,
+        "target_rps": 100.0,
+        "arrivals_started": 450,
+        "arrivals_dropped": 3,
+        "requests_total": 1440,
+        "errors_total": 36,
+        "in_flight": 12,
+        "waiting": 5,
+        "oldest_ms": 31.4,
+        "active_workers": 2,
+        "latency": live,
+        "latency_cumulative": so_far,
+        "tasks": [],
+    }
+    return Snapshot.model_validate(base | changes)
+
+
+def test_the_block_shows_what_is_promised_and_labels_it() -> None:
+    """Broken if a cumulative figure is called live, or the title lacks what people look for."""
+    title, requests, live, cumulative, waiting, bar = frame(SCENE, snapshot())
+    assert title == "Sh\\x1bop  01:05  ramp-up  108/110 rps (actual/target)  2 agents"
+    assert requests == "requests    total 1,440  failed 36 (2.50 %)  dropped 3"
+    assert live == "live        p50 1.0 ms  p95 2.0 ms  p99 3.0 ms  max 4.0 ms"
+    assert cumulative == "cumulative  p50 5.0 ms  p95 6.0 ms  p99 7.0 ms  max 8.0 ms"
+    assert waiting.strip() == "in flight 12, waiting 5, oldest 31 ms"
+    assert bar == f"[{'#' * 10}{'.' * 30}]  25 % of the run"
+
+
+def test_the_line_is_one_line_with_live_figures() -> None:
+    """Broken if a log of a run without a terminal cannot be read line by line."""
+    text = line(SCENE, snapshot())
+    assert "\n" not in text
+    assert "01:05/04:20 ramp-up  108/110 rps  total 1,440  errors 2.50 %  live p50 1.0 ms" in text
+    assert "5.0" not in text
+
+
+def test_progress_is_progress_through_the_run() -> None:
+    """Broken if the bar shows the rate, stands at 100 % from the ramp on, or runs over."""
+    assert progress(snapshot(current_rps=100.0)) == 0.25
+    assert progress(snapshot(elapsed_secs=-1.0)) == 0
+    assert progress(snapshot(elapsed_secs=999.0)) == 1
+    assert progress(snapshot(duration_secs=0.0)) == 0
+
+
+def test_nothing_finished_is_shown_as_nothing() -> None:
+    """Broken if a run that has not finished anything shows 0 ms or 0 % errors."""
+    latency = dict.fromkeys(("p50_ms", "p95_ms", "p99_ms", "max_ms"))
+    empty = snapshot(latency=latency, requests_total=0, errors_total=0, state="preparing")
+    text = line(SCENE, empty)
+    assert "preparing" in text
+    assert "errors —" in text
+    assert "live p50 —" in text
+
+
+def test_the_target_counts_requests_where_an_arrival_makes_several(compile_text: Compile) -> None:
+    """Broken if a run at its planned rate seems to overshoot because tasks make two calls."""
+    plan = compile_text("""
+        @scenario(mode="constant")
+        class S(VUser):
+            @task(weight=9)
+            def one(self, client): client.get("/")
+            @task(weight=1)
+            def three(self, client):
+                client.get("/")
+                client.get("/")
+                client.get("/")
+    """).plan
+    assert Scene.of(plan) == Scene("S", 1.2)
+
+
+def test_a_plain_view_writes_lines_and_nothing_else() -> None:
+    """Broken if control sequences reach a log file."""
+    lines: list[str] = []
+    plain = LineView(SCENE, lines.append)
+    plain.tell("restarted \x1b[31magent-1")
+    plain.show(snapshot())
+    plain.close()
+    assert lines == ["restarted \\x1b[31magent-1", line(SCENE, snapshot())]
+
+
+def test_a_screen_view_leaves_the_terminal_as_it_was(capsys: pytest.CaptureFixture[str]) -> None:
+    """Broken if the block stays on the screen, or a story line is lost in it."""
+    screen = ScreenView(SCENE)
+    screen.show(snapshot())
+    screen.tell("agent-1: ready")
+    screen.close()
+    assert "agent-1: ready" in capsys.readouterr().err
