@@ -117,13 +117,15 @@ fn metric_keys() -> Vec<&'static str> {
 /// Runs a coordinator; returns the exit code.
 #[pyfunction]
 fn coordinator_main(py: Python<'_>, argv: Vec<String>) -> i32 {
-    py.detach(|| loadpilot_coordinator::main_from(argv.into_iter()))
+    let program = "loadpilot-coordinator".to_owned();
+    py.detach(|| loadpilot_coordinator::main_from([program].into_iter().chain(argv)))
 }
 
 /// Runs an agent; returns the exit code.
 #[pyfunction]
 fn agent_main(py: Python<'_>, argv: Vec<String>) -> i32 {
-    py.detach(|| loadpilot_agent::main_from(argv.into_iter()))
+    let program = "loadpilot-agent".to_owned();
+    py.detach(|| loadpilot_agent::main_from([program].into_iter().chain(argv)))
 }
 
 /// Runs a local stack; returns the exit code.

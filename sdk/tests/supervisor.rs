@@ -232,19 +232,19 @@ fn five_deaths_are_mended_and_the_sixth_ends_the_stack() {
 }
 
 #[test]
-fn only_the_first_start_of_the_first_coordinator_seals_what_is_unfinished() {
+fn every_coordinator_knows_when_the_stack_began() {
     let home = tempfile::tempdir().expect("a directory");
     let mut stack = Supervised::start(home.path(), 1, OBEDIENT);
     stack.ready();
     let folder = home.path().join("log-1");
     stack.wait_for_output(&folder, "coordinator");
-    supervised::kill(stack.worker("seal-unfinished"));
+    supervised::kill(stack.worker("seal-asked-before"));
     assert_eq!(word(&stack.event(), "child"), "coordinator");
     let starts = stack.wait_for_lines(&folder.join("arguments-coordinator"), 2);
-    assert!(starts[0].ends_with("--seal-unfinished"), "{starts:?}");
-    assert!(
-        !starts[1].contains("--seal-unfinished"),
-        "a restart would abort the run: {starts:?}"
+    assert!(starts[0].contains("--seal-asked-before"), "{starts:?}");
+    assert_eq!(
+        starts[0], starts[1],
+        "a restart that named a later instant would abort the run"
     );
 }
 

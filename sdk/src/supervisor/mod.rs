@@ -37,8 +37,8 @@ pub struct Config {
     /// Program and first arguments of an agent; `--connect FILE --id NAME` is added,
     /// and `--predecessor-dead` when it is started again.
     pub agent_command: Vec<OsString>,
-    /// Program and first arguments of a coordinator; `--connect FILE` is added, and
-    /// `--seal-unfinished` at the first start of the first one.
+    /// Program and first arguments of a coordinator; `--connect FILE` and
+    /// `--seal-asked-before` the stack's own start are added.
     pub coordinator_command: Vec<OsString>,
 }
 

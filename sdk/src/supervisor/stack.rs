@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::io::{Read, Write};
-use std::time::{Duration, SystemTime, UNIX_EPOCH};
+use std::time::Duration;
 
 use tokio::process::Command;
 use tokio::signal::unix::{SignalKind, signal};
@@ -63,6 +63,8 @@ struct Stack {
     server: Server,
     children: BTreeMap<Who, Child>,
     restarts: Restarts,
+    /// When it began, in µs since the Unix epoch: runs asked for before belong to an earlier stack.
+    started_at_us: u64,
     /// Whether coordinators and agents have been started.
     open: bool,
     /// Until when the server has to answer, while it does not.
@@ -161,6 +163,7 @@ impl Stack {
             server,
             children: BTreeMap::from([(Who::Server, child)]),
             restarts: Restarts::default(),
+            started_at_us: crate::session::now().0,
             open: false,
             server_due: Some(Instant::now() + SERVER_READY_MAX),
             server_died: None,
@@ -262,15 +265,12 @@ impl Stack {
     }
 
     fn write_stack_file(&self) -> Result<(), Trouble> {
-        let since_1970 = SystemTime::now()
-            .duration_since(UNIX_EPOCH)
-            .unwrap_or_default();
         let content = StackFile {
             url: &self.server.url(),
             token: &self.server.token,
             pid: std::process::id(),
             log_dir: self.folder.path(),
-            started_at_us: u64::try_from(since_1970.as_micros()).unwrap_or(u64::MAX),
+            started_at_us: self.started_at_us,
             limits: self.limits.into(),
         };
         let content = serde_json::to_vec_pretty(&content)
@@ -303,11 +303,10 @@ impl Stack {
                     command.arg("--predecessor-dead");
                 }
             }
-            // The first one alone: a second one could take a run that just began for unfinished.
-            Who::Coordinator(1) if first => {
-                command.arg("--seal-unfinished");
+            Who::Coordinator(_) => {
+                command.arg("--seal-asked-before").arg(self.started_at_us.to_string());
             }
-            Who::Coordinator(_) | Who::Server => {}
+            Who::Server => {}
         }
         let output = self.folder.output(&who.to_string(), first)?;
         let failed = |error| Trouble::fault(format!("start {who} ({})", program.display()), error);

@@ -61,6 +61,8 @@ pub(crate) struct Book {
     pub(crate) feed: Feed,
     /// The last sequence of its control subject; unlike the state's it counts unreadable events.
     pub(crate) ctl_last: u64,
+    /// When its first record was written, by its writer's clock.
+    pub(crate) asked_at: Timestamp,
     /// Whether an earlier stack left it unfinished.
     pub(crate) left_over: bool,
     /// Whether something changed since it was last decided about.
@@ -125,8 +127,9 @@ pub(crate) enum Fate {
 }
 
 impl Book {
-    pub(crate) fn new() -> Self {
+    pub(crate) fn new(asked_at: Timestamp) -> Self {
         Self {
+            asked_at,
             state: RunState::default(),
             feed: Feed::default(),
             ctl_last: 0,

@@ -8,6 +8,7 @@ use std::path::{Path, PathBuf};
 use clap::Parser;
 use loadpilot_bus::Options;
 use loadpilot_engine::decide::Policy;
+use loadpilot_events::Timestamp;
 use loadpilot_events::refusal::Problem;
 use loadpilot_events::subject::{DEFAULT_PREFIX, DEFAULT_TENANT, Subjects};
 use loadpilot_events::units::parse_duration_us;
@@ -33,9 +34,10 @@ struct Args {
     /// The first token of every subject.
     #[arg(long, default_value = DEFAULT_PREFIX)]
     prefix: String,
-    /// Seal the runs that are found unfinished, instead of going on with them.
-    #[arg(long)]
-    seal_unfinished: bool,
+    /// Seal the unfinished runs that were asked for before this instant (µs since the Unix epoch),
+    /// instead of going on with them: a local stack names its own start.
+    #[arg(long, value_name = "MICROSECONDS")]
+    seal_asked_before: Option<u64>,
     /// Not heard for this long: lost.
     #[arg(long, hide = true, value_name = "DURATION")]
     lost_after: Option<String>,
@@ -78,8 +80,8 @@ pub struct Settings {
     pub subjects: Subjects,
     /// The times by which the fleet lives.
     pub policy: Policy,
-    /// Whether runs that are found unfinished are sealed.
-    pub seal_unfinished: bool,
+    /// Unfinished runs that were asked for before this instant are sealed, not continued.
+    pub seal_asked_before: Option<Timestamp>,
 }
 
 /// Everything that is wrong with the configuration.
@@ -122,11 +124,11 @@ impl Config {
         let subjects = subjects.map_err(|problem| problems.push(problem)).ok();
         match (bus, subjects) {
             (Some(bus), Some(subjects)) if problems.is_empty() => {
-                let seal_unfinished = args.seal_unfinished;
+                let seal_asked_before = args.seal_asked_before.map(Timestamp);
                 let settings = Settings {
                     subjects,
                     policy,
-                    seal_unfinished,
+                    seal_asked_before,
                 };
                 Ok(Self { bus, settings })
             }

@@ -85,7 +85,10 @@ impl Coordinator {
             let book = self
                 .books
                 .entry(place.run.clone())
-                .or_insert_with(Book::new);
+                .or_insert_with(|| {
+                    let at = parsed.as_ref().map(|parsed| parsed.record().0);
+                    Book::new(at.unwrap_or_default())
+                });
             book.ctl_last = seq;
             book.changed();
         }
@@ -97,7 +100,7 @@ impl Coordinator {
             (_, None) => self
                 .books
                 .entry(place.run.clone())
-                .or_insert_with(Book::new),
+                .or_insert_with(|| Book::new(parsed.record().0)),
         };
         let (at, record) = parsed.record();
         book.state = std::mem::take(&mut book.state).evolve(seq, at, record);
@@ -116,7 +119,8 @@ impl Coordinator {
     pub fn caught_up(&mut self) {
         self.caught_up = true;
         for book in self.books.values_mut() {
-            book.left_over = self.settings.seal_unfinished;
+            let before = self.settings.seal_asked_before;
+            book.left_over = before.is_some_and(|instant| book.asked_at < instant);
             book.changed();
         }
         // Whoever ended these may have died before the secrets were shredded.

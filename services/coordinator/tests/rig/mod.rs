@@ -71,7 +71,7 @@ impl Rig {
         let settings = Settings {
             subjects: subjects(),
             policy: Policy::default(),
-            seal_unfinished,
+            seal_asked_before: seal_unfinished.then(|| Clock::system().now()),
         };
         let io = Io {
             bus: self.connect().await,

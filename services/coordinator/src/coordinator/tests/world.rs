@@ -24,7 +24,7 @@ pub(super) fn settings(seal_unfinished: bool) -> Settings {
     Settings {
         subjects: subjects(),
         policy: Policy::default(),
-        seal_unfinished,
+        seal_asked_before: seal_unfinished.then_some(Timestamp(u64::MAX)),
     }
 }
 
