@@ -8,11 +8,26 @@ to the first request.
 
 from __future__ import annotations
 
+import os
 import sys
 
 
 def main(argv: list[str] | None = None) -> int:
     """Run one command; returns its exit code."""
+    from .exit_code import ExitCode
+
+    try:
+        return _command(sys.argv[1:] if argv is None else argv)
+    except KeyboardInterrupt:
+        return ExitCode.INTERRUPTED
+    except BrokenPipeError:
+        # Whoever read our output has gone; what is still buffered must not complain at exit.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return ExitCode.INFRASTRUCTURE
+
+
+def _command(argv: list[str]) -> int:
+    """Read the command line and do what it says."""
     from cyclopts import CycloptsError
 
     from .app import app
@@ -20,14 +35,9 @@ def main(argv: list[str] | None = None) -> int:
     from .terminal import safe, say
 
     try:
-        result = app(sys.argv[1:] if argv is None else argv)
+        result = app(argv)
     except CycloptsError as error:
         say(f"error: {safe(' '.join(str(error).split()))}")
         say("nothing was started; see `loadpilot --help`")
         return ExitCode.USAGE
-    except KeyboardInterrupt:
-        return ExitCode.INTERRUPTED
-    except BrokenPipeError:
-        sys.stdout = None
-        return ExitCode.INFRASTRUCTURE
     return int(result) if isinstance(result, int) else ExitCode.PASSED

@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import json
 import os
-import sys
 import uuid
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -112,8 +111,10 @@ class Run:
             return self.failed(fault)
         try:
             return self.on(stack)
-        except (StackFault, _native.Fault, _native.Refused, OSError) as fault:
-            return self.failed(fault, stack)
+        except StackFault as fault:
+            return self.failed(fault)
+        except (_native.Fault, _native.Refused, OSError) as fault:
+            return self.failed(fault, stack.log_dir)
         finally:
             stack.stop()
 
@@ -128,6 +129,8 @@ class Run:
             return self.cancelled()
         session = connect(address)
         try:
+            if self.interruptions.any():
+                return self.cancelled()
             run = session.submit(self.request(), self.compiled.secrets)
             say(f"run {run}, log {address.log_dir}")
             screen = view(Scene.of(self.compiled.plan))
@@ -197,10 +200,10 @@ class Run:
         say("interrupted before the run was started")
         return exit_code(None, self.interruptions.first, strict=self.options.strict)
 
-    def failed(self, fault: Exception, stack: LocalStack | None = None) -> ExitCode:
+    def failed(self, fault: Exception, log_dir: Path | None = None) -> ExitCode:
         """Say what failed, and where its logs are."""
-        where = f"\nlogs: {stack.log_dir}" if stack is not None and stack.log_dir else ""
-        say(f"error: {safe_lines(str(fault))}{where}", sys.stderr)
+        where = f" (logs: {log_dir})" if log_dir is not None else ""
+        say(f"error: {safe_lines(str(fault))}{where}")
         return exit_code(None, self.interruptions.first, strict=self.options.strict, fault=True)
 
 
