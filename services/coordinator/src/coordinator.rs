@@ -82,13 +82,10 @@ impl Coordinator {
         let parsed = Parsed::from_payload(&place.kind, payload).map_err(poison);
         if matches!(place.kind, Kind::Ctl) {
             // An unreadable event takes a place too: the next append is expected after it.
-            let book = self
-                .books
-                .entry(place.run.clone())
-                .or_insert_with(|| {
-                    let at = parsed.as_ref().map(|parsed| parsed.record().0);
-                    Book::new(at.unwrap_or_default())
-                });
+            let book = self.books.entry(place.run.clone()).or_insert_with(|| {
+                let at = parsed.as_ref().map(|parsed| parsed.record().0);
+                Book::new(at.unwrap_or_default())
+            });
             book.ctl_last = seq;
             book.changed();
         }

@@ -344,6 +344,24 @@ fn left_over_runs_end_only_where_that_is_wanted() {
     }
 }
 
+/// A run that is asked for while a fresh stack still starts is that stack's own.
+#[test]
+fn a_request_older_than_the_reading_but_newer_than_the_stack_is_no_left_over() {
+    let mut world = World::new(true);
+    world.coordinator.settings.seal_asked_before = Some(world.now);
+    world.ask_for("new");
+    world.now = Timestamp(T0.0 - 1);
+    world.ask_for("old");
+    world.now = T0;
+    world.coordinator.caught_up();
+    let errands = world.coordinator.next(world.now);
+    let [Errand::Append(new), Errand::Append(old)] = &errands[..] else {
+        panic!("{errands:?}")
+    };
+    assert!(matches!(new.decision, Decision::RunCreated(_)), "{new:?}");
+    assert!(matches!(old.decision, Decision::RunRefused(_)), "{old:?}");
+}
+
 /// A coordinator that slept heard nobody; that does not make the others dead.
 #[test]
 fn nobody_is_lost_to_a_coordinator_that_did_not_listen() {
