@@ -113,7 +113,10 @@ fn a_histogram_encoded_elsewhere_is_read() {
     let delta: Envelope<DeltaReported> = serde_json::from_str(text).expect("a delta");
     let row = &delta.event.calls[0];
     let response = hist::decode(&row.response).expect("a histogram");
-    assert_eq!((response.len(), response.min(), response.max()), (1, 1_000, 1_000));
+    assert_eq!(
+        (response.len(), response.min(), response.max()),
+        (1, 1_000, 1_000)
+    );
     let back = hist::decode(&hist::encode(&response)).expect("what was written is read");
     assert_eq!(back, response);
 }

@@ -304,7 +304,9 @@ impl Stack {
                 }
             }
             Who::Coordinator(_) => {
-                command.arg("--seal-asked-before").arg(self.started_at_us.to_string());
+                command
+                    .arg("--seal-asked-before")
+                    .arg(self.started_at_us.to_string());
             }
             Who::Server => {}
         }

@@ -129,42 +129,6 @@ async fn consumers(server: &TestServer) -> Vec<String> {
     stream.consumer_names().try_collect().await.unwrap()
 }
 
-/// After lost deliveries the next one has a number too high: to hand it over would skip events.
-#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_delivery_after_a_gap_is_not_handed_over() {
-    let Some(server) = TestServer::start_or_skip("a_delivery_after_a_gap") else {
-        return;
-    };
-    let bus = connect(&server.options()).await;
-    bus.open_log().await.unwrap();
-    let mut tail = bus.tail(Stream::Ctl, vec![], 1).await.unwrap();
-    assert_eq!(step(&mut tail).await, Step::CaughtUp);
-    let raw = raw(&server).await;
-    let name = consumers(&server).await.remove(0);
-    let stream = raw.get_stream("LP_CTL").await.unwrap();
-    let inbox = stream
-        .consumer_info(&name)
-        .await
-        .unwrap()
-        .config
-        .deliver_subject
-        .unwrap();
-    // What the server would send as third delivery, had the first two been lost.
-    let third = format!("$JS.ACK.LP_CTL.{name}.1.3.3.1700000000000000000.0");
-    raw.client()
-        .publish_with_reply(inbox, third, text("3"))
-        .await
-        .unwrap();
-    raw.client().flush().await.unwrap();
-    for n in 1..=3 {
-        put(&bus, Stream::Ctl, &ctl("R"), &n.to_string()).await;
-    }
-    for seq in 1..=3 {
-        let stored = event(&mut tail).await;
-        assert_eq!((stored.seq, stored.subject), (seq, ctl("R")));
-    }
-}
-
 /// Tails that left consumers behind would reach the stream's limit of 256 within a day.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_dropped_tail_leaves_no_consumer() {

@@ -45,8 +45,8 @@ struct Link {
 
 /// How an exchange on one connection ended without an answer.
 enum Failed {
-    /// Nothing of the request was written: it may go out on another connection.
-    Unsent(Box<Request<Full<Bytes>>>),
+    /// Not one byte of the request was written: it may go out on another connection.
+    Unsent(Broken),
     /// It may have reached the target.
     Broken(Broken),
 }
@@ -117,22 +117,19 @@ impl Http1 {
 
 impl Wire for Http1 {
     async fn send(&self, order: Order<'_>, trace: &mut Trace) -> Result<u16, Broken> {
-        let mut request = self.request(order);
         if let Some(link) = self.idle_link().await {
             trace.phases.connection = Some(ConnectionUse::Reused);
-            match self.exchange(link, request, trace).await {
+            match self.exchange(link, self.request(order), trace).await {
                 Ok(status) => return Ok(status),
                 Err(Failed::Broken(broken)) => return Err(broken),
-                Err(Failed::Unsent(back)) => request = *back,
+                Err(Failed::Unsent(_)) => trace.phases.connection = None,
             }
-            trace.phases.connection = None;
         }
         let link = self.open(trace).await?;
         trace.phases.connection = Some(ConnectionUse::Opened);
-        match self.exchange(link, request, trace).await {
+        match self.exchange(link, self.request(order), trace).await {
             Ok(status) => Ok(status),
-            Err(Failed::Broken(broken)) => Err(broken),
-            Err(Failed::Unsent(_)) => Err(Broken::Io),
+            Err(Failed::Broken(broken) | Failed::Unsent(broken)) => Err(broken),
         }
     }
 
@@ -172,11 +169,12 @@ impl Link {
         .await;
         let response = match answer {
             Ok(response) => response,
-            Err(mut error) => {
+            Err(error) => {
+                let broken = log_broken(&error.into_error());
                 let unwritten = self.meter.sent_bytes.get() == sent_before;
-                return Err(match error.take_message() {
-                    Some(back) if unwritten => Failed::Unsent(Box::new(back)),
-                    _ => Failed::Broken(log_broken(&error.into_error())),
+                return Err(match unwritten {
+                    true => Failed::Unsent(broken),
+                    false => Failed::Broken(broken),
                 });
             }
         };
@@ -247,5 +245,80 @@ impl Drop for Reading<'_> {
         if let (Some(wrote), Some(answered)) = (meter.wrote_at.get(), meter.answered_at.get()) {
             self.trace.phases.first_byte_us = Some(answered.since_us(wrote));
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeMap;
+    use std::io::{Read as _, Write as _};
+    use std::net::{TcpListener, TcpStream};
+
+    use loadpilot_events::plan::Plan;
+    use tokio::runtime::{Builder, LocalOptions};
+
+    use super::*;
+
+    const PLAN: &str = r#"{
+        "schema": "loadpilot.plan/1", "scenario": "Reset", "target": "http://TARGET",
+        "profile": {"shape": "constant", "pieces": []},
+        "tasks": [{"name": "t", "weight": 1, "steps": [
+            {"name": "s", "method": "POST", "path": "/order", "body": {"text": "one"}}]}],
+        "warm_up_us": 0, "timeout_us": 1, "max_wait_us": 1, "max_lateness_us": 1, "tick_us": 1
+    }"#;
+
+    /// Reads one request with its body of three bytes, and answers.
+    fn serve_one(stream: &mut TcpStream) {
+        let mut request = Vec::new();
+        let mut chunk = [0; 1024];
+        while !request.ends_with(b"\r\n\r\none") {
+            let bytes = stream.read(&mut chunk).expect("a request");
+            assert!(bytes > 0, "the request was cut off");
+            request.extend(&chunk[..bytes]);
+        }
+        let answer = b"HTTP/1.1 200 OK\r\ncontent-length: 0\r\n\r\n";
+        stream.write_all(answer).expect("a reader");
+    }
+
+    /// Broken if a reset that the reactor has not told yet cost a request of which nothing was
+    /// written. The second request must come, and come once, on a new connection.
+    #[test]
+    fn a_reset_before_the_first_byte_moves_the_request_to_a_new_connection() {
+        let listener = TcpListener::bind("127.0.0.1:0").expect("a loopback port");
+        let address = listener.local_addr().expect("its address").to_string();
+        let plan: Plan = serde_json::from_str(&PLAN.replace("TARGET", &address)).expect("a plan");
+        let program = Program::compile(&plan, &BTreeMap::new()).expect("a sendable plan");
+        let http = Http1::new(Arc::new(program));
+        let runtime = Builder::new_current_thread()
+            .enable_all()
+            .build_local(LocalOptions::default())
+            .expect("a runtime");
+        runtime.block_on(async {
+            let order = Order {
+                call: &http.program.tasks[0][0],
+                id: None,
+            };
+            for round in 0..2 {
+                let mut trace = Trace::default();
+                let own = listener.try_clone().expect("a second handle");
+                let server = std::thread::spawn(move || {
+                    let (mut stream, _) = own.accept().expect("a connection");
+                    serve_one(&mut stream);
+                    stream
+                });
+                assert_eq!(http.send(order, &mut trace).await, Ok(200), "round {round}");
+                assert_eq!(trace.phases.connection, Some(ConnectionUse::Opened));
+                // No await from here to the next write: the reactor learns nothing of the reset.
+                let stream = server.join().expect("the server's part went well");
+                reset(stream);
+            }
+        });
+    }
+
+    /// Closes with a reset.
+    fn reset(stream: TcpStream) {
+        stream.set_nonblocking(true).expect("a socket");
+        let stream = tokio::net::TcpStream::from_std(stream).expect("a socket");
+        stream.set_zero_linger().expect("an open socket");
     }
 }

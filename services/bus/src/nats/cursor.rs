@@ -230,3 +230,41 @@ fn consumer(name: &str, inbox: String, spec: &Spec) -> Config {
         ..Config::default()
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::testserver::TestServer;
+
+    /// After lost deliveries the next number is not the expected one: to hand that event over
+    /// would skip the lost ones, and a heartbeat that counts more must not pass for quiet.
+    #[tokio::test]
+    async fn a_gap_breaks_the_cursor() {
+        let Some(server) = TestServer::start_or_skip("a_gap_breaks_the_cursor") else {
+            return;
+        };
+        let nats = Nats::connect(&server.options()).await.expect("connects");
+        nats.open_log().await.expect("opens");
+        let spec = Spec {
+            stream: Stream::Ctl,
+            subjects: vec![],
+            from_seq: 1,
+        };
+        for lost in [0, 3] {
+            let mut cursor = Cursor::open(&nats, &spec).await.expect("a consumer");
+            cursor.delivered = lost;
+            let quiet = matches!(cursor.next().await, Delivery::Idle);
+            assert_eq!(quiet, lost == 0, "heartbeat, {lost} lost");
+        }
+        let subject = "lp.local.run.R.ctl";
+        nats.append(Stream::Ctl, subject, "id", Bytes::new())
+            .await
+            .expect("appends");
+        for lost in [0, 3] {
+            let mut cursor = Cursor::open(&nats, &spec).await.expect("a consumer");
+            cursor.delivered = lost;
+            let handed_over = matches!(cursor.next().await, Delivery::Event(..));
+            assert_eq!(handed_over, lost == 0, "event, {lost} lost");
+        }
+    }
+}
