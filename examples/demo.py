@@ -22,13 +22,16 @@ class Shop(VUser):
 
     @task(weight=6)
     def browse(self, client: LoadClient) -> None:
+        """Read the first page of the catalogue."""
         client.get("/api/products", params={"page": 1, "per_page": 20}, headers=JSON)
 
     @task(weight=3)
     def profile(self, client: LoadClient) -> None:
+        """Read one's own data; the token is handed to the agents and stored nowhere else."""
         client.get("/api/user", headers={"Authorization": f"Bearer {TOKEN}"})
 
     @task(weight=1)
     def buy(self, client: LoadClient) -> None:
+        """Log in and order: two requests, each measured on its own."""
         client.post("/auth/login", json={"user": "demo", "password": "demo"})
         client.post("/api/orders", json={"product": 7, "quantity": 1}, headers=JSON)

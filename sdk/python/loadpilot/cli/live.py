@@ -8,6 +8,7 @@ here may look like a result. Written to standard error.
 
 from __future__ import annotations
 
+import os
 import sys
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Protocol, Self
@@ -54,8 +55,8 @@ class Scene:
 
 
 def view(scene: Scene) -> View:
-    """Choose the view that standard error can show."""
-    if sys.stderr.isatty():
+    """Choose the view that standard error can show: a dumb terminal cannot draw over itself."""
+    if sys.stderr.isatty() and os.environ.get("TERM") != "dumb":
         return ScreenView(scene)
     return LineView(scene, lambda line: print(line, file=sys.stderr, flush=True))
 

@@ -180,7 +180,6 @@ class Run:
         from .terminal import write_product
 
         report = Report.model_validate_json(report_json)
-        write_product(summary(report))
         fault = False
         path = self.options.results_json
         if path is not None:
@@ -192,6 +191,7 @@ class Run:
             except OSError as error:
                 say(f"error: --results-json: {path} could not be written: {error.strerror}")
                 fault = True
+        write_product(summary(report))
         first = self.interruptions.first
         return exit_code(report, first, strict=self.options.strict, fault=fault)
 

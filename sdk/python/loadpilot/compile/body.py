@@ -23,12 +23,11 @@ METHODS = frozenset({"get", "post", "put", "patch", "delete", "head", "options"}
 EXTRAS = frozenset({"headers", "params", "json", "data", "content", "timeout"})
 
 NOT_YET = (
-    "a task is compiled to plain requests here, and running Python while the load runs is not "
-    "supported by this version yet"
+    "tasks are compiled to plain requests; running Python during the load is not supported yet"
 )
 CONSTANTS_ONLY = (
-    "arguments must be literals, constants of the module, or f-strings and sums of those, since a "
-    "task is compiled once and sent many times"
+    "tasks are compiled once, so arguments must be literals, constants of the module, or f-strings "
+    "and sums of those"
 )
 BODIES = (ast.FunctionDef, ast.AsyncFunctionDef)
 

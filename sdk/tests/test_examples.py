@@ -1,0 +1,25 @@
+"""The examples are sound scenarios: what people copy from must compile."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from loadpilot.compile import Overrides, compile_scenario, load
+
+EXAMPLES = sorted((Path(__file__).parents[2] / "examples").glob("*.py"))
+
+
+@pytest.mark.parametrize("path", EXAMPLES, ids=lambda path: path.name)
+def test_every_scenario_of_an_example_compiles(path: Path) -> None:
+    """Broken if an example uses what the compiler refuses."""
+    loaded = load(path)
+    for cls in loaded.scenarios.values():
+        compiled = compile_scenario(loaded, cls, "http://localhost:8000", Overrides())
+        assert compiled.plan["tasks"]
+
+
+def test_there_are_examples() -> None:
+    """Broken if the folder moved and the test above looks at nothing."""
+    assert {path.name for path in EXAMPLES} >= {"demo.py", "shop.py"}
