@@ -302,9 +302,8 @@ impl<W: Wire> Slots<W> {
         };
         let (outcome, status) = self.exchange(order, dispatched, &mut trace).await;
         let end = MonoTime::now();
-        let start = self.start.get().unwrap_or(due);
         self.tally.borrow_mut().call(&CallEnd {
-            tick: self.workload.tick_of(due.since_us(start)),
+            tick: key.tick,
             generation: key.generation,
             call: call.number,
             outcome,
