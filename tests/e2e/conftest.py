@@ -1,0 +1,5 @@
+"""What every end-to-end test may ask for."""
+
+from tests.e2e.fixtures import loadpilot, oracle
+
+__all__ = ["loadpilot", "oracle"]
