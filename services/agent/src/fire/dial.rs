@@ -171,7 +171,46 @@ pub(crate) fn broken_by(error: &(dyn StdError + 'static)) -> Broken {
 
 #[cfg(test)]
 mod tests {
+    use std::collections::BTreeMap;
+    use std::net::TcpListener;
+
+    use loadpilot_events::plan::Plan;
+
     use super::*;
+
+    const PLAN: &str = r#"{
+        "schema": "loadpilot.plan/1", "scenario": "Dial", "target": "http://localhost:1",
+        "profile": {"shape": "constant", "pieces": []}, "tasks": [],
+        "warm_up_us": 0, "timeout_us": 1, "max_wait_us": 1, "max_lateness_us": 1, "tick_us": 1
+    }"#;
+
+    /// Broken if a name with several addresses were given up at the first that refuses, or if
+    /// every later connection tried that one again.
+    #[test]
+    fn every_address_is_tried_and_the_one_that_works_is_kept() {
+        let bind = || TcpListener::bind("127.0.0.1:0").expect("a loopback port");
+        let address = |listener: &TcpListener| listener.local_addr().expect("its address");
+        let open = bind();
+        let addresses = [address(&bind()), address(&open), address(&bind())];
+        let plan: Plan = serde_json::from_str(PLAN).expect("a plan");
+        let program = Program::compile(&plan, &BTreeMap::new()).expect("a sendable plan");
+        let dial = Dial::new(Arc::new(program));
+        let runtime = tokio::runtime::Builder::new_current_thread()
+            .enable_all()
+            .build()
+            .expect("a runtime");
+        runtime.block_on(async {
+            for first in 0..3 {
+                dial.preferred.set(first);
+                let stream = dial.connect(&addresses).await.expect("one listens");
+                assert_eq!(stream.peer_addr().expect("connected"), addresses[1]);
+                assert_eq!(dial.preferred.get(), 1);
+            }
+            let closed = [addresses[0], addresses[2]];
+            let refused = dial.connect(&closed).await.expect_err("nobody listens");
+            assert_eq!(refused, Broken::Connect);
+        });
+    }
 
     /// Broken if a lack of this machine were blamed on the target, or the other way round.
     #[test]

@@ -298,10 +298,9 @@ async fn shards_change_hands_at_a_tick() {
     assert_eq!(counted.generations(), BTreeMap::from([(1, 200), (2, 200)]));
 }
 
-/// Broken if a name with several addresses were given up at the first that refuses, or resolved
-/// again for every connection.
+/// Broken if a name were resolved again for every connection.
 #[tokio::test]
-async fn a_name_is_resolved_once_and_each_of_its_addresses_tried() {
+async fn a_name_is_resolved_once() {
     let target = Target::start(|_| Act::AnswerAndClose);
     let url = format!("http://localhost:{}", target.address.port());
     let mut cores = Cores::new(plan(url, 20, 500, one_task()), 1, 10).start();
@@ -310,4 +309,16 @@ async fn a_name_is_resolved_once_and_each_of_its_addresses_tried() {
     assert_eq!(counted.connections(), (10, 0));
     assert!(counted.phase(0, Phase::Dns).len() <= 1);
     assert_eq!(counted.phase(0, Phase::Connect).len(), 10);
+}
+
+/// Broken if arrivals that wait were looked at only when somebody harvests or a slot is freed.
+#[tokio::test]
+async fn a_core_without_slots_drops_everything_and_comes_to_rest() {
+    let target = Target::start(|_| Act::Answer(200));
+    let mut plan = plan(target.url(), 100, 300, one_task());
+    plan.max_wait_us = 100_000;
+    let mut cores = Cores::new(plan, 1, 0).start();
+    let counted = cores.finish().await;
+    assert_eq!(counted.dropped(DropReason::NoSlot), 30);
+    assert_eq!((counted.started(), target.seen().len()), (0, 0));
 }
