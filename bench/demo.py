@@ -119,7 +119,8 @@ def whereabouts(code: int) -> str:
     try:
         run_id = json.loads(RESULTS.read_text(encoding="utf-8"))["run"]["id"]
     except (OSError, ValueError, KeyError):
-        return f"\n{ended} There is no report; the logs are in {LOGS}/."
+        logs = f"; the logs are in {LOGS}/" if LOGS.is_dir() else ""
+        return f"\n{ended} There is no report{logs}."
     return f"""
 {ended} What this run left behind:
   run      {run_id}
