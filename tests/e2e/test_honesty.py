@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 import pytest
-
 from tests.oracle.oracle import Outcome, Request
 
 if TYPE_CHECKING:
