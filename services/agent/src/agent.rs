@@ -185,7 +185,8 @@ impl Agent {
             }
         };
         if news.run.as_str() != Subjects::last_token(&message.subject) {
-            tracing::warn!(subject = message.subject, run = %news.run, "event on a foreign subject");
+            let (subject, run) = (&message.subject, &news.run);
+            tracing::warn!(subject, %run, "event on a foreign subject");
             return;
         }
         let now = Instant::now();
