@@ -71,8 +71,6 @@ class Running:
             stdin=subprocess.DEVNULL,
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,
-            text=True,
-            encoding="utf-8",
         )
         assert self._process.stdout is not None
         assert self._process.stderr is not None
@@ -143,16 +141,16 @@ class Running:
             reader.join(10.0)
         return Finished(code, self._stdout, self._stderr, self.results)
 
-    def _hear(self, lines: IO[str]) -> None:
+    def _hear(self, lines: IO[bytes]) -> None:
         with lines:
-            for line in lines:
+            for line in map(bytes.decode, lines):
                 self._stderr += line
                 self._lines.put(line)
         self._lines.put(None)
 
-    def _take(self, text: IO[str]) -> None:
+    def _take(self, text: IO[bytes]) -> None:
         with text:
-            self._stdout = text.read()
+            self._stdout = text.read().decode()
 
 
 class Loadpilot:

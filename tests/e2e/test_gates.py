@@ -48,7 +48,7 @@ CASES = (
         "nothing is measured",
         1,
         "no request was finished outside the warm-up",
-        flags=["--rps", "1", "--warm-up", "1500ms", "--threshold", "p99_ms=5000"],
+        flags=["--rps", "0.5", "--warm-up", "1s", "--threshold", "p99_ms=5000"],
     ),
     Case("only errors", 1, "no request was answered well", behaviours=["status 503"]),
     Case(

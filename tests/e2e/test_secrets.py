@@ -1,0 +1,88 @@
+"""A secret reaches the target and nothing else: no file that stays, no output, no command line."""
+
+from __future__ import annotations
+
+import base64
+import secrets
+from typing import TYPE_CHECKING
+
+from tests.e2e.command import Loadpilot, gone
+from tests.e2e.processes import PROC, command_line, descendants
+from tests.oracle.oracle import Oracle, built_binary
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+    from pathlib import Path
+
+SCENE = """
+from loadpilot import LoadClient, VUser, scenario, task
+
+
+@scenario(rps=50, duration="2s", mode="constant", secret_headers=["X-Own"])
+class Guarded(VUser):
+    @task
+    def get(self, client: LoadClient) -> None:
+        client.get(
+            "/get",
+            headers={{"Authorization": "Bearer {bearer}", "X-Own": "{own}", "X-Plain": "{plain}"}},
+        )
+"""
+
+
+def test_secrets_stay_in_memory_and_on_the_wire(tmp_path: Path) -> None:
+    """The header that is no secret shows that the search finds what is stored."""
+    bearer, own, plain = (secrets.token_hex(16) for _ in range(3))
+    loadpilot = Loadpilot(tmp_path / "work")
+    with (
+        Oracle(built_binary(), tmp_path / "oracle.jsonl", log_headers=True) as oracle,
+        loadpilot.start(
+            SCENE.format(bearer=bearer, own=own, plain=plain), oracle.url, "--agents", "2"
+        ) as running,
+    ):
+        assert oracle.wait_count(25, 30)
+        commands = "".join(command_line(int(p.name)) for p in PROC.iterdir() if p.name.isdigit())
+        finished = running.end()
+        requests = oracle.requests()
+    assert finished.code == 0, finished.stderr
+    assert len(requests) == 100
+    assert {request.header("authorization") for request in requests} == {f"Bearer {bearer}"}
+    assert {request.header("x-own") for request in requests} == {own}
+    assert "import agent" in commands
+    assert files_with(plain, files_below(loadpilot.log)), "the search finds nothing"
+    scene = loadpilot.folder / "scene_1.py"
+    files = [file for file in files_below(loadpilot.folder) if file != scene]
+    for secret in (bearer, own):
+        assert files_with(secret, files) == []
+        assert secret not in finished.stdout + finished.stderr + commands
+
+
+def test_secrets_of_a_killed_run_are_shredded_by_the_next_one(tmp_path: Path) -> None:
+    """Nobody was left to delete them: whoever seals the run has to."""
+    bearer, later = (secrets.token_hex(16) for _ in range(2))
+    loadpilot = Loadpilot(tmp_path / "work")
+    with Oracle(built_binary(), tmp_path / "oracle.jsonl") as oracle:
+        scene = SCENE.format(bearer=bearer, own="own", plain="plain")
+        with loadpilot.start(scene, oracle.url, "--duration", "60s") as running:
+            assert oracle.wait_count(25, 30)
+            below = descendants(running.pid)
+            running.kill()
+            gone(below, 5.0)
+        assert files_with(bearer, files_below(loadpilot.log)), "the search finds nothing"
+        finished = loadpilot.run(
+            SCENE.format(bearer=later, own="own", plain="plain"), oracle.url, "--duration", "1s"
+        )
+    assert finished.code == 0, finished.stderr
+    assert files_with(bearer, files_below(loadpilot.log)) == []
+
+
+def files_below(folder: Path) -> list[Path]:
+    return [path for path in folder.rglob("*") if path.is_file()]
+
+
+def files_with(text: str, files: Iterable[Path]) -> list[Path]:
+    """Which files hold a text, as it is, in hexadecimal or in base64."""
+    forms = {text.encode(), text.encode().hex().encode()}
+    for lead in (b"", b" ", b"  "):
+        # The three ways in which base64 may cut a text, without what its neighbours decide.
+        forms.add(base64.b64encode(lead + text.encode())[4:40])
+    return [file for file in files if any(form in file.read_bytes() for form in forms)]
