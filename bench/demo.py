@@ -6,8 +6,6 @@ that a user types, and says where everything that it made is. The exit code is t
 own: the verdict, the results and the log are the product's.
 """
 
-# ruff: noqa: INP001  (a script beside the bench runner, not a package)
-
 from __future__ import annotations
 
 import json

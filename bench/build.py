@@ -1,0 +1,50 @@
+"""The build that is measured: the development build of this tree, or a release wheel of it.
+
+A development build has our own crates at opt-level 1; `./dev` makes it. A release wheel is built
+here and unpacked beside the others, so that the project's environment stays as it is.
+"""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import zipfile
+from dataclasses import dataclass
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parents[1]
+WHEELS = ROOT / "target" / "bench" / "wheels"
+UNPACKED = ROOT / "target" / "bench" / "release"
+
+
+@dataclass(frozen=True)
+class Build:
+    """A way to run the command line."""
+
+    name: str
+    environ: dict[str, str]
+
+    def command(self, *argv: str) -> list[str]:
+        """Build the command line; it must run with `environ`."""
+        return [str(ROOT / ".venv" / "bin" / "loadpilot"), *argv]
+
+
+def development() -> Build:
+    """Take what `./dev` built."""
+    return Build("development (./dev sync)", dict(os.environ))
+
+
+def release() -> Build:
+    """Build a release wheel of this tree; takes minutes the first time."""
+    manifest = ROOT / "sdk" / "Cargo.toml"
+    maturin = ROOT / ".venv" / "bin" / "maturin"
+    for old in WHEELS.glob("*.whl"):
+        old.unlink()
+    subprocess.run(
+        [maturin, "build", "--release", "--quiet", "-m", manifest, "--out", WHEELS], check=True
+    )
+    (wheel,) = WHEELS.glob("*.whl")
+    with zipfile.ZipFile(wheel) as files:
+        files.extractall(UNPACKED)
+    # It comes before the editable install on the path, for the children too.
+    return Build("release wheel", {**os.environ, "PYTHONPATH": str(UNPACKED)})

@@ -1,0 +1,13 @@
+"""One small request at a constant rate: what the benches send. Flags set rate and duration."""
+
+from loadpilot import LoadClient, VUser, scenario, task
+
+
+@scenario(rps=1000, duration="10s", mode="constant")
+class Steady(VUser):
+    """Nothing but arrivals."""
+
+    @task
+    def get(self, client: LoadClient) -> None:
+        """Request the root."""
+        client.get("/")
