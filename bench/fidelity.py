@@ -17,15 +17,24 @@ from typing import TYPE_CHECKING
 
 from tests.oracle.oracle import Oracle, built_binary
 
+from bench import machine
+
 if TYPE_CHECKING:
     from bench.build import Build
 
 SCENARIO = Path(__file__).with_name("steady.py")
 ID_HEADER = "x-request-id"
-STARTED = "| run | requests at the oracle of planned | achieved, of planned rps | distance p50 µs "
-HEAD = (
-    STARTED + "| p99 µs | max µs | early | own schedule lag p50, p99 µs | certificate |",
-    "|---|---|---|---|---|---|---|---|---|",
+COLUMNS = (
+    "run",
+    "CPU busy before",
+    "requests at the oracle, planned",
+    "rps at the oracle, planned",
+    "distance p50 µs",
+    "p99 µs",
+    "max µs",
+    "early",
+    "own schedule lag p50, p99 µs",
+    "certificate",
 )
 
 
@@ -43,27 +52,39 @@ class Repeat:
     """The generator's own schedule lag, p50 and p99."""
     grade: str
 
-    def row(self, name: str) -> str:
-        """Write it as a row of the table."""
+    def points_us(self) -> tuple[int, int, int]:
+        """Compute p50, p99 and max of the distance, whatever its sign."""
         far = sorted(abs(distance) for distance in self.distances_us)
+        return quantile(far, 0.5), quantile(far, 0.99), far[-1]
+
+    def row(self, number: int, busy: str) -> str:
+        """Write it as a row of the table."""
         early = sum(distance < 0 for distance in self.distances_us)
-        p50, p99 = self.own_lag_us
+        points = " | ".join(f"{us:,}" for us in self.points_us())
+        own = ", ".join(f"{us:,}" for us in self.own_lag_us)
         return (
-            f"| {name} | {self.requests:,} of {self.planned:,} "
-            f"| {self.achieved_rps:,.2f} of {self.planned_rps:,.0f} "
-            f"| {quantile(far, 0.5):,} | {quantile(far, 0.99):,} | {far[-1]:,} | {early} "
-            f"| {p50:,}, {p99:,} | {self.grade} |"
+            f"| {number} | {busy} | {self.requests:,}, {self.planned:,} "
+            f"| {self.achieved_rps:,.2f}, {self.planned_rps:,.0f} "
+            f"| {points} | {early} | {own} | {self.grade} |"
         )
 
 
-def measure(build: Build, rps: int, secs: int, repeats: int) -> list[str]:
-    """Measure and write a table."""
-    rows = []
+def measure(build: Build, rps: int, secs: int, repeats: int, patience_secs: float) -> list[str]:
+    """Measure and write a table and the spread."""
+    lines = [f"| {' | '.join(COLUMNS)} |", "|---" * len(COLUMNS) + "|"]
+    points = []
     for number in range(1, repeats + 1):
+        busy = machine.quiet(patience_secs)
         with tempfile.TemporaryDirectory(prefix="loadpilot-bench-") as folder:
-            rows.append(once(build, rps, secs, Path(folder)).row(str(number)))
-        print(rows[-1], flush=True)
-    return [*HEAD, *rows]
+            repeat = once(build, rps, secs, Path(folder))
+        points.append(repeat.points_us())
+        lines.append(repeat.row(number, busy))
+        print(lines[-1], flush=True)
+    spread = (
+        f"{name} {min(of_all):,} to {max(of_all):,} µs"
+        for name, of_all in zip(("p50", "p99", "max"), zip(*points, strict=True), strict=True)
+    )
+    return [*lines, "", f"Spread over the repeats: {', '.join(spread)}."]
 
 
 def once(build: Build, rps: int, secs: int, folder: Path) -> Repeat:

@@ -6,9 +6,14 @@ import os
 import platform
 import re
 import subprocess
+import time
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[1]
+SAMPLE_SECS = 1.0
+"""How long the machine is looked at to say how busy it is."""
+QUIET_PCT = 10.0
+"""Busy below this counts as quiet."""
 
 
 def facts(build: str) -> list[tuple[str, str]]:
@@ -24,6 +29,30 @@ def facts(build: str) -> list[tuple[str, str]]:
         ("nats-server", _said(str(ROOT / ".venv/bin/nats-server"), "--version")),
         ("load average before (1, 5, 15 min)", load),
     ]
+
+
+def quiet(patience_secs: float) -> str:
+    """Wait until nothing else runs, but no longer than that; say how busy the machine is then."""
+    give_up = time.monotonic() + patience_secs
+    while (busy := _busy_pct()) >= QUIET_PCT and time.monotonic() < give_up:
+        pass
+    return f"{busy:.0f} %"
+
+
+def _busy_pct() -> float:
+    """Share of all cores that did something, in percent."""
+    before = _jiffies()
+    time.sleep(SAMPLE_SECS)
+    after = _jiffies()
+    spent = [b - a for a, b in zip(before, after, strict=True)]
+    idle = spent[3] + spent[4]
+    return 100 * (1 - idle / max(1, sum(spent)))
+
+
+def _jiffies() -> list[int]:
+    """What all cores did since boot: user, nice, system, idle, iowait, irq, softirq, steal."""
+    first = Path("/proc/stat").read_text(encoding="utf-8").partition("\n")[0]
+    return [int(field) for field in first.split()[1:9]]
 
 
 def _cpu() -> str:
