@@ -75,6 +75,7 @@ pub fn account(control: &Control, data: &Projection, plan: &Plan, workload: &Wor
         books.tick(tick);
     }
     books.check_holders();
+    books.check_balance();
     books.accounts
 }
 
@@ -228,6 +229,26 @@ impl Books<'_> {
                 );
                 self.accounts.contradictions.push(contradiction(claim));
             }
+        }
+    }
+
+    /// Books that do not balance were given figures that cannot all be true; that is said even when
+    /// no single tick shows it.
+    fn check_balance(&mut self) {
+        let settled = |counts: &ArrivalCounts| {
+            counts.started + counts.dropped_total() + counts.lost + counts.waiting
+        };
+        let tasks = self.accounts.tasks.iter().enumerate();
+        let tasks = tasks.map(|(number, counts)| (format!("task {number}"), counts));
+        let total = ("the run".to_owned(), &self.accounts.total);
+        let wrong: Vec<String> = tasks
+            .chain([total])
+            .map(|(what, counts)| (what, settled(counts), counts.planned))
+            .filter(|(_, settled, planned)| settled != planned)
+            .map(|(what, settled, planned)| format!("{what}: {settled} settled, {planned} planned"))
+            .collect();
+        for reason in wrong {
+            self.contradiction(reason);
         }
     }
 

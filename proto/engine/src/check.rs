@@ -35,6 +35,12 @@ pub const SECRET_HEADERS: [&str; 5] = [
     "x-auth-token",
 ];
 
+/// Longest wait for agents, in µs: every state of a run has an end.
+const WAIT_US_MAX: u64 = 86_400_000_000;
+
+/// Longest time from the decision to start to the start, in µs.
+const LEAD_US_MAX: u64 = 600_000_000;
+
 /// Parses a plan and checks it.
 ///
 /// # Errors
@@ -83,6 +89,18 @@ pub fn request(run: &RunRequested) -> Vec<Problem> {
         agents.min,
     );
     must.hold(
+        agents.wait_us <= WAIT_US_MAX,
+        "agents.wait_us",
+        "must be at most 24 h",
+        format!("{} µs", agents.wait_us),
+    );
+    must.hold(
+        run.lead_us <= LEAD_US_MAX,
+        "lead_us",
+        "must be at most 10 min",
+        format!("{} µs", run.lead_us),
+    );
+    must.hold(
         run.seed <= limits::SEED_MAX,
         "seed",
         "must be below 2^53",
@@ -116,9 +134,12 @@ pub fn plan(plan: &Plan) -> Vec<Problem> {
             "must offer at least one arrival",
             planned,
         );
-        let rule = format!("must be below the length of the run ({duration_us} µs)");
+        let rule = format!(
+            "must, rounded up to a whole tick, be below the length of the run ({duration_us} µs)"
+        );
+        let ticks = plan.warm_up_us.div_ceil(plan.tick_us.max(1));
         must.hold(
-            plan.warm_up_us < duration_us,
+            ticks.saturating_mul(plan.tick_us) < duration_us,
             "warm_up_us",
             &rule,
             plan.warm_up_us,

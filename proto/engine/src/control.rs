@@ -79,7 +79,7 @@ pub fn envelope<E: DeserializeOwned>(payload: &[u8]) -> Result<Envelope<E>, Stri
 pub struct ControlLog {
     run: RunId,
     records: BTreeMap<u64, Parsed>,
-    unreadable: BTreeMap<u64, Quarantined>,
+    unreadable: BTreeMap<u64, (Kind, Quarantined)>,
 }
 
 /// One assignment of shards.
@@ -133,14 +133,12 @@ impl ControlLog {
             }
             Err(reason) => {
                 let subject = subject.to_owned();
-                self.unreadable.insert(
+                let set_aside = Quarantined {
+                    subject,
                     seq,
-                    Quarantined {
-                        subject,
-                        seq,
-                        reason,
-                    },
-                );
+                    reason,
+                };
+                self.unreadable.insert(seq, (kind.clone(), set_aside));
             }
         }
     }
@@ -155,11 +153,15 @@ impl ControlLog {
             }) => Some((seq, sealed)),
             _ => None,
         });
-        let counts = |(seq, parsed): &(&u64, &Parsed)| match (seal, parsed) {
-            (None, _) => true,
-            (Some((_, sealed)), Parsed::Fact(..)) => **seq <= sealed.evt_seq,
-            (Some((seal_seq, _)), _) => **seq <= seal_seq,
+        let counts = |seq: u64, is_fact: bool| match seal {
+            None => true,
+            Some((_, sealed)) if is_fact => seq <= sealed.evt_seq,
+            Some((seal_seq, _)) => seq <= seal_seq,
         };
+        let unreadable = self.unreadable.values();
+        let quarantined = unreadable
+            .filter(|(kind, poison)| counts(poison.seq, matches!(kind, Kind::Evt(_))))
+            .map(|(_, poison)| poison.clone());
         let mut control = Control {
             run: self.run.clone(),
             state: RunState::default(),
@@ -168,10 +170,12 @@ impl ControlLog {
             sealed: seal.map(|(_, sealed)| sealed.clone()),
             refused: Vec::new(),
             records: Vec::new(),
-            quarantined: self.unreadable.values().cloned().collect(),
+            quarantined: quarantined.collect(),
         };
-        for (&seq, parsed) in self.records.iter().filter(counts) {
-            control.evolve(seq, parsed);
+        for (&seq, parsed) in &self.records {
+            if counts(seq, matches!(parsed, Parsed::Fact(..))) {
+                control.evolve(seq, parsed);
+            }
         }
         control
     }

@@ -9,10 +9,9 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use loadpilot_events::assign::{Loss, LossReason};
 use loadpilot_events::ctl::{
-    CapacityReduced, Decision, Ending, Final, RunCreated, RunRefused, RunSealed, ShardsAssigned,
-    ShardsReassigned, StartCancelled, StartScheduled, StopReason, StopScheduled,
+    Decision, Ending, Final, RunCreated, RunRefused, RunSealed, ShardsAssigned, ShardsReassigned,
+    StartCancelled, StartScheduled, StopReason, StopScheduled,
 };
-use loadpilot_events::evt::FinishReason;
 use loadpilot_events::id::{Holder, OwnerId};
 use loadpilot_events::plan::Plan;
 use loadpilot_events::refusal::Problem;
@@ -91,6 +90,7 @@ pub fn decide(
     policy: &Policy,
     now: Timestamp,
 ) -> Option<Decision> {
+    let clock = now;
     let now = now.max(state.latest_at);
     if state.over {
         return None;
@@ -107,6 +107,7 @@ pub fn decide(
         hearing,
         policy,
         now,
+        clock,
     };
     if hearing.left_over {
         return Some(run.seal(Ending::Aborted));
@@ -151,11 +152,12 @@ pub fn deadline(
         hearing,
         policy,
         now,
+        clock: now,
     };
     let mut instants: Vec<Timestamp> = state
-        .holdings
+        .ever_held
         .iter()
-        .map(|holding| run.heard_at(&holding.holder).plus_us(policy.lost_us))
+        .map(|holder| run.heard_at(holder).plus_us(policy.lost_us))
         .collect();
     if let Some(owner) = state.owner() {
         instants.push(run.owner_heard_at(owner).plus_us(policy.owner_us));
@@ -209,55 +211,24 @@ fn longest_arrival_us(plan: &Plan) -> u64 {
 }
 
 /// The arguments of one decision, together.
-struct Run<'a> {
-    state: &'a RunState,
-    created: &'a RunCreated,
-    hearing: &'a Hearing,
-    policy: &'a Policy,
-    now: Timestamp,
+pub(crate) struct Run<'a> {
+    pub(crate) state: &'a RunState,
+    pub(crate) created: &'a RunCreated,
+    pub(crate) hearing: &'a Hearing,
+    pub(crate) policy: &'a Policy,
+    /// Now, but never before the decisions that were made already.
+    pub(crate) now: Timestamp,
+    /// Now by the clock that stamped what was heard: only it can tell how long somebody is silent.
+    pub(crate) clock: Timestamp,
 }
 
 impl Run<'_> {
-    fn heard_at(&self, holder: &Holder) -> Timestamp {
-        let heard = self
-            .hearing
-            .agents
-            .get(holder)
-            .map_or(Timestamp(0), |heard| heard.at);
-        heard.max(self.hearing.since)
-    }
-
-    fn owner_heard_at(&self, owner: &OwnerId) -> Timestamp {
-        let heard = self.hearing.owners.get(owner).copied().unwrap_or_default();
-        heard.max(self.hearing.since)
-    }
-
-    fn is_silent(&self, holder: &Holder) -> bool {
-        self.now >= self.heard_at(holder).plus_us(self.policy.lost_us)
-    }
-
-    /// The newest process of each agent that was heard and may be given shards.
-    fn available(&self) -> BTreeSet<Holder> {
-        let mut newest: BTreeMap<_, &Holder> = BTreeMap::new();
-        for (holder, heard) in &self.hearing.agents {
-            if self.now < heard.at.plus_us(self.policy.lost_us) {
-                newest.insert(&holder.agent, holder);
-            }
-        }
-        let usable = |holder: &&Holder| {
-            !self.state.lost.contains_key(holder)
-                && !self.state.resigned.contains_key(holder)
-                && !self.state.finished.contains_key(holder)
-        };
-        newest.into_values().filter(usable).cloned().collect()
-    }
-
     fn reason_to_stop(&self) -> Option<StopReason> {
         if let Some(by) = &self.state.stop_requested {
             return Some(StopReason::Requested { by: by.clone() });
         }
         let owner = self.state.owner()?;
-        let gone = self.now >= self.owner_heard_at(owner).plus_us(self.policy.owner_us);
+        let gone = self.clock >= self.owner_heard_at(owner).plus_us(self.policy.owner_us);
         gone.then_some(StopReason::OwnerGone)
     }
 
@@ -368,130 +339,14 @@ impl Run<'_> {
         None
     }
 
-    /// Holders that are to lose their shards now, and why.
-    fn losses(&self) -> Vec<Loss> {
-        let available = self.available();
-        let reason = |holder: &Holder| -> Option<LossReason> {
-            match self.state.resigned.get(holder) {
-                Some(Resignation::Failed) => return Some(LossReason::Failed),
-                Some(Resignation::Leaving) => return Some(LossReason::Left),
-                Some(Resignation::Isolated) => return Some(LossReason::Isolated),
-                None => {}
-            }
-            let finish = self
-                .state
-                .finished
-                .get(holder)
-                .map(|finished| finished.reason);
-            if finish.is_some_and(|reason| reason != FinishReason::Completed) {
-                return Some(LossReason::Left);
-            }
-            let replaced =
-                |other: &&Holder| other.agent == holder.agent && other.boot_id > holder.boot_id;
-            if available.iter().any(|other| replaced(&other)) {
-                return Some(LossReason::Replaced);
-            }
-            self.is_silent(holder).then_some(LossReason::Silent)
-        };
-        let holders = self.state.holdings.iter().map(|holding| &holding.holder);
-        holders
-            .filter_map(|holder| {
-                reason(holder).map(|reason| Loss {
-                    holder: holder.clone(),
-                    reason,
-                })
-            })
-            .collect()
-    }
-
-    /// Gives the shards of `losses`, and those that nobody holds, to whoever is there.
-    fn replace(&self, losses: Vec<Loss>) -> Option<Decision> {
-        let gone: BTreeSet<Holder> = losses.iter().map(|loss| loss.holder.clone()).collect();
-        let current: BTreeSet<&Holder> = self.state.holdings.iter().map(|h| &h.holder).collect();
-        let available = self.available();
-        let newcomers: BTreeSet<Holder> = available
-            .into_iter()
-            .filter(|holder| !current.contains(holder))
-            .collect();
-        let heir = |lost: &Holder| {
-            newcomers
-                .iter()
-                .find(|new| new.agent == lost.agent)
-                .cloned()
-        };
-        let successors: BTreeMap<Holder, Holder> = gone
-            .iter()
-            .filter_map(|lost| heir(lost).map(|successor| (lost.clone(), successor)))
-            .collect();
-        let all_gone = current.iter().all(|holder| gone.contains(*holder));
-        let idle = if all_gone {
-            newcomers.clone()
-        } else {
-            BTreeSet::new()
-        };
-        let shards = self.created.shards;
-        let holdings = take_over(shards, &self.state.holdings, &gone, &successors, &idle);
-        if holdings.is_empty() {
-            let reduced = CapacityReduced { losses };
-            return (!gone.is_empty()).then_some(Decision::CapacityReduced(reduced));
-        }
-        let takeover_tick = self.takeover_tick(&losses);
-        if u64::from(takeover_tick) * self.created.plan.tick_us >= self.profile_us() {
-            // Nothing is left to take over; the losses show when the run is sealed.
-            return None;
-        }
-        let generation = self.state.generation + 1;
-        let next = ShardsReassigned {
-            generation,
-            holdings,
-            takeover_tick,
-            losses,
-        };
-        Some(Decision::ShardsReassigned(next))
-    }
-
-    /// The first tick that begins when no lost holder can still be sending and every heir knows.
-    fn takeover_tick(&self, losses: &[Loss]) -> u32 {
-        let quiet_from = |loss: &Loss| match loss.reason {
-            LossReason::Replaced if self.predecessor_is_dead(&loss.holder) => self.now,
-            LossReason::Replaced => self.now.plus_us(self.policy.behind_us),
-            LossReason::Silent => self.heard_at(&loss.holder).plus_us(self.policy.fence_us),
-            LossReason::Left | LossReason::Failed | LossReason::Isolated | LossReason::NotReady => {
-                self.now
-            }
-        };
-        let quiet = losses
-            .iter()
-            .map(quiet_from)
-            .max()
-            .unwrap_or(self.now)
-            .max(self.now);
-        let takeover_us = quiet
-            .plus_us(self.policy.takeover_us)
-            .since_us(self.start_at());
-        let tick = takeover_us.div_ceil(self.created.plan.tick_us);
-        u32::try_from(tick).unwrap_or(u32::MAX)
-    }
-
-    fn predecessor_is_dead(&self, holder: &Holder) -> bool {
-        let newer = |(other, _): &(&Holder, &Heard)| {
-            other.agent == holder.agent && other.boot_id > holder.boot_id
-        };
-        self.hearing
-            .agents
-            .iter()
-            .filter(newer)
-            .any(|(_, heard)| heard.predecessor_dead)
-    }
-
-    fn start_at(&self) -> Timestamp {
+    pub(crate) fn start_at(&self) -> Timestamp {
         self.state
             .start
             .as_ref()
             .map_or(self.now, |start| start.start_at)
     }
 
-    fn profile_us(&self) -> u64 {
+    pub(crate) fn profile_us(&self) -> u64 {
         self.created.plan.profile.duration_us()
     }
 

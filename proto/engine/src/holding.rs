@@ -130,20 +130,25 @@ impl AgentView {
     /// Everything this process holds or held, by due tick.
     #[must_use]
     pub fn holds(&self) -> Vec<Hold> {
-        let next_begins = self
-            .assignments
-            .iter()
-            .skip(1)
-            .map(|next| Some(next.from_tick));
-        let held = self.assignments.iter().zip(next_begins.chain([None]));
-        held.filter(|(assignment, _)| !assignment.mine.is_empty())
-            .map(|(assignment, until_tick)| Hold {
-                generation: assignment.generation,
-                from_tick: assignment.from_tick,
-                until_tick,
-                shards: assignment.mine.clone(),
-            })
-            .collect()
+        let mut until_tick: Option<u32> = None;
+        let mut holds = Vec::new();
+        // The newest assignment that has begun is in force, so that each one ends where any later
+        // one begins, be it not the next.
+        for assignment in self.assignments.iter().rev() {
+            let empty = until_tick.is_some_and(|until| until <= assignment.from_tick);
+            if !empty && !assignment.mine.is_empty() {
+                holds.push(Hold {
+                    generation: assignment.generation,
+                    from_tick: assignment.from_tick,
+                    until_tick,
+                    shards: assignment.mine.clone(),
+                });
+            }
+            let begins = assignment.from_tick;
+            until_tick = Some(until_tick.map_or(begins, |until| until.min(begins)));
+        }
+        holds.reverse();
+        holds
     }
 
     /// Whether this process held shards and holds none from the newest assignment on, or was

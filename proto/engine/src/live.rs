@@ -14,6 +14,7 @@ use loadpilot_events::units::Timestamp;
 
 use crate::control::{Control, envelope};
 use crate::ladder::{ms, percentile_us};
+use crate::plausible::believable;
 use crate::project::{SeqSet, merge};
 use crate::report::run_state;
 use crate::workload::Workload;
@@ -69,6 +70,9 @@ impl LiveView {
             return;
         };
         let delta = delta.event;
+        if believable(&delta).is_err() {
+            return;
+        }
         let holder = Holder {
             agent: agent.clone(),
             boot_id: delta.boot_id.clone(),

@@ -12,9 +12,11 @@ use loadpilot_events::envelope::Envelope;
 use loadpilot_events::hist::{self, EncodedHistogram, Hist};
 use loadpilot_events::id::{AgentId, Holder};
 use loadpilot_events::outcome::{DropReason, Outcome};
+use loadpilot_events::plan::Plan;
 use loadpilot_events::report::Quarantined;
 
 use crate::control::{Control, envelope};
+use crate::plausible::plausible;
 use crate::tally::add_counts;
 
 /// Sequence numbers that were seen, as ranges.
@@ -37,7 +39,10 @@ impl SeqSet {
         }
         let joins_before = before.filter(|&(_, last)| last + 1 == seq);
         let first = joins_before.map_or(seq, |(first, _)| first);
-        let last = self.ranges.remove(&(seq + 1)).unwrap_or(seq);
+        let joins_after = seq
+            .checked_add(1)
+            .and_then(|next| self.ranges.remove(&next));
+        let last = joins_after.unwrap_or(seq);
         self.ranges.insert(first, last);
         true
     }
@@ -53,7 +58,7 @@ impl SeqSet {
     pub fn missing_up_to(&self, to: u64) -> u64 {
         let inside = self.ranges.iter().map(|(&first, &last)| {
             let (first, last) = (first.max(1), last.min(to));
-            (last + 1).saturating_sub(first)
+            last.saturating_add(1).saturating_sub(first)
         });
         to - inside.sum::<u64>().min(to)
     }
@@ -63,8 +68,8 @@ impl SeqSet {
     pub fn count(&self) -> u64 {
         self.ranges
             .iter()
-            .map(|(first, last)| last - first + 1)
-            .sum()
+            .map(|(first, last)| (last - first).saturating_add(1))
+            .fold(0, u64::saturating_add)
     }
 }
 
@@ -159,6 +164,13 @@ pub struct HolderSums {
     pub claimed: (u64, u64, u64),
     /// Arrivals reported, by due tick; excess left out.
     pub reported: BTreeMap<u32, u64>,
+}
+
+/// The first due tick that is measured: rows know their tick only, so that a warm-up which ends
+/// inside a tick leaves out that tick as a whole.
+#[must_use]
+pub fn first_measured_tick(plan: &Plan) -> u32 {
+    u32::try_from(plan.warm_up_us.div_ceil(plan.tick_us)).unwrap_or(u32::MAX)
 }
 
 /// Whether a row lies in the warm-up.
@@ -272,6 +284,7 @@ impl Projection {
             agent: agent.clone(),
             boot_id: delta.boot_id.clone(),
         };
+        plausible(control, &delta)?;
         let prepared = Prepared::new(control, &holder, &delta)?;
         let sums = self.holders.entry(holder.clone()).or_default();
         if !sums.seqs.insert(delta.seq) {
@@ -332,8 +345,8 @@ impl Projection {
         merge(&mut sums.response, response);
         merge(&mut sums.service, service);
         add_counts(&mut sums.status, &row.status);
-        sums.sent_bytes += row.sent_bytes;
-        sums.received_bytes += row.received_bytes;
+        sums.sent_bytes = sums.sent_bytes.saturating_add(row.sent_bytes);
+        sums.received_bytes = sums.received_bytes.saturating_add(row.received_bytes);
         if row.outcome.is_finished() {
             let tick = self.ticks.entry(row.tick).or_default();
             tick.finished += row.count;
@@ -428,11 +441,8 @@ fn standing(control: &Control, holder: &Holder, tick: u32, generation: Generatio
 }
 
 fn window(control: &Control, tick: u32) -> Window {
-    let measured =
-        control.state.created.as_ref().is_none_or(|created| {
-            u64::from(tick) * created.plan.tick_us >= created.plan.warm_up_us
-        });
-    if measured {
+    let created = control.state.created.as_ref();
+    if created.is_none_or(|created| tick >= first_measured_tick(&created.plan)) {
         Window::Measured
     } else {
         Window::WarmUp

@@ -9,19 +9,21 @@ use loadpilot_events::ctl::RunCreated;
 use loadpilot_events::delta::Phase;
 use loadpilot_events::hist::{self, Hist};
 use loadpilot_events::outcome::{DropReason, Outcome};
-use loadpilot_events::plan::{Plan, Task, hex};
+use loadpilot_events::plan::{Plan, Profile, Task, hex};
 use loadpilot_events::report::{
     ArrivalCounts, Bytes, CallCounts, CallReport, Certificate, Gaps, GeneratorReport, Grade,
     HolderFacts, Ladder, Latency, Quarantined, Rates, Report, ReportSchema, RunFacts, RunState,
     TaskReport, TickReport, Verdict, WarmUp,
 };
+use loadpilot_events::units::SECOND_US;
 use sha2::{Digest, Sha256};
 
 use crate::accounts::{Accounts, account};
 use crate::certificate;
+use crate::check;
 use crate::control::Control;
 use crate::ladder::{ladder, ms, percentile_us};
-use crate::project::{AnatomySums, CallSums, Projection, Window, merge};
+use crate::project::{AnatomySums, CallSums, Projection, Window, first_measured_tick, merge};
 use crate::story;
 use crate::verdict;
 use crate::workload::Workload;
@@ -49,6 +51,8 @@ pub fn report(control: &Control, data: &Projection) -> Result<Report, NoReport> 
         .requested
         .as_ref()
         .map_or(0, |requested| requested.seed);
+    let unsound = (!check::plan(plan).is_empty()).then(|| nothing_planned(plan));
+    let plan = unsound.as_ref().unwrap_or(plan);
     let workload = Workload::new(plan, state.created.as_ref().map_or(seed, |c| c.seed));
     let closing = Closing {
         control,
@@ -63,16 +67,32 @@ pub fn report(control: &Control, data: &Projection) -> Result<Report, NoReport> 
     Ok(report)
 }
 
-/// SHA-256 in hex of the canonical JSON of a report with an empty digest.
+/// An unsound plan, as far as it can be reported on: it was refused, so that nothing was planned,
+/// and no arithmetic may meet its figures.
+fn nothing_planned(plan: &Plan) -> Plan {
+    Plan {
+        profile: Profile {
+            shape: plan.profile.shape,
+            pieces: Vec::new(),
+        },
+        tasks: Vec::new(),
+        thresholds: Vec::new(),
+        warm_up_us: 0,
+        tick_us: SECOND_US,
+        ..plan.clone()
+    }
+}
+
+/// SHA-256 in hex of the canonical JSON of a report with an empty digest, and without the count of
+/// what came after the seal: the digest of a sealed run stays.
 ///
 /// # Panics
 /// Never: every value of a report has a JSON form.
 #[must_use]
 pub fn digest(report: &Report) -> String {
-    let undigested = Report {
-        digest: String::new(),
-        ..report.clone()
-    };
+    let mut undigested = report.clone();
+    undigested.digest.clear();
+    undigested.gaps.late_deltas = 0;
     let json = serde_json::to_vec(&undigested).expect("a report has a JSON form");
     hex(&Sha256::digest(json))
 }
@@ -126,8 +146,8 @@ impl Closing<'_> {
             bytes: bytes(&all, measured_us),
             status: all.status,
             warm_up: WarmUp {
-                warm_up_us: self.plan.warm_up_us,
-                arrivals: self.workload.first_at_or_after(self.plan.warm_up_us),
+                warm_up_us: self.measured_from_us(),
+                arrivals: self.workload.first_at_or_after(self.measured_from_us()),
                 calls: self.count(|window, _, _| window == Window::WarmUp),
             },
             tasks: self.tasks(&accounts),
@@ -179,20 +199,21 @@ impl Closing<'_> {
             .map_or(profile_us, |stopped| stopped.min(profile_us))
     }
 
+    /// When the measured time begins: the end of the warm-up, rounded up to a whole tick.
+    fn measured_from_us(&self) -> u64 {
+        u64::from(first_measured_tick(self.plan)) * self.plan.tick_us
+    }
+
     fn measured_us(&self) -> u64 {
-        self.offered_us().saturating_sub(self.plan.warm_up_us)
+        self.offered_us().saturating_sub(self.measured_from_us())
     }
 
     fn rates(&self, accounts: &Accounts, measured_us: u64) -> Rates {
-        let from_tick = self.workload.tick_of(self.plan.warm_up_us);
-        let measured = accounts.ticks.range(from_tick..);
+        let measured = accounts.ticks.range(first_measured_tick(self.plan)..);
         let started = measured.map(|(_, tick)| tick.started).sum();
         let until = self.workload.first_at_or_after(self.offered_us());
-        let planned = until
-            - self
-                .workload
-                .first_at_or_after(self.plan.warm_up_us)
-                .min(until);
+        let from = self.workload.first_at_or_after(self.measured_from_us());
+        let planned = until.saturating_sub(from);
         let shortfall = planned.saturating_sub(started);
         Rates {
             planned,
@@ -417,8 +438,8 @@ fn add_calls(sum: &mut CallSums, more: &CallSums) {
     merge(&mut sum.response, &more.response);
     merge(&mut sum.service, &more.service);
     crate::tally::add_counts(&mut sum.status, &more.status);
-    sum.sent_bytes += more.sent_bytes;
-    sum.received_bytes += more.received_bytes;
+    sum.sent_bytes = sum.sent_bytes.saturating_add(more.sent_bytes);
+    sum.received_bytes = sum.received_bytes.saturating_add(more.received_bytes);
 }
 
 fn add_anatomy(sum: &mut AnatomySums, more: &AnatomySums) {

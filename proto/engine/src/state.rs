@@ -64,7 +64,10 @@ pub struct RunState {
     pub ctl_seq: u64,
     /// The last fact, as a stream sequence.
     pub evt_seq: u64,
-    /// The latest time that any event names: `now` never runs behind it.
+    /// The first tick of the current map.
+    pub takeover_tick: u32,
+    /// The latest time of a decision: `now` never runs behind it. The clocks of agents and users
+    /// prove nothing here: one that is hours ahead must not make everybody look silent.
     pub latest_at: Timestamp,
 }
 
@@ -83,11 +86,11 @@ impl RunState {
     /// The state after one more record, stored at `seq` of LP_CTL with writer's time `at`.
     #[must_use]
     pub fn evolve(mut self, seq: u64, at: Timestamp, record: Record<'_>) -> Self {
-        self.latest_at = self.latest_at.max(at);
         match record {
             Record::Request(request) => self.on_request(request),
             Record::Decision(decision) => {
                 self.ctl_seq = seq;
+                self.latest_at = self.latest_at.max(at);
                 self.on_decision(at, decision);
             }
             Record::Fact(agent, fact) => {
@@ -141,6 +144,7 @@ impl RunState {
             }
             Decision::ShardsReassigned(next) => {
                 self.lose(&next.losses);
+                self.takeover_tick = next.takeover_tick;
                 self.hand_over(next.generation, &next.holdings);
             }
             Decision::CapacityReduced(reduced) => {

@@ -3,7 +3,7 @@
 //! Any agent computes its own share alone, at any moment, for any n. Must never depend on which
 //! agent asks or on what was asked before.
 
-use std::sync::{Mutex, PoisonError};
+use std::sync::Arc;
 
 use loadpilot_events::plan::{Arrivals, Plan};
 
@@ -25,8 +25,47 @@ pub struct Workload {
     tick_us: u64,
     /// `weight_ends[t]` is the sum of the weights of tasks 0..=t.
     weight_ends: Vec<u64>,
-    /// The Poisson block asked for last: neighbours are asked for one after the other.
-    poisson_block: Mutex<Option<(u64, Vec<u128>)>>,
+}
+
+/// The due times of a workload for one that asks for neighbours one after the other: it keeps the
+/// last block of Poisson points, which the workload itself makes anew for every question.
+#[derive(Debug)]
+pub struct DueTimes {
+    workload: Arc<Workload>,
+    block: Option<(u64, Vec<u128>)>,
+}
+
+impl DueTimes {
+    /// Of `workload`.
+    #[must_use]
+    pub fn new(workload: Arc<Workload>) -> Self {
+        Self {
+            workload,
+            block: None,
+        }
+    }
+
+    /// The same as [`Workload::due_us`].
+    ///
+    /// # Panics
+    /// When `n` is not below [`Workload::planned`].
+    pub fn due_us(&mut self, n: u64) -> u64 {
+        let workload = &self.workload;
+        if workload.arrivals == Arrivals::Uniform {
+            return workload.due_us(n);
+        }
+        assert!(n < workload.planned(), "arrival {n} beyond the plan");
+        let number = n / POISSON_BLOCK;
+        if self.block.as_ref().is_none_or(|(kept, _)| *kept != number) {
+            self.block = Some((number, workload.poisson_points(number)));
+        }
+        let points = self.block.as_ref().map_or(&[][..], |(_, points)| points);
+        workload.pace.due_us(points[place_in_block(n)])
+    }
+}
+
+fn place_in_block(n: u64) -> usize {
+    usize::try_from(n % POISSON_BLOCK).unwrap_or(usize::MAX)
 }
 
 impl Workload {
@@ -47,7 +86,6 @@ impl Workload {
             seed,
             tick_us: plan.tick_us,
             weight_ends,
-            poisson_block: Mutex::new(None),
         }
     }
 
@@ -81,7 +119,8 @@ impl Workload {
         &self.pace
     }
 
-    /// When arrival `n` is due, in µs after the start; monotone in n.
+    /// When arrival `n` is due, in µs after the start; monotone in n. Whoever asks for many
+    /// neighbours asks [`DueTimes`].
     ///
     /// # Panics
     /// When `n` is not below [`Workload::planned`].
@@ -90,7 +129,7 @@ impl Workload {
         assert!(n < self.planned(), "arrival {n} beyond the plan");
         let position = match self.arrivals {
             Arrivals::Uniform => u128::from(n) * PARTS_PER_ARRIVAL,
-            Arrivals::Poisson => self.poisson_position(n),
+            Arrivals::Poisson => self.poisson_points(n / POISSON_BLOCK)[place_in_block(n)],
         };
         self.pace.due_us(position)
     }
@@ -116,20 +155,14 @@ impl Workload {
     pub fn first_at_or_after(&self, t_us: u64) -> u64 {
         match self.arrivals {
             Arrivals::Uniform => self.pace.planned_before(t_us),
+            Arrivals::Poisson if t_us >= self.duration_us() => self.planned(),
             Arrivals::Poisson => {
-                // due is monotone in n, and a block of points stays inside its stretch of Λ.
-                let near = self.pace.planned_before(t_us);
-                let mut low = near.saturating_sub(POISSON_BLOCK);
-                let mut high = (near + POISSON_BLOCK).min(self.planned());
-                while low < high {
-                    let middle = low + (high - low) / 2;
-                    if self.due_us(middle) < t_us {
-                        low = middle + 1
-                    } else {
-                        high = middle
-                    }
-                }
-                low
+                // A block of points stays inside its stretch of Λ, so that only one can hold t.
+                let before = self.pace.planned_before(t_us);
+                let block = before.saturating_sub(1) / POISSON_BLOCK;
+                let points = self.poisson_points(block);
+                let earlier = points.partition_point(|&point| self.pace.due_us(point) < t_us);
+                block * POISSON_BLOCK + earlier as u64
             }
         }
     }
@@ -180,24 +213,6 @@ impl Workload {
             }
         }
         x
-    }
-
-    fn poisson_position(&self, n: u64) -> u128 {
-        let block = n / POISSON_BLOCK;
-        let place = usize::try_from(n % POISSON_BLOCK).unwrap_or(usize::MAX);
-        let mut cached = self
-            .poisson_block
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner);
-        match &*cached {
-            Some((number, points)) if *number == block => points[place],
-            _ => {
-                let points = self.poisson_points(block);
-                let position = points[place];
-                *cached = Some((block, points));
-                position
-            }
-        }
     }
 
     /// The sorted points of one block: uniform over the block's stretch of Λ.

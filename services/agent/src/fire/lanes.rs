@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 use loadpilot_engine::share::Share;
 use loadpilot_engine::tally::RowKey;
-use loadpilot_engine::workload::Workload;
+use loadpilot_engine::workload::{DueTimes, Workload};
 use loadpilot_events::assign::Generation;
 
 /// What a core holds over a stretch of due ticks.
@@ -40,6 +40,7 @@ pub(crate) struct Owned {
 #[derive(Debug)]
 pub(crate) struct Lanes {
     workload: Arc<Workload>,
+    due_times: DueTimes,
     lanes: Vec<Lane>,
     /// What lanes gave out that are no longer held.
     given: Vec<Given>,
@@ -68,6 +69,7 @@ struct Given {
 impl Lanes {
     pub(crate) fn new(workload: Arc<Workload>) -> Self {
         Self {
+            due_times: DueTimes::new(workload.clone()),
             workload,
             lanes: Vec::new(),
             given: Vec::new(),
@@ -110,12 +112,12 @@ impl Lanes {
         Some(owned)
     }
 
-    fn find_head(&self) -> Option<Owned> {
+    fn find_head(&mut self) -> Option<Owned> {
         let waiting = self.lanes.iter().enumerate();
         let waiting = waiting.filter(|(_, lane)| lane.next < lane.end);
         let (place, lane) = waiting.min_by_key(|(_, lane)| lane.next)?;
         let n = lane.next;
-        let due_us = self.workload.due_us(n);
+        let due_us = self.due_times.due_us(n);
         let key = RowKey {
             tick: self.workload.tick_of(due_us),
             generation: lane.generation,

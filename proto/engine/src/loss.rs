@@ -1,0 +1,173 @@
+//! Who is gone from a run, who is there instead, and from which tick on.
+//!
+//! The part of [`crate::decide`] that hands shards over while a run is being made ready or runs.
+//! Must never hand over a tick in which the old holder may still be sending.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use loadpilot_events::assign::{Loss, LossReason};
+use loadpilot_events::ctl::{CapacityReduced, Decision, ShardsReassigned};
+use loadpilot_events::evt::FinishReason;
+use loadpilot_events::id::{Holder, OwnerId};
+use loadpilot_events::units::Timestamp;
+
+use crate::assign::take_over;
+use crate::decide::{Heard, Run};
+use crate::state::Resignation;
+
+impl Run<'_> {
+    pub(crate) fn heard_at(&self, holder: &Holder) -> Timestamp {
+        let heard = self
+            .hearing
+            .agents
+            .get(holder)
+            .map_or(Timestamp(0), |heard| heard.at);
+        heard.max(self.hearing.since)
+    }
+
+    pub(crate) fn owner_heard_at(&self, owner: &OwnerId) -> Timestamp {
+        let heard = self.hearing.owners.get(owner).copied().unwrap_or_default();
+        heard.max(self.hearing.since)
+    }
+
+    pub(crate) fn is_silent(&self, holder: &Holder) -> bool {
+        self.clock >= self.heard_at(holder).plus_us(self.policy.lost_us)
+    }
+
+    /// The newest process of each agent that was heard and may be given shards.
+    pub(crate) fn available(&self) -> BTreeSet<Holder> {
+        let mut newest: BTreeMap<_, &Holder> = BTreeMap::new();
+        for (holder, heard) in &self.hearing.agents {
+            if self.clock < heard.at.plus_us(self.policy.lost_us) {
+                newest.insert(&holder.agent, holder);
+            }
+        }
+        let usable = |holder: &&Holder| {
+            !self.state.lost.contains_key(holder)
+                && !self.state.resigned.contains_key(holder)
+                && !self.state.finished.contains_key(holder)
+        };
+        newest.into_values().filter(usable).cloned().collect()
+    }
+
+    /// Holders that are to lose their shards now, and why.
+    pub(crate) fn losses(&self) -> Vec<Loss> {
+        let available = self.available();
+        let reason = |holder: &Holder| -> Option<LossReason> {
+            match self.state.resigned.get(holder) {
+                Some(Resignation::Failed) => return Some(LossReason::Failed),
+                Some(Resignation::Leaving) => return Some(LossReason::Left),
+                Some(Resignation::Isolated) => return Some(LossReason::Isolated),
+                None => {}
+            }
+            let finish = self
+                .state
+                .finished
+                .get(holder)
+                .map(|finished| finished.reason);
+            if finish.is_some_and(|reason| reason != FinishReason::Completed) {
+                return Some(LossReason::Left);
+            }
+            let replaced =
+                |other: &&Holder| other.agent == holder.agent && other.boot_id > holder.boot_id;
+            if available.iter().any(|other| replaced(&other)) {
+                return Some(LossReason::Replaced);
+            }
+            self.is_silent(holder).then_some(LossReason::Silent)
+        };
+        let holders = self.state.holdings.iter().map(|holding| &holding.holder);
+        holders
+            .filter_map(|holder| {
+                reason(holder).map(|reason| Loss {
+                    holder: holder.clone(),
+                    reason,
+                })
+            })
+            .collect()
+    }
+
+    /// Gives the shards of `losses`, and those that nobody holds, to whoever is there.
+    pub(crate) fn replace(&self, losses: Vec<Loss>) -> Option<Decision> {
+        let gone: BTreeSet<Holder> = losses.iter().map(|loss| loss.holder.clone()).collect();
+        let current: BTreeSet<&Holder> = self.state.holdings.iter().map(|h| &h.holder).collect();
+        let available = self.available();
+        let newcomers: BTreeSet<Holder> = available
+            .into_iter()
+            .filter(|holder| !current.contains(holder))
+            .collect();
+        let heir = |lost: &Holder| {
+            newcomers
+                .iter()
+                .find(|new| new.agent == lost.agent)
+                .cloned()
+        };
+        let successors: BTreeMap<Holder, Holder> = gone
+            .iter()
+            .filter_map(|lost| heir(lost).map(|successor| (lost.clone(), successor)))
+            .collect();
+        let all_gone = current.iter().all(|holder| gone.contains(*holder));
+        let idle = if all_gone {
+            newcomers.clone()
+        } else {
+            BTreeSet::new()
+        };
+        let shards = self.created.shards;
+        let holdings = take_over(shards, &self.state.holdings, &gone, &successors, &idle);
+        if holdings.is_empty() {
+            let reduced = CapacityReduced { losses };
+            return (!gone.is_empty()).then_some(Decision::CapacityReduced(reduced));
+        }
+        let takeover_tick = self.takeover_tick(&losses);
+        if u64::from(takeover_tick) * self.created.plan.tick_us >= self.profile_us() {
+            // Nothing is left to take over; the losses show when the run is sealed.
+            return None;
+        }
+        let generation = self.state.generation + 1;
+        let next = ShardsReassigned {
+            generation,
+            holdings,
+            takeover_tick,
+            losses,
+        };
+        Some(Decision::ShardsReassigned(next))
+    }
+
+    /// The first tick that begins when no lost holder can still be sending and every heir knows;
+    /// never before that of the current map.
+    fn takeover_tick(&self, losses: &[Loss]) -> u32 {
+        let quiet_from = |loss: &Loss| match loss.reason {
+            LossReason::Replaced if self.predecessor_is_dead(&loss.holder) => self.now,
+            LossReason::Replaced => self.now.plus_us(self.policy.behind_us),
+            LossReason::Silent => self.heard_at(&loss.holder).plus_us(self.policy.fence_us),
+            LossReason::Left | LossReason::Failed | LossReason::Isolated | LossReason::NotReady => {
+                self.now
+            }
+        };
+        let quiet = losses
+            .iter()
+            .map(quiet_from)
+            .max()
+            .unwrap_or(self.now)
+            .max(self.now);
+        let takeover_us = quiet
+            .plus_us(self.policy.takeover_us)
+            .since_us(self.start_at());
+        let tick = takeover_us.div_ceil(self.created.plan.tick_us);
+        // The map before this one may begin later, because one of its losses had to be waited for:
+        // then that wait still holds, and a tick has one map only if their order is their number's.
+        u32::try_from(tick)
+            .unwrap_or(u32::MAX)
+            .max(self.state.takeover_tick)
+    }
+
+    fn predecessor_is_dead(&self, holder: &Holder) -> bool {
+        let newer = |(other, _): &(&Holder, &Heard)| {
+            other.agent == holder.agent && other.boot_id > holder.boot_id
+        };
+        self.hearing
+            .agents
+            .iter()
+            .filter(newer)
+            .any(|(_, heard)| heard.predecessor_dead)
+    }
+}

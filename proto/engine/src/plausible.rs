@@ -1,0 +1,105 @@
+//! What no process of ours can have counted: refused before it spoils a sum.
+//!
+//! A delta is bytes that somebody stored; it may be damaged or forged. Everything that passes here
+//! can be added up without an overflow. Must never judge whether a figure is true: the books do.
+
+use loadpilot_events::delta::DeltaReported;
+use loadpilot_events::plan::Plan;
+
+use crate::control::Control;
+
+/// The greatest sequence number and total that is believed: what a double still counts exactly.
+const TOTAL_MAX: u64 = 1 << 53;
+
+/// The greatest count of one row that is believed; a tick of 60 s at the highest rate has 2³⁰.
+const ROW_COUNT_MAX: u64 = 1 << 36;
+
+/// Refuses a delta with a number that no run can have.
+///
+/// # Errors
+/// Which number it is, for people.
+pub(crate) fn believable(delta: &DeltaReported) -> Result<(), String> {
+    if delta.seq == 0 {
+        return Err("sequence number 0: they begin at 1".to_owned());
+    }
+    at_most("sequence number", [delta.seq], TOTAL_MAX)?;
+    at_most("time", [delta.from_us, delta.to_us], TOTAL_MAX)?;
+    let gauges = [delta.gauges.in_flight, delta.gauges.waiting];
+    at_most("count of arrivals", gauges, ROW_COUNT_MAX)?;
+    let totals = &delta.totals;
+    at_most("total", [totals.started], TOTAL_MAX)?;
+    at_most("total", totals.dropped.values().copied(), TOTAL_MAX)?;
+    at_most("total", totals.calls.values().copied(), TOTAL_MAX)?;
+    for row in &delta.arrivals {
+        let counts = [row.started, row.task_errors];
+        let counts = counts.into_iter().chain(row.dropped.values().copied());
+        at_most("count of arrivals", counts, ROW_COUNT_MAX)?;
+    }
+    for row in &delta.calls {
+        at_most("count of calls", [row.count], ROW_COUNT_MAX)?;
+        at_most(
+            "count of answers",
+            row.status.values().copied(),
+            ROW_COUNT_MAX,
+        )?;
+        let bytes = [row.sent_bytes, row.received_bytes];
+        at_most("sum of bytes", bytes, TOTAL_MAX)?;
+    }
+    for row in &delta.anatomy {
+        let connections = [row.connections_opened, row.connections_reused];
+        at_most("count of connections", connections, ROW_COUNT_MAX)?;
+    }
+    Ok(())
+}
+
+/// Refuses a delta with a number that this run cannot have: no such tick, task or call, or one that
+/// is not [`believable`].
+///
+/// # Errors
+/// Which number it is, for people.
+pub(crate) fn plausible(control: &Control, delta: &DeltaReported) -> Result<(), String> {
+    let Some(created) = control.state.created.as_deref() else {
+        return Err("the run was not created".to_owned());
+    };
+    believable(delta)?;
+    let limits = Limits::of(&created.plan);
+    for row in &delta.arrivals {
+        at_most("due tick", [row.tick.into()], limits.tick)?;
+        at_most("task", [row.task.into()], limits.task)?;
+    }
+    for row in &delta.calls {
+        at_most("due tick", [row.tick.into()], limits.tick)?;
+        at_most("call", [row.call.into()], limits.call)?;
+    }
+    for row in &delta.anatomy {
+        at_most("due tick", [row.tick.into()], limits.tick)?;
+        at_most("call", [row.call.into()], limits.call)?;
+    }
+    Ok(())
+}
+
+/// The last tick, task and call of a plan.
+struct Limits {
+    tick: u64,
+    task: u64,
+    call: u64,
+}
+
+impl Limits {
+    fn of(plan: &Plan) -> Self {
+        let last = |count: usize| (count as u64).saturating_sub(1);
+        let ticks = plan.profile.duration_us().div_ceil(plan.tick_us.max(1));
+        Self {
+            tick: ticks.saturating_sub(1),
+            task: last(plan.tasks.len()),
+            call: last(plan.calls().count()),
+        }
+    }
+}
+
+fn at_most(what: &str, values: impl IntoIterator<Item = u64>, limit: u64) -> Result<(), String> {
+    match values.into_iter().find(|&value| value > limit) {
+        Some(value) => Err(format!("{what} {value}, at most {limit} can be")),
+        None => Ok(()),
+    }
+}

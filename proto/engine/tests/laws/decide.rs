@@ -1,0 +1,307 @@
+//! Deciding: whatever is decided keeps the invariants, and every run comes to an end by itself.
+
+use loadpilot_engine::decide::{Heard, Hearing, Policy, deadline, decide};
+use loadpilot_engine::state::{Record, RunState};
+use loadpilot_events::ctl::Decision;
+use loadpilot_events::delta::Totals;
+use loadpilot_events::evt::{
+    CapacityOffered, Fact, FinishReason, IsolationStop, ShardsFailed, ShardsFinished, ShardsReady,
+    What,
+};
+use loadpilot_events::id::{AgentId, Holder, OwnerId};
+use loadpilot_events::req::{Request, StopRequested};
+use loadpilot_events::start::ClockEstimate;
+use loadpilot_events::units::{Rate, Timestamp};
+use proptest::prelude::*;
+
+use crate::rules::dice::Dice;
+use crate::rules::invariants::{Stored, check};
+use crate::rules::plans;
+
+/// What stands in LP_CTL.
+#[derive(Debug, Clone)]
+enum Entry {
+    Request(Request),
+    Decision(Decision),
+    Fact(AgentId, Fact),
+}
+
+/// A coordinator: how far it has read, and whom it heard.
+#[derive(Debug, Clone)]
+struct Coordinator {
+    read: usize,
+    state: RunState,
+    hearing: Hearing,
+    /// Its clock ahead of the true time, in µs; all clocks are slow by as much at the beginning.
+    ahead_us: u64,
+}
+
+/// A run that is interfered with in every way that the log allows.
+struct World {
+    dice: Dice,
+    policy: Policy,
+    now: Timestamp,
+    log: Vec<(Timestamp, Entry)>,
+    coordinators: Vec<Coordinator>,
+    decided: Vec<Stored>,
+}
+
+impl World {
+    fn new(seed: u64) -> Self {
+        let mut dice = Dice::new(seed);
+        let (want, min) = (dice.pick(1..4) as u32, 1);
+        let plan = plans::plan(&mut dice);
+        let mut request = plans::request(plan, want, min, &mut dice);
+        if dice.chance(10) {
+            request.agents.min = 0;
+        }
+        request.owner = dice
+            .chance(30)
+            .then(|| OwnerId::parse("owner").expect("a token"));
+        let now = Timestamp(1_800_000_000_000_000);
+        let coordinator = |ahead_us| Coordinator {
+            read: 0,
+            state: RunState::default(),
+            hearing: Hearing {
+                since: now,
+                ..Hearing::default()
+            },
+            ahead_us,
+        };
+        let count = dice.pick(1..4);
+        let coordinators = (0..count)
+            .map(|_| coordinator(dice.pick(0..200_000)))
+            .collect();
+        let request = Request::RunRequested(Box::new(request));
+        Self {
+            dice,
+            policy: Policy::default(),
+            now,
+            log: vec![(now, Entry::Request(request))],
+            coordinators,
+            decided: Vec::new(),
+        }
+    }
+
+    /// One thing happens.
+    fn step(&mut self) {
+        match self.dice.pick(0..20) {
+            0..5 => self.now = self.now.plus_us(self.dice.pick(0..1_500_000)),
+            5 => self.now = self.now.plus_us(self.dice.pick(0..15_000_000)),
+            6..10 => self.hear(),
+            10..13 => self.state_fact(),
+            13 => self.restart(),
+            14 if self.dice.chance(10) => self.ask_to_stop(),
+            _ => self.decide(),
+        }
+    }
+
+    /// A process gives a sign of life to some.
+    fn hear(&mut self) {
+        let (number, boot) = (self.dice.pick(0..4), self.dice.pick(0..3));
+        let holder = plans::holder(number, boot);
+        for coordinator in &mut self.coordinators {
+            let at = self.now.plus_us(coordinator.ahead_us);
+            let predecessor_dead = self.dice.chance(50);
+            if self.dice.chance(80) {
+                let heard = Heard {
+                    at,
+                    predecessor_dead,
+                };
+                coordinator.hearing.agents.insert(holder.clone(), heard);
+            }
+            if self.dice.chance(90) {
+                let owner = OwnerId::parse("owner").expect("a token");
+                coordinator.hearing.owners.insert(owner, at);
+            }
+        }
+    }
+
+    /// A process states whatever it likes, by a clock that may be hours ahead.
+    fn state_fact(&mut self) {
+        let (number, boot) = (self.dice.pick(0..4), self.dice.pick(0..3));
+        let holder = plans::holder(number, boot);
+        let what = match self.dice.pick(0..12) {
+            0..4 => What::CapacityOffered(CapacityOffered {
+                rate: Rate::per_second(100),
+                cores: 1,
+                expires: self.now.plus_us(self.dice.pick(0..30_000_000)),
+                version: "1".to_owned(),
+            }),
+            4..9 => What::ShardsReady(ShardsReady {
+                generation: 1,
+                clock: ClockEstimate {
+                    offset_us: 0,
+                    bound_us: 1,
+                },
+                max_in_flight: 1,
+            }),
+            9 => What::ShardsFinished(ShardsFinished {
+                reason: self
+                    .dice
+                    .one_of(&[FinishReason::Completed, FinishReason::Left]),
+                final_seq: 1,
+                totals: Totals::default(),
+            }),
+            10 => self.dice.one_of(&[
+                What::AgentLeaving,
+                What::ShardsFailed(ShardsFailed {
+                    generation: 1,
+                    reason: "no room".to_owned(),
+                }),
+            ]),
+            _ => What::IsolationStop(IsolationStop {
+                fenced_at: self.now,
+                ctl_seq: 1,
+                reason: "alone".to_owned(),
+            }),
+        };
+        let at = self
+            .now
+            .plus_us(self.dice.one_of(&[0, 0, 0, 7_200_000_000]));
+        let Holder { agent, boot_id } = holder;
+        self.log
+            .push((at, Entry::Fact(agent, Fact { boot_id, what })));
+    }
+
+    fn ask_to_stop(&mut self) {
+        let by = "a user".to_owned();
+        let stop = Request::StopRequested(StopRequested { by });
+        self.log.push((self.now, Entry::Request(stop)));
+    }
+
+    /// A coordinator starts anew: it has read nothing and heard nobody.
+    fn restart(&mut self) {
+        let place = self.dice.pick(0..self.coordinators.len() as u64) as usize;
+        let now = self.now;
+        let coordinator = &mut self.coordinators[place];
+        coordinator.read = 0;
+        coordinator.state = RunState::default();
+        coordinator.hearing = Hearing {
+            since: now.plus_us(coordinator.ahead_us),
+            ..Hearing::default()
+        };
+    }
+
+    /// A coordinator reads some of what it has not read, decides, and appends if it was first.
+    fn decide(&mut self) {
+        let place = self.dice.pick(0..self.coordinators.len() as u64) as usize;
+        let unread = self.log.len() - self.coordinators[place].read;
+        let reads = match self.dice.pick(0..3) {
+            0 => self.dice.pick(0..unread as u64 + 1) as usize,
+            _ => unread,
+        };
+        self.read(place, reads);
+        let coordinator = &self.coordinators[place];
+        let now = self.now.plus_us(coordinator.ahead_us);
+        let (state, hearing) = (&coordinator.state, &coordinator.hearing);
+        let decision = decide(state, hearing, &self.policy, now);
+        let again = decide(state, hearing, &self.policy, now);
+        assert_eq!(
+            format!("{decision:?}"),
+            format!("{again:?}"),
+            "deciding is deterministic"
+        );
+        let Some(decision) = decision else {
+            self.nothing_before_the_deadline(place, now);
+            return;
+        };
+        assert!(!state.over, "nothing is decided after the end");
+        let last = self.decided.last().map_or(0, |stored| stored.seq);
+        if state.ctl_seq == last {
+            self.append(now, decision);
+        }
+    }
+
+    fn append(&mut self, at: Timestamp, decision: Decision) {
+        self.log.push((at, Entry::Decision(decision.clone())));
+        let seq = self.log.len() as u64;
+        self.decided.push(Stored { seq, at, decision });
+    }
+
+    fn read(&mut self, place: usize, count: usize) {
+        let coordinator = &mut self.coordinators[place];
+        for _ in 0..count {
+            let (at, entry) = &self.log[coordinator.read];
+            let record = match entry {
+                Entry::Request(request) => Record::Request(request),
+                Entry::Decision(decision) => Record::Decision(decision),
+                Entry::Fact(agent, fact) => Record::Fact(agent, fact),
+            };
+            coordinator.read += 1;
+            let seq = coordinator.read as u64;
+            coordinator.state = std::mem::take(&mut coordinator.state).evolve(seq, *at, record);
+        }
+    }
+
+    /// Whoever sleeps until the deadline misses nothing.
+    fn nothing_before_the_deadline(&mut self, place: usize, now: Timestamp) {
+        let Coordinator { state, hearing, .. } = &self.coordinators[place];
+        let wakes = deadline(state, hearing, &self.policy, now);
+        let room_us = wakes.map_or(100_000_000, |at| at.since_us(now));
+        for _ in 0..4 {
+            let between = now.plus_us(self.dice.pick(0..room_us.max(1)));
+            let early = decide(state, hearing, &self.policy, between);
+            assert!(
+                early.is_none(),
+                "{early:?} at {between:?}, woken at {wakes:?}"
+            );
+        }
+    }
+
+    /// Everybody falls silent; one coordinator follows its own deadlines to the end.
+    fn follow_deadlines(&mut self) {
+        let place = 0;
+        let mut now = self.now.plus_us(self.coordinators[place].ahead_us);
+        for _ in 0..100 {
+            let unread = self.log.len() - self.coordinators[place].read;
+            self.read(place, unread);
+            let Coordinator { state, hearing, .. } = &self.coordinators[place];
+            if state.over {
+                return;
+            }
+            match decide(state, hearing, &self.policy, now) {
+                Some(decision) => self.append(now, decision),
+                None => {
+                    let next = deadline(state, hearing, &self.policy, now);
+                    let next = next.expect("a run that is not over has a deadline");
+                    assert!(next > now, "time goes on");
+                    now = next;
+                }
+            }
+        }
+        panic!("no end after 100 steps: {:?}", self.decided.last());
+    }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(1_500))]
+
+    /// However facts, losses, stops and coordinators interleave, the control log stays sound, and
+    /// a run that everybody has forgotten still ends.
+    #[test]
+    fn decisions_keep_the_invariants_and_come_to_an_end(seed: u64, steps in 0..300_u32) {
+        let mut world = World::new(seed);
+        for _ in 0..steps {
+            world.step();
+        }
+        check(&world.policy, &world.decided);
+        world.follow_deadlines();
+        check(&world.policy, &world.decided);
+    }
+
+    /// A run that an earlier stack left unfinished is ended by the first decision about it.
+    #[test]
+    fn what_was_left_over_ends_at_once(seed: u64, steps in 0..200_u32) {
+        let mut world = World::new(seed);
+        for _ in 0..steps {
+            world.step();
+        }
+        world.read(0, world.log.len() - world.coordinators[0].read);
+        let coordinator = &mut world.coordinators[0];
+        coordinator.hearing.left_over = true;
+        let decision = decide(&coordinator.state, &coordinator.hearing, &world.policy, world.now);
+        let ends = matches!(decision, Some(Decision::RunSealed(_) | Decision::RunRefused(_)));
+        prop_assert_eq!(ends, !coordinator.state.over);
+    }
+}

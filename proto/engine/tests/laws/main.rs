@@ -1,0 +1,17 @@
+//! The laws of the engine, held against computations that are written another way.
+
+mod certificate;
+mod check;
+mod decide;
+mod deltas;
+mod fold;
+mod history;
+mod holding;
+mod naive;
+mod poison;
+mod sound;
+mod verdict;
+mod workload;
+
+#[path = "../rules/mod.rs"]
+mod rules;

@@ -1,0 +1,296 @@
+//! Poison: what nobody of ours wrote is set aside by name and changes nothing else.
+
+use std::collections::BTreeSet;
+use std::sync::LazyLock;
+
+use loadpilot_engine::control::ControlLog;
+use loadpilot_engine::live::LiveView;
+use loadpilot_engine::project::{Projection, SeqSet};
+use loadpilot_engine::report::report;
+use loadpilot_engine::workload::Workload;
+use loadpilot_events::hist::{self, EncodedHistogram};
+use loadpilot_events::id::AgentId;
+use loadpilot_events::report::{Grade, Report, RunState};
+use loadpilot_events::subject::Kind;
+use loadpilot_events::units::Timestamp;
+use proptest::prelude::*;
+use serde_json::{Value, json};
+
+use crate::fold::{add, balances, control, fold};
+use crate::history::{History, Record, encode};
+
+/// One history is enough to be poisoned.
+fn history() -> &'static History {
+    static HISTORY: LazyLock<History> = LazyLock::new(|| History::new(5));
+    &HISTORY
+}
+
+fn histogram(value_us: u64) -> EncodedHistogram {
+    let mut one = hist::latency();
+    hist::record(&mut one, value_us);
+    hist::encode(&one)
+}
+
+/// A delta as its holder could have sent it; `change` then damages it.
+fn delta(history: &History, change: impl FnOnce(&mut Value)) -> Vec<u8> {
+    let boot = &history.maps[0].holdings[0].holder.boot_id;
+    let hist = histogram(5);
+    let mut delta = json!({
+        "boot_id": boot.as_str(), "seq": 900, "from_us": 0, "to_us": 1,
+        "arrivals": [{"tick": 0, "generation": 1, "task": 0, "started": 1}],
+        "calls": [{"tick": 0, "generation": 1, "call": 0, "outcome": "ok", "count": 1,
+                   "response": hist, "service": hist}],
+        "anatomy": [{"tick": 0, "generation": 1, "call": 0, "phases": {}}],
+        "totals": {"started": 1, "calls": {"ok": 1}}, "gauges": {
+            "in_flight": 0, "waiting": 0, "oldest_us": 0, "cpu_millicores": 0,
+            "busiest_core_permille": 0, "stall_us": 0, "open_fds": 0},
+    });
+    change(&mut delta);
+    encode(&delta)
+}
+
+type Damage = fn(&mut Value);
+
+const MAX: u64 = u64::MAX;
+
+const DAMAGES: [(&str, Damage); 22] = [
+    ("no number", |d| d["seq"] = json!("one")),
+    ("sequence 0", |d| d["seq"] = json!(0)),
+    ("sequence beyond reason", |d| d["seq"] = json!(MAX)),
+    ("a stranger's boot", |d| d["boot_id"] = json!("nobody")),
+    ("a generation that never was", |d| {
+        d["arrivals"][0]["generation"] = json!(77)
+    }),
+    ("generation 0", |d| d["calls"][0]["generation"] = json!(0)),
+    ("a tick beyond the run", |d| {
+        d["arrivals"][0]["tick"] = json!(u32::MAX)
+    }),
+    ("a call in such a tick", |d| {
+        d["calls"][0]["tick"] = json!(u32::MAX)
+    }),
+    ("no such task", |d| d["arrivals"][0]["task"] = json!(9)),
+    ("no such call", |d| d["calls"][0]["call"] = json!(u16::MAX)),
+    ("no such call's anatomy", |d| {
+        d["anatomy"][0]["call"] = json!(u16::MAX)
+    }),
+    ("too many started", |d| {
+        d["arrivals"][0]["started"] = json!(MAX)
+    }),
+    ("too many dropped", |d| {
+        d["arrivals"][0]["dropped"] = json!({"late": MAX})
+    }),
+    ("too many errors", |d| {
+        d["arrivals"][0]["task_errors"] = json!(MAX)
+    }),
+    ("more calls than values", |d| {
+        d["calls"][0]["count"] = json!(2)
+    }),
+    ("too many calls", |d| d["calls"][0]["count"] = json!(MAX)),
+    ("too many bytes", |d| {
+        d["calls"][0]["sent_bytes"] = json!(MAX)
+    }),
+    ("too many connections", |d| {
+        d["anatomy"][0]["connections_opened"] = json!(MAX)
+    }),
+    ("no histogram", |d| {
+        d["calls"][0]["response"] = json!("AAAA")
+    }),
+    ("no base64", |d| d["calls"][0]["service"] = json!("%")),
+    ("totals beyond reason", |d| {
+        d["totals"] = json!({"started": MAX})
+    }),
+    ("gauges beyond reason", |d| {
+        d["gauges"]["waiting"] = json!(MAX)
+    }),
+];
+
+/// The reports without and with `payload` as a first delta of the first holder, read twice.
+fn reports(payload: Vec<u8>) -> (Report, Report) {
+    let history = history();
+    let agent = &history.maps[0].holdings[0].holder.agent;
+    let poison = Record {
+        subject: history.subjects.delta(&history.run, agent),
+        kind: Kind::Delta(agent.clone()),
+        seq: 0,
+        payload,
+    };
+    let clean = fold(history, &history.control, &history.data);
+    let control = control(history, &history.control);
+    let mut data = Projection::default();
+    add(&mut data, &control, &[poison.clone(), poison]);
+    add(&mut data, &control, &history.data);
+    (clean, report(&control, &data).expect("the run is known"))
+}
+
+/// One delta that cannot be true must neither stop the fold nor move a figure.
+#[test]
+fn every_damaged_delta_is_set_aside_by_name() {
+    let history = history();
+    for (what, damage) in DAMAGES {
+        let (clean, found) = reports(delta(history, damage));
+        let set_aside = &found.gaps.quarantined;
+        assert_eq!(set_aside.len(), 1, "{what}: {set_aside:?}");
+        assert!(
+            !set_aside[0].reason.is_empty() && set_aside[0].seq == 0,
+            "{what}"
+        );
+        assert_eq!(found.arrivals, clean.arrivals, "{what}");
+        assert_eq!(found.calls, clean.calls, "{what}");
+        assert_eq!(found.latency, clean.latency, "{what}");
+        assert_eq!(found.run.holders, clean.run.holders, "{what}");
+    }
+}
+
+/// The undamaged one must count, or the table above would prove nothing.
+#[test]
+fn the_same_delta_undamaged_counts() {
+    let (clean, found) = reports(delta(history(), |_| {}));
+    assert_eq!(found.calls.attempted, clean.calls.attempted + 1);
+    assert!(found.calls.attempted > 1);
+}
+
+/// A forged delta that adds up in itself is believed row by row, so that the books must say what
+/// cannot be.
+#[test]
+fn figures_that_contradict_the_plan_are_named() {
+    let history = history();
+    let names = |found: &Report, part: &str| {
+        let set_aside = &found.gaps.quarantined;
+        assert!(
+            set_aside.iter().any(|q| q.reason.contains(part)),
+            "{set_aside:?}"
+        );
+        assert_ne!(found.certificate.grade, Grade::Valid);
+    };
+    let too_many = delta(history, |d| d["arrivals"][0]["started"] = json!(1_000_000));
+    names(&reports(too_many).1, "planned");
+    let wrong_totals = delta(history, |d| {
+        d["seq"] = json!(1);
+        d["totals"] = json!({"started": 7});
+    });
+    let alone = Record {
+        payload: wrong_totals,
+        subject: "delta".to_owned(),
+        kind: Kind::Delta(history.maps[0].holdings[0].holder.agent.clone()),
+        seq: 1,
+    };
+    names(&fold(history, &history.control, &[alone]), "totals say");
+}
+
+/// A message of a newer version or of another kind is not guessed at.
+#[test]
+fn control_poison_is_set_aside_by_name() {
+    let history = history();
+    let clean = fold(history, &history.control, &history.data);
+    let good: Value = serde_json::from_slice(&history.control[1].payload).expect("JSON");
+    let mut newer = good.clone();
+    newer["v"] = json!(99);
+    let mut unknown = good;
+    unknown["event"] = json!({"type": "RunDoubled"});
+    let payloads = [
+        b"{".to_vec(),
+        newer.to_string().into(),
+        unknown.to_string().into(),
+    ];
+    for (place, payload) in payloads.into_iter().enumerate() {
+        let mut ctl = history.control.clone();
+        let poison = Record {
+            seq: 0,
+            payload,
+            ..ctl[1].clone()
+        };
+        ctl.push(poison);
+        let found = fold(history, &ctl, &history.data);
+        assert_eq!(found.gaps.quarantined.len(), 1, "poison {place}");
+        assert_eq!(found.arrivals, clean.arrivals, "poison {place}");
+    }
+}
+
+/// A request that nobody checked stands in the log; its refusal must be shown all the same.
+#[test]
+fn a_refused_plan_of_any_shape_has_a_report() {
+    let history = history();
+    let good: Value = serde_json::from_slice(&history.control[0].payload).expect("JSON");
+    let damages: [Damage; 6] = [
+        |plan| plan["tick_us"] = json!(0),
+        |plan| plan["profile"]["pieces"] = json!([]),
+        |plan| plan["profile"]["pieces"][0]["duration_us"] = json!(0),
+        |plan| plan["profile"]["pieces"][0]["from"] = json!(MAX),
+        |plan| plan["tasks"] = json!([]),
+        |plan| plan["tasks"][0]["weight"] = json!(0),
+    ];
+    for (place, damage) in damages.into_iter().enumerate() {
+        let mut request = good.clone();
+        damage(&mut request["event"]["plan"]);
+        let mut ctl = vec![history.control[0].clone()];
+        ctl[0].payload = request.to_string().into();
+        let found = fold(history, &ctl, &[]);
+        assert_eq!(found.run.state, RunState::Requested, "plan {place}");
+        assert_eq!(
+            found.arrivals.planned, 0,
+            "nothing is planned before it is accepted"
+        );
+        assert!(!found.verdict.passed);
+    }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(200))]
+
+    /// Whatever bytes stand in the log, every fold of it comes to an end.
+    #[test]
+    fn no_bytes_stop_a_fold(place: usize, byte: u8, cut: usize, low: bool) {
+        let history = history();
+        let mut payload = delta(history, |_| {});
+        let place = place % payload.len();
+        payload[place] = if low { payload[place] ^ 1 } else { byte };
+        payload.truncate(if cut % 4 == 0 { cut % payload.len() } else { payload.len() });
+        let agent = &history.maps[0].holdings[0].holder.agent;
+        let control = control(history, &history.control);
+        let (mut data, mut live) = (Projection::default(), LiveView::default());
+        for _ in 0..2 {
+            data.add(&control, agent, "subject", 1, &payload);
+            live.add(agent, &payload);
+        }
+        let workload = Workload::new(&history.plan, 1);
+        let snapshot = live.snapshot(&control, &workload, Timestamp(u64::MAX));
+        prop_assert!(snapshot.requests_total <= 1 << 36);
+        report(&control, &data).expect("the run is known");
+        let mut log = ControlLog::new(history.run.clone());
+        log.add("subject", &Kind::Ctl, 1, &payload);
+        prop_assert_eq!(log.close().quarantined.len(), 1);
+    }
+
+    /// The set of seen numbers is a set, whatever the numbers.
+    #[test]
+    fn seen_numbers_are_a_set(seqs in prop::collection::vec(
+        prop_oneof![0..20_u64, Just(u64::MAX), Just(u64::MAX - 1)], 0..40))
+    {
+        let (mut set, mut naive) = (SeqSet::default(), BTreeSet::new());
+        for seq in seqs {
+            prop_assert_eq!(set.insert(seq), naive.insert(seq));
+            prop_assert_eq!(set.count(), naive.len() as u64);
+            prop_assert_eq!(set.last(), naive.last().copied().unwrap_or(0));
+            for to in [0, 1, 7, 30] {
+                let missing = (1..=to).filter(|seq| !naive.contains(seq)).count();
+                prop_assert_eq!(set.missing_up_to(to), missing as u64);
+            }
+        }
+    }
+}
+
+/// A holder that held nothing cannot have counted anything.
+#[test]
+fn who_held_nothing_is_set_aside() {
+    let history = history();
+    let mut stranger = history.data[0].clone();
+    stranger.kind = Kind::Delta(AgentId::parse("stranger").expect("a token"));
+    stranger.payload = delta(history, |_| {});
+    stranger.seq = 0;
+    let mut deltas = history.data.clone();
+    deltas.push(stranger);
+    let found = fold(history, &history.control, &deltas);
+    assert_eq!(found.gaps.quarantined.len(), 1);
+    assert!(found.gaps.quarantined[0].reason.contains("held no shards"));
+    balances(&found);
+}

@@ -1,0 +1,191 @@
+//! Gates: the limit itself passes, and what was not measured never does.
+
+use loadpilot_engine::verdict::{passes, verdict};
+use loadpilot_events::outcome::DropReason;
+use loadpilot_events::plan::Plan;
+use loadpilot_events::report::{Report, RunState, Verdict};
+use loadpilot_events::threshold::{Metric, Operator, Threshold};
+
+use crate::rules::dice::Dice;
+use crate::rules::plans;
+use crate::sound;
+
+fn plan(thresholds: Vec<Threshold>) -> Plan {
+    Plan {
+        thresholds,
+        ..plans::plan(&mut Dice::new(1))
+    }
+}
+
+fn judge(report: &Report, metric: Metric, task: Option<&str>, limit: f64) -> Verdict {
+    let task = task.map(str::to_owned);
+    verdict(
+        &plan(vec![Threshold {
+            metric,
+            task,
+            limit,
+        }]),
+        report,
+    )
+}
+
+/// A report in which every metric has a value of its own.
+fn measured() -> Report {
+    let mut report = sound::report();
+    report.error_rate_pct = Some(2.0);
+    report.rates.shortfall_pct = 5.0;
+    report.arrivals.started = 9_500;
+    report.arrivals.dropped = [(DropReason::NoSlot, 300)].into();
+    report.arrivals.lost = 200;
+    report.tasks[0].arrivals = report.arrivals.clone();
+    report.tasks[0].errors = 200;
+    report
+}
+
+/// What each metric is in [`measured`], for the run and for its task.
+const VALUES: [(Metric, f64, f64); 13] = [
+    (Metric::P50Ms, 1.0, 1.0),
+    (Metric::P75Ms, 2.0, 2.0),
+    (Metric::P90Ms, 3.0, 3.0),
+    (Metric::P95Ms, 4.0, 4.0),
+    (Metric::P99Ms, 5.0, 5.0),
+    (Metric::P999Ms, 6.0, 6.0),
+    (Metric::P9999Ms, 7.0, 7.0),
+    (Metric::MaxMs, 9.0, 9.0),
+    (Metric::MeanMs, 1.5, 1.5),
+    (Metric::ErrorRate, 2.0, 2.0),
+    (Metric::DroppedRate, 5.0, 5.0),
+    (Metric::Shortfall, 5.0, 5.0),
+    (Metric::AchievedRps, 1_000.0, 950.0),
+];
+
+/// A metric that read its neighbour's figure, or the wrong direction, would pass the wrong runs.
+#[test]
+fn each_metric_passes_at_its_limit_and_fails_beyond() {
+    let report = measured();
+    assert_eq!(
+        VALUES.map(|(metric, ..)| metric),
+        Metric::ALL,
+        "every metric is here"
+    );
+    for (metric, of_run, of_task) in VALUES {
+        for (task, value) in [(None, of_run), (Some("browse"), of_task)] {
+            let verdict = judge(&report, metric, task, value);
+            assert!(verdict.passed, "{metric:?} at its limit: {verdict:?}");
+            assert_eq!(verdict.thresholds[0].actual, Some(value), "{metric:?}");
+            let (worse, better) = match metric {
+                Metric::AchievedRps => (value + 0.001, value - 0.001),
+                _ => (value - 0.001, value + 0.001),
+            };
+            assert!(
+                !judge(&report, metric, task, worse).passed,
+                "{metric:?} beyond its limit"
+            );
+            assert!(
+                judge(&report, metric, task, better).passed,
+                "{metric:?} within its limit"
+            );
+        }
+    }
+}
+
+/// Nothing that is not a number passes, in either direction.
+#[test]
+fn no_number_passes_no_gate() {
+    for operator in [Operator::AtMost, Operator::AtLeast] {
+        assert!(passes(operator, Some(1.0), 1.0), "the limit itself");
+        for (actual, limit) in [
+            (None, 1.0),
+            (Some(f64::NAN), 1.0),
+            (Some(1.0), f64::NAN),
+            (Some(f64::NAN), f64::NAN),
+        ] {
+            assert!(
+                !passes(operator, actual, limit),
+                "{operator} {actual:?} {limit}"
+            );
+        }
+    }
+    let mut report = measured();
+    report.error_rate_pct = Some(f64::NAN);
+    report.rates.achieved_rps = f64::INFINITY;
+    for metric in [Metric::ErrorRate, Metric::AchievedRps] {
+        let verdict = judge(&report, metric, None, 0.0);
+        assert!(
+            !verdict.passed && verdict.thresholds[0].actual.is_none(),
+            "{metric:?}"
+        );
+    }
+}
+
+/// A run in which nothing was measured is red for every metric, and without any gate too.
+#[test]
+fn what_was_not_measured_does_not_pass() {
+    let mut report = measured();
+    report.latency.response = None;
+    report.error_rate_pct = None;
+    report.rates.planned = 0;
+    report.arrivals = Default::default();
+    for metric in Metric::ALL
+        .into_iter()
+        .filter(|&metric| metric != Metric::AchievedRps)
+    {
+        let verdict = judge(&report, metric, None, f64::MAX);
+        assert!(!verdict.thresholds[0].passed, "{metric:?}");
+    }
+    assert!(!verdict(&plan(Vec::new()), &report).passed);
+    for metric in Metric::ALL {
+        let verdict = judge(&sound::report(), metric, Some("no such task"), f64::MAX);
+        let least = judge(&sound::report(), metric, Some("no such task"), 0.0);
+        assert!(!verdict.passed && !least.passed, "{metric:?} of no task");
+    }
+}
+
+/// Each reason alone makes a run without gates fail; a sound one passes.
+#[test]
+fn a_run_without_gates_fails_for_a_reason_only() {
+    let none = plan(Vec::new());
+    assert!(verdict(&none, &sound::report()).passed);
+    let changes: [fn(&mut Report); 4] = [
+        |report| report.run.state = RunState::Running,
+        |report| report.run.state = RunState::Refused,
+        |report| report.latency.response = None,
+        |report| report.latency.response_ok = None,
+    ];
+    for (place, change) in changes.into_iter().enumerate() {
+        let mut report = sound::report();
+        change(&mut report);
+        let verdict = verdict(&none, &report);
+        assert!(
+            !verdict.passed && verdict.reasons.len() == 1,
+            "change {place}: {verdict:?}"
+        );
+    }
+}
+
+/// One gate that fails is enough, wherever it stands.
+#[test]
+fn all_gates_must_pass() {
+    let threshold = |metric, limit| Threshold {
+        metric,
+        task: None,
+        limit,
+    };
+    let good = threshold(Metric::P99Ms, 5.0);
+    let bad = threshold(Metric::MaxMs, 8.9);
+    for gates in [vec![good.clone(), bad.clone()], vec![bad, good.clone()]] {
+        assert!(!verdict(&plan(gates), &sound::report()).passed);
+    }
+    assert!(verdict(&plan(vec![good]), &sound::report()).passed);
+}
+
+/// What a user called off is nobody's failure.
+#[test]
+fn a_stop_is_no_drop() {
+    let mut report = sound::report();
+    report.arrivals.started = 4_000;
+    report.arrivals.dropped = [(DropReason::Stopped, 6_000)].into();
+    assert!(judge(&report, Metric::DroppedRate, None, 0.0).passed);
+    report.arrivals.dropped = [(DropReason::Stopped, 5_999), (DropReason::Late, 1)].into();
+    assert!(!judge(&report, Metric::DroppedRate, None, 0.0).passed);
+}

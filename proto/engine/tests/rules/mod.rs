@@ -1,0 +1,6 @@
+//! What the laws and the simulation have in common: dice, random plans, and the invariants of a
+//! control log. It must never compute what the engine computes.
+
+pub(crate) mod dice;
+pub(crate) mod invariants;
+pub(crate) mod plans;

@@ -1,0 +1,108 @@
+//! Small random plans that the checker accepts.
+
+use loadpilot_engine::check;
+use loadpilot_events::assign::AgentsWanted;
+use loadpilot_events::id::{AgentId, BootId, Holder};
+use loadpilot_events::plan::{
+    Arrivals, Method, Piece, Plan, PlanSchema, Profile, Shape, Step, Task,
+};
+use loadpilot_events::req::RunRequested;
+use loadpilot_events::units::Rate;
+
+use super::dice::Dice;
+
+/// A few seconds of a few tasks: a few hundred arrivals at most.
+pub(crate) fn plan(dice: &mut Dice) -> Plan {
+    let tasks = (0..dice.pick(1..4))
+        .map(|number| task(number, dice))
+        .collect();
+    let mut pieces: Vec<Piece> = (0..dice.pick(1..4)).map(|_| piece(dice)).collect();
+    pieces.push(steady(dice));
+    let profile = Profile {
+        shape: Shape::Stages,
+        pieces,
+    };
+    let tick_us = dice.one_of(&[1_000_000, 500_000, 700_000]);
+    let ticks = profile.duration_us() / tick_us;
+    let warm_up_us = if dice.chance(50) {
+        dice.pick(0..ticks.max(1)) * tick_us * 9 / 10
+    } else {
+        0
+    };
+    let plan = Plan {
+        schema: PlanSchema::V1,
+        scenario: "Laws".to_owned(),
+        target: "http://127.0.0.1:8080".to_owned(),
+        profile,
+        arrivals: dice.one_of(&[Arrivals::Uniform, Arrivals::Poisson]),
+        tasks,
+        warm_up_us,
+        timeout_us: 1_000_000,
+        max_wait_us: 500_000,
+        max_lateness_us: 300_000,
+        tick_us,
+        max_in_flight: None,
+        thresholds: Vec::new(),
+        id_header: None,
+    };
+    assert_eq!(check::plan(&plan), [], "the plans of the laws are sound");
+    plan
+}
+
+/// Somebody asks for `plan` on `want` agents, of which `min` suffice.
+pub(crate) fn request(plan: Plan, want: u32, min: u32, dice: &mut Dice) -> RunRequested {
+    RunRequested {
+        plan,
+        seed: dice.pick(0..1 << 53),
+        agents: AgentsWanted {
+            want,
+            min,
+            wait_us: dice.pick(0..3_000_000),
+        },
+        owner: None,
+        lead_us: dice.pick(0..1_000_000),
+    }
+}
+
+/// The `boot`-th process of the `number`-th agent; later boots have greater ids.
+pub(crate) fn holder(number: u64, boot: u64) -> Holder {
+    Holder {
+        agent: AgentId::parse(&format!("agent-{number}")).expect("a token"),
+        boot_id: BootId::parse(&format!("boot-{boot:04}")).expect("a token"),
+    }
+}
+
+fn piece(dice: &mut Dice) -> Piece {
+    let mut rate = || Rate(dice.one_of(&[0, 3_333_333, 17_000_000, 40_000_000, 60_000_000]));
+    let (from, to) = (rate(), rate());
+    Piece {
+        duration_us: dice.pick(1..3_000_000),
+        from,
+        to,
+    }
+}
+
+fn steady(dice: &mut Dice) -> Piece {
+    let rate = Rate(dice.pick(5_000_000..50_000_000));
+    Piece {
+        duration_us: dice.pick(1_500_000..3_000_000),
+        from: rate,
+        to: rate,
+    }
+}
+
+fn task(number: u64, dice: &mut Dice) -> Task {
+    let step = |place: u64| Step {
+        name: format!("GET /{number}/{place}"),
+        method: Method::Get,
+        path: format!("/{number}/{place}"),
+        headers: Vec::new(),
+        body: None,
+        timeout_us: None,
+    };
+    Task {
+        name: format!("task-{number}"),
+        weight: u32::try_from(dice.pick(1..6)).expect("small"),
+        steps: (0..dice.pick(1..3)).map(step).collect(),
+    }
+}
