@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import pytest
+from tests.oracle.oracle import Of
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -139,7 +140,7 @@ def test_a_good_warm_up_does_not_excuse_what_is_measured(
     """What the warm-up left out must not count when it is convenient."""
     scene = SCENE.format(more="")
     with loadpilot.start(scene, oracle.url, "--duration", "3s", "--warm-up", "2s") as running:
-        assert oracle.wait_count(20, 30)
+        assert oracle.wait_count(20, 30, Of.ENDED)
         oracle.status(500)
         finished = running.end()
     report = finished.report

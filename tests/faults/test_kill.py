@@ -60,6 +60,20 @@ def test_a_coordinator_that_is_killed_is_replaced_and_missed_by_nobody(
     assert_ran_as_planned(finished, oracle.requests())
 
 
+def test_a_log_server_that_is_killed_comes_back_with_all_that_it_acknowledged(
+    loadpilot: Loadpilot, oracle: Oracle
+) -> None:
+    """An acknowledgement before the disk, or an agent that sends only while it can publish, would
+    leave a hole."""
+    with loadpilot.start(WEIGHTED, oracle.url, *LOAD) as running:
+        assert oracle.wait_count(UNDER_WAY, 30)
+        (server,) = running.parts(Part.SERVER)
+        os.kill(server.pid, signal.SIGKILL)
+        running.until("restarted nats-server")
+        finished = running.end()
+    assert_ran_as_planned(finished, oracle.requests())
+
+
 def test_two_coordinators_that_race_from_the_start_decide_as_one(
     tmp_path: Path, oracle: Oracle
 ) -> None:
