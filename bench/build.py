@@ -9,12 +9,13 @@ from __future__ import annotations
 import os
 import subprocess
 import zipfile
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[1]
 WHEELS = ROOT / "target" / "bench" / "wheels"
 UNPACKED = ROOT / "target" / "bench" / "release"
+BYTECODE = ROOT / "target" / "bench" / "bytecode"
 
 
 @dataclass(frozen=True)
@@ -22,7 +23,7 @@ class Build:
     """A way to run the command line."""
 
     name: str
-    environ: dict[str, str]
+    environ: dict[str, str] = field(repr=False)
 
     def command(self, *argv: str) -> list[str]:
         """Build the command line; it must run with `environ`."""
@@ -31,7 +32,7 @@ class Build:
 
 def development() -> Build:
     """Take what `./dev` built."""
-    return Build("development (./dev sync)", dict(os.environ))
+    return Build("development (./dev sync)", _environ())
 
 
 def release() -> Build:
@@ -47,4 +48,14 @@ def release() -> Build:
     with zipfile.ZipFile(wheel) as files:
         files.extractall(UNPACKED)
     # It comes before the editable install on the path, for the children too.
-    return Build("release wheel", {**os.environ, "PYTHONPATH": str(UNPACKED)})
+    return Build("release wheel", _environ() | {"PYTHONPATH": str(UNPACKED)})
+
+
+def _environ() -> dict[str, str]:
+    """Let Python keep its bytecode as it does for every user, in a folder of the bench's own.
+
+    Some machines forbid it (PYTHONDONTWRITEBYTECODE); every start then compiles every module.
+    """
+    environ = dict(os.environ)
+    environ.pop("PYTHONDONTWRITEBYTECODE", None)
+    return environ | {"PYTHONPYCACHEPREFIX": str(BYTECODE)}
