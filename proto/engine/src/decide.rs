@@ -227,6 +227,9 @@ impl Run<'_> {
         if let Some(by) = &self.state.stop_requested {
             return Some(StopReason::Requested { by: by.clone() });
         }
+        if self.state.log_full {
+            return Some(StopReason::LogFull);
+        }
         let owner = self.state.owner()?;
         let gone = self.clock >= self.owner_heard_at(owner).plus_us(self.policy.owner_us);
         gone.then_some(StopReason::OwnerGone)
@@ -243,6 +246,7 @@ impl Run<'_> {
             StopReason::Requested { by } => format!("stopped by {by} before it started"),
             StopReason::OwnerGone => "its owner was gone before it started".to_owned(),
             StopReason::NobodyLeft => "no agent was left before it started".to_owned(),
+            StopReason::LogFull => "the log was full before it started".to_owned(),
         };
         Decision::StartCancelled(StartCancelled { reason })
     }
@@ -393,6 +397,7 @@ impl Run<'_> {
             None => Ending::Completed,
             Some(StopReason::Requested { .. }) => Ending::Stopped,
             Some(StopReason::OwnerGone | StopReason::NobodyLeft) => Ending::Abandoned,
+            Some(StopReason::LogFull) => Ending::LogFull,
         }
     }
 

@@ -7,7 +7,9 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use loadpilot_events::assign::{Generation, Holding, Loss};
 use loadpilot_events::ctl::{Decision, RunCreated, StartScheduled, StopReason, StopScheduled};
-use loadpilot_events::evt::{CapacityOffered, Fact, ShardsFinished, ShardsReady, What};
+use loadpilot_events::evt::{
+    CapacityOffered, Fact, FailureCause, ShardsFinished, ShardsReady, What,
+};
 use loadpilot_events::id::{AgentId, Holder, OwnerId};
 use loadpilot_events::req::{Request, RunRequested};
 use loadpilot_events::units::Timestamp;
@@ -54,6 +56,8 @@ pub struct RunState {
     pub finished: BTreeMap<Holder, ShardsFinished>,
     /// Who said that it cannot go on, or leaves.
     pub resigned: BTreeMap<Holder, Resignation>,
+    /// Whether a holder found no room in the log for its deltas.
+    pub log_full: bool,
     /// Who was declared lost.
     pub lost: BTreeMap<Holder, Loss>,
     /// When the last holder was lost without a substitute.
@@ -187,7 +191,8 @@ impl RunState {
             What::ShardsFinished(finished) => {
                 self.finished.insert(holder, finished.clone());
             }
-            What::ShardsFailed(_) => {
+            What::ShardsFailed(failed) => {
+                self.log_full |= failed.cause == FailureCause::LogFull;
                 self.resigned.insert(holder, Resignation::Failed);
             }
             What::AgentLeaving => {

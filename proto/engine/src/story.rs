@@ -75,6 +75,7 @@ fn decision(decision: &Decision) -> String {
             StopReason::Requested { by } => format!("stop scheduled: asked for by {by}"),
             StopReason::OwnerGone => "stop scheduled: the owner is gone".to_owned(),
             StopReason::NobodyLeft => "stop scheduled: no agent is left".to_owned(),
+            StopReason::LogFull => "stop scheduled: the log is full".to_owned(),
         },
         Decision::RunSealed(sealed) => match sealed.missing.len() {
             0 => "run sealed".to_owned(),

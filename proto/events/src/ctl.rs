@@ -124,6 +124,8 @@ pub enum StopReason {
     OwnerGone,
     /// Every agent was lost and none came back in time.
     NobodyLeft,
+    /// The log takes no more deltas: what is offered now could not be reported.
+    LogFull,
 }
 
 /// No arrival is started from this instant on.

@@ -98,11 +98,27 @@ pub struct ShardsFinished {
     pub totals: Totals,
 }
 
+/// Why a holder cannot go on.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum FailureCause {
+    /// It could not get ready: secrets, requests or threads.
+    NotPrepared,
+    /// Its firing threads broke down.
+    Broken,
+    /// The log takes no more deltas: the run must end, whoever fires.
+    LogFull,
+    /// The log refuses a delta for another reason.
+    LogRefuses,
+}
+
 /// It cannot do its shards.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct ShardsFailed {
     /// For which assignment.
     pub generation: Generation,
+    /// Why.
+    pub cause: FailureCause,
     /// Why, for people to read.
     pub reason: String,
 }

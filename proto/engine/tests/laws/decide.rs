@@ -2,13 +2,13 @@
 
 use loadpilot_engine::decide::{Heard, Hearing, Policy, deadline, decide};
 use loadpilot_engine::state::{Record, RunState};
-use loadpilot_events::ctl::Decision;
+use loadpilot_events::ctl::{Decision, Ending, StartScheduled, StopReason};
 use loadpilot_events::delta::Totals;
 use loadpilot_events::evt::{
-    CapacityOffered, Fact, FinishReason, IsolationStop, ShardsFailed, ShardsFinished, ShardsReady,
-    What,
+    CapacityOffered, Fact, FailureCause, FinishReason, IsolationStop, ShardsFailed, ShardsFinished,
+    ShardsReady, What,
 };
-use loadpilot_events::id::{AgentId, Holder, OwnerId};
+use loadpilot_events::id::{AgentId, BootId, Holder, OwnerId};
 use loadpilot_events::req::{Request, StopRequested};
 use loadpilot_events::start::ClockEstimate;
 use loadpilot_events::units::{Rate, Timestamp};
@@ -145,10 +145,8 @@ impl World {
             }),
             10 => self.dice.one_of(&[
                 What::AgentLeaving,
-                What::ShardsFailed(ShardsFailed {
-                    generation: 1,
-                    reason: "no room".to_owned(),
-                }),
+                failure(FailureCause::Broken),
+                failure(FailureCause::LogFull),
             ]),
             _ => What::IsolationStop(IsolationStop {
                 fenced_at: self.now,
@@ -304,4 +302,50 @@ proptest! {
         let ends = matches!(decision, Some(Decision::RunSealed(_) | Decision::RunRefused(_)));
         prop_assert_eq!(ends, !coordinator.state.over);
     }
+}
+
+/// A log that takes no more deltas ends the run under its own name, whoever still fires.
+#[test]
+fn a_full_log_ends_the_run_as_such() {
+    let mut world = World::new(1);
+    world.read(0, world.log.len());
+    let Coordinator { state, hearing, .. } = &mut world.coordinators[0];
+    let (policy, now) = (&world.policy, world.now);
+    let created = decide(state, hearing, policy, now).expect("it is created");
+    let start = Decision::StartScheduled(StartScheduled { start_at: now });
+    let agent = AgentId::parse("agent-1").expect("a token");
+    let boot_id = BootId::parse("boot-1").expect("a token");
+    let fact = Fact {
+        boot_id,
+        what: failure(FailureCause::LogFull),
+    };
+    let records = [
+        Record::Decision(&created),
+        Record::Decision(&start),
+        Record::Fact(&agent, &fact),
+    ];
+    let mut state = std::mem::take(state);
+    for (seq, record) in (10..).zip(records) {
+        state = state.evolve(seq, now, record);
+    }
+    let stop = decide(&state, hearing, policy, now).expect("it stops");
+    let Decision::StopScheduled(scheduled) = &stop else {
+        panic!("{stop:?}")
+    };
+    assert_eq!(scheduled.reason, StopReason::LogFull);
+    let state = state.evolve(20, now, Record::Decision(&stop));
+    let seal = decide(&state, hearing, policy, now).expect("nobody is waited for");
+    let Decision::RunSealed(sealed) = &seal else {
+        panic!("{seal:?}")
+    };
+    assert_eq!(sealed.ending, Ending::LogFull);
+}
+
+fn failure(cause: FailureCause) -> What {
+    let reason = "no room".to_owned();
+    What::ShardsFailed(ShardsFailed {
+        generation: 1,
+        cause,
+        reason,
+    })
 }

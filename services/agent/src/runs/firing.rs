@@ -11,7 +11,7 @@ use std::time::Duration;
 use loadpilot_bus::{AppendError, Appended, Stream};
 use loadpilot_events::DropReason;
 use loadpilot_events::delta::Totals;
-use loadpilot_events::evt::{FinishReason, ShardsStarted, What};
+use loadpilot_events::evt::{FailureCause, FinishReason, ShardsStarted, What};
 use tokio::time::Instant;
 
 use crate::alarm::until;
@@ -302,7 +302,7 @@ impl Firing<'_> {
         }
         self.broken = true;
         tracing::error!(run = %self.task.run, reason, "breaks down");
-        say_failed(self.task, reason);
+        say_failed(self.task, FailureCause::Broken, reason);
         if let Course::Pacing | Course::Draining { .. } = self.course {
             self.stop(FinishReason::Stopped, DropReason::Stopped);
             self.cancel();
@@ -351,11 +351,11 @@ impl Firing<'_> {
         }
         self.refused = true;
         tracing::error!(run = %self.task.run, %error, "the log refuses deltas");
-        let reason = match error {
-            AppendError::Full { .. } => "log full".to_owned(),
-            other => other.to_string(),
+        let cause = match error {
+            AppendError::Full { .. } => FailureCause::LogFull,
+            _ => FailureCause::LogRefuses,
         };
-        say_failed(self.task, reason);
+        say_failed(self.task, cause, error.to_string());
         if self.course == Course::Pacing {
             self.stop(FinishReason::Stopped, DropReason::Stopped);
         }

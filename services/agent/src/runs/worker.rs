@@ -4,7 +4,9 @@
 use loadpilot_events::ctl::RunCreated;
 use loadpilot_events::delta::Totals;
 use loadpilot_events::evt::IsolationStop;
-use loadpilot_events::evt::{FinishReason, ShardsFailed, ShardsFinished, ShardsReady, What};
+use loadpilot_events::evt::{
+    FailureCause, FinishReason, ShardsFailed, ShardsFinished, ShardsReady, What,
+};
 use loadpilot_events::{RunId, Timestamp};
 use tokio::sync::watch;
 
@@ -64,7 +66,7 @@ async fn story(shell: &Shell, task: &mut Assignment) -> Result<(), Cut> {
         Ok(prepared) => prepared,
         Err(error) => {
             tracing::error!(run = %task.run, %error, "cannot do its shards");
-            say_failed(task, error.to_string());
+            say_failed(task, FailureCause::NotPrepared, error.to_string());
             return Ok(());
         }
     };
@@ -152,10 +154,13 @@ fn say_ready(shell: &Shell, task: &Assignment, orders: &Orders, prepared: &Prepa
 }
 
 /// States that it cannot do its shards.
-pub(super) fn say_failed(task: &Assignment, reason: String) {
+pub(super) fn say_failed(task: &Assignment, cause: FailureCause, reason: String) {
     let generation = task.orders.borrow().held_generation().unwrap_or_default();
-    task.clerk
-        .state(What::ShardsFailed(ShardsFailed { generation, reason }));
+    task.clerk.state(What::ShardsFailed(ShardsFailed {
+        generation,
+        cause,
+        reason,
+    }));
 }
 
 /// States that it stopped by itself, if it did.

@@ -134,7 +134,7 @@ async fn a_full_log_stops_the_load() {
     };
     let world = World::start(limits, timing(), Duration::ZERO).await;
     world.begin(world.plan(60)).await;
-    assert_eq!(world.failure().await, "log full");
+    assert_eq!(world.failure().await, "Data is full");
     let sent = silence(&world.target).await;
     assert!(sent < 6_000, "{sent} of 6,000");
 }
