@@ -62,7 +62,7 @@ def busy(tmp_path_factory: pytest.TempPathFactory) -> Seen:
 def assert_equal_to_the_last_request(seen: Seen) -> None:
     """Report and oracle agree on totals, tasks, ids, outcomes and status codes."""
     load, report, requests = seen.load, seen.finished.report, seen.requests
-    assert seen.finished.code == 0, seen.finished.stderr
+    assert seen.finished.judged == 0, seen.finished.stderr
     arrivals, calls = report["arrivals"], report["calls"]
     assert (
         arrivals["planned"]

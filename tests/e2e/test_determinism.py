@@ -25,7 +25,7 @@ def offered(folder: Path, agents: int, seed: str) -> dict[str, Content]:
         finished = Loadpilot(folder / "work").run(
             VARIED, oracle.url, "--agents", str(agents), "--seed", seed
         )
-        assert finished.code == 0, finished.stderr
+        assert finished.judged == 0, finished.stderr
         assert finished.report["run"]["seed"] == int(seed)
         requests = oracle.requests()
     by_id = {

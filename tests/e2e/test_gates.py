@@ -110,7 +110,7 @@ def test_the_exit_code_says_how_a_run_came_out(
         oracle.command(line)
     scene = SCENE.format(more=f", {case.scene}" if case.scene else "")
     finished = loadpilot.run(scene, oracle.url, *case.flags)
-    assert finished.code == case.code, finished.stdout + finished.stderr
+    assert finished.judged == case.code, finished.stdout + finished.stderr
     assert case.says in (finished.stdout if case.starts else finished.stderr)
     if case.starts:
         verdict = finished.report["verdict"]
@@ -129,7 +129,7 @@ def test_a_target_that_refuses_connections_is_not_green(loadpilot: Loadpilot) ->
         closed.bind(("127.0.0.1", 0))  # bound and not listening: refused, and nobody else's
         target = f"http://127.0.0.1:{closed.getsockname()[1]}"
         finished = loadpilot.run(SCENE.format(more=""), target)
-    assert finished.code == 1, finished.stderr
+    assert finished.judged == 1, finished.stderr
     assert finished.report["calls"]["outcomes"]["connect"] == 100
     assert "no request was answered well" in finished.stdout
 
@@ -147,5 +147,5 @@ def test_a_good_warm_up_does_not_excuse_what_is_measured(
     assert report["calls"]["outcomes"]["ok"] >= 20
     assert report["status"] == {"500": 50}
     assert report["error_rate_pct"] == 100
-    assert finished.code == 1, finished.stdout
+    assert finished.judged == 1, finished.stdout
     assert "no request was answered well" in finished.stdout

@@ -22,7 +22,7 @@ def test_a_report_is_printed_again_to_the_byte(
     """A summary that used anything but the log could not be had again in a year."""
     oracle.status(404, fraction=0.1)
     finished = loadpilot.run(VARIED, oracle.url, *FLAGS, "--agents", "2")
-    assert finished.code == 1, finished.stderr
+    assert finished.judged == 1, finished.stderr
     assert_prints(loadpilot, finished, finished.run)
     assert_prints(loadpilot, finished, finished.run[:12].upper())
     assert_prints(loadpilot, finished, "last")

@@ -38,7 +38,7 @@ def frozen(loadpilot: Loadpilot, oracle: Oracle, more: str = "") -> Finished:
     """Ten seconds, of which the target answers nothing for two."""
     oracle.freeze(after_first_ms=FREEZE_AFTER_MS, for_ms=FREEZE_MS)
     finished = loadpilot.run(scene(RPS, SECS, more), oracle.url)
-    assert finished.code == 0, finished.stderr
+    assert finished.judged == 0, finished.stderr
     assert len(oracle.requests()) == finished.report["arrivals"]["started"] == RPS * SECS
     assert "0: every planned arrival was started, nothing was omitted" in finished.stdout
     return finished

@@ -26,7 +26,7 @@ def kept(tmp_path_factory: pytest.TempPathFactory) -> tuple[dict[str, Any], list
         oracle.status(503, path="/orders", fraction=0.25)
         oracle.status(404, path="/items", fraction=0.1)
         finished = loadpilot.run(VARIED, oracle.url, "--agents", str(AGENTS))
-        assert finished.code == 0, finished.stderr
+        assert finished.judged == 0, finished.stderr
         assert oracle.counts().received == finished.report["calls"]["attempted"]
     (log,) = loadpilot.log.iterdir()
     entries = [e for e in read(log, folder) if finished.run in e.subject]

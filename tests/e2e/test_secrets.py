@@ -43,7 +43,7 @@ def test_secrets_stay_in_memory_and_on_the_wire(tmp_path: Path) -> None:
         commands = "".join(command_line(int(p.name)) for p in PROC.iterdir() if p.name.isdigit())
         finished = running.end()
         requests = oracle.requests()
-    assert finished.code == 0, finished.stderr
+    assert finished.judged == 0, finished.stderr
     assert len(requests) == 100
     assert {request.header("authorization") for request in requests} == {f"Bearer {bearer}"}
     assert {request.header("x-own") for request in requests} == {own}
@@ -71,7 +71,7 @@ def test_secrets_of_a_killed_run_are_shredded_by_the_next_one(tmp_path: Path) ->
         finished = loadpilot.run(
             SCENE.format(bearer=later, own="own", plain="plain"), oracle.url, "--duration", "1s"
         )
-    assert finished.code == 0, finished.stderr
+    assert finished.judged == 0, finished.stderr
     assert files_with(bearer, files_below(loadpilot.log)) == []
 
 

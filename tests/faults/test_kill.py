@@ -29,7 +29,7 @@ TWO_COORDINATORS = [sys.executable, str(Path(__file__).with_name("two_coordinato
 
 def assert_ran_as_planned(finished: Finished, requests: list[Request]) -> None:
     """Nothing is missing, nothing came twice, and the report says exactly that."""
-    assert finished.code == 0, finished.stderr
+    assert finished.judged == 0, finished.stderr
     report = finished.report
     assert report["run"]["ending"] == "completed"
     assert report["arrivals"]["started"] == report["arrivals"]["planned"] == PLANNED
@@ -105,7 +105,7 @@ def test_a_killed_command_takes_its_load_with_it_and_no_run_resumes_it(
     assert sent_by_old.last_us - killed_us < CHILDREN_GONE_S * 1_000_000
 
     fresh = loadpilot.run(WEIGHTED, oracle.url, *FLEET, "2s")
-    assert fresh.code == 0, fresh.stderr
+    assert fresh.judged == 0, fresh.stderr
     later = oracle.requests()[sent_by_old.received :]
     assert {(request.id or "").split("/")[0] for request in later} == {fresh.run}
     assert arrivals_of(fresh.run, later) == Counter(range(2 * RPS))
