@@ -3,7 +3,7 @@
 //! Must never keep a run's state: every answer is a fold of the log at the time of the question.
 
 use std::collections::BTreeMap;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use loadpilot_bus::{AppendError, Bus, Fault, Limits, Options, Step, Stream};
 use loadpilot_engine::check;
@@ -25,8 +25,10 @@ use tokio::task::JoinHandle;
 const OWNER_BEAT: Duration = Duration::from_secs(1);
 /// How long secrets outlive the planned end of their run.
 const SECRETS_AFTER_RUN: Duration = Duration::from_secs(3600);
-/// How often an append whose end is unknown is tried again with the same id.
-const APPEND_TRIES: u32 = 3;
+/// How long a server that is being restarted is waited for.
+const SERVER_PATIENCE: Duration = Duration::from_secs(20);
+/// How soon it is asked again.
+const ASK_AGAIN: Duration = Duration::from_millis(100);
 
 /// Why a session could not do what it was asked.
 #[derive(Debug, thiserror::Error)]
@@ -196,7 +198,7 @@ impl Session {
         let control = self.control(run).await?;
         let mut data = Projection::default();
         let deltas = vec![self.subjects.delta_all(run)];
-        let mut tail = self.bus.tail(Stream::Data, deltas, 1).await?;
+        let mut tail = patiently(|| self.bus.tail(Stream::Data, deltas.clone(), 1)).await?;
         while let Step::Event(stored) = tail.next().await? {
             if let Some(Kind::Delta(agent)) = self.kind(&stored.subject) {
                 data.add(
@@ -218,7 +220,7 @@ impl Session {
     pub async fn runs(&self) -> Result<Vec<Listed>, SessionError> {
         let mut logs: BTreeMap<RunId, ControlLog> = BTreeMap::new();
         let filters = self.subjects.control_of_all_runs();
-        let mut tail = self.bus.tail(Stream::Ctl, filters, 1).await?;
+        let mut tail = patiently(|| self.bus.tail(Stream::Ctl, filters.clone(), 1)).await?;
         while let Step::Event(stored) = tail.next().await? {
             let Some(subject) = self.subjects.parse(&stored.subject) else {
                 continue;
@@ -273,10 +275,8 @@ impl Session {
 
     async fn control(&self, run: &RunId) -> Result<Control, SessionError> {
         let mut log = ControlLog::new(run.clone());
-        let stored = self
-            .bus
-            .read(Stream::Ctl, control_of(&self.subjects, run), None)
-            .await?;
+        let filters = control_of(&self.subjects, run);
+        let stored = patiently(|| self.bus.read(Stream::Ctl, filters.clone(), None)).await?;
         for record in stored {
             if let Some(kind) = self.kind(&record.subject) {
                 log.add(&record.subject, &kind, record.seq, &record.payload);
@@ -324,15 +324,19 @@ impl Session {
         let payload = bytes::Bytes::from(payload);
         let subject = self.subjects.req(run);
         let id = envelope.id.as_str();
-        let mut tries = 1;
+        let give_up = Instant::now() + SERVER_PATIENCE;
         loop {
-            match self
+            let stored = self
                 .bus
                 .append(Stream::Ctl, &subject, id, payload.clone())
-                .await
-            {
+                .await;
+            match stored {
                 Ok(_) => return Ok(()),
-                Err(AppendError::Unknown) if tries < APPEND_TRIES => tries += 1,
+                Err(AppendError::Unknown | AppendError::Fault(Fault::Disconnected))
+                    if Instant::now() < give_up =>
+                {
+                    tokio::time::sleep(ASK_AGAIN).await;
+                }
                 Err(error) => return Err(error.into()),
             }
         }
@@ -365,6 +369,25 @@ impl Drop for Session {
 #[must_use]
 pub fn control_of(subjects: &Subjects, run: &RunId) -> Vec<String> {
     vec![subjects.req(run), subjects.ctl(run), subjects.evt_all(run)]
+}
+
+/// Asks again while the server is away: a supervisor starts a dead one anew.
+///
+/// # Errors
+/// The last fault, when the server stayed away or is there and refuses.
+pub(crate) async fn patiently<T, F>(mut ask: impl FnMut() -> F) -> Result<T, Fault>
+where
+    F: Future<Output = Result<T, Fault>>,
+{
+    let give_up = Instant::now() + SERVER_PATIENCE;
+    loop {
+        match ask().await {
+            Err(Fault::Disconnected | Fault::TimedOut { .. }) if Instant::now() < give_up => {
+                tokio::time::sleep(ASK_AGAIN).await;
+            }
+            answer => return answer,
+        }
+    }
 }
 
 /// The wall clock of this machine.

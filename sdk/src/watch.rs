@@ -17,7 +17,7 @@ use loadpilot_events::subject::{Kind, Subjects};
 use serde::Serialize;
 use tokio::sync::mpsc;
 
-use crate::session::{control_of, now};
+use crate::session::{control_of, now, patiently};
 
 /// How often a snapshot is taken.
 const SNAPSHOT_EVERY: Duration = Duration::from_secs(1);
@@ -74,12 +74,10 @@ impl Watched {
         run: RunId,
         changes: mpsc::Sender<Change>,
     ) -> Result<Self, Fault> {
-        let control_tail = bus
-            .tail(Stream::Ctl, control_of(&subjects, &run), 1)
-            .await?;
-        let data_tail = bus
-            .tail(Stream::Data, vec![subjects.delta_all(&run)], 1)
-            .await?;
+        let control = control_of(&subjects, &run);
+        let data = vec![subjects.delta_all(&run)];
+        let control_tail = patiently(|| bus.tail(Stream::Ctl, control.clone(), 1)).await?;
+        let data_tail = patiently(|| bus.tail(Stream::Data, data.clone(), 1)).await?;
         let log = ControlLog::new(run);
         let control = log.close();
         let (told, workload, live) = (BTreeSet::new(), None, LiveView::default());

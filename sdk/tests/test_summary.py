@@ -40,6 +40,13 @@ def test_the_first_lines_are_verdict_certificate_achieved_dropped() -> None:
     assert starts == ["verdict", "certificate", "achieved", "arrivals", "dropped"]
 
 
+def test_an_invalid_run_is_no_pass_at_first_sight() -> None:
+    """Broken if the first line of a run that proves nothing reads as a pass."""
+    first = summary(parsed(certificate__grade="INVALID")).splitlines()[0]
+    assert first.split()[:2] == ["verdict", "VOID:"]
+    assert summary(parsed(certificate__grade="DEGRADED")).splitlines()[0].endswith("PASS")
+
+
 OMITTED = "nothing was omitted"
 
 

@@ -100,7 +100,11 @@ fn schedule_lag(report: &Report) -> Option<Finding> {
 }
 
 fn generator_drops(report: &Report) -> Option<Finding> {
-    let reasons = [DropReason::Late, DropReason::Fenced, DropReason::Unowned];
+    let mut reasons = vec![DropReason::Late, DropReason::Fenced, DropReason::Unowned];
+    if report.run.max_in_flight.is_none() {
+        // Nobody asked for a limit: it was the generator that had no slot to give.
+        reasons.push(DropReason::NoSlot);
+    }
     let drops: u64 = reasons
         .iter()
         .map(|&reason| dropped_for(&report.arrivals, reason))

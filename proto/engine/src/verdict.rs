@@ -3,6 +3,7 @@
 //! What was not measured does not pass, and a run in which nothing went well does not pass even
 //! without thresholds. Must never look at anything but the report and the plan.
 
+use loadpilot_events::ctl::Ending;
 use loadpilot_events::outcome::DropReason;
 use loadpilot_events::plan::Plan;
 use loadpilot_events::report::{
@@ -12,6 +13,9 @@ use loadpilot_events::threshold::{Metric, Operator, Threshold};
 
 use crate::ladder::ms;
 use crate::report::{dropped_for, percent};
+
+/// Share of planned arrivals, in percent, above which lost ones leave too little to judge.
+const LOST_PCT: f64 = 1.0;
 
 /// Pass or fail of `plan`'s thresholds on a report whose figures are filled in.
 #[must_use]
@@ -43,6 +47,17 @@ fn reasons(report: &Report) -> Vec<String> {
     let mut reasons = Vec::new();
     if report.run.state != RunState::Sealed {
         reasons.push("the run is not over: its log has no seal".to_owned());
+    }
+    if let Some(Ending::Abandoned | Ending::Failed | Ending::Aborted | Ending::LogFull) =
+        report.run.ending
+    {
+        reasons.push("the run did not come to its end".to_owned());
+    }
+    let ArrivalCounts { lost, planned, .. } = report.arrivals;
+    if percent(lost, planned) > LOST_PCT {
+        reasons.push(format!(
+            "{lost} of {planned} planned arrivals were not reported"
+        ));
     }
     if report.latency.response.is_none() {
         reasons.push("no request was finished outside the warm-up".to_owned());

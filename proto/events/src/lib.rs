@@ -7,6 +7,7 @@
 
 pub mod assign;
 pub mod catalogue;
+pub mod certificate;
 pub mod ctl;
 pub mod delta;
 pub mod envelope;

@@ -10,6 +10,8 @@ use std::collections::BTreeMap;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+pub use crate::certificate::{Certificate, Finding, FindingKind, Grade};
+
 use crate::assign::{Generation, LossReason};
 use crate::ctl::Ending;
 use crate::delta::Phase;
@@ -134,6 +136,8 @@ pub struct RunFacts {
     pub profile_us: u64,
     /// The grain of `series` in µs.
     pub tick_us: u64,
+    /// Most arrivals in flight per agent that the plan allows; null: what each agent can hold.
+    pub max_in_flight: Option<u32>,
     /// When it was created.
     pub created_at: Timestamp,
     /// When it started, if it did.
@@ -195,66 +199,6 @@ pub struct ThresholdResult {
     pub actual: Option<f64>,
     /// Whether it passed.
     pub passed: bool,
-}
-
-/// Whether the run can be trusted.
-#[derive(
-    Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema,
-)]
-#[serde(rename_all = "UPPERCASE")]
-pub enum Grade {
-    /// The figures are the target's.
-    Valid,
-    /// The figures are usable, with the findings in mind.
-    Degraded,
-    /// The figures say more about the generator or the gaps than about the target.
-    Invalid,
-}
-
-/// Whether the run can be trusted, with the evidence.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
-pub struct Certificate {
-    /// The worst grade of all findings.
-    pub grade: Grade,
-    /// What was found; empty when VALID.
-    pub findings: Vec<Finding>,
-}
-
-/// What a finding is about.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "snake_case")]
-pub enum FindingKind {
-    /// The generator reached arrivals late.
-    ScheduleLag,
-    /// The generator dropped arrivals.
-    GeneratorDrops,
-    /// An agent's processor was the limit.
-    AgentCpu,
-    /// Nobody reported some arrivals.
-    LostInterval,
-    /// Arrivals were offered by a holder that had been superseded.
-    Excess,
-    /// The generator ran out of ports or file descriptors.
-    LocalResources,
-    /// Clocks are not known well enough.
-    ClockBound,
-    /// The run is not sealed, or it ended otherwise than by its profile or its user.
-    Unfinished,
-    /// Events or deltas were unreadable or contradicted the log.
-    Quarantined,
-    /// Started arrivals whose calls did not all come to an end of their own.
-    Coverage,
-}
-
-/// One reason not to trust the run blindly.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
-pub struct Finding {
-    /// What it is about.
-    pub kind: FindingKind,
-    /// How bad it is.
-    pub grade: Grade,
-    /// What was measured and the limit it crossed, for people.
-    pub evidence: String,
 }
 
 /// Every planned arrival: `planned = started + Σ dropped + lost + waiting`.

@@ -190,8 +190,8 @@ impl Bus {
     /// is refused, since it would arrive stale.
     ///
     /// # Errors
-    /// [`Fault::Disconnected`], [`Fault::TooLarge`], and [`Fault::Subject`] since a reply subject is
-    /// chosen by whoever asked.
+    /// [`Fault::Disconnected`], [`Fault::TooLarge`], and [`Fault::Subject`] since a reply subject
+    /// is chosen by whoever asked.
     pub async fn publish(&self, subject: &str, payload: Bytes) -> Result<(), Fault> {
         if !is_exact(subject) {
             return Err(Fault::Subject {

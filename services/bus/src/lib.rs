@@ -6,7 +6,7 @@
 //! contract suite holds both to the same behaviour.
 //!
 //! Two promises the callers build on:
-//! - [`Bus::append_at`] lets exactly one of any number of racing writers win a subject's next place;
+//! - [`Bus::append_at`] lets exactly one of many racing writers win a subject's next place;
 //! - a [`Tail`] delivers each stored event once and in order, through reconnects and restarts.
 
 mod asset;

@@ -388,7 +388,8 @@ async fn a_missing_permission_is_named() {
     let server = TestServer::start_with(
         "users: [\
          { user: all, password: pw }, \
-         { user: some, password: pw, permissions: { publish: [\"$JS.API.>\", \"lp.local.hb.*\"] } }]",
+         { user: some, password: pw, \
+           permissions: { publish: [\"$JS.API.>\", \"lp.local.hb.*\"] } }]",
     )
     .unwrap();
     let login = |user: &str| Options::new(server.url.replace("://", &format!("://{user}:pw@")));

@@ -1,5 +1,7 @@
 //! From arguments to exit code: the story of the program, for the binary and for Python alike.
 
+use std::io::IsTerminal;
+
 use loadpilot_bus::{Bus, Fault};
 use tokio::runtime::Builder;
 use tracing_subscriber::EnvFilter;
@@ -99,5 +101,6 @@ fn listen_to_tracing() {
     let _ = tracing_subscriber::fmt()
         .with_env_filter(filter)
         .with_writer(std::io::stderr)
+        .with_ansi(std::io::stderr().is_terminal())
         .try_init();
 }

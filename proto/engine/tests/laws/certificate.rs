@@ -76,6 +76,19 @@ fn schedule_lag() {
     });
 }
 
+/// A slot is the user's limit when the plan sets one, and the generator's when it does not.
+#[test]
+fn a_generator_without_slots_is_at_fault_unless_it_was_told_to_be() {
+    let drops = |limit: Option<u32>| {
+        move |report: &mut Report| {
+            report.run.max_in_flight = limit;
+            report.arrivals.dropped.insert(DropReason::NoSlot, 101);
+        }
+    };
+    holds(FindingKind::GeneratorDrops, Grade::Invalid, drops(None));
+    holds(FindingKind::GeneratorDrops, Grade::Valid, drops(Some(10)));
+}
+
 #[test]
 fn generator_drops() {
     let kind = FindingKind::GeneratorDrops;

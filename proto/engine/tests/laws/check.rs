@@ -378,7 +378,7 @@ fn each_problem_names_field_rule_and_value() {
         let others: Vec<_> = found.iter().filter(|p| p.field != field).collect();
         // Some mistakes have a second consequence; the table names the first.
         let follows = |p: &&Problem| p.field == "profile" || p.rule.contains("name a task");
-        assert!(others.iter().all(|p| follows(p)), "{pointer}: {others:?}");
+        assert!(others.iter().all(follows), "{pointer}: {others:?}");
     }
 }
 

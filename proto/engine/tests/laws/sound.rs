@@ -38,6 +38,7 @@ pub(crate) fn report() -> Report {
         started: 10_000,
         ..ArrivalCounts::default()
     };
+    report.run.max_in_flight = Some(10);
     report.run.state = RunState::Sealed;
     report.run.ending = Some(Ending::Completed);
     report.run.holders = vec![HolderFacts {

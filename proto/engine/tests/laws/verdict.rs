@@ -1,6 +1,7 @@
 //! Gates: the limit itself passes, and what was not measured never does.
 
 use loadpilot_engine::verdict::{passes, verdict};
+use loadpilot_events::ctl::Ending;
 use loadpilot_events::outcome::DropReason;
 use loadpilot_events::plan::Plan;
 use loadpilot_events::report::{Report, RunState, Verdict};
@@ -35,8 +36,8 @@ fn measured() -> Report {
     report.error_rate_pct = Some(2.0);
     report.rates.shortfall_pct = 5.0;
     report.arrivals.started = 9_500;
-    report.arrivals.dropped = [(DropReason::NoSlot, 300)].into();
-    report.arrivals.lost = 200;
+    report.arrivals.dropped = [(DropReason::NoSlot, 400)].into();
+    report.arrivals.lost = 100;
     report.tasks[0].arrivals = report.arrivals.clone();
     report.tasks[0].errors = 200;
     report
@@ -188,4 +189,39 @@ fn a_stop_is_no_drop() {
     assert!(judge(&report, Metric::DroppedRate, None, 0.0).passed);
     report.arrivals.dropped = [(DropReason::Stopped, 5_999), (DropReason::Late, 1)].into();
     assert!(!judge(&report, Metric::DroppedRate, None, 0.0).passed);
+}
+
+/// A run that broke off, or of which too much is unknown, is no pass, however good its figures.
+#[test]
+fn missing_coverage_never_passes() {
+    let none = plan(Vec::new());
+    let judged = |change: fn(&mut Report)| {
+        let mut report = sound::report();
+        change(&mut report);
+        verdict(&none, &report)
+    };
+    assert!(judged(|_| {}).passed);
+    for ending in [
+        Ending::Abandoned,
+        Ending::Failed,
+        Ending::Aborted,
+        Ending::LogFull,
+    ] {
+        let mut report = sound::report();
+        report.run.ending = Some(ending);
+        let verdict = verdict(&none, &report);
+        assert!(
+            !verdict.passed && verdict.reasons.len() == 1,
+            "{ending:?}: {verdict:?}"
+        );
+    }
+    assert!(
+        judged(|report| report.arrivals.lost = 100).passed,
+        "1 % of 10,000 is the limit"
+    );
+    let verdict = judged(|report| report.arrivals.lost = 101);
+    assert!(
+        !verdict.passed && verdict.reasons[0].contains("101 of 10000"),
+        "{verdict:?}"
+    );
 }

@@ -32,7 +32,8 @@ proptest! {
     fn due_times_rise_and_stay_inside_the_profile(seed: u64, poisson: bool) {
         let arrivals = if poisson { Arrivals::Poisson } else { Arrivals::Uniform };
         let workload = Workload::new(&long_plan(seed, arrivals), seed);
-        let mut due_times = DueTimes::new(Arc::new(Workload::new(&long_plan(seed, arrivals), seed)));
+        let other = Arc::new(Workload::new(&long_plan(seed, arrivals), seed));
+        let mut due_times = DueTimes::new(other);
         let dues: Vec<u64> = (0..workload.planned()).map(|n| due_times.due_us(n)).collect();
         prop_assert!(dues.is_sorted());
         prop_assert!(dues.last().is_some_and(|&last| last < workload.duration_us()));
@@ -60,7 +61,8 @@ proptest! {
     fn cutting_by_time_agrees_with_walking(seed: u64, poisson: bool) {
         let arrivals = if poisson { Arrivals::Poisson } else { Arrivals::Uniform };
         let workload = Workload::new(&long_plan(seed, arrivals), seed);
-        let mut due_times = DueTimes::new(Arc::new(Workload::new(&long_plan(seed, arrivals), seed)));
+        let other = Arc::new(Workload::new(&long_plan(seed, arrivals), seed));
+        let mut due_times = DueTimes::new(other);
         let dues: Vec<u64> = (0..workload.planned()).map(|n| due_times.due_us(n)).collect();
         let mut dice = Dice::new(seed);
         for _ in 0..40 {

@@ -828,6 +828,10 @@ class RunFacts(BaseModel):
     """
     Its id.
     """
+    max_in_flight: Annotated[int | None, Field(ge=0)] = None
+    """
+    Most arrivals in flight per agent that the plan allows; null: what each agent can hold.
+    """
     plan_hash: str
     """
     SHA-256 of the plan's canonical JSON.

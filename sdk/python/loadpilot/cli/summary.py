@@ -54,7 +54,9 @@ def summary(report: Report) -> str:
 def _head(report: Report) -> Iterator[str]:
     """Say whether it passed and whether that can be trusted."""
     verdict = report.verdict
-    yield _line("verdict", "PASS" if verdict.passed else "FAIL")
+    void = verdict.passed and report.certificate.grade.value == "INVALID"
+    passed = "VOID: the gates hold, but an INVALID run proves nothing" if void else "PASS"
+    yield _line("verdict", passed if verdict.passed else "FAIL")
     yield from (_line("", safe(reason)) for reason in verdict.reasons)
     failed = [result.key for result in verdict.thresholds if not result.passed]
     if failed:

@@ -1,0 +1,105 @@
+"""Who may know what: the boundaries of the architecture, read from manifests and sources."""
+
+from __future__ import annotations
+
+import json
+import re
+import subprocess
+import tomllib
+from pathlib import Path
+from typing import Any
+
+from tests.tidy.tracked import ROOT, lines, tracked
+
+ALLOWED_UNDER_PROTO = {
+    "base64",
+    "hdrhistogram",
+    "schemars",
+    "serde",
+    "serde_json",
+    "sha2",
+    "thiserror",
+    "ulid",
+}
+"""Crates for data that the nouns and the laws may use directly."""
+
+
+def manifest(folder: str) -> dict[str, Any]:
+    return tomllib.loads((ROOT / folder / "Cargo.toml").read_text(encoding="utf-8"))
+
+
+def members() -> list[str]:
+    listed: list[str] = manifest(".")["workspace"]["members"]
+    return listed
+
+
+def dependencies(folder: str) -> set[str]:
+    return set(manifest(folder).get("dependencies", {}))
+
+
+def test_every_crate_is_listed_by_name() -> None:
+    """Broken if a crate is built by nobody, or the list hides one behind a wildcard."""
+    crates = {str(path.parent) for path in tracked("*Cargo.toml") if path != Path("Cargo.toml")}
+    assert set(members()) == crates
+
+
+def test_only_the_bus_knows_nats_and_only_the_native_module_python() -> None:
+    """Broken if a second place starts to speak NATS or Python."""
+    knows_nats = {folder for folder in members() if "async-nats" in dependencies(folder)}
+    knows_python = {folder for folder in members() if "pyo3" in dependencies(folder)}
+    assert (knows_nats, knows_python) == ({"services/bus"}, {"sdk"})
+
+
+def test_nouns_and_laws_depend_on_data_crates_only() -> None:
+    """Broken if something below the wall gains a way to do I/O."""
+    for folder in ("proto/events", "proto/engine"):
+        own = dependencies(folder) - {"loadpilot-events"}
+        assert own <= ALLOWED_UNDER_PROTO, folder
+
+
+def test_nothing_below_the_wall_brings_a_runtime() -> None:
+    """Broken if a crate for data drags in threads, sockets or an executor."""
+    command = ["cargo", "metadata", "--format-version=1", "--locked", "--offline"]
+    answer = subprocess.run(command, cwd=ROOT, capture_output=True, check=True, text=True)
+    metadata = json.loads(answer.stdout)
+    nodes = {node["id"]: node for node in metadata["resolve"]["nodes"]}
+    names = {package["id"]: package["name"] for package in metadata["packages"]}
+    reached: set[str] = set()
+    todo = [one for one, name in names.items() if name == "loadpilot-engine"]
+    while todo:
+        one = todo.pop()
+        if one not in reached:
+            reached.add(one)
+            normal = [
+                dep["pkg"]
+                for dep in nodes[one]["deps"]
+                if any(kind["kind"] is None for kind in dep["dep_kinds"])
+            ]
+            todo.extend(normal)
+    below = {names[one] for one in reached}
+    assert "loadpilot-events" in below
+    forbidden = {"tokio", "mio", "hyper", "async-nats", "socket2", "rayon", "reqwest", "tracing"}
+    assert not below & forbidden
+
+
+def test_the_wall_is_written_down() -> None:
+    """Broken if clippy no longer bans what the laws must not touch."""
+    wall = tomllib.loads((ROOT / "proto" / "clippy.toml").read_text(encoding="utf-8"))
+    banned = {entry["path"] for kind in wall.values() for entry in kind}
+    assert {
+        "std::time::Instant",
+        "std::time::SystemTime",
+        "std::collections::HashMap",
+        "std::env::var",
+        "std::thread::spawn",
+        "std::println",
+    } <= banned
+    assert all(entry["reason"] for kind in wall.values() for entry in kind)
+
+
+def test_subjects_are_built_in_one_place() -> None:
+    """Broken if a subject is spelled out where its permissions would not be noticed."""
+    spelled = re.compile(r'"[^"]*\.(run|live|hb|halt|secret)\.\{')
+    sources = [path for path in tracked("*.rs", "sdk/python/*.py") if "tests" not in path.parts]
+    found = {str(path) for path in sources if any(spelled.search(line) for line in lines(path))}
+    assert found == {"proto/events/src/subject.rs"}

@@ -1,0 +1,31 @@
+"""The stored forms against their schemas: what one language wrote, another can check."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+from jsonschema import Draft202012Validator
+from tests.tidy.tracked import ROOT, tracked
+
+FACTS = {"capacity-offered", "agent-leaving", "isolation-stop"}
+
+
+def schema_of(name: str) -> str:
+    """Name the schema of a golden file, by what it is an example of."""
+    if name in {"run-requested", "stop-requested"}:
+        return "req"
+    if name in FACTS or name in {
+        f"shards-{end}" for end in ("ready", "started", "finished", "failed")
+    }:
+        return "evt"
+    return {"plan": "plan", "delta-reported": "delta"}.get(name, "ctl")
+
+
+@pytest.mark.parametrize("golden", [path.name for path in tracked("proto/golden/*.json")])
+def test_a_golden_file_satisfies_its_schema(golden: str) -> None:
+    """Broken if the schema refuses what was stored: every other reader of the log would."""
+    name = schema_of(golden.split(".", 1)[0])
+    schema = json.loads((ROOT / "proto" / "schema" / f"{name}.json").read_text(encoding="utf-8"))
+    stored = json.loads((ROOT / "proto" / "golden" / golden).read_text(encoding="utf-8"))
+    Draft202012Validator(schema).validate(stored)

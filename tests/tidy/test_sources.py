@@ -1,0 +1,93 @@
+"""How the sources read: sizes, names, and words that must not stand in them."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+from tests.tidy.tracked import ROOT, generated, lines, tracked
+
+LINES_MAX = 500
+COLUMNS_MAX = 100
+EMPTY_NAMES = {"utils", "util", "common", "helpers", "helper", "misc", "manager"}
+
+
+def sources() -> list[Path]:
+    return [path for path in tracked("*.rs", "*.py", "dev", ".ci/run") if not generated(path)]
+
+
+def test_no_file_grows_beyond_one_idea() -> None:
+    """Broken if a file wants its ideas told apart."""
+    long = {str(path): len(lines(path)) for path in sources() if len(lines(path)) > LINES_MAX + 1}
+    assert not long
+
+
+def test_lines_fit() -> None:
+    """Broken if a line has to be scrolled sideways."""
+    wide = [
+        f"{path}:{number}"
+        for path in sources()
+        for number, line in enumerate(lines(path), 1)
+        if len(line.split("  # noqa")[0]) > COLUMNS_MAX and "http" not in line
+    ]
+    assert not wide
+
+
+def test_names_say_what_is_inside() -> None:
+    """Broken if a file or folder is named after nothing."""
+    assert not [path for path in tracked() if EMPTY_NAMES & {Path(p).stem for p in path.parts}]
+
+
+def test_nothing_is_left_for_later_in_the_sources() -> None:
+    """Broken if an open point hides in a comment instead of being told."""
+    marks = re.compile(r"\b(TO" r"DO|FIX" r"ME|X" r"XX)\b")
+    assert not [
+        f"{path}:{number}"
+        for path in sources()
+        for number, line in enumerate(lines(path), 1)
+        if marks.search(line)
+    ]
+
+
+def test_the_product_does_not_say_how_it_was_built() -> None:
+    """Broken if a reader meets a document that is not part of the product."""
+    foreign = re.compile(r"DES" r"IGN\.md|FEA" r"TURES\.md|STY" r"LE\.md|\.\./sha" r"red")
+    texts = tracked("*.md", "*.rs", "*.py", "*.toml", "dev", ".ci/run")
+    assert not [
+        f"{path}:{number}"
+        for path in texts
+        for number, line in enumerate(lines(path), 1)
+        if foreign.search(line)
+    ]
+
+
+def test_nobody_is_told_to_install_somebody_elses_package() -> None:
+    """Broken if the README sends people to the package of the same name that is not ours."""
+    assert "pip install loadpilot" not in (ROOT / "README.md").read_text(encoding="utf-8")
+
+
+def test_every_ignored_lint_has_a_reason() -> None:
+    """Broken if a rule is switched off and nobody knows why."""
+    text = (ROOT / "pyproject.toml").read_text(encoding="utf-8")
+    ignored = re.findall(r'^    "[A-Z]+[0-9]*",(.*)$', text, flags=re.MULTILINE)
+    assert ignored
+    assert all("#" in rest for rest in ignored)
+
+
+def test_links_between_documents_lead_somewhere() -> None:
+    """Broken if a document points at a file that was moved."""
+    link = re.compile(r"\]\(([^)#\s]+)(#[^)]*)?\)")
+    dead = [
+        f"{path}: {target}"
+        for path in tracked("*.md")
+        for line in lines(path)
+        for target, _ in link.findall(line)
+        if "://" not in target and not (ROOT / path.parent / target).exists()
+    ]
+    assert not dead
+
+
+def test_every_decision_is_in_the_index() -> None:
+    """Broken if a decision was written down where nobody finds it."""
+    index = (ROOT / "docs" / "adr" / "README.md").read_text(encoding="utf-8")
+    assert not [path.name for path in tracked("docs/adr/0*.md") if path.name not in index]
