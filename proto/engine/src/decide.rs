@@ -154,11 +154,12 @@ pub fn deadline(
         now,
         clock: now,
     };
-    let mut instants: Vec<Timestamp> = state
-        .ever_held
-        .iter()
-        .map(|holder| run.heard_at(holder).plus_us(policy.lost_us))
-        .collect();
+    // Somebody else's process counts too: while it is heard, an older one of its agent is replaced,
+    // not silent, and that is decided otherwise.
+    let heard = |holder: &Holder| run.heard_at(holder).plus_us(policy.lost_us);
+    let is_heir = |new: &&Holder| state.ever_held.iter().any(|old| old.agent == new.agent);
+    let heirs = hearing.agents.keys().filter(is_heir);
+    let mut instants: Vec<Timestamp> = state.ever_held.iter().chain(heirs).map(heard).collect();
     if let Some(owner) = state.owner() {
         instants.push(run.owner_heard_at(owner).plus_us(policy.owner_us));
     }

@@ -34,20 +34,23 @@ impl Run<'_> {
         self.clock >= self.heard_at(holder).plus_us(self.policy.lost_us)
     }
 
-    /// The newest process of each agent that was heard and may be given shards.
+    /// The newest process of each agent, if it is heard and may be given shards. An older one is
+    /// never called back: it stops as soon as it hears of the newer one.
     pub(crate) fn available(&self) -> BTreeSet<Holder> {
-        let mut newest: BTreeMap<_, &Holder> = BTreeMap::new();
+        let mut newest: BTreeMap<_, (&Holder, &Heard)> = BTreeMap::new();
         for (holder, heard) in &self.hearing.agents {
-            if self.clock < heard.at.plus_us(self.policy.lost_us) {
-                newest.insert(&holder.agent, holder);
-            }
+            newest.insert(&holder.agent, (holder, heard));
         }
-        let usable = |holder: &&Holder| {
-            !self.state.lost.contains_key(holder)
+        // To have listened anew proves nobody dead, but nobody alive either.
+        let lives = |heard: &Heard| self.clock < heard.at.plus_us(self.policy.lost_us);
+        let usable = |(holder, heard): &(&Holder, &Heard)| {
+            lives(heard)
+                && !self.state.lost.contains_key(holder)
                 && !self.state.resigned.contains_key(holder)
                 && !self.state.finished.contains_key(holder)
         };
-        newest.into_values().filter(usable).cloned().collect()
+        let usable = newest.into_values().filter(usable);
+        usable.map(|(holder, _)| holder.clone()).collect()
     }
 
     /// Holders that are to lose their shards now, and why.
@@ -111,16 +114,16 @@ impl Run<'_> {
         } else {
             BTreeSet::new()
         };
+        let takeover_tick = self.takeover_tick(&losses);
+        if u64::from(takeover_tick) * self.created.plan.tick_us >= self.profile_us() {
+            // Nothing is left to take over; the losses show when the run is sealed.
+            return None;
+        }
         let shards = self.created.shards;
         let holdings = take_over(shards, &self.state.holdings, &gone, &successors, &idle);
         if holdings.is_empty() {
             let reduced = CapacityReduced { losses };
             return (!gone.is_empty()).then_some(Decision::CapacityReduced(reduced));
-        }
-        let takeover_tick = self.takeover_tick(&losses);
-        if u64::from(takeover_tick) * self.created.plan.tick_us >= self.profile_us() {
-            // Nothing is left to take over; the losses show when the run is sealed.
-            return None;
         }
         let generation = self.state.generation + 1;
         let next = ShardsReassigned {

@@ -284,6 +284,9 @@ impl Projection {
             agent: agent.clone(),
             boot_id: delta.boot_id.clone(),
         };
+        if !control.state.ever_held.contains(&holder) {
+            return Err(format!("{holder} never held shards"));
+        }
         plausible(control, &delta)?;
         let prepared = Prepared::new(control, &holder, &delta)?;
         let sums = self.holders.entry(holder.clone()).or_default();

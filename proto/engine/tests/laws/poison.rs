@@ -279,18 +279,33 @@ proptest! {
     }
 }
 
-/// A holder that held nothing cannot have counted anything.
+/// A holder that held nothing cannot have counted anything; not even its gauges are believed.
 #[test]
 fn who_held_nothing_is_set_aside() {
     let history = history();
-    let mut stranger = history.data[0].clone();
-    stranger.kind = Kind::Delta(AgentId::parse("stranger").expect("a token"));
-    stranger.payload = delta(history, |_| {});
-    stranger.seq = 0;
-    let mut deltas = history.data.clone();
-    deltas.push(stranger);
-    let found = fold(history, &history.control, &deltas);
-    assert_eq!(found.gaps.quarantined.len(), 1);
-    assert!(found.gaps.quarantined[0].reason.contains("held no shards"));
-    balances(&found);
+    let clean = fold(history, &history.control, &history.data);
+    let damages: [Damage; 2] = [
+        |_| {},
+        |d| {
+            (d["arrivals"], d["calls"], d["anatomy"]) = (json!([]), json!([]), json!([]));
+            d["gauges"]["busiest_core_permille"] = json!(1_000);
+        },
+    ];
+    for damage in damages {
+        let mut stranger = history.data[0].clone();
+        stranger.kind = Kind::Delta(AgentId::parse("stranger").expect("a token"));
+        stranger.payload = delta(history, damage);
+        stranger.seq = 0;
+        let mut deltas = history.data.clone();
+        deltas.push(stranger);
+        let found = fold(history, &history.control, &deltas);
+        assert_eq!(found.gaps.quarantined.len(), 1);
+        assert!(
+            found.gaps.quarantined[0]
+                .reason
+                .contains("never held shards")
+        );
+        assert_eq!(found.generator, clean.generator);
+        balances(&found);
+    }
 }

@@ -1,0 +1,179 @@
+//! What must hold of a run that is over, whatever befell it.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use loadpilot_engine::control::ControlLog;
+use loadpilot_engine::project::Projection;
+use loadpilot_engine::report::report;
+use loadpilot_events::ctl::{Decision, Ending, RunSealed};
+use loadpilot_events::delta::DeltaReported;
+use loadpilot_events::envelope::Envelope;
+use loadpilot_events::id::Holder;
+use loadpilot_events::report::{Report, RunState};
+use loadpilot_events::subject::Kind;
+
+use crate::rules::dice::Dice;
+use crate::rules::invariants;
+use crate::world::World;
+
+/// Holds a played world to everything that is promised of a run.
+///
+/// # Panics
+/// At the first promise that is broken.
+pub(crate) fn check(world: &World) {
+    invariants::check(&world.policy, &world.log.decided);
+    let in_order: Vec<usize> = (0..world.log.data.len()).collect();
+    let found = fold(world, &in_order);
+    if world.run.counts_calls {
+        let mut mixed = in_order;
+        Dice::new(world.seed).shuffle(&mut mixed);
+        mixed.extend(mixed.clone());
+        let digest = fold(world, &mixed).digest;
+        assert_eq!(found.digest, digest, "the digest depends on the order");
+    }
+    assert_eq!(
+        found.gaps.quarantined,
+        [],
+        "honest parts contradict each other"
+    );
+    books(&found);
+    let last = world.log.decided.last().map(|stored| &stored.decision);
+    let Some(Decision::RunSealed(seal)) = last else {
+        assert_eq!(found.run.state, RunState::Refused);
+        assert!(world.sent.is_empty(), "a refused run sent something");
+        return;
+    };
+    let deltas = stored(world, seal);
+    sent(world, &found, &deltas);
+    last_words(seal, &deltas);
+    if world.seed.is_multiple_of(5) {
+        nothing_went_wrong(&found);
+    }
+}
+
+/// The report of the log, its deltas read in the order given.
+fn fold(world: &World, order: &[usize]) -> Report {
+    let mut log = ControlLog::new(world.log.run.clone());
+    for (record, seq) in world.log.ctl.iter().zip(1..) {
+        log.add(&record.subject, &record.kind, seq, &record.payload);
+    }
+    let control = log.close();
+    let mut data = Projection::default();
+    for &place in order {
+        let record = &world.log.data[place];
+        let Kind::Delta(agent) = &record.kind else {
+            panic!("only deltas stand in LP_DATA");
+        };
+        let seq = place as u64 + 1;
+        data.add(&control, agent, &record.subject, seq, &record.payload);
+    }
+    report(&control, &data).expect("the run is known")
+}
+
+/// `planned = started + dropped + lost` and `attempted = Σ outcomes`, everywhere.
+fn books(report: &Report) {
+    let tasks = report.tasks.iter().map(|task| &task.arrivals);
+    for counts in tasks.chain([&report.arrivals]) {
+        let settled = counts.started + counts.dropped_total() + counts.lost;
+        assert_eq!(
+            counts.planned, settled,
+            "the books do not balance: {counts:?}"
+        );
+        assert_eq!(counts.waiting, 0, "nothing waits after the end");
+    }
+    let lost: u64 = report
+        .gaps
+        .lost
+        .iter()
+        .map(|interval| interval.arrivals)
+        .sum();
+    assert_eq!(
+        report.arrivals.lost, lost,
+        "a lost arrival without its interval"
+    );
+    let calls = &report.calls;
+    assert_eq!(calls.attempted, calls.outcomes.values().sum::<u64>());
+}
+
+/// Every delta that the seal covers, once.
+fn stored(world: &World, seal: &RunSealed) -> BTreeMap<(Holder, u64), DeltaReported> {
+    let covered = world.log.data.iter().take(seal.data_seq as usize);
+    let read = covered.map(|record| {
+        let Kind::Delta(agent) = &record.kind else {
+            panic!("only deltas stand in LP_DATA");
+        };
+        let delta: Envelope<DeltaReported> =
+            serde_json::from_slice(&record.payload).expect("our own delta");
+        let (agent, boot_id) = (agent.clone(), delta.event.boot_id.clone());
+        ((Holder { agent, boot_id }, delta.event.seq), delta.event)
+    });
+    read.collect()
+}
+
+/// What really left is counted once, or known to be lost, or known to be excess.
+fn sent(world: &World, report: &Report, deltas: &BTreeMap<(Holder, u64), DeltaReported>) {
+    let arrivals: BTreeSet<u64> = world.sent.iter().map(|sent| sent.n).collect();
+    assert!(
+        report.arrivals.started <= arrivals.len() as u64,
+        "an arrival was counted twice"
+    );
+    let rows = deltas.values().flat_map(|delta| &delta.arrivals);
+    let told: u64 = rows.map(|row| row.started).sum();
+    let counted = report.arrivals.started + report.gaps.excess_arrivals;
+    assert_eq!(counted, told, "what was told is counted or excess");
+    assert!(told <= world.sent.len() as u64, "more was told than sent");
+    let mut rightful = BTreeMap::new();
+    for sent in &world.sent {
+        if generation_at(world, sent.tick) == sent.generation {
+            let other = rightful.insert(sent.n, &sent.holder);
+            assert!(
+                other.is_none(),
+                "{} was rightfully sent by {other:?} too",
+                sent.n
+            );
+        }
+    }
+}
+
+/// Which map was in force for a tick: the last one that had begun.
+fn generation_at(world: &World, tick: u32) -> u32 {
+    let begun = world
+        .log
+        .decided
+        .iter()
+        .filter_map(|stored| match &stored.decision {
+            Decision::ShardsAssigned(assigned) => Some((assigned.generation, 0)),
+            Decision::ShardsReassigned(next) => Some((next.generation, next.takeover_tick)),
+            _ => None,
+        });
+    let begun = begun.filter(|(_, from_tick)| *from_tick <= tick);
+    begun.map(|(generation, _)| generation).max().unwrap_or(0)
+}
+
+/// Whoever said its last words before the seal has every delta in the log, and they add up.
+fn last_words(seal: &RunSealed, deltas: &BTreeMap<(Holder, u64), DeltaReported>) {
+    for last in &seal.finals {
+        let of_holder = (1..=last.final_seq).map(|seq| {
+            let delta = deltas.get(&(last.holder.clone(), seq));
+            delta.unwrap_or_else(|| panic!("delta {seq} of {} is not covered", last.holder))
+        });
+        let rows = of_holder.flat_map(|delta| &delta.arrivals);
+        assert_eq!(
+            rows.map(|row| row.started).sum::<u64>(),
+            last.totals.started
+        );
+    }
+}
+
+/// In a good world every arrival is started, once.
+fn nothing_went_wrong(report: &Report) {
+    assert_eq!(report.run.ending, Some(Ending::Completed));
+    assert_eq!(
+        report.arrivals.started, report.arrivals.planned,
+        "{:?}",
+        report.arrivals
+    );
+    assert_eq!(report.gaps, Default::default());
+    assert!(report.run.holders.iter().all(|holder| holder.finished));
+    assert_eq!(report.run.generation, 1);
+}

@@ -1,0 +1,369 @@
+//! One process of an agent in one run: what it holds it paces, what it paces it counts, what it
+//! counted it publishes until it is stored.
+
+use std::collections::{BTreeMap, VecDeque};
+
+use loadpilot_engine::holding::{AgentView, Applied, Stage};
+use loadpilot_engine::tally::{CallEnd, Ledger, Phases, RowKey, Rows, Tally};
+use loadpilot_events::delta::Gauges;
+use loadpilot_events::evt::{
+    CapacityOffered, Fact, FinishReason, IsolationStop, ShardsFinished, ShardsReady, What,
+};
+use loadpilot_events::heartbeat::News;
+use loadpilot_events::id::Holder;
+use loadpilot_events::outcome::{DropReason, Outcome};
+use loadpilot_events::start::ClockEstimate;
+use loadpilot_events::units::{Rate, Timestamp};
+
+use crate::log::encode;
+use crate::rules::dice::Dice;
+use crate::world::{Run, Sent};
+
+/// How often it closes a delta, in µs.
+const CLOSE_EVERY_US: u64 = 500_000;
+
+/// Deltas that may wait for their acknowledgement; beyond it rows go on merging.
+const OUTBOX_MAX: usize = 6;
+
+/// A call in flight.
+#[derive(Debug)]
+struct Flight {
+    /// What is counted when it ends; histograms are dear, so that not every world counts calls.
+    counts: bool,
+    end: CallEnd,
+    key: RowKey,
+    ends_at: Timestamp,
+    due_at: Timestamp,
+    began_at: Timestamp,
+}
+
+/// One process.
+#[derive(Debug)]
+pub(crate) struct Process {
+    pub(crate) me: Holder,
+    pub(crate) view: AgentView,
+    pub(crate) leaving: bool,
+    isolated: bool,
+    behind_since: Option<Timestamp>,
+    offered: bool,
+    ready_for: u32,
+    /// The generation under which each arrival was given out.
+    given: BTreeMap<u64, u32>,
+    /// How many decisions it had seen, and how far it had paced, when it paced last.
+    paced: (u64, u64),
+    flights: Vec<Flight>,
+    tally: Tally,
+    pending: Rows,
+    ledger: Ledger,
+    close_at: Timestamp,
+    pub(crate) outbox: VecDeque<Vec<u8>>,
+    pub(crate) facts: VecDeque<Fact>,
+    closed: bool,
+    finished: bool,
+}
+
+impl Process {
+    pub(crate) fn new(me: Holder, now: Timestamp) -> Self {
+        Self {
+            view: AgentView::new(me.clone()),
+            ledger: Ledger::new(me.boot_id.clone()),
+            me,
+            leaving: false,
+            isolated: false,
+            behind_since: None,
+            offered: false,
+            ready_for: 0,
+            given: BTreeMap::new(),
+            paced: (0, 0),
+            flights: Vec::new(),
+            tally: Tally::new(),
+            pending: Rows::default(),
+            close_at: now.plus_us(CLOSE_EVERY_US),
+            outbox: VecDeque::new(),
+            facts: VecDeque::new(),
+            closed: false,
+            finished: false,
+        }
+    }
+
+    /// A decision came, in whatever order.
+    pub(crate) fn told(&mut self, news: &News, now: Timestamp) {
+        match self.view.apply(news) {
+            Applied::Applied => self.behind_since = None,
+            Applied::Gap => {
+                self.behind_since.get_or_insert(now);
+            }
+            Applied::Duplicate => {}
+        }
+    }
+
+    /// Whether decisions are known to exist that it has not had for `limit_us`.
+    pub(crate) fn is_behind(&self, now: Timestamp, limit_us: u64) -> bool {
+        self.behind_since
+            .is_some_and(|since| now.since_us(since) >= limit_us)
+    }
+
+    /// It stops by itself.
+    pub(crate) fn isolate(&mut self, now: Timestamp) {
+        if self.isolated || self.finished || self.view.holds().is_empty() {
+            return;
+        }
+        self.isolated = true;
+        self.say(What::IsolationStop(IsolationStop {
+            fenced_at: now,
+            ctl_seq: self.view.ctl_seq(),
+            reason: "alone".to_owned(),
+        }));
+    }
+
+    /// Its operator ends it.
+    pub(crate) fn leave(&mut self) {
+        if !self.leaving && self.view.created().is_some() && !self.finished {
+            self.leaving = true;
+            self.say(What::AgentLeaving);
+        }
+    }
+
+    fn say(&mut self, what: What) {
+        let boot_id = self.me.boot_id.clone();
+        self.facts.push_back(Fact { boot_id, what });
+    }
+
+    /// Answers to what it was told.
+    pub(crate) fn answer(&mut self, now: Timestamp) {
+        let gathering = self.view.stage() == Stage::Gathering && self.view.created().is_some();
+        if gathering && !self.offered {
+            self.offered = true;
+            self.say(What::CapacityOffered(CapacityOffered {
+                rate: Rate::per_second(100),
+                cores: 1,
+                expires: now.plus_us(20_000_000),
+                version: "1".to_owned(),
+            }));
+        }
+        let generation = self.view.generation();
+        if self.view.stage() == Stage::Assigned
+            && generation > self.ready_for
+            && !self.view.holds().is_empty()
+        {
+            self.ready_for = generation;
+            let clock = ClockEstimate {
+                offset_us: 0,
+                bound_us: 1,
+            };
+            self.say(What::ShardsReady(ShardsReady {
+                generation,
+                clock,
+                max_in_flight: 10,
+            }));
+        }
+    }
+
+    fn start_at(&self) -> Option<Timestamp> {
+        match self.view.stage() {
+            Stage::Scheduled { start_at } => Some(start_at),
+            Stage::Stopping { start_at, .. } => start_at,
+            Stage::Gathering | Stage::Assigned | Stage::Over => None,
+        }
+    }
+
+    /// Starts what is due and held, drops what is late.
+    pub(crate) fn pace(
+        &mut self,
+        run: &Run,
+        now: Timestamp,
+        sent: &mut Vec<Sent>,
+        dice: &mut Dice,
+    ) {
+        let Some(start_at) = self.start_at() else {
+            return;
+        };
+        if self.isolated || self.leaving || self.closed || now < start_at {
+            return;
+        }
+        let until = match self.view.stage() {
+            Stage::Stopping { stop_at, .. } => now.min(stop_at.max(start_at)),
+            _ => now,
+        };
+        let end = run
+            .dues_us
+            .partition_point(|&due_us| start_at.plus_us(due_us) < until) as u64;
+        // What it paced before need not be looked at again, unless it holds something else now.
+        let (seen, paced) = self.paced;
+        let from = if seen == self.view.ctl_seq() {
+            paced
+        } else {
+            0
+        };
+        self.paced = (self.view.ctl_seq(), end);
+        for hold in self.view.holds() {
+            for n in from..end {
+                let due_us = run.dues_us[n as usize];
+                let tick = run.workload.tick_of(due_us);
+                let in_hold = tick >= hold.from_tick
+                    && hold.until_tick.is_none_or(|until| tick < until)
+                    && hold
+                        .shards
+                        .binary_search(&((n % u64::from(run.shards)) as u32))
+                        .is_ok();
+                if in_hold {
+                    let key = RowKey {
+                        tick,
+                        generation: hold.generation,
+                        task: run.workload.task_of(n),
+                    };
+                    self.reach(run, n, key, start_at.plus_us(due_us), now, sent, dice);
+                }
+            }
+        }
+    }
+
+    #[expect(
+        clippy::too_many_arguments,
+        reason = "an arrival and the world that it meets"
+    )]
+    fn reach(
+        &mut self,
+        run: &Run,
+        n: u64,
+        key: RowKey,
+        due_at: Timestamp,
+        now: Timestamp,
+        sent: &mut Vec<Sent>,
+        dice: &mut Dice,
+    ) {
+        let before = self.given.insert(n, key.generation);
+        if before == Some(key.generation) {
+            return;
+        }
+        let late = now.since_us(due_at) > run.plan.max_lateness_us;
+        if late || before.is_some() {
+            // What went out under an older generation is never sent twice.
+            self.tally.dropped(key, DropReason::Late);
+            return;
+        }
+        self.tally.started(key);
+        sent.push(Sent {
+            n,
+            tick: key.tick,
+            generation: key.generation,
+            holder: self.me.clone(),
+        });
+        let task = usize::from(key.task);
+        let first: usize = run.plan.tasks[..task]
+            .iter()
+            .map(|task| task.steps.len())
+            .sum();
+        let mut began_at = now;
+        for place in 0..run.plan.tasks[task].steps.len() {
+            let ends_at = began_at.plus_us(dice.pick(1_000..400_000));
+            let outcome = if dice.chance(95) {
+                Outcome::Ok
+            } else {
+                Outcome::Http5xx
+            };
+            let end = CallEnd {
+                tick: key.tick,
+                generation: key.generation,
+                call: (first + place) as u16,
+                outcome,
+                response_us: 0,
+                service_us: 0,
+                status: Some(200),
+                sent_bytes: 1,
+                received_bytes: 1,
+                phases: Phases::default(),
+            };
+            self.flights.push(Flight {
+                counts: run.counts_calls,
+                end,
+                key,
+                ends_at,
+                due_at,
+                began_at,
+            });
+            began_at = ends_at;
+        }
+    }
+
+    /// Counts what ended, closes what is due to be closed, says its last words.
+    pub(crate) fn count(&mut self, run: &Run, now: Timestamp) {
+        let (ended, flying): (Vec<Flight>, Vec<Flight>) = self
+            .flights
+            .drain(..)
+            .partition(|flight| flight.ends_at <= now);
+        self.flights = flying;
+        for flight in ended.into_iter().filter(|flight| flight.counts) {
+            let response_us = flight.ends_at.since_us(flight.due_at);
+            let service_us = flight.ends_at.since_us(flight.began_at);
+            self.tally.call(&CallEnd {
+                response_us,
+                service_us,
+                ..flight.end
+            });
+            if flight.end.outcome != Outcome::Ok {
+                self.tally.task_error(flight.key);
+            }
+        }
+        let started = self.start_at().is_some_and(|start_at| now >= start_at);
+        let holds = !self.view.holds().is_empty();
+        if started && holds && now >= self.close_at && !self.closed {
+            self.close_at = now.plus_us(CLOSE_EVERY_US);
+            self.close(now, self.outbox.len() < OUTBOX_MAX);
+        }
+        self.finish(run, now);
+    }
+
+    fn close(&mut self, now: Timestamp, has_room: bool) {
+        let rows = self.tally.take();
+        self.pending.merge(rows);
+        if has_room {
+            let rows = std::mem::take(&mut self.pending);
+            let deltas = self.ledger.close(rows, 0, now.0, Gauges::default());
+            self.outbox
+                .extend(deltas.iter().map(|delta| encode(now, delta)));
+        }
+    }
+
+    fn finish(&mut self, run: &Run, now: Timestamp) {
+        let Some(reason) = self.reason_to_finish(run, now).filter(|_| !self.finished) else {
+            return;
+        };
+        if !self.closed && self.flights.is_empty() {
+            self.closed = true;
+            self.close(now, true);
+        }
+        if self.closed && self.outbox.is_empty() {
+            self.finished = true;
+            self.say(What::ShardsFinished(ShardsFinished {
+                reason,
+                final_seq: self.ledger.last_seq(),
+                totals: self.ledger.totals().clone(),
+            }));
+        }
+    }
+
+    fn reason_to_finish(&self, run: &Run, now: Timestamp) -> Option<FinishReason> {
+        let holds = self.view.holds();
+        let last = holds.last()?;
+        if self.isolated {
+            return Some(FinishReason::Isolated);
+        }
+        if self.leaving {
+            return Some(FinishReason::Left);
+        }
+        let start_at = self.start_at()?;
+        if self.view.superseded() {
+            let until_us = last
+                .until_tick
+                .map(|tick| u64::from(tick) * run.plan.tick_us);
+            let over = until_us.is_none_or(|us| now >= start_at.plus_us(us));
+            return over.then_some(FinishReason::Superseded);
+        }
+        if let Stage::Stopping { stop_at, .. } = self.view.stage() {
+            return (now >= stop_at).then_some(FinishReason::Stopped);
+        }
+        let ends_at = start_at.plus_us(run.workload.duration_us());
+        (now >= ends_at).then_some(FinishReason::Completed)
+    }
+}

@@ -1,0 +1,242 @@
+//! The world of one run: time, parts and what befalls them, all by one die.
+
+use loadpilot_engine::assign::shard_count;
+use loadpilot_engine::decide::Policy;
+use loadpilot_engine::workload::{DueTimes, Workload};
+use loadpilot_events::id::{Holder, OwnerId};
+use loadpilot_events::plan::Plan;
+use loadpilot_events::req::{Request, StopRequested};
+use loadpilot_events::subject::Kind;
+use loadpilot_events::units::Timestamp;
+
+use crate::agent::Agent;
+use crate::coordinator::Coordinator;
+use crate::log::Log;
+use crate::rules::dice::Dice;
+use crate::rules::plans;
+
+/// One step of time, in µs.
+const STEP_US: u64 = 50_000;
+
+/// Nothing breaks any more after this, in µs: then the run must come to its end.
+const TROUBLE_US: u64 = 25_000_000;
+
+/// The end must be there by then, in µs.
+const END_BY_US: u64 = 120_000_000;
+
+/// What is the same for everybody.
+#[derive(Debug)]
+pub(crate) struct Run {
+    pub(crate) plan: Plan,
+    pub(crate) workload: std::sync::Arc<Workload>,
+    /// When each arrival is due, in µs after the start.
+    pub(crate) dues_us: Vec<u64>,
+    pub(crate) shards: u32,
+    /// Whether calls are counted in this world, not only arrivals.
+    pub(crate) counts_calls: bool,
+}
+
+/// A request that really left.
+#[derive(Debug)]
+pub(crate) struct Sent {
+    pub(crate) n: u64,
+    pub(crate) tick: u32,
+    pub(crate) generation: u32,
+    pub(crate) holder: Holder,
+}
+
+/// How bad this world is; each figure in percent.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Faults {
+    /// A message that is lost.
+    pub(crate) lose_pct: u64,
+    /// Once a second: a coordinator falls asleep or dies.
+    coordinator_pct: u64,
+    /// Once a second: an agent dies, freezes, is cut off or is told to leave.
+    agent_pct: u64,
+    /// Once a second: somebody asks to stop.
+    stop_pct: u64,
+    /// Once a second: the owner is gone for good.
+    owner_pct: u64,
+}
+
+/// A run and everything around it.
+#[derive(Debug)]
+pub(crate) struct World {
+    pub(crate) seed: u64,
+    pub(crate) log: Log,
+    pub(crate) run: Run,
+    pub(crate) policy: Policy,
+    pub(crate) faults: Faults,
+    /// Every request that really left.
+    pub(crate) sent: Vec<Sent>,
+    dice: Dice,
+    begin: Timestamp,
+    now: Timestamp,
+    coordinators: Vec<Coordinator>,
+    agents: Vec<Agent>,
+    owner: Option<OwnerId>,
+    owner_gone: bool,
+}
+
+impl World {
+    /// Plays a run to its end.
+    pub(crate) fn played(seed: u64) -> Self {
+        let mut world = Self::new(seed);
+        while !world.log.is_over() {
+            let age_us = world.now.since_us(world.begin);
+            assert!(age_us < END_BY_US, "no end: {:?}", world.log.decided.last());
+            world.step(age_us < TROUBLE_US);
+        }
+        // What is still on its way arrives after the seal.
+        for _ in 0..40 {
+            world.step(false);
+        }
+        world
+    }
+
+    fn new(seed: u64) -> Self {
+        let mut dice = Dice::new(seed);
+        let begin = Timestamp(1_800_000_000_000_000);
+        let count = dice.pick(1..6);
+        let want = dice.pick(1..count + 1) as u32;
+        let plan = plans::plan(&mut dice);
+        let mut request = plans::request(plan, want, 1, &mut dice);
+        request.agents.wait_us += 2_000_000;
+        // Long enough to hear of the start before it is there, unless something breaks.
+        request.lead_us += 500_000;
+        request.owner = dice
+            .chance(30)
+            .then(|| OwnerId::parse("owner").expect("a token"));
+        let workload = std::sync::Arc::new(Workload::new(&request.plan, request.seed));
+        let mut due_times = DueTimes::new(workload.clone());
+        let run = Run {
+            plan: request.plan.clone(),
+            dues_us: (0..workload.planned())
+                .map(|n| due_times.due_us(n))
+                .collect(),
+            workload,
+            shards: shard_count(want),
+            counts_calls: seed.is_multiple_of(8),
+        };
+        let coordinators = (0..dice.pick(1..4))
+            .map(|_| dice.pick(0..20_000))
+            .collect::<Vec<_>>();
+        let mut log = Log::new();
+        let owner = request.owner.clone();
+        log.append(Kind::Req, begin, &Request::RunRequested(Box::new(request)));
+        Self {
+            seed,
+            log,
+            run,
+            policy: policy(),
+            faults: faults(seed, &mut dice),
+            sent: Vec::new(),
+            dice,
+            begin,
+            now: begin,
+            coordinators: coordinators
+                .iter()
+                .map(|us| Coordinator::new(*us, begin))
+                .collect(),
+            agents: (0..count).map(|number| Agent::new(number, begin)).collect(),
+            owner,
+            owner_gone: false,
+        }
+    }
+
+    fn step(&mut self, trouble: bool) {
+        self.now = self.now.plus_us(STEP_US);
+        if trouble && self.now.since_us(self.begin).is_multiple_of(1_000_000) {
+            self.befall();
+        }
+        let (now, dice) = (self.now, &mut self.dice);
+        let faults = if trouble {
+            self.faults.clone()
+        } else {
+            Faults::default()
+        };
+        let world = (&self.run, &self.policy, &faults);
+        if let Some(owner) = self.owner.as_ref().filter(|_| !self.owner_gone) {
+            let awake = self.coordinators.iter_mut().filter(|c| c.is_awake(now));
+            awake.for_each(|coordinator| coordinator.hear_owner(owner, now));
+        }
+        for agent in &mut self.agents {
+            let moment = (now, &mut *dice);
+            agent.act(
+                world,
+                &mut self.coordinators,
+                &mut self.log,
+                &mut self.sent,
+                moment,
+            );
+        }
+        for coordinator in &mut self.coordinators {
+            let Some(news) = coordinator.act(&mut self.log, &self.policy, now, dice) else {
+                continue;
+            };
+            for agent in &mut self.agents {
+                if !dice.chance(faults.lose_pct) {
+                    agent.told(&news, now);
+                }
+            }
+        }
+    }
+
+    /// What may happen once a second.
+    fn befall(&mut self) {
+        let (now, dice, faults) = (self.now, &mut self.dice, &self.faults);
+        for coordinator in &mut self.coordinators {
+            if dice.chance(faults.coordinator_pct) {
+                coordinator.asleep_until = now.plus_us(dice.pick(0..5_000_000));
+                coordinator.remembers = dice.chance(50);
+            }
+        }
+        for agent in &mut self.agents {
+            if !dice.chance(faults.agent_pct) {
+                continue;
+            }
+            let until = now.plus_us(dice.pick(100_000..4_000_000));
+            match dice.pick(0..7) {
+                0 | 1 => agent.dead_until = Some(until),
+                2 | 3 => agent.frozen_until = until,
+                4 | 5 => agent.cut_until = until,
+                _ => agent.process.leave(),
+            }
+        }
+        if dice.chance(faults.stop_pct) {
+            let by = "a user".to_owned();
+            let stop = Request::StopRequested(StopRequested { by });
+            self.log.append(Kind::Req, now, &stop);
+        }
+        self.owner_gone |= dice.chance(faults.owner_pct);
+    }
+}
+
+/// The times of the fleet, five times as fast: what matters is their order.
+fn policy() -> Policy {
+    Policy {
+        lost_us: 2_000_000,
+        fence_us: 1_400_000,
+        behind_us: 400_000,
+        takeover_us: 300_000,
+        owner_us: 2_000_000,
+        ready_us: 3_000_000,
+        finish_us: 3_000_000,
+        nobody_us: 6_000_000,
+    }
+}
+
+/// Every fifth world is a good one.
+fn faults(seed: u64, dice: &mut Dice) -> Faults {
+    if seed.is_multiple_of(5) {
+        return Faults::default();
+    }
+    Faults {
+        lose_pct: dice.one_of(&[0, 5, 30]),
+        coordinator_pct: dice.one_of(&[0, 10, 40]),
+        agent_pct: dice.one_of(&[0, 5, 15]),
+        stop_pct: dice.one_of(&[0, 0, 5]),
+        owner_pct: dice.one_of(&[0, 0, 5]),
+    }
+}
