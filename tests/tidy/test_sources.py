@@ -61,6 +61,17 @@ def test_the_product_does_not_say_how_it_was_built() -> None:
     ]
 
 
+def test_nothing_refers_to_a_list_that_is_not_here() -> None:
+    """Broken if a text names a row or a ticket that a reader cannot look up."""
+    named = re.compile(r"\b[A-Z]{1,2}-\d{2}\b|\b[Ii]ssue #?\d")
+    assert not [
+        f"{path}:{number}"
+        for path in tracked("*.md", "*.rs", "*.py", "*.toml", "dev", ".ci/run")
+        for number, line in enumerate(lines(path), 1)
+        if named.search(line)
+    ]
+
+
 def test_nobody_is_told_to_install_somebody_elses_package() -> None:
     """Broken if the README sends people to the package of the same name that is not ours."""
     assert "pip install loadpilot" not in (ROOT / "README.md").read_text(encoding="utf-8")
