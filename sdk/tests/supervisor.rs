@@ -13,8 +13,9 @@ use supervised::{Supervised, children_of, gone};
 
 /// A worker that does as it is told, and leaves a trace of how it was started and ended.
 const OBEDIENT: &str = r#"
-    echo "$@" >>"$(dirname "$2")/arguments-${4:-coordinator}"
-    trap 'touch "$(dirname "$2")/drained-${4:-coordinator}"; kill $!; exit 0' TERM
+    case "$3" in --id) who="$4" ;; *) who=coordinator ;; esac
+    echo "$@" >>"$(dirname "$2")/arguments-$who"
+    trap 'touch "$(dirname "$2")/drained-$who"; kill $!; exit 0' TERM
     echo started
     sleep 1000 & wait
 "#;
