@@ -116,7 +116,8 @@ def test_a_killed_command_takes_its_load_with_it_and_no_run_resumes_it(
     assert " completed " in states[fresh.run]
     again = loadpilot.call("report", old)
     assert again.code == 0, again.stderr
-    assert "certificate  INVALID" in again.stdout.splitlines()[1]
+    assert "verdict      FAIL" in again.stdout
+    assert "certificate  INVALID" in again.stdout
     assert old in again.stdout
 
 

@@ -6,7 +6,7 @@ use loadpilot_events::ctl::Ending;
 use loadpilot_events::outcome::{DropReason, Outcome};
 use loadpilot_events::report::{Certificate, Finding, FindingKind, Grade, Report, RunState};
 
-use crate::report::{dropped_for, percent};
+use crate::report::percent;
 
 /// Schedule lag p99 above this many µs, and this share of the response p99, degrades.
 const LAG_DEGRADED: (u64, u64) = (10_000, 10);
@@ -100,14 +100,15 @@ fn schedule_lag(report: &Report) -> Option<Finding> {
 }
 
 fn generator_drops(report: &Report) -> Option<Finding> {
-    let mut reasons = vec![DropReason::Late, DropReason::Fenced, DropReason::Unowned];
-    if report.run.max_in_flight.is_none() {
-        // Nobody asked for a limit: it was the generator that had no slot to give.
-        reasons.push(DropReason::NoSlot);
-    }
-    let drops: u64 = reasons
-        .iter()
-        .map(|&reason| dropped_for(&report.arrivals, reason))
+    // Nobody asked for a limit: then it was the generator that had no slot to give.
+    let no_limit = report.run.max_in_flight.is_none();
+    let at_fault = |reason: DropReason| {
+        reason.is_generators_fault() || (no_limit && reason == DropReason::NoSlot)
+    };
+    let dropped = report.arrivals.dropped.iter();
+    let drops: u64 = dropped
+        .filter(|&(&reason, _)| at_fault(reason))
+        .map(|(_, count)| count)
         .sum();
     let share = percent(drops, report.arrivals.planned);
     let grade = match share {
