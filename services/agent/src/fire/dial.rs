@@ -14,8 +14,8 @@ use tokio::net::{TcpStream, lookup_host};
 use tokio::sync::Mutex;
 
 use super::clock::MonoTime;
-use super::metered::Stream;
 use super::program::Program;
+use super::stream::Stream;
 use super::wire::{Broken, Trace};
 
 /// How long a failed name resolution stands before it is tried again: a target whose name does not
@@ -174,6 +174,7 @@ mod tests {
     use std::collections::BTreeMap;
     use std::net::TcpListener;
 
+    use loadpilot_events::id::RunId;
     use loadpilot_events::plan::Plan;
 
     use super::*;
@@ -193,7 +194,8 @@ mod tests {
         let open = bind();
         let addresses = [address(&bind()), address(&open), address(&bind())];
         let plan: Plan = serde_json::from_str(PLAN).expect("a plan");
-        let program = Program::compile(&plan, &BTreeMap::new()).expect("a sendable plan");
+        let run = RunId::parse("01run").expect("a token");
+        let program = Program::compile(&plan, &run, &BTreeMap::new()).expect("a sendable plan");
         let dial = Dial::new(Arc::new(program));
         let runtime = tokio::runtime::Builder::new_current_thread()
             .enable_all()

@@ -1,20 +1,22 @@
 //! Fire: the load engine of one core, a thread with its own reactor, connections and counters.
 //!
-//! [`Core`] is the handle to it; [`pacer`] keeps the schedule, [`slots`] carries arrivals through
-//! their calls, [`wire`] is the seam behind which the HTTP engine sits. It must never know NATS,
+//! [`Core`] is the handle to it; [`pacer`] keeps the schedule, [`slots`] says who may start,
+//! [`calls`] carries arrivals through their calls, [`wire`] is the seam behind which the HTTP engine sits. It must never know NATS,
 //! wait for whoever harvests it, or share state with another core.
 
+mod calls;
 mod clock;
 mod dial;
 mod fault;
 mod http1;
 mod lanes;
-mod metered;
 mod pacer;
 mod program;
 mod slots;
+mod stream;
 mod target;
 mod thread;
+mod time_out;
 mod timer;
 mod wire;
 

@@ -11,9 +11,10 @@ use loadpilot_engine::workload::Workload;
 use loadpilot_events::outcome::DropReason;
 use tokio::sync::{mpsc, oneshot};
 
+use super::calls::Arrival;
 use super::clock::{MonoTime, thread_cpu_us};
 use super::lanes::{CoreHold, Lanes};
-use super::slots::{Arrival, Slots};
+use super::slots::Slots;
 use super::timer::Timer;
 use super::wire::Wire;
 

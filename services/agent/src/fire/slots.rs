@@ -1,24 +1,21 @@
-//! Arrivals from the moment the pacer reached them until their last call ended: slots, the queue
-//! for them, and the calls.
+//! Who may start: the slots for arrivals in flight, and the queue for those that found none.
 //!
-//! Latency is end − due, for every outcome. Must never send anything after a stop, nor let more
-//! than `max_in_flight` arrivals hold a slot.
+//! A slot is a seat: a task of the runtime that performs one arrival after another. Must never let
+//! more than `max_in_flight` arrivals hold a slot, nor start anything after a stop.
 
 use std::cell::{Cell, RefCell};
-use std::collections::{BTreeSet, VecDeque};
+use std::collections::VecDeque;
+use std::future::poll_fn;
 use std::rc::Rc;
-use std::sync::Arc;
-use std::time::Duration;
+use std::task::{Context, Poll, Waker};
 
-use loadpilot_engine::tally::{CallEnd, Phases, RowKey, Rows, Tally};
-use loadpilot_engine::workload::Workload;
-use loadpilot_events::id::RunId;
-use loadpilot_events::outcome::{DropReason, Outcome};
-use tokio::sync::{Notify, watch};
+use loadpilot_engine::tally::Rows;
+use loadpilot_events::outcome::DropReason;
+use tokio::sync::watch;
 
+use super::calls::{Arrival, Calls, Kit};
 use super::clock::MonoTime;
-use super::program::{Call, Program};
-use super::wire::{Order, Trace, Wire};
+use super::wire::Wire;
 
 /// What arrivals are allowed.
 #[derive(Debug, Clone, Copy)]
@@ -31,36 +28,30 @@ pub(crate) struct Rules {
     pub max_lateness_us: u64,
 }
 
-/// An arrival that the pacer has reached.
-#[derive(Debug, Clone, Copy)]
-pub(crate) struct Arrival {
-    pub n: u64,
-    pub key: RowKey,
-    pub due: MonoTime,
-    /// When the pacer reached it.
-    pub reached: MonoTime,
-}
-
 /// The arrivals of one core that are in flight or waiting, and what became of the others.
 pub(crate) struct Slots<W> {
-    run: RunId,
-    workload: Arc<Workload>,
-    program: Arc<Program>,
+    calls: Calls<W>,
     rules: Rules,
-    wire: W,
     /// The instant of due 0.
     start: Cell<Option<MonoTime>>,
-    tally: RefCell<Tally>,
-    in_flight: RefCell<BTreeSet<u64>>,
+    /// As many as were ever needed at once.
+    seats: RefCell<Vec<Rc<Seat>>>,
+    /// Last in, first out: few seats, and few connections, do the work of a low rate.
+    free: RefCell<Vec<Rc<Seat>>>,
     /// First in, first out; its length is bounded by rate × `max_wait`.
     waiting: RefCell<VecDeque<Arrival>>,
-    stopped: Cell<Option<DropReason>>,
-    cancelled: Cell<bool>,
-    cancel: Notify,
     paced_out: Cell<bool>,
     idle: watch::Sender<bool>,
-    /// An arrival's task panicked: its calls are lost, so nothing counted here can be trusted.
-    broken: Cell<bool>,
+}
+
+/// One slot, and the arrival in it.
+#[derive(Debug, Default)]
+struct Seat {
+    /// The arrival in flight.
+    held: Cell<Option<Arrival>>,
+    /// The arrival to begin with, and when it was dispatched.
+    next: Cell<Option<(Arrival, MonoTime)>>,
+    waker: RefCell<Option<Waker>>,
 }
 
 /// How full it is.
@@ -72,36 +63,48 @@ pub(crate) struct Filling {
     pub oldest_us: u64,
 }
 
+impl Seat {
+    fn give(&self, arrival: Arrival, dispatched: MonoTime) {
+        self.held.set(Some(arrival));
+        self.next.set(Some((arrival, dispatched)));
+        self.wake();
+    }
+
+    fn wake(&self) {
+        if let Some(waker) = &*self.waker.borrow() {
+            waker.wake_by_ref();
+        }
+    }
+
+    fn poll_next(&self, cx: &mut Context<'_>) -> Poll<(Arrival, MonoTime)> {
+        // Also needed while the arrival is in flight, to cancel it.
+        match &mut *self.waker.borrow_mut() {
+            Some(waker) => waker.clone_from(cx.waker()),
+            none => *none = Some(cx.waker().clone()),
+        }
+        match self.next.take() {
+            Some(next) => Poll::Ready(next),
+            None => Poll::Pending,
+        }
+    }
+}
+
 impl<W: Wire> Slots<W> {
-    pub(crate) fn new(
-        run: RunId,
-        workload: Arc<Workload>,
-        program: Arc<Program>,
-        rules: Rules,
-        wire: W,
-        idle: watch::Sender<bool>,
-    ) -> Self {
+    pub(crate) fn new(calls: Calls<W>, rules: Rules, idle: watch::Sender<bool>) -> Self {
         Self {
-            run,
-            workload,
-            program,
+            calls,
             rules,
-            wire,
             start: Cell::new(None),
-            tally: RefCell::default(),
-            in_flight: RefCell::default(),
+            seats: RefCell::default(),
+            free: RefCell::default(),
             waiting: RefCell::default(),
-            stopped: Cell::new(None),
-            cancelled: Cell::new(false),
-            cancel: Notify::new(),
             paced_out: Cell::new(false),
             idle,
-            broken: Cell::new(false),
         }
     }
 
     pub(crate) fn wire(&self) -> &W {
-        &self.wire
+        self.calls.wire()
     }
 
     pub(crate) fn start(&self) -> Option<MonoTime> {
@@ -113,7 +116,7 @@ impl<W: Wire> Slots<W> {
     }
 
     pub(crate) fn stopped(&self) -> Option<DropReason> {
-        self.stopped.get()
+        self.calls.stopped()
     }
 
     /// Takes an arrival from the pacer: to a slot, to the queue, or among the dropped.
@@ -121,19 +124,22 @@ impl<W: Wire> Slots<W> {
         if arrival.reached.since_us(arrival.due) > self.rules.max_lateness_us {
             return self.drop_arrival(&arrival, DropReason::Late);
         }
-        if let Some(reason) = self.stopped.get() {
+        if let Some(reason) = self.calls.stopped() {
             return self.drop_arrival(&arrival, reason);
         }
-        if self.has_free_slot() && self.waiting.borrow().is_empty() {
-            self.dispatch(arrival, arrival.reached);
-        } else {
-            self.waiting.borrow_mut().push_back(arrival);
+        let seat = match self.waiting.borrow().is_empty() {
+            true => self.free_seat(),
+            false => None,
+        };
+        match seat {
+            Some(seat) => seat.give(arrival, arrival.reached),
+            None => self.waiting.borrow_mut().push_back(arrival),
         }
     }
 
     /// Counts an arrival that will never start.
     pub(crate) fn drop_arrival(&self, arrival: &Arrival, reason: DropReason) {
-        self.tally.borrow_mut().dropped(arrival.key, reason);
+        self.calls.drop_arrival(arrival, reason);
     }
 
     /// Drops those at the head of the queue whose wait is over.
@@ -153,11 +159,11 @@ impl<W: Wire> Slots<W> {
 
     /// Nothing is dispatched any more; what waits is dropped for `reason`. The first stop counts.
     pub(crate) fn stop(&self, reason: DropReason, now: MonoTime) {
-        if self.stopped.get().is_some() {
+        if self.calls.stopped().is_some() {
             return;
         }
         self.sweep(now);
-        self.stopped.set(Some(reason));
+        self.calls.stop(reason);
         while let Some(arrival) = self.pop_waiting(|_| true) {
             self.drop_arrival(&arrival, reason);
         }
@@ -166,8 +172,8 @@ impl<W: Wire> Slots<W> {
 
     /// Ends all calls in flight as cancelled. The caller has stopped before.
     pub(crate) fn cancel(&self) {
-        self.cancelled.set(true);
-        self.cancel.notify_waiters();
+        self.calls.cancel();
+        self.seats.borrow().iter().for_each(|seat| seat.wake());
     }
 
     /// Whether the pacer has nothing more to give.
@@ -181,34 +187,23 @@ impl<W: Wire> Slots<W> {
     /// # Panics
     /// When an arrival's task panicked: the rows would silently lack its calls.
     pub(crate) fn take_rows(&self) -> Rows {
-        assert!(!self.broken.get(), "an arrival's task panicked");
-        self.tally.borrow_mut().take()
+        self.calls.take_rows()
     }
 
     pub(crate) fn filling(&self, now: MonoTime) -> Filling {
-        let in_flight = self.in_flight.borrow();
-        let waiting = self.waiting.borrow();
-        // Due times are monotone in n, so the lowest number is the oldest.
-        let oldest_n = in_flight.first().copied();
-        let running = oldest_n.map(|n| self.due(self.workload.due_us(n)));
-        let oldest = running
-            .into_iter()
-            .chain(waiting.front().map(|head| head.due));
+        let (seats, waiting) = (self.seats.borrow(), self.waiting.borrow());
+        let held = seats.iter().filter_map(|seat| seat.held.get());
+        let oldest = held.chain(waiting.front().copied());
+        let oldest = oldest.map(|arrival| arrival.due).min();
         Filling {
-            in_flight: in_flight.len() as u64,
+            in_flight: self.in_flight() as u64,
             waiting: waiting.len() as u64,
-            oldest_us: oldest.min().map_or(0, |due| now.since_us(due)),
+            oldest_us: oldest.map_or(0, |due| now.since_us(due)),
         }
     }
 
-    /// The instant `due_us` after the start.
-    pub(crate) fn due(&self, due_us: u64) -> MonoTime {
-        let start = self.start.get();
-        start.map_or(MonoTime::now(), |start| start.plus_us(due_us))
-    }
-
-    fn has_free_slot(&self) -> bool {
-        self.in_flight.borrow().len() < self.rules.max_in_flight
+    fn in_flight(&self) -> usize {
+        self.seats.borrow().len() - self.free.borrow().len()
     }
 
     fn waited_out(&self, arrival: &Arrival, now: MonoTime) -> bool {
@@ -223,136 +218,52 @@ impl<W: Wire> Slots<W> {
         waiting.pop_front()
     }
 
-    fn dispatch(self: &Rc<Self>, arrival: Arrival, now: MonoTime) {
-        self.tally.borrow_mut().started(arrival.key);
-        let is_new = self.in_flight.borrow_mut().insert(arrival.n);
-        assert!(is_new, "arrival {} holds a slot already", arrival.n);
-        let slots = Rc::clone(self);
-        tokio::task::spawn_local(async move {
-            let slot = Slot(&slots);
-            slots.perform(&arrival, now).await;
-            drop(slot);
-            slots.vacate(arrival.n);
-        });
+    fn free_seat(self: &Rc<Self>) -> Option<Rc<Seat>> {
+        if let Some(seat) = self.free.borrow_mut().pop() {
+            return Some(seat);
+        }
+        let mut seats = self.seats.borrow_mut();
+        if seats.len() >= self.rules.max_in_flight {
+            return None;
+        }
+        let seat = Rc::new(Seat::default());
+        seats.push(Rc::clone(&seat));
+        tokio::task::spawn_local(Rc::clone(self).serve(Rc::clone(&seat)));
+        Some(seat)
     }
 
-    /// Frees a slot and gives it to the head of the queue.
-    fn vacate(self: &Rc<Self>, n: u64) {
-        self.in_flight.borrow_mut().remove(&n);
-        let now = MonoTime::now();
-        self.sweep(now);
-        while self.has_free_slot()
-            && let Some(arrival) = self.pop_waiting(|_| true)
-        {
-            self.dispatch(arrival, now);
+    /// Performs what is put on a seat, for ever.
+    async fn serve(self: Rc<Self>, seat: Rc<Seat>) {
+        let _guard = self.calls.guard();
+        let mut kit = Kit::new();
+        loop {
+            let (arrival, dispatched) = poll_fn(|cx| seat.poll_next(cx)).await;
+            self.calls.perform(&arrival, dispatched, &mut kit).await;
+            self.vacate(&seat);
         }
+    }
+
+    /// Gives a seat to the head of the queue, or lets it stand free.
+    fn vacate(&self, seat: &Rc<Seat>) {
+        seat.held.set(None);
+        if !self.waiting.borrow().is_empty() {
+            let now = MonoTime::now();
+            self.sweep(now);
+            if let Some(arrival) = self.pop_waiting(|_| true) {
+                return seat.give(arrival, now);
+            }
+        }
+        self.free.borrow_mut().push(Rc::clone(seat));
         self.note_idle();
     }
 
     fn note_idle(&self) {
-        let empty = self.in_flight.borrow().is_empty() && self.waiting.borrow().is_empty();
+        if !self.paced_out.get() && !*self.idle.borrow() {
+            return;
+        }
+        let empty = self.in_flight() == 0 && self.waiting.borrow().is_empty();
         let idle = self.paced_out.get() && empty;
         self.idle
             .send_if_modified(|was| std::mem::replace(was, idle) != idle);
-    }
-
-    /// Does what an arrival's task says, call by call.
-    async fn perform(&self, arrival: &Arrival, dispatched: MonoTime) {
-        let first = Phases {
-            schedule_lag_us: Some(arrival.reached.since_us(arrival.due)),
-            queue_us: Some(dispatched.since_us(arrival.reached)),
-            ..Phases::default()
-        };
-        let (mut due, mut dispatched, mut phases) = (arrival.due, dispatched, first);
-        let mut all_ok = true;
-        let calls = &self.program.tasks[usize::from(arrival.key.task)];
-        for (step, call) in calls.iter().enumerate() {
-            if step > 0 && self.stopped.get().is_some() {
-                all_ok = false;
-                break;
-            }
-            let trace = Trace {
-                phases,
-                ..Trace::default()
-            };
-            let id = self.id(arrival.n, step);
-            let (outcome, end) = self
-                .call(call, id, (due, dispatched), trace, arrival.key)
-                .await;
-            all_ok &= outcome == Outcome::Ok;
-            (due, dispatched, phases) = (end, end, Phases::default());
-        }
-        if !all_ok {
-            self.tally.borrow_mut().task_error(arrival.key);
-        }
-    }
-
-    /// One call, from dispatch to its end; returns how and when it ended.
-    async fn call(
-        &self,
-        call: &Call,
-        id: Option<String>,
-        (due, dispatched): (MonoTime, MonoTime),
-        mut trace: Trace,
-        key: RowKey,
-    ) -> (Outcome, MonoTime) {
-        let order = Order {
-            call,
-            id: id.as_deref(),
-        };
-        let (outcome, status) = self.exchange(order, dispatched, &mut trace).await;
-        let end = MonoTime::now();
-        self.tally.borrow_mut().call(&CallEnd {
-            tick: key.tick,
-            generation: key.generation,
-            call: call.number,
-            outcome,
-            response_us: end.since_us(due),
-            service_us: end.since_us(dispatched),
-            status,
-            sent_bytes: trace.sent_bytes,
-            received_bytes: trace.received_bytes,
-            phases: trace.phases,
-        });
-        (outcome, end)
-    }
-
-    async fn exchange(
-        &self,
-        order: Order<'_>,
-        dispatched: MonoTime,
-        trace: &mut Trace,
-    ) -> (Outcome, Option<u16>) {
-        let cancel = self.cancel.notified();
-        if self.cancelled.get() {
-            return (Outcome::Cancelled, None);
-        }
-        let spent = Duration::from_micros(MonoTime::now().since_us(dispatched));
-        let left = order.call.timeout.saturating_sub(spent);
-        tokio::select! {
-            biased;
-            answer = self.wire.send(order, trace) => match answer {
-                Ok(status) => (Outcome::of_status(status), Some(status)),
-                Err(broken) => (broken.outcome(), None),
-            },
-            () = tokio::time::sleep(left) => (Outcome::Timeout, None),
-            () = cancel => (Outcome::Cancelled, None),
-        }
-    }
-
-    fn id(&self, n: u64, step: usize) -> Option<String> {
-        let wanted = self.program.id_header.is_some();
-        wanted.then(|| format!("{}/{n}/{step}", self.run))
-    }
-}
-
-/// Notices when the task of an arrival panics: tokio would only end that task.
-struct Slot<'a, W>(&'a Slots<W>);
-
-impl<W> Drop for Slot<'_, W> {
-    fn drop(&mut self) {
-        if std::thread::panicking() {
-            self.0.broken.set(true);
-        }
     }
 }

@@ -13,6 +13,7 @@ use loadpilot_events::plan::Plan;
 use tokio::runtime::{Builder, LocalOptions, LocalRuntime};
 use tokio::sync::{mpsc, oneshot, watch};
 
+use super::calls::Calls;
 use super::clock::MonoTime;
 use super::fault::Fault;
 use super::http1::Http1;
@@ -147,11 +148,10 @@ fn fire(
         max_lateness_us: setup.plan.max_lateness_us,
     };
     let wire = Http1::new(Arc::clone(&setup.program));
-    let workload = Arc::clone(&setup.workload);
-    let slots = Slots::new(setup.run, setup.workload, setup.program, rules, wire, idle);
-    let slots = Rc::new(slots);
-    let lanes = Lanes::new(Arc::clone(&workload));
-    let pacer = Pacer::new(Rc::clone(&slots), &workload, lanes, timer);
+    let calls = Calls::new(setup.run, setup.program, wire);
+    let slots = Rc::new(Slots::new(calls, rules, idle));
+    let lanes = Lanes::new(Arc::clone(&setup.workload));
+    let pacer = Pacer::new(Rc::clone(&slots), &setup.workload, lanes, timer);
     let ended = runtime.block_on(async move {
         tokio::task::spawn_local(async move { slots.wire().warm().await });
         pacer.run(commands).await

@@ -53,7 +53,7 @@ pub(super) async fn prepare(
         run: run.clone(),
         plan: Arc::new(plan.clone()),
         workload: Arc::new(Workload::new(plan, created.seed)),
-        program: Arc::new(Program::compile(plan, &secrets.0)?),
+        program: Arc::new(Program::compile(plan, run, &secrets.0)?),
         shards: created.shards,
     };
     let wanted = plan.max_in_flight.unwrap_or(shell.max_in_flight);

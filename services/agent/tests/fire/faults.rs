@@ -8,7 +8,8 @@ use std::time::Duration;
 use crate::story::{Cores, Counted, plan, step, task};
 use crate::target::{Act, Gate, Target, nobody};
 use loadpilot_agent::fire::Program;
-use loadpilot_events::plan::{Header, Plan, Text};
+use loadpilot_events::id::RunId;
+use loadpilot_events::plan::{Header, Method, Plan, Text};
 use loadpilot_events::{DropReason, Outcome};
 
 fn one_task() -> Vec<loadpilot_events::plan::Task> {
@@ -101,14 +102,16 @@ async fn broken_connections_and_answers_are_io() {
     }
 }
 
-/// Broken if a request that a kept connection had taken in were sent again after a reset.
+/// Broken if a POST that a kept connection had taken in were sent again after a reset.
 #[tokio::test]
-async fn a_reset_on_a_used_connection_is_io_and_never_sent_again() {
+async fn a_post_on_a_used_connection_that_is_reset_is_io_and_never_sent_again() {
     let target = Target::start(|seen| match seen.id().0 % 2 {
         0 => Act::Answer(200),
         _ => Act::Reset,
     });
-    let mut cores = Cores::new(short(target.url()), 1, 1).start();
+    let mut plan = short(target.url());
+    plan.tasks[0].steps[0].method = Method::Post;
+    let mut cores = Cores::new(plan, 1, 1).start();
     let counted = cores.finish().await;
     let expected = BTreeMap::from([(Outcome::Ok, 10), (Outcome::Io, 10)]);
     assert_eq!(counted.outcomes(), expected);
@@ -173,12 +176,14 @@ fn secrets_are_needed_and_never_printed() {
             secret: "token".to_owned(),
         },
     });
-    let missing = Program::compile(&plan, &BTreeMap::new()).expect_err("no value for the handle");
+    let run = RunId::parse("01run").expect("a token");
+    let missing =
+        Program::compile(&plan, &run, &BTreeMap::new()).expect_err("no value for the handle");
     assert!(missing.to_string().contains("token"));
     let secrets = BTreeMap::from([("token".to_owned(), "hunter2".to_owned())]);
-    let program = Program::compile(&plan, &secrets).expect("a sendable plan");
+    let program = Program::compile(&plan, &run, &secrets).expect("a sendable plan");
     assert!(!format!("{program:?}").contains("hunter2"));
     let wrong = BTreeMap::from([("token".to_owned(), "hunter2\r\nx: y".to_owned())]);
-    let fault = Program::compile(&plan, &wrong).expect_err("a header injection");
+    let fault = Program::compile(&plan, &run, &wrong).expect_err("a header injection");
     assert!(!fault.to_string().contains("hunter2"), "{fault}");
 }

@@ -105,8 +105,8 @@ async fn a_request_is_what_the_plan_says() {
         ones.map(|(_, value)| value.as_str()).collect::<Vec<_>>(),
         ["1", "2"]
     );
-    let agent = concat!("loadpilot/", env!("CARGO_PKG_VERSION"));
-    assert_eq!(seen[0].header("user-agent"), Some(agent));
+    let agent = format!("loadpilot/{} (run {RUN})", env!("CARGO_PKG_VERSION"));
+    assert_eq!(seen[0].header("user-agent"), Some(agent.as_str()));
     assert_eq!(seen[1].header("user-agent"), Some("mine"));
     assert_eq!(seen[1].header("content-length"), Some("0"));
     assert_eq!(seen[3].header("content-length"), None);

@@ -77,10 +77,11 @@ impl Cores {
     pub(crate) fn new(plan: Plan, cores: u32, max_in_flight: u32) -> Self {
         let plan = Arc::new(plan);
         let workload = Arc::new(Workload::new(&plan, 7));
-        let program = Program::compile(&plan, &BTreeMap::new()).expect("a sendable plan");
+        let run = RunId::parse(RUN).expect("a token");
+        let program = Program::compile(&plan, &run, &BTreeMap::new()).expect("a sendable plan");
         let program = Arc::new(program);
         let setup = |core| CoreSetup {
-            run: RunId::parse(RUN).expect("a token"),
+            run: run.clone(),
             plan: Arc::clone(&plan),
             workload: Arc::clone(&workload),
             program: Arc::clone(&program),

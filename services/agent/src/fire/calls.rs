@@ -1,0 +1,233 @@
+//! An arrival's calls, one after the other, and what is counted of them.
+//!
+//! Latency is end − due, for every outcome. Must never send anything after a stop, and allocates
+//! nothing per call.
+
+use std::cell::{Cell, RefCell};
+use std::fmt::Write as _;
+use std::future::poll_fn;
+use std::pin::pin;
+use std::sync::Arc;
+use std::task::Poll;
+
+use loadpilot_engine::tally::{CallEnd, Phases, RowKey, Rows, Tally};
+use loadpilot_events::id::RunId;
+use loadpilot_events::outcome::{DropReason, Outcome};
+
+use super::clock::MonoTime;
+use super::program::{Call, Program};
+use super::time_out::TimeOut;
+use super::wire::{Order, Trace, Wire};
+
+/// An arrival that the pacer has reached.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Arrival {
+    pub n: u64,
+    pub key: RowKey,
+    pub due: MonoTime,
+    /// When the pacer reached it.
+    pub reached: MonoTime,
+}
+
+/// What a task of the runtime keeps from one arrival to the next.
+#[derive(Debug)]
+pub(crate) struct Kit {
+    time_out: TimeOut,
+    id: String,
+}
+
+impl Kit {
+    /// Must be called on the core's runtime.
+    pub(crate) fn new() -> Self {
+        Self {
+            time_out: TimeOut::new(),
+            id: String::new(),
+        }
+    }
+}
+
+/// The sending side of one core: its engine, its requests, its counters.
+pub(crate) struct Calls<W> {
+    run: RunId,
+    program: Arc<Program>,
+    wire: W,
+    tally: RefCell<Tally>,
+    stopped: Cell<Option<DropReason>>,
+    cancelled: Cell<bool>,
+    /// An arrival's task panicked: its calls are lost, so nothing counted here can be trusted.
+    broken: Cell<bool>,
+}
+
+/// When a call was due and when it was dispatched.
+#[derive(Debug, Clone, Copy)]
+struct Begin {
+    due: MonoTime,
+    dispatched: MonoTime,
+}
+
+impl<W: Wire> Calls<W> {
+    pub(crate) fn new(run: RunId, program: Arc<Program>, wire: W) -> Self {
+        Self {
+            run,
+            program,
+            wire,
+            tally: RefCell::default(),
+            stopped: Cell::new(None),
+            cancelled: Cell::new(false),
+            broken: Cell::new(false),
+        }
+    }
+
+    pub(crate) fn wire(&self) -> &W {
+        &self.wire
+    }
+
+    pub(crate) fn stopped(&self) -> Option<DropReason> {
+        self.stopped.get()
+    }
+
+    /// No call is dispatched any more, not even the next one of a task. The first stop counts.
+    pub(crate) fn stop(&self, reason: DropReason) {
+        self.stopped.set(self.stopped.get().or(Some(reason)));
+    }
+
+    /// Whatever is in flight ends as cancelled when it is next polled.
+    pub(crate) fn cancel(&self) {
+        self.cancelled.set(true);
+    }
+
+    /// Counts an arrival that will never start.
+    pub(crate) fn drop_arrival(&self, arrival: &Arrival, reason: DropReason) {
+        self.tally.borrow_mut().dropped(arrival.key, reason);
+    }
+
+    /// Rows since the last time.
+    ///
+    /// # Panics
+    /// When an arrival's task panicked: the rows would silently lack its calls.
+    pub(crate) fn take_rows(&self) -> Rows {
+        assert!(!self.broken.get(), "an arrival's task panicked");
+        self.tally.borrow_mut().take()
+    }
+
+    /// To be held by whoever performs arrivals: tokio would only end a task that panics.
+    pub(crate) fn guard(&self) -> PanicGuard<'_> {
+        PanicGuard(&self.broken)
+    }
+
+    /// Does what an arrival's task says, call by call.
+    pub(crate) async fn perform(&self, arrival: &Arrival, dispatched: MonoTime, kit: &mut Kit) {
+        self.tally.borrow_mut().started(arrival.key);
+        let mut begin = Begin {
+            due: arrival.due,
+            dispatched,
+        };
+        let mut phases = Phases {
+            schedule_lag_us: Some(arrival.reached.since_us(arrival.due)),
+            queue_us: Some(dispatched.since_us(arrival.reached)),
+            ..Phases::default()
+        };
+        let mut all_ok = true;
+        let calls = &self.program.tasks[usize::from(arrival.key.task)];
+        for (step, call) in calls.iter().enumerate() {
+            if step > 0 && self.stopped.get().is_some() {
+                all_ok = false;
+                break;
+            }
+            self.write_id(arrival.n, step, &mut kit.id);
+            let (outcome, end) = self.call(call, arrival.key, begin, phases, kit).await;
+            all_ok &= outcome == Outcome::Ok;
+            begin = Begin {
+                due: end,
+                dispatched: end,
+            };
+            phases = Phases::default();
+        }
+        if !all_ok {
+            self.tally.borrow_mut().task_error(arrival.key);
+        }
+    }
+
+    /// One call, from dispatch to its end; returns how and when it ended.
+    async fn call(
+        &self,
+        call: &Call,
+        key: RowKey,
+        begin: Begin,
+        phases: Phases,
+        kit: &mut Kit,
+    ) -> (Outcome, MonoTime) {
+        let mut trace = Trace {
+            phases,
+            ..Trace::default()
+        };
+        let deadline = begin.dispatched.plus_us(call.timeout_us);
+        let (outcome, status) = self.exchange(call, deadline, &mut trace, kit).await;
+        let end = MonoTime::now();
+        self.tally.borrow_mut().call(&CallEnd {
+            tick: key.tick,
+            generation: key.generation,
+            call: call.number,
+            outcome,
+            response_us: end.since_us(begin.due),
+            service_us: end.since_us(begin.dispatched),
+            status,
+            sent_bytes: trace.sent_bytes,
+            received_bytes: trace.received_bytes,
+            phases: trace.phases,
+        });
+        (outcome, end)
+    }
+
+    async fn exchange(
+        &self,
+        call: &Call,
+        deadline: MonoTime,
+        trace: &mut Trace,
+        kit: &mut Kit,
+    ) -> (Outcome, Option<u16>) {
+        if self.cancelled.get() {
+            return (Outcome::Cancelled, None);
+        }
+        let Kit { time_out, id } = kit;
+        let order = Order {
+            call,
+            id: self.program.has_ids.then_some(id.as_str()),
+        };
+        let mut answer = pin!(self.wire.send(order, trace));
+        poll_fn(|cx| {
+            if let Poll::Ready(answer) = answer.as_mut().poll(cx) {
+                return Poll::Ready(match answer {
+                    Ok(status) => (Outcome::of_status(status), Some(status)),
+                    Err(broken) => (broken.outcome(), None),
+                });
+            }
+            if time_out.poll(cx, deadline).is_ready() {
+                return Poll::Ready((Outcome::Timeout, None));
+            }
+            match self.cancelled.get() {
+                true => Poll::Ready((Outcome::Cancelled, None)),
+                false => Poll::Pending,
+            }
+        })
+        .await
+    }
+
+    fn write_id(&self, n: u64, step: usize, id: &mut String) {
+        if self.program.has_ids {
+            id.clear();
+            write!(id, "{}/{n}/{step}", self.run).expect("a String takes what is written");
+        }
+    }
+}
+
+/// Notices a panic.
+pub(crate) struct PanicGuard<'a>(&'a Cell<bool>);
+
+impl Drop for PanicGuard<'_> {
+    fn drop(&mut self) {
+        if std::thread::panicking() {
+            self.0.set(true);
+        }
+    }
+}

@@ -1,0 +1,324 @@
+//! An HTTP/1.1 answer read out of bytes as they come: where its head ends, how long its body is,
+//! whether the connection may carry another request (RFC 9112, sections 4, 6, 7 and 9.3).
+//!
+//! A pure function of the bytes, however they are cut. Must never keep more than the beginning of
+//! a head, nor read beyond the end of the answer.
+
+use std::mem::MaybeUninit;
+
+use httparse::{Header, ParserConfig, Response, Status};
+
+use super::chunks::Chunks;
+
+/// Most bytes of one head.
+const HEAD_BYTES_MAX: usize = 64 << 10;
+/// Most header lines of one head.
+const HEADERS_MAX: usize = 128;
+/// Most interim answers (1xx) before the final one.
+const INTERIM_MAX: u8 = 32;
+
+/// Why bytes are not an answer.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+pub(crate) enum Malformed {
+    #[error("the head is not HTTP/1: {0}")]
+    Head(#[from] httparse::Error),
+    #[error("a status code below 100")]
+    Status,
+    #[error("a switch of protocols that nobody asked for")]
+    Switch,
+    #[error("Content-Length is no number, or says two things")]
+    Length,
+    #[error("the chunked body is broken")]
+    ChunkSize,
+    #[error("head, chunk extensions or trailers beyond their limit")]
+    TooLong,
+    #[error("too many interim answers")]
+    Interim,
+}
+
+/// How far an answer has come.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Progress {
+    /// More bytes belong to it, or only the end of the connection ends it.
+    Unfinished,
+    /// Its last byte has been read.
+    Complete {
+        /// Bytes behind its end, which belong to nobody.
+        surplus: usize,
+    },
+}
+
+/// One answer being read.
+#[derive(Debug)]
+pub(crate) struct Answer {
+    state: State,
+    /// Whether the request was a HEAD: then there is no body, whatever the head says.
+    to_head: bool,
+    status: u16,
+    reusable: bool,
+    interim: u8,
+    /// The beginning of a head whose end has not come.
+    partial: Vec<u8>,
+}
+
+#[derive(Debug)]
+enum State {
+    Head,
+    Length(u64),
+    Chunks(Chunks),
+    UntilClose,
+    Complete,
+}
+
+impl Answer {
+    /// Nothing read yet, nothing asked.
+    pub(crate) fn new() -> Self {
+        Self {
+            state: State::Head,
+            to_head: false,
+            status: 0,
+            reusable: false,
+            interim: 0,
+            partial: Vec::new(),
+        }
+    }
+
+    /// Forgets everything; the next bytes answer a request, a HEAD one if `to_head`.
+    pub(crate) fn begin(&mut self, to_head: bool) {
+        self.state = State::Head;
+        self.to_head = to_head;
+        self.reusable = false;
+        self.interim = 0;
+        self.partial.clear();
+    }
+
+    /// The status code; of interest once the answer is complete.
+    pub(crate) fn status(&self) -> u16 {
+        self.status
+    }
+
+    /// Whether the connection may carry another request after this answer.
+    pub(crate) fn reusable(&self) -> bool {
+        self.reusable
+    }
+
+    /// The connection can carry nothing after this answer, whatever its head said.
+    pub(crate) fn spoil(&mut self) {
+        self.reusable = false;
+    }
+
+    /// Reads on.
+    ///
+    /// # Errors
+    /// When the bytes are not an answer; nothing that follows can be understood.
+    pub(crate) fn read(&mut self, mut bytes: &[u8]) -> Result<Progress, Malformed> {
+        loop {
+            match &mut self.state {
+                State::Complete => {
+                    let surplus = bytes.len();
+                    return Ok(Progress::Complete { surplus });
+                }
+                _ if bytes.is_empty() => return Ok(Progress::Unfinished),
+                State::Head => match self.read_head(bytes)? {
+                    Some(behind) => bytes = behind,
+                    None => return Ok(Progress::Unfinished),
+                },
+                State::Length(left) => {
+                    let here = usize::try_from(*left).unwrap_or(usize::MAX);
+                    let (body, behind) = bytes.split_at(here.min(bytes.len()));
+                    *left -= body.len() as u64;
+                    if *left == 0 {
+                        self.state = State::Complete;
+                    }
+                    bytes = behind;
+                }
+                State::Chunks(chunks) => {
+                    bytes = chunks.read(bytes)?;
+                    if chunks.ended() {
+                        self.state = State::Complete;
+                    }
+                }
+                State::UntilClose => return Ok(Progress::Unfinished),
+            }
+        }
+    }
+
+    /// Whether the end of the connection at this point is the end of the answer.
+    pub(crate) fn ends_with_the_connection(&self) -> bool {
+        matches!(self.state, State::UntilClose | State::Complete)
+    }
+
+    /// Reads on in the head; gives what lies behind it, once it is whole.
+    fn read_head<'b>(&mut self, bytes: &'b [u8]) -> Result<Option<&'b [u8]>, Malformed> {
+        if self.partial.is_empty() {
+            if let Some((length, head)) = parse(bytes)? {
+                self.take(&head)?;
+                return Ok(Some(&bytes[length..]));
+            }
+            if bytes.len() >= HEAD_BYTES_MAX {
+                return Err(Malformed::TooLong);
+            }
+            self.partial.extend_from_slice(bytes);
+            return Ok(None);
+        }
+        let before = self.partial.len();
+        let room = HEAD_BYTES_MAX - before;
+        self.partial
+            .extend_from_slice(&bytes[..room.min(bytes.len())]);
+        // Only the end of a line can complete a head: this keeps drips from costing their square.
+        let found = match self.partial[before..].contains(&b'\n') {
+            true => parse(&self.partial)?,
+            false => None,
+        };
+        match found {
+            Some((length, head)) => {
+                self.partial.clear();
+                self.take(&head)?;
+                Ok(Some(&bytes[length - before..]))
+            }
+            None if self.partial.len() == HEAD_BYTES_MAX => Err(Malformed::TooLong),
+            None => Ok(None),
+        }
+    }
+
+    fn take(&mut self, head: &Head) -> Result<(), Malformed> {
+        match head.status {
+            0..100 => return Err(Malformed::Status),
+            101 => return Err(Malformed::Switch),
+            100..200 => {
+                self.interim += 1;
+                if self.interim > INTERIM_MAX {
+                    return Err(Malformed::Interim);
+                }
+                return Ok(());
+            }
+            _ => {}
+        }
+        self.status = head.status;
+        let bodiless = self.to_head || matches!(head.status, 204 | 304);
+        self.reusable = head.keep_alive;
+        self.state = match head.framing {
+            _ if bodiless => State::Complete,
+            Framing::Length(0) => State::Complete,
+            Framing::Length(length) => State::Length(length),
+            Framing::Chunked => State::Chunks(Chunks::new()),
+            Framing::UntilClose => {
+                self.reusable = false;
+                State::UntilClose
+            }
+        };
+        Ok(())
+    }
+}
+
+/// What matters of a head.
+#[derive(Debug)]
+struct Head {
+    status: u16,
+    keep_alive: bool,
+    framing: Framing,
+}
+
+/// What ends a body, if there may be one (RFC 9112, section 6.3).
+#[derive(Debug)]
+enum Framing {
+    Length(u64),
+    Chunked,
+    UntilClose,
+}
+
+/// The head at the beginning of `bytes` and its length; `None` when its end has not come.
+fn parse(bytes: &[u8]) -> Result<Option<(usize, Head)>, Malformed> {
+    let mut headers = [MaybeUninit::<Header<'_>>::uninit(); HEADERS_MAX];
+    let mut response = Response::new(&mut []);
+    let mut config = ParserConfig::default();
+    // A recipient of an answer reads a folded line as one (RFC 9112, section 5.2).
+    config.allow_obsolete_multiline_headers_in_responses(true);
+    let parsed = config.parse_response_with_uninit_headers(&mut response, bytes, &mut headers)?;
+    let Status::Complete(length) = parsed else {
+        return Ok(None);
+    };
+    let mut facts = Facts::default();
+    for header in response.headers.iter() {
+        facts.note(header)?;
+    }
+    let http_1_1 = response.version == Some(1);
+    let head = Head {
+        status: response.code.unwrap_or_default(),
+        keep_alive: facts.keep_alive(http_1_1),
+        framing: facts.framing(),
+    };
+    Ok(Some((length, head)))
+}
+
+/// What the header lines of one head say about its framing and its connection.
+#[derive(Debug, Default)]
+struct Facts {
+    length: Option<u64>,
+    /// Whether the last transfer coding is `chunked`; `None` when there is none.
+    chunked: Option<bool>,
+    close: bool,
+    keep: bool,
+}
+
+impl Facts {
+    fn note(&mut self, header: &Header<'_>) -> Result<(), Malformed> {
+        let is = |name: &str| header.name.eq_ignore_ascii_case(name);
+        // By length first: most lines are told apart without a comparison.
+        match header.name.len() {
+            10 if is("connection") => {
+                for token in tokens(header.value) {
+                    self.close |= token.eq_ignore_ascii_case(b"close");
+                    self.keep |= token.eq_ignore_ascii_case(b"keep-alive");
+                }
+            }
+            14 if is("content-length") => {
+                for token in tokens(header.value) {
+                    let length = number(token).ok_or(Malformed::Length)?;
+                    if self.length.is_some_and(|before| before != length) {
+                        return Err(Malformed::Length);
+                    }
+                    self.length = Some(length);
+                }
+                self.length.ok_or(Malformed::Length)?;
+            }
+            17 if is("transfer-encoding") => {
+                if let Some(last) = tokens(header.value).last() {
+                    self.chunked = Some(last.eq_ignore_ascii_case(b"chunked"));
+                }
+            }
+            _ => {}
+        }
+        Ok(())
+    }
+
+    /// RFC 9112, sections 9.3 and 6.1: an answer with two framings, or with a transfer coding that
+    /// HTTP/1.0 does not know, is read, but nothing behind it can be trusted.
+    fn keep_alive(&self, http_1_1: bool) -> bool {
+        let dubious = self.chunked.is_some() && (self.length.is_some() || !http_1_1);
+        !self.close && !dubious && (http_1_1 || self.keep)
+    }
+
+    fn framing(&self) -> Framing {
+        match (self.chunked, self.length) {
+            (Some(true), _) => Framing::Chunked,
+            (Some(false), _) | (None, None) => Framing::UntilClose,
+            (None, Some(length)) => Framing::Length(length),
+        }
+    }
+}
+
+/// The elements of a comma-separated list.
+fn tokens(value: &[u8]) -> impl Iterator<Item = &[u8]> {
+    value.split(|&byte| byte == b',').map(<[u8]>::trim_ascii)
+}
+
+fn number(digits: &[u8]) -> Option<u64> {
+    if !digits.iter().all(u8::is_ascii_digit) {
+        return None;
+    }
+    std::str::from_utf8(digits).ok()?.parse().ok()
+}
+
+#[cfg(test)]
+mod tests;

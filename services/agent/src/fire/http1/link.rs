@@ -1,0 +1,230 @@
+//! One connection, and the exchange that it carries: write the request, read the answer, at the
+//! same time.
+//!
+//! Nothing is allocated per exchange: the request is a template, the answer is thrown away as it is
+//! read. Must never wait to have sent everything before it listens: targets may answer early.
+
+use std::cell::RefCell;
+use std::io::{self, IoSlice};
+use std::mem::MaybeUninit;
+use std::task::{Context, Poll};
+
+use tokio::io::ReadBuf;
+
+use super::answer::{Answer, Progress};
+use crate::fire::clock::MonoTime;
+use crate::fire::dial::broken_by;
+use crate::fire::stream::Stream;
+use crate::fire::wire::{Broken, Trace};
+
+/// Bytes read in one go.
+const READ_BYTES: usize = 64 << 10;
+
+/// Where bytes are read to: one for all connections of a core, since none keeps any.
+pub(super) type Scratch = RefCell<Box<[MaybeUninit<u8>]>>;
+
+pub(super) fn scratch() -> Scratch {
+    RefCell::new(Box::new_uninit_slice(READ_BYTES))
+}
+
+/// An open connection.
+#[derive(Debug)]
+pub(super) struct Link {
+    stream: Stream,
+    answer: Answer,
+}
+
+/// One request on its way, and what is known of its answer.
+#[derive(Debug)]
+pub(super) struct Exchange<'a> {
+    parts: [IoSlice<'a>; 3],
+    /// The first part that is not written yet.
+    next: usize,
+    sent_bytes: u64,
+    flushed: bool,
+    /// What ended the writing too early; the answer may be there all the same.
+    write_error: Option<io::Error>,
+    wrote_at: Option<MonoTime>,
+    answered_at: Option<MonoTime>,
+}
+
+/// How an exchange on one connection ended without an answer.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Failed {
+    pub(super) broken: Broken,
+    pub(super) reach: Reach,
+}
+
+/// How far a failed exchange came.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Reach {
+    /// The connection was gone before one byte of the request was written.
+    Unsent,
+    /// The connection was gone before one byte of the answer came.
+    Unanswered,
+    /// Further, or it failed for another reason.
+    Beyond,
+}
+
+impl<'a> Exchange<'a> {
+    /// Of a request that is the sum of `parts`.
+    pub(super) fn new(parts: [&'a [u8]; 3]) -> Self {
+        let mut exchange = Self {
+            parts: parts.map(IoSlice::new),
+            next: 0,
+            sent_bytes: 0,
+            flushed: false,
+            write_error: None,
+            wrote_at: None,
+            answered_at: None,
+        };
+        exchange.skip_written();
+        exchange
+    }
+
+    fn is_written(&self) -> bool {
+        self.next == self.parts.len()
+    }
+
+    fn wrote(&mut self, mut bytes: usize) {
+        self.sent_bytes += bytes as u64;
+        self.wrote_at = Some(MonoTime::now());
+        while bytes > 0 {
+            let part = &mut self.parts[self.next];
+            let here = bytes.min(part.len());
+            part.advance(here);
+            bytes -= here;
+            self.skip_written();
+        }
+    }
+
+    fn skip_written(&mut self) {
+        let rest = &self.parts[self.next..];
+        let unwritten = rest.iter().position(|part| !part.is_empty());
+        self.next += unwritten.unwrap_or(rest.len());
+    }
+
+    fn answered(&mut self, trace: &mut Trace) {
+        if self.answered_at.is_none() {
+            let now = MonoTime::now();
+            self.answered_at = Some(now);
+            let wrote_at = self.wrote_at.unwrap_or(now);
+            trace.phases.first_byte_us = Some(now.since_us(wrote_at));
+        }
+    }
+
+    fn failed(&self, broken: Broken) -> Failed {
+        let reach = match broken {
+            Broken::Io if self.answered_at.is_some() => Reach::Beyond,
+            Broken::Io if self.sent_bytes == 0 => Reach::Unsent,
+            Broken::Io => Reach::Unanswered,
+            Broken::Connect | Broken::Tls | Broken::Local => Reach::Beyond,
+        };
+        Failed { broken, reach }
+    }
+}
+
+impl Link {
+    pub(super) fn new(stream: Stream) -> Self {
+        Self {
+            stream,
+            answer: Answer::new(),
+        }
+    }
+
+    /// Whether an idle connection is still open and silent. Costs no system call unless the
+    /// reactor has heard something.
+    pub(super) fn is_quiet(&mut self, cx: &mut Context<'_>, scratch: &Scratch) -> bool {
+        let mut scratch = scratch.borrow_mut();
+        let mut buf = ReadBuf::uninit(&mut scratch);
+        self.stream.poll_read(cx, &mut buf).is_pending()
+    }
+
+    /// Whether another request may follow on this connection.
+    pub(super) fn is_reusable(&self) -> bool {
+        self.answer.reusable()
+    }
+
+    /// The next bytes answer a request, a HEAD one if `to_head`.
+    pub(super) fn begin(&mut self, to_head: bool) {
+        self.answer.begin(to_head);
+    }
+
+    /// Drives an exchange; gives the status code once the answer is complete.
+    pub(super) fn poll_exchange(
+        &mut self,
+        cx: &mut Context<'_>,
+        exchange: &mut Exchange<'_>,
+        trace: &mut Trace,
+        scratch: &Scratch,
+    ) -> Poll<Result<u16, Failed>> {
+        if !exchange.flushed && exchange.write_error.is_none() {
+            exchange.write_error = self.write(cx, exchange, trace).err();
+        }
+        let mut scratch = scratch.borrow_mut();
+        loop {
+            let mut buf = ReadBuf::uninit(&mut scratch);
+            let bytes = match self.stream.poll_read(cx, &mut buf) {
+                Poll::Pending => return Poll::Pending,
+                Poll::Ready(Err(error)) => {
+                    return Poll::Ready(Err(exchange.failed(broken_by(&error))));
+                }
+                Poll::Ready(Ok(())) => buf.filled(),
+            };
+            if bytes.is_empty() {
+                return Poll::Ready(self.closed(exchange, trace));
+            }
+            trace.received_bytes += bytes.len() as u64;
+            exchange.answered(trace);
+            match self.answer.read(bytes) {
+                Ok(Progress::Unfinished) => {}
+                Ok(Progress::Complete { surplus }) => {
+                    // A request cut short, or bytes that nobody asked for, leave a connection that
+                    // the next exchange could not trust.
+                    if surplus > 0 || !exchange.flushed {
+                        self.answer.spoil();
+                    }
+                    return Poll::Ready(Ok(self.complete(exchange, trace)));
+                }
+                Err(malformed) => {
+                    tracing::debug!(%malformed, "not an answer");
+                    return Poll::Ready(Err(exchange.failed(Broken::Io)));
+                }
+            }
+        }
+    }
+
+    /// Writes what can be written now.
+    fn write(
+        &mut self,
+        cx: &mut Context<'_>,
+        exchange: &mut Exchange<'_>,
+        trace: &mut Trace,
+    ) -> io::Result<()> {
+        while !exchange.is_written() {
+            let parts = &exchange.parts[exchange.next..];
+            let Poll::Ready(bytes) = self.stream.poll_write(cx, parts)? else {
+                return Ok(());
+            };
+            trace.sent_bytes += bytes as u64;
+            exchange.wrote(bytes);
+        }
+        exchange.flushed = self.stream.poll_flush(cx)?.is_ready();
+        Ok(())
+    }
+
+    /// The peer has closed.
+    fn closed(&mut self, exchange: &Exchange<'_>, trace: &mut Trace) -> Result<u16, Failed> {
+        if self.answer.ends_with_the_connection() {
+            return Ok(self.complete(exchange, trace));
+        }
+        let error = exchange.write_error.as_ref();
+        Err(exchange.failed(error.map_or(Broken::Io, |error| broken_by(error))))
+    }
+
+    fn complete(&self, exchange: &Exchange<'_>, trace: &mut Trace) -> u16 {
+        let answered_at = exchange.answered_at;
+        trace.phases.last_byte_us = answered_at.map(|at| MonoTime::now().since_us(at));
+        self.answer.status()
+    }
+}

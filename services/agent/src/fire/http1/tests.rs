@@ -1,0 +1,76 @@
+//! The pool, against a socket of the test's own.
+
+use std::collections::BTreeMap;
+use std::io::{Read as _, Write as _};
+use std::net::{TcpListener, TcpStream};
+
+use loadpilot_events::id::RunId;
+use loadpilot_events::plan::Plan;
+use tokio::runtime::{Builder, LocalOptions};
+
+use super::*;
+
+const PLAN: &str = r#"{
+    "schema": "loadpilot.plan/1", "scenario": "Reset", "target": "http://TARGET",
+    "profile": {"shape": "constant", "pieces": []},
+    "tasks": [{"name": "t", "weight": 1, "steps": [
+        {"name": "s", "method": "POST", "path": "/order", "body": {"text": "one"}}]}],
+    "warm_up_us": 0, "timeout_us": 1, "max_wait_us": 1, "max_lateness_us": 1, "tick_us": 1
+}"#;
+
+/// Reads one request with its body of three bytes, and answers.
+fn serve_one(stream: &mut TcpStream) {
+    let mut request = Vec::new();
+    let mut chunk = [0; 1024];
+    while !request.ends_with(b"\r\n\r\none") {
+        let bytes = stream.read(&mut chunk).expect("a request");
+        assert!(bytes > 0, "the request was cut off");
+        request.extend(&chunk[..bytes]);
+    }
+    let answer = b"HTTP/1.1 200 OK\r\ncontent-length: 0\r\n\r\n";
+    stream.write_all(answer).expect("a reader");
+}
+
+/// Broken if a reset that the reactor has not told yet cost a request of which nothing was
+/// written. The second request must come, and come once, on a new connection.
+#[test]
+fn a_reset_before_the_first_byte_moves_the_request_to_a_new_connection() {
+    let listener = TcpListener::bind("127.0.0.1:0").expect("a loopback port");
+    let address = listener.local_addr().expect("its address").to_string();
+    let plan: Plan = serde_json::from_str(&PLAN.replace("TARGET", &address)).expect("a plan");
+    let run = RunId::parse("01run").expect("a token");
+    let program = Program::compile(&plan, &run, &BTreeMap::new()).expect("a sendable plan");
+    let program = Arc::new(program);
+    let http = Http1::new(Arc::clone(&program));
+    let runtime = Builder::new_current_thread()
+        .enable_all()
+        .build_local(LocalOptions::default())
+        .expect("a runtime");
+    runtime.block_on(async {
+        let order = Order {
+            call: &program.tasks[0][0],
+            id: None,
+        };
+        for round in 0..2 {
+            let mut trace = Trace::default();
+            let own = listener.try_clone().expect("a second handle");
+            let server = std::thread::spawn(move || {
+                let (mut stream, _) = own.accept().expect("a connection");
+                serve_one(&mut stream);
+                stream
+            });
+            assert_eq!(http.send(order, &mut trace).await, Ok(200), "round {round}");
+            assert_eq!(trace.phases.connection, Some(ConnectionUse::Opened));
+            // No await from here to the next write: the reactor learns nothing of the reset.
+            let stream = server.join().expect("the server's part went well");
+            reset(stream);
+        }
+    });
+}
+
+/// Closes with a reset.
+fn reset(stream: TcpStream) {
+    stream.set_nonblocking(true).expect("a socket");
+    let stream = tokio::net::TcpStream::from_std(stream).expect("a socket");
+    stream.set_zero_linger().expect("an open socket");
+}
