@@ -12,7 +12,8 @@ use loadpilot_events::report::{ArrivalCounts, LostInterval, Quarantined};
 
 use crate::control::Control;
 use crate::planned::{Planned, PlannedTick};
-use crate::project::{ArrivalSums, Projection};
+use crate::project::Projection;
+use crate::sums::{ArrivalSums, add_counts};
 use crate::workload::Workload;
 
 /// The books of a run.
@@ -94,7 +95,7 @@ impl Books<'_> {
         for counts in [Some(&mut self.accounts.total), task].into_iter().flatten() {
             counts.started += sums.started;
             counts.task_errors += sums.task_errors;
-            crate::tally::add_counts(&mut counts.dropped, &sums.dropped);
+            add_counts(&mut counts.dropped, &sums.dropped);
         }
     }
 

@@ -24,6 +24,7 @@ pub mod report;
 pub mod share;
 pub mod state;
 pub mod story;
+pub mod sums;
 pub mod tally;
 pub mod verdict;
 pub mod workload;

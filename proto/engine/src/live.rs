@@ -15,8 +15,9 @@ use loadpilot_events::units::Timestamp;
 use crate::control::{Control, envelope};
 use crate::ladder::{ms, percentile_us};
 use crate::plausible::believable;
-use crate::project::{SeqSet, merge};
+use crate::project::SeqSet;
 use crate::report::run_state;
+use crate::sums::merge;
 use crate::workload::Workload;
 
 /// An agent that reported within this many µs counts as active.

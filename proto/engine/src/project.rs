@@ -7,17 +7,17 @@
 use std::collections::BTreeMap;
 
 use loadpilot_events::assign::Generation;
-use loadpilot_events::delta::{AnatomyRow, ArrivalRow, CallRow, DeltaReported, Gauges, Phase};
+use loadpilot_events::delta::{AnatomyRow, ArrivalRow, CallRow, DeltaReported, Gauges};
 use loadpilot_events::envelope::Envelope;
-use loadpilot_events::hist::{self, EncodedHistogram, Hist};
+use loadpilot_events::hist::{self, EncodedHistogram};
 use loadpilot_events::id::{AgentId, Holder};
-use loadpilot_events::outcome::{DropReason, Outcome};
+use loadpilot_events::outcome::Outcome;
 use loadpilot_events::plan::Plan;
 use loadpilot_events::report::Quarantined;
 
 use crate::control::{Control, envelope};
 use crate::plausible::plausible;
-use crate::tally::add_counts;
+use crate::sums::{AnatomySums, ArrivalSums, CallSums};
 
 /// Sequence numbers that were seen, as ranges.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -71,73 +71,6 @@ impl SeqSet {
             .map(|(first, last)| (last - first).saturating_add(1))
             .fold(0, u64::saturating_add)
     }
-}
-
-/// Arrivals that were reported.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct ArrivalSums {
-    /// Started.
-    pub started: u64,
-    /// Dropped, by reason.
-    pub dropped: BTreeMap<DropReason, u64>,
-    /// Started, with a call that was not ok.
-    pub task_errors: u64,
-}
-
-impl ArrivalSums {
-    /// Started or dropped.
-    #[must_use]
-    pub fn reported(&self) -> u64 {
-        self.started + self.dropped.values().sum::<u64>()
-    }
-
-    /// Adds `more` to these.
-    pub fn add(&mut self, more: &Self) {
-        self.started += more.started;
-        self.task_errors += more.task_errors;
-        add_counts(&mut self.dropped, &more.dropped);
-    }
-}
-
-/// Calls of one kind, merged.
-#[derive(Debug, Clone)]
-pub struct CallSums {
-    /// How many.
-    pub count: u64,
-    /// End − due.
-    pub response: Hist,
-    /// End − dispatch.
-    pub service: Hist,
-    /// By status code.
-    pub status: BTreeMap<u16, u64>,
-    /// Bytes written.
-    pub sent_bytes: u64,
-    /// Bytes read.
-    pub received_bytes: u64,
-}
-
-impl Default for CallSums {
-    fn default() -> Self {
-        Self {
-            count: 0,
-            response: hist::latency(),
-            service: hist::latency(),
-            status: BTreeMap::new(),
-            sent_bytes: 0,
-            received_bytes: 0,
-        }
-    }
-}
-
-/// Where the time of the calls of one kind went, merged.
-#[derive(Debug, Clone, Default)]
-pub struct AnatomySums {
-    /// One histogram per phase.
-    pub phases: BTreeMap<Phase, Hist>,
-    /// Connections opened.
-    pub opened: u64,
-    /// Calls on an open connection.
-    pub reused: u64,
 }
 
 /// Calls due in one tick.
@@ -297,35 +230,29 @@ impl Projection {
         let claim = (delta.seq, totals.started, totals.calls_total());
         sums.claimed = sums.claimed.max(claim);
         self.fitness.add(&delta.gauges);
-        for (row, excess) in prepared.arrivals {
-            self.arrival(&holder, row, excess);
+        for (row, sums, excess) in &prepared.arrivals {
+            self.arrival(&holder, row, sums, *excess);
         }
-        for (row, response, service, excess) in prepared.calls {
-            self.call(control, &holder, row, &response, &service, excess);
+        for (row, sums, excess) in &prepared.calls {
+            self.call(control, &holder, row, sums, *excess);
         }
-        for (row, phases) in prepared.anatomy {
-            self.anatomy(control, row, &phases);
+        for (row, sums) in &prepared.anatomy {
+            let key = (window(control, row.tick), row.call);
+            self.anatomy.entry(key).or_default().add(sums);
         }
         Ok(())
     }
 
-    fn arrival(&mut self, holder: &Holder, row: &ArrivalRow, excess: bool) {
-        let more = ArrivalSums {
-            started: row.started,
-            dropped: row.dropped.clone(),
-            task_errors: row.task_errors,
-        };
+    fn arrival(&mut self, holder: &Holder, row: &ArrivalRow, more: &ArrivalSums, excess: bool) {
         let sums = self.holders.entry(holder.clone()).or_default();
-        sums.started += row.started;
+        sums.started += more.started;
         if excess {
-            self.excess_arrivals += row.started;
+            self.excess_arrivals += more.started;
             return;
         }
         *sums.reported.entry(row.tick).or_default() += more.reported();
-        self.arrivals
-            .entry((row.tick, row.task))
-            .or_default()
-            .add(&more);
+        let key = (row.tick, row.task);
+        self.arrivals.entry(key).or_default().add(more);
     }
 
     fn call(
@@ -333,23 +260,16 @@ impl Projection {
         control: &Control,
         holder: &Holder,
         row: &CallRow,
-        response: &Hist,
-        service: &Hist,
+        more: &CallSums,
         excess: bool,
     ) {
-        self.holders.entry(holder.clone()).or_default().calls += row.count;
+        self.holders.entry(holder.clone()).or_default().calls += more.count;
         if excess {
-            self.excess_calls += row.count;
+            self.excess_calls += more.count;
             return;
         }
         let key = (window(control, row.tick), row.call, row.outcome);
-        let sums = self.calls.entry(key).or_default();
-        sums.count += row.count;
-        merge(&mut sums.response, response);
-        merge(&mut sums.service, service);
-        add_counts(&mut sums.status, &row.status);
-        sums.sent_bytes = sums.sent_bytes.saturating_add(row.sent_bytes);
-        sums.received_bytes = sums.received_bytes.saturating_add(row.received_bytes);
+        self.calls.entry(key).or_default().add(more);
         if row.outcome.is_finished() {
             let tick = self.ticks.entry(row.tick).or_default();
             tick.finished += row.count;
@@ -357,26 +277,16 @@ impl Projection {
             tick.responses.push(row.response.clone());
         }
     }
-
-    fn anatomy(&mut self, control: &Control, row: &AnatomyRow, phases: &[(Phase, Hist)]) {
-        let key = (window(control, row.tick), row.call);
-        let sums = self.anatomy.entry(key).or_default();
-        for (phase, hist) in phases {
-            merge(
-                sums.phases.entry(*phase).or_insert_with(hist::anatomy),
-                hist,
-            );
-        }
-        sums.opened += row.connections_opened;
-        sums.reused += row.connections_reused;
-    }
 }
 
 /// A delta whose every row was read and judged, so that it is folded whole or not at all.
 struct Prepared<'a> {
-    arrivals: Vec<(&'a ArrivalRow, bool)>,
-    calls: Vec<(&'a CallRow, Hist, Hist, bool)>,
-    anatomy: Vec<(&'a AnatomyRow, Vec<(Phase, Hist)>)>,
+    /// With what they add, and whether they are excess.
+    arrivals: Vec<(&'a ArrivalRow, ArrivalSums, bool)>,
+    /// Likewise.
+    calls: Vec<(&'a CallRow, CallSums, bool)>,
+    /// Without those that are excess.
+    anatomy: Vec<(&'a AnatomyRow, AnatomySums)>,
 }
 
 impl<'a> Prepared<'a> {
@@ -393,9 +303,13 @@ impl<'a> Prepared<'a> {
             anatomy: Vec::new(),
         };
         for row in &delta.arrivals {
-            prepared
-                .arrivals
-                .push((row, excess(row.tick, row.generation)?));
+            let sums = ArrivalSums {
+                started: row.started,
+                dropped: row.dropped.clone(),
+                task_errors: row.task_errors,
+            };
+            let excess = excess(row.tick, row.generation)?;
+            prepared.arrivals.push((row, sums, excess));
         }
         for row in &delta.calls {
             let (response, service) = (decode(&row.response)?, decode(&row.service)?);
@@ -409,16 +323,29 @@ impl<'a> Prepared<'a> {
                     service.len(),
                 ));
             }
+            let sums = CallSums {
+                count: row.count,
+                response,
+                service,
+                status: row.status.clone(),
+                sent_bytes: row.sent_bytes,
+                received_bytes: row.received_bytes,
+            };
             let excess = excess(row.tick, row.generation)?;
-            prepared.calls.push((row, response, service, excess));
+            prepared.calls.push((row, sums, excess));
         }
         for row in &delta.anatomy {
             if !excess(row.tick, row.generation)? {
                 let phases = row.phases.iter();
-                let decoded: Result<Vec<_>, String> = phases
+                let decoded: Result<BTreeMap<_, _>, String> = phases
                     .map(|(&phase, hist)| decode(hist).map(|hist| (phase, hist)))
                     .collect();
-                prepared.anatomy.push((row, decoded?));
+                let sums = AnatomySums {
+                    phases: decoded?,
+                    opened: row.connections_opened,
+                    reused: row.connections_reused,
+                };
+                prepared.anatomy.push((row, sums));
             }
         }
         Ok(prepared)
@@ -450,13 +377,4 @@ fn window(control: &Control, tick: u32) -> Window {
     } else {
         Window::WarmUp
     }
-}
-
-/// Adds `more` to `sum`.
-///
-/// # Panics
-/// Never: histograms grow on demand.
-pub fn merge(sum: &mut Hist, more: &Hist) {
-    sum.add(more)
-        .expect("an auto-resizing histogram takes any other");
 }

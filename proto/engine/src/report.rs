@@ -23,8 +23,9 @@ use crate::certificate;
 use crate::check;
 use crate::control::Control;
 use crate::ladder::{ladder, ms, percentile_us};
-use crate::project::{AnatomySums, CallSums, Projection, Window, first_measured_tick, merge};
+use crate::project::{Projection, Window, first_measured_tick};
 use crate::story;
+use crate::sums::{AnatomySums, CallSums, merge};
 use crate::verdict;
 use crate::workload::Workload;
 
@@ -165,7 +166,7 @@ impl Closing<'_> {
         let mut sum = CallSums::default();
         for (&(window, call, outcome), more) in &self.data.calls {
             if window == Window::Measured && outcome.is_finished() && keep(call, outcome) {
-                add_calls(&mut sum, more);
+                sum.add(more);
             }
         }
         sum
@@ -304,7 +305,7 @@ impl Closing<'_> {
         let mut sums = AnatomySums::default();
         for (&(window, _), more) in &self.data.anatomy {
             if window == Window::Measured {
-                add_anatomy(&mut sums, more);
+                sums.add(more);
             }
         }
         let mut phases = ladders(&sums);
@@ -432,23 +433,6 @@ fn bytes(all: &CallSums, measured_us: u64) -> Bytes {
         received_per_sec: per_second(all.received_bytes, measured_us),
         sent_per_sec: per_second(all.sent_bytes, measured_us),
     }
-}
-
-fn add_calls(sum: &mut CallSums, more: &CallSums) {
-    sum.count += more.count;
-    merge(&mut sum.response, &more.response);
-    merge(&mut sum.service, &more.service);
-    crate::tally::add_counts(&mut sum.status, &more.status);
-    sum.sent_bytes = sum.sent_bytes.saturating_add(more.sent_bytes);
-    sum.received_bytes = sum.received_bytes.saturating_add(more.received_bytes);
-}
-
-fn add_anatomy(sum: &mut AnatomySums, more: &AnatomySums) {
-    for (&phase, hist) in &more.phases {
-        merge(sum.phases.entry(phase).or_insert_with(hist::anatomy), hist);
-    }
-    sum.opened += more.opened;
-    sum.reused += more.reused;
 }
 
 fn ladders(sums: &AnatomySums) -> BTreeMap<Phase, Ladder> {

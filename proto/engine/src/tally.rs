@@ -10,10 +10,12 @@ use loadpilot_events::assign::Generation;
 use loadpilot_events::delta::{
     AnatomyRow, ArrivalRow, CallRow, DeltaReported, Gauges, Phase, Totals,
 };
-use loadpilot_events::hist::{self, Hist};
+use loadpilot_events::hist;
 use loadpilot_events::id::BootId;
 use loadpilot_events::limits::DELTA_BYTES_MAX;
 use loadpilot_events::outcome::{DropReason, Outcome};
+
+use crate::sums::{AnatomySums, ArrivalSums, CallSums, add_counts};
 
 /// Which arrivals a count belongs to.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -81,30 +83,6 @@ pub struct CallEnd {
     pub phases: Phases,
 }
 
-#[derive(Debug, Default)]
-struct ArrivalSums {
-    started: u64,
-    dropped: BTreeMap<DropReason, u64>,
-    task_errors: u64,
-}
-
-#[derive(Debug)]
-struct CallSums {
-    count: u64,
-    response: Hist,
-    service: Hist,
-    status: BTreeMap<u16, u64>,
-    sent_bytes: u64,
-    received_bytes: u64,
-}
-
-#[derive(Debug, Default)]
-struct AnatomySums {
-    phases: BTreeMap<Phase, Hist>,
-    opened: u64,
-    reused: u64,
-}
-
 type CallKey = (u32, Generation, u16, Outcome);
 type AnatomyKey = (u32, Generation, u16);
 
@@ -148,7 +126,7 @@ impl Tally {
     /// A call ended.
     pub fn call(&mut self, end: &CallEnd) {
         let key = (end.tick, end.generation, end.call, end.outcome);
-        let row = self.rows.calls.entry(key).or_insert_with(CallSums::new);
+        let row = self.rows.calls.entry(key).or_default();
         row.count += 1;
         hist::record(&mut row.response, end.response_us);
         hist::record(&mut row.service, end.service_us);
@@ -158,7 +136,11 @@ impl Tally {
         row.sent_bytes += end.sent_bytes;
         row.received_bytes += end.received_bytes;
         let key = (end.tick, end.generation, end.call);
-        self.rows.anatomy.entry(key).or_default().add(&end.phases);
+        self.rows
+            .anatomy
+            .entry(key)
+            .or_default()
+            .record(&end.phases);
     }
 
     /// Hands over everything since the last time.
@@ -176,64 +158,22 @@ impl Rows {
     }
 
     /// Adds `other` to these.
-    ///
-    /// # Panics
-    /// Never: histograms grow on demand.
     pub fn merge(&mut self, other: Self) {
         for (key, sums) in other.arrivals {
-            let row = self.arrivals.entry(key).or_default();
-            row.started += sums.started;
-            row.task_errors += sums.task_errors;
-            add_counts(&mut row.dropped, &sums.dropped);
+            self.arrivals.entry(key).or_default().add(&sums);
         }
         for (key, sums) in other.calls {
-            let row = self.calls.entry(key).or_insert_with(CallSums::new);
-            row.count += sums.count;
-            row.response
-                .add(&sums.response)
-                .expect("an auto-resizing histogram takes any other");
-            row.service
-                .add(&sums.service)
-                .expect("an auto-resizing histogram takes any other");
-            add_counts(&mut row.status, &sums.status);
-            row.sent_bytes += sums.sent_bytes;
-            row.received_bytes += sums.received_bytes;
+            self.calls.entry(key).or_default().add(&sums);
         }
         for (key, sums) in other.anatomy {
-            let row = self.anatomy.entry(key).or_default();
-            for (phase, hist) in sums.phases {
-                let own = row.phases.entry(phase).or_insert_with(hist::anatomy);
-                own.add(&hist)
-                    .expect("an auto-resizing histogram takes any other");
-            }
-            row.opened += sums.opened;
-            row.reused += sums.reused;
-        }
-    }
-}
-
-/// Adds the counts of `more` to `sums`.
-pub fn add_counts<K: Ord + Copy>(sums: &mut BTreeMap<K, u64>, more: &BTreeMap<K, u64>) {
-    for (&key, &count) in more {
-        *sums.entry(key).or_default() += count;
-    }
-}
-
-impl CallSums {
-    fn new() -> Self {
-        Self {
-            count: 0,
-            response: hist::latency(),
-            service: hist::latency(),
-            status: BTreeMap::new(),
-            sent_bytes: 0,
-            received_bytes: 0,
+            self.anatomy.entry(key).or_default().add(&sums);
         }
     }
 }
 
 impl AnatomySums {
-    fn add(&mut self, phases: &Phases) {
+    /// Books the phases of one call.
+    fn record(&mut self, phases: &Phases) {
         let times = [
             (Phase::ScheduleLag, phases.schedule_lag_us),
             (Phase::Queue, phases.queue_us),
