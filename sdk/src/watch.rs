@@ -2,7 +2,6 @@
 //!
 //! Must never judge: a snapshot is the live view, the verdict is the report's.
 
-use std::collections::BTreeSet;
 use std::time::Duration;
 
 use loadpilot_bus::{Bus, Fault, Step, Stored, Stream, Tail};
@@ -62,7 +61,8 @@ struct Watched {
     data_tail: Tail,
     log: ControlLog,
     control: Control,
-    told: BTreeSet<u64>,
+    /// The last record whose line was sent: the tail brings them in the order of the log.
+    told_seq: u64,
     workload: Option<Workload>,
     live: LiveView,
 }
@@ -80,7 +80,6 @@ impl Watched {
         let data_tail = patiently(|| bus.tail(Stream::Data, data.clone(), 1)).await?;
         let log = ControlLog::new(run);
         let control = log.close();
-        let (told, workload, live) = (BTreeSet::new(), None, LiveView::default());
         Ok(Self {
             subjects,
             changes,
@@ -88,9 +87,9 @@ impl Watched {
             data_tail,
             log,
             control,
-            told,
-            workload,
-            live,
+            told_seq: 0,
+            workload: None,
+            live: LiveView::default(),
         })
     }
 
@@ -99,7 +98,10 @@ impl Watched {
         loop {
             let changes = tokio::select! {
                 step = self.control_tail.next() => self.on_control(step?),
-                step = self.data_tail.next() => self.on_data(step?),
+                step = self.data_tail.next() => {
+                    self.on_data(step?);
+                    continue;
+                }
                 _ = clock.tick() => self.snapshot().into_iter().collect(),
             };
             for change in changes {
@@ -123,7 +125,7 @@ impl Watched {
         };
         self.log
             .add(&stored.subject, &kind, stored.seq, &stored.payload);
-        self.control = self.log.close();
+        self.log.catch_up(&mut self.control);
         if let Some(created) = self
             .control
             .state
@@ -133,20 +135,17 @@ impl Watched {
         {
             self.workload = Some(Workload::new(&created.plan, created.seed));
         }
-        let lines = story::story(&self.control).into_iter();
-        lines
-            .filter(|line| self.told.insert(line.seq))
-            .map(Change::Story)
-            .collect()
+        let lines = story::story_after(&self.control, self.told_seq);
+        self.told_seq = lines.last().map_or(self.told_seq, |line| line.seq);
+        lines.into_iter().map(Change::Story).collect()
     }
 
-    fn on_data(&mut self, step: Step) -> Vec<Change> {
+    fn on_data(&mut self, step: Step) {
         if let Step::Event(stored) = step
             && let Some(Kind::Delta(agent)) = self.kind(&stored)
         {
             self.live.add(&agent, &stored.payload);
         }
-        Vec::new()
     }
 
     fn snapshot(&self) -> Option<Change> {

@@ -179,6 +179,25 @@ impl ControlLog {
         }
         control
     }
+
+    /// Brings `control`, an earlier fold of this log, up to date. In an open log that grows at its
+    /// end this costs what the new records cost; a seal or a latecomer costs a whole
+    /// [`ControlLog::close`], which gives the same.
+    pub fn catch_up(&self, control: &mut Control) {
+        let known = control.records.last().map_or(0, |&(seq, _)| seq);
+        for (&seq, parsed) in self.records.range(known + 1..) {
+            control.evolve(seq, parsed);
+        }
+        let poison = control.quarantined.last().map_or(0, |poison| poison.seq);
+        let poisons = self.unreadable.range(poison + 1..);
+        let set_aside = poisons.map(|(_, (_, poison))| poison.clone());
+        control.quarantined.extend(set_aside);
+        let whole = control.records.len() == self.records.len()
+            && control.quarantined.len() == self.unreadable.len();
+        if control.state.over || !whole {
+            *control = self.close();
+        }
+    }
 }
 
 impl Control {

@@ -11,6 +11,12 @@ use crate::control::{Control, Parsed};
 /// One line per record that counts, oldest first.
 #[must_use]
 pub fn story(control: &Control) -> Vec<StoryLine> {
+    story_after(control, 0)
+}
+
+/// The same, of the records after stream sequence `told`.
+#[must_use]
+pub fn story_after(control: &Control, told: u64) -> Vec<StoryLine> {
     let line = |(seq, parsed): &(u64, Parsed)| {
         let (at, _) = parsed.record();
         StoryLine {
@@ -19,7 +25,8 @@ pub fn story(control: &Control) -> Vec<StoryLine> {
             text: line(parsed),
         }
     };
-    control.records.iter().map(line).collect()
+    let first = control.records.partition_point(|&(seq, _)| seq <= told);
+    control.records[first..].iter().map(line).collect()
 }
 
 /// What one record says, in words.

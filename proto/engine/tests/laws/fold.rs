@@ -62,6 +62,24 @@ proptest! {
         prop_assert_eq!(report.arrivals.waiting, 0, "nothing waits in a sealed run");
     }
 
+    /// Whoever follows a log record by record knows what one who reads it whole knows.
+    #[test]
+    fn catching_up_is_reading_anew(seed: u64, shuffled: bool) {
+        let history = History::new(seed);
+        let mut records = history.control.clone();
+        if shuffled {
+            Dice::new(!seed).shuffle(&mut records);
+        }
+        let mut log = ControlLog::new(history.run.clone());
+        let mut control = log.close();
+        for (place, record) in records.iter().enumerate() {
+            let payload = if place % 5 == 4 { b"{" } else { record.payload.as_slice() };
+            log.add(&record.subject, &record.kind, record.seq, payload);
+            log.catch_up(&mut control);
+            prop_assert_eq!(format!("{control:?}"), format!("{:?}", log.close()));
+        }
+    }
+
     /// A report that depended on how its log was delivered could not be reproduced.
     #[test]
     fn the_digest_does_not_depend_on_order_or_duplication(seed: u64) {
