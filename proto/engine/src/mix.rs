@@ -14,6 +14,8 @@ pub enum Purpose {
     TaskFlip = 2,
     /// The points of Poisson arrivals.
     Poisson = 3,
+    /// Whether a call may use an open connection.
+    Reuse = 4,
 }
 
 /// A uniform 64-bit value fixed by its arguments.

@@ -144,6 +144,15 @@ impl Workload {
         u16::try_from(task).unwrap_or(u16::MAX)
     }
 
+    /// The draw, in 0..1,000,000, that decides whether a call may use an open connection: of step
+    /// `step` of the arrival named by `block` and `index`.
+    #[must_use]
+    pub fn reuse_draw_ppm(&self, block: u64, index: u64, step: usize) -> u32 {
+        let index = index.wrapping_mul(1 << 16).wrapping_add(step as u64);
+        let uniform = draw(self.seed, Purpose::Reuse, block, index);
+        u32::try_from(below(1_000_000, uniform)).unwrap_or(u32::MAX)
+    }
+
     /// The tick that a due time lies in.
     #[must_use]
     pub fn tick_of(&self, due_us: u64) -> u32 {

@@ -8,6 +8,7 @@
 pub mod assign;
 pub mod catalogue;
 pub mod certificate;
+pub mod connections;
 pub mod ctl;
 pub mod delta;
 pub mod envelope;

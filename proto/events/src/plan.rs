@@ -7,6 +7,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
 
+use crate::connections::{Connections, is_default};
 use crate::threshold::Threshold;
 use crate::units::Rate;
 
@@ -55,6 +56,9 @@ pub struct Plan {
     /// A request header that carries `<run>/<arrival>/<step>`, when wanted.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub id_header: Option<String>,
+    /// How the target is spoken to.
+    #[serde(default, skip_serializing_if = "is_default")]
+    pub connections: Connections,
 }
 
 /// The offered rate over time: pieces one after the other, each linear.
@@ -243,12 +247,13 @@ impl Plan {
     #[must_use]
     pub fn secrets(&self) -> Vec<String> {
         let headers = self.calls().flat_map(|(_, step)| &step.headers);
-        let mut names: Vec<String> = headers
-            .filter_map(|header| match &header.value {
-                Text::Secret { secret } => Some(secret.clone()),
-                Text::Literal(_) => None,
-            })
-            .collect();
+        let in_headers = headers.filter_map(|header| match &header.value {
+            Text::Secret { secret } => Some(secret.clone()),
+            Text::Literal(_) => None,
+        });
+        let identity = self.connections.tls.identity.as_ref();
+        let key = identity.map(|identity| identity.key_secret.clone());
+        let mut names: Vec<String> = in_headers.chain(key).collect();
         names.sort();
         names.dedup();
         names

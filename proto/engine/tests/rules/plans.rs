@@ -44,6 +44,7 @@ pub(crate) fn plan(dice: &mut Dice) -> Plan {
         max_in_flight: None,
         thresholds: Vec::new(),
         id_header: None,
+        connections: Default::default(),
     };
     assert_eq!(check::plan(&plan), [], "the plans of the laws are sound");
     plan

@@ -11,18 +11,29 @@ use std::sync::Arc;
 use std::task::Poll;
 
 use loadpilot_engine::tally::{CallEnd, Phases, RowKey, Rows, Tally};
+use loadpilot_engine::workload::Workload;
+use loadpilot_events::connections::Reuse;
 use loadpilot_events::id::RunId;
 use loadpilot_events::outcome::{DropReason, Outcome};
 
 use super::clock::MonoTime;
-use super::program::{Call, Program};
+use super::program::Program;
 use super::time_out::TimeOut;
 use super::wire::{Order, Trace, Wire};
+
+/// Which arrival, for its id; the rest is in its key.
+#[derive(Debug, Clone, Copy)]
+pub(crate) enum Name {
+    /// The n-th of the plan.
+    Planned(u64),
+    /// The k-th iteration of a user on this core.
+    Iteration { user: u32, k: u64 },
+}
 
 /// An arrival that the pacer has reached.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Arrival {
-    pub n: u64,
+    pub name: Name,
     pub key: RowKey,
     pub due: MonoTime,
     /// When the pacer reached it.
@@ -49,6 +60,7 @@ impl Kit {
 /// The sending side of one core: its engine, its requests, its counters.
 pub(crate) struct Calls<W> {
     run: RunId,
+    workload: Arc<Workload>,
     program: Arc<Program>,
     wire: W,
     tally: RefCell<Tally>,
@@ -66,9 +78,10 @@ struct Begin {
 }
 
 impl<W: Wire> Calls<W> {
-    pub(crate) fn new(run: RunId, program: Arc<Program>, wire: W) -> Self {
+    pub(crate) fn new(run: RunId, workload: Arc<Workload>, program: Arc<Program>, wire: W) -> Self {
         Self {
             run,
+            workload,
             program,
             wire,
             tally: RefCell::default(),
@@ -115,8 +128,13 @@ impl<W: Wire> Calls<W> {
         PanicGuard(&self.broken)
     }
 
-    /// Does what an arrival's task says, call by call.
-    pub(crate) async fn perform(&self, arrival: &Arrival, dispatched: MonoTime, kit: &mut Kit) {
+    /// Does what an arrival's task says, call by call; returns when the last one ended.
+    pub(crate) async fn perform(
+        &self,
+        arrival: &Arrival,
+        dispatched: MonoTime,
+        kit: &mut Kit,
+    ) -> MonoTime {
         self.tally.borrow_mut().started(arrival.key);
         let mut begin = Begin {
             due: arrival.due,
@@ -134,8 +152,14 @@ impl<W: Wire> Calls<W> {
                 all_ok = false;
                 break;
             }
-            self.write_id(arrival.n, step, &mut kit.id);
-            let (outcome, end) = self.call(call, arrival.key, begin, phases, kit).await;
+            self.write_id(arrival, step, &mut kit.id);
+            let order = Order {
+                call,
+                id: self.program.has_ids.then_some(kit.id.as_str()),
+                may_reuse: self.may_reuse(arrival, step),
+            };
+            let time_out = &mut kit.time_out;
+            let (outcome, end) = self.call(order, arrival.key, begin, phases, time_out).await;
             all_ok &= outcome == Outcome::Ok;
             begin = Begin {
                 due: end,
@@ -146,28 +170,29 @@ impl<W: Wire> Calls<W> {
         if !all_ok {
             self.tally.borrow_mut().task_error(arrival.key);
         }
+        begin.due
     }
 
     /// One call, from dispatch to its end; returns how and when it ended.
     async fn call(
         &self,
-        call: &Call,
+        order: Order<'_>,
         key: RowKey,
         begin: Begin,
         phases: Phases,
-        kit: &mut Kit,
+        time_out: &mut TimeOut,
     ) -> (Outcome, MonoTime) {
         let mut trace = Trace {
             phases,
             ..Trace::default()
         };
-        let deadline = begin.dispatched.plus_us(call.timeout_us);
-        let (outcome, status) = self.exchange(call, deadline, &mut trace, kit).await;
+        let deadline = begin.dispatched.plus_us(order.call.timeout_us);
+        let (outcome, status) = self.exchange(order, deadline, &mut trace, time_out).await;
         let end = MonoTime::now();
         self.tally.borrow_mut().call(&CallEnd {
             tick: key.tick,
             generation: key.generation,
-            call: call.number,
+            call: order.call.number,
             outcome,
             response_us: end.since_us(begin.due),
             service_us: end.since_us(begin.dispatched),
@@ -181,19 +206,14 @@ impl<W: Wire> Calls<W> {
 
     async fn exchange(
         &self,
-        call: &Call,
+        order: Order<'_>,
         deadline: MonoTime,
         trace: &mut Trace,
-        kit: &mut Kit,
+        time_out: &mut TimeOut,
     ) -> (Outcome, Option<u16>) {
         if self.cancelled.get() {
             return (Outcome::Cancelled, None);
         }
-        let Kit { time_out, id } = kit;
-        let order = Order {
-            call,
-            id: self.program.has_ids.then_some(id.as_str()),
-        };
         let mut answer = pin!(self.wire.send(order, trace));
         poll_fn(|cx| {
             if let Poll::Ready(answer) = answer.as_mut().poll(cx) {
@@ -213,11 +233,33 @@ impl<W: Wire> Calls<W> {
         .await
     }
 
-    fn write_id(&self, n: u64, step: usize, id: &mut String) {
-        if self.program.has_ids {
-            id.clear();
-            write!(id, "{}/{n}/{step}", self.run).expect("a String takes what is written");
+    /// Whether a call may use a connection that is open already.
+    fn may_reuse(&self, arrival: &Arrival, step: usize) -> bool {
+        let share_ppm = match self.program.connections.reuse {
+            Reuse::Always => return true,
+            Reuse::Never => return false,
+            Reuse::SharePpm(share_ppm) => share_ppm,
+        };
+        let (block, index) = match arrival.name {
+            Name::Planned(n) => (n, 0),
+            Name::Iteration { user, k } => (u64::from(user), k),
+        };
+        self.workload.reuse_draw_ppm(block, index, step) < share_ppm
+    }
+
+    fn write_id(&self, arrival: &Arrival, step: usize, id: &mut String) {
+        if !self.program.has_ids {
+            return;
         }
+        id.clear();
+        let run = &self.run;
+        let written = match arrival.name {
+            Name::Planned(n) => write!(id, "{run}/{n}/{step}"),
+            Name::Iteration { user, k } => {
+                write!(id, "{run}/{user}.{}.{k}/{step}", arrival.key.generation)
+            }
+        };
+        written.expect("a String takes what is written");
     }
 }
 

@@ -1,4 +1,4 @@
-//! From a target to a connection: name resolution once per run, TCP, TLS.
+//! From a target to a connection: name resolution, TCP or a Unix socket, TLS.
 //!
 //! Must never block the thread: names are resolved on a thread of the runtime's own.
 
@@ -6,49 +6,65 @@ use std::cell::{Cell, RefCell};
 use std::error::Error as StdError;
 use std::io;
 use std::net::SocketAddr;
+use std::path::Path;
 use std::rc::Rc;
 use std::sync::Arc;
-use std::time::{Duration, Instant};
 
-use tokio::net::{TcpStream, lookup_host};
+use tokio::net::{TcpSocket, TcpStream, UnixStream, lookup_host};
 use tokio::sync::Mutex;
 
 use super::clock::MonoTime;
 use super::program::Program;
 use super::stream::Stream;
+use super::target::Place;
+use super::tls::Offer;
 use super::wire::{Broken, Trace};
 
-/// How long a failed name resolution stands before it is tried again: a target whose name does not
-/// resolve must not become a load on its name server.
-const LOOKUP_AGAIN: Duration = Duration::from_secs(1);
+/// How long, in µs, a failed name resolution stands before it is tried again: a target whose name
+/// does not resolve must not become a load on its name server.
+const LOOKUP_AGAIN_US: u64 = 1_000_000;
 
 /// Opens connections to the target of one program.
 pub(crate) struct Dial {
     program: Arc<Program>,
-    /// Kept for the whole run once they are known.
-    addresses: RefCell<Option<Rc<[SocketAddr]>>>,
+    known: RefCell<Option<Known>>,
     /// Held while names are resolved, so that it happens once; when it failed last.
-    lookup: Mutex<Option<Instant>>,
+    lookup: Mutex<Option<MonoTime>>,
     /// The address that worked last.
     preferred: Cell<usize>,
+    /// How many connections were begun, for the turns of the source addresses.
+    begun: Cell<usize>,
+}
+
+/// What the target's name stood for.
+#[derive(Debug, Clone)]
+struct Known {
+    addresses: Rc<[SocketAddr]>,
+    since: MonoTime,
 }
 
 impl Dial {
     pub(crate) fn new(program: Arc<Program>) -> Self {
         Self {
             program,
-            addresses: RefCell::new(None),
+            known: RefCell::new(None),
             lookup: Mutex::new(None),
             preferred: Cell::new(0),
+            begun: Cell::new(0),
         }
     }
 
-    /// A new connection; notes the time of each phase in `trace`.
+    /// A new connection, over TLS one that agreed on something of `offer`; notes the time of each
+    /// phase in `trace`.
     ///
     /// # Errors
     /// Which step of it failed.
-    pub(crate) async fn open(&self, trace: &mut Trace) -> Result<Stream, Broken> {
-        let addresses = self.addresses(trace).await?;
+    pub(crate) async fn open(&self, offer: Offer, trace: &mut Trace) -> Result<Stream, Broken> {
+        let (host, port) = match &self.program.target.place {
+            Place::Unix(path) => return open_unix(path, trace).await,
+            Place::Host(host, port) => (host.as_str(), *port),
+        };
+        let addresses = self.addresses(host, port, trace).await?;
         let started = MonoTime::now();
         let tcp = self.connect(&addresses).await;
         trace.phases.connect_us = Some(MonoTime::now().since_us(started));
@@ -56,13 +72,20 @@ impl Dial {
         // Without it a request of two segments waits for the peer's delayed acknowledgement.
         tcp.set_nodelay(true).map_err(|error| refused(&error))?;
         let Some(tls) = &self.program.target.tls else {
-            return Ok(Stream::Plain(tcp));
+            return Ok(Stream::Tcp(tcp));
         };
         let started = MonoTime::now();
-        let secured = tls.connector.connect(tls.name.clone(), tcp).await;
+        // Boxed, since a handshake takes kilobytes that a call on an open connection need not carry.
+        let secured = Box::pin(tls.secure(tcp, offer)).await;
         trace.phases.tls_us = Some(MonoTime::now().since_us(started));
         match secured {
-            Ok(stream) => Ok(Stream::Tls(Box::new(stream))),
+            Ok(stream) => {
+                let stream = Stream::Tls(Box::new(stream));
+                match offer {
+                    Offer::Http2 if !stream.agreed_on_http2() => Err(Broken::Tls),
+                    _ => Ok(stream),
+                }
+            }
             Err(error) if is_local(&error) => Err(Broken::Local),
             Err(error) => {
                 tracing::debug!(%error, "TLS handshake failed");
@@ -71,51 +94,68 @@ impl Dial {
         }
     }
 
-    /// Resolves the target's name, or recalls it.
-    ///
-    /// # Errors
-    /// When there is no address.
-    pub(crate) async fn addresses(&self, trace: &mut Trace) -> Result<Rc<[SocketAddr]>, Broken> {
-        if let Some(known) = self.known() {
-            return Ok(known);
+    /// Resolves the target's name before it is needed.
+    pub(crate) async fn warm(&self) {
+        if let Place::Host(host, port) = &self.program.target.place {
+            // A failure here says nothing yet: the first call tries again and is counted.
+            drop(self.addresses(host, *port, &mut Trace::default()).await);
         }
+    }
+
+    /// Resolves the target's name, or recalls it.
+    async fn addresses(
+        &self,
+        host: &str,
+        port: u16,
+        trace: &mut Trace,
+    ) -> Result<Rc<[SocketAddr]>, Broken> {
         let started = MonoTime::now();
-        let found = self.look_up().await;
+        if let Some(addresses) = self.recall(started) {
+            return Ok(addresses);
+        }
+        let found = self.look_up(host, port).await;
         trace.phases.dns_us = Some(MonoTime::now().since_us(started));
         found
     }
 
-    fn known(&self) -> Option<Rc<[SocketAddr]>> {
-        self.addresses.borrow().clone()
+    fn recall(&self, now: MonoTime) -> Option<Rc<[SocketAddr]>> {
+        let known = self.known.borrow().clone()?;
+        let stands_us = self.program.connections.resolve_us.unwrap_or(u64::MAX);
+        (now.since_us(known.since) < stands_us).then_some(known.addresses)
     }
 
-    async fn look_up(&self) -> Result<Rc<[SocketAddr]>, Broken> {
+    async fn look_up(&self, host: &str, port: u16) -> Result<Rc<[SocketAddr]>, Broken> {
         let mut failed_at = self.lookup.lock().await;
-        if let Some(known) = self.known() {
-            return Ok(known);
+        let now = MonoTime::now();
+        if let Some(addresses) = self.recall(now) {
+            return Ok(addresses);
         }
-        if failed_at.is_some_and(|at| at.elapsed() < LOOKUP_AGAIN) {
+        if failed_at.is_some_and(|at| now.since_us(at) < LOOKUP_AGAIN_US) {
             return Err(Broken::Connect);
         }
-        let target = &self.program.target;
-        let found: io::Result<Rc<[SocketAddr]>> =
-            match lookup_host((target.host.as_str(), target.port)).await {
-                Ok(found) => Ok(found.collect()),
-                Err(error) => Err(error),
-            };
+        let found = match lookup_host((host, port)).await {
+            Ok(found) => Ok(found.collect::<Rc<[SocketAddr]>>()),
+            Err(error) => {
+                tracing::debug!(%error, host, "name not resolved");
+                Err(refused(&error))
+            }
+        };
+        let since = MonoTime::now();
         match found {
-            Ok(found) if !found.is_empty() => {
-                *self.addresses.borrow_mut() = Some(Rc::clone(&found));
-                Ok(found)
+            Ok(addresses) if !addresses.is_empty() => {
+                *self.known.borrow_mut() = Some(Known {
+                    addresses: Rc::clone(&addresses),
+                    since,
+                });
+                Ok(addresses)
             }
             Ok(_) => {
-                *failed_at = Some(Instant::now());
+                *failed_at = Some(since);
                 Err(Broken::Connect)
             }
-            Err(error) => {
-                *failed_at = Some(Instant::now());
-                tracing::debug!(%error, host = target.host, "name not resolved");
-                Err(refused(&error))
+            Err(broken) => {
+                *failed_at = Some(since);
+                Err(broken)
             }
         }
     }
@@ -127,7 +167,7 @@ impl Dial {
         for place in (0..addresses.len()).map(|i| (first + i) % addresses.len()) {
             // If this attempt is cut off by its time-out, the next call begins with the next one.
             self.preferred.set(place + 1);
-            match TcpStream::connect(addresses[place]).await {
+            match self.connect_one(addresses[place]).await {
                 Ok(stream) => {
                     self.preferred.set(place);
                     return Ok(stream);
@@ -140,6 +180,61 @@ impl Dial {
         }
         Err(last)
     }
+
+    async fn connect_one(&self, address: SocketAddr) -> io::Result<TcpStream> {
+        let sources = self.program.target.sources.iter();
+        let mut sources = sources.filter(|source| source.is_ipv4() == address.is_ipv4());
+        let fitting = sources.clone().count();
+        if fitting == 0 {
+            return TcpStream::connect(address).await;
+        }
+        let turn = self.begun.get();
+        self.begun.set(turn.wrapping_add(1));
+        let socket = match address.is_ipv4() {
+            true => TcpSocket::new_v4()?,
+            false => TcpSocket::new_v6()?,
+        };
+        choose_port_late(&socket)?;
+        if let Some(source) = sources.nth(turn % fitting) {
+            socket.bind(SocketAddr::new(*source, 0))?;
+        }
+        socket.connect(address).await
+    }
+}
+
+/// Lets the system choose the port when it knows the peer: then one port serves many peers.
+#[cfg(target_os = "linux")]
+fn choose_port_late(socket: &TcpSocket) -> io::Result<()> {
+    use std::os::fd::AsRawFd as _;
+
+    let on: libc::c_int = 1;
+    let size = libc::socklen_t::try_from(size_of::<libc::c_int>()).expect("4 bytes");
+    // SAFETY: the option's value is one int, alive through the call; the socket is open.
+    let result = unsafe {
+        libc::setsockopt(
+            socket.as_raw_fd(),
+            libc::IPPROTO_IP,
+            libc::IP_BIND_ADDRESS_NO_PORT,
+            (&raw const on).cast(),
+            size,
+        )
+    };
+    match result {
+        0 => Ok(()),
+        _ => Err(io::Error::last_os_error()),
+    }
+}
+
+#[cfg(not(target_os = "linux"))]
+fn choose_port_late(_socket: &TcpSocket) -> io::Result<()> {
+    Ok(())
+}
+
+async fn open_unix(path: &Path, trace: &mut Trace) -> Result<Stream, Broken> {
+    let started = MonoTime::now();
+    let opened = UnixStream::connect(path).await;
+    trace.phases.connect_us = Some(MonoTime::now().since_us(started));
+    opened.map(Stream::Unix).map_err(|error| refused(&error))
 }
 
 fn refused(error: &io::Error) -> Broken {

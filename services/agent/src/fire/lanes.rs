@@ -213,6 +213,7 @@ mod tests {
             max_in_flight: None,
             thresholds: Vec::new(),
             id_header: None,
+            connections: Default::default(),
         };
         Arc::new(Workload::new(&plan, 1))
     }

@@ -7,17 +7,22 @@
 mod calls;
 mod clock;
 mod dial;
+mod engine;
 mod fault;
 mod http1;
+mod http2;
 mod lanes;
 mod pacer;
 mod program;
+mod roster;
 mod slots;
 mod stream;
 mod target;
+mod template;
 mod thread;
 mod time_out;
 mod timer;
+mod tls;
 mod wire;
 
 pub use clock::MonoTime;

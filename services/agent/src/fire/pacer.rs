@@ -11,9 +11,10 @@ use loadpilot_engine::workload::Workload;
 use loadpilot_events::outcome::DropReason;
 use tokio::sync::{mpsc, oneshot};
 
-use super::calls::Arrival;
+use super::calls::{Arrival, Name};
 use super::clock::{MonoTime, thread_cpu_us};
 use super::lanes::{CoreHold, Lanes};
+use super::roster::Roster;
 use super::slots::Slots;
 use super::timer::Timer;
 use super::wire::Wire;
@@ -49,10 +50,28 @@ pub struct Harvest {
     pub cpu_us: u64,
 }
 
+/// Where arrivals come from.
+pub(crate) enum Source {
+    /// The plan's schedule.
+    Schedule(Lanes),
+    /// Users, for their first iterations; the next ones follow by themselves.
+    Users(Rc<Roster>),
+}
+
+impl Source {
+    /// When something is to be released next, in µs after the start.
+    fn next_us(&self) -> Option<u64> {
+        match self {
+            Self::Schedule(lanes) => Some(lanes.head()?.due_us),
+            Self::Users(roster) => roster.next_join_us(),
+        }
+    }
+}
+
 /// The pacer of one core.
 pub(crate) struct Pacer<W> {
     slots: Rc<Slots<W>>,
-    lanes: Lanes,
+    source: Source,
     duration_us: u64,
     timer: Timer,
     armed: Option<MonoTime>,
@@ -66,12 +85,12 @@ impl<W: Wire> Pacer<W> {
     pub(crate) fn new(
         slots: Rc<Slots<W>>,
         workload: &Workload,
-        lanes: Lanes,
+        source: Source,
         timer: Timer,
     ) -> Self {
         Self {
             slots,
-            lanes,
+            source,
             duration_us: workload.duration_us(),
             timer,
             armed: None,
@@ -115,7 +134,10 @@ impl<W: Wire> Pacer<W> {
 
     fn obey(&mut self, command: Command) {
         match command {
-            Command::Hold(holds) => self.lanes.replace(holds),
+            Command::Hold(holds) => match &mut self.source {
+                Source::Schedule(lanes) => lanes.replace(holds),
+                Source::Users(roster) => roster.replace(holds),
+            },
             Command::Start(at) => self.slots.start_at(at),
             Command::Stop(reason) => self.stop(reason),
             Command::Cancel => {
@@ -161,31 +183,18 @@ impl<W: Wire> Pacer<W> {
         let Some(start) = self.slots.start() else {
             return false;
         };
-        for _ in 0..BATCH {
-            let now = MonoTime::now();
-            let until = self
-                .stopped_at
-                .map_or(now, |stopped_at| stopped_at.min(now));
-            if until < start {
-                return false;
-            }
-            let Some(owned) = self.lanes.take_due(until.since_us(start)) else {
-                return false;
-            };
-            let arrival = Arrival {
-                n: owned.n,
-                key: owned.key,
-                due: start.plus_us(owned.due_us),
-                reached: now,
-            };
-            if owned.repeated {
-                // It went out under a generation that was fenced before we knew: never twice.
-                self.slots.drop_arrival(&arrival, DropReason::Late);
-            } else {
-                self.slots.reach(arrival);
+        match &mut self.source {
+            Source::Schedule(lanes) => release_due(&self.slots, lanes, start, self.stopped_at),
+            Source::Users(roster) => {
+                let now = MonoTime::now();
+                if now >= start && self.stopped_at.is_none() {
+                    for iteration in roster.join(now.since_us(start)) {
+                        self.slots.reach(Arrival::of_user(&iteration, now));
+                    }
+                }
+                false
             }
         }
-        true
     }
 
     fn note_paced_out(&self, now: MonoTime) {
@@ -196,8 +205,8 @@ impl<W: Wire> Pacer<W> {
             None => self.stopped_at.is_some(),
             Some(start) => {
                 let over = now >= start.plus_us(self.duration_us) || self.stopped_at.is_some();
-                let head = self.lanes.head();
-                over && head.is_none_or(|head| start.plus_us(head.due_us) > until)
+                let next = self.source.next_us();
+                over && next.is_none_or(|next_us| start.plus_us(next_us) > until)
             }
         };
         self.slots.paced_out(paced_out);
@@ -207,12 +216,10 @@ impl<W: Wire> Pacer<W> {
     fn arm(&mut self) -> io::Result<()> {
         let stopped = self.slots.stopped().is_some();
         let pacing = self.slots.start().filter(|_| !stopped);
-        let next = pacing.map(|start| {
-            let head = self.lanes.head();
-            start.plus_us(head.map_or(self.duration_us, |head| head.due_us))
-        });
+        let next_us = self.source.next_us();
+        let next = pacing.map(|start| start.plus_us(next_us.unwrap_or(self.duration_us)));
         // The end of the run is an alarm only while it is ahead.
-        let ended = self.lanes.head().is_none() && next.is_some_and(|at| at <= MonoTime::now());
+        let ended = next_us.is_none() && next.is_some_and(|at| at <= MonoTime::now());
         let next = next.filter(|_| !ended);
         let wanted = next.into_iter().chain(self.slots.next_sweep()).min();
         if wanted != self.armed {
@@ -227,4 +234,36 @@ impl<W: Wire> Pacer<W> {
             self.stall_us = self.stall_us.max(now.since_us(armed));
         }
     }
+}
+
+/// Releases what is due by now, at most a batch of it; says whether there may be more.
+fn release_due<W: Wire>(
+    slots: &Rc<Slots<W>>,
+    lanes: &mut Lanes,
+    start: MonoTime,
+    stopped_at: Option<MonoTime>,
+) -> bool {
+    for _ in 0..BATCH {
+        let now = MonoTime::now();
+        let until = stopped_at.map_or(now, |stopped_at| stopped_at.min(now));
+        if until < start {
+            return false;
+        }
+        let Some(owned) = lanes.take_due(until.since_us(start)) else {
+            return false;
+        };
+        let arrival = Arrival {
+            name: Name::Planned(owned.n),
+            key: owned.key,
+            due: start.plus_us(owned.due_us),
+            reached: now,
+        };
+        if owned.repeated {
+            // It went out under a generation that was fenced before we knew: never twice.
+            slots.drop_arrival(&arrival, DropReason::Late);
+        } else {
+            slots.reach(arrival);
+        }
+    }
+    true
 }

@@ -9,12 +9,14 @@ use std::fmt;
 use base64::Engine as _;
 use base64::prelude::BASE64_STANDARD;
 use hyper::header::{self, HeaderName, HeaderValue};
-use hyper::http::uri::PathAndQuery;
+use hyper::http::uri::{PathAndQuery, Scheme};
+use loadpilot_events::connections::{Connections, Http};
 use loadpilot_events::id::RunId;
 use loadpilot_events::plan::{self, Body, Header, Plan, Step, Text};
 
 use super::fault::Fault;
 use super::target::Target;
+use super::template::{Http1Request, Http2Request, Wording};
 
 /// What the default User-Agent says before the run.
 const PRODUCT: &str = concat!("loadpilot/", env!("CARGO_PKG_VERSION"));
@@ -23,6 +25,7 @@ const PRODUCT: &str = concat!("loadpilot/", env!("CARGO_PKG_VERSION"));
 #[derive(Debug)]
 pub struct Program {
     pub(crate) target: Target,
+    pub(crate) connections: Connections,
     pub(crate) tasks: Vec<Vec<Call>>,
     /// Whether requests carry an id.
     pub(crate) has_ids: bool,
@@ -35,10 +38,9 @@ pub(crate) struct Call {
     /// In µs, counted from dispatch; covers everything up to the last byte of the answer.
     pub timeout_us: u64,
     method: plan::Method,
-    /// The request up to the value of the id header; empty when there is none.
-    before_id: Vec<u8>,
-    /// The request from behind it on, or the whole; with the body.
-    after_id: Vec<u8>,
+    http1: Http1Request,
+    /// Present when the plan may speak HTTP/2.
+    http2: Option<Http2Request>,
 }
 
 impl fmt::Debug for Call {
@@ -49,18 +51,25 @@ impl fmt::Debug for Call {
 }
 
 impl Call {
-    /// The bytes of the request with `id` in its place, in three parts.
-    pub(crate) fn request<'a>(&'a self, id: Option<&'a str>) -> [&'a [u8]; 3] {
-        let id = id.unwrap_or_default();
-        [&self.before_id, id.as_bytes(), &self.after_id]
+    /// The request for HTTP/1.1.
+    pub(super) fn http1(&self) -> &Http1Request {
+        &self.http1
     }
 
-    pub(crate) fn is_head(&self) -> bool {
+    /// The request for HTTP/2.
+    ///
+    /// # Panics
+    /// When the plan does not speak it.
+    pub(super) fn http2(&self) -> &Http2Request {
+        self.http2.as_ref().expect("compiled for HTTP/2")
+    }
+
+    pub(super) fn is_head(&self) -> bool {
         self.method == plan::Method::Head
     }
 
     /// Whether sending it twice does what sending it once does (RFC 9110, section 9.2.2).
-    pub(crate) fn is_idempotent(&self) -> bool {
+    pub(super) fn is_idempotent(&self) -> bool {
         !matches!(self.method, plan::Method::Post | plan::Method::Patch)
     }
 }
@@ -77,7 +86,7 @@ impl Program {
         run: &RunId,
         secrets: &BTreeMap<String, String>,
     ) -> Result<Self, Fault> {
-        let target = Target::parse(&plan.target)?;
+        let target = Target::of(plan, secrets)?;
         let id_header = plan.id_header.as_deref();
         let id_header = id_header.map(|name| header_name("id_header", name));
         let compiler = Compiler {
@@ -101,11 +110,15 @@ impl Program {
         }
         Ok(Self {
             target,
+            connections: plan.connections.clone(),
             tasks,
             has_ids: compiler.id_header.is_some(),
         })
     }
 }
+
+/// Header lines: the name as the scenario wrote it, the name, the value.
+type Lines<'a> = Vec<(&'a str, HeaderName, HeaderValue)>;
 
 /// What the templates of a plan have in common.
 struct Compiler<'a> {
@@ -116,69 +129,81 @@ struct Compiler<'a> {
     secrets: &'a BTreeMap<String, String>,
 }
 
-impl Compiler<'_> {
-    fn call(&self, step: &Step, number: u16, field: &str) -> Result<Call, Fault> {
+impl<'a> Compiler<'a> {
+    fn call(&self, step: &'a Step, number: u16, field: &str) -> Result<Call, Fault> {
         let path = PathAndQuery::try_from(step.path.as_str())
             .ok()
             .filter(|path| path.as_str() == step.path && step.path.starts_with('/'));
         let path =
             path.ok_or_else(|| Fault::unsendable(&format!("{field}.path"), "a request path"))?;
         let body = body(step.body.as_ref(), field)?;
-        let mut head = format!("{} {path} HTTP/1.1\r\n", step.method.name()).into_bytes();
-        self.headers(step, body.len(), field, &mut head)?;
-        let mut before_id = Vec::new();
-        if let Some(name) = &self.plan.id_header {
-            head.extend_from_slice(format!("{name}: ").as_bytes());
-            before_id = std::mem::take(&mut head);
-            head.extend_from_slice(b"\r\n");
-        }
-        let mut after_id = head;
-        after_id.extend_from_slice(b"\r\n");
-        after_id.extend_from_slice(&body);
+        let (host, lines) = self.headers(step, body.len(), field)?;
+        let id_header = self.plan.id_header.as_deref();
+        let wording = Wording {
+            method: step.method.name(),
+            path,
+            host,
+            lines,
+            id_header: id_header.zip(self.id_header.clone()),
+            body,
+        };
+        let http2 = match self.plan.connections.http {
+            Http::V1 => None,
+            Http::V2 | Http::Auto => Some(self.http2(&wording, field)?),
+        };
         Ok(Call {
             number,
             timeout_us: step.timeout_us.unwrap_or(self.plan.timeout_us),
             method: step.method,
-            before_id,
-            after_id,
+            http1: Http1Request::new(&wording),
+            http2,
         })
     }
 
-    /// Host, the scenario's own lines in their order, the defaults that it left out, the length.
+    fn http2(&self, wording: &Wording<'_>, field: &str) -> Result<Http2Request, Fault> {
+        let scheme = match self.plan.target.starts_with("https:") {
+            true => Scheme::HTTPS,
+            false => Scheme::HTTP,
+        };
+        let rule = "free of headers about the connection, which HTTP/2 does not have";
+        Http2Request::new(wording, scheme)
+            .ok_or_else(|| Fault::unsendable(&format!("{field}.headers"), rule))
+    }
+
+    /// Host, and the other lines: the scenario's own in their order, after the defaults that it
+    /// left out, before the length.
     fn headers(
         &self,
-        step: &Step,
+        step: &'a Step,
         body_bytes: usize,
         field: &str,
-        head: &mut Vec<u8>,
-    ) -> Result<(), Fault> {
-        let mut own = Vec::with_capacity(step.headers.len());
+    ) -> Result<(HeaderValue, Lines<'a>), Fault> {
+        let mut host = self.host.clone();
+        let mut lines = vec![("User-Agent", header::USER_AGENT, self.agent.clone())];
         for (h, given) in step.headers.iter().enumerate() {
             let field = format!("{field}.headers[{h}]");
             let name = header_name(&field, &given.name)?;
             let value = header_value(given, &field, self.secrets)?;
-            if name == header::TRANSFER_ENCODING {
-                let rule = "left out: the engine frames bodies itself";
-                return Err(Fault::unsendable(&field, rule));
-            }
-            if name == header::CONTENT_LENGTH {
-                if value.as_bytes() != body_bytes.to_string().as_bytes() {
+            match name {
+                header::TRANSFER_ENCODING => {
+                    let rule = "left out: the engine frames bodies itself";
+                    return Err(Fault::unsendable(&field, rule));
+                }
+                header::CONTENT_LENGTH if value != *body_bytes.to_string() => {
                     let rule = "equal to the length of the body, or left out";
                     return Err(Fault::unsendable(&field, rule));
                 }
-            } else if self.id_header.as_ref() != Some(&name) {
-                own.push((given.name.as_str(), name, value));
+                header::CONTENT_LENGTH => {}
+                header::HOST => host = value,
+                _ if self.id_header.as_ref() == Some(&name) => {}
+                _ => lines.push((given.name.as_str(), name, value)),
             }
         }
-        let says = |name: &HeaderName| own.iter().any(|(_, given, _)| given == name);
-        if !says(&header::HOST) {
-            push_line(head, "Host", &self.host);
-        }
-        if !says(&header::USER_AGENT) {
-            push_line(head, "User-Agent", &self.agent);
-        }
-        for (name, _, value) in &own {
-            push_line(head, name, value);
+        if lines[1..]
+            .iter()
+            .any(|(_, name, _)| name == header::USER_AGENT)
+        {
+            lines.remove(0);
         }
         // RFC 9110, 8.6: methods that define content say the length even when it is 0.
         let defines_content = matches!(
@@ -186,15 +211,10 @@ impl Compiler<'_> {
             plan::Method::Post | plan::Method::Put | plan::Method::Patch
         );
         if body_bytes > 0 || defines_content || step.body.is_some() {
-            push_line(head, "Content-Length", &HeaderValue::from(body_bytes));
+            let length = HeaderValue::from(body_bytes);
+            lines.push(("Content-Length", header::CONTENT_LENGTH, length));
         }
-        Ok(())
-    }
-}
-
-fn push_line(head: &mut Vec<u8>, name: &str, value: &HeaderValue) {
-    for part in [name.as_bytes(), b": ", value.as_bytes(), b"\r\n"] {
-        head.extend_from_slice(part);
+        Ok((host, lines))
     }
 }
 

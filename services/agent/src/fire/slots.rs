@@ -13,8 +13,9 @@ use loadpilot_engine::tally::Rows;
 use loadpilot_events::outcome::DropReason;
 use tokio::sync::watch;
 
-use super::calls::{Arrival, Calls, Kit};
+use super::calls::{Arrival, Calls, Kit, Name};
 use super::clock::MonoTime;
+use super::roster::{Iteration, Roster};
 use super::wire::Wire;
 
 /// What arrivals are allowed.
@@ -32,6 +33,8 @@ pub(crate) struct Rules {
 pub(crate) struct Slots<W> {
     calls: Calls<W>,
     rules: Rules,
+    /// Who goes on after an arrival; `None` when arrivals come from a schedule.
+    roster: Option<Rc<Roster>>,
     /// The instant of due 0.
     start: Cell<Option<MonoTime>>,
     /// As many as were ever needed at once.
@@ -89,11 +92,32 @@ impl Seat {
     }
 }
 
+impl Arrival {
+    /// An iteration that begins at `now`, which is also when it is due.
+    pub(crate) fn of_user(iteration: &Iteration, now: MonoTime) -> Self {
+        Self {
+            name: Name::Iteration {
+                user: iteration.user,
+                k: iteration.k,
+            },
+            key: iteration.key,
+            due: now,
+            reached: now,
+        }
+    }
+}
+
 impl<W: Wire> Slots<W> {
-    pub(crate) fn new(calls: Calls<W>, rules: Rules, idle: watch::Sender<bool>) -> Self {
+    pub(crate) fn new(
+        calls: Calls<W>,
+        rules: Rules,
+        roster: Option<Rc<Roster>>,
+        idle: watch::Sender<bool>,
+    ) -> Self {
         Self {
             calls,
             rules,
+            roster,
             start: Cell::new(None),
             seats: RefCell::default(),
             free: RefCell::default(),
@@ -237,10 +261,29 @@ impl<W: Wire> Slots<W> {
         let _guard = self.calls.guard();
         let mut kit = Kit::new();
         loop {
-            let (arrival, dispatched) = poll_fn(|cx| seat.poll_next(cx)).await;
-            self.calls.perform(&arrival, dispatched, &mut kit).await;
+            let (mut arrival, mut dispatched) = poll_fn(|cx| seat.poll_next(cx)).await;
+            loop {
+                let end = self.calls.perform(&arrival, dispatched, &mut kit).await;
+                let Some(next) = self.follow(&arrival, end) else {
+                    break;
+                };
+                (arrival, dispatched) = (next, end);
+                seat.held.set(Some(next));
+                // Calls that fail at once would else keep the pacer from its commands.
+                tokio::task::consume_budget().await;
+            }
             self.vacate(&seat);
         }
+    }
+
+    /// In a closed loop, what the user of an arrival that ended at `end` does next.
+    fn follow(&self, arrival: &Arrival, end: MonoTime) -> Option<Arrival> {
+        let (Some(roster), Name::Iteration { user, .. }) = (&self.roster, arrival.name) else {
+            return None;
+        };
+        let start = self.start.get().filter(|_| self.stopped().is_none())?;
+        let next = roster.next(user, end.since_us(start))?;
+        Some(Arrival::of_user(&next, end))
     }
 
     /// Gives a seat to the head of the queue, or lets it stand free.

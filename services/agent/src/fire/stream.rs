@@ -1,53 +1,81 @@
-//! The bytes to and from a target, in the clear or through TLS.
+//! The bytes to and from a target: over TCP, through TLS, or through a Unix socket.
 
 use std::io::{self, IoSlice};
 use std::pin::Pin;
 use std::task::{Context, Poll};
 
-use tokio::io::{AsyncRead as _, AsyncWrite as _, ReadBuf};
-use tokio::net::TcpStream;
+use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
+use tokio::net::{TcpStream, UnixStream};
 use tokio_rustls::client::TlsStream;
 
 /// An open connection.
 #[derive(Debug)]
 pub(crate) enum Stream {
     /// http.
-    Plain(TcpStream),
+    Tcp(TcpStream),
     /// https; boxed, since it is ten times as large.
     Tls(Box<TlsStream<TcpStream>>),
+    /// http through a socket of this machine.
+    Unix(UnixStream),
+}
+
+/// Does the same with whichever stream it is.
+macro_rules! each {
+    ($stream:expr, $inner:ident => $what:expr) => {
+        match $stream {
+            Stream::Tcp($inner) => $what,
+            Stream::Tls($inner) => $what,
+            Stream::Unix($inner) => $what,
+        }
+    };
 }
 
 impl Stream {
-    /// Reads what is there into `buf`; nothing at all means that the peer has closed.
-    pub(crate) fn poll_read(
-        &mut self,
+    /// Whether the TLS handshake agreed on HTTP/2.
+    pub(crate) fn agreed_on_http2(&self) -> bool {
+        match self {
+            Self::Tls(tls) => tls.get_ref().1.alpn_protocol() == Some(b"h2"),
+            Self::Tcp(_) | Self::Unix(_) => false,
+        }
+    }
+}
+
+impl AsyncRead for Stream {
+    fn poll_read(
+        mut self: Pin<&mut Self>,
         cx: &mut Context<'_>,
         buf: &mut ReadBuf<'_>,
     ) -> Poll<io::Result<()>> {
-        match self {
-            Self::Plain(tcp) => Pin::new(tcp).poll_read(cx, buf),
-            Self::Tls(tls) => Pin::new(tls).poll_read(cx, buf),
-        }
+        each!(&mut *self, inner => Pin::new(inner).poll_read(cx, buf))
+    }
+}
+
+impl AsyncWrite for Stream {
+    fn poll_write(
+        mut self: Pin<&mut Self>,
+        cx: &mut Context<'_>,
+        bytes: &[u8],
+    ) -> Poll<io::Result<usize>> {
+        each!(&mut *self, inner => Pin::new(inner).poll_write(cx, bytes))
     }
 
-    /// Writes some of `parts`, in their order; gives how many bytes.
-    pub(crate) fn poll_write(
-        &mut self,
+    fn poll_write_vectored(
+        mut self: Pin<&mut Self>,
         cx: &mut Context<'_>,
         parts: &[IoSlice<'_>],
     ) -> Poll<io::Result<usize>> {
-        match (self, parts) {
-            (Self::Plain(tcp), [part]) => Pin::new(tcp).poll_write(cx, part),
-            (Self::Plain(tcp), _) => Pin::new(tcp).poll_write_vectored(cx, parts),
-            (Self::Tls(tls), _) => Pin::new(tls).poll_write_vectored(cx, parts),
-        }
+        each!(&mut *self, inner => Pin::new(inner).poll_write_vectored(cx, parts))
     }
 
-    /// Pushes out what TLS still holds.
-    pub(crate) fn poll_flush(&mut self, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
-        match self {
-            Self::Plain(_) => Poll::Ready(Ok(())),
-            Self::Tls(tls) => Pin::new(tls).poll_flush(cx),
-        }
+    fn is_write_vectored(&self) -> bool {
+        true
+    }
+
+    fn poll_flush(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
+        each!(&mut *self, inner => Pin::new(inner).poll_flush(cx))
+    }
+
+    fn poll_shutdown(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
+        each!(&mut *self, inner => Pin::new(inner).poll_shutdown(cx))
     }
 }

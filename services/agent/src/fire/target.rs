@@ -1,94 +1,111 @@
-//! Where the load goes: host, port, and TLS if the target asks for it.
-//!
-//! Must never skip verification of a certificate.
+//! Where the load goes: what the target is called, where it is connected to, and TLS.
 
-use std::fmt;
-use std::sync::Arc;
+use std::collections::BTreeMap;
+use std::net::IpAddr;
+use std::path::PathBuf;
 
 use hyper::Uri;
 use hyper::header::HeaderValue;
-use tokio_rustls::TlsConnector;
-use tokio_rustls::rustls::crypto::ring;
-use tokio_rustls::rustls::pki_types::ServerName;
-use tokio_rustls::rustls::{ClientConfig, RootCertStore};
+use loadpilot_events::connections::Connections;
+use loadpilot_events::plan::Plan;
 
 use super::fault::Fault;
+use super::tls::Tls;
 
 /// The target of a plan.
 #[derive(Debug)]
 pub(crate) struct Target {
     /// As the user wrote it, for the Host header.
     pub authority: HeaderValue,
-    /// Name or address, without brackets.
-    pub host: String,
-    /// TCP port.
-    pub port: u16,
+    /// Where to connect to.
+    pub place: Place,
+    /// Addresses of this machine to connect from, in turn; the system chooses when there is none.
+    pub sources: Vec<IpAddr>,
     /// Present for https.
     pub tls: Option<Tls>,
 }
 
-/// What a TLS handshake with the target needs.
-pub(crate) struct Tls {
-    pub connector: TlsConnector,
-    pub name: ServerName<'static>,
-}
-
-impl fmt::Debug for Tls {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "Tls({:?})", self.name)
-    }
+/// A place that listens.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum Place {
+    /// A name or address, without brackets, and a TCP port.
+    Host(String, u16),
+    /// A Unix socket of this machine.
+    Unix(PathBuf),
 }
 
 impl Target {
-    /// Parses `http://host[:port]` or `https://host[:port]`.
+    /// Of a plan whose target is `http://host[:port]` or `https://host[:port]`.
     ///
     /// # Errors
-    /// When it is neither, or when this machine has no certificate roots for https.
-    pub(crate) fn parse(text: &str) -> Result<Self, Fault> {
+    /// A [`Fault`] that names the part of the plan which is not what it must be, or the secret
+    /// without a value; or that this machine has no certificate roots for https.
+    pub(crate) fn of(plan: &Plan, secrets: &BTreeMap<String, String>) -> Result<Self, Fault> {
         let wrong = || Fault::unsendable("target", "http://host[:port] or https://host[:port]");
-        let uri = Uri::try_from(text).map_err(|_| wrong())?;
+        let uri = Uri::try_from(plan.target.as_str()).map_err(|_| wrong())?;
         let authority = uri.authority().ok_or_else(wrong)?;
         if authority.as_str().contains('@') || !matches!(uri.path(), "" | "/") {
             return Err(wrong());
         }
-        let host = authority.host();
-        let host = host.strip_prefix('[').unwrap_or(host);
-        let host = host.strip_suffix(']').unwrap_or(host).to_owned();
-        let (default_port, tls) = match uri.scheme_str() {
-            Some("http") => (80, None),
-            Some("https") => (443, Some(Tls::new(&host)?)),
+        let (default_port, is_https) = match uri.scheme_str() {
+            Some("http") => (80, false),
+            Some("https") => (443, true),
             _ => return Err(wrong()),
         };
+        let host = bare(authority.host());
+        let settings = &plan.connections;
+        let tls = is_https.then(|| tls(host, settings, secrets)).transpose()?;
+        let port = authority.port_u16().unwrap_or(default_port);
         Ok(Self {
             authority: HeaderValue::try_from(authority.as_str()).map_err(|_| wrong())?,
-            host,
-            port: authority.port_u16().unwrap_or(default_port),
+            place: match &settings.connect_to {
+                Some(text) => Place::parse(text)?,
+                None => Place::Host(host.to_owned(), port),
+            },
+            sources: sources(settings)?,
             tls,
         })
     }
 }
 
-impl Tls {
-    /// TLS 1.2 or 1.3 with the roots of this machine.
-    fn new(host: &str) -> Result<Self, Fault> {
-        let found = rustls_native_certs::load_native_certs();
-        let mut roots = RootCertStore::empty();
-        let (added, _) = roots.add_parsable_certificates(found.certs);
-        if added == 0 {
-            let errors: Vec<String> = found.errors.iter().map(ToString::to_string).collect();
-            return Err(Fault::NoRoots(errors.join("; ")));
+impl Place {
+    fn parse(text: &str) -> Result<Self, Fault> {
+        if let Some(path) = text.strip_prefix("unix:") {
+            return Ok(Self::Unix(PathBuf::from(path)));
         }
-        let mut config = ClientConfig::builder_with_provider(Arc::new(ring::default_provider()))
-            .with_safe_default_protocol_versions()
-            .map_err(Fault::Tls)?
-            .with_root_certificates(roots)
-            .with_no_client_auth();
-        config.alpn_protocols = vec![b"http/1.1".to_vec()];
-        let name = ServerName::try_from(host.to_owned())
-            .map_err(|_| Fault::unsendable("target", "a host name that TLS can verify"))?;
-        Ok(Self {
-            connector: TlsConnector::from(Arc::new(config)),
-            name,
-        })
+        let parts = text.rsplit_once(':');
+        let parsed = parts.and_then(|(host, port)| Some((bare(host), port.parse().ok()?)));
+        let (host, port) = parsed.ok_or_else(|| {
+            Fault::unsendable("connections.connect_to", "host:port or unix:/path")
+        })?;
+        Ok(Self::Host(host.to_owned(), port))
     }
+}
+
+/// A host without the brackets of an IPv6 address.
+fn bare(host: &str) -> &str {
+    let inner = host
+        .strip_prefix('[')
+        .and_then(|host| host.strip_suffix(']'));
+    inner.unwrap_or(host)
+}
+
+fn sources(settings: &Connections) -> Result<Vec<IpAddr>, Fault> {
+    let parsed = settings.sources.iter().enumerate().map(|(s, text)| {
+        let field = format!("connections.sources[{s}]");
+        text.parse()
+            .map_err(|_| Fault::unsendable(&field, "an IP address"))
+    });
+    parsed.collect()
+}
+
+fn tls(
+    host: &str,
+    settings: &Connections,
+    secrets: &BTreeMap<String, String>,
+) -> Result<Tls, Fault> {
+    let settings = &settings.tls;
+    let identity = settings.identity.as_ref();
+    let key_pem = identity.and_then(|identity| secrets.get(&identity.key_secret));
+    Tls::new(host, settings, key_pem.map(String::as_str))
 }

@@ -15,11 +15,13 @@ use tokio::sync::{mpsc, oneshot, watch};
 
 use super::calls::Calls;
 use super::clock::MonoTime;
+use super::engine::Engine;
 use super::fault::Fault;
-use super::http1::Http1;
+
 use super::lanes::{CoreHold, Lanes};
-use super::pacer::{Command, Harvest, Pacer};
+use super::pacer::{Command, Harvest, Pacer, Source};
 use super::program::Program;
+use super::roster::Roster;
 use super::slots::{Rules, Slots};
 use super::timer::{Timer, sharpen_thread};
 use super::wire::Wire as _;
@@ -147,11 +149,16 @@ fn fire(
         max_wait_us: setup.plan.max_wait_us,
         max_lateness_us: setup.plan.max_lateness_us,
     };
-    let wire = Http1::new(Arc::clone(&setup.program));
-    let calls = Calls::new(setup.run, setup.program, wire);
-    let slots = Rc::new(Slots::new(calls, rules, idle));
-    let lanes = Lanes::new(Arc::clone(&setup.workload));
-    let pacer = Pacer::new(Rc::clone(&slots), &setup.workload, lanes, timer);
+    let wire = Engine::new(Arc::clone(&setup.program));
+    let workload = Arc::clone(&setup.workload);
+    let calls = Calls::new(setup.run, workload, setup.program, wire);
+    let roster = Roster::new(Arc::clone(&setup.workload)).map(Rc::new);
+    let source = match &roster {
+        Some(roster) => Source::Users(Rc::clone(roster)),
+        None => Source::Schedule(Lanes::new(Arc::clone(&setup.workload))),
+    };
+    let slots = Rc::new(Slots::new(calls, rules, roster, idle));
+    let pacer = Pacer::new(Rc::clone(&slots), &setup.workload, source, timer);
     let ended = runtime.block_on(async move {
         tokio::task::spawn_local(async move { slots.wire().warm().await });
         pacer.run(commands).await

@@ -16,6 +16,8 @@ pub(crate) struct Order<'a> {
     pub call: &'a Call,
     /// The value of the plan's id header, when it has one.
     pub id: Option<&'a str>,
+    /// Whether it may use a connection that is open already.
+    pub may_reuse: bool,
 }
 
 /// What an exchange left behind so far. It is filled while the exchange runs, so that it also says

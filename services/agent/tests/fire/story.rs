@@ -62,6 +62,7 @@ pub(crate) fn plan(target: String, rps: u64, duration_ms: u64, tasks: Vec<Task>)
         max_in_flight: None,
         thresholds: Vec::new(),
         id_header: Some("X-Id".to_owned()),
+        connections: Default::default(),
     }
 }
 

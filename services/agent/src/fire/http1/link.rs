@@ -7,9 +7,10 @@
 use std::cell::RefCell;
 use std::io::{self, IoSlice};
 use std::mem::MaybeUninit;
+use std::pin::Pin;
 use std::task::{Context, Poll};
 
-use tokio::io::ReadBuf;
+use tokio::io::{AsyncRead as _, AsyncWrite as _, ReadBuf};
 
 use super::answer::{Answer, Progress};
 use crate::fire::clock::MonoTime;
@@ -32,6 +33,8 @@ pub(super) fn scratch() -> Scratch {
 pub(super) struct Link {
     stream: Stream,
     answer: Answer,
+    opened: MonoTime,
+    requests: u32,
 }
 
 /// One request on its way, and what is known of its answer.
@@ -129,7 +132,19 @@ impl Link {
         Self {
             stream,
             answer: Answer::new(),
+            opened: MonoTime::now(),
+            requests: 0,
         }
+    }
+
+    /// How many requests it has carried.
+    pub(super) fn requests(&self) -> u32 {
+        self.requests
+    }
+
+    /// How long it has been open, in µs.
+    pub(super) fn age_us(&self) -> u64 {
+        MonoTime::now().since_us(self.opened)
     }
 
     /// Whether an idle connection is still open and silent. Costs no system call unless the
@@ -137,7 +152,9 @@ impl Link {
     pub(super) fn is_quiet(&mut self, cx: &mut Context<'_>, scratch: &Scratch) -> bool {
         let mut scratch = scratch.borrow_mut();
         let mut buf = ReadBuf::uninit(&mut scratch);
-        self.stream.poll_read(cx, &mut buf).is_pending()
+        Pin::new(&mut self.stream)
+            .poll_read(cx, &mut buf)
+            .is_pending()
     }
 
     /// Whether another request may follow on this connection.
@@ -148,6 +165,7 @@ impl Link {
     /// The next bytes answer a request, a HEAD one if `to_head`.
     pub(super) fn begin(&mut self, to_head: bool) {
         self.answer.begin(to_head);
+        self.requests = self.requests.saturating_add(1);
     }
 
     /// Drives an exchange; gives the status code once the answer is complete.
@@ -164,7 +182,7 @@ impl Link {
         let mut scratch = scratch.borrow_mut();
         loop {
             let mut buf = ReadBuf::uninit(&mut scratch);
-            let bytes = match self.stream.poll_read(cx, &mut buf) {
+            let bytes = match Pin::new(&mut self.stream).poll_read(cx, &mut buf) {
                 Poll::Pending => return Poll::Pending,
                 Poll::Ready(Err(error)) => {
                     return Poll::Ready(Err(exchange.failed(broken_by(&error))));
@@ -202,14 +220,18 @@ impl Link {
         trace: &mut Trace,
     ) -> io::Result<()> {
         while !exchange.is_written() {
-            let parts = &exchange.parts[exchange.next..];
-            let Poll::Ready(bytes) = self.stream.poll_write(cx, parts)? else {
+            let mut stream = Pin::new(&mut self.stream);
+            let written = match &exchange.parts[exchange.next..] {
+                [part] => stream.as_mut().poll_write(cx, part)?,
+                parts => stream.as_mut().poll_write_vectored(cx, parts)?,
+            };
+            let Poll::Ready(bytes) = written else {
                 return Ok(());
             };
             trace.sent_bytes += bytes as u64;
             exchange.wrote(bytes);
         }
-        exchange.flushed = self.stream.poll_flush(cx)?.is_ready();
+        exchange.flushed = Pin::new(&mut self.stream).poll_flush(cx)?.is_ready();
         Ok(())
     }
 

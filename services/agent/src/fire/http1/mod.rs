@@ -14,14 +14,18 @@ use std::sync::Arc;
 use std::task::{Context, Poll, Waker};
 
 use loadpilot_engine::tally::ConnectionUse;
+use loadpilot_events::connections::Reuse;
 
 use self::link::{Exchange, Failed, Link, Reach, Scratch, scratch};
 use super::dial::Dial;
 use super::program::{Call, Program};
+use super::stream::Stream;
+use super::tls::Offer;
 use super::wire::{Broken, Order, Trace, Wire};
 
 /// The engine of one core.
 pub(crate) struct Http1 {
+    program: Arc<Program>,
     dial: Dial,
     /// Last in, first out: the ones in use stay warm, the others may age and go.
     idle: RefCell<Vec<Link>>,
@@ -31,14 +35,23 @@ pub(crate) struct Http1 {
 impl Http1 {
     pub(crate) fn new(program: Arc<Program>) -> Self {
         Self {
-            dial: Dial::new(program),
+            dial: Dial::new(Arc::clone(&program)),
+            program,
             idle: RefCell::new(Vec::new()),
             scratch: scratch(),
         }
     }
 
-    /// The idle connection used last, if it is still open.
-    fn idle_link(&self, cx: &mut Context<'_>) -> Option<Link> {
+    /// Takes over a connection that can carry HTTP/1.1.
+    pub(crate) fn adopt(&self, stream: Stream) {
+        self.idle.borrow_mut().push(Link::new(stream));
+    }
+
+    /// The idle connection used last, if it is still open and the call may use it.
+    fn idle_link(&self, order: Order<'_>, cx: &mut Context<'_>) -> Option<Link> {
+        if !order.may_reuse {
+            return None;
+        }
         loop {
             let mut link = self.idle.borrow_mut().pop()?;
             if link.is_quiet(cx, &self.scratch) {
@@ -48,7 +61,19 @@ impl Http1 {
     }
 
     async fn open(&self, trace: &mut Trace) -> Result<Link, Broken> {
-        Ok(Link::new(self.dial.open(trace).await?))
+        let stream = self.dial.open(Offer::Http1, trace).await?;
+        Ok(Link::new(stream))
+    }
+
+    /// Whether a connection that has carried its exchange well may carry another one.
+    fn may_stay(&self, link: &Link) -> bool {
+        let settings = &self.program.connections;
+        link.is_reusable()
+            && settings.reuse != Reuse::Never
+            && settings
+                .requests_max
+                .is_none_or(|most| link.requests() < most)
+            && settings.age_us_max.is_none_or(|most| link.age_us() < most)
     }
 
     async fn exchange(
@@ -57,11 +82,11 @@ impl Http1 {
         order: Order<'_>,
         trace: &mut Trace,
     ) -> Result<u16, Failed> {
-        let mut exchange = Exchange::new(order.call.request(order.id));
+        let mut exchange = Exchange::new(order.call.http1().with_id(order.id.unwrap_or_default()));
         link.begin(order.call.is_head());
         let status =
             poll_fn(|cx| link.poll_exchange(cx, &mut exchange, trace, &self.scratch)).await?;
-        if link.is_reusable() {
+        if self.may_stay(&link) {
             self.idle.borrow_mut().push(link);
         }
         Ok(status)
@@ -79,7 +104,7 @@ fn may_go_again(call: &Call, failed: Failed) -> bool {
 
 impl Wire for Http1 {
     async fn send(&self, order: Order<'_>, trace: &mut Trace) -> Result<u16, Broken> {
-        if let Some(link) = poll_fn(|cx| Poll::Ready(self.idle_link(cx))).await {
+        if let Some(link) = poll_fn(|cx| Poll::Ready(self.idle_link(order, cx))).await {
             trace.phases.connection = Some(ConnectionUse::Reused);
             match self.exchange(link, order, trace).await {
                 Ok(status) => return Ok(status),
@@ -94,8 +119,7 @@ impl Wire for Http1 {
     }
 
     async fn warm(&self) {
-        // A failure here says nothing yet: the first call tries again and is counted.
-        let _ = self.dial.addresses(&mut Trace::default()).await;
+        self.dial.warm().await;
     }
 
     fn tidy(&self) {

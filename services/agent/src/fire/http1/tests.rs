@@ -50,6 +50,7 @@ fn a_reset_before_the_first_byte_moves_the_request_to_a_new_connection() {
         let order = Order {
             call: &program.tasks[0][0],
             id: None,
+            may_reuse: true,
         };
         for round in 0..2 {
             let mut trace = Trace::default();
