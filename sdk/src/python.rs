@@ -87,6 +87,7 @@ fn plan_facts(py: Python<'_>, plan_json: &str, seed: u64) -> PyResult<String> {
     json(&serde_json::json!({
         "hash": plan.hash(),
         "canonical": plan.to_json(),
+        "users": workload.users(),
         "planned": workload.planned(),
         "duration_us": workload.duration_us(),
         "peak_rps": plan.profile.peak().as_rps(),

@@ -262,6 +262,26 @@ def troubled() -> dict[str, Any]:
     return report
 
 
+def closed() -> dict[str, Any]:
+    """Build the report of a closed loop, of which a stretch is missing."""
+    report = changed(
+        rps_target=0.0,
+        run__shape="closed",
+        rates__shortfall_pct=0.0,
+        latency__co_factor=None,
+        certificate={
+            "grade": "DEGRADED",
+            "findings": [
+                {"kind": "lost_interval", "grade": "DEGRADED", "evidence": "0.78 % of the time"}
+            ],
+        },
+        gaps__lost=[{"holder": HOLDERS[0]["holder"], "from_tick": 3, "to_tick": 3, "arrivals": 0}],
+    )
+    report["run"]["users"] = 64
+    report["gaps"]["lost_time_pct"] = 0.78
+    return report
+
+
 def empty() -> dict[str, Any]:
     """Build the report of a run in which nothing was finished."""
     report = changed(

@@ -59,6 +59,13 @@ def test_the_line_is_one_line_with_live_figures() -> None:
     assert "5.0" not in text
 
 
+def test_a_closed_loop_has_no_target() -> None:
+    """Broken if a closed loop looks as if it fell short of a rate of 0."""
+    scene = Scene("Shop", 1.0, 64)
+    assert "  108 rps, closed loop, 64 users  total 1,440" in line(scene, snapshot(target_rps=0.0))
+    assert frame(scene, snapshot())[0].endswith("108 rps, closed loop, 64 users  2 agents")
+
+
 def test_progress_is_progress_through_the_run() -> None:
     """Broken if the bar shows the rate, stands at 100 % from the ramp on, or runs over."""
     assert progress(snapshot(current_rps=100.0)) == 0.25

@@ -219,6 +219,21 @@ def test_a_dry_run_prints_the_plan_and_starts_nothing(
     assert scene.stack.agents == 0
 
 
+def test_a_closed_loop_is_announced_as_one(
+    scene: Scene, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Broken if a closed loop could be taken for a rate, before it starts or while it runs."""
+    assert scene.run("--dry-run", "--max", "--seed", "1") == 0
+    written = capsys.readouterr()
+    assert json.loads(written.out)["users"] == 64
+    assert "closed loop, 64 users for " in written.err
+    assert scene.run("--users", "12") == 0
+    written = capsys.readouterr()
+    assert "load       closed loop, 12 users; not used: rps" in written.err
+    assert "99.8 rps, closed loop, 12 users  total 440" in written.err
+    assert " at the peak" not in written.err
+
+
 def test_mistakes_are_named_together_and_start_nothing(
     scene: Scene, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -248,6 +263,9 @@ USAGE = {
     ("scene.py", "--id-header", "Content-Length"): "--id-header",
     ("scene.py", "--rps", "99999999"): "--rps",
     ("scene.py", "--duration", "9999h"): "--duration",
+    ("scene.py", "--users", "0"): "--users: must be a whole number from 1 to 1000000 (got '0')",
+    ("scene.py", "--users", "2", "-a", "3"): "--agents: must be at most the users",
+    ("scene.py", "--max", "--rps", "5"): "--rps: cannot be used with --max",
 }
 
 

@@ -129,6 +129,16 @@ WRONG = {
     "thresholds={'error-rate': 5}": "unknown metric 'error-rate'; did you mean 'error_rate'?",
     "thresholds={'tow:p99_ms': 5}": "unknown task 'tow'; did you mean 'two'?",
     "thresholds={':p99_ms': 5}": "unknown task ''",
+    "users=0": "users: must be a whole number from 1 to 1000000 (got 0)",
+    "users='many'": "users: must be a whole number from 1",
+    "users=1000001": "users: must be a whole number from 1",
+    "users=5, rps=9": "rps: cannot be used with users=: it has no rate; drop one of them (got 9)",
+    "users=5, mode='step'": "mode: cannot be used with users=",
+    "users=5, ramp_up='1s'": "ramp_up: cannot be used with users=",
+    "users=5, steps=3": "steps: cannot be used with users=",
+    "users=5, stages=[('1m', 5)]": "stages: cannot be used with users=",
+    "users=5, arrivals='poisson'": "arrivals: cannot be used with users=",
+    "users=5, max_in_flight=9": "max_in_flight: cannot be used with users=",
     "secret_headers='X-A'": "secret_headers: must be a list",
     "secret_headers=[5]": "secret_headers: must be a list",
 }
@@ -190,6 +200,65 @@ def test_flags_that_stages_replace_are_refused(refuse_text: Refuse) -> None:
     flags = Overrides(rps="5", duration="5s")
     problems = refuse_text(SCENE.format(said="stages=[('1m', 5)]"), flags)
     assert [problem.place for problem in problems] == ["--rps", "--duration"]
+
+
+def test_users_are_a_closed_loop(compile_text: Compile) -> None:
+    """Broken if a closed loop offers a rate, or lasts longer than it was told."""
+    plan = compile_text(SCENE.format(said="users=64, duration='30s'")).plan
+    assert plan["users"] == 64
+    assert plan["profile"]["shape"] == "closed"
+    assert pieces(plan) == [(30, 0, 0)]
+    assert "users" not in compile_text(SCENE.format(said="")).plan
+
+
+LOOPS = {
+    ("rps=9, arrivals='poisson'", Overrides(users=7)): (7, 60, ("rps", "arrivals")),
+    ("mode='step', max_in_flight=5", Overrides(users=7, duration="5s")): (
+        7,
+        5,
+        ("mode", "max_in_flight"),
+    ),
+    ("", Overrides(as_fast_as_possible=True)): (64, 60, ()),
+    ("", Overrides(as_fast_as_possible=True, users=9)): (9, 60, ()),
+    ("users=16, arrivals='uniform'", Overrides(as_fast_as_possible=True)): (16, 60, ()),
+    ("users=16", Overrides(users=3)): (3, 60, ()),
+    ("stages=[('1m', 5)]", Overrides(users=3, duration="2s")): (3, 2, ("stages",)),
+}
+
+
+@pytest.mark.parametrize(("said", "flags"), LOOPS)
+def test_flags_for_a_closed_loop_replace_the_schedule(
+    said: str, flags: Overrides, compile_text: Compile
+) -> None:
+    """Broken if a flag is ignored, or puts aside a setting without a word."""
+    compiled = compile_text(SCENE.format(said=said), flags)
+    users, secs, replaced = LOOPS[said, flags]
+    assert (compiled.plan["users"], compiled.replaced) == (users, replaced)
+    assert pieces(compiled.plan) == [(secs, 0, 0)]
+    assert compiled.plan["arrivals"] == "uniform"
+    assert "max_in_flight" not in compiled.plan
+
+
+def test_a_rate_beside_users_is_refused(refuse_text: Refuse) -> None:
+    """Broken if one of two contradicting loads wins in silence."""
+    said = "users=5"
+    for scene, flags in [
+        (said, Overrides(rps="5")),
+        ("", Overrides(rps="5", users=5)),
+        ("", Overrides(rps="5", as_fast_as_possible=True)),
+    ]:
+        (problem,) = refuse_text(SCENE.format(said=scene), flags)
+        assert problem.place == "--rps"
+    (problem,) = refuse_text(SCENE.format(said="stages=[('1m', 5)]"), Overrides(users=5))
+    assert str(problem).startswith("--users: replaces the stages")
+
+
+def test_gates_that_need_a_plan_are_refused_in_a_closed_loop(refuse_text: Refuse) -> None:
+    """Broken if a gate on drops passes where nothing can be dropped."""
+    said = "users=5, thresholds={'shortfall': 1, 'one:dropped_rate': 1, 'p99_ms': 5}"
+    problems = refuse_text(SCENE.format(said=said))
+    assert len(problems) == 2
+    assert all("must not be a gate of a closed loop" in str(problem) for problem in problems)
 
 
 def test_the_defaults_are_those_that_are_documented(compile_text: Compile) -> None:

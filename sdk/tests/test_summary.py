@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from sdk.tests.reports import GOOD, changed, empty, parsed, troubled
+from sdk.tests.reports import GOOD, changed, closed, empty, parsed, troubled
 
 from loadpilot._generated.report import Report
 from loadpilot.cli.figures import clock, millis, number, percent, seconds, size
@@ -16,7 +16,7 @@ from loadpilot.cli.summary import summary
 from loadpilot.cli.terminal import coloured, safe
 
 EXPECTED = Path(__file__).with_name("expected")
-REPORTS = {"good": GOOD, "troubled": troubled(), "empty": empty()}
+REPORTS = {"good": GOOD, "troubled": troubled(), "empty": empty(), "closed": closed()}
 
 
 @pytest.mark.parametrize("name", REPORTS)
@@ -45,6 +45,15 @@ def test_an_invalid_run_is_no_pass_at_first_sight() -> None:
     first = summary(parsed(certificate__grade="INVALID")).splitlines()[0]
     assert first.split()[:2] == ["verdict", "VOID:"]
     assert summary(parsed(certificate__grade="DEGRADED")).splitlines()[0].endswith("PASS")
+
+
+def test_a_closed_loop_claims_no_plan_and_no_correction() -> None:
+    """Broken if the latency of a closed loop could be taken for what users would wait."""
+    text = summary(Report.model_validate(closed()))
+    for part in ("closed loop, 64 users", "coordinated omission", "not counted from a schedule"):
+        assert part in text
+    for part in ("started of", "shortfall", "CO factor", "uncorrected", OMITTED):
+        assert part not in text
 
 
 OMITTED = "nothing was omitted"

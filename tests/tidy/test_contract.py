@@ -19,7 +19,8 @@ def schema_of(name: str) -> str:
         f"shards-{end}" for end in ("ready", "started", "finished", "failed")
     }:
         return "evt"
-    return {"plan": "plan", "delta-reported": "delta"}.get(name, "ctl")
+    kinds = {"plan": "plan", "plan-closed": "plan", "delta-reported": "delta"}
+    return kinds.get(name, "ctl")
 
 
 @pytest.mark.parametrize("golden", [path.name for path in tracked("proto/golden/*.json")])

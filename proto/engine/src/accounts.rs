@@ -1,7 +1,8 @@
 //! The books: every planned arrival is started, dropped, lost or (while the run goes on) waiting.
 //!
 //! Planned comes from the log; what agents reported is set against it tick by tick, and what is
-//! missing is named: stopped, unowned, or lost by a holder. Must never balance a book by guessing.
+//! missing is named: stopped, unowned, or lost by a holder. A closed loop plans nothing: there,
+//! planned is what was reported. Must never balance a book by guessing.
 
 use std::collections::BTreeMap;
 
@@ -10,6 +11,7 @@ use loadpilot_events::outcome::DropReason;
 use loadpilot_events::plan::Plan;
 use loadpilot_events::report::{ArrivalCounts, LostInterval, Quarantined};
 
+use crate::closed::unreported;
 use crate::control::Control;
 use crate::planned::{Planned, PlannedTick};
 use crate::project::Projection;
@@ -27,6 +29,8 @@ pub struct Accounts {
     pub ticks: BTreeMap<u32, TickAccount>,
     /// What holders did not report.
     pub lost: Vec<LostInterval>,
+    /// Closed loop: the share of the time of its users that nobody reported on, in percent.
+    pub lost_time_pct: Option<f64>,
     /// Where what a holder reported contradicts its own totals or the plan.
     pub contradictions: Vec<Quarantined>,
 }
@@ -72,8 +76,9 @@ pub fn account(control: &Control, data: &Projection, plan: &Plan, workload: &Wor
     for (&(_, task), sums) in &data.arrivals {
         books.reported(task, sums);
     }
-    for tick in 0..workload.ticks() {
-        books.tick(tick);
+    match workload.users() {
+        Some(users) => books.closed_loop(users),
+        None => (0..workload.ticks()).for_each(|tick| books.tick(tick)),
     }
     books.check_holders();
     books.check_balance();
@@ -99,18 +104,43 @@ impl Books<'_> {
         }
     }
 
-    fn tick(&mut self, tick: u32) {
-        let planned = self.planned.tick(tick);
-        let count = planned.range.end - planned.range.start;
-        let rows = self.data.arrivals.range((tick, 0)..=(tick, u16::MAX));
-        let mut account = TickAccount {
-            planned: count,
-            ..TickAccount::default()
-        };
-        for (_, sums) in rows {
+    /// Nothing is planned in a closed loop: planned is what was reported.
+    fn closed_loop(&mut self, users: u32) {
+        let accounts = &mut self.accounts;
+        for counts in accounts.tasks.iter_mut().chain([&mut accounts.total]) {
+            counts.planned = counts.started + counts.dropped_total();
+        }
+        let ticks = self.workload.ticks();
+        for tick in 0..ticks {
+            let account = self.reported_in(tick);
+            let planned = account.started + account.dropped;
+            let account = TickAccount { planned, ..account };
+            self.accounts.ticks.insert(tick, account);
+        }
+        let stopped_us = self.control.stopped_at_us().unwrap_or(u64::MAX);
+        let whole = stopped_us.div_ceil(self.workload.tick_us());
+        let offered = u32::try_from(whole).map_or(ticks, |whole| whole.min(ticks));
+        let unreported = unreported(self.control, self.data, self.workload, users, offered);
+        self.accounts.lost = unreported.lost;
+        self.accounts.lost_time_pct = Some(unreported.time_pct);
+    }
+
+    fn reported_in(&self, tick: u32) -> TickAccount {
+        let mut account = TickAccount::default();
+        for (_, sums) in self.data.arrivals.range((tick, 0)..=(tick, u16::MAX)) {
             account.started += sums.started;
             account.dropped += sums.dropped.values().sum::<u64>();
         }
+        account
+    }
+
+    fn tick(&mut self, tick: u32) {
+        let planned = self.planned.tick(tick);
+        let count = planned.range.end - planned.range.start;
+        let account = TickAccount {
+            planned: count,
+            ..self.reported_in(tick)
+        };
         self.accounts.ticks.insert(tick, account);
         let reported = account.started + account.dropped;
         if reported > count {

@@ -11,10 +11,13 @@ pub const SHARDS_MIN: u32 = 256;
 /// Shards per agent wanted, at least: so that a lost agent's load spreads evenly.
 pub const SHARDS_PER_AGENT: u32 = 16;
 
-/// The number of shards of a run that wants `want` agents.
+/// The number of shards of a run that wants `want` agents; of a closed loop at most its `users`,
+/// so that no shard is without one and agents that hold equally many shards have equally many
+/// users, give or take one a shard.
 #[must_use]
-pub fn shard_count(want: u32) -> u32 {
-    SHARDS_MIN.max(want.saturating_mul(SHARDS_PER_AGENT).next_power_of_two())
+pub fn shard_count(want: u32, users: Option<u32>) -> u32 {
+    let shards = SHARDS_MIN.max(want.saturating_mul(SHARDS_PER_AGENT).next_power_of_two());
+    users.map_or(shards, |users| shards.min(users.max(1)))
 }
 
 /// Deals all shards to `holders` one by one, so that neighbours in time go to different holders.

@@ -14,7 +14,8 @@ const LAG_DEGRADED: (u64, u64) = (10_000, 10);
 const LAG_INVALID: (u64, u64) = (100_000, 50);
 /// Shares of planned arrivals, in percent, above which generator drops degrade and invalidate.
 const DROPS_PCT: (f64, f64) = (0.1, 1.0);
-/// Share of planned arrivals, in percent, above which lost or excess ones invalidate.
+/// Share of planned arrivals (closed loop: of the time of users), in percent, above which lost or
+/// excess ones invalidate.
 const LOST_INVALID_PCT: f64 = 1.0;
 /// Share of deltas with a busy firing thread, in percent, from which it degrades.
 const BUSY_DELTAS_PCT: f64 = 5.0;
@@ -47,6 +48,15 @@ pub fn certificate(report: &Report) -> Certificate {
     }
 }
 
+/// What nobody reported, in percent: of the planned arrivals, or, in a closed loop, of the time of
+/// its users.
+#[must_use]
+pub fn lost_pct(report: &Report) -> f64 {
+    let arrivals = &report.arrivals;
+    let of_time = report.gaps.lost_time_pct;
+    of_time.unwrap_or_else(|| percent(arrivals.lost, arrivals.planned))
+}
+
 fn finding(kind: FindingKind, grade: Grade, evidence: String) -> Option<Finding> {
     Some(Finding {
         kind,
@@ -69,7 +79,8 @@ fn unfinished(report: &Report) -> Option<Finding> {
 }
 
 fn nothing_started(report: &Report) -> Option<Finding> {
-    let nothing = report.arrivals.planned > 0 && report.arrivals.started == 0;
+    let wanted = report.arrivals.planned > 0 || is_closed_loop(report);
+    let nothing = wanted && report.arrivals.started == 0;
     let evidence = || {
         format!(
             "0 of {} planned arrivals were started",
@@ -81,7 +92,15 @@ fn nothing_started(report: &Report) -> Option<Finding> {
         .flatten()
 }
 
+/// In a closed loop being late or busy shows as a lower rate: there is no schedule to fall behind.
+fn is_closed_loop(report: &Report) -> bool {
+    report.run.users.is_some()
+}
+
 fn schedule_lag(report: &Report) -> Option<Finding> {
+    if is_closed_loop(report) {
+        return None;
+    }
     let lag_us = report.generator.schedule_lag.as_ref()?.p99_us;
     let response_us = report
         .latency
@@ -100,6 +119,9 @@ fn schedule_lag(report: &Report) -> Option<Finding> {
 }
 
 fn generator_drops(report: &Report) -> Option<Finding> {
+    if is_closed_loop(report) {
+        return None;
+    }
     // Nobody asked for a limit: then it was the generator that had no slot to give.
     let no_limit = report.run.max_in_flight.is_none();
     let at_fault = |reason: DropReason| {
@@ -124,7 +146,7 @@ fn generator_drops(report: &Report) -> Option<Finding> {
 
 fn agent_cpu(report: &Report) -> Option<Finding> {
     let share = report.generator.busy_deltas_pct;
-    if share < BUSY_DELTAS_PCT {
+    if share < BUSY_DELTAS_PCT || is_closed_loop(report) {
         return None;
     }
     let evidence =
@@ -133,11 +155,10 @@ fn agent_cpu(report: &Report) -> Option<Finding> {
 }
 
 fn lost(report: &Report) -> Option<Finding> {
-    let lost = report.arrivals.lost;
-    if lost == 0 {
+    if report.arrivals.lost == 0 && report.gaps.lost.is_empty() {
         return None;
     }
-    let share = percent(lost, report.arrivals.planned);
+    let share = lost_pct(report);
     let grade = if share > LOST_INVALID_PCT {
         Grade::Invalid
     } else {
@@ -151,8 +172,11 @@ fn lost(report: &Report) -> Option<Finding> {
             let (from, to) = (interval.from_tick, interval.to_tick);
             format!(", first by {} in ticks {from}–{to}", interval.holder.agent)
         });
-    let planned = report.arrivals.planned;
-    let evidence = format!("{lost} of {planned} planned arrivals were not reported{who}");
+    let (lost, planned) = (report.arrivals.lost, report.arrivals.planned);
+    let evidence = match report.gaps.lost_time_pct {
+        Some(share) => format!("{share:.2} % of the time of its users was not reported on{who}"),
+        None => format!("{lost} of {planned} planned arrivals were not reported{who}"),
+    };
     finding(FindingKind::LostInterval, grade, evidence)
 }
 

@@ -14,6 +14,8 @@ use loadpilot_events::req::RunRequested;
 
 use crate::pace::Pace;
 
+mod closed_loop;
+
 /// Headers that would break the framing or the accounting of the engine.
 const ENGINE_HEADERS: [&str; 8] = [
     "connection",
@@ -81,6 +83,7 @@ pub fn request(run: &RunRequested) -> Vec<Problem> {
         "must be 1 to 4096",
         agents.want,
     );
+    closed_loop::agents(&mut must, &run.plan, agents.want);
     let min_fits = agents.min >= 1 && agents.min <= agents.want;
     must.hold(
         min_fits,
@@ -129,7 +132,7 @@ pub fn plan(plan: &Plan) -> Vec<Problem> {
         let duration_us = plan.profile.duration_us();
         let planned = Pace::new(&plan.profile).planned();
         must.hold(
-            planned > 0,
+            planned > 0 || plan.users.is_some(),
             "profile",
             "must offer at least one arrival",
             planned,
@@ -145,6 +148,7 @@ pub fn plan(plan: &Plan) -> Vec<Problem> {
             plan.warm_up_us,
         );
     }
+    closed_loop::plan(&mut must, plan);
     times(&mut must, plan);
     let at_least_one = "must be at least 1";
     must.hold(
@@ -442,6 +446,13 @@ fn thresholds(must: &mut Musts<'_>, plan: &Plan) {
             keys.insert(key),
             &field,
             "must be given once",
+            threshold.limit,
+        );
+        let measured = plan.users.is_none() || !threshold.metric.needs_schedule();
+        must.hold(
+            measured,
+            &field,
+            "must not be a gate of a closed loop, which plans no arrivals: use achieved_rps",
             threshold.limit,
         );
         if let Some(task) = &threshold.task {

@@ -195,7 +195,7 @@ fn create(run: &RunRequested, hearing: &Hearing, now: Timestamp) -> Decision {
         agents: run.agents.clone(),
         owner: run.owner.clone(),
         lead_us: run.lead_us,
-        shards: shard_count(run.agents.want),
+        shards: shard_count(run.agents.want, run.plan.users),
         gather_by: now.plus_us(run.agents.wait_us),
     }))
 }

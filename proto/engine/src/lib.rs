@@ -9,6 +9,7 @@ pub mod accounts;
 pub mod assign;
 pub mod certificate;
 pub mod check;
+pub mod closed;
 pub mod control;
 pub mod decide;
 pub mod holding;

@@ -15,6 +15,7 @@ use loadpilot_events::outcome::Outcome;
 use loadpilot_events::plan::Plan;
 use loadpilot_events::report::Quarantined;
 
+use crate::closed::Reported;
 use crate::control::{Control, envelope};
 use crate::plausible::plausible;
 use crate::sums::{AnatomySums, ArrivalSums, CallSums};
@@ -97,6 +98,8 @@ pub struct HolderSums {
     pub claimed: (u64, u64, u64),
     /// Arrivals reported, by due tick; excess left out.
     pub reported: BTreeMap<u32, u64>,
+    /// Its deltas by sequence number; of a closed loop only, which has no plan to show a hole.
+    pub windows: BTreeMap<u64, Reported>,
 }
 
 /// The first due tick that is measured: rows know their tick only, so that a warm-up which ends
@@ -227,6 +230,17 @@ impl Projection {
             return Ok(());
         }
         let totals = &delta.totals;
+        let created = control.state.created.as_ref();
+        if created.is_some_and(|created| created.plan.users.is_some()) {
+            let arrivals = prepared.arrivals.iter();
+            let reported = Reported {
+                from_us: delta.from_us,
+                to_us: delta.to_us,
+                arrivals: arrivals.map(|(_, sums, _)| sums.reported()).sum(),
+                total: totals.started + totals.dropped_total(),
+            };
+            sums.windows.insert(delta.seq, reported);
+        }
         let claim = (delta.seq, totals.started, totals.calls_total());
         sums.claimed = sums.claimed.max(claim);
         self.fitness.add(&delta.gauges);

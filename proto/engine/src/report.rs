@@ -76,6 +76,7 @@ fn nothing_planned(plan: &Plan) -> Plan {
             shape: plan.profile.shape,
             pieces: Vec::new(),
         },
+        users: None,
         tasks: Vec::new(),
         thresholds: Vec::new(),
         warm_up_us: 0,
@@ -114,7 +115,10 @@ impl Closing<'_> {
         let errors = failed.count;
         let measured_us = self.measured_us();
         let rates = self.rates(&accounts, measured_us);
-        let latency = latency(&all, &ok, &failed);
+        let mut latency = latency(&all, &ok, &failed);
+        if self.plan.users.is_some() {
+            latency.co_factor = None;
+        }
         let response = latency.response.clone();
         let point = |get: fn(&Ladder) -> u64| response.as_ref().map(|ladder| ms(get(ladder)));
         Report {
@@ -148,7 +152,7 @@ impl Closing<'_> {
             status: all.status,
             warm_up: WarmUp {
                 warm_up_us: self.measured_from_us(),
-                arrivals: self.workload.first_at_or_after(self.measured_from_us()),
+                arrivals: self.planned_before(&accounts, self.measured_from_us()),
                 calls: self.count(|window, _, _| window == Window::WarmUp),
             },
             tasks: self.tasks(&accounts),
@@ -212,8 +216,8 @@ impl Closing<'_> {
     fn rates(&self, accounts: &Accounts, measured_us: u64) -> Rates {
         let measured = accounts.ticks.range(first_measured_tick(self.plan)..);
         let started = measured.map(|(_, tick)| tick.started).sum();
-        let until = self.workload.first_at_or_after(self.offered_us());
-        let from = self.workload.first_at_or_after(self.measured_from_us());
+        let until = self.planned_before(accounts, self.offered_us());
+        let from = self.planned_before(accounts, self.measured_from_us());
         let planned = until.saturating_sub(from);
         let shortfall = planned.saturating_sub(started);
         Rates {
@@ -224,6 +228,16 @@ impl Closing<'_> {
             achieved_rps: per_second(started, measured_us),
             shortfall_pct: percent(shortfall, planned),
         }
+    }
+
+    /// Arrivals planned before `t_us`; in a closed loop those reported, in whole ticks.
+    fn planned_before(&self, accounts: &Accounts, t_us: u64) -> u64 {
+        if self.plan.users.is_none() {
+            return self.workload.first_at_or_after(t_us);
+        }
+        let end = u32::try_from(t_us.div_ceil(self.plan.tick_us)).unwrap_or(u32::MAX);
+        let ticks = accounts.ticks.range(..end);
+        ticks.map(|(_, account)| account.planned).sum()
     }
 
     fn tasks(&self, accounts: &Accounts) -> Vec<TaskReport> {
@@ -327,6 +341,7 @@ impl Closing<'_> {
         quarantined.extend(accounts.contradictions.iter().cloned());
         Gaps {
             lost: accounts.lost.clone(),
+            lost_time_pct: accounts.lost_time_pct,
             excess_arrivals: self.data.excess_arrivals,
             excess_calls: self.data.excess_calls,
             quarantined,
@@ -345,6 +360,7 @@ impl Closing<'_> {
             plan_hash: created.map_or_else(|| self.plan.hash(), |c| c.plan_hash.clone()),
             seed: created.map_or(0, |created: &RunCreated| created.seed),
             shape: self.plan.profile.shape,
+            users: self.plan.users,
             profile_us: self.workload.duration_us(),
             tick_us: self.plan.tick_us,
             max_in_flight: self.plan.max_in_flight,

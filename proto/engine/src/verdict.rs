@@ -11,10 +11,11 @@ use loadpilot_events::report::{
 };
 use loadpilot_events::threshold::{Metric, Operator, Threshold};
 
+use crate::certificate::lost_pct;
 use crate::ladder::ms;
 use crate::report::{dropped_for, percent};
 
-/// Share of planned arrivals, in percent, above which lost ones leave too little to judge.
+/// Share, in percent, of which no more may be lost, or too little is left to judge.
 const LOST_PCT: f64 = 1.0;
 
 /// Pass or fail of `plan`'s thresholds on a report whose figures are filled in.
@@ -53,11 +54,12 @@ fn reasons(report: &Report) -> Vec<String> {
     {
         reasons.push("the run did not come to its end".to_owned());
     }
-    let ArrivalCounts { lost, planned, .. } = report.arrivals;
-    if percent(lost, planned) > LOST_PCT {
-        reasons.push(format!(
-            "{lost} of {planned} planned arrivals were not reported"
-        ));
+    if lost_pct(report) > LOST_PCT {
+        let ArrivalCounts { lost, planned, .. } = report.arrivals;
+        reasons.push(match report.gaps.lost_time_pct {
+            Some(share) => format!("{share:.2} % of the time of its users was not reported on"),
+            None => format!("{lost} of {planned} planned arrivals were not reported"),
+        });
     }
     if report.latency.response.is_none() {
         reasons.push("no request was finished outside the warm-up".to_owned());
@@ -91,6 +93,7 @@ fn result(threshold: &Threshold, report: &Report) -> ThresholdResult {
 
 fn of_run(metric: Metric, report: &Report) -> Option<f64> {
     match metric {
+        _ if has_no_meaning(metric, report) => None,
         Metric::ErrorRate => report.error_rate_pct,
         Metric::DroppedRate => dropped_rate(&report.arrivals),
         Metric::Shortfall => (report.rates.planned > 0).then_some(report.rates.shortfall_pct),
@@ -99,8 +102,14 @@ fn of_run(metric: Metric, report: &Report) -> Option<f64> {
     }
 }
 
+/// The checker refuses such a gate; one that is in a log all the same does not pass.
+fn has_no_meaning(metric: Metric, report: &Report) -> bool {
+    report.run.users.is_some() && metric.needs_schedule()
+}
+
 fn of_task(metric: Metric, task: &TaskReport, report: &Report) -> Option<f64> {
     match metric {
+        _ if has_no_meaning(metric, report) => None,
         Metric::ErrorRate => (task.finished > 0).then(|| percent(task.errors, task.finished)),
         Metric::DroppedRate => dropped_rate(&task.arrivals),
         Metric::Shortfall => {

@@ -1,4 +1,5 @@
-//! The workload: a pure function of plan and seed. Arrival n fixes when it is due and what it does.
+//! The workload: a pure function of plan and seed. Arrival n fixes when it is due and what it does;
+//! in a closed loop nothing is due, and a user and a count fix what it does.
 //!
 //! Any agent computes its own share alone, at any moment, for any n. Must never depend on which
 //! agent asks or on what was asked before.
@@ -13,13 +14,20 @@ use crate::pace::{PARTS_PER_ARRIVAL, Pace};
 /// Arrivals in one block of Poisson points.
 pub const POISSON_BLOCK: u64 = 1_024;
 
-/// Rounds of the swap-or-not shuffle: each halves what is left of the order of a block.
-const SHUFFLE_ROUNDS: u64 = 40;
+/// Blocks of the task permutation that a user has before the next user's begin: more than the
+/// iterations of the longest run.
+const BLOCKS_PER_USER: u64 = 1 << 42;
+
+/// Rounds of the swap-or-not shuffle beyond one for each bit of the length of a block. A place that
+/// was once swapped by a random key is anywhere with equal chance; after r rounds it was not with
+/// chance 2⁻ʳ, so that of a whole block 2⁻¹² places are expected to stand where they stood.
+const SHUFFLE_ROUNDS_BEYOND_BITS: u64 = 12;
 
 /// All arrivals of a run.
 #[derive(Debug)]
 pub struct Workload {
     pace: Pace,
+    users: Option<u32>,
     arrivals: Arrivals,
     seed: u64,
     tick_us: u64,
@@ -82,6 +90,7 @@ impl Workload {
             .collect();
         Self {
             pace: Pace::new(&plan.profile),
+            users: plan.users,
             arrivals: plan.arrivals,
             seed,
             tick_us: plan.tick_us,
@@ -89,7 +98,14 @@ impl Workload {
         }
     }
 
-    /// The number of arrivals of the whole run.
+    /// The users of a closed loop, each of which starts its next task when its last one ended;
+    /// `None` when arrivals are due on schedule.
+    #[must_use]
+    pub fn users(&self) -> Option<u32> {
+        self.users
+    }
+
+    /// The number of arrivals of the whole run; 0 in a closed loop, which plans none.
     #[must_use]
     pub fn planned(&self) -> u64 {
         self.pace.planned()
@@ -138,8 +154,25 @@ impl Workload {
     /// of the weights, so that every block holds every task exactly as often as its weight says.
     #[must_use]
     pub fn task_of(&self, n: u64) -> u16 {
+        self.task_in_blocks(0, n)
+    }
+
+    /// The task of iteration `k` (0, 1, 2 …) of a user of a closed loop: each user has a seeded
+    /// permutation of each block of W iterations of its own, so that the weights hold for every
+    /// user in every block, and users do not march in step.
+    #[must_use]
+    pub fn task_of_user(&self, user: u32, k: u64) -> u16 {
+        self.task_in_blocks(u64::from(user) * BLOCKS_PER_USER, k)
+    }
+
+    /// The task at place `n` of a sequence whose first block has number `first_block`.
+    fn task_in_blocks(&self, first_block: u64, n: u64) -> u16 {
+        if self.weight_ends.len() <= 1 {
+            return 0;
+        }
         let block_len = self.weight_ends.last().copied().unwrap_or(1);
-        let place = self.shuffled(n / block_len, n % block_len, block_len);
+        let block = first_block.wrapping_add(n / block_len);
+        let place = self.shuffled(block, n % block_len, block_len);
         let task = self.weight_ends.partition_point(|&end| end <= place);
         u16::try_from(task).unwrap_or(u16::MAX)
     }
@@ -209,14 +242,14 @@ impl Workload {
     /// Swap-or-not (Hoang, Morris, Rogaway: "An enciphering scheme based on a card shuffle",
     /// CRYPTO 2012): a permutation of 0..len of which any single place costs the same.
     fn shuffled(&self, block: u64, place: u64, len: u64) -> u64 {
+        let bits = u64::from(u64::BITS - (len - 1).leading_zeros());
+        let rounds = bits + SHUFFLE_ROUNDS_BEYOND_BITS;
         let mut x = place;
-        for round in 0..SHUFFLE_ROUNDS {
+        for round in 0..rounds {
             let key = below(len, draw(self.seed, Purpose::TaskKey, block, round));
             let partner = (key + len - x) % len;
             let representative = x.max(partner);
-            let flip = representative
-                .wrapping_mul(SHUFFLE_ROUNDS)
-                .wrapping_add(round);
+            let flip = representative.wrapping_mul(rounds).wrapping_add(round);
             if draw(self.seed, Purpose::TaskFlip, block, flip) & 1 == 1 {
                 x = partner;
             }

@@ -32,6 +32,8 @@ pub const PATH_BYTES_MAX: usize = 8 * 1024;
 pub const THRESHOLDS_MAX: usize = 200;
 /// Most agents one run may ask for.
 pub const AGENTS_MAX: u32 = 4_096;
+/// Most users of a closed loop.
+pub const USERS_MAX: u32 = 1_000_000;
 /// Largest seed: JSON readers that know only doubles must read it exactly.
 pub const SEED_MAX: u64 = (1 << 53) - 1;
 /// A delta above this many bytes is split into the next sequence number.

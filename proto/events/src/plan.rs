@@ -29,8 +29,12 @@ pub struct Plan {
     pub scenario: String,
     /// Where the load goes: `http://host[:port]` or `https://host[:port]`, no path, no user.
     pub target: String,
-    /// The offered rate over time.
+    /// The offered rate over time; of a closed loop its length alone: one piece at rate 0.
     pub profile: Profile,
+    /// A closed loop instead of a rate: that many users, each of which starts its next task when
+    /// its last one ended, until the profile's length is over. Absent: arrivals on schedule.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub users: Option<u32>,
     /// How due times spread inside the profile.
     #[serde(default)]
     pub arrivals: Arrivals,
@@ -53,7 +57,8 @@ pub struct Plan {
     /// The gates; none means that only the certificate can fail the run.
     #[serde(default)]
     pub thresholds: Vec<Threshold>,
-    /// A request header that carries `<run>/<arrival>/<step>`, when wanted.
+    /// A request header that carries `<run>/<arrival>/<step>`, when wanted; in a closed loop
+    /// `<run>/<user>.<generation>.<k>/<step>`, k counting what that holder started for that user.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub id_header: Option<String>,
     /// How the target is spoken to.
@@ -72,6 +77,13 @@ pub struct Profile {
 }
 
 impl Profile {
+    /// Whether it says a length and nothing else, as that of a closed loop must.
+    #[must_use]
+    pub fn is_length_only(&self) -> bool {
+        let still = |piece: &Piece| piece.from == Rate(0) && piece.to == Rate(0);
+        self.shape == Shape::Closed && matches!(&self.pieces[..], [piece] if still(piece))
+    }
+
     /// The length of the run in µs.
     #[must_use]
     pub fn duration_us(&self) -> u64 {
@@ -100,6 +112,8 @@ pub enum Shape {
     Spike,
     /// Any list of stages.
     Stages,
+    /// No rate at all: as fast as the users of a closed loop are answered.
+    Closed,
 }
 
 /// One linear piece of a profile.

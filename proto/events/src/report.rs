@@ -132,6 +132,10 @@ pub struct RunFacts {
     pub seed: u64,
     /// The shape of its profile.
     pub shape: Shape,
+    /// Users of a closed loop, each starting its next task when its last one ended: its latency is
+    /// not counted from a schedule. Absent: arrivals on schedule.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub users: Option<u32>,
     /// The length of its profile in µs.
     pub profile_us: u64,
     /// The grain of `series` in µs.
@@ -201,7 +205,9 @@ pub struct ThresholdResult {
     pub passed: bool,
 }
 
-/// Every planned arrival: `planned = started + Σ dropped + lost + waiting`.
+/// Every planned arrival: `planned = started + Σ dropped + lost + waiting`. A closed loop plans
+/// none: there `planned = started + Σ dropped` as reported, and what was not reported shows as
+/// intervals in `gaps.lost`.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
 pub struct ArrivalCounts {
     /// What the plan asked for, computed from the log and never summed from agents.
@@ -240,7 +246,7 @@ pub struct CallCounts {
 /// Offered against planned, in the measured time.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Rates {
-    /// Arrivals planned in the measured time.
+    /// Arrivals planned in the measured time; of a closed loop those reported.
     pub planned: u64,
     /// Arrivals started of those.
     pub started: u64,
@@ -288,7 +294,8 @@ pub struct Latency {
     pub response: Option<Ladder>,
     /// End − dispatch: what the target alone took.
     pub service: Option<Ladder>,
-    /// Corrected p99 over uncorrected p99: what a tool that waits would have left out.
+    /// Corrected p99 over uncorrected p99: what a tool that waits would have left out. Null in a
+    /// closed loop, which has no schedule to count from.
     pub co_factor: Option<f64>,
     /// Response time of the calls that were ok only; a filtered subset misleads by itself.
     pub response_ok: Option<Ladder>,
@@ -413,6 +420,9 @@ pub struct GeneratorReport {
 pub struct Gaps {
     /// Arrivals that a holder did not report.
     pub lost: Vec<LostInterval>,
+    /// Closed loop only: the time of users that nobody reported on, in percent of all their time.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub lost_time_pct: Option<f64>,
     /// Arrivals offered by holders that had been superseded at the due tick.
     pub excess_arrivals: u64,
     /// Calls of those; outside percentiles and verdict.
@@ -432,7 +442,7 @@ pub struct LostInterval {
     pub from_tick: u32,
     /// Last due tick, inclusive.
     pub to_tick: u32,
-    /// How many arrivals.
+    /// How many arrivals; in a closed loop those that its later totals name, which may be none.
     pub arrivals: u64,
 }
 

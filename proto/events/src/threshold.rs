@@ -75,6 +75,13 @@ impl Metric {
         }
     }
 
+    /// Whether it compares what was done with what was planned: a closed loop plans nothing, so
+    /// that such a gate could pass there by accident only.
+    #[must_use]
+    pub fn needs_schedule(self) -> bool {
+        matches!(self, Self::DroppedRate | Self::Shortfall)
+    }
+
     /// Which side of the limit passes.
     #[must_use]
     pub fn operator(self) -> Operator {

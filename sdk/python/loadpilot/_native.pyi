@@ -17,7 +17,8 @@ def check_plan(plan_json: str) -> str:
 def plan_facts(plan_json: str, seed: int) -> str:
     """Work out what a sound plan amounts to.
 
-    JSON: ``{"hash", "canonical", "planned", "duration_us", "peak_rps", "planned_per_task"}``.
+    JSON: ``{"hash", "canonical", "users", "planned", "duration_us", "peak_rps",
+    "planned_per_task"}``; ``users`` is null unless it is a closed loop, which plans nothing.
     """
 
 def parse_duration_us(field: str, text: str) -> int:

@@ -80,6 +80,7 @@ def scenario(cls: C, /) -> C: ...
 def scenario(
     *,
     rps: RateLike | None = None,
+    users: int | None = None,
     duration: Duration | None = None,
     ramp_up: Duration | None = None,
     mode: Mode | None = None,
@@ -98,8 +99,12 @@ def scenario(cls: Any = None, /, **said: Any) -> Any:
 
     ``rps`` (10)
         The rate at the peak, in arrivals per second, or text such as ``"3000/m"``.
+    ``users``
+        A closed loop instead of a rate: that many users, each of which starts its next task when
+        its last one ended, without a pause. Its latency is not counted from a schedule; prefer
+        ``rps`` unless you want to know how much the target can take.
     ``duration`` ("1m")
-        The steady part for ``mode="ramp"``, the whole run for the other modes.
+        The steady part for ``mode="ramp"``, the whole run for the other modes and with ``users``.
     ``ramp_up`` ("10s")
         How long ``mode="ramp"`` rises from 0 to ``rps``; the other modes ignore it.
     ``mode`` ("ramp")
@@ -137,6 +142,7 @@ def scenario(cls: Any = None, /, **said: Any) -> Any:
 
 SETTINGS = (
     "rps",
+    "users",
     "duration",
     "ramp_up",
     "mode",

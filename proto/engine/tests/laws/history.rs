@@ -118,7 +118,7 @@ impl History {
         let agents = dice.pick(1..5);
         let request = plans::request(plans::plan(dice), agents as u32, 1, dice);
         let workload = Workload::new(&request.plan, request.seed);
-        let shards = shard_count(request.agents.want);
+        let shards = shard_count(request.agents.want, None);
         let maps = maps(dice, shards, agents, workload.ticks());
         let mut history = Self {
             run: RunId::parse("01run").expect("a token"),

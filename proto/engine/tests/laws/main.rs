@@ -2,6 +2,7 @@
 
 mod certificate;
 mod check;
+mod closed;
 mod decide;
 mod deltas;
 mod fold;

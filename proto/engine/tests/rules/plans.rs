@@ -35,6 +35,7 @@ pub(crate) fn plan(dice: &mut Dice) -> Plan {
         target: "http://127.0.0.1:8080".to_owned(),
         profile,
         arrivals: dice.one_of(&[Arrivals::Uniform, Arrivals::Poisson]),
+        users: None,
         tasks,
         warm_up_us,
         timeout_us: 1_000_000,

@@ -116,7 +116,7 @@ impl World {
                 .map(|n| due_times.due_us(n))
                 .collect(),
             workload,
-            shards: shard_count(want),
+            shards: shard_count(want, None),
             counts_calls: seed.is_multiple_of(8),
         };
         let coordinators = (0..dice.pick(1..4))

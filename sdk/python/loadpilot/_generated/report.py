@@ -13,7 +13,9 @@ DroppedAdditionalProperty = TypeAliasType("DroppedAdditionalProperty", Annotated
 
 class ArrivalCounts(BaseModel):
     """
-    Every planned arrival: `planned = started + Σ dropped + lost + waiting`.
+    Every planned arrival: `planned = started + Σ dropped + lost + waiting`. A closed loop plans
+    none: there `planned = started + Σ dropped` as reported, and what was not reported shows as
+    intervals in `gaps.lost`.
     """
 
     dropped: dict[str, DroppedAdditionalProperty]
@@ -259,7 +261,8 @@ class Latency(BaseModel):
 
     co_factor: float | None = None
     """
-    Corrected p99 over uncorrected p99: what a tool that waits would have left out.
+    Corrected p99 over uncorrected p99: what a tool that waits would have left out. Null in a
+    closed loop, which has no schedule to count from.
     """
     response: Ladder | None = None
     """
@@ -325,7 +328,7 @@ class LostInterval(BaseModel):
 
     arrivals: Annotated[int, Field(ge=0)]
     """
-    How many arrivals.
+    How many arrivals; in a closed loop those that its later totals name, which may be none.
     """
     from_tick: Annotated[int, Field(ge=0)]
     """
@@ -426,7 +429,7 @@ class Rates(BaseModel):
     """
     planned: Annotated[int, Field(ge=0)]
     """
-    Arrivals planned in the measured time.
+    Arrivals planned in the measured time; of a closed loop those reported.
     """
     planned_rps: float
     """
@@ -512,6 +515,10 @@ class Shape(StrEnum):
     stages = "stages"
     """
     Any list of stages.
+    """
+    closed = "closed"
+    """
+    No rate at all: as fast as the users of a closed loop are answered.
     """
 
 
@@ -723,6 +730,10 @@ class Gaps(BaseModel):
     """
     Arrivals that a holder did not report.
     """
+    lost_time_pct: float | None = None
+    """
+    Closed loop only: the time of users that nobody reported on, in percent of all their time.
+    """
     quarantined: list[Quarantined]
     """
     Events and deltas that were set aside, and why.
@@ -867,6 +878,11 @@ class RunFacts(BaseModel):
     tick_us: Annotated[int, Field(ge=0)]
     """
     The grain of `series` in µs.
+    """
+    users: Annotated[int | None, Field(ge=0)] = None
+    """
+    Users of a closed loop, each starting its next task when its last one ended: its latency is
+    not counted from a schedule. Absent: arrivals on schedule.
     """
 
 

@@ -51,6 +51,8 @@ def run(  # noqa: PLR0913  (one parameter per flag)
     scenario: Annotated[str | None, Parameter(name=["--scenario", "-s"])] = None,
     agents: Annotated[str, Parameter(name=["--agents", "-a"])] = "1",
     rps: str | None = None,
+    users: str | None = None,
+    max: bool = False,  # noqa: A002
     duration: str | None = None,
     warm_up: str | None = None,
     threshold: list[str] | None = None,
@@ -75,6 +77,11 @@ def run(  # noqa: PLR0913  (one parameter per flag)
         How many agent processes share the load on this machine.
     rps
         Peak rate instead of the scenario's: 50, 0.5, 50/s, 3000/m.
+    users
+        Closed loop instead of a rate: that many users, each of which starts its next task when its
+        last one ended. Its latency is not counted from a schedule.
+    max
+        As fast as possible: a closed loop of --users, of the scenario's users, or of 64.
     duration
         Duration instead of the scenario's: 500ms, 30s, 2m30s, 1h, or seconds.
     warm_up
@@ -102,6 +109,8 @@ def run(  # noqa: PLR0913  (one parameter per flag)
             scenario=scenario,
             agents=agents,
             rps=rps,
+            users=users,
+            max=max,
             duration=duration,
             warm_up=warm_up,
             threshold=tuple(threshold or ()),

@@ -10,6 +10,11 @@ def count(value: int) -> str:
     return f"{value:,}"
 
 
+def closed_loop(users: int) -> str:
+    """Write what stands where a rate stands otherwise: ``closed loop, 64 users``."""
+    return f"closed loop, {count(users)} user{'s' if users != 1 else ''}"
+
+
 def number(value: float) -> str:
     """Write a measured number with what matters of it: ``0.25``, ``99.7``, ``1,234``.
 

@@ -13,7 +13,7 @@ import sys
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Protocol, Self
 
-from .figures import clock, count, number, percent
+from .figures import clock, closed_loop, count, number, percent
 from .terminal import safe, wants_colour
 
 if TYPE_CHECKING:
@@ -45,13 +45,15 @@ class Scene:
     scenario: str
     calls_per_arrival: float
     """How many requests an arrival makes on average: it turns planned arrivals into requests."""
+    users: int | None = None
+    """The users of a closed loop, which has no planned rate."""
 
     @classmethod
     def of(cls, plan: dict[str, Any]) -> Self:
         """Take it from a plan."""
         weights = sum(task["weight"] for task in plan["tasks"])
         calls = sum(task["weight"] * len(task["steps"]) for task in plan["tasks"])
-        return cls(plan["scenario"], calls / weights)
+        return cls(plan["scenario"], calls / weights, plan.get("users"))
 
 
 def view(scene: Scene) -> View:
@@ -118,7 +120,7 @@ def line(scene: Scene, snapshot: Snapshot) -> str:
     """Write a snapshot as one line."""
     return (
         f"{clock(snapshot.elapsed_secs)}/{clock(snapshot.duration_secs)} {_phase(snapshot):<8} "
-        f"{_rates(scene, snapshot)} rps  total {count(snapshot.requests_total)}  "
+        f"{_rates(scene, snapshot)}  total {count(snapshot.requests_total)}  "
         f"errors {_errors(snapshot)}  live {_latency(snapshot.latency)}  "
         f"{_waiting(snapshot)}"
     )
@@ -129,7 +131,8 @@ def frame(scene: Scene, snapshot: Snapshot) -> list[str]:
     dropped = snapshot.arrivals_dropped
     title = (
         f"{safe(scene.scenario)}  {clock(snapshot.elapsed_secs)}  {_phase(snapshot)}  "
-        f"{_rates(scene, snapshot)} rps (actual/target)  {snapshot.active_workers} agents"
+        f"{_rates(scene, snapshot)}{'' if scene.users else ' (actual/target)'}  "
+        f"{snapshot.active_workers} agents"
     )
     requests = (
         f"requests    total {count(snapshot.requests_total)}  "
@@ -165,8 +168,11 @@ def _phase(snapshot: Snapshot) -> str:
 
 def _rates(scene: Scene, snapshot: Snapshot) -> str:
     """Requests per second, actual and target: an arrival of several calls is several requests."""
+    actual = number(round(snapshot.current_rps, 1))
+    if scene.users is not None:
+        return f"{actual} rps, {closed_loop(scene.users)}"
     target = snapshot.target_rps * scene.calls_per_arrival
-    return f"{number(round(snapshot.current_rps, 1))}/{number(round(target, 1))}"
+    return f"{actual}/{number(round(target, 1))} rps"
 
 
 def _errors(snapshot: Snapshot) -> str:

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 from ..compile import Overrides
 from ..compile.problem import Problem, rule
+from ..compile.settings import USERS_MAX
 from . import results, target
 
 if TYPE_CHECKING:
@@ -29,6 +30,8 @@ class Flags:
     scenario: str | None = None
     agents: str = "1"
     rps: str | None = None
+    users: str | None = None
+    max: bool = False
     duration: str | None = None
     warm_up: str | None = None
     threshold: tuple[str, ...] = ()
@@ -69,8 +72,17 @@ def read(
         problems += results.problems(path)
     if not flags.file:
         return None, [*problems, Problem("FILE", MISSING)]
+    users = None
+    if flags.users is not None:
+        users = _whole("--users", flags.users, 1, USERS_MAX, problems)
     overrides = Overrides(
-        flags.rps, flags.duration, flags.warm_up, flags.threshold, flags.id_header
+        flags.rps,
+        flags.duration,
+        flags.warm_up,
+        flags.threshold,
+        flags.id_header,
+        users,
+        flags.max,
     )
     options = Options(
         Path(flags.file),

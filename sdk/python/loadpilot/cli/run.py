@@ -16,11 +16,12 @@ from typing import TYPE_CHECKING
 
 from .. import _native
 from ..compile import Compiled, Overrides, Problem, Refused, choose, compile_scenario, load
+from ..compile.problem import rule
 from ..local.folders import ROOT, connect
 from ..local.stack import LocalStack, StackFault
 from . import options as reading
 from .exit_code import ExitCode, exit_code
-from .figures import count, number, seconds
+from .figures import closed_loop, count, number, seconds
 from .signals import Interruptions
 from .terminal import safe, say
 
@@ -60,7 +61,12 @@ def _compiled(options: Options | None, problems: list[Problem]) -> Compiled:
     # A target that was refused already is not refused again by the plan's checker.
     sound = not any(problem.place == options.target.place for problem in problems)
     url = options.target.url if sound else "http://localhost"
-    return compile_scenario(loaded, cls, url, options.overrides)
+    compiled = compile_scenario(loaded, cls, url, options.overrides)
+    users = compiled.plan.get("users")
+    if users is not None and options.agents > users:
+        must = f"must be at most the users of the closed loop, {users}: each agent holds one"
+        raise Refused([rule("--agents", must, options.agents)])
+    return compiled
 
 
 def _refuse(problems: list[Problem]) -> ExitCode:
@@ -81,13 +87,17 @@ def safe_lines(text: str) -> str:
 def _dry_run(compiled: Compiled, options: Options) -> ExitCode:
     facts = json.loads(_native.plan_facts(compiled.plan_json(), options.seed))
     print(facts["canonical"], flush=True)
-    say(
-        f"{count(facts['planned'])} arrivals in {seconds(facts['duration_us'])}, "
-        f"peak {number(facts['peak_rps'])}/s, seed {options.seed}, plan {facts['hash']}"
-    )
+    length, users = seconds(facts["duration_us"]), facts["users"]
+    if users is None:
+        load_text = f"{count(facts['planned'])} arrivals in {length}, "
+        load_text += f"peak {number(facts['peak_rps'])}/s"
+    else:
+        load_text = f"{closed_loop(users)} for {length}"
+    say(f"{load_text}, seed {options.seed}, plan {facts['hash']}")
     names = [task["name"] for task in compiled.plan["tasks"]]
     for name, planned in zip(names, facts["planned_per_task"], strict=True):
-        say(f"  {safe(name)}: {count(planned)}")
+        if users is None:
+            say(f"  {safe(name)}: {count(planned)}")
     for handle in compiled.secrets:
         say(f"  secret kept out of the plan: {handle}")
     say("nothing was started")
@@ -160,17 +170,29 @@ class Run:
         plan = self.compiled.plan
         profile = plan["profile"]
         total_us = sum(piece["duration_us"] for piece in profile["pieces"])
-        peak = max(max(piece["from"], piece["to"]) for piece in profile["pieces"]) / 1e6
         agents = self.options.agents
         say(
             f"LoadPilot  {safe(plan['scenario'])} → {safe(plan['target'])} "
             f"({self.options.target.place})\n"
-            f"  rps        {number(peak)} at the peak, {plan['arrivals']} arrivals\n"
+            f"{self.offered()}"
             f"  duration   {seconds(total_us)}, warm-up {seconds(plan['warm_up_us'])}\n"
-            f"  shape      {_shape(profile)}\n"
             f"  execution  static: every task is compiled, no Python runs under load;\n"
             f"             redirects and retries are off, answers are read and not kept\n"
             f"  agents     {agents}, seed {self.options.seed}"
+        )
+
+    def offered(self) -> str:
+        """Say how much load there will be, in whole lines."""
+        plan = self.compiled.plan
+        profile = plan["profile"]
+        if "users" in plan:
+            put_aside = self.compiled.replaced
+            instead = f"; not used: {', '.join(put_aside)}" if put_aside else ""
+            return f"  load       {closed_loop(plan['users'])}{instead}\n"
+        peak = max(max(piece["from"], piece["to"]) for piece in profile["pieces"]) / 1e6
+        return (
+            f"  rps        {number(peak)} at the peak, {plan['arrivals']} arrivals\n"
+            f"  shape      {_shape(profile)}\n"
         )
 
     def end(self, report_json: str) -> ExitCode:

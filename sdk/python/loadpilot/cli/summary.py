@@ -9,7 +9,7 @@ from __future__ import annotations
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 
-from .figures import count, millis, number, percent, seconds, size
+from .figures import closed_loop, count, millis, number, percent, seconds, size
 from .terminal import safe
 
 if TYPE_CHECKING:
@@ -78,32 +78,50 @@ def _head(report: Report) -> Iterator[str]:
 def _offered(report: Report) -> Iterator[str]:
     """Say how much of the plan was really offered, and what became of the rest."""
     rates, arrivals = report.rates, report.arrivals
-    yield _line(
-        "achieved",
-        f"{number(rates.achieved_rps)} of {number(rates.planned_rps)} arrivals/s planned, "
-        f"shortfall {percent(rates.shortfall_pct)}",
-    )
-    yield _line(
-        "arrivals",
-        f"{count(arrivals.started)} started of {count(arrivals.planned)} planned"
-        + (f", {count(arrivals.waiting)} not yet reported" if arrivals.waiting else ""),
-    )
+    users = report.run.users
+    if users is not None:
+        achieved = number(rates.achieved_rps)
+        yield _line("achieved", f"{achieved} arrivals/s, {closed_loop(users)}")
+        yield _line("arrivals", f"{count(arrivals.started)} started; a closed loop plans none")
+    else:
+        yield _line(
+            "achieved",
+            f"{number(rates.achieved_rps)} of {number(rates.planned_rps)} arrivals/s planned, "
+            f"shortfall {percent(rates.shortfall_pct)}",
+        )
+        yield _line(
+            "arrivals",
+            f"{count(arrivals.started)} started of {count(arrivals.planned)} planned"
+            + (f", {count(arrivals.waiting)} not yet reported" if arrivals.waiting else ""),
+        )
+    yield from _missing(report)
+
+
+def _missing(report: Report) -> Iterator[str]:
+    """Say what was not started or is not known."""
+    arrivals, users = report.arrivals, report.run.users
     dropped = sum(arrivals.dropped.values())
     if dropped:
         reasons = ", ".join(f"{name} {count(n)}" for name, n in arrivals.dropped.items() if n)
         yield _line("dropped", f"{count(dropped)} ({reasons})")
-    elif arrivals.started == arrivals.planned and arrivals.lost == 0:
+    elif users is None and arrivals.started == arrivals.planned and arrivals.lost == 0:
         yield _line("dropped", "0: every planned arrival was started, nothing was omitted")
     else:
         yield _line("dropped", "0")
-    yield _line("lost", count(arrivals.lost))
+    share = report.gaps.lost_time_pct
+    of_time = None if share is None else f"{percent(share)} of the time of its users"
+    yield _line("lost", of_time or count(arrivals.lost))
     lost = report.gaps.lost
     for gap in lost[:LOST_LINES_MAX]:
         begin, end = gap.from_tick, gap.to_tick + 1
         tick_us = report.run.tick_us
         span = f"{seconds(begin * tick_us)} to {seconds(end * tick_us)}"
         holder = safe(f"{gap.holder.agent}/{gap.holder.boot_id}")
-        yield _line("", f"{count(gap.arrivals)} due from {span}, held by {holder}")
+        if users is None:
+            yield _line("", f"{count(gap.arrivals)} due from {span}, held by {holder}")
+        else:
+            known = f", {count(gap.arrivals)} arrivals at least" if gap.arrivals else ""
+            yield _line("", f"from {span}, users of {holder}{known}")
     if len(lost) > LOST_LINES_MAX:
         yield _line("", f"and {len(lost) - LOST_LINES_MAX} more intervals")
     gaps = report.gaps
@@ -127,18 +145,30 @@ def _latency(report: Report) -> Iterator[str]:
     if latency.response is None or latency.service is None:
         yield _line("latency", "nothing finished, so there is none")
         return
-    yield f"{'latency':<{LABEL_WIDTH}}{'corrected':>16}{'uncorrected':>16}"
-    for label, key in RUNGS:
-        corrected, uncorrected = getattr(latency.response, key), getattr(latency.service, key)
-        yield f"  {label:<{LABEL_WIDTH - 2}}{_ms(corrected):>16}{_ms(uncorrected):>16}"
-    factor = "—" if latency.co_factor is None else number(latency.co_factor)
-    yield _line("CO factor", f"{factor} (corrected p99 / uncorrected p99)")
-    yield _line("", "corrected counts from when a call was due, uncorrected from its dispatch")
+    if report.run.users is not None:
+        yield from _closed_latency(latency.response)
+    else:
+        yield f"{'latency':<{LABEL_WIDTH}}{'corrected':>16}{'uncorrected':>16}"
+        for label, key in RUNGS:
+            corrected, uncorrected = getattr(latency.response, key), getattr(latency.service, key)
+            yield f"  {label:<{LABEL_WIDTH - 2}}{_ms(corrected):>16}{_ms(uncorrected):>16}"
+        factor = "—" if latency.co_factor is None else number(latency.co_factor)
+        yield _line("CO factor", f"{factor} (corrected p99 / uncorrected p99)")
+        yield _line("", "corrected counts from when a call was due, uncorrected from its dispatch")
     if latency.response_failed is not None:
         ok = "ok: none" if latency.response_ok is None else _short("ok", latency.response_ok)
         failed = _short("failed", latency.response_failed)
         yield _line("split", f"{ok} · {failed}")
         yield _line("", "neither half alone is what users saw")
+
+
+def _closed_latency(response: Ladder) -> Iterator[str]:
+    """Show the ladder of a closed loop, with what it leaves out."""
+    yield f"{'latency':<{LABEL_WIDTH}}{'closed loop':>16}"
+    for label, key in RUNGS:
+        yield f"  {label:<{LABEL_WIDTH - 2}}{_ms(getattr(response, key)):>16}"
+    yield _line("", "not counted from a schedule: while users wait for a slow answer they send")
+    yield _line("", "nothing, and what they did not send is left out (coordinated omission)")
 
 
 def _answers(report: Report) -> Iterator[str]:

@@ -24,6 +24,7 @@ if TYPE_CHECKING:
 PLAN_SCHEMA = "loadpilot.plan/1"
 
 FIELDS = {
+    "users": "users",
     "max_in_flight": "max_in_flight",
     "warm_up_us": "warm_up",
     "timeout_us": "timeout",
@@ -46,6 +47,8 @@ class Compiled:
     plan: dict[str, Any]
     secrets: dict[str, str]
     """Secret values by handle; they reach agents and nobody else."""
+    replaced: tuple[str, ...] = ()
+    """Settings of the scenario that a flag for a closed loop put aside."""
 
     def plan_json(self) -> str:
         """Write the plan as JSON."""
@@ -65,7 +68,8 @@ def compile_scenario(loaded: Loaded, cls: type, target: str, overrides: Override
     problems = [*settings.problems, *tasks.problems]
     if problems:
         raise Refused(_once(problems))
-    compiled = Compiled(plan, secrets.values())
+    replaced = settings.replaced() if "users" in plan else ()
+    compiled = Compiled(plan, secrets.values(), tuple(replaced))
     found = json.loads(_native.check_plan(compiled.plan_json()))
     if found:
         raise Refused(_once([_translated(one, settings, tasks) for one in found]))
@@ -76,12 +80,15 @@ def _plan(cls: type, settings: Settings, tasks: Tasks, target: str) -> dict[str,
     """Put the plan together, in the order of its schema."""
     timeout_us = settings.duration_us("timeout", least_us=1)
     said = settings.spec.said
+    users = settings.users()
+    closed = users is not None
     plan: dict[str, Any] = {
         "schema": PLAN_SCHEMA,
         "scenario": cls.__name__,
         "target": target,
-        "profile": settings.profile(),
-        "arrivals": settings.choice("arrivals", ARRIVALS),
+        "profile": settings.closed_loop() if closed else settings.profile(),
+        **({"users": users} if closed else {}),
+        "arrivals": "uniform" if closed else settings.choice("arrivals", ARRIVALS),
         "tasks": tasks.tasks,
         "warm_up_us": settings.duration_us("warm_up"),
         "timeout_us": timeout_us,
@@ -89,7 +96,7 @@ def _plan(cls: type, settings: Settings, tasks: Tasks, target: str) -> dict[str,
         "max_lateness_us": MAX_LATENESS_US,
         "tick_us": TICK_US,
     }
-    if "max_in_flight" in said:
+    if "max_in_flight" in said and not closed:
         plan["max_in_flight"] = settings.whole("max_in_flight", 1, 2**32 - 1)
     plan["thresholds"] = settings.thresholds(task_names(cls))
     if settings.overrides.id_header is not None:

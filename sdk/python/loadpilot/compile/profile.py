@@ -32,6 +32,11 @@ def constant(duration_us: int, urps: int) -> Pieces:
     return [piece(duration_us, urps, urps)]
 
 
+def closed(duration_us: int) -> Pieces:
+    """Build the profile of a closed loop, which says a length and no rate."""
+    return [piece(duration_us, 0, 0)]
+
+
 def step(duration_us: int, urps: int, steps: int) -> Pieces:
     """Build equal windows; window k of ``steps`` holds rate·k/steps."""
     rates = [urps * k // steps for k in range(1, steps + 1)]

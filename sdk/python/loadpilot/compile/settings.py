@@ -23,6 +23,20 @@ MODES = ("ramp", "constant", "step", "spike", "stages")
 ARRIVALS = ("uniform", "poisson")
 STEPS_MAX = 10_000
 """Most windows of a step profile: the plan holds one piece for each."""
+USERS_MAX = 1_000_000
+"""Most users of a closed loop."""
+USERS_OF_MAX = 64
+"""The users of ``--max`` when nobody says how many."""
+OF_A_SCHEDULE = {
+    "rps": "it has no rate",
+    "mode": "it has no shape",
+    "ramp_up": "it has no shape",
+    "steps": "it has no shape",
+    "stages": "it has no rate; say how long with duration=",
+    "arrivals": "its users come when they were answered",
+    "max_in_flight": "as many are in flight as it has users",
+}
+"""What a closed loop cannot have, and why."""
 MAX_LATENESS_US = 500_000
 """An arrival that the pacer reaches later than this is dropped, not sent late."""
 TICK_US = 1_000_000
@@ -38,6 +52,15 @@ class Overrides:
     warm_up: str | None = None
     thresholds: Sequence[str] = ()
     id_header: str | None = None
+    users: int | None = None
+    as_fast_as_possible: bool = False
+    """``--max``: a closed loop, of as many users as somebody says or :data:`USERS_OF_MAX`."""
+
+    def loop_flag(self) -> str | None:
+        """Name the flag that asks for a closed loop, if one does."""
+        if self.users is not None:
+            return "--users"
+        return "--max" if self.as_fast_as_possible else None
 
 
 @dataclass
@@ -52,7 +75,10 @@ class Settings:
 
     def place(self, name: str) -> str:
         """Name the place where a setting was said: its flag, or its line in the file."""
-        if name in {"rps", "duration", "warm_up"} and getattr(self.overrides, name) is not None:
+        if (
+            name in {"rps", "users", "duration", "warm_up"}
+            and getattr(self.overrides, name) is not None
+        ):
             return f"--{name.replace('_', '-')}"
         return f"{self.at}: {name}"
 
@@ -105,6 +131,36 @@ class Settings:
             self.problems.append(rule(self.place(name), must, value))
             return least
         return int(value)
+
+    def users(self) -> int | None:
+        """Read the users of a closed loop; None when a rate is offered."""
+        if self.overrides.users is None and "users" not in self.spec.said:
+            return USERS_OF_MAX if self.overrides.as_fast_as_possible else None
+        return self.whole("users", 1, USERS_MAX)
+
+    def closed_loop(self) -> dict[str, Any]:
+        """Build the profile of a closed loop; what says a schedule beside it is refused.
+
+        A flag is different: it replaces all that the scenario says of a schedule.
+        """
+        flag = self.overrides.loop_flag()
+        if self.overrides.rps is not None:
+            what = f"cannot be used with {flag or 'users='}: a closed loop has no rate; drop one"
+            self.problems.append(Problem(self.place("rps"), what))
+        if flag is None:
+            for name in self.replaced():
+                what = f"cannot be used with users=: {OF_A_SCHEDULE[name]}; drop one of them"
+                self.problems.append(rule(self.place(name), what, self.spec.said[name]))
+        elif "stages" in self.spec.said and self.overrides.duration is None:
+            what = "replaces the stages, which said how long the run is; add --duration"
+            self.problems.append(Problem(flag, what))
+        pieces = profile.closed(self.duration_us("duration", least_us=1))
+        return {"shape": "closed", "pieces": pieces}
+
+    def replaced(self) -> list[str]:
+        """Name what the scenario says of a schedule, which a closed loop cannot have."""
+        said = self.spec.said
+        return [n for n in OF_A_SCHEDULE if n in said and (n, said[n]) != ("arrivals", "uniform")]
 
     def profile(self) -> dict[str, Any]:
         """Build the plan's profile."""

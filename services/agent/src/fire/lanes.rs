@@ -200,6 +200,7 @@ mod tests {
                 }],
             },
             arrivals: Arrivals::Uniform,
+            users: None,
             tasks: vec![Task {
                 name: "only".to_owned(),
                 weight: 1,

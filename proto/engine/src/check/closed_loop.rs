@@ -1,0 +1,53 @@
+//! Checking a closed loop: users instead of a schedule, never both.
+
+use loadpilot_events::limits;
+use loadpilot_events::plan::{Arrivals, Plan, Shape};
+
+use super::Musts;
+
+/// A closed loop has no schedule: whatever only a schedule gives a meaning is refused, not ignored.
+pub(super) fn plan(must: &mut Musts<'_>, plan: &Plan) {
+    let Some(users) = plan.users else {
+        let open = plan.profile.shape != Shape::Closed;
+        let rule = "must not be closed without users: give users, or a shape with a rate";
+        must.hold(open, "profile.shape", rule, "closed");
+        return;
+    };
+    must.hold(
+        (1..=limits::USERS_MAX).contains(&users),
+        "users",
+        "must be 1 to 1000000",
+        users,
+    );
+    must.hold(
+        plan.profile.is_length_only(),
+        "profile",
+        "must, with users, be of shape closed: one piece at rate 0, which says the length only",
+        format!(
+            "{:?}, {} pieces",
+            plan.profile.shape,
+            plan.profile.pieces.len()
+        ),
+    );
+    must.hold(
+        plan.arrivals == Arrivals::Uniform,
+        "arrivals",
+        "must be left out with users: they arrive when they are answered",
+        "poisson",
+    );
+    must.hold(
+        plan.max_in_flight.is_none(),
+        "max_in_flight",
+        "must be left out with users: their number is what is in flight",
+        plan.max_in_flight.unwrap_or(0),
+    );
+}
+
+/// An agent without a user would be there for nothing.
+pub(super) fn agents(must: &mut Musts<'_>, plan: &Plan, want: u32) {
+    if let Some(users) = plan.users {
+        let rule =
+            format!("must be at most the users of the closed loop ({users}): each holds one");
+        must.hold(want <= users, "agents.want", &rule, want);
+    }
+}
