@@ -145,7 +145,8 @@ fn fire(
     commands: mpsc::UnboundedReceiver<Command>,
 ) {
     let rules = Rules {
-        max_in_flight: setup.max_in_flight as usize,
+        // A user is its own slot: it never has two arrivals at a time.
+        max_in_flight: setup.workload.users().unwrap_or(setup.max_in_flight) as usize,
         max_wait_us: setup.plan.max_wait_us,
         max_lateness_us: setup.plan.max_lateness_us,
     };
