@@ -1,0 +1,99 @@
+//! Targets that take their time. A call ends at its time-out, however alive its connection seems.
+
+use std::time::Duration;
+
+use loadpilot_events::Outcome;
+
+use crate::memory;
+use crate::peer::Peer;
+use crate::run::{Ask, run_each};
+use crate::server::Server;
+
+/// Time-out of the calls that are answered too slowly.
+const SHORT: Duration = Duration::from_millis(300);
+
+/// Time-out of a call that is not answered at all, in the same run.
+const LONG: Duration = Duration::from_millis(1_200);
+
+/// Between two bytes: many within the time-out.
+const PAUSE: Duration = Duration::from_millis(5);
+
+type Torture = fn(&mut Peer);
+
+const TORTURES: [(&str, Torture); 8] = [
+    ("nothing", |peer| peer.watch()),
+    ("half a head", |peer| {
+        peer.say(b"HTTP/1.1 200 OK\r\nx-a: b");
+        peer.watch();
+    }),
+    ("half a body", |peer| {
+        peer.say(b"HTTP/1.1 200 OK\r\ncontent-length: 5\r\n\r\nhell");
+        peer.watch();
+    }),
+    ("a dripping head", |peer| {
+        peer.say(b"HTTP/1.1 200 OK\r\n");
+        peer.drip(b"x: y\r\n", PAUSE);
+    }),
+    ("a dripping body", |peer| {
+        peer.say(b"HTTP/1.1 200 OK\r\ncontent-length: 1000000\r\n\r\n");
+        peer.drip(b"x", PAUSE);
+    }),
+    ("dripping chunks", |peer| {
+        peer.say(b"HTTP/1.1 200 OK\r\ntransfer-encoding: chunked\r\n\r\n");
+        peer.drip(b"1\r\nx\r\n", PAUSE);
+    }),
+    ("dripping until the end", |peer| {
+        peer.say(b"HTTP/1.1 200 OK\r\n\r\n");
+        peer.drip(b"x", PAUSE);
+    }),
+    ("dripping interim answers", |peer| {
+        peer.drip(b"HTTP/1.1 100 Continue\r\n\r\n", PAUSE);
+    }),
+];
+
+/// Broken if bytes that come in bought a call more time than it has, or its connection another
+/// call.
+#[test]
+fn a_call_ends_at_its_timeout_whatever_still_comes() {
+    let _turn = memory::beside_others();
+    let server = Server::start(|peer| {
+        if let Some(seen) = peer.request() {
+            match seen.path.strip_prefix("/slow/") {
+                Some(number) => {
+                    let number: usize = number.parse().expect("the number of a torture");
+                    TORTURES[number].1(peer);
+                }
+                None if seen.path == "/silent" => peer.watch(),
+                None => peer.answer_probe(),
+            }
+        }
+    });
+    let slow = |number| Ask::get(&format!("/slow/{number}")).within(SHORT);
+    let tasks = (0..TORTURES.len()).map(|number| vec![slow(number), Ask::get("/probe")]);
+    let reference = vec![Ask::get("/silent").within(LONG)];
+    let tasks: Vec<Vec<Ask>> = tasks.chain([reference]).collect();
+    let counts = run_each(&server, &tasks);
+    let silent = counts.last().expect("the reference is the last call");
+    assert_eq!(silent.outcome(), Outcome::Timeout);
+    for ((name, _), pair) in TORTURES.iter().zip(counts.chunks(2)) {
+        assert_eq!(pair[0].outcome(), Outcome::Timeout, "{name}");
+        let service = &pair[0].service;
+        let least = service.highest_equivalent(service.min());
+        assert!(u128::from(least) >= SHORT.as_micros(), "{name}: {least} µs");
+        assert!(
+            service.max() < silent.service.min(),
+            "{name}: {} µs",
+            service.max()
+        );
+        assert_eq!(
+            pair[1].outcome(),
+            Outcome::Ok,
+            "{name}: the next request works"
+        );
+        assert_eq!(
+            (pair[1].opened, pair[1].reused),
+            (1, 0),
+            "{name}: not on that connection"
+        );
+    }
+}
