@@ -20,13 +20,13 @@ def facts(build: str) -> list[tuple[str, str]]:
     """Name everything that a figure depends on, the load of the machine included."""
     load = ", ".join(f"{one:.2f}" for one in os.getloadavg())
     return [
-        ("commit", _said("git", "-C", str(ROOT), "describe", "--always", "--dirty")),
+        ("commit", said("git", "-C", str(ROOT), "describe", "--always", "--dirty")),
         ("build", build),
         ("CPU", f"{_cpu()}, {os.cpu_count()} cores"),
         ("kernel", f"{platform.system()} {platform.release()}"),
         ("Python", platform.python_version()),
-        ("rustc", _said("rustc", "--version")),
-        ("nats-server", _said(str(ROOT / ".venv/bin/nats-server"), "--version")),
+        ("rustc", said("rustc", "--version")),
+        ("nats-server", said(str(ROOT / ".venv/bin/nats-server"), "--version")),
         ("load average before (1, 5, 15 min)", load),
     ]
 
@@ -64,9 +64,10 @@ def _cpu() -> str:
     return found[1] if found else platform.machine()
 
 
-def _said(*argv: str) -> str:
+def said(*argv: str) -> str:
+    """Ask a program for its version; programs say it on either stream, some with exit code 1."""
     try:
-        done = subprocess.run(argv, capture_output=True, text=True, timeout=10, check=True)
+        done = subprocess.run(argv, capture_output=True, text=True, timeout=10, check=False)
     except (OSError, subprocess.SubprocessError):
         return "unknown"
-    return done.stdout.strip()
+    return done.stdout.strip() or done.stderr.strip() or "unknown"

@@ -1,10 +1,11 @@
-"""The bench: measures what is promised, against an oracle, and writes the results into git.
+"""The bench: measures what is promised, at the target, and writes the results into git.
 
-    bench/run.py fidelity [--rps 1000] [--secs 10] [--repeats 3] [--patience-secs 0] [--release]
-    bench/run.py startup [--repeats 7] [--patience-secs 0] [--release]
+    ./dev bench [--quick] [max] [precision] [arrivals] [honesty]    LoadPilot beside its peers
+    ./dev bench fidelity [--rps 1000] [--secs 10] [--rounds 3] [--release]
+    ./dev bench startup [--rounds 7] [--release]
 
-Run it on a quiet machine: the load before is part of every result. Must never be a test, and must
-never print a figure without what it was measured on.
+Run it on a quiet machine (`--patience-secs 600` waits for one): the load before is part of every
+result. Must never be a test, and must never print a figure without what it was measured on.
 """
 
 from __future__ import annotations
@@ -17,52 +18,98 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parents[1]
 sys.path.insert(0, str(ROOT))
 
-from bench import build, fidelity, machine, startup  # noqa: E402  (they are found by the line above)
+# They are found by the line above.
+from bench import build, compare, fidelity, machine, peers, startup  # noqa: E402
 
-RESULTS = ROOT / "bench" / "results"
+ALONE = ("fidelity", "startup")
+"""What looks at LoadPilot alone."""
 
 
 def main() -> None:
     """Measure what was asked for."""
     args = arguments()
+    if args.install:
+        for peer in peers.PEERS:
+            print(f"{peer.name}: {peers.install(peer.name).version}", flush=True)
+        return
+    compared = [compare.Family(what) for what in args.what if what not in ALONE]
+    for what in args.what:
+        if what in ALONE:
+            alone(what, args)
+    if compared:
+        wish = compare.Wish(
+            compared,
+            args.quick,
+            args.rounds,
+            args.secs,
+            args.patience_secs,
+            args.tools and args.tools.lower().split(","),
+            args.wheel,
+        )
+        for path in compare.compare(wish):
+            print(f"written to {path.relative_to(ROOT)}")
+
+
+def alone(what: str, args: argparse.Namespace) -> None:
+    """Measure LoadPilot by itself."""
     made = build.release() if args.release else build.development()
     facts = machine.facts(made.name)
     for name, fact in facts:
         print(f"{name}: {fact}")
-    if args.what == "fidelity":
-        table = fidelity.measure(made, args.rps, args.secs, args.repeats or 3, args.patience_secs)
-        title = f"Schedule fidelity, {args.rps:,} rps for {args.secs} s"
+    if what == "fidelity":
+        secs = args.secs or 10
+        table = fidelity.measure(made, args.rps, secs, args.rounds or 3, args.patience_secs)
+        title = f"Schedule fidelity, {args.rps:,} rps for {secs} s"
     else:
-        table = startup.measure(made, args.repeats or 7, args.patience_secs)
+        table = startup.measure(made, args.rounds or 7, args.patience_secs)
         title = "Start-up"
     print("\n".join(table[-1:]))
-    name = f"{args.what}-release.md" if args.release else f"{args.what}.md"
-    RESULTS.mkdir(exist_ok=True)
-    path = RESULTS / name
-    path.write_text(page(title, sys.modules[f"bench.{args.what}"].__doc__ or "", facts, table))
+    name = f"{what}-release.md" if args.release else f"{what}.md"
+    compare.RESULTS.mkdir(exist_ok=True)
+    path = compare.RESULTS / name
+    path.write_text(page(title, sys.modules[f"bench.{what}"].__doc__ or "", facts, table))
     print(f"written to {path.relative_to(ROOT)}")
 
 
 def arguments() -> argparse.Namespace:
     """Read the command line."""
     about = (__doc__ or "").split("\n", maxsplit=1)[0]
-    parser = argparse.ArgumentParser(prog="bench/run.py", description=about)
-    parser.add_argument("what", choices=["fidelity", "startup"])
-    parser.add_argument("--rps", type=int, default=1_000, help="fidelity: the constant rate")
-    parser.add_argument("--secs", type=int, default=10, help="fidelity: the length of a run")
-    parser.add_argument("--repeats", type=int, help="default: 3 for fidelity, 7 for startup")
+    parser = argparse.ArgumentParser(prog="./dev bench", description=about)
+    families = [family.value for family in compare.Family]
     parser.add_argument(
-        "--patience-secs", type=float, default=0, help="wait so long for a quiet machine, per run"
+        "what",
+        nargs="*",
+        metavar="FAMILY",
+        default=families,
+        help=f"{', '.join([*families, *ALONE])}; default: the first four",
     )
-    parser.add_argument("--release", action="store_true", help="build and measure a release wheel")
-    return parser.parse_args()
+    parser.add_argument("--quick", action="store_true", help="few short rounds, not for git")
+    parser.add_argument("--rounds", "--repeats", type=int, help="default: as the family wants")
+    parser.add_argument("--secs", type=int, help="the length of a run; default: as it wants")
+    parser.add_argument("--rps", type=int, default=1_000, help="fidelity: the constant rate")
+    parser.add_argument(
+        "--patience-secs", type=float, default=0, help="wait so long for a quiet machine, a round"
+    )
+    parser.add_argument("--tools", help="only these, by name with commas; the rest is named")
+    parser.add_argument("--install", action="store_true", help="install the peers, and end")
+    parser.add_argument(
+        "--wheel", type=Path, help="an unpacked release wheel to measure; default: build one"
+    )
+    parser.add_argument(
+        "--release", action="store_true", help="fidelity, startup: measure a release wheel"
+    )
+    args = parser.parse_args()
+    unknown = set(args.what) - {*families, *ALONE}
+    if unknown:
+        parser.error(f"no such family: {', '.join(sorted(unknown))}")
+    return args
 
 
 def page(title: str, method: str, facts: list[tuple[str, str]], table: list[str]) -> str:
     """Write a page of results: what was done, on what, and what came out."""
     when = datetime.now(UTC).strftime("%Y-%m-%d %H:%M UTC")
     about = method.strip().split("\n\n", 1)[-1]
-    command = " ".join(["bench/run.py", *sys.argv[1:]])
+    command = " ".join(["./dev bench", *sys.argv[1:]])
     machine_rows = "".join(f"| {name} | {fact} |\n" for name, fact in facts)
     return (
         f"# {title}\n\nMeasured {when} with `{command}`. {about}\n\n"

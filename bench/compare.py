@@ -1,0 +1,199 @@
+"""LoadPilot beside its peers: chooses the tools, keeps the cores apart, runs the families.
+
+Must never measure a development build of LoadPilot, and must never leave a peer out in silence.
+"""
+
+from __future__ import annotations
+
+import os
+import shlex
+import subprocess
+import sys
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from enum import StrEnum
+from typing import TYPE_CHECKING
+
+from bench import build, logged, machine, peers
+from bench.families import arrivals, honesty, max, precision  # noqa: A004  (it is named so)
+from bench.page import Page
+from bench.rounds import Setting
+from bench.tools.h2load import H2load
+from bench.tools.hey import Hey
+from bench.tools.k6 import K6
+from bench.tools.loadpilot import LoadPilot
+from bench.tools.locust import Locust
+from bench.tools.oha import Oha
+from bench.tools.vegeta import Vegeta
+from bench.tools.wrk import Wrk
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from bench.build import Build
+    from bench.families.family import Result
+    from bench.peers import Found
+    from bench.tools.tool import Tool
+
+RESULTS = machine.ROOT / "bench" / "results"
+QUICK_RESULTS = machine.ROOT / "target" / "bench" / "quick"
+"""Quick runs say whether the bench works, not how fast anything is: they are not for git."""
+
+
+class Family(StrEnum):
+    """What can be compared."""
+
+    MAX = "max"
+    PRECISION = "precision"
+    ARRIVALS = "arrivals"
+    HONESTY = "honesty"
+
+
+@dataclass(frozen=True)
+class Size:
+    """How long a family is measured."""
+
+    rounds: int
+    secs: int
+
+
+FULL = {
+    Family.MAX: Size(9, 5),
+    Family.PRECISION: Size(7, 10),
+    Family.ARRIVALS: Size(7, 10),
+    Family.HONESTY: Size(5, 20),
+}
+QUICK = {
+    Family.MAX: Size(3, 2),
+    Family.PRECISION: Size(3, 3),
+    Family.ARRIVALS: Size(3, 3),
+    Family.HONESTY: Size(2, 5),
+}
+MEMBERS = {
+    Family.MAX: ("LoadPilot", "wrk", "h2load", "oha", "vegeta", "hey", "k6", "Locust"),
+    Family.PRECISION: ("LoadPilot", "wrk", "oha", "vegeta", "k6", "Locust"),
+    Family.ARRIVALS: ("LoadPilot", "oha", "vegeta", "k6", "Locust"),
+    Family.HONESTY: ("LoadPilot", "oha", "vegeta", "hey", "k6", "Locust"),
+}
+"""The tools of each family, in the order of its table."""
+PACES_WORKERS = "each of its workers paces itself, so its requests come in bursts by design"
+NO_MEMBER = {
+    Family.PRECISION: {"hey": PACES_WORKERS, "h2load": "its rate is one of connections"},
+    Family.ARRIVALS: {
+        "hey": PACES_WORKERS,
+        "h2load": "its rate is one of connections",
+        "wrk": "it knows no rate",
+    },
+}
+
+
+@dataclass(frozen=True)
+class Wish:
+    """What was asked for on the command line."""
+
+    families: list[Family]
+    quick: bool
+    rounds: int | None
+    secs: int | None
+    patience_secs: float
+    only: list[str] | None
+    """Names of tools, in small letters; none: all."""
+    wheel: Path | None
+    """An unpacked release build to measure instead of one of this tree."""
+
+
+def compare(wish: Wish) -> list[Path]:
+    """Install, build, measure; returns the pages that were written."""
+    found = {peer.name: peers.install(peer.name) for peer in peers.PEERS}
+    made = build.release() if wish.wheel is None else build.unpacked(wish.wheel)
+    if set(wish.families) != {Family.MAX}:
+        logged.build()
+    tool_core, target_core = _keep_apart()
+    pages = []
+    for family in wish.families:
+        size = (QUICK if wish.quick else FULL)[family]
+        secs, rounds = wish.secs or size.secs, wish.rounds or size.rounds
+        setting = Setting(rounds, secs, wish.patience_secs, tool_core, target_core)
+        tools, skipped = _members(family, found, made, wish.only)
+        when = datetime.now(UTC).strftime("%Y-%m-%d %H:%M UTC")
+        facts = [*machine.facts(made.name), *_versions(found, setting)]
+        result = _measure(family, found["nginx"], tools, skipped, setting)
+        command = shlex.join(["./dev", "bench", *sys.argv[1:]])
+        page = Page(result, when, command, rounds, facts)
+        pages += page.write(QUICK_RESULTS if wish.quick else RESULTS)
+    return pages
+
+
+def _measure(
+    family: Family, nginx: Found, tools: list[Tool], skipped: dict[str, str], setting: Setting
+) -> Result:
+    match family:
+        case Family.MAX:
+            if nginx.path is None:
+                raise SystemExit(f"bench: max needs nginx, which is {nginx.version}")
+            return max.measure(nginx.path, tools, skipped, setting)
+        case Family.PRECISION:
+            return precision.measure(nginx.path, tools, skipped, setting)
+        case Family.ARRIVALS:
+            return arrivals.measure(tools, skipped, setting)
+        case Family.HONESTY:
+            return honesty.measure(tools, skipped, setting)
+
+
+def _members(
+    family: Family, found: dict[str, Found], made: Build, only: list[str] | None
+) -> tuple[list[Tool], dict[str, str]]:
+    """Choose the tools of a family; what is missing is named with its reason."""
+    tools: list[Tool] = []
+    skipped = dict(NO_MEMBER.get(family, {}))
+    for name in MEMBERS[family]:
+        if only is not None and name.lower() not in only:
+            skipped[name] = "not asked for"
+        elif name == "LoadPilot":
+            if family is Family.MAX and not _knows(made, "--users"):
+                skipped[name] = "this build has no --users"
+            else:
+                tools.append(LoadPilot(made))
+        elif (path := found[name.lower()].path) is None:
+            skipped[name] = found[name.lower()].version
+        else:
+            tools.append(_tool(name, str(path)))
+    return tools, skipped
+
+
+def _tool(name: str, path: str) -> Tool:
+    kinds: dict[str, type[Wrk | H2load | Oha | Vegeta | Hey | K6 | Locust]] = {
+        "wrk": Wrk,
+        "h2load": H2load,
+        "oha": Oha,
+        "vegeta": Vegeta,
+        "hey": Hey,
+        "k6": K6,
+        "Locust": Locust,
+    }
+    return kinds[name](path)
+
+
+def _knows(made: Build, flag: str) -> bool:
+    argv = made.command("run", "--help")
+    done = subprocess.run(argv, env=made.environ, capture_output=True, text=True, check=False)
+    return flag in done.stdout
+
+
+def _keep_apart() -> tuple[int | None, int | None]:
+    """Give the tools the last core; this process and every target stay on the first."""
+    cores = sorted(os.sched_getaffinity(0))
+    if len(cores) < 2:
+        return None, None
+    os.sched_setaffinity(0, {cores[0]})
+    return cores[-1], cores[0]
+
+
+def _versions(found: dict[str, Found], setting: Setting) -> list[tuple[str, str]]:
+    cores = f"tools on core {setting.tool_core}, target and bench on core {setting.target_core}"
+    if setting.tool_core is None:
+        cores = "one core for everything: figures are not comparable"
+    versions = [
+        (name, f"{one.version}, from {one.peer.source.value}") for name, one in found.items()
+    ]
+    return [("cores", cores), *versions]

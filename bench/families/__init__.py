@@ -1,0 +1,1 @@
+"""The tables that compare LoadPilot with its peers, one file each."""

@@ -1,0 +1,148 @@
+"""The peers that are measured beside LoadPilot: pinned, installed once, each optional.
+
+Everything is put into `.dev/bench/`, from the registries of its language; what is a package of the
+system is looked for on PATH, and its version is shown as it is. A peer that is missing is told with
+its reason. Must never fetch anything while something is being measured.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+import sys
+from dataclasses import dataclass
+from enum import Enum
+from pathlib import Path
+
+from bench.machine import ROOT, said
+
+HOME = ROOT / ".dev" / "bench"
+"""Where peers are installed; git ignores it."""
+NICE = ("nice", "-n", "15")
+"""Building a peer must not take the machine from whoever works on it."""
+REASON_CHARS_MAX = 200
+"""So much of an installer's last words is kept as the reason."""
+
+
+class From(Enum):
+    """Where a peer comes from."""
+
+    SYSTEM = "the system's packages"
+    CRATES = "crates.io"
+    GO = "the Go module proxy"
+    PYPI = "PyPI"
+
+
+@dataclass(frozen=True)
+class Peer:
+    """A program that is measured or needed to measure."""
+
+    name: str
+    source: From
+    package: str
+    pin: str
+    """The version that is installed; of a system package, the one that was tried."""
+    version_flag: str
+    """What makes the program say its version; empty if it does not know it."""
+
+
+PEERS = (
+    Peer("nginx", From.SYSTEM, "nginx", "1.22.1", "-v"),
+    Peer("wrk", From.SYSTEM, "wrk", "4.1.0", "-v"),
+    Peer("h2load", From.SYSTEM, "nghttp2-client", "1.52.0", "--version"),
+    Peer("oha", From.CRATES, "oha", "1.16.0", "--version"),
+    Peer("vegeta", From.GO, "github.com/tsenart/vegeta/v12", "v12.13.0", ""),
+    Peer("hey", From.GO, "github.com/rakyll/hey", "v0.1.5", ""),
+    Peer("k6", From.GO, "go.k6.io/k6", "v1.8.1", "version"),
+    Peer("locust", From.PYPI, "locust", "2.47.0", "--version"),
+)
+
+
+@dataclass(frozen=True)
+class Found:
+    """A peer on this machine, or why it is not there."""
+
+    peer: Peer
+    path: Path | None
+    version: str
+    """What it says of itself; without a path, the reason."""
+
+
+def find(name: str) -> Found:
+    """Look for a peer without installing it."""
+    peer = next(peer for peer in PEERS if peer.name == name)
+    path = _place(peer)
+    if path is None:
+        return Found(peer, None, f"not installed: {_advice(peer)}")
+    if not peer.version_flag:
+        return Found(peer, path, f"{peer.pin} (pinned)")
+    return Found(peer, path, said(str(path), peer.version_flag).partition("\n")[0])
+
+
+def install(name: str) -> Found:
+    """Look for a peer, and install it if it is missing; says why if that fails."""
+    found = find(name)
+    if found.path is not None or found.peer.source is From.SYSTEM:
+        return found
+    print(f"installing {name} {found.peer.pin} from {found.peer.source.value} …", flush=True)
+    try:
+        for argv in _steps(found.peer):
+            environ = os.environ | {"GOFLAGS": "-mod=mod"}
+            subprocess.run([*NICE, *argv], check=True, capture_output=True, text=True, env=environ)
+    except FileNotFoundError as fault:
+        return Found(found.peer, None, f"not installed: {fault.filename} is missing")
+    except subprocess.CalledProcessError as fault:
+        last = " ".join(fault.stderr.strip().splitlines()[-2:])[-REASON_CHARS_MAX:]
+        return Found(found.peer, None, f"could not be installed: {last}")
+    return find(name)
+
+
+def _place(peer: Peer) -> Path | None:
+    """Say where a peer is, if it is there."""
+    match peer.source:
+        case From.SYSTEM:
+            at = shutil.which(peer.name, path=f"{os.environ.get('PATH', '')}:/usr/sbin")
+            return Path(at) if at else None
+        case From.CRATES:
+            path = HOME / f"{peer.name}-{peer.pin}" / "bin" / peer.name
+        case From.GO:
+            path = HOME / f"{peer.name}-{peer.pin}" / peer.name
+        case From.PYPI:
+            path = HOME / f"{peer.name}-{peer.pin}" / "bin" / peer.name
+    return path if path.is_file() else None
+
+
+def _advice(peer: Peer) -> str:
+    if peer.source is From.SYSTEM:
+        return f"apt-get install {peer.package}"
+    return "./dev bench --install"
+
+
+def _steps(peer: Peer) -> list[list[str]]:
+    """Write the commands that install a peer into a folder of its own."""
+    folder = HOME / f"{peer.name}-{peer.pin}"
+    folder.mkdir(parents=True, exist_ok=True)
+    place = str(folder)
+    match peer.source:
+        case From.CRATES:
+            exact = ["--version", peer.pin, "--root", place]
+            return [["cargo", "install", "--locked", "--quiet", *exact, peer.package]]
+        case From.GO:
+            # Through a module of our own: `go install pkg@version` also asks for the list of all
+            # versions, which not every proxy hands out.
+            module = ["go", "-C", place, "mod"]
+            (folder / "go.mod").unlink(missing_ok=True)
+            return [
+                [*module, "init", "bench-peer"],
+                [*module, "edit", f"-require={peer.package}@{peer.pin}"],
+                ["go", "-C", place, "build", "-o", peer.name, peer.package],
+            ]
+        case From.PYPI:
+            pip = [f"{place}/bin/python", "-m", "pip", "install", "--quiet"]
+            return [
+                [sys.executable, "-m", "venv", place],
+                [*pip, "--disable-pip-version-check", f"{peer.package}=={peer.pin}"],
+            ]
+        case From.SYSTEM:
+            return []

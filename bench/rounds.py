@@ -1,0 +1,146 @@
+"""Rounds: every tool once a round, in an order that moves on by one, and a figure of each.
+
+A machine changes while it is measured. In a round all tools meet nearly the same machine, so ratios
+are taken within a round, and their median is shown. Must never repeat a run that went badly: it is
+shown as failed.
+"""
+
+from __future__ import annotations
+
+import tempfile
+from collections import defaultdict
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+from bench import machine, spread
+from bench.measured import ToolFault, run
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+    from pathlib import Path
+
+    from bench.measured import Ran
+    from bench.spread import Spread
+    from bench.tools.tool import Load, Told, Tool
+
+MIB = 1024 * 1024
+Figures = dict[str, float | None]
+"""The figures of one run, by the key of their column; none where a tool does not say."""
+
+
+@dataclass(frozen=True)
+class Setting:
+    """How a family is run."""
+
+    rounds: int
+    secs: int
+    patience_secs: float
+    tool_core: int | None
+    target_core: int | None
+
+
+@dataclass
+class Table:
+    """What came out: for each tool the figures of every round."""
+
+    title: str
+    figures: dict[str, list[Figures]] = field(default_factory=lambda: defaultdict(list))
+    failures: dict[str, list[str]] = field(default_factory=lambda: defaultdict(list))
+    notes: dict[str, set[str]] = field(default_factory=lambda: defaultdict(set))
+    commands: dict[str, str] = field(default_factory=dict)
+    curves: dict[str, list[float]] = field(default_factory=dict)
+    """Of the first round: a whole distribution, where a family draws one."""
+    busy: list[str] = field(default_factory=list)
+    """How busy the machine was before each round."""
+
+    def spread(self, tool: str, key: str) -> Spread | None:
+        """Compute the middle of a figure; none if no round has it."""
+        values = [
+            one for figures in self.figures.get(tool, []) if (one := figures.get(key)) is not None
+        ]
+        return spread.of(values) if values else None
+
+    def ratio(self, tool: str, other: str, key: str) -> Spread | None:
+        """Compute the middle of a figure's ratio to another tool's of the same round."""
+        pairs = (
+            (mine.get(key), theirs.get(key))
+            for mine, theirs in zip(self._by_round(tool), self._by_round(other), strict=True)
+        )
+        ratios = [mine / theirs for mine, theirs in pairs if mine is not None and theirs]
+        return spread.of(ratios) if ratios else None
+
+    def _by_round(self, tool: str) -> list[Figures]:
+        rounds = len(self.busy)
+        by_round = {int(figures["round"] or 0): figures for figures in self.figures.get(tool, [])}
+        return [by_round.get(number, {}) for number in range(rounds)]
+
+
+@dataclass(frozen=True)
+class Run:
+    """One run of one tool, with its files still there."""
+
+    ran: Ran
+    told: Told
+    folder: Path
+
+
+def play(
+    table: Table,
+    tools: Sequence[Tool],
+    setting: Setting,
+    once: Callable[[Tool, Table], Figures],
+) -> None:
+    """Run every round; what a tool does wrong ends its run and not the bench."""
+    for number in range(setting.rounds):
+        table.busy.append(machine.quiet(setting.patience_secs))
+        first = number % max(1, len(tools))
+        for tool in [*tools[first:], *tools[:first]]:
+            try:
+                figures = once(tool, table)
+            except (ToolFault, ValueError, KeyError, OSError) as fault:
+                why = f"{type(fault).__name__}: {fault}".replace("\n", " ")[:300]
+                table.failures[tool.name].append(why)
+                print(f"  round {number + 1}: {tool.name} FAILED: {why}", flush=True)
+                continue
+            table.figures[tool.name].append(figures | {"round": float(number)})
+            shown = " ".join(
+                f"{key}={value:,.4g}" for key, value in figures.items() if value is not None
+            )
+            print(f"  round {number + 1}: {tool.name:10} {shown}", flush=True)
+
+
+def shoot(tool: Tool, load: Load, setting: Setting, table: Table, folder: Path) -> Run:
+    """Run a tool once, and note its command the first time."""
+    task = tool.task(load, folder)
+    ran = run(task.argv, setting.tool_core, folder, task.environ, 60 + 5 * load.secs)
+    table.commands.setdefault(tool.name, _plain(ran.argv, folder, load.url))
+    try:
+        told = tool.told(folder, ran.stdout)
+    except (ValueError, KeyError, OSError) as fault:
+        last = (ran.stderr or ran.stdout)[-200:]
+        raise ToolFault(f"exit {ran.exit_code}, no report ({fault}): {last}") from fault
+    if told.note:
+        table.notes[tool.name].add(told.note)
+    return Run(ran, told, folder)
+
+
+def cost(ran: Ran, requests: int) -> Figures:
+    """Say what every run shows of its cost."""
+    return {
+        "cpu_secs": ran.cpu_secs,
+        "us_per_request": ran.cpu_secs * 1e6 / requests if requests else None,
+        "user_secs": ran.user_secs,
+        "sys_secs": ran.sys_secs,
+        "rss_mb": ran.rss_max_bytes / MIB,
+    }
+
+
+def folder() -> tempfile.TemporaryDirectory[str]:
+    """Make a folder for one run."""
+    return tempfile.TemporaryDirectory(prefix="loadpilot-bench-")
+
+
+def _plain(argv: list[str], folder: Path, url: str) -> str:
+    """Write a command as one would type it."""
+    text = " ".join(argv).replace(str(folder), "$TMP").replace(url.rstrip("/"), "$URL")
+    return text.replace(f"{machine.ROOT}/", "")

@@ -1,0 +1,47 @@
+"""k6: users in a closed loop, or `constant-arrival-rate`.
+
+Its time of a request begins when it is sent, without the wait for a user or a connection.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+from dataclasses import dataclass
+from pathlib import Path
+
+from bench.tools.tool import Load, Task, Told
+
+SCRIPT = Path(__file__).with_name("k6_script.js")
+
+
+@dataclass(frozen=True)
+class K6:
+    """Its defaults, with answers thrown away as its documentation advises for high rates."""
+
+    path: str
+    name: str = "k6"
+
+    def task(self, load: Load, folder: Path) -> Task:
+        """Hand the load to the script through the environment."""
+        given = {
+            "BENCH_URL": load.url,
+            "BENCH_SECS": str(load.secs),
+            "BENCH_USERS": str(load.connections),
+            "BENCH_RPS": str(load.rps or 0),
+            "BENCH_SUMMARY": str(folder / "summary.json"),
+        }
+        flags = [flag for name, value in given.items() for flag in ("-e", f"{name}={value}")]
+        environ = dict(os.environ) | {"K6_NO_USAGE_REPORT": "true", "HOME": str(folder)}
+        return Task([self.path, "run", "--quiet", "--no-color", *flags, str(SCRIPT)], environ)
+
+    def told(self, folder: Path, stdout: str) -> Told:  # noqa: ARG002
+        """Read the summary that the script leaves; times are in ms."""
+        said = json.loads((folder / "summary.json").read_text(encoding="utf-8"))
+        times = said["http_req_duration"]["values"]
+        sent = said["http_reqs"]["values"]["count"]
+        dropped = said.get("dropped_iterations", {"values": {"count": 0}})["values"]["count"]
+        failed = said["http_req_failed"]["values"]["passes"]
+        p50, p90, p99, most = (times[key] * 1e3 for key in ("med", "p(90)", "p(99)", "max"))
+        note = f"{dropped:,} dropped" if dropped else ""
+        return Told(sent, p50, p90, p99, most, failed, sent + dropped, note)

@@ -1,0 +1,45 @@
+"""Locust with FastHttpUser, its faster client, in one process.
+
+A rate is spread over users, each of which keeps `constant_throughput`. Its times are whole ms, and
+tens of ms above 100 ms.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+from dataclasses import dataclass
+from pathlib import Path
+
+from bench.spread import quantile
+from bench.tools.tool import Load, Task, Told
+
+SCENARIO = Path(__file__).with_name("locust_scenario.py")
+
+
+@dataclass(frozen=True)
+class Locust:
+    """Headless."""
+
+    path: str
+    name: str = "Locust"
+
+    def task(self, load: Load, folder: Path) -> Task:  # noqa: ARG002  (it writes no file)
+        """Start all users at once; at a rate each sends its share of it."""
+        environ = dict(os.environ)
+        if load.rps is not None:
+            environ["BENCH_RPS_PER_USER"] = str(load.rps / load.connections)
+        users = str(load.connections)
+        size = ["--users", users, "--spawn-rate", users, "--run-time", f"{load.secs}s"]
+        quiet = ["--headless", "--skip-log", "--json", "--host", load.url.rstrip("/")]
+        return Task([self.path, "-f", str(SCENARIO), *quiet, *size], environ)
+
+    def told(self, folder: Path, stdout: str) -> Told:  # noqa: ARG002
+        """Read its JSON; its histogram is by ms."""
+        (said,) = json.loads(stdout)
+        times_ms = sorted(
+            float(ms) for ms, count in said["response_times"].items() for _ in range(count)
+        )
+        p50, p90, p99 = (quantile(times_ms, share) * 1e3 for share in (0.5, 0.9, 0.99))
+        most = said["max_response_time"] * 1e3
+        return Told(said["num_requests"], p50, p90, p99, most, said["num_failures"])

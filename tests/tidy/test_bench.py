@@ -1,0 +1,223 @@
+"""The bench's arithmetic: a wrong one would praise or blame a tool for nothing."""
+
+from __future__ import annotations
+
+import os
+import re
+import sys
+from typing import TYPE_CHECKING
+
+import pytest
+from bench import goals, grid, machine, measured, peers, rounds, spread
+from bench.families import honesty
+from bench.families.family import Column, Result
+from bench.goals import Judged
+from bench.page import Page
+from bench.rounds import Figures, Setting, Table
+from bench.tools.hey import Hey
+from bench.tools.tool import Load, Task, Told
+from bench.tools.wrk import Wrk
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from bench.tools.tool import Tool
+
+WRK = """
+  Thread Stats   Avg      Stdev     Max   +/- Stdev
+    Latency   597.91us  410.02us   5.30ms   96.86%
+    Req/Sec    93.90k     2.56k   97.72k    50.00%
+  Latency Distribution
+     50%  571.00us
+     75%  613.00us
+     90%    1.10ms
+     99%    2.89s
+  93338 requests in 1.00s, 15.93MB read
+  Socket errors: connect 0, read 1, write 0, timeout 2
+"""
+HEY = """
+  Slowest:\t0.0381 secs
+  50%% in 0.0036 secs
+  90%% in 0.0065 secs
+  99%% in 0.0094 secs
+  [200]\t17004 responses
+  [503]\t6 responses
+"""
+
+
+class Named:
+    """A tool that is only a name."""
+
+    def __init__(self, name: str) -> None:
+        self.name = name
+
+    def task(self, load: Load, folder: Path) -> Task:
+        raise NotImplementedError
+
+    def told(self, folder: Path, stdout: str) -> Told:
+        raise NotImplementedError
+
+
+@pytest.mark.parametrize("secs", [5, 10, 20])
+def test_the_answer_of_the_freezing_server_is_its_closed_form(secs: int) -> None:
+    """Broken if tools are judged by a wrong truth: of five requests one waits, 0 … 1 s evenly."""
+    found = honesty.answer(1_000, secs)
+    for key, q in (("p50_ms", 0.5), ("p90_ms", 0.9), ("p99_ms", 0.99), ("max_ms", 1.0)):
+        assert found[key] == pytest.approx(max(0.0, (q - 0.8) / 0.2) * 1_000, abs=1.5)
+
+
+def test_every_freeze_ends_within_the_run() -> None:
+    """Broken if the last freeze outlives the load: its waits would end early."""
+    for secs in (5, 10, 20):
+        begins = honesty.freezes_ms(secs)
+        assert len(begins) == secs // 5
+        assert begins[-1] + honesty.FROZEN_MS < secs * 1_000
+
+
+@pytest.mark.parametrize("rps", [500, 1_000, 20_000])
+def test_a_constant_delay_is_no_distance_from_the_grid(rps: int) -> None:
+    """Broken if a tool pays for the way to the target, which all have."""
+    found = grid.fit([10**15 + 777 + round(n * 1e6 / rps) for n in range(1_000)], rps)
+    assert found is not None
+    assert found.planned.max_us <= 1
+    assert found.kept_rps == pytest.approx(rps, rel=1e-3)
+
+
+def test_one_late_request_is_the_greatest_distance_and_moves_no_other() -> None:
+    """Broken if one outlier shifts the whole grid, or is lost."""
+    arrivals = [n * 1_000 for n in range(1_000)]
+    arrivals[500] += 900
+    found = grid.fit(arrivals, 1_000)
+    assert found is not None
+    assert (found.planned.p50_us, found.planned.p99_us, found.planned.max_us) == (0, 0, 900)
+
+
+def test_a_drift_counts_against_the_plan_and_not_against_the_own_rate() -> None:
+    """Broken if a tool that is too slow looks precise, or unrest cannot be told from drift."""
+    found = grid.fit([n * 1_010 for n in range(1_001)], 1_000)
+    assert found is not None
+    assert found.planned.max_us == pytest.approx(5_000, abs=10)
+    assert found.own.max_us == pytest.approx(0, abs=1)
+    assert found.kept_rps == pytest.approx(1e6 / 1_010, rel=1e-6)
+
+
+def test_the_interval_is_the_one_of_the_sign_test() -> None:
+    """Broken if an interval promises more than it holds; ranks 2 and 8 of 9 are in every table."""
+    nine = spread.of([float(n) for n in range(9, 0, -1)])
+    assert (nine.low, nine.median, nine.high) == (2, 5, 8)
+    assert nine.covers == pytest.approx(1 - 2 * (1 + 9) / 512)
+    three = spread.of([3.0, 1.0, 2.0])
+    assert (three.low, three.median, three.high, three.covers) == (1, 2, 3, 0.75)
+
+
+def test_a_goal_without_figures_is_not_kept() -> None:
+    """Broken if a peer that is missing makes a promise come true."""
+    assert goals.at_least("x", None, 1).judged is Judged.NOT_JUDGED
+    assert goals.exactly("x", None, 1).judged is Judged.NOT_JUDGED
+    assert goals.at_least("x", spread.of([0.9, 0.9, 5.0]), 1).judged is Judged.MISSED
+    assert goals.at_most("x", spread.of([0.9, 1.0, 5.0]), 1).judged is Judged.KEPT
+    assert goals.below("x", spread.of([1.0]), 1).judged is Judged.MISSED
+    assert goals.exactly("x", spread.of([5.0, 5.0, 6.0]), 5).judged is Judged.MISSED
+
+
+def played(order: list[str]) -> Table:
+    table = Table("a table")
+    tools = [Named(name) for name in ("LoadPilot", "other", "broken")]
+
+    def once(tool: Tool, table: Table) -> Figures:
+        order.append(tool.name)
+        if tool.name == "broken" or (tool.name == "other" and len(table.busy) == 2):
+            raise measured.ToolFault("it fell over")
+        number = len(table.busy)
+        return {"figure": float(number) if tool.name == "LoadPilot" else 2.0}
+
+    rounds.play(table, tools, Setting(3, 1, 0, None, None), once)
+    return table
+
+
+@pytest.fixture(autouse=True)
+def machine_is_quiet(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Look at no real machine: that takes a second each time."""
+    monkeypatch.setattr(machine, "quiet", lambda _patience_secs: "0 %")
+
+
+def test_each_round_begins_with_another_tool() -> None:
+    """Broken if one tool always meets the machine that another one has warmed up."""
+    order: list[str] = []
+    played(order)
+    assert order == [
+        *("LoadPilot", "other", "broken"),
+        *("other", "broken", "LoadPilot"),
+        *("broken", "LoadPilot", "other"),
+    ]
+
+
+def test_a_ratio_is_taken_within_its_round() -> None:
+    """Broken if a failed run makes the figures of two different rounds meet."""
+    found = played([]).ratio("LoadPilot", "other", "figure")
+    assert found is not None
+    assert (found.low, found.high, found.rounds) == (0.5, 1.5, 2)
+
+
+def test_the_page_shows_what_failed_and_what_is_missing() -> None:
+    """Broken if a page is silent about a tool."""
+    table = played([])
+    missed = goals.at_least("promise", spread.of([0.5]), 1)
+    columns = (Column("figure", "a figure"),)
+    result = Result("x", "X", "How.", columns, [table], [missed], {"absent": "no network"}, [])
+    page = Page(result, "today", "./dev bench", 3, [("CPU", "one")])
+    for text in (page.markdown(), page.html(), page.json()):
+        assert "it fell over" in text
+        assert "MISSED" in text
+    for text in (page.markdown(), page.html()):
+        assert "broken failed in 3 of 3 rounds" in text
+        assert "absent (no network)" in text
+        assert re.search(r"(\| |<td>)broken", text)
+
+
+def test_reports_of_tools_are_read_in_their_units(tmp_path: Path) -> None:
+    """Broken if ms are taken for µs, or errors are not counted."""
+    assert Wrk("wrk").told(tmp_path, WRK) == Told(93338, 571, 1_100, 2.89e6, 5_300, 3)
+    hey = Hey("hey").told(tmp_path, HEY)
+    assert (hey.requests, hey.p50_us, hey.p99_us, hey.failed) == (17010, 3_600, 9_400, 6)
+    with pytest.raises(ValueError, match="no summary"):
+        Wrk("wrk").told(tmp_path, "unable to connect")
+
+
+BURN = "import time; end = time.process_time() + {secs}\nwhile time.process_time() < end: pass\n"
+TREE = """
+import os, subprocess, sys
+subprocess.run([sys.executable, "-c", {child!r}], check=True)
+if os.fork() == 0:
+    if os.fork() == 0:
+        exec({orphan!r})
+    os._exit(0)
+os.wait()
+"""
+
+
+def test_the_whole_tree_is_paid_for(tmp_path: Path) -> None:
+    """Broken if a tool gets away with what its children, or orphans, spend."""
+    code = TREE.format(child=BURN.format(secs=0.4), orphan=BURN.format(secs=0.4))
+    ran = measured.run([sys.executable, "-c", code], None, tmp_path, dict(os.environ), 30)
+    assert ran.exit_code == 0, ran.stderr
+    assert ran.cpu_secs >= 0.75
+
+
+def test_memory_is_the_tools_and_not_ours(tmp_path: Path) -> None:
+    """Broken if the bench's own pages count, which a fork hands to its child."""
+    ballast = bytearray(os.urandom(1)) * 200_000_000
+    argv = ["sleep", "0.4"]
+    ran = measured.run(argv, None, tmp_path, dict(os.environ), 30)
+    assert ran.rss_max_bytes < len(ballast) / 10
+
+
+def test_a_tool_that_hangs_is_ended(tmp_path: Path) -> None:
+    """Broken if one tool stops the bench for good."""
+    with pytest.raises(measured.ToolFault, match="did not end"):
+        measured.run(["sleep", "60"], None, tmp_path, dict(os.environ), 0.3)
+
+
+def test_peers_are_pinned() -> None:
+    """Broken if two machines compare with different peers."""
+    assert all(re.fullmatch(r"v?\d+\.\d+\.\d+", peer.pin) for peer in peers.PEERS)
