@@ -2,6 +2,7 @@
 
 use loadpilot_engine::check;
 use loadpilot_events::assign::AgentsWanted;
+use loadpilot_events::connections::Connections;
 use loadpilot_events::id::{AgentId, BootId, Holder};
 use loadpilot_events::plan::{
     Arrivals, Method, Piece, Plan, PlanSchema, Profile, Shape, Step, Task,
@@ -45,7 +46,7 @@ pub(crate) fn plan(dice: &mut Dice) -> Plan {
         max_in_flight: None,
         thresholds: Vec::new(),
         id_header: None,
-        connections: Default::default(),
+        connections: Connections::default(),
     };
     assert_eq!(check::plan(&plan), [], "the plans of the laws are sound");
     plan

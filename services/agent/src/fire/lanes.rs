@@ -170,6 +170,7 @@ fn gave(share: &Share, numbers: std::ops::Range<u64>, n: u64) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use loadpilot_events::connections::Connections;
     use loadpilot_events::plan::{Arrivals, Method, Piece, Plan, PlanSchema, Profile, Shape};
     use loadpilot_events::plan::{Step, Task};
     use loadpilot_events::units::Rate;
@@ -214,7 +215,7 @@ mod tests {
             max_in_flight: None,
             thresholds: Vec::new(),
             id_header: None,
-            connections: Default::default(),
+            connections: Connections::default(),
         };
         Arc::new(Workload::new(&plan, 1))
     }

@@ -7,6 +7,7 @@ use loadpilot_agent::fire::{Core, CoreHold, CoreSetup, Harvest, MonoTime, Progra
 use loadpilot_engine::share::Share;
 use loadpilot_engine::tally::Ledger;
 use loadpilot_engine::workload::Workload;
+use loadpilot_events::connections::Connections;
 use loadpilot_events::delta::{DeltaReported, Gauges, Phase};
 use loadpilot_events::hist::{self, Hist};
 use loadpilot_events::id::{BootId, RunId};
@@ -63,7 +64,7 @@ pub(crate) fn plan(target: String, rps: u64, duration_ms: u64, tasks: Vec<Task>)
         max_in_flight: None,
         thresholds: Vec::new(),
         id_header: Some("X-Id".to_owned()),
-        connections: Default::default(),
+        connections: Connections::default(),
     }
 }
 

@@ -12,6 +12,7 @@ use loadpilot_agent::fire::{Core, CoreHold, CoreSetup, MonoTime, Program};
 use loadpilot_engine::share::Share;
 use loadpilot_engine::tally::Ledger;
 use loadpilot_engine::workload::Workload;
+use loadpilot_events::connections::Connections;
 use loadpilot_events::delta::{DeltaReported, Gauges};
 use loadpilot_events::hist::{self, Hist};
 use loadpilot_events::id::{BootId, RunId};
@@ -238,6 +239,8 @@ fn plan(target: String, tasks: &[Vec<Ask>], arrivals: u64) -> Plan {
         max_in_flight: None,
         thresholds: Vec::new(),
         id_header: Some("X-Id".to_owned()),
+        users: None,
+        connections: Connections::default(),
     }
 }
 

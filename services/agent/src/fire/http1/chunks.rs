@@ -24,7 +24,11 @@ pub(super) struct Chunks {
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum State {
-    Size { digits: u8 },
+    Size {
+        digits: u8,
+    },
+    /// Behind a size, where space is borne with.
+    SizeEnd,
     Extension,
     SizeLf,
     Data,
@@ -83,8 +87,15 @@ impl Chunks {
                 self.left = self.left << 4 | u64::from(digit);
                 State::Size { digits: digits + 1 }
             }
-            (State::Size { digits: 1.. }, b'\r') | (State::Extension, b'\r') => State::SizeLf,
-            (State::Size { digits: 1.. }, b';' | b' ' | b'\t') => State::Extension,
+            (State::Size { digits: 1.. } | State::SizeEnd | State::Extension, b'\r') => {
+                State::SizeLf
+            }
+            (State::Size { digits: 1.. } | State::SizeEnd, b';') => State::Extension,
+            (State::Size { digits: 1.. } | State::SizeEnd, b' ' | b'\t') => {
+                self.extension_bytes += 1;
+                within(self.extension_bytes, EXTENSION_BYTES_MAX)?;
+                State::SizeEnd
+            }
             (State::Extension, b'\n') => return Err(Malformed::ChunkSize),
             (State::Extension, _) => {
                 self.extension_bytes += 1;
