@@ -6,7 +6,7 @@
 use std::io::{self, BufRead as _, BufReader, Read as _, Write as _};
 use std::net::{SocketAddr, TcpStream};
 use std::sync::Arc;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use crate::server::{Log, PATIENCE, Seen};
 use crate::socket::{self, ClientEnd};
@@ -172,10 +172,16 @@ impl Peer {
 
     /// Says `bytes` again and again until the client hangs up.
     pub(crate) fn flood(&mut self, bytes: &[u8]) {
+        self.flood_for(PATIENCE, bytes);
+    }
+
+    /// Says `bytes` again and again for so long.
+    pub(crate) fn flood_for(&mut self, duration: Duration, bytes: &[u8]) {
         let times = (64 * 1024 / bytes.len()).max(1);
         let wave = bytes.repeat(times);
+        let begin = Instant::now();
         for _ in 0..FLOOD_MAX_BYTES / wave.len() {
-            if self.stream().write_all(&wave).is_err() {
+            if begin.elapsed() >= duration || self.stream().write_all(&wave).is_err() {
                 return;
             }
         }

@@ -134,7 +134,7 @@ fn spoilt() -> impl Strategy<Value = (Answer, Vec<u8>)> {
 fn config(cases: u32) -> ProptestConfig {
     ProptestConfig {
         cases,
-        max_shrink_iters: 200,
+        max_shrink_time: 20_000,
         failure_persistence: None,
         // The same cases each time; PROPTEST_RNG_SEED tries others.
         rng_seed: match ProptestConfig::default().rng_seed {

@@ -30,6 +30,8 @@ struct Noted {
     seen: Vec<Seen>,
     connections: usize,
     marks: Vec<&'static str>,
+    /// What was waited for and never came.
+    missed: Option<String>,
 }
 
 /// What came, and what the server's threads tell each other.
@@ -70,12 +72,14 @@ impl Log {
     }
 
     fn wait(&self, what: &str, reached: impl Fn(&Noted) -> bool) {
+        let noted = self.lock();
         let waited = self
             .news
-            .wait_timeout_while(self.lock(), PATIENCE, |noted| !reached(noted));
-        let (noted, timeout) = waited.expect("no server thread panicked");
-        drop(noted);
-        assert!(!timeout.timed_out(), "{what} never came");
+            .wait_timeout_while(noted, PATIENCE, |noted| !reached(noted));
+        let (mut noted, timeout) = waited.expect("no server thread panicked");
+        if timeout.timed_out() {
+            noted.missed = Some(what.to_owned());
+        }
     }
 
     /// The number of a connection that has come.
@@ -136,7 +140,9 @@ impl Server {
     }
 
     pub(crate) fn seen(&self) -> Vec<Seen> {
-        self.log.lock().seen.clone()
+        let noted = self.log.lock();
+        assert_eq!(noted.missed, None, "the server waited for it in vain");
+        noted.seen.clone()
     }
 
     pub(crate) fn connections(&self) -> usize {

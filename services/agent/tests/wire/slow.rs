@@ -6,7 +6,7 @@ use loadpilot_events::Outcome;
 
 use crate::memory;
 use crate::peer::Peer;
-use crate::run::{Ask, run_each};
+use crate::run::{Ask, run_each, run_in_turn};
 use crate::server::Server;
 
 /// Time-out of the calls that are answered too slowly.
@@ -96,4 +96,34 @@ fn a_call_ends_at_its_timeout_whatever_still_comes() {
             "{name}: not on that connection"
         );
     }
+}
+
+/// Broken if a timer that goes off while the target floods were lost, and with it the end of a
+/// call whose target then falls silent.
+#[test]
+fn a_call_ends_at_its_timeout_when_a_flood_falls_silent() {
+    let _turn = memory::beside_others();
+    let server = Server::start(|peer| {
+        while let Some(seen) = peer.request() {
+            match seen.path.as_str() {
+                "/quick" => peer.say(b"HTTP/1.1 200 OK\r\ncontent-length: 0\r\n\r\n"),
+                "/flood" => {
+                    peer.say(b"HTTP/1.1 200 OK\r\ntransfer-encoding: chunked\r\n\r\n");
+                    // Over the time-out of the call before, not over that of its own.
+                    peer.flood_for(SHORT / 2, b"1\r\nx\r\n");
+                    return peer.watch();
+                }
+                _ => return peer.answer_probe(),
+            }
+        }
+    });
+    let task = [
+        Ask::get("/quick").within(SHORT / 4),
+        Ask::get("/flood").within(SHORT),
+        Ask::get("/probe"),
+    ];
+    let counts = run_in_turn(&server, &task, 5);
+    assert_eq!(counts[0].outcomes, [(Outcome::Ok, 5)].into());
+    assert_eq!(counts[1].outcomes, [(Outcome::Timeout, 5)].into());
+    assert_eq!(counts[2].outcomes, [(Outcome::Ok, 5)].into());
 }
