@@ -5,10 +5,11 @@
 //! set again. Must never go off early, nor late by more than tokio's step of 1 ms.
 
 use std::future::Future as _;
-use std::pin::Pin;
+use std::pin::{Pin, pin};
 use std::task::{Context, Poll};
 use std::time::Duration;
 
+use tokio::task::coop::unconstrained;
 use tokio::time::{Instant, Sleep, sleep_until};
 
 use super::clock::MonoTime;
@@ -50,7 +51,9 @@ impl TimeOut {
                 self.sleep.as_mut().reset(deadline);
             }
             self.watched = true;
-            if self.sleep.as_mut().poll(cx).is_pending() {
+            // A task that has used up its turn would be told to wait without being noted down.
+            let mut timer = pin!(unconstrained(self.sleep.as_mut()));
+            if timer.as_mut().poll(cx).is_pending() {
                 return Poll::Pending;
             }
         }
