@@ -172,7 +172,8 @@ impl Answer {
         };
         match found {
             Some((length, head)) => {
-                self.partial.clear();
+                // Not kept for the next time: heads come in one piece but for hostile targets.
+                self.partial = Vec::new();
                 self.take(&head)?;
                 Ok(Some(&bytes[length - before..]))
             }
