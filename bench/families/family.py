@@ -33,7 +33,7 @@ PARTS_COST = (
     Column("nats_rss_mb", "peak RSS MiB"),
     Column("coordinator_cpu_secs", "coordinator: CPU s"),
     Column("supervisor_cpu_secs", "supervisor: CPU s"),
-    Column("command_cpu_secs", "the command: CPU s"),
+    Column("command_cpu_secs", "the command and the rest: CPU s"),
 )
 """Who of LoadPilot's processes spent it, as /proc told shortly before their end."""
 

@@ -4,8 +4,10 @@ The target is the oracle of the tests on a core of its own; the generator has th
 and count are the oracle's. The distance from due is |arrival - (offset + n / rate)| with the offset
 that suits each tool best (the median), the same for a tool that tells due times and one that does
 not; the second pair of columns takes the rate that the tool kept instead of the one asked for, so
-that a drift can be told from unrest. Latency is what each tool tells. wrk knows no rate: it runs as
-fast as it can against nginx, in the same rounds, and is there for its cost of a request only.
+that a drift can be told from unrest. Latency is what each tool tells: LoadPilot and oha from when a
+request was due, so that waiting to be sent is in it, the others from when it was sent. wrk knows no
+rate: it runs as fast as it can against nginx, in the same rounds, and is there for its cost of a
+request only.
 """
 
 from __future__ import annotations
