@@ -1,7 +1,8 @@
 //! A share of the arrivals: those whose number modulo the shard count is owned.
 //!
-//! Every node computes its own share alone; shares of disjoint shards are disjoint, and the shares
-//! of all shards are exactly the plan.
+//! In a closed loop users take the place of arrivals: a share is the users whose number modulo the
+//! shard count is owned. Every node computes its own share alone; shares of disjoint shards are
+//! disjoint, and the shares of all shards are exactly the plan.
 
 /// The arrivals of some shards.
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -20,7 +20,7 @@ use crate::sums::{AnatomySums, ArrivalSums, CallSums, add_counts};
 /// Which arrivals a count belongs to.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub struct RowKey {
-    /// The due tick of the arrival.
+    /// The due tick of the arrival; in a closed loop the tick in which its user was ready for it.
     pub tick: u32,
     /// The generation held at the due tick.
     pub generation: Generation,

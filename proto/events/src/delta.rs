@@ -42,7 +42,7 @@ pub struct DeltaReported {
 /// Arrivals of one task that were due in one tick.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct ArrivalRow {
-    /// The due tick.
+    /// The due tick; in a closed loop the tick in which the user was ready for it.
     pub tick: u32,
     /// The generation under which the agent held the shard at the due tick.
     pub generation: Generation,
