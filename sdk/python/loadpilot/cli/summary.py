@@ -109,7 +109,7 @@ def _missing(report: Report) -> Iterator[str]:
     else:
         yield _line("dropped", "0")
     share = report.gaps.lost_time_pct
-    of_time = None if share is None else f"{percent(share)} of the time of its users"
+    of_time = f"{percent(share)} of the time of its users" if share else None
     yield _line("lost", of_time or count(arrivals.lost))
     lost = report.gaps.lost
     for gap in lost[:LOST_LINES_MAX]:
