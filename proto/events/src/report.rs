@@ -13,6 +13,7 @@ use serde::{Deserialize, Serialize};
 pub use crate::certificate::{Certificate, Finding, FindingKind, Grade};
 
 use crate::assign::{Generation, LossReason};
+use crate::connections::{Connections, is_default};
 use crate::ctl::Ending;
 use crate::delta::Phase;
 use crate::hist::EncodedHistogram;
@@ -142,6 +143,9 @@ pub struct RunFacts {
     pub tick_us: u64,
     /// Most arrivals in flight per agent that the plan allows; null: what each agent can hold.
     pub max_in_flight: Option<u32>,
+    /// How the target was spoken to, where that is not the ordinary way.
+    #[serde(default, skip_serializing_if = "is_default")]
+    pub connections: Connections,
     /// When it was created.
     pub created_at: Timestamp,
     /// When it started, if it did.
