@@ -329,6 +329,7 @@ impl Closing<'_> {
             queue: phases.remove(&Phase::Queue),
             connections_opened: sums.opened,
             connections_reused: sums.reused,
+            resent: sums.resent,
             busiest_core_permille: fitness.busiest_core_permille,
             busy_deltas_pct: percent(fitness.busy_deltas, fitness.deltas),
             stall_us_max: fitness.stall_us,

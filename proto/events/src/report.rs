@@ -411,6 +411,10 @@ pub struct GeneratorReport {
     pub connections_opened: u64,
     /// Calls that used an open connection.
     pub connections_reused: u64,
+    /// Requests that were sent a second time on another connection, because the first one turned
+    /// out to be closed: the target may have seen them twice.
+    #[serde(default, skip_serializing_if = "is_default")]
+    pub resent: u64,
     /// The busiest firing thread of any delta, in thousandths of its core.
     pub busiest_core_permille: u64,
     /// Share of deltas in which a firing thread was above 90 % of its core, in percent.

@@ -247,6 +247,12 @@ impl Counted {
         })
     }
 
+    /// Requests that were sent a second time.
+    pub(crate) fn resent(&self) -> u64 {
+        let rows = self.0.iter().flat_map(|d| &d.anatomy);
+        rows.map(|row| row.resent).sum()
+    }
+
     pub(crate) fn generations(&self) -> BTreeMap<u32, u64> {
         let mut generations = BTreeMap::new();
         for row in self.0.iter().flat_map(|d| &d.arrivals) {
