@@ -23,7 +23,6 @@ Stage: TypeAlias = tuple[Duration, RateLike] | Mapping[str, Any]
 Mode: TypeAlias = Literal["ramp", "constant", "step", "spike", "stages"]
 
 
-
 class Connections(TypedDict, total=False):
     """How the target is spoken to; what is left out is as with any HTTP client.
 

@@ -184,5 +184,3 @@ class Reader:
             what = f"{path} must be a PEM file with a {kind} of at most 256 KiB"
             self.problems.append(Problem(flag, what))
         return text
-
-
