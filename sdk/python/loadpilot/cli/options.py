@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import secrets
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -41,7 +41,7 @@ class Flags:
     seed: str | None = None
     strict: bool = False
     id_header: str | None = None
-    connections: ConnectionFlags = ConnectionFlags()
+    connections: ConnectionFlags = field(default_factory=ConnectionFlags)
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,43 +6,51 @@ connection per call must not look like any other.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from .figures import count, percent, seconds
 from .terminal import safe
 
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Mapping
 
-def spoken(connections: Mapping[str, Any]) -> str:
-    """Write the plan's ``connections``; empty when all is as usual."""
-    return ", ".join(_parts(connections))
+HTTP = {"2": "HTTP/2", "auto": "HTTP as the target chooses"}
 
 
-def _parts(said: Mapping[str, Any]) -> Iterator[str]:
-    http = said.get("http", "1.1")
-    if http != "1.1":
-        yield "HTTP/2" if http == "2" else "HTTP as the target chooses"
-    if "streams_max" in said:
-        yield f"at most {count(said['streams_max'])} requests at a time on a connection"
-    match said.get("reuse", "always"):
-        case "never":
-            yield "a new connection for every call"
+def _reuse(reuse: Any) -> str:
+    match reuse:
         case {"share_ppm": share_ppm}:
-            yield f"connections reused by {percent(share_ppm / 10_000)} of the calls"
-    if "requests_max" in said:
-        yield f"closed after {count(said['requests_max'])} requests"
-    if "age_us_max" in said:
-        yield f"closed after {seconds(said['age_us_max'])}"
-    if "connect_to" in said:
-        yield f"connected to {safe(said['connect_to'])}"
-    if "sources" in said:
-        yield f"from {safe(' and '.join(said['sources']))} in turn"
-    if "resolve_us" in said:
-        yield f"name resolved every {seconds(said['resolve_us'])}"
-    tls = said.get("tls", {})
+            return f"connections reused by {percent(share_ppm / 10_000)} of the calls"
+        case "never":
+            return "a new connection for every call"
+        case _:
+            return ""
+
+
+def _tls(tls: Mapping[str, Any]) -> Iterator[str]:
     if tls.get("insecure"):
         yield "the target's certificate is NOT verified"
     if "roots_pem" in tls:
         yield "certificates trusted as given"
     if "identity" in tls:
         yield "with a client certificate"
+
+
+WORDS: dict[str, Callable[[Any], str]] = {
+    "http": lambda version: HTTP.get(version, ""),
+    "streams_max": lambda most: f"at most {count(most)} requests at a time on a connection",
+    "reuse": _reuse,
+    "requests_max": lambda most: f"connections closed after {count(most)} requests",
+    "age_us_max": lambda most: f"connections closed after {seconds(most)}",
+    "connect_to": lambda place: f"connected to {safe(place)}",
+    "sources": lambda sources: f"from {safe(', '.join(sources))} in turn",
+    "resolve_us": lambda us: f"name resolved every {seconds(us)}",
+    "tls": lambda tls: ", ".join(_tls(tls)),
+}
+"""The words for each setting of the plan's ``connections``, in the order they are said."""
+
+
+def spoken(connections: Mapping[str, Any]) -> str:
+    """Write the plan's ``connections``; empty when all is as usual."""
+    said = (say(connections[name]) for name, say in WORDS.items() if name in connections)
+    return ", ".join(words for words in said if words)

@@ -56,7 +56,7 @@ class Overrides:
     users: int | None = None
     as_fast_as_possible: bool = False
     """``--max``: a closed loop, of as many users as somebody says or :data:`USERS_OF_MAX`."""
-    connections: ConnectionFlags = ConnectionFlags()
+    connections: ConnectionFlags = field(default_factory=ConnectionFlags)
 
     def loop_flag(self) -> str | None:
         """Name the flag that asks for a closed loop, if one does."""
