@@ -14,8 +14,7 @@ use super::program::Program;
 use super::tls::Offer;
 use super::wire::{Broken, Order, Trace, Wire};
 
-/// The engine of one core. The size of a variant does not matter: there is one per core.
-#[expect(clippy::large_enum_variant, reason = "one per core")]
+/// The engine of one core.
 pub(crate) enum Engine {
     Http1(Http1),
     Http2(Http2),
