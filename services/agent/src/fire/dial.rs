@@ -186,7 +186,11 @@ impl Dial {
         let mut sources = sources.filter(|source| source.is_ipv4() == address.is_ipv4());
         let fitting = sources.clone().count();
         if fitting == 0 {
-            return TcpStream::connect(address).await;
+            return match self.program.target.sources.is_empty() {
+                true => TcpStream::connect(address).await,
+                // Never from an address that the plan does not name.
+                false => Err(io::Error::from_raw_os_error(libc::EADDRNOTAVAIL)),
+            };
         }
         let turn = self.begun.get();
         self.begun.set(turn.wrapping_add(1));

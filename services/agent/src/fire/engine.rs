@@ -1,9 +1,11 @@
 //! Which HTTP a core speaks: as the plan says, or as the target chooses.
 
 use std::cell::Cell;
+use std::rc::Rc;
 use std::sync::Arc;
 
 use loadpilot_events::connections::Http;
+use tokio::sync::Mutex;
 
 use super::dial::Dial;
 use super::http1::Http1;
@@ -12,8 +14,7 @@ use super::program::Program;
 use super::tls::Offer;
 use super::wire::{Broken, Order, Trace, Wire};
 
-/// The engine of one core. The size of a variant does not matter: there is one per core.
-#[expect(clippy::large_enum_variant, reason = "one per core")]
+/// The engine of one core.
 pub(crate) enum Engine {
     Http1(Http1),
     Http2(Http2),
@@ -23,46 +24,57 @@ pub(crate) enum Engine {
 /// What the target agrees to on the first connection holds for all: a target that changes its mind
 /// within a run breaks the calls concerned.
 pub(crate) struct Agreed {
-    dial: Dial,
+    dial: Rc<Dial>,
     http1: Http1,
     http2: Http2,
     choice: Cell<Option<Http>>,
+    /// Held while the target is asked, so that it is asked once.
+    asking: Mutex<()>,
 }
 
 impl Engine {
     /// What the connections of `program` ask for.
     pub(crate) fn new(program: Arc<Program>) -> Self {
+        let dial = Rc::new(Dial::new(Arc::clone(&program)));
         let is_tls = program.target.tls.is_some();
         match program.connections.http {
-            Http::V2 => Self::Http2(Http2::new(program)),
+            Http::V2 => Self::Http2(Http2::new(program, dial)),
             Http::Auto if is_tls => Self::Agreed(Agreed {
-                dial: Dial::new(Arc::clone(&program)),
-                http1: Http1::new(Arc::clone(&program)),
-                http2: Http2::new(program),
+                http1: Http1::new(Arc::clone(&program), Rc::clone(&dial)),
+                http2: Http2::new(program, Rc::clone(&dial)),
+                dial,
                 choice: Cell::new(None),
+                asking: Mutex::new(()),
             }),
-            Http::V1 | Http::Auto => Self::Http1(Http1::new(program)),
+            Http::V1 | Http::Auto => Self::Http1(Http1::new(program, dial)),
         }
     }
 }
 
 impl Agreed {
-    /// Opens a connection and asks; the engine chosen keeps it.
-    async fn choose(&self, trace: &mut Trace) -> Result<Http, Broken> {
-        if let Some(choice) = self.choice.get() {
-            return Ok(choice);
+    async fn send(&self, order: Order<'_>, trace: &mut Trace) -> Result<u16, Broken> {
+        let mut choice = self.choice.get();
+        if choice.is_none() {
+            let asking = self.asking.lock().await;
+            choice = self.choice.get();
+            if choice.is_none() {
+                // Whoever asks is the first to use the connection on which it did.
+                let stream = self.dial.open(Offer::Both, trace).await?;
+                if !stream.agreed_on_http2() {
+                    self.choice.set(Some(Http::V1));
+                    drop(asking);
+                    return self.http1.send_on(stream, order, trace).await;
+                }
+                let place = self.http2.adopt(stream).await?;
+                self.choice.set(Some(Http::V2));
+                drop(asking);
+                return self.http2.send_on(place, order, trace).await;
+            }
         }
-        let stream = self.dial.open(Offer::Both, trace).await?;
-        let choice = match stream.agreed_on_http2() {
-            true => Http::V2,
-            false => Http::V1,
-        };
         match choice {
-            Http::V2 => drop(self.http2.adopt(stream).await?),
-            Http::V1 | Http::Auto => self.http1.adopt(stream),
+            Some(Http::V2) => self.http2.send(order, trace).await,
+            _ => self.http1.send(order, trace).await,
         }
-        self.choice.set(Some(choice));
-        Ok(choice)
     }
 }
 
@@ -71,10 +83,7 @@ impl Wire for Engine {
         match self {
             Self::Http1(http1) => http1.send(order, trace).await,
             Self::Http2(http2) => http2.send(order, trace).await,
-            Self::Agreed(agreed) => match agreed.choose(trace).await? {
-                Http::V2 => agreed.http2.send(order, trace).await,
-                Http::V1 | Http::Auto => agreed.http1.send(order, trace).await,
-            },
+            Self::Agreed(agreed) => agreed.send(order, trace).await,
         }
     }
 

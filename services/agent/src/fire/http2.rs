@@ -1,15 +1,15 @@
 //! HTTP/2 of one core: few connections, many requests at a time on each (RFC 9113).
 //!
-//! A request goes out a second time only on another connection, and only when the target cannot
-//! have begun with it: its connection took no new stream, or refused the stream. Bytes are counted
-//! before header compression, since the connection is shared.
+//! A request goes out a second time, and no third, only when the target cannot have begun with it:
+//! its connection took no new stream, or the target refused the stream or said that it had not come
+//! so far. Bytes are counted before header compression, since the connection is shared.
 
 use std::cell::{Cell, RefCell};
 use std::rc::Rc;
 use std::sync::Arc;
 
 use bytes::Bytes;
-use h2::client::{Builder, ResponseFuture, SendRequest};
+use h2::client::{Builder, SendRequest};
 use h2::{Reason, RecvStream};
 use hyper::http::Response;
 use loadpilot_engine::tally::ConnectionUse;
@@ -35,14 +35,15 @@ const HEADERS_BYTES_MAX: u32 = 64 << 10;
 /// The engine of one core.
 pub(crate) struct Http2 {
     program: Arc<Program>,
-    dial: Dial,
+    dial: Rc<Dial>,
+    /// Those that may take a further request; the others end with their last stream.
     links: RefCell<Vec<Rc<Link>>>,
     /// Held while a connection is opened, so that all who wait for one share it.
     opening: Mutex<()>,
 }
 
 /// An open connection.
-pub(crate) struct Link {
+struct Link {
     sender: SendRequest<Bytes>,
     streams: Cell<u32>,
     requests: Cell<u32>,
@@ -52,15 +53,7 @@ pub(crate) struct Link {
 }
 
 /// A place among the streams of a connection.
-struct Place(Rc<Link>);
-
-impl Place {
-    fn on(link: Rc<Link>) -> Self {
-        link.streams.set(link.streams.get() + 1);
-        link.requests.set(link.requests.get() + 1);
-        Self(link)
-    }
-}
+pub(crate) struct Place(Rc<Link>);
 
 impl Drop for Place {
     fn drop(&mut self) {
@@ -76,20 +69,20 @@ enum Failed {
 }
 
 impl Http2 {
-    pub(crate) fn new(program: Arc<Program>) -> Self {
+    pub(crate) fn new(program: Arc<Program>, dial: Rc<Dial>) -> Self {
         Self {
-            dial: Dial::new(Arc::clone(&program)),
             program,
+            dial,
             links: RefCell::default(),
             opening: Mutex::new(()),
         }
     }
 
-    /// Takes over a connection on which HTTP/2 was agreed.
+    /// Takes over a connection on which HTTP/2 was agreed, and the first place on it.
     ///
     /// # Errors
     /// When the target does not begin as HTTP/2 does.
-    pub(crate) async fn adopt(&self, stream: Stream) -> Result<Rc<Link>, Broken> {
+    pub(crate) async fn adopt(&self, stream: Stream) -> Result<Place, Broken> {
         let mut builder = Builder::new();
         builder
             .enable_push(false)
@@ -107,7 +100,6 @@ impl Http2 {
             opened: MonoTime::now(),
             closed: Cell::new(false),
         });
-        self.links.borrow_mut().push(Rc::clone(&link));
         let driven = Rc::downgrade(&link);
         tokio::task::spawn_local(async move {
             if let Err(error) = connection.await {
@@ -117,46 +109,107 @@ impl Http2 {
                 link.closed.set(true);
             }
         });
-        Ok(link)
+        let place = take_place(&link);
+        if self.takes_more(&link) {
+            self.links.borrow_mut().push(link);
+        }
+        Ok(place)
+    }
+
+    /// Sends on a connection that was opened for it; else as [`Wire::send`].
+    pub(crate) async fn send_on(
+        &self,
+        place: Place,
+        order: Order<'_>,
+        trace: &mut Trace,
+    ) -> Result<u16, Broken> {
+        trace.phases.connection = Some(ConnectionUse::Opened);
+        self.send_from(place, order, trace).await
+    }
+
+    async fn send_from(
+        &self,
+        place: Place,
+        order: Order<'_>,
+        trace: &mut Trace,
+    ) -> Result<u16, Broken> {
+        match self.exchange(&place, order, trace).await {
+            Ok(status) => return Ok(status),
+            Err(Failed::Broken(broken)) => return Err(broken),
+            Err(Failed::Unsent(_)) => drop(place),
+        }
+        let place = self.place(order, trace).await?;
+        match self.exchange(&place, order, trace).await {
+            Ok(status) => Ok(status),
+            Err(Failed::Broken(broken) | Failed::Unsent(broken)) => Err(broken),
+        }
     }
 
     /// A place on an open connection; opens one if there is none.
     async fn place(&self, order: Order<'_>, trace: &mut Trace) -> Result<Place, Broken> {
+        if !order.may_reuse {
+            self.retire();
+            return self.open(trace).await;
+        }
         trace.phases.connection = Some(ConnectionUse::Reused);
-        if let Some(place) = self.free_place(order) {
+        if let Some(place) = self.free_place() {
             return Ok(place);
         }
         let _alone = self.opening.lock().await;
-        if let Some(place) = self.free_place(order) {
-            return Ok(place);
+        match self.free_place() {
+            Some(place) => Ok(place),
+            None => self.open(trace).await,
         }
-        trace.phases.connection = None;
-        let stream = self.dial.open(Offer::Http2, trace).await?;
-        let link = self.adopt(stream).await?;
-        trace.phases.connection = Some(ConnectionUse::Opened);
-        if self.program.connections.reuse == Reuse::Never {
-            link.closed.set(true);
-        }
-        Ok(Place::on(link))
     }
 
-    fn free_place(&self, order: Order<'_>) -> Option<Place> {
-        if !order.may_reuse {
-            return None;
+    async fn open(&self, trace: &mut Trace) -> Result<Place, Broken> {
+        trace.phases.connection = None;
+        let stream = self.dial.open(Offer::Http2, trace).await?;
+        let place = self.adopt(stream).await?;
+        trace.phases.connection = Some(ConnectionUse::Opened);
+        Ok(place)
+    }
+
+    fn free_place(&self) -> Option<Place> {
+        let mut links = self.links.borrow_mut();
+        let at = self.find_free(&mut links)?;
+        let place = take_place(&links[at]);
+        if !self.takes_more(&links[at]) {
+            links.swap_remove(at);
         }
+        Some(place)
+    }
+
+    /// Gives up the connection that a call would have used that may use none: it comes as a new
+    /// client does, for one that left.
+    fn retire(&self) {
+        let mut links = self.links.borrow_mut();
+        if let Some(at) = self.find_free(&mut links) {
+            links.swap_remove(at);
+        }
+    }
+
+    fn find_free(&self, links: &mut Vec<Rc<Link>>) -> Option<usize> {
+        links.retain(|link| self.takes_more(link));
+        let wanted_max = self.program.connections.streams_max.unwrap_or(STREAMS_MAX);
+        links.iter().position(|link| {
+            // A target that allows none for a while is asked all the same: the call then waits.
+            let allowed_max = link.sender.current_max_send_streams().max(1);
+            let streams = link.streams.get();
+            streams < wanted_max && (streams as usize) < allowed_max
+        })
+    }
+
+    fn takes_more(&self, link: &Link) -> bool {
         let settings = &self.program.connections;
-        let streams_max = settings.streams_max.unwrap_or(STREAMS_MAX);
-        let requests_max = settings.requests_max.unwrap_or(u32::MAX);
-        let age_us_max = settings.age_us_max.unwrap_or(u64::MAX);
-        let now = MonoTime::now();
-        let links = self.links.borrow();
-        let link = links.iter().find(|link| {
-            !link.closed.get()
-                && link.streams.get() < streams_max
-                && link.requests.get() < requests_max
-                && now.since_us(link.opened) < age_us_max
-        })?;
-        Some(Place::on(Rc::clone(link)))
+        !link.closed.get()
+            && settings.reuse != Reuse::Never
+            && settings
+                .requests_max
+                .is_none_or(|most| link.requests.get() < most)
+            && settings
+                .age_us_max
+                .is_none_or(|most| MonoTime::now().since_us(link.opened) < most)
     }
 
     async fn exchange(
@@ -172,41 +225,63 @@ impl Http2 {
         };
         let template = order.call.http2();
         let mut sender = link.sender.clone().ready().await.map_err(unsent)?;
-        let (request, header_bytes) = template.with_id(order.id.unwrap_or_default());
+        let (request, request_bytes) = template.with_id(order.id.unwrap_or_default());
         let has_body = !template.body().is_empty();
         let sent = sender.send_request(request, !has_body);
         let (answer, mut body) = sent.map_err(unsent)?;
-        trace.sent_bytes += header_bytes;
+        trace.sent_bytes += request_bytes;
         if has_body {
             let sent = body.send_data(template.body().clone(), true);
             sent.map_err(|error| Failed::Broken(broken(&error)))?;
             trace.sent_bytes += template.body().len() as u64;
         }
-        read(answer, trace).await.map_err(|error| {
-            let refused = error.reason() == Some(Reason::REFUSED_STREAM);
-            match refused {
+        let sent_at = MonoTime::now();
+        let answer = answer.await.map_err(|error| {
+            let is_unsent = was_not_begun(&error);
+            link.closed.set(link.closed.get() || error.is_go_away());
+            match is_unsent {
                 true => Failed::Unsent(broken(&error)),
                 false => Failed::Broken(broken(&error)),
             }
-        })
+        })?;
+        let answered_at = MonoTime::now();
+        trace.phases.first_byte_us = Some(answered_at.since_us(sent_at));
+        trace.received_bytes += header_bytes(&answer);
+        let status = answer.status().as_u16();
+        let drained = drain(answer, trace).await;
+        match drained {
+            Err(error) if !(has_body && refuses_the_rest(&error)) => {
+                return Err(Failed::Broken(broken(&error)));
+            }
+            _ => trace.phases.last_byte_us = Some(MonoTime::now().since_us(answered_at)),
+        }
+        Ok(status)
     }
 }
 
-/// Reads one answer to its end; gives its status code.
-async fn read(answer: ResponseFuture, trace: &mut Trace) -> Result<u16, h2::Error> {
-    let sent_at = MonoTime::now();
-    let answer = answer.await?;
-    let answered_at = MonoTime::now();
-    trace.phases.first_byte_us = Some(answered_at.since_us(sent_at));
-    trace.received_bytes += header_bytes(&answer);
-    let status = answer.status().as_u16();
-    drain(answer.into_body(), trace).await?;
-    trace.phases.last_byte_us = Some(MonoTime::now().since_us(answered_at));
-    Ok(status)
+/// Takes a place that is free.
+fn take_place(link: &Rc<Link>) -> Place {
+    link.streams.set(link.streams.get() + 1);
+    link.requests.set(link.requests.get() + 1);
+    Place(Rc::clone(link))
+}
+
+/// Whether the target has said that it did not begin with the request: it refused the stream, or
+/// closed the connection before it came to it (RFC 9113, section 8.7).
+fn was_not_begun(error: &h2::Error) -> bool {
+    let refused = error.reason() == Some(Reason::REFUSED_STREAM);
+    error.is_remote() && (refused || error.is_go_away())
+}
+
+/// Whether an answer in full is followed by a word that the rest of the request is not wanted
+/// (RFC 9113, section 8.1).
+fn refuses_the_rest(error: &h2::Error) -> bool {
+    error.is_remote() && error.is_reset() && error.reason() == Some(Reason::NO_ERROR)
 }
 
 /// Throws a body away as it comes.
-async fn drain(mut body: RecvStream, trace: &mut Trace) -> Result<(), h2::Error> {
+async fn drain(answer: Response<RecvStream>, trace: &mut Trace) -> Result<(), h2::Error> {
+    let mut body = answer.into_body();
     while let Some(data) = body.data().await {
         let bytes = data?.len();
         trace.received_bytes += bytes as u64;
@@ -231,16 +306,7 @@ fn broken(error: &h2::Error) -> Broken {
 impl Wire for Http2 {
     async fn send(&self, order: Order<'_>, trace: &mut Trace) -> Result<u16, Broken> {
         let place = self.place(order, trace).await?;
-        match self.exchange(&place, order, trace).await {
-            Ok(status) => return Ok(status),
-            Err(Failed::Broken(broken)) => return Err(broken),
-            Err(Failed::Unsent(_)) => drop(place),
-        }
-        let place = self.place(order, trace).await?;
-        match self.exchange(&place, order, trace).await {
-            Ok(status) => Ok(status),
-            Err(Failed::Broken(broken) | Failed::Unsent(broken)) => Err(broken),
-        }
+        self.send_from(place, order, trace).await
     }
 
     async fn warm(&self) {
@@ -249,6 +315,6 @@ impl Wire for Http2 {
 
     fn tidy(&self) {
         let mut links = self.links.borrow_mut();
-        links.retain(|link| !link.closed.get() || link.streams.get() > 0);
+        links.retain(|link| self.takes_more(link));
     }
 }

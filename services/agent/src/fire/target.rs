@@ -56,12 +56,18 @@ impl Target {
         let settings = &plan.connections;
         let tls = is_https.then(|| tls(host, settings, secrets)).transpose()?;
         let port = authority.port_u16().unwrap_or(default_port);
+        let place = match &settings.connect_to {
+            Some(text) => Place::parse(text)?,
+            None => Place::Host(host.to_owned(), port),
+        };
+        if is_https && matches!(place, Place::Unix(_)) {
+            // Never in the clear what the plan wants encrypted.
+            let rule = "host:port when the target is https";
+            return Err(Fault::unsendable("connections.connect_to", rule));
+        }
         Ok(Self {
             authority: HeaderValue::try_from(authority.as_str()).map_err(|_| wrong())?,
-            place: match &settings.connect_to {
-                Some(text) => Place::parse(text)?,
-                None => Place::Host(host.to_owned(), port),
-            },
+            place,
             sources: sources(settings)?,
             tls,
         })

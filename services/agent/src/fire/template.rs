@@ -82,7 +82,9 @@ impl Http2Request {
                 header::UPGRADE,
                 header::TRANSFER_ENCODING,
             ];
-            if of_connection.contains(name) || name == "keep-alive" || name == "proxy-connection" {
+            let is_te = *name == header::TE && *value != "trailers";
+            let is_old = name == "keep-alive" || name == "proxy-connection";
+            if of_connection.contains(name) || is_te || is_old {
                 return None;
             }
             headers.append(name.clone(), value.clone());

@@ -78,10 +78,19 @@ pub(crate) struct Cores {
 
 impl Cores {
     pub(crate) fn new(plan: Plan, cores: u32, max_in_flight: u32) -> Self {
+        Self::with_secrets(plan, &BTreeMap::new(), cores, max_in_flight)
+    }
+
+    pub(crate) fn with_secrets(
+        plan: Plan,
+        secrets: &BTreeMap<String, String>,
+        cores: u32,
+        max_in_flight: u32,
+    ) -> Self {
         let plan = Arc::new(plan);
         let workload = Arc::new(Workload::new(&plan, 7));
         let run = RunId::parse(RUN).expect("a token");
-        let program = Program::compile(&plan, &run, &BTreeMap::new()).expect("a sendable plan");
+        let program = Program::compile(&plan, &run, secrets).expect("a sendable plan");
         let program = Arc::new(program);
         let setup = |core| CoreSetup {
             run: run.clone(),
@@ -251,6 +260,14 @@ impl Counted {
     pub(crate) fn resent(&self) -> u64 {
         let rows = self.0.iter().flat_map(|d| &d.anatomy);
         rows.map(|row| row.resent).sum()
+    }
+
+    /// The ticks in which each generation started something.
+    pub(crate) fn ticks(&self) -> Vec<(u32, u32)> {
+        let rows = self.0.iter().flat_map(|d| &d.arrivals);
+        rows.filter(|row| row.started > 0)
+            .map(|row| (row.generation, row.tick))
+            .collect()
     }
 
     pub(crate) fn generations(&self) -> BTreeMap<u32, u64> {

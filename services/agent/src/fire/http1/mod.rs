@@ -10,6 +10,7 @@ mod link;
 
 use std::cell::RefCell;
 use std::future::poll_fn;
+use std::rc::Rc;
 use std::sync::Arc;
 use std::task::{Context, Poll, Waker};
 
@@ -26,46 +27,49 @@ use super::wire::{Broken, Order, Trace, Wire};
 /// The engine of one core.
 pub(crate) struct Http1 {
     program: Arc<Program>,
-    dial: Dial,
+    dial: Rc<Dial>,
     /// Last in, first out: the ones in use stay warm, the others may age and go.
     idle: RefCell<Vec<Link>>,
     scratch: Scratch,
 }
 
 impl Http1 {
-    pub(crate) fn new(program: Arc<Program>) -> Self {
+    pub(crate) fn new(program: Arc<Program>, dial: Rc<Dial>) -> Self {
         Self {
-            dial: Dial::new(Arc::clone(&program)),
             program,
+            dial,
             idle: RefCell::new(Vec::new()),
             scratch: scratch(),
         }
     }
 
-    /// Takes over a connection that can carry HTTP/1.1.
-    pub(crate) fn adopt(&self, stream: Stream) {
-        self.idle.borrow_mut().push(Link::new(stream));
+    /// Sends on a connection that was opened for it.
+    pub(crate) async fn send_on(
+        &self,
+        stream: Stream,
+        order: Order<'_>,
+        trace: &mut Trace,
+    ) -> Result<u16, Broken> {
+        trace.phases.connection = Some(ConnectionUse::Opened);
+        let answer = self.exchange(Link::new(stream), order, trace).await;
+        answer.map_err(|failed| failed.broken)
     }
 
     /// The idle connection used last, if it is still open and the call may use it.
     fn idle_link(&self, order: Order<'_>, cx: &mut Context<'_>) -> Option<Link> {
-        if !order.may_reuse {
-            return None;
-        }
         loop {
             let mut link = self.idle.borrow_mut().pop()?;
-            if link.is_quiet(cx, &self.scratch) {
+            if !order.may_reuse {
+                // It comes as a new client does, for one that left: this connection is closed.
+                return None;
+            }
+            if self.may_stay(&link) && link.is_quiet(cx, &self.scratch) {
                 return Some(link);
             }
         }
     }
 
-    async fn open(&self, trace: &mut Trace) -> Result<Link, Broken> {
-        let stream = self.dial.open(Offer::Http1, trace).await?;
-        Ok(Link::new(stream))
-    }
-
-    /// Whether a connection that has carried its exchange well may carry another one.
+    /// Whether a connection that has carried its exchanges well may carry another one.
     fn may_stay(&self, link: &Link) -> bool {
         let settings = &self.program.connections;
         link.is_reusable()
@@ -115,10 +119,8 @@ impl Wire for Http1 {
                 Err(failed) => return Err(failed.broken),
             }
         }
-        let link = self.open(trace).await?;
-        trace.phases.connection = Some(ConnectionUse::Opened);
-        let answer = self.exchange(link, order, trace).await;
-        answer.map_err(|failed| failed.broken)
+        let stream = self.dial.open(Offer::Http1, trace).await?;
+        self.send_on(stream, order, trace).await
     }
 
     async fn warm(&self) {
@@ -128,7 +130,7 @@ impl Wire for Http1 {
     fn tidy(&self) {
         let mut cx = Context::from_waker(Waker::noop());
         let mut idle = self.idle.borrow_mut();
-        idle.retain_mut(|link| link.is_quiet(&mut cx, &self.scratch));
+        idle.retain_mut(|link| self.may_stay(link) && link.is_quiet(&mut cx, &self.scratch));
     }
 }
 
