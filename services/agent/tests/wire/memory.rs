@@ -3,6 +3,7 @@
 //! The count is one for all threads: whoever measures runs alone, everybody else side by side.
 
 use std::alloc::{GlobalAlloc, Layout, System};
+use std::cell::Cell;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
 
@@ -10,7 +11,13 @@ use crate::run;
 
 static LIVE_BYTES: AtomicUsize = AtomicUsize::new(0);
 static PEAK_BYTES: AtomicUsize = AtomicUsize::new(0);
+static ALLOCATIONS: AtomicUsize = AtomicUsize::new(0);
 static TURN: RwLock<()> = RwLock::new(());
+
+thread_local! {
+    /// Whether what this thread allocates is not among [`ALLOCATIONS`].
+    static LEFT_OUT: Cell<bool> = const { Cell::new(false) };
+}
 
 /// The system's allocator, counted.
 pub(crate) struct Counting;
@@ -18,6 +25,18 @@ pub(crate) struct Counting;
 fn grew(bytes: usize) {
     let live = LIVE_BYTES.fetch_add(bytes, Ordering::Relaxed) + bytes;
     PEAK_BYTES.fetch_max(live, Ordering::Relaxed);
+    // A thread that is ending has no such word any more.
+    if LEFT_OUT
+        .try_with(|left_out| !left_out.get())
+        .unwrap_or(false)
+    {
+        ALLOCATIONS.fetch_add(1, Ordering::Relaxed);
+    }
+}
+
+/// From here on allocations of this thread are not counted, its bytes still are.
+pub(crate) fn leave_out_this_thread() {
+    LEFT_OUT.set(true);
 }
 
 // SAFETY: every call is passed on to the system's allocator unchanged; counting allocates nothing.
@@ -57,6 +76,7 @@ pub(crate) fn beside_others() -> RwLockReadGuard<'static, ()> {
 pub(crate) struct Alone {
     _turn: RwLockWriteGuard<'static, ()>,
     before_bytes: usize,
+    before_allocations: usize,
 }
 
 impl Alone {
@@ -68,7 +88,13 @@ impl Alone {
         Self {
             _turn: turn,
             before_bytes,
+            before_allocations: ALLOCATIONS.load(Ordering::Relaxed),
         }
+    }
+
+    /// How often something was allocated since the begin.
+    pub(crate) fn allocations(&self) -> usize {
+        ALLOCATIONS.load(Ordering::Relaxed) - self.before_allocations
     }
 
     /// The most bytes that were live since the begin, above what was then.
