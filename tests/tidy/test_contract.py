@@ -19,8 +19,9 @@ def schema_of(name: str) -> str:
         f"shards-{end}" for end in ("ready", "started", "finished", "failed")
     }:
         return "evt"
-    kinds = {"plan": "plan", "plan-closed": "plan", "delta-reported": "delta"}
-    return kinds.get(name, "ctl")
+    if name == "plan" or name.startswith("plan-"):
+        return "plan"
+    return "delta" if name == "delta-reported" else "ctl"
 
 
 @pytest.mark.parametrize("golden", [path.name for path in tracked("proto/golden/*.json")])

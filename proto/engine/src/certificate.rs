@@ -81,11 +81,9 @@ fn unfinished(report: &Report) -> Option<Finding> {
 fn nothing_started(report: &Report) -> Option<Finding> {
     let wanted = report.arrivals.planned > 0 || is_closed_loop(report);
     let nothing = wanted && report.arrivals.started == 0;
-    let evidence = || {
-        format!(
-            "0 of {} planned arrivals were started",
-            report.arrivals.planned
-        )
+    let evidence = || match report.arrivals.planned {
+        0 => "nothing was started".to_owned(),
+        planned => format!("0 of {planned} planned arrivals were started"),
     };
     nothing
         .then(|| finding(FindingKind::Coverage, Grade::Invalid, evidence()))

@@ -15,6 +15,7 @@ use loadpilot_events::req::RunRequested;
 use crate::pace::Pace;
 
 mod closed_loop;
+mod connections;
 
 /// Headers that would break the framing or the accounting of the engine.
 const ENGINE_HEADERS: [&str; 8] = [
@@ -149,6 +150,7 @@ pub fn plan(plan: &Plan) -> Vec<Problem> {
         );
     }
     closed_loop::plan(&mut must, plan);
+    connections::plan(&mut must, plan);
     times(&mut must, plan);
     let at_least_one = "must be at least 1";
     must.hold(

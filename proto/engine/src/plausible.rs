@@ -46,7 +46,7 @@ pub(crate) fn believable(delta: &DeltaReported) -> Result<(), String> {
         at_most("sum of bytes", bytes, TOTAL_MAX)?;
     }
     for row in &delta.anatomy {
-        let connections = [row.connections_opened, row.connections_reused];
+        let connections = [row.connections_opened, row.connections_reused, row.resent];
         at_most("count of connections", connections, ROW_COUNT_MAX)?;
     }
     Ok(())

@@ -358,6 +358,7 @@ impl<'a> Prepared<'a> {
                     phases: decoded?,
                     opened: row.connections_opened,
                     reused: row.connections_reused,
+                    resent: row.resent,
                 };
                 prepared.anatomy.push((row, sums));
             }

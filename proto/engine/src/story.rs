@@ -5,6 +5,7 @@ use loadpilot_events::ctl::{Decision, StopReason};
 use loadpilot_events::evt::What;
 use loadpilot_events::report::StoryLine;
 use loadpilot_events::req::Request;
+use loadpilot_events::units::Rate;
 
 use crate::control::{Control, Parsed};
 
@@ -93,6 +94,10 @@ fn decision(decision: &Decision) -> String {
 
 fn fact(what: &What) -> String {
     match what {
+        // A closed loop asks for no rate.
+        What::CapacityOffered(offer) if offer.rate == Rate(0) => {
+            format!("offers {} cores", offer.cores)
+        }
         What::CapacityOffered(offer) => {
             format!("offers {} arrivals per second", offer.rate.as_rps())
         }

@@ -86,6 +86,8 @@ pub struct AnatomySums {
     pub opened: u64,
     /// Calls on an open connection.
     pub reused: u64,
+    /// Requests sent a second time.
+    pub resent: u64,
 }
 
 impl AnatomySums {
@@ -96,6 +98,7 @@ impl AnatomySums {
         }
         self.opened += more.opened;
         self.reused += more.reused;
+        self.resent += more.resent;
     }
 }
 

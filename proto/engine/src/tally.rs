@@ -54,6 +54,8 @@ pub struct Phases {
     pub first_byte_us: Option<u64>,
     /// From the first to the last byte of the answer.
     pub last_byte_us: Option<u64>,
+    /// Whether the request was sent a second time: its first connection turned out to be closed.
+    pub resent: bool,
     /// How the call came to its connection; `None` when it got none.
     pub connection: Option<ConnectionUse>,
 }
@@ -193,6 +195,7 @@ impl AnatomySums {
             Some(ConnectionUse::Reused) => self.reused += 1,
             None => {}
         }
+        self.resent += u64::from(phases.resent);
     }
 }
 
@@ -358,6 +361,7 @@ impl AnatomySums {
             phases: phases.collect(),
             connections_opened: self.opened,
             connections_reused: self.reused,
+            resent: self.resent,
         }
     }
 }

@@ -127,6 +127,9 @@ pub struct AnatomyRow {
     /// Calls that used an open connection.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub connections_reused: u64,
+    /// Calls whose request was sent a second time on another connection.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub resent: u64,
 }
 
 /// Cumulative counters of one process in one run: the checksum of its rows.

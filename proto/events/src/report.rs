@@ -13,6 +13,7 @@ use serde::{Deserialize, Serialize};
 pub use crate::certificate::{Certificate, Finding, FindingKind, Grade};
 
 use crate::assign::{Generation, LossReason};
+use crate::connections::{Connections, is_default};
 use crate::ctl::Ending;
 use crate::delta::Phase;
 use crate::hist::EncodedHistogram;
@@ -142,6 +143,9 @@ pub struct RunFacts {
     pub tick_us: u64,
     /// Most arrivals in flight per agent that the plan allows; null: what each agent can hold.
     pub max_in_flight: Option<u32>,
+    /// How the target was spoken to, where that is not the ordinary way.
+    #[serde(default, skip_serializing_if = "is_default")]
+    pub connections: Connections,
     /// When it was created.
     pub created_at: Timestamp,
     /// When it started, if it did.
@@ -407,6 +411,10 @@ pub struct GeneratorReport {
     pub connections_opened: u64,
     /// Calls that used an open connection.
     pub connections_reused: u64,
+    /// Requests that were sent a second time on another connection, because the first one turned
+    /// out to be closed: the target may have seen them twice.
+    #[serde(default, skip_serializing_if = "is_default")]
+    pub resent: u64,
     /// The busiest firing thread of any delta, in thousandths of its core.
     pub busiest_core_permille: u64,
     /// Share of deltas in which a firing thread was above 90 % of its core, in percent.

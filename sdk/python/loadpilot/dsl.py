@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Any, Literal, TypeAlias, TypeVar, overload
+from typing import TYPE_CHECKING, Any, Literal, TypeAlias, TypedDict, TypeVar, overload
 
 if TYPE_CHECKING:
     from .client import LoadClient
@@ -21,6 +21,31 @@ RateLike: TypeAlias = str | int | float
 Stage: TypeAlias = tuple[Duration, RateLike] | Mapping[str, Any]
 """How long, and the rate at its end; or ``{"duration": …, "target": …}``."""
 Mode: TypeAlias = Literal["ramp", "constant", "step", "spike", "stages"]
+
+
+class Connections(TypedDict, total=False):
+    """How the target is spoken to; what is left out is as with any HTTP client.
+
+    ``connections={"http": "2", "streams_max": 20}``
+    """
+
+    http: Literal["1.1", "2", "auto"]
+    """``auto``: what an https target chooses."""
+    streams_max: int
+    """HTTP/2: most requests at a time on one connection; 100 unless said."""
+    reuse: str | float
+    """Which calls may use an open connection: ``always``, ``never``, or a share such as 0.3."""
+    requests_max: int
+    """A connection is closed after so many requests."""
+    age_max: Duration
+    """A connection that is older takes no further request."""
+    connect_to: str
+    """``host:port`` or ``unix:/path`` to connect to; Host and TLS keep the target's name."""
+    sources: Sequence[str]
+    """Addresses of the agent's machine to connect from, in turn."""
+    resolve_every: Duration
+    """How often the target's name is resolved; once per run unless said."""
+
 
 C = TypeVar("C", bound=type)
 F = TypeVar("F", bound=Callable[..., Any])
@@ -93,6 +118,7 @@ def scenario(
     max_wait: Duration | None = None,
     arrivals: Literal["uniform", "poisson"] | None = None,
     secret_headers: Iterable[str] | None = None,
+    connections: Connections | None = None,
 ) -> Callable[[C], C]: ...
 def scenario(cls: Any = None, /, **said: Any) -> Any:
     """Mark a class as a scenario; its name is the class's name.
@@ -124,6 +150,8 @@ def scenario(cls: Any = None, /, **said: Any) -> Any:
         ``uniform`` or ``poisson``.
     ``secret_headers``
         Names of further headers whose values must stay out of plan, log and report.
+    ``connections``
+        How the target is spoken to: see :class:`Connections`.
     """
     spec = ScenarioSpec({name: value for name, value in said.items() if value is not None})
     unknown = [name for name in said if name not in SETTINGS]
@@ -155,6 +183,7 @@ SETTINGS = (
     "max_wait",
     "arrivals",
     "secret_headers",
+    "connections",
 )
 """Everything that ``@scenario`` understands."""
 

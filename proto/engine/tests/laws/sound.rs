@@ -76,6 +76,7 @@ pub(crate) fn report() -> Report {
         queue: None,
         connections_opened: 1,
         connections_reused: 9_999,
+        resent: 0,
         busiest_core_permille: 100,
         busy_deltas_pct: 0.0,
         stall_us_max: 0,

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from pydantic import BaseModel, Field, RootModel, StringConstraints
+from pydantic import BaseModel, ConfigDict, Field, RootModel, StringConstraints
 from typing import Annotated, Literal
 from typing_extensions import TypeAliasType
 from enum import StrEnum
@@ -200,6 +200,25 @@ class Holder(BaseModel):
     boot_id: str
     """
     Which process.
+    """
+
+
+class Http(StrEnum):
+    """
+    Versions of HTTP.
+    """
+
+    field_1_1 = "1.1"
+    """
+    HTTP/1.1.
+    """
+    field_2 = "2"
+    """
+    HTTP/2: by ALPN over TLS, by prior knowledge in the clear.
+    """
+    auto = "auto"
+    """
+    What the target chooses by ALPN; HTTP/1.1 in the clear.
     """
 
 
@@ -456,6 +475,17 @@ class ReportSchema(StrEnum):
     """
 
 
+class Reuse1(BaseModel):
+    """
+    This share of the calls, in millionths; which ones is drawn from the seed.
+    """
+
+    model_config = ConfigDict(
+        extra="forbid",
+    )
+    share_ppm: Annotated[int, Field(ge=0)]
+
+
 class RunState(StrEnum):
     """
     Where a run stands.
@@ -621,6 +651,46 @@ class Timestamp(RootModel[int]):
     """
 
 
+class TlsIdentity(BaseModel):
+    """
+    A client certificate and the handle of its key.
+    """
+
+    model_config = ConfigDict(
+        extra="forbid",
+    )
+    certificate_pem: str
+    """
+    The certificate and its chain (PEM).
+    """
+    key_secret: str
+    """
+    The name under which the submitter handed over the private key (PEM).
+    """
+
+
+class TlsSettings(BaseModel):
+    """
+    What a TLS handshake uses beside the defaults.
+    """
+
+    model_config = ConfigDict(
+        extra="forbid",
+    )
+    identity: TlsIdentity | None = None
+    """
+    The client's certificate.
+    """
+    insecure: bool | None = None
+    """
+    The target's certificate is not verified. The report says so.
+    """
+    roots_pem: str | None = None
+    """
+    Certificates (PEM) to trust instead of those of the agent's machine.
+    """
+
+
 class Verdict(BaseModel):
     """
     Pass or fail of the thresholds.
@@ -687,6 +757,54 @@ class CallReport(BaseModel):
     status: dict[Annotated[str, StringConstraints(pattern=r"^\d+$")], int]
     """
     Answers by status code in the measured time.
+    """
+
+
+class Connections(BaseModel):
+    """
+    Everything about connections; the defaults are those of an ordinary HTTP client.
+    """
+
+    model_config = ConfigDict(
+        extra="forbid",
+    )
+    age_us_max: Annotated[int | None, Field(ge=0)] = None
+    """
+    A connection that is older than this, in µs, takes no further request.
+    """
+    connect_to: str | None = None
+    """
+    Where to connect instead of to the target, whose name stays in Host and in TLS:
+    `host:port`, or `unix:/path` for a socket of the agent's machine.
+    """
+    http: Http | None = None
+    """
+    Which HTTP is spoken.
+    """
+    requests_max: Annotated[int | None, Field(ge=0)] = None
+    """
+    A connection is closed after this many requests.
+    """
+    resolve_us: Annotated[int | None, Field(ge=0)] = None
+    """
+    The target's name is resolved again when the answer is older than this, in µs; once per run
+    when absent.
+    """
+    reuse: Literal["always"] | Literal["never"] | Reuse1 | None = None
+    """
+    How many calls may use a connection that is open already.
+    """
+    sources: list[str] | None = None
+    """
+    Addresses of the agent's machine to connect from, in turn.
+    """
+    streams_max: Annotated[int | None, Field(ge=0)] = None
+    """
+    HTTP/2 only: most requests at a time on one connection; 100 when absent.
+    """
+    tls: TlsSettings | None = None
+    """
+    For https.
     """
 
 
@@ -765,6 +883,11 @@ class GeneratorReport(BaseModel):
     """
     From there until dispatch.
     """
+    resent: Annotated[int | None, Field(ge=0)] = None
+    """
+    Requests that were sent a second time on another connection, because the first one turned
+    out to be closed: the target may have seen them twice.
+    """
     schedule_lag: Ladder | None = None
     """
     From due until the pacer reached the arrival, in the measured time.
@@ -819,6 +942,10 @@ class RunFacts(BaseModel):
     What ran, when, and how it ended.
     """
 
+    connections: Connections | None = None
+    """
+    How the target was spoken to, where that is not the ordinary way.
+    """
     created_at: Annotated[int, Field(ge=0)]
     """
     When it was created.

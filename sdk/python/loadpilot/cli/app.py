@@ -8,6 +8,7 @@ from typing import Annotated
 
 from cyclopts import App, Parameter
 
+from ..compile.connections import ConnectionFlags
 from .exit_code import ExitCode
 from .options import Flags
 
@@ -61,6 +62,14 @@ def run(  # noqa: PLR0913  (one parameter per flag)
     seed: str | None = None,
     strict: bool = False,
     id_header: str | None = None,
+    http: str | None = None,
+    reuse: str | None = None,
+    connect_to: str | None = None,
+    source: list[str] | None = None,
+    insecure: bool = False,
+    cacert: str | None = None,
+    cert: str | None = None,
+    key: str | None = None,
 ) -> ExitCode:
     """Run a scenario and print its summary.
 
@@ -99,6 +108,22 @@ def run(  # noqa: PLR0913  (one parameter per flag)
         Exit with 3 when the certificate is DEGRADED too.
     id_header
         Send run/arrival/step in a request header of this name.
+    http
+        1.1 (the default), 2, or auto: what an https target chooses.
+    reuse
+        Which calls may use an open connection: always (the default), never, or a share such as 0.3.
+    connect_to
+        Connect to host:port or unix:/path instead; Host and TLS keep the name of the target.
+    source
+        An address of this machine to connect from; repeatable, taken in turn.
+    insecure
+        Do not verify the certificate of an https target; the report says so.
+    cacert
+        Trust the certificates of this PEM file instead of those of this machine.
+    cert
+        The client certificate to show, a PEM file; with --key.
+    key
+        Its private key, a PEM file; it never enters plan, log or report.
     """
     from .run import run as execute
 
@@ -119,6 +144,16 @@ def run(  # noqa: PLR0913  (one parameter per flag)
             seed=seed,
             strict=strict,
             id_header=id_header,
+            connections=ConnectionFlags(
+                http=http,
+                reuse=reuse,
+                connect_to=connect_to,
+                sources=tuple(source or ()),
+                insecure=insecure,
+                cacert=cacert,
+                cert=cert,
+                key=key,
+            ),
         )
     )
 

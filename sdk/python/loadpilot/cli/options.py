@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import secrets
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from ..compile import Overrides
+from ..compile.connections import ConnectionFlags
 from ..compile.problem import Problem, rule
 from ..compile.settings import USERS_MAX
 from . import results, target
@@ -40,6 +41,7 @@ class Flags:
     seed: str | None = None
     strict: bool = False
     id_header: str | None = None
+    connections: ConnectionFlags = field(default_factory=ConnectionFlags)
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,6 +85,7 @@ def read(
         flags.id_header,
         users,
         flags.max,
+        flags.connections,
     )
     options = Options(
         Path(flags.file),

@@ -23,6 +23,7 @@ from . import options as reading
 from .exit_code import ExitCode, exit_code
 from .figures import closed_loop, count, number, seconds
 from .signals import Interruptions
+from .spoken import spoken
 from .terminal import safe, say
 
 if TYPE_CHECKING:
@@ -176,10 +177,16 @@ class Run:
             f"({self.options.target.place})\n"
             f"{self.offered()}"
             f"  duration   {seconds(total_us)}, warm-up {seconds(plan['warm_up_us'])}\n"
+            f"{self.connections()}"
             f"  execution  static: every task is compiled, no Python runs under load;\n"
             f"             redirects and retries are off, answers are read and not kept\n"
             f"  agents     {agents}, seed {self.options.seed}"
         )
+
+    def connections(self) -> str:
+        """Say how the target is spoken to where that is not as usual, in whole lines."""
+        words = spoken(self.compiled.plan.get("connections", {}))
+        return f"  connections {words}\n" if words else ""
 
     def offered(self) -> str:
         """Say how much load there will be, in whole lines."""

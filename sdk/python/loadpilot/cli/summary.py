@@ -10,6 +10,7 @@ from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 
 from .figures import closed_loop, count, millis, number, percent, seconds, size
+from .spoken import spoken
 from .terminal import safe
 
 if TYPE_CHECKING:
@@ -94,6 +95,11 @@ def _offered(report: Report) -> Iterator[str]:
             f"{count(arrivals.started)} started of {count(arrivals.planned)} planned"
             + (f", {count(arrivals.waiting)} not yet reported" if arrivals.waiting else ""),
         )
+    said = report.run.connections
+    if said is not None:
+        words = spoken(said.model_dump(mode="json", exclude_none=True, exclude_defaults=True))
+        if words:
+            yield _line("connections", words)
     yield from _missing(report)
 
 
@@ -109,7 +115,7 @@ def _missing(report: Report) -> Iterator[str]:
     else:
         yield _line("dropped", "0")
     share = report.gaps.lost_time_pct
-    of_time = None if share is None else f"{percent(share)} of the time of its users"
+    of_time = f"{percent(share)} of the time of its users" if share else None
     yield _line("lost", of_time or count(arrivals.lost))
     lost = report.gaps.lost
     for gap in lost[:LOST_LINES_MAX]:
@@ -182,6 +188,10 @@ def _answers(report: Report) -> Iterator[str]:
     error_rate = report.error_rate_pct
     rate = "—" if error_rate is None else percent(error_rate)
     yield _line("errors", f"{count(report.errors_total)} of the finished requests, {rate}")
+    resent = report.generator.resent
+    if resent:
+        again = "sent again on a new connection, the kept one had been closed unanswered"
+        yield _line("", f"{count(resent)} requests {again}")
     moved = report.bytes
     yield _line(
         "bytes",

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 from .. import _native
 from ..dsl import spec_of
+from .connections import connections
 from .headers import Secrets
 from .problem import Problem, Refused, rule
 from .settings import ARRIVALS, MAX_LATENESS_US, TICK_US, Overrides, Settings
@@ -31,6 +32,7 @@ FIELDS = {
     "max_wait_us": "max_wait",
     "arrivals": "arrivals",
     "thresholds": "thresholds",
+    "connections": "connections",
     "scenario": "the scenario's name",
     "tasks": "the tasks",
 }
@@ -101,6 +103,9 @@ def _plan(cls: type, settings: Settings, tasks: Tasks, target: str) -> dict[str,
     plan["thresholds"] = settings.thresholds(task_names(cls))
     if settings.overrides.id_header is not None:
         plan["id_header"] = settings.overrides.id_header
+    spoken = connections(settings, settings.overrides.connections, tasks.secrets)
+    if spoken:
+        plan["connections"] = spoken
     return plan
 
 

@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from . import profile
+from .connections import ConnectionFlags
 from .durations import Wrong, duration_us, rate_urps
 from .problem import Problem, rule
 from .thresholds import assignment, overriding, threshold
@@ -55,6 +56,7 @@ class Overrides:
     users: int | None = None
     as_fast_as_possible: bool = False
     """``--max``: a closed loop, of as many users as somebody says or :data:`USERS_OF_MAX`."""
+    connections: ConnectionFlags = field(default_factory=ConnectionFlags)
 
     def loop_flag(self) -> str | None:
         """Name the flag that asks for a closed loop, if one does."""

@@ -75,7 +75,7 @@ impl Dial {
             return Ok(Stream::Tcp(tcp));
         };
         let started = MonoTime::now();
-        // Boxed, since a handshake takes kilobytes that a call on an open connection need not carry.
+        // Boxed: a call on an open connection need not carry the kilobytes of a handshake.
         let secured = Box::pin(tls.secure(tcp, offer)).await;
         trace.phases.tls_us = Some(MonoTime::now().since_us(started));
         match secured {

@@ -3,6 +3,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use crate::story::{Cores, Counted, plan, step, task};
@@ -117,6 +118,23 @@ async fn a_post_on_a_used_connection_that_is_reset_is_io_and_never_sent_again() 
     assert_eq!(counted.outcomes(), expected);
     assert_eq!(counted.connections(), (10, 10));
     assert_eq!(assert_never_doubled(&target), 20);
+}
+
+/// Broken if a GET that a kept connection lost were given up, sent more than twice, or not told of.
+#[tokio::test]
+async fn a_get_on_a_used_connection_that_is_reset_goes_again_once_and_is_counted() {
+    let again = AtomicBool::new(false);
+    let target = Target::start(move |seen| match seen.id().0 % 2 {
+        0 => Act::Answer(200),
+        // The first time each of them comes.
+        _ if !again.fetch_not(Ordering::SeqCst) => Act::Reset,
+        _ => Act::AnswerAndClose,
+    });
+    let mut cores = Cores::new(short(target.url()), 1, 1).start();
+    let counted = cores.finish().await;
+    assert_eq!(counted.outcomes(), BTreeMap::from([(Outcome::Ok, 20)]));
+    assert_eq!(counted.resent(), 10);
+    assert_eq!(target.seen().len(), 30);
 }
 
 /// Broken if statuses were counted as successes, or redirects followed.

@@ -256,6 +256,12 @@ impl Counted {
         })
     }
 
+    /// Requests that were sent a second time.
+    pub(crate) fn resent(&self) -> u64 {
+        let rows = self.0.iter().flat_map(|d| &d.anatomy);
+        rows.map(|row| row.resent).sum()
+    }
+
     /// The ticks in which each generation started something.
     pub(crate) fn ticks(&self) -> Vec<(u32, u32)> {
         let rows = self.0.iter().flat_map(|d| &d.arrivals);

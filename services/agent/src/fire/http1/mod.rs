@@ -112,7 +112,10 @@ impl Wire for Http1 {
             trace.phases.connection = Some(ConnectionUse::Reused);
             match self.exchange(link, order, trace).await {
                 Ok(status) => return Ok(status),
-                Err(failed) if may_go_again(order.call, failed) => trace.phases.connection = None,
+                Err(failed) if may_go_again(order.call, failed) => {
+                    trace.phases.connection = None;
+                    trace.phases.resent = failed.reach == Reach::Unanswered;
+                }
                 Err(failed) => return Err(failed.broken),
             }
         }

@@ -1,0 +1,102 @@
+//! Checking how a plan speaks to its target.
+
+use std::net::IpAddr;
+
+use loadpilot_events::connections::{Connections, Http, Reuse};
+use loadpilot_events::limits;
+use loadpilot_events::plan::Plan;
+
+use super::Musts;
+
+/// Most requests at a time on one connection: more than any server allows.
+const STREAMS_MAX: u32 = 65_536;
+
+/// Settings that contradict the target, or each other, are refused, not ignored.
+pub(super) fn plan(must: &mut Musts<'_>, plan: &Plan) {
+    let settings = &plan.connections;
+    let is_https = plan.target.starts_with("https:");
+    numbers(must, settings);
+    places(must, settings);
+    let tls = &settings.tls;
+    let says_tls = tls.insecure || tls.roots_pem.is_some() || tls.identity.is_some();
+    must.hold(
+        is_https || !says_tls,
+        "connections.tls",
+        "must be left out: the target is http, not https",
+        &plan.target,
+    );
+    must.hold(
+        !tls.insecure || tls.roots_pem.is_none(),
+        "connections.tls.roots_pem",
+        "must be left out with insecure, which verifies nothing",
+        "certificates",
+    );
+    must.hold(
+        is_https || settings.http != Http::Auto,
+        "connections.http",
+        "must be 1.1 or 2: an http target cannot say what it speaks",
+        "auto",
+    );
+    if let Some(identity) = &tls.identity {
+        must.name("connections.tls.identity.key_secret", &identity.key_secret);
+    }
+}
+
+fn numbers(must: &mut Musts<'_>, settings: &Connections) {
+    let streams_max = settings.streams_max.unwrap_or(1);
+    must.hold(
+        (1..=STREAMS_MAX).contains(&streams_max),
+        "connections.streams_max",
+        "must be 1 to 65536",
+        streams_max,
+    );
+    must.hold(
+        settings.streams_max.is_none() || settings.http != Http::V1,
+        "connections.streams_max",
+        "must be left out: HTTP/1.1 carries one request at a time",
+        streams_max,
+    );
+    if let Reuse::SharePpm(share_ppm) = settings.reuse {
+        must.hold(
+            (1..1_000_000).contains(&share_ppm),
+            "connections.reuse",
+            "must be always, never, or a share between them, in millionths",
+            share_ppm,
+        );
+    }
+    let at_least_one = "must be at least 1";
+    let counts = [
+        ("requests_max", settings.requests_max.map(u64::from)),
+        ("age_us_max", settings.age_us_max),
+        ("resolve_us", settings.resolve_us),
+    ];
+    for (name, value) in counts {
+        let field = format!("connections.{name}");
+        must.hold(value != Some(0), field, at_least_one, 0);
+    }
+}
+
+fn places(must: &mut Musts<'_>, settings: &Connections) {
+    if let Some(place) = &settings.connect_to {
+        let sound = match place.strip_prefix("unix:") {
+            Some(path) => path.starts_with('/'),
+            None => place.rsplit_once(':').is_some_and(|(host, port)| {
+                !host.is_empty() && port.parse::<u16>().is_ok_and(|port| port > 0)
+            }),
+        };
+        must.hold(
+            sound && place.len() <= limits::NAME_BYTES_MAX,
+            "connections.connect_to",
+            "must be host:port, [ipv6]:port or unix:/path",
+            place,
+        );
+    }
+    for (s, source) in settings.sources.iter().enumerate() {
+        must.hold(
+            source.parse::<IpAddr>().is_ok(),
+            format!("connections.sources[{s}]"),
+            "must be an IP address of the agent's machine",
+            source,
+        );
+    }
+}

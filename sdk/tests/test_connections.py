@@ -1,0 +1,138 @@
+"""How the target is spoken to: what scenario and flags say, and what of it is refused."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import pytest
+from sdk.tests.conftest import HEAD
+
+from loadpilot.cli.spoken import spoken
+from loadpilot.compile import Overrides, Refused, choose, compile_scenario, load
+from loadpilot.compile.connections import ConnectionFlags
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from loadpilot.compile import Compiled
+
+SCENE = """
+@scenario(rps=1, duration="1s", mode="constant"{said})
+class S(VUser):
+    @task
+    def one(self, client): client.get("/")
+"""
+HTTPS = "https://shop.example"
+CERTIFICATE = "-----BEGIN CERTIFICATE-----\nAAAA\n-----END CERTIFICATE-----\n"
+KEY = "-----BEGIN PRIVATE KEY-----\nhunter2\n-----END PRIVATE KEY-----\n"
+
+
+def compiled(folder: Path, said: str, flags: ConnectionFlags, target: str = HTTPS) -> Compiled:
+    """Compile a scenario whose ``connections=`` is ``said``."""
+    path = folder / "scene.py"
+    text = SCENE.format(said=f", connections={said}" if said else "")
+    path.write_text(HEAD + text, encoding="utf-8")
+    loaded = load(path)
+    overrides = Overrides(connections=flags)
+    return compile_scenario(loaded, choose(loaded, None), target, overrides)
+
+
+SAID: dict[str, tuple[dict[str, Any], str]] = {
+    "": ({}, ""),
+    "{'http': '1.1', 'reuse': 'always'}": ({}, ""),
+    "{'http': '2', 'streams_max': 20}": (
+        {"http": "2", "streams_max": 20},
+        "HTTP/2, at most 20 requests at a time on a connection",
+    ),
+    "{'http': 'auto'}": ({"http": "auto"}, "HTTP as the target chooses"),
+    "{'reuse': 'never'}": ({"reuse": "never"}, "a new connection for every call"),
+    "{'reuse': 0.3}": (
+        {"reuse": {"share_ppm": 300_000}},
+        "connections reused by 30.00 % of the calls",
+    ),
+    "{'requests_max': 100, 'age_max': '30s'}": (
+        {"requests_max": 100, "age_us_max": 30_000_000},
+        "connections closed after 100 requests, connections closed after 30 s",
+    ),
+    "{'connect_to': 'unix:/run/shop.sock'}": (
+        {"connect_to": "unix:/run/shop.sock"},
+        "connected to unix:/run/shop.sock",
+    ),
+    "{'sources': ['127.0.0.2', '127.0.0.3'], 'resolve_every': 5}": (
+        {"sources": ["127.0.0.2", "127.0.0.3"], "resolve_us": 5_000_000},
+        "from 127.0.0.2, 127.0.0.3 in turn, name resolved every 5 s",
+    ),
+}
+
+
+@pytest.mark.parametrize("said", SAID)
+def test_what_is_said_is_planned_and_told(said: str, tmp_path: Path) -> None:
+    """Broken if a setting were lost on its way, or a run made in another way looked as usual."""
+    planned, words = SAID[said]
+    plan = compiled(tmp_path, said, ConnectionFlags()).plan
+    assert plan.get("connections", {}) == planned
+    assert spoken(planned) == words
+
+
+def test_flags_win_setting_by_setting(tmp_path: Path) -> None:
+    """Broken if a flag threw away what the scenario says of other settings."""
+    flags = ConnectionFlags(http="2", reuse="0.5", connect_to="10.0.0.7:80", sources=("::1",))
+    plan = compiled(tmp_path, "{'http': 'auto', 'requests_max': 7, 'reuse': 'never'}", flags).plan
+    assert plan["connections"] == {
+        "http": "2",
+        "reuse": {"share_ppm": 500_000},
+        "requests_max": 7,
+        "connect_to": "10.0.0.7:80",
+        "sources": ["::1"],
+    }
+
+
+def test_a_private_key_is_a_secret(tmp_path: Path) -> None:
+    """Broken if a key could be read from the plan, and so from the log and every report."""
+    cert, key = tmp_path / "cert.pem", tmp_path / "key.pem"
+    cert.write_text(CERTIFICATE)
+    key.write_text(KEY)
+    flags = ConnectionFlags(cert=str(cert), key=str(key), cacert=str(cert))
+    done = compiled(tmp_path, "", flags)
+    tls = done.plan["connections"]["tls"]
+    handle = tls["identity"]["key_secret"]
+    assert tls["identity"]["certificate_pem"] == tls["roots_pem"] == CERTIFICATE
+    assert done.secrets == {handle: KEY}
+    assert "hunter2" not in done.plan_json()
+    words = spoken(done.plan["connections"])
+    assert words == "certificates trusted as given, with a client certificate"
+
+
+def test_unverified_tls_is_told(tmp_path: Path) -> None:
+    """Broken if nobody could see that a man in the middle would have passed."""
+    plan = compiled(tmp_path, "", ConnectionFlags(insecure=True)).plan
+    assert "NOT verified" in spoken(plan["connections"])
+
+
+REFUSED: dict[str, tuple[str, ConnectionFlags, str, str]] = {
+    "not a dict": ("['http']", ConnectionFlags(), HTTPS, "must be a dict"),
+    "unknown": ("{'htp': '2'}", ConnectionFlags(), HTTPS, "must be one of http, "),
+    "version": ("{'http': 2}", ConnectionFlags(), HTTPS, "http: must be one of 1.1, 2, auto"),
+    "flag": ("", ConnectionFlags(http="3"), HTTPS, "--http: must be one of 1.1, 2, auto"),
+    "share": ("", ConnectionFlags(reuse="1.5"), HTTPS, "--reuse: must be always, never"),
+    "share is no bool": ("{'reuse': True}", ConnectionFlags(), HTTPS, "must be always, never"),
+    "count": ("{'requests_max': 0}", ConnectionFlags(), HTTPS, "of at least 1"),
+    "age": ("{'age_max': '0s'}", ConnectionFlags(), HTTPS, "must be longer than 0"),
+    "place": ("", ConnectionFlags(connect_to="shop"), HTTPS, "must be host:port"),
+    "source": ("", ConnectionFlags(sources=("eth0",)), HTTPS, "must be an IP address"),
+    "streams": ("{'streams_max': 9}", ConnectionFlags(), HTTPS, "one request at a time"),
+    "auto in the clear": ("", ConnectionFlags(http="auto"), "http://s", "cannot say what it"),
+    "insecure in the clear": ("", ConnectionFlags(insecure=True), "http://s", "is http, not"),
+    "key alone": ("", ConnectionFlags(key="k.pem"), HTTPS, "--key: needs --cert"),
+    "no file": ("", ConnectionFlags(cacert="/no/ca.pem"), HTTPS, "--cacert: /no/ca.pem cannot"),
+    "no certificate": ("", ConnectionFlags(cacert=pytest.__file__), HTTPS, "must be a PEM file"),
+}
+
+
+@pytest.mark.parametrize("case", REFUSED)
+def test_what_cannot_be_is_refused_where_it_was_said(case: str, tmp_path: Path) -> None:
+    """Broken if a mistake were ignored, or its message did not lead to it."""
+    said, flags, target, words = REFUSED[case]
+    with pytest.raises(Refused) as refused:
+        compiled(tmp_path, said, flags, target)
+    assert words in str(refused.value)
