@@ -30,7 +30,7 @@ pub(crate) const TIMEOUT: Duration = Duration::from_secs(5);
 const RUN_MAX: Duration = Duration::from_secs(20);
 
 /// The name of the threads of cores, by which the system knows them.
-const CORE_NAME: &str = "wire-core";
+pub(crate) const CORE_NAME: &str = "wire-core";
 
 const SHARDS: u32 = 256;
 const ARRIVALS_PER_S: u64 = 10_000;
