@@ -7,6 +7,7 @@ mod early;
 mod encoder;
 mod hostile;
 mod idle;
+mod lean;
 mod memory;
 mod opinion;
 mod peer;

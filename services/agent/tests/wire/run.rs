@@ -30,7 +30,7 @@ pub(crate) const TIMEOUT: Duration = Duration::from_secs(5);
 const RUN_MAX: Duration = Duration::from_secs(20);
 
 /// The name of the threads of cores, by which the system knows them.
-const CORE_NAME: &str = "wire-core";
+pub(crate) const CORE_NAME: &str = "wire-core";
 
 const SHARDS: u32 = 256;
 const ARRIVALS_PER_S: u64 = 10_000;
@@ -138,7 +138,17 @@ pub(crate) fn run_each_until(
 
 /// One task, again and again, one arrival at a time.
 pub(crate) fn run_in_turn(server: &Server, task: &[Ask], arrivals: u64) -> Vec<CallCount> {
-    run(server, &[task.to_vec()], arrivals, 1, || {})
+    run_in_turn_until(server, task, arrivals, || {})
+}
+
+/// As [`run_in_turn`]; `at_rest` is called as by [`run_each_until`].
+pub(crate) fn run_in_turn_until(
+    server: &Server,
+    task: &[Ask],
+    arrivals: u64,
+    at_rest: impl FnOnce(),
+) -> Vec<CallCount> {
+    run(server, &[task.to_vec()], arrivals, 1, at_rest)
 }
 
 /// Waits until the cores of earlier runs are gone, and with them what they held.

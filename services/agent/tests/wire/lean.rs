@@ -1,0 +1,36 @@
+//! What a call costs in memory: nothing, once its connection is open.
+
+use crate::memory::Alone;
+use crate::run::{Ask, run_in_turn_until};
+use crate::server::Server;
+
+/// How often the core allocates in a run of so many calls on one connection.
+fn allocations(calls: u64) -> usize {
+    let server = Server::start(|peer| {
+        while peer.request().is_some() {
+            peer.say(b"HTTP/1.1 200 OK\r\ncontent-length: 5\r\n\r\nhello");
+        }
+    });
+    let alone = Alone::begin();
+    alone.count_allocations();
+    let mut allocations = 0;
+    let counts = run_in_turn_until(&server, &[Ask::get("/")], calls, || {
+        allocations = alone.counted_allocations();
+    });
+    assert_eq!((counts[0].opened, counts[0].reused), (1, calls - 1));
+    allocations
+}
+
+/// Broken if the load engine allocated per call: its cost would vary with what else is allocated.
+#[test]
+fn a_call_on_an_open_connection_allocates_nothing() {
+    const FEW: u64 = 200;
+    const MANY: u64 = 2_000;
+    // The queue of those that wait grows now and then.
+    const BESIDE: usize = 20;
+    let (few, many) = (allocations(FEW), allocations(MANY));
+    assert!(
+        many <= few + BESIDE,
+        "{few} for {FEW} calls, {many} for {MANY}"
+    );
+}
