@@ -69,7 +69,8 @@ SAID: dict[str, tuple[dict[str, Any], str]] = {
 def test_what_is_said_is_planned_and_told(said: str, tmp_path: Path) -> None:
     """Broken if a setting were lost on its way, or a run made in another way looked as usual."""
     planned, words = SAID[said]
-    plan = compiled(tmp_path, said, ConnectionFlags()).plan
+    target = "http://shop.example" if "unix:" in said else HTTPS
+    plan = compiled(tmp_path, said, ConnectionFlags(), target).plan
     assert plan.get("connections", {}) == planned
     assert spoken(planned) == words
 
@@ -123,6 +124,7 @@ REFUSED: dict[str, tuple[str, ConnectionFlags, str, str]] = {
     "streams": ("{'streams_max': 9}", ConnectionFlags(), HTTPS, "one request at a time"),
     "auto in the clear": ("", ConnectionFlags(http="auto"), "http://s", "cannot say what it"),
     "insecure in the clear": ("", ConnectionFlags(insecure=True), "http://s", "is http, not"),
+    "socket and TLS": ("{'connect_to': 'unix:/s'}", ConnectionFlags(), HTTPS, "over TCP only"),
     "key alone": ("", ConnectionFlags(key="k.pem"), HTTPS, "--key: needs --cert"),
     "no file": ("", ConnectionFlags(cacert="/no/ca.pem"), HTTPS, "--cacert: /no/ca.pem cannot"),
     "no certificate": ("", ConnectionFlags(cacert=pytest.__file__), HTTPS, "must be a PEM file"),

@@ -37,6 +37,14 @@ pub(super) fn plan(must: &mut Musts<'_>, plan: &Plan) {
         "must be 1.1 or 2: an http target cannot say what it speaks",
         "auto",
     );
+    let by_socket = settings.connect_to.as_deref();
+    let by_socket = by_socket.is_some_and(|place| place.starts_with("unix:"));
+    must.hold(
+        !(is_https && by_socket),
+        "connections.connect_to",
+        "must be host:port for an https target: TLS goes over TCP only",
+        settings.connect_to.as_deref().unwrap_or_default(),
+    );
     if let Some(identity) = &tls.identity {
         must.name("connections.tls.identity.key_secret", &identity.key_secret);
     }

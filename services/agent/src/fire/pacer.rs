@@ -136,7 +136,9 @@ impl<W: Wire> Pacer<W> {
         match command {
             Command::Hold(holds) => match &mut self.source {
                 Source::Schedule(lanes) => lanes.replace(holds),
-                Source::Users(roster) => roster.replace(holds),
+                // After a stop nobody joins any more, whatever is held.
+                Source::Users(roster) if self.stopped_at.is_none() => roster.replace(holds),
+                Source::Users(_) => {}
             },
             Command::Start(at) => self.slots.start_at(at),
             Command::Stop(reason) => self.stop(reason),
@@ -157,6 +159,9 @@ impl<W: Wire> Pacer<W> {
     fn stop(&mut self, reason: DropReason) {
         let now = MonoTime::now();
         self.stopped_at.get_or_insert(now);
+        if let Source::Users(roster) = &self.source {
+            roster.close();
+        }
         self.slots.stop(reason, now);
     }
 

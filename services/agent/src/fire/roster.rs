@@ -58,6 +58,12 @@ impl Roster {
         self.next_join_us.set(Some(0));
     }
 
+    /// Nobody joins or goes on any more.
+    pub(crate) fn close(&self) {
+        self.holds.borrow_mut().clear();
+        self.next_join_us.set(None);
+    }
+
     /// When users may have to join next, in µs after the start.
     pub(crate) fn next_join_us(&self) -> Option<u64> {
         self.next_join_us.get()

@@ -269,3 +269,18 @@ async fn refused_connections_do_not_starve_the_core() {
     assert_eq!(refused, Some(counted.started()));
     assert_eq!(counted.task_errors(), counted.started());
 }
+
+/// Broken if a core that is stopped never came to rest because it heard of a change of hands.
+#[tokio::test]
+async fn a_change_of_hands_after_a_stop_changes_nothing() {
+    let target = Target::start(|_| Act::Answer(200));
+    let mut cores = Cores::new(closed(target.url(), 60_000, one_task()), 1, 1).start();
+    target.wait_for(USERS as usize);
+    cores.cores[0].stop(DropReason::Stopped);
+    let all = Share::new(SHARDS, (0..SHARDS).collect());
+    cores.cores[0].hold(vec![hold(2, (0, None), all)]);
+    let finish = tokio::time::timeout(Duration::from_secs(5), cores.finish());
+    let counted = finish.await.expect("at rest after a stop");
+    assert_eq!(counted.started() as usize, target.seen().len());
+    assert_eq!(counted.generations().keys().collect::<Vec<_>>(), [&1]);
+}
