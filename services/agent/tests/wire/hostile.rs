@@ -12,7 +12,7 @@ use crate::run::{Ask, CallCount, TIMEOUT, run_each_until};
 use crate::server::Server;
 
 /// Most that a core may hold for a hostile answer, above what it holds for none: its buffers for
-/// heads and for bodies, and 64 KiB of this server's. A flood moves hundreds of times as much.
+/// heads and for bodies, and its connections. A flood moves hundreds of times as much.
 const HELD_MAX_BYTES: usize = 2 << 20;
 
 /// Time-out of a call whose attacker has to be outlasted.

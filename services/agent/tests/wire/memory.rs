@@ -1,27 +1,40 @@
-//! Counts what this process has allocated, so that a bound on memory is a number and not a hope.
+//! Counts what the threads of cores have allocated, so that a bound on memory is a number and not a
+//! hope.
 //!
-//! The count is one for all threads: whoever measures runs alone, everybody else side by side.
+//! The count is one for all cores: whoever measures runs alone, everybody else side by side.
 
 use std::alloc::{GlobalAlloc, Layout, System};
-use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicIsize, AtomicUsize, Ordering};
 use std::sync::{PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
 
 use crate::run;
 
-static LIVE_BYTES: AtomicUsize = AtomicUsize::new(0);
-static PEAK_BYTES: AtomicUsize = AtomicUsize::new(0);
+/// What the threads of cores hold beyond what they held when somebody began to measure.
+static HELD_BYTES: AtomicIsize = AtomicIsize::new(0);
+static PEAK_BYTES: AtomicIsize = AtomicIsize::new(0);
 static ALLOCATIONS: AtomicUsize = AtomicUsize::new(0);
 static TURN: RwLock<()> = RwLock::new(());
 
-/// Whether allocations of a core are counted at the moment; it takes a look at each thread's name.
-static IS_COUNTING: AtomicBool = AtomicBool::new(false);
+/// Whether somebody measures: it takes a look at each thread's name.
+static IS_MEASURING: AtomicBool = AtomicBool::new(false);
 
 fn grew(bytes: usize) {
-    let live = LIVE_BYTES.fetch_add(bytes, Ordering::Relaxed) + bytes;
-    PEAK_BYTES.fetch_max(live, Ordering::Relaxed);
-    if IS_COUNTING.load(Ordering::Relaxed) && is_of_a_core() {
+    if IS_MEASURING.load(Ordering::Relaxed) && is_of_a_core() {
+        let bytes = signed(bytes);
+        let held_bytes = HELD_BYTES.fetch_add(bytes, Ordering::Relaxed) + bytes;
+        PEAK_BYTES.fetch_max(held_bytes, Ordering::Relaxed);
         ALLOCATIONS.fetch_add(1, Ordering::Relaxed);
     }
+}
+
+fn shrank(bytes: usize) {
+    if IS_MEASURING.load(Ordering::Relaxed) && is_of_a_core() {
+        HELD_BYTES.fetch_sub(signed(bytes), Ordering::Relaxed);
+    }
+}
+
+fn signed(bytes: usize) -> isize {
+    isize::try_from(bytes).unwrap_or(isize::MAX)
 }
 
 /// Whether this is the thread of a core, by the name that the system knows. Allocates nothing.
@@ -51,14 +64,14 @@ unsafe impl GlobalAlloc for Counting {
     }
 
     unsafe fn dealloc(&self, block: *mut u8, layout: Layout) {
-        LIVE_BYTES.fetch_sub(layout.size(), Ordering::Relaxed);
+        shrank(layout.size());
         // SAFETY: the caller keeps the contract of `dealloc`.
         unsafe { System.dealloc(block, layout) }
     }
 
     unsafe fn realloc(&self, block: *mut u8, layout: Layout, bytes: usize) -> *mut u8 {
         grew(bytes);
-        LIVE_BYTES.fetch_sub(layout.size(), Ordering::Relaxed);
+        shrank(layout.size());
         // SAFETY: the caller keeps the contract of `realloc`.
         unsafe { System.realloc(block, layout, bytes) }
     }
@@ -69,40 +82,40 @@ pub(crate) fn beside_others() -> RwLockReadGuard<'static, ()> {
     TURN.read().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// A turn with nobody beside it.
+/// A turn with nobody beside it. What cores hold and how often they allocate is measured until it
+/// ends; what a server of the tests holds is no concern of anybody.
 pub(crate) struct Alone {
     _turn: RwLockWriteGuard<'static, ()>,
-    before_bytes: usize,
 }
 
 impl Alone {
     pub(crate) fn begin() -> Self {
         let turn = TURN.write().unwrap_or_else(PoisonError::into_inner);
         run::wait_for_earlier_cores();
-        let before_bytes = LIVE_BYTES.load(Ordering::Relaxed);
-        PEAK_BYTES.store(before_bytes, Ordering::Relaxed);
-        Self {
-            _turn: turn,
-            before_bytes,
-        }
+        HELD_BYTES.store(0, Ordering::Relaxed);
+        PEAK_BYTES.store(0, Ordering::Relaxed);
+        IS_MEASURING.store(true, Ordering::Relaxed);
+        Self { _turn: turn }
     }
 
     /// From now on counts how often cores allocate.
     pub(crate) fn count_allocations(&self) {
         ALLOCATIONS.store(0, Ordering::Relaxed);
-        IS_COUNTING.store(true, Ordering::Relaxed);
     }
 
-    /// How often cores have allocated; ends the counting.
+    /// How often cores have allocated since.
     pub(crate) fn counted_allocations(&self) -> usize {
-        IS_COUNTING.store(false, Ordering::Relaxed);
         ALLOCATIONS.load(Ordering::Relaxed)
     }
 
-    /// The most bytes that were live since the begin, above what was then.
+    /// The most bytes that cores held since the begin.
     pub(crate) fn peak_bytes(&self) -> usize {
-        PEAK_BYTES
-            .load(Ordering::Relaxed)
-            .saturating_sub(self.before_bytes)
+        usize::try_from(PEAK_BYTES.load(Ordering::Relaxed)).unwrap_or(0)
+    }
+}
+
+impl Drop for Alone {
+    fn drop(&mut self) {
+        IS_MEASURING.store(false, Ordering::Relaxed);
     }
 }

@@ -23,7 +23,7 @@ const UNREAD_MAX: Duration = Duration::from_millis(50);
 const UNDERWAY_MAX: Duration = Duration::from_millis(500);
 
 /// A flood ends here, should the client swallow all of it.
-const FLOOD_MAX_BYTES: usize = 1 << 30;
+const FLOOD_MAX_BYTES: usize = 64 << 30;
 
 pub(crate) struct Peer {
     /// None once the connection was reset from here.
