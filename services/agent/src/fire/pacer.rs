@@ -111,8 +111,10 @@ impl<W: Wire> Pacer<W> {
         loop {
             self.note_stall(MonoTime::now());
             let more = self.release_batch();
-            self.slots.sweep(MonoTime::now());
-            self.note_paced_out(MonoTime::now());
+            // One moment for both: an end that came between them would be noted by neither.
+            let now = MonoTime::now();
+            self.slots.sweep(now);
+            self.note_paced_out(now);
             if more {
                 while let Ok(command) = commands.try_recv() {
                     self.obey(command);
@@ -120,7 +122,7 @@ impl<W: Wire> Pacer<W> {
                 tokio::task::yield_now().await;
                 continue;
             }
-            self.arm()?;
+            self.arm(now)?;
             tokio::select! {
                 biased;
                 command = commands.recv() => match command {
@@ -218,13 +220,13 @@ impl<W: Wire> Pacer<W> {
     }
 
     /// Arms the timer for whatever comes next: an arrival, the end of a wait, the end of the run.
-    fn arm(&mut self) -> io::Result<()> {
+    fn arm(&mut self, now: MonoTime) -> io::Result<()> {
         let stopped = self.slots.stopped().is_some();
         let pacing = self.slots.start().filter(|_| !stopped);
         let next_us = self.source.next_us();
         let next = pacing.map(|start| start.plus_us(next_us.unwrap_or(self.duration_us)));
         // The end of the run is an alarm only while it is ahead.
-        let ended = next_us.is_none() && next.is_some_and(|at| at <= MonoTime::now());
+        let ended = next_us.is_none() && next.is_some_and(|at| at <= now);
         let next = next.filter(|_| !ended);
         let wanted = next.into_iter().chain(self.slots.next_sweep()).min();
         if wanted != self.armed {

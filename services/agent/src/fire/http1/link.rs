@@ -5,12 +5,14 @@
 //! read. Must never wait to have sent everything before it listens: targets may answer early.
 
 use std::cell::RefCell;
+use std::future::poll_fn;
 use std::io::{self, IoSlice};
 use std::mem::MaybeUninit;
-use std::pin::Pin;
+use std::pin::{Pin, pin};
 use std::task::{Context, Poll};
 
 use tokio::io::{AsyncRead as _, AsyncWrite as _, ReadBuf};
+use tokio::task::coop::unconstrained;
 
 use super::answer::{Answer, Progress};
 use crate::fire::clock::MonoTime;
@@ -152,9 +154,9 @@ impl Link {
     pub(super) fn is_quiet(&mut self, cx: &mut Context<'_>, scratch: &Scratch) -> bool {
         let mut scratch = scratch.borrow_mut();
         let mut buf = ReadBuf::uninit(&mut scratch);
-        Pin::new(&mut self.stream)
-            .poll_read(cx, &mut buf)
-            .is_pending()
+        let read = poll_fn(|cx| Pin::new(&mut self.stream).poll_read(cx, &mut buf));
+        // A task that has used up its turn would be told that nothing is there.
+        pin!(unconstrained(read)).poll(cx).is_pending()
     }
 
     /// Whether another request may follow on this connection.
