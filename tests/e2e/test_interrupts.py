@@ -77,9 +77,10 @@ def test_a_second_interruption_does_not_wait_for_answers(
     assert counts.last_us - at_us < STOP_US
     assert finished.code == 130
     assert finished.stdout.startswith("verdict      FAIL\n")
-    report = finished.report
-    assert report["calls"]["attempted"] == counts.received
-    assert report["calls"]["outcomes"]["cancelled"] == counts.received
+    calls = finished.report["calls"]
+    # One may be cut off while it still connects: attempted, and never received.
+    assert calls["attempted"] - counts.received in {0, 1}
+    assert calls["outcomes"]["cancelled"] == calls["attempted"]
     assert oracle.wait_count(counts.received, 10, Of.ENDED), "connections were left open"
     assert {request.outcome for request in oracle.requests()} == {Outcome.UNANSWERED}
 
