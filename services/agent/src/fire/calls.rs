@@ -1,7 +1,7 @@
 //! An arrival's calls, one after the other, and what is counted of them.
 //!
 //! Latency is end − due, for every outcome. Must never send anything after a stop, and allocates
-//! nothing per call.
+//! nothing of its own per call.
 
 use std::cell::{Cell, RefCell};
 use std::fmt::Write as _;

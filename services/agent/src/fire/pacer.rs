@@ -138,9 +138,7 @@ impl<W: Wire> Pacer<W> {
         match command {
             Command::Hold(holds) => match &mut self.source {
                 Source::Schedule(lanes) => lanes.replace(holds),
-                // After a stop nobody joins any more, whatever is held.
-                Source::Users(roster) if self.stopped_at.is_none() => roster.replace(holds),
-                Source::Users(_) => {}
+                Source::Users(roster) => roster.replace(holds),
             },
             Command::Start(at) => self.slots.start_at(at),
             Command::Stop(reason) => self.stop(reason),
@@ -194,7 +192,7 @@ impl<W: Wire> Pacer<W> {
             Source::Schedule(lanes) => release_due(&self.slots, lanes, start, self.stopped_at),
             Source::Users(roster) => {
                 let now = MonoTime::now();
-                if now >= start && self.stopped_at.is_none() {
+                if now >= start {
                     for iteration in roster.join(now.since_us(start)) {
                         self.slots.reach(Arrival::of_user(&iteration, now));
                     }

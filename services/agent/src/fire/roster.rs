@@ -21,6 +21,8 @@ pub(crate) struct Roster {
     known: RefCell<BTreeMap<u32, User>>,
     /// When users may have to join next, in µs after the start.
     next_join_us: Cell<Option<u64>>,
+    /// Nobody joins or goes on any more, whatever is held.
+    closed: Cell<bool>,
 }
 
 /// One turn of a user.
@@ -49,17 +51,21 @@ impl Roster {
             holds: RefCell::default(),
             known: RefCell::default(),
             next_join_us: Cell::new(None),
+            closed: Cell::new(false),
         })
     }
 
     /// Replaces what is held. A user that is held no longer ends its iteration and stops.
     pub(crate) fn replace(&self, holds: Vec<CoreHold>) {
-        *self.holds.borrow_mut() = holds;
-        self.next_join_us.set(Some(0));
+        if !self.closed.get() {
+            *self.holds.borrow_mut() = holds;
+            self.next_join_us.set(Some(0));
+        }
     }
 
-    /// Nobody joins or goes on any more.
+    /// Nobody joins or goes on any more, whatever is held from now on.
     pub(crate) fn close(&self) {
+        self.closed.set(true);
         self.holds.borrow_mut().clear();
         self.next_join_us.set(None);
     }

@@ -52,8 +52,8 @@ pub(crate) struct Slots<W> {
 struct Seat {
     /// The arrival in flight.
     held: Cell<Option<Arrival>>,
-    /// The arrival to begin with, and when it was dispatched.
-    next: Cell<Option<(Arrival, MonoTime)>>,
+    /// When it was dispatched, until it has begun.
+    dispatched: Cell<Option<MonoTime>>,
     waker: RefCell<Option<Waker>>,
 }
 
@@ -69,7 +69,7 @@ pub(crate) struct Filling {
 impl Seat {
     fn give(&self, arrival: Arrival, dispatched: MonoTime) {
         self.held.set(Some(arrival));
-        self.next.set(Some((arrival, dispatched)));
+        self.dispatched.set(Some(dispatched));
         self.wake();
     }
 
@@ -85,7 +85,7 @@ impl Seat {
             Some(waker) => waker.clone_from(cx.waker()),
             none => *none = Some(cx.waker().clone()),
         }
-        match self.next.take() {
+        match self.held.get().zip(self.dispatched.take()) {
             Some(next) => Poll::Ready(next),
             None => Poll::Pending,
         }
