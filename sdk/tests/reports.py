@@ -224,6 +224,7 @@ def troubled() -> dict[str, Any]:
         rates__shortfall_pct=7.37,
         calls__attempted=968,
         calls__outcomes={"ok": 900, "http_5xx": 40, "timeout": 5, "cancelled": 23},
+        calls__causes={"timeout": {"while_connecting": 2, "before_first_byte": 3}},
         status={"200": 900, "503": 40},
         latency__co_factor=118.25,
         latency__response_failed=ladder(9_000, 45),

@@ -292,6 +292,19 @@ fn profile(must: &mut Musts<'_>, profile: &Profile) -> bool {
 
 fn times(must: &mut Musts<'_>, plan: &Plan) {
     let max = limits::TIMEOUT_US_MAX;
+    let phases = [
+        ("timeouts.connect_us", plan.timeouts.connect_us),
+        ("timeouts.first_byte_us", plan.timeouts.first_byte_us),
+    ];
+    for (field, value) in phases {
+        let value = value.unwrap_or(1_000);
+        must.hold(
+            (1_000..=plan.timeout_us.max(1_000)).contains(&value),
+            field,
+            "must be 1 ms to the time-out of the whole call (timeout_us)",
+            format!("{value} µs"),
+        );
+    }
     let ranged = [
         (
             "timeout_us",

@@ -42,6 +42,11 @@ pub(crate) fn believable(delta: &DeltaReported) -> Result<(), String> {
             row.status.values().copied(),
             ROW_COUNT_MAX,
         )?;
+        at_most(
+            "count of causes",
+            row.causes.values().copied(),
+            row.count.min(ROW_COUNT_MAX),
+        )?;
         let bytes = [row.sent_bytes, row.received_bytes];
         at_most("sum of bytes", bytes, TOTAL_MAX)?;
     }

@@ -342,6 +342,7 @@ impl<'a> Prepared<'a> {
                 response,
                 service,
                 status: row.status.clone(),
+                causes: row.causes.clone(),
                 sent_bytes: row.sent_bytes,
                 received_bytes: row.received_bytes,
             };

@@ -25,7 +25,7 @@ use crate::control::Control;
 use crate::ladder::{ladder, ms, percentile_us};
 use crate::project::{Projection, Window, first_measured_tick};
 use crate::story;
-use crate::sums::{AnatomySums, CallSums, merge};
+use crate::sums::{AnatomySums, CallSums, add_counts, merge};
 use crate::verdict;
 use crate::workload::Workload;
 
@@ -191,6 +191,9 @@ impl Closing<'_> {
             if keep(call) {
                 counts.attempted += sums.count;
                 *counts.outcomes.entry(outcome).or_default() += sums.count;
+                if !sums.causes.is_empty() {
+                    add_counts(counts.causes.entry(outcome).or_default(), &sums.causes);
+                }
             }
         }
         counts

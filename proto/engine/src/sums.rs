@@ -5,6 +5,7 @@
 
 use std::collections::BTreeMap;
 
+use loadpilot_events::cause::Cause;
 use loadpilot_events::delta::Phase;
 use loadpilot_events::hist::{self, Hist};
 use loadpilot_events::outcome::DropReason;
@@ -46,6 +47,8 @@ pub struct CallSums {
     pub service: Hist,
     /// By status code.
     pub status: BTreeMap<u16, u64>,
+    /// By cause, where there was no complete answer.
+    pub causes: BTreeMap<Cause, u64>,
     /// Bytes written.
     pub sent_bytes: u64,
     /// Bytes read.
@@ -59,6 +62,7 @@ impl Default for CallSums {
             response: hist::latency(),
             service: hist::latency(),
             status: BTreeMap::new(),
+            causes: BTreeMap::new(),
             sent_bytes: 0,
             received_bytes: 0,
         }
@@ -72,6 +76,7 @@ impl CallSums {
         merge(&mut self.response, &more.response);
         merge(&mut self.service, &more.service);
         add_counts(&mut self.status, &more.status);
+        add_counts(&mut self.causes, &more.causes);
         self.sent_bytes = self.sent_bytes.saturating_add(more.sent_bytes);
         self.received_bytes = self.received_bytes.saturating_add(more.received_bytes);
     }

@@ -7,6 +7,7 @@
 use std::collections::BTreeMap;
 
 use loadpilot_events::assign::Generation;
+use loadpilot_events::cause::Cause;
 use loadpilot_events::delta::{
     AnatomyRow, ArrivalRow, CallRow, DeltaReported, Gauges, Phase, Totals,
 };
@@ -77,6 +78,8 @@ pub struct CallEnd {
     pub service_us: u64,
     /// The status code, when it was answered.
     pub status: Option<u16>,
+    /// Why it was not, where that is known.
+    pub cause: Option<Cause>,
     /// Bytes written.
     pub sent_bytes: u64,
     /// Bytes read.
@@ -134,6 +137,9 @@ impl Tally {
         hist::record(&mut row.service, end.service_us);
         if let Some(status) = end.status {
             *row.status.entry(status).or_default() += 1;
+        }
+        if let Some(cause) = end.cause {
+            *row.causes.entry(cause).or_default() += 1;
         }
         row.sent_bytes += end.sent_bytes;
         row.received_bytes += end.received_bytes;
@@ -248,7 +254,11 @@ impl Ledger {
         }
         for (key, sums) in rows.calls {
             let row = sums.row(key);
-            let bytes = 200 + 12 * row.status.len() + row.response.0.len() + row.service.0.len();
+            let bytes = 200
+                + 12 * row.status.len()
+                + 40 * row.causes.len()
+                + row.response.0.len()
+                + row.service.0.len();
             open.make_room(bytes, &mut parts);
             open.calls.push(row);
         }
@@ -342,6 +352,7 @@ impl CallSums {
             response: hist::encode(&self.response),
             service: hist::encode(&self.service),
             status: self.status,
+            causes: self.causes,
             sent_bytes: self.sent_bytes,
             received_bytes: self.received_bytes,
         }

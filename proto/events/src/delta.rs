@@ -9,6 +9,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::assign::Generation;
+use crate::cause::Cause;
 use crate::hist::EncodedHistogram;
 use crate::id::BootId;
 use crate::outcome::{DropReason, Outcome};
@@ -80,6 +81,9 @@ pub struct CallRow {
     /// Answers by status code.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub status: BTreeMap<u16, u64>,
+    /// Those without a complete answer, by cause.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub causes: BTreeMap<Cause, u64>,
     /// Bytes written, headers included.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub sent_bytes: u64,

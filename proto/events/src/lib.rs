@@ -7,6 +7,7 @@
 
 pub mod assign;
 pub mod catalogue;
+pub mod cause;
 pub mod certificate;
 pub mod connections;
 pub mod ctl;
@@ -29,6 +30,7 @@ pub mod subject;
 pub mod threshold;
 pub mod units;
 
+pub use cause::Cause;
 pub use envelope::Envelope;
 pub use id::{AgentId, BootId, EventId, Holder, OwnerId, RunId, TenantId};
 pub use outcome::{DropReason, Outcome};

@@ -45,6 +45,9 @@ pub struct Plan {
     pub warm_up_us: u64,
     /// A call without a complete answer after this many µs from dispatch is a time-out.
     pub timeout_us: u64,
+    /// What may take less time than that.
+    #[serde(default, skip_serializing_if = "is_default")]
+    pub timeouts: PhaseTimeouts,
     /// An arrival that found no slot after this many µs from its due time is dropped.
     pub max_wait_us: u64,
     /// An arrival that the pacer reaches later than this many µs after its due is dropped.
@@ -170,6 +173,20 @@ pub struct Step {
     /// Overrides the plan's time-out, in µs.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub timeout_us: Option<u64>,
+}
+
+/// Time-outs of parts of a call; each also ends with the call's own time-out.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
+#[serde(default, deny_unknown_fields)]
+pub struct PhaseTimeouts {
+    /// A connection that is not open after this many µs is a time-out: from the resolution of the
+    /// name to the end of the TLS handshake.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub connect_us: Option<u64>,
+    /// An answer whose first byte has not come this many µs after the request was written is a
+    /// time-out.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub first_byte_us: Option<u64>,
 }
 
 /// HTTP methods that a step may use.

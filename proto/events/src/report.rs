@@ -13,6 +13,7 @@ use serde::{Deserialize, Serialize};
 pub use crate::certificate::{Certificate, Finding, FindingKind, Grade};
 
 use crate::assign::{Generation, LossReason};
+use crate::cause::Cause;
 use crate::connections::{Connections, is_default};
 use crate::ctl::Ending;
 use crate::delta::Phase;
@@ -243,6 +244,9 @@ pub struct CallCounts {
     pub attempted: u64,
     /// How they ended.
     pub outcomes: BTreeMap<Outcome, u64>,
+    /// Why those without a complete answer had none.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub causes: BTreeMap<Outcome, BTreeMap<Cause, u64>>,
     /// In flight in a run that goes on; 0 once sealed.
     pub in_flight: u64,
 }

@@ -47,6 +47,20 @@ class Connections(TypedDict, total=False):
     """How often the target's name is resolved; once per run unless said."""
 
 
+class TimeOuts(TypedDict, total=False):
+    """How long a call may take, as a whole and in parts.
+
+    ``timeout={"total": "10s", "connect": "1s", "first_byte": "3s"}``
+    """
+
+    total: Duration
+    """From dispatch to the last byte; 30 s unless said."""
+    connect: Duration
+    """Until a new connection is open: name, TCP and TLS."""
+    first_byte: Duration
+    """From the request being written to the first byte of the answer."""
+
+
 C = TypeVar("C", bound=type)
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -114,7 +128,7 @@ def scenario(
     stages: Sequence[Stage] | None = None,
     warm_up: Duration | None = None,
     max_in_flight: int | None = None,
-    timeout: Duration | None = None,
+    timeout: Duration | TimeOuts | None = None,
     max_wait: Duration | None = None,
     arrivals: Literal["uniform", "poisson"] | None = None,
     secret_headers: Iterable[str] | None = None,
@@ -145,7 +159,8 @@ def scenario(cls: Any = None, /, **said: Any) -> Any:
     ``warm_up`` ("0s")
         Arrivals due in it are sent and counted, but left out of gates and percentiles.
     ``timeout`` ("30s"), ``max_wait`` (the time-out), ``max_in_flight`` (the agent's own)
-        A call's longest time; the longest wait for a free slot; the number of slots per agent.
+        A call's longest time, as a whole or also in parts (see :class:`TimeOuts`); the longest wait
+        for a free slot; the number of slots per agent.
     ``arrivals`` ("uniform")
         ``uniform`` or ``poisson``.
     ``secret_headers``

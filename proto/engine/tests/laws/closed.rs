@@ -181,6 +181,7 @@ fn fire(dice: &mut Dice, plan: &Plan, tick: u32) -> (loadpilot_engine::tally::Ro
             response_us: 1_000,
             service_us: 1_000,
             status: Some(200),
+            cause: None,
             sent_bytes: 1,
             received_bytes: 1,
             phases: Phases::default(),

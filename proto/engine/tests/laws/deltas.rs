@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 
 use loadpilot_engine::tally::{CallEnd, ConnectionUse, Ledger, Phases, RowKey, Rows, Tally};
+use loadpilot_events::cause::Cause;
 use loadpilot_events::delta::{DeltaReported, Gauges};
 use loadpilot_events::hist;
 use loadpilot_events::id::BootId;
@@ -49,6 +50,7 @@ fn call(dice: &mut Dice, tick: u32, generation: u32, call: u16) -> CallEnd {
         response_us: dice.one_of(&[0, 1, 999, 44_444, 3_000_000_000]),
         service_us: dice.pick(0..2_000_000),
         status: dice.chance(50).then_some(200),
+        cause: dice.one_of(&[None, Some(Cause::Reset), Some(Cause::BeforeFirstByte)]),
         sent_bytes: dice.pick(0..1_000),
         received_bytes: dice.pick(0..1_000),
         phases: Phases {

@@ -439,6 +439,7 @@ fn count(tally: &mut Tally, deed: &Deed, window: u64) {
                     response_us: call.response_us,
                     service_us: call.response_us.div_ceil(2),
                     status: None,
+                    cause: None,
                     sent_bytes: 1,
                     received_bytes: 2,
                     phases: Phases::default(),

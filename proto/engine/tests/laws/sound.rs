@@ -56,6 +56,7 @@ pub(crate) fn report() -> Report {
     report.calls = CallCounts {
         attempted: 10_000,
         outcomes: BTreeMap::from([(Outcome::Ok, 10_000)]),
+        causes: BTreeMap::new(),
         in_flight: 0,
     };
     report.latency.response = Some(ladder());

@@ -5,7 +5,7 @@ use loadpilot_events::assign::AgentsWanted;
 use loadpilot_events::connections::Connections;
 use loadpilot_events::id::{AgentId, BootId, Holder};
 use loadpilot_events::plan::{
-    Arrivals, Method, Piece, Plan, PlanSchema, Profile, Shape, Step, Task,
+    Arrivals, Method, PhaseTimeouts, Piece, Plan, PlanSchema, Profile, Shape, Step, Task,
 };
 use loadpilot_events::req::RunRequested;
 use loadpilot_events::units::Rate;
@@ -40,6 +40,7 @@ pub(crate) fn plan(dice: &mut Dice) -> Plan {
         tasks,
         warm_up_us,
         timeout_us: 1_000_000,
+        timeouts: PhaseTimeouts::default(),
         max_wait_us: 500_000,
         max_lateness_us: 300_000,
         tick_us,

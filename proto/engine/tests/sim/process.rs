@@ -270,6 +270,7 @@ impl Process {
                 response_us: 0,
                 service_us: 0,
                 status: Some(200),
+                cause: None,
                 sent_bytes: 1,
                 received_bytes: 1,
                 phases: Phases::default(),

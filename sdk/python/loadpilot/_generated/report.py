@@ -67,6 +67,9 @@ class Bytes(BaseModel):
     """
 
 
+CausesAdditionalProperty = TypeAliasType("CausesAdditionalProperty", Annotated[int, Field(ge=0)])
+
+
 OutcomesAdditionalProperty = TypeAliasType(
     "OutcomesAdditionalProperty", Annotated[int, Field(ge=0)]
 )
@@ -80,6 +83,10 @@ class CallCounts(BaseModel):
     attempted: Annotated[int, Field(ge=0)]
     """
     Calls that were dispatched.
+    """
+    causes: dict[str, dict[str, CausesAdditionalProperty]] | None = None
+    """
+    Why those without a complete answer had none.
     """
     in_flight: Annotated[int, Field(ge=0)]
     """

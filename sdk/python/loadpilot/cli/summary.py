@@ -182,6 +182,12 @@ def _answers(report: Report) -> Iterator[str]:
     calls = report.calls
     yield _line("requests", f"{count(calls.attempted)} in the whole run, warm-up included")
     yield _line("outcomes", _counts(calls.outcomes))
+    for outcome, causes in (calls.causes or {}).items():
+        why = ", ".join(
+            f"{safe(cause).replace('_', ' ')} {count(n)}"
+            for cause, n in sorted(causes.items(), key=lambda item: (-item[1], item[0]))
+        )
+        yield _line("", f"{safe(outcome)}: {why}")
     if calls.in_flight:
         yield _line("in flight", count(calls.in_flight))
     yield _line("status", _counts(report.status))

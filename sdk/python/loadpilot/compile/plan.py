@@ -18,6 +18,7 @@ from .headers import Secrets
 from .problem import Problem, Refused, rule
 from .settings import ARRIVALS, MAX_LATENESS_US, TICK_US, Overrides, Settings
 from .tasks import Tasks, task_names
+from .time_outs import time_outs
 
 if TYPE_CHECKING:
     from .load import Loaded
@@ -29,6 +30,7 @@ FIELDS = {
     "max_in_flight": "max_in_flight",
     "warm_up_us": "warm_up",
     "timeout_us": "timeout",
+    "timeouts": "timeout",
     "max_wait_us": "max_wait",
     "arrivals": "arrivals",
     "thresholds": "thresholds",
@@ -80,7 +82,7 @@ def compile_scenario(loaded: Loaded, cls: type, target: str, overrides: Override
 
 def _plan(cls: type, settings: Settings, tasks: Tasks, target: str) -> dict[str, Any]:
     """Put the plan together, in the order of its schema."""
-    timeout_us = settings.duration_us("timeout", least_us=1)
+    timeout_us, timeouts = time_outs(settings)
     said = settings.spec.said
     users = settings.users()
     closed = users is not None
@@ -94,6 +96,7 @@ def _plan(cls: type, settings: Settings, tasks: Tasks, target: str) -> dict[str,
         "tasks": tasks.tasks,
         "warm_up_us": settings.duration_us("warm_up"),
         "timeout_us": timeout_us,
+        **({"timeouts": timeouts} if timeouts else {}),
         "max_wait_us": settings.duration_us("max_wait") if "max_wait" in said else timeout_us,
         "max_lateness_us": MAX_LATENESS_US,
         "tick_us": TICK_US,

@@ -91,7 +91,10 @@ class Settings:
 
     def duration_us(self, name: str, *, least_us: int = 0) -> int:
         """Read a duration in µs; 1 stands for what is wrong, beside its problem."""
-        value, place = self.value(name), self.place(name)
+        return self.duration_of(self.place(name), self.value(name), least_us=least_us)
+
+    def duration_of(self, place: str, value: object, *, least_us: int = 0) -> int:
+        """Read what was said at ``place`` as :meth:`duration_us` does."""
         try:
             us = duration_us(place, value)
         except Wrong as wrong:

@@ -12,12 +12,14 @@ use std::task::Poll;
 
 use loadpilot_engine::tally::{CallEnd, Phases, RowKey, Rows, Tally};
 use loadpilot_engine::workload::Workload;
+use loadpilot_events::cause::Cause;
 use loadpilot_events::connections::Reuse;
 use loadpilot_events::id::RunId;
 use loadpilot_events::outcome::{DropReason, Outcome};
 
 use super::clock::MonoTime;
 use super::program::Program;
+use super::progress::Progress;
 use super::time_out::TimeOut;
 use super::wire::{Order, Trace, Wire};
 
@@ -68,6 +70,32 @@ pub(crate) struct Calls<W> {
     cancelled: Cell<bool>,
     /// An arrival's task panicked: its calls are lost, so nothing counted here can be trusted.
     broken: Cell<bool>,
+}
+
+/// How a call ended.
+#[derive(Debug, Clone, Copy)]
+struct Ended {
+    outcome: Outcome,
+    status: Option<u16>,
+    cause: Option<Cause>,
+}
+
+impl Ended {
+    fn answered(status: u16) -> Self {
+        Self {
+            outcome: Outcome::of_status(status),
+            status: Some(status),
+            cause: None,
+        }
+    }
+
+    fn without(outcome: Outcome, cause: Option<Cause>) -> Self {
+        Self {
+            outcome,
+            status: None,
+            cause,
+        }
+    }
 }
 
 /// When a call was due and when it was dispatched.
@@ -153,10 +181,12 @@ impl<W: Wire> Calls<W> {
                 break;
             }
             self.write_id(arrival, step, &mut kit.id);
+            let progress = Progress::new(begin.dispatched);
             let order = Order {
                 call,
                 id: self.program.has_ids.then_some(kit.id.as_str()),
                 may_reuse: self.may_reuse(arrival, step),
+                progress: &progress,
             };
             let time_out = &mut kit.time_out;
             let (outcome, end) = self.call(order, arrival.key, begin, phases, time_out).await;
@@ -187,21 +217,22 @@ impl<W: Wire> Calls<W> {
             ..Trace::default()
         };
         let deadline = begin.dispatched.plus_us(order.call.timeout_us);
-        let (outcome, status) = self.exchange(order, deadline, &mut trace, time_out).await;
+        let ended = self.exchange(order, deadline, &mut trace, time_out).await;
         let end = MonoTime::now();
         self.tally.borrow_mut().call(&CallEnd {
             tick: key.tick,
             generation: key.generation,
             call: order.call.number,
-            outcome,
+            outcome: ended.outcome,
             response_us: end.since_us(begin.due),
             service_us: end.since_us(begin.dispatched),
-            status,
+            status: ended.status,
+            cause: ended.cause,
             sent_bytes: trace.sent_bytes,
             received_bytes: trace.received_bytes,
             phases: trace.phases,
         });
-        (outcome, end)
+        (ended.outcome, end)
     }
 
     async fn exchange(
@@ -210,23 +241,26 @@ impl<W: Wire> Calls<W> {
         deadline: MonoTime,
         trace: &mut Trace,
         time_out: &mut TimeOut,
-    ) -> (Outcome, Option<u16>) {
+    ) -> Ended {
         if self.cancelled.get() {
-            return (Outcome::Cancelled, None);
+            return Ended::without(Outcome::Cancelled, None);
         }
         let mut answer = pin!(self.wire.send(order, trace));
         poll_fn(|cx| {
             if let Poll::Ready(answer) = answer.as_mut().poll(cx) {
                 return Poll::Ready(match answer {
-                    Ok(status) => (Outcome::of_status(status), Some(status)),
-                    Err(broken) => (broken.outcome(), None),
+                    Ok(status) => Ended::answered(status),
+                    Err(broken) => Ended::without(broken.outcome, Some(broken.cause)),
                 });
             }
+            let of_stage = order.progress.deadline(&self.program.timeouts);
+            let deadline = of_stage.map_or(deadline, |of_stage| of_stage.min(deadline));
             if time_out.poll(cx, deadline).is_ready() {
-                return Poll::Ready((Outcome::Timeout, None));
+                let cause = order.progress.stage().cause();
+                return Poll::Ready(Ended::without(Outcome::Timeout, Some(cause)));
             }
             match self.cancelled.get() {
-                true => Poll::Ready((Outcome::Cancelled, None)),
+                true => Poll::Ready(Ended::without(Outcome::Cancelled, None)),
                 false => Poll::Pending,
             }
         })

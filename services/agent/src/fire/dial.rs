@@ -3,22 +3,25 @@
 //! Must never block the thread: names are resolved on a thread of the runtime's own.
 
 use std::cell::{Cell, RefCell};
-use std::error::Error as StdError;
 use std::io;
 use std::net::SocketAddr;
 use std::path::Path;
 use std::rc::Rc;
 use std::sync::Arc;
 
+use loadpilot_events::cause::Cause;
+use loadpilot_events::outcome::Outcome;
 use tokio::net::{TcpSocket, TcpStream, UnixStream, lookup_host};
 use tokio::sync::Mutex;
 
+use super::broken::Broken;
 use super::clock::MonoTime;
 use super::program::Program;
+use super::progress::{Progress, Stage};
 use super::stream::Stream;
 use super::target::Place;
 use super::tls::Offer;
-use super::wire::{Broken, Trace};
+use super::wire::Trace;
 
 /// How long, in µs, a failed name resolution stands before it is tried again: a target whose name
 /// does not resolve must not become a load on its name server.
@@ -54,43 +57,50 @@ impl Dial {
         }
     }
 
-    /// A new connection, over TLS one that agreed on something of `offer`; notes the time of each
-    /// phase in `trace`.
+    /// A new connection, over TLS one that agreed on something of `offer`; says in `progress` what
+    /// it does, and notes the time of each phase in `trace`.
     ///
     /// # Errors
     /// Which step of it failed.
-    pub(crate) async fn open(&self, offer: Offer, trace: &mut Trace) -> Result<Stream, Broken> {
+    pub(crate) async fn open(
+        &self,
+        offer: Offer,
+        progress: &Progress,
+        trace: &mut Trace,
+    ) -> Result<Stream, Broken> {
+        let begun = MonoTime::now();
         let (host, port) = match &self.program.target.place {
-            Place::Unix(path) => return open_unix(path, trace).await,
+            Place::Unix(path) => {
+                progress.enter_at(Stage::Connecting, begun);
+                return open_unix(path, trace).await;
+            }
             Place::Host(host, port) => (host.as_str(), *port),
         };
+        progress.enter_at(Stage::Resolving, begun);
         let addresses = self.addresses(host, port, trace).await?;
+        progress.enter(Stage::Connecting);
         let started = MonoTime::now();
         let tcp = self.connect(&addresses).await;
         trace.phases.connect_us = Some(MonoTime::now().since_us(started));
         let tcp = tcp?;
         // Without it a request of two segments waits for the peer's delayed acknowledgement.
-        tcp.set_nodelay(true).map_err(|error| refused(&error))?;
+        tcp.set_nodelay(true)
+            .map_err(|error| Broken::connecting(&error))?;
         let Some(tls) = &self.program.target.tls else {
             return Ok(Stream::Tcp(tcp));
         };
+        progress.enter(Stage::Securing);
         let started = MonoTime::now();
         // Boxed: a call on an open connection need not carry the kilobytes of a handshake.
         let secured = Box::pin(tls.secure(tcp, offer)).await;
         trace.phases.tls_us = Some(MonoTime::now().since_us(started));
-        match secured {
-            Ok(stream) => {
-                let stream = Stream::Tls(Box::new(stream));
-                match offer {
-                    Offer::Http2 if !stream.agreed_on_http2() => Err(Broken::Tls),
-                    _ => Ok(stream),
-                }
+        let stream = secured.map_err(|error| Broken::securing(&error))?;
+        let stream = Stream::Tls(Box::new(stream));
+        match offer {
+            Offer::Http2 if !stream.agreed_on_http2() => {
+                Err(Broken::new(Outcome::Tls, Cause::TlsMismatch))
             }
-            Err(error) if is_local(&error) => Err(Broken::Local),
-            Err(error) => {
-                tracing::debug!(%error, "TLS handshake failed");
-                Err(Broken::Tls)
-            }
+            _ => Ok(stream),
         }
     }
 
@@ -131,15 +141,12 @@ impl Dial {
             return Ok(addresses);
         }
         if failed_at.is_some_and(|at| now.since_us(at) < LOOKUP_AGAIN_US) {
-            return Err(Broken::Connect);
+            return Err(unresolved());
         }
-        let found = match lookup_host((host, port)).await {
-            Ok(found) => Ok(found.collect::<Rc<[SocketAddr]>>()),
-            Err(error) => {
-                tracing::debug!(%error, host, "name not resolved");
-                Err(refused(&error))
-            }
-        };
+        let found = lookup_host((host, port)).await;
+        let found = found
+            .map(Iterator::collect::<Rc<[SocketAddr]>>)
+            .map_err(|error| Broken::resolving(&error));
         let since = MonoTime::now();
         match found {
             Ok(addresses) if !addresses.is_empty() => {
@@ -151,7 +158,7 @@ impl Dial {
             }
             Ok(_) => {
                 *failed_at = Some(since);
-                Err(Broken::Connect)
+                Err(unresolved())
             }
             Err(broken) => {
                 *failed_at = Some(since);
@@ -163,7 +170,7 @@ impl Dial {
     /// Tries each address once, beginning with the one that worked last.
     async fn connect(&self, addresses: &[SocketAddr]) -> Result<TcpStream, Broken> {
         let first = self.preferred.get();
-        let mut last = Broken::Connect;
+        let mut last = Broken::new(Outcome::Connect, Cause::NoSuchAddress);
         for place in (0..addresses.len()).map(|i| (first + i) % addresses.len()) {
             // If this attempt is cut off by its time-out, the next call begins with the next one.
             self.preferred.set(place + 1);
@@ -174,7 +181,7 @@ impl Dial {
                 }
                 Err(error) => {
                     tracing::debug!(%error, address = %addresses[place], "not connected");
-                    last = refused(&error);
+                    last = Broken::connecting(&error);
                 }
             }
         }
@@ -238,34 +245,13 @@ async fn open_unix(path: &Path, trace: &mut Trace) -> Result<Stream, Broken> {
     let started = MonoTime::now();
     let opened = UnixStream::connect(path).await;
     trace.phases.connect_us = Some(MonoTime::now().since_us(started));
-    opened.map(Stream::Unix).map_err(|error| refused(&error))
+    opened
+        .map(Stream::Unix)
+        .map_err(|error| Broken::connecting(&error))
 }
 
-fn refused(error: &io::Error) -> Broken {
-    if is_local(error) {
-        Broken::Local
-    } else {
-        Broken::Connect
-    }
-}
-
-/// Whether this machine, not the target, is to blame: no ports, file descriptors or memory left.
-fn is_local(error: &io::Error) -> bool {
-    matches!(
-        error.raw_os_error(),
-        Some(libc::EMFILE | libc::ENFILE | libc::EADDRNOTAVAIL | libc::ENOMEM | libc::ENOBUFS)
-    )
-}
-
-/// What broke a connection that was open, by the first I/O error in the chain.
-pub(crate) fn broken_by(error: &(dyn StdError + 'static)) -> Broken {
-    let chain = std::iter::successors(Some(error), |&error| error.source());
-    let mut io = chain.filter_map(|error| error.downcast_ref::<io::Error>());
-    if io.any(is_local) {
-        Broken::Local
-    } else {
-        Broken::Io
-    }
+fn unresolved() -> Broken {
+    Broken::new(Outcome::Connect, Cause::NameNotResolved)
 }
 
 #[cfg(test)]
@@ -309,30 +295,10 @@ mod tests {
             }
             let closed = [addresses[0], addresses[2]];
             let refused = dial.connect(&closed).await.expect_err("nobody listens");
-            assert_eq!(refused, Broken::Connect);
+            assert_eq!(
+                (refused.outcome, refused.cause),
+                (Outcome::Connect, Cause::Refused)
+            );
         });
-    }
-
-    /// Broken if a lack of this machine were blamed on the target, or the other way round.
-    #[test]
-    fn what_this_machine_lacks_is_local() {
-        let lacks = [
-            libc::EMFILE,
-            libc::ENFILE,
-            libc::EADDRNOTAVAIL,
-            libc::ENOMEM,
-            libc::ENOBUFS,
-        ];
-        for code in lacks {
-            let error = io::Error::from_raw_os_error(code);
-            assert_eq!(refused(&error), Broken::Local, "{error}");
-            assert_eq!(broken_by(&error), Broken::Local, "{error}");
-        }
-        for code in [libc::ECONNREFUSED, libc::ENETUNREACH, libc::ETIMEDOUT] {
-            let error = io::Error::from_raw_os_error(code);
-            assert_eq!(refused(&error), Broken::Connect, "{error}");
-        }
-        let reset = io::Error::from_raw_os_error(libc::ECONNRESET);
-        assert_eq!(broken_by(&reset), Broken::Io);
     }
 }

@@ -7,12 +7,14 @@ use std::sync::Arc;
 use loadpilot_events::connections::Http;
 use tokio::sync::Mutex;
 
+use super::broken::Broken;
 use super::dial::Dial;
 use super::http1::Http1;
 use super::http2::Http2;
 use super::program::Program;
+use super::progress::Stage;
 use super::tls::Offer;
-use super::wire::{Broken, Order, Trace, Wire};
+use super::wire::{Order, Trace, Wire};
 
 /// The engine of one core.
 pub(crate) enum Engine {
@@ -55,11 +57,12 @@ impl Agreed {
     async fn send(&self, order: Order<'_>, trace: &mut Trace) -> Result<u16, Broken> {
         let mut choice = self.choice.get();
         if choice.is_none() {
+            order.progress.enter(Stage::Queueing);
             let asking = self.asking.lock().await;
             choice = self.choice.get();
             if choice.is_none() {
                 // Whoever asks is the first to use the connection on which it did.
-                let stream = self.dial.open(Offer::Both, trace).await?;
+                let stream = self.dial.open(Offer::Both, order.progress, trace).await?;
                 if !stream.agreed_on_http2() {
                     self.choice.set(Some(Http::V1));
                     drop(asking);

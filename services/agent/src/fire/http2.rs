@@ -13,15 +13,19 @@ use h2::client::{Builder, SendRequest};
 use h2::{Reason, RecvStream};
 use hyper::http::Response;
 use loadpilot_engine::tally::ConnectionUse;
+use loadpilot_events::cause::Cause;
 use loadpilot_events::connections::Reuse;
+use loadpilot_events::outcome::Outcome;
 use tokio::sync::Mutex;
 
+use super::broken::Broken;
 use super::clock::MonoTime;
-use super::dial::{Dial, broken_by};
+use super::dial::Dial;
 use super::program::Program;
+use super::progress::{Progress, Stage};
 use super::stream::Stream;
 use super::tls::Offer;
-use super::wire::{Broken, Order, Trace, Wire};
+use super::wire::{Order, Trace, Wire};
 
 /// Requests at a time on one connection unless the plan says otherwise: what RFC 9113 recommends
 /// servers to allow at least.
@@ -149,22 +153,23 @@ impl Http2 {
     async fn place(&self, order: Order<'_>, trace: &mut Trace) -> Result<Place, Broken> {
         if !order.may_reuse {
             self.retire();
-            return self.open(trace).await;
+            return self.open(order.progress, trace).await;
         }
         trace.phases.connection = Some(ConnectionUse::Reused);
         if let Some(place) = self.free_place() {
             return Ok(place);
         }
+        order.progress.enter(Stage::Queueing);
         let _alone = self.opening.lock().await;
         match self.free_place() {
             Some(place) => Ok(place),
-            None => self.open(trace).await,
+            None => self.open(order.progress, trace).await,
         }
     }
 
-    async fn open(&self, trace: &mut Trace) -> Result<Place, Broken> {
+    async fn open(&self, progress: &Progress, trace: &mut Trace) -> Result<Place, Broken> {
         trace.phases.connection = None;
-        let stream = self.dial.open(Offer::Http2, trace).await?;
+        let stream = self.dial.open(Offer::Http2, progress, trace).await?;
         let place = self.adopt(stream).await?;
         trace.phases.connection = Some(ConnectionUse::Opened);
         Ok(place)
@@ -224,7 +229,9 @@ impl Http2 {
             Failed::Unsent(broken(&error))
         };
         let template = order.call.http2();
+        order.progress.enter(Stage::Queueing);
         let mut sender = link.sender.clone().ready().await.map_err(unsent)?;
+        order.progress.enter(Stage::Sending);
         let (request, request_bytes) = template.with_id(order.id.unwrap_or_default());
         let has_body = !template.body().is_empty();
         let sent = sender.send_request(request, !has_body);
@@ -236,6 +243,7 @@ impl Http2 {
             trace.sent_bytes += template.body().len() as u64;
         }
         let sent_at = MonoTime::now();
+        order.progress.enter_at(Stage::Waiting, sent_at);
         let answer = answer.await.map_err(|error| {
             let is_unsent = was_not_begun(&error);
             link.closed.set(link.closed.get() || error.is_go_away());
@@ -245,6 +253,7 @@ impl Http2 {
             }
         })?;
         let answered_at = MonoTime::now();
+        order.progress.enter(Stage::Reading);
         trace.phases.first_byte_us = Some(answered_at.since_us(sent_at));
         trace.received_bytes += header_bytes(&answer);
         let status = answer.status().as_u16();
@@ -299,8 +308,16 @@ fn header_bytes(answer: &Response<RecvStream>) -> u64 {
 }
 
 fn broken(error: &h2::Error) -> Broken {
+    if let Some(error) = error.get_io() {
+        return Broken::exchanging(error);
+    }
     tracing::debug!(%error, "exchange broken");
-    error.get_io().map_or(Broken::Io, |error| broken_by(error))
+    let cause = match error.is_remote() {
+        true if error.is_go_away() => Cause::GoneAway,
+        true if error.is_reset() => Cause::StreamReset,
+        _ => Cause::Http2,
+    };
+    Broken::new(Outcome::Io, cause)
 }
 
 impl Wire for Http2 {

@@ -172,7 +172,7 @@ mod tests {
     use super::*;
     use loadpilot_events::connections::Connections;
     use loadpilot_events::plan::{Arrivals, Method, Piece, Plan, PlanSchema, Profile, Shape};
-    use loadpilot_events::plan::{Step, Task};
+    use loadpilot_events::plan::{PhaseTimeouts, Step, Task};
     use loadpilot_events::units::Rate;
 
     const SHARDS: u32 = 4;
@@ -209,6 +209,7 @@ mod tests {
             }],
             warm_up_us: 0,
             timeout_us: 1_000_000,
+            timeouts: PhaseTimeouts::default(),
             max_wait_us: 1_000_000,
             max_lateness_us: 500_000,
             tick_us: 1_000_000,

@@ -5,6 +5,7 @@
 //! engines sit. It must never know NATS, wait for whoever harvests it, or share state with another
 //! core.
 
+mod broken;
 mod calls;
 mod clock;
 mod dial;
@@ -15,6 +16,7 @@ mod http2;
 mod lanes;
 mod pacer;
 mod program;
+mod progress;
 mod roster;
 mod slots;
 mod stream;

@@ -12,7 +12,7 @@ use hyper::header::{self, HeaderName, HeaderValue};
 use hyper::http::uri::{PathAndQuery, Scheme};
 use loadpilot_events::connections::{Connections, Http};
 use loadpilot_events::id::RunId;
-use loadpilot_events::plan::{self, Body, Header, Plan, Step, Text};
+use loadpilot_events::plan::{self, Body, Header, PhaseTimeouts, Plan, Step, Text};
 
 use super::fault::Fault;
 use super::target::Target;
@@ -26,6 +26,7 @@ const PRODUCT: &str = concat!("loadpilot/", env!("CARGO_PKG_VERSION"));
 pub struct Program {
     pub(crate) target: Target,
     pub(crate) connections: Connections,
+    pub(crate) timeouts: PhaseTimeouts,
     pub(crate) tasks: Vec<Vec<Call>>,
     /// Whether requests carry an id.
     pub(crate) has_ids: bool,
@@ -111,6 +112,7 @@ impl Program {
         Ok(Self {
             target,
             connections: plan.connections.clone(),
+            timeouts: plan.timeouts,
             tasks,
             has_ids: compiler.id_header.is_some(),
         })

@@ -8,6 +8,8 @@ use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use tokio::net::{TcpStream, UnixStream};
 use tokio_rustls::client::TlsStream;
 
+use super::broken::told_by_kind;
+
 /// An open connection.
 #[derive(Debug)]
 pub(crate) enum Stream {
@@ -46,7 +48,8 @@ impl AsyncRead for Stream {
         cx: &mut Context<'_>,
         buf: &mut ReadBuf<'_>,
     ) -> Poll<io::Result<()>> {
-        each!(&mut *self, inner => Pin::new(inner).poll_read(cx, buf))
+        let read = each!(&mut *self, inner => Pin::new(inner).poll_read(cx, buf));
+        read.map_err(told_by_kind)
     }
 }
 

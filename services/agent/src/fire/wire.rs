@@ -5,9 +5,10 @@
 //! redirect.
 
 use loadpilot_engine::tally::Phases;
-use loadpilot_events::outcome::Outcome;
 
+use super::broken::Broken;
 use super::program::Call;
+use super::progress::Progress;
 
 /// One request to send now.
 #[derive(Debug, Clone, Copy)]
@@ -18,6 +19,8 @@ pub(crate) struct Order<'a> {
     pub id: Option<&'a str>,
     /// Whether it may use a connection that is open already.
     pub may_reuse: bool,
+    /// Where the engine says how far it has come.
+    pub progress: &'a Progress,
 }
 
 /// What an exchange left behind so far. It is filled while the exchange runs, so that it also says
@@ -30,31 +33,6 @@ pub(crate) struct Trace {
     pub received_bytes: u64,
     /// Where the time went; the engine leaves schedule lag and queue alone.
     pub phases: Phases,
-}
-
-/// Why there is no complete answer.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Broken {
-    /// No connection: refused, unreachable, name not found.
-    Connect,
-    /// The TLS handshake failed.
-    Tls,
-    /// The connection broke, or what came was not HTTP.
-    Io,
-    /// This machine lacked ports, file descriptors or memory.
-    Local,
-}
-
-impl Broken {
-    /// The outcome that a call gets for it.
-    pub(crate) fn outcome(self) -> Outcome {
-        match self {
-            Self::Connect => Outcome::Connect,
-            Self::Tls => Outcome::Tls,
-            Self::Io => Outcome::Io,
-            Self::Local => Outcome::Local,
-        }
-    }
 }
 
 /// An HTTP engine of one core.

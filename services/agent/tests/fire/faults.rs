@@ -11,7 +11,7 @@ use crate::target::{Act, Gate, Target, nobody};
 use loadpilot_agent::fire::Program;
 use loadpilot_events::id::RunId;
 use loadpilot_events::plan::{Header, Method, Plan, Text};
-use loadpilot_events::{DropReason, Outcome};
+use loadpilot_events::{Cause, DropReason, Outcome};
 
 fn one_task() -> Vec<loadpilot_events::plan::Task> {
     vec![task("only", 1, vec![step("/only")])]
@@ -45,6 +45,10 @@ async fn a_silent_target_is_a_timeout_with_its_full_latency() {
     plan.tasks[0].steps[0].timeout_us = Some(300_000);
     let counted = run(plan).await;
     assert_eq!(counted.outcomes(), BTreeMap::from([(Outcome::Timeout, 20)]));
+    assert_eq!(
+        counted.causes(),
+        BTreeMap::from([(Cause::BeforeFirstByte, 20)])
+    );
     let (response, service) = counted.times(0);
     for hist in [response, service] {
         assert_eq!(hist.len(), 20);
@@ -72,6 +76,7 @@ async fn a_silent_target_is_a_timeout_with_its_full_latency() {
 async fn a_closed_port_is_connect() {
     let counted = run(short(format!("http://{}", nobody()))).await;
     assert_eq!(counted.outcomes(), BTreeMap::from([(Outcome::Connect, 20)]));
+    assert_eq!(counted.causes(), BTreeMap::from([(Cause::Refused, 20)]));
     assert_eq!(counted.task_errors(), 20);
     assert_eq!(counted.times(0).0.len(), 20);
     assert_eq!(counted.connections(), (0, 0));
@@ -82,6 +87,10 @@ async fn a_closed_port_is_connect() {
 async fn an_unknown_name_is_connect() {
     let counted = run(short("http://no-such-host.invalid:80".to_owned())).await;
     assert_eq!(counted.outcomes(), BTreeMap::from([(Outcome::Connect, 20)]));
+    assert_eq!(
+        counted.causes(),
+        BTreeMap::from([(Cause::NameNotResolved, 20)])
+    );
 }
 
 /// Broken if the engine spoke HTTP in the clear to an https target, or blamed the wrong layer.
@@ -90,15 +99,23 @@ async fn a_target_that_does_not_speak_tls_is_tls() {
     let target = Target::start(|_| Act::Answer(200));
     let counted = run(short(format!("https://{}", target.address))).await;
     assert_eq!(counted.outcomes(), BTreeMap::from([(Outcome::Tls, 20)]));
+    assert_eq!(counted.causes(), BTreeMap::from([(Cause::Unanswered, 20)]));
 }
 
 /// Broken if a broken connection were retried, or taken for an answer.
 #[tokio::test]
 async fn broken_connections_and_answers_are_io() {
-    for act in [Act::Reset, Act::Truncate, Act::Garbage] {
+    let faults = [
+        (Act::Reset, Cause::Reset),
+        (Act::Truncate, Cause::Truncated),
+        (Act::Garbage, Cause::NotHttp),
+        (Act::Close, Cause::Unanswered),
+    ];
+    for (act, cause) in faults {
         let target = Target::start(move |_| act.clone());
         let counted = run(short(target.url())).await;
         assert_eq!(counted.outcomes(), BTreeMap::from([(Outcome::Io, 20)]));
+        assert_eq!(counted.causes(), BTreeMap::from([(cause, 20)]));
         assert_eq!(assert_never_doubled(&target), 20);
     }
 }

@@ -9,5 +9,6 @@ mod pacing;
 mod peer;
 mod story;
 mod target;
+mod time_outs;
 mod tls;
 mod users;

@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use loadpilot_agent::fire::{Core, CoreHold, CoreSetup, Harvest, MonoTime, Program};
 use loadpilot_engine::share::Share;
+use loadpilot_engine::sums::add_counts;
 use loadpilot_engine::tally::Ledger;
 use loadpilot_engine::workload::Workload;
 use loadpilot_events::connections::Connections;
@@ -12,9 +13,9 @@ use loadpilot_events::delta::{DeltaReported, Gauges, Phase};
 use loadpilot_events::hist::{self, Hist};
 use loadpilot_events::id::{BootId, RunId};
 use loadpilot_events::plan::{Arrivals, Method, Piece, Plan, PlanSchema, Profile, Shape};
-use loadpilot_events::plan::{Step, Task};
+use loadpilot_events::plan::{PhaseTimeouts, Step, Task};
 use loadpilot_events::units::Rate;
-use loadpilot_events::{DropReason, Outcome};
+use loadpilot_events::{Cause, DropReason, Outcome};
 
 pub(crate) const SHARDS: u32 = 256;
 pub(crate) const RUN: &str = "01run";
@@ -58,6 +59,7 @@ pub(crate) fn plan(target: String, rps: u64, duration_ms: u64, tasks: Vec<Task>)
         tasks,
         warm_up_us: 0,
         timeout_us: 5_000_000,
+        timeouts: PhaseTimeouts::default(),
         max_wait_us: 5_000_000,
         max_lateness_us: 5_000_000,
         tick_us: 200_000,
@@ -207,6 +209,14 @@ impl Counted {
             *outcomes.entry(row.outcome).or_default() += row.count;
         }
         outcomes
+    }
+
+    pub(crate) fn causes(&self) -> BTreeMap<Cause, u64> {
+        let mut causes = BTreeMap::new();
+        for row in self.0.iter().flat_map(|d| &d.calls) {
+            add_counts(&mut causes, &row.causes);
+        }
+        causes
     }
 
     pub(crate) fn calls_of(&self, call: u16) -> u64 {

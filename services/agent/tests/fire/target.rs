@@ -43,6 +43,8 @@ pub(crate) enum Act {
     Answer(u16),
     /// Answers, then closes without having said so.
     AnswerAndClose,
+    /// Closes in an orderly way.
+    Close,
     /// Closes with RST.
     Reset,
     /// Says 10 bytes, sends 3, closes.
@@ -50,6 +52,8 @@ pub(crate) enum Act {
     Garbage,
     /// Holds the answer back until the gate opens.
     Wait(Arc<Gate>),
+    /// Begins to answer, and holds the rest back until the gate opens.
+    Begin(Arc<Gate>),
 }
 
 /// Opens once, for all.
@@ -154,6 +158,11 @@ fn serve(stream: &TcpStream, log: &Log, act: &dyn Fn(&Seen) -> Act) {
             Act::Truncate => {
                 drop(out.write_all(b"HTTP/1.1 200 OK\r\ncontent-length: 10\r\n\r\nabc"));
                 return;
+            }
+            Act::Close => return,
+            Act::Begin(gate) => {
+                drop(out.write_all(b"HTTP/1.1 200 OK\r\ncontent-length: 10\r\n\r\nabc"));
+                return gate.pass();
             }
             Act::Garbage => return drop(out.write_all(b"SSH-2.0-OpenSSH_9.9\r\n\r\n")),
             Act::Wait(gate) => {

@@ -17,7 +17,7 @@ use loadpilot_events::delta::{DeltaReported, Gauges};
 use loadpilot_events::hist::{self, Hist};
 use loadpilot_events::id::{BootId, RunId};
 use loadpilot_events::plan::{Arrivals, Body, Method, Piece, Plan, PlanSchema, Profile, Shape};
-use loadpilot_events::plan::{Step, Task};
+use loadpilot_events::plan::{PhaseTimeouts, Step, Task};
 use loadpilot_events::units::Rate;
 use loadpilot_events::{DropReason, Outcome};
 
@@ -243,6 +243,7 @@ fn plan(target: String, tasks: &[Vec<Ask>], arrivals: u64) -> Plan {
         tasks: tasks.collect(),
         warm_up_us: 0,
         timeout_us: LONG_US,
+        timeouts: PhaseTimeouts::default(),
         max_wait_us: LONG_US,
         max_lateness_us: LONG_US,
         tick_us: 1_000_000,

@@ -38,7 +38,7 @@ pub(crate) enum Malformed {
 
 /// How far an answer has come.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Progress {
+pub(crate) enum Read {
     /// More bytes belong to it, or only the end of the connection ends it.
     Unfinished,
     /// Its last byte has been read.
@@ -111,17 +111,17 @@ impl Answer {
     ///
     /// # Errors
     /// When the bytes are not an answer; nothing that follows can be understood.
-    pub(crate) fn read(&mut self, mut bytes: &[u8]) -> Result<Progress, Malformed> {
+    pub(crate) fn read(&mut self, mut bytes: &[u8]) -> Result<Read, Malformed> {
         loop {
             match &mut self.state {
                 State::Complete => {
                     let surplus = bytes.len();
-                    return Ok(Progress::Complete { surplus });
+                    return Ok(Read::Complete { surplus });
                 }
-                _ if bytes.is_empty() => return Ok(Progress::Unfinished),
+                _ if bytes.is_empty() => return Ok(Read::Unfinished),
                 State::Head => match self.read_head(bytes)? {
                     Some(behind) => bytes = behind,
-                    None => return Ok(Progress::Unfinished),
+                    None => return Ok(Read::Unfinished),
                 },
                 State::Length(left) => {
                     let here = usize::try_from(*left).unwrap_or(usize::MAX);
@@ -138,7 +138,7 @@ impl Answer {
                         self.state = State::Complete;
                     }
                 }
-                State::UntilClose => return Ok(Progress::Unfinished),
+                State::UntilClose => return Ok(Read::Unfinished),
             }
         }
     }

@@ -11,14 +11,17 @@ use std::mem::MaybeUninit;
 use std::pin::{Pin, pin};
 use std::task::{Context, Poll};
 
+use loadpilot_events::cause::Cause;
+use loadpilot_events::outcome::Outcome;
 use tokio::io::{AsyncRead as _, AsyncWrite as _, ReadBuf};
 use tokio::task::coop::unconstrained;
 
-use super::answer::{Answer, Progress};
+use super::answer::{Answer, Malformed, Read};
+use crate::fire::broken::Broken;
 use crate::fire::clock::MonoTime;
-use crate::fire::dial::broken_by;
+use crate::fire::progress::{Progress, Stage};
 use crate::fire::stream::Stream;
-use crate::fire::wire::{Broken, Trace};
+use crate::fire::wire::Trace;
 
 /// Bytes read in one go.
 const READ_BYTES: usize = 64 << 10;
@@ -42,6 +45,7 @@ pub(super) struct Link {
 /// One request on its way, and what is known of its answer.
 #[derive(Debug)]
 pub(super) struct Exchange<'a> {
+    progress: &'a Progress,
     parts: [IoSlice<'a>; 3],
     /// The first part that is not written yet.
     next: usize,
@@ -73,8 +77,10 @@ pub(super) enum Reach {
 
 impl<'a> Exchange<'a> {
     /// Of a request that is the sum of `parts`.
-    pub(super) fn new(parts: [&'a [u8]; 3]) -> Self {
+    pub(super) fn new(parts: [&'a [u8]; 3], progress: &'a Progress) -> Self {
+        progress.enter(Stage::Sending);
         let mut exchange = Self {
+            progress,
             parts: parts.map(IoSlice::new),
             next: 0,
             sent_bytes: 0,
@@ -113,17 +119,18 @@ impl<'a> Exchange<'a> {
         if self.answered_at.is_none() {
             let now = MonoTime::now();
             self.answered_at = Some(now);
+            self.progress.enter(Stage::Reading);
             let wrote_at = self.wrote_at.unwrap_or(now);
             trace.phases.first_byte_us = Some(now.since_us(wrote_at));
         }
     }
 
     fn failed(&self, broken: Broken) -> Failed {
-        let reach = match broken {
-            Broken::Io if self.answered_at.is_some() => Reach::Beyond,
-            Broken::Io if self.sent_bytes == 0 => Reach::Unsent,
-            Broken::Io => Reach::Unanswered,
-            Broken::Connect | Broken::Tls | Broken::Local => Reach::Beyond,
+        let reach = match broken.outcome {
+            Outcome::Io if self.answered_at.is_some() => Reach::Beyond,
+            Outcome::Io if self.sent_bytes == 0 => Reach::Unsent,
+            Outcome::Io => Reach::Unanswered,
+            _ => Reach::Beyond,
         };
         Failed { broken, reach }
     }
@@ -187,7 +194,7 @@ impl Link {
             let bytes = match Pin::new(&mut self.stream).poll_read(cx, &mut buf) {
                 Poll::Pending => return Poll::Pending,
                 Poll::Ready(Err(error)) => {
-                    return Poll::Ready(Err(exchange.failed(broken_by(&error))));
+                    return Poll::Ready(Err(exchange.failed(Broken::exchanging(&error))));
                 }
                 Poll::Ready(Ok(())) => buf.filled(),
             };
@@ -197,8 +204,8 @@ impl Link {
             trace.received_bytes += bytes.len() as u64;
             exchange.answered(trace);
             match self.answer.read(bytes) {
-                Ok(Progress::Unfinished) => {}
-                Ok(Progress::Complete { surplus }) => {
+                Ok(Read::Unfinished) => {}
+                Ok(Read::Complete { surplus }) => {
                     // A request cut short, or bytes that nobody asked for, leave a connection that
                     // the next exchange could not trust.
                     if surplus > 0 || !exchange.flushed {
@@ -208,7 +215,12 @@ impl Link {
                 }
                 Err(malformed) => {
                     tracing::debug!(%malformed, "not an answer");
-                    return Poll::Ready(Err(exchange.failed(Broken::Io)));
+                    let cause = match malformed {
+                        Malformed::TooLong => Cause::TooLong,
+                        _ => Cause::NotHttp,
+                    };
+                    let broken = Broken::new(Outcome::Io, cause);
+                    return Poll::Ready(Err(exchange.failed(broken)));
                 }
             }
         }
@@ -234,6 +246,9 @@ impl Link {
             exchange.wrote(bytes);
         }
         exchange.flushed = Pin::new(&mut self.stream).poll_flush(cx)?.is_ready();
+        if let Some(wrote_at) = exchange.wrote_at.filter(|_| exchange.flushed) {
+            exchange.progress.enter_at(Stage::Waiting, wrote_at);
+        }
         Ok(())
     }
 
@@ -242,8 +257,12 @@ impl Link {
         if self.answer.ends_with_the_connection() {
             return Ok(self.complete(exchange, trace));
         }
-        let error = exchange.write_error.as_ref();
-        Err(exchange.failed(error.map_or(Broken::Io, |error| broken_by(error))))
+        let broken = match &exchange.write_error {
+            Some(error) => Broken::exchanging(error),
+            None if exchange.answered_at.is_none() => Broken::new(Outcome::Io, Cause::Unanswered),
+            None => Broken::new(Outcome::Io, Cause::Truncated),
+        };
+        Err(exchange.failed(broken))
     }
 
     fn complete(&self, exchange: &Exchange<'_>, trace: &mut Trace) -> u16 {

@@ -18,11 +18,12 @@ use loadpilot_engine::tally::ConnectionUse;
 use loadpilot_events::connections::Reuse;
 
 use self::link::{Exchange, Failed, Link, Reach, Scratch, scratch};
+use super::broken::Broken;
 use super::dial::Dial;
 use super::program::{Call, Program};
 use super::stream::Stream;
 use super::tls::Offer;
-use super::wire::{Broken, Order, Trace, Wire};
+use super::wire::{Order, Trace, Wire};
 
 /// The engine of one core.
 pub(crate) struct Http1 {
@@ -86,7 +87,8 @@ impl Http1 {
         order: Order<'_>,
         trace: &mut Trace,
     ) -> Result<u16, Failed> {
-        let mut exchange = Exchange::new(order.call.http1().with_id(order.id.unwrap_or_default()));
+        let request = order.call.http1().with_id(order.id.unwrap_or_default());
+        let mut exchange = Exchange::new(request, order.progress);
         link.begin(order.call.is_head());
         let status =
             poll_fn(|cx| link.poll_exchange(cx, &mut exchange, trace, &self.scratch)).await?;
@@ -119,7 +121,7 @@ impl Wire for Http1 {
                 Err(failed) => return Err(failed.broken),
             }
         }
-        let stream = self.dial.open(Offer::Http1, trace).await?;
+        let stream = self.dial.open(Offer::Http1, order.progress, trace).await?;
         self.send_on(stream, order, trace).await
     }
 

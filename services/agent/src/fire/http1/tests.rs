@@ -9,6 +9,8 @@ use loadpilot_events::plan::Plan;
 use tokio::runtime::{Builder, LocalOptions};
 
 use super::*;
+use crate::fire::clock::MonoTime;
+use crate::fire::progress::Progress;
 
 const PLAN: &str = r#"{
     "schema": "loadpilot.plan/1", "scenario": "Reset", "target": "http://TARGET",
@@ -48,10 +50,12 @@ fn a_reset_before_the_first_byte_moves_the_request_to_a_new_connection() {
         .build_local(LocalOptions::default())
         .expect("a runtime");
     runtime.block_on(async {
+        let progress = Progress::new(MonoTime::now());
         let order = Order {
             call: &program.tasks[0][0],
             id: None,
             may_reuse: true,
+            progress: &progress,
         };
         for round in 0..2 {
             let mut trace = Trace::default();

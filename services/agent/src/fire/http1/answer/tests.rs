@@ -31,10 +31,10 @@ const WHOLE: [(&str, u16); 7] = [
     ),
 ];
 
-fn fed(parts: &[&[u8]]) -> Result<(Progress, u16, bool), Malformed> {
+fn fed(parts: &[&[u8]]) -> Result<(Read, u16, bool), Malformed> {
     let mut answer = Answer::new();
     answer.begin(false);
-    let mut progress = Progress::Unfinished;
+    let mut progress = Read::Unfinished;
     for part in parts {
         progress = answer.read(part)?;
     }
@@ -46,7 +46,7 @@ fn fed(parts: &[&[u8]]) -> Result<(Progress, u16, bool), Malformed> {
 fn an_answer_is_the_same_however_it_is_cut() {
     for (text, status) in WHOLE {
         let bytes = text.as_bytes();
-        let complete = (Progress::Complete { surplus: 0 }, status, true);
+        let complete = (Read::Complete { surplus: 0 }, status, true);
         assert_eq!(fed(&[bytes]), Ok(complete), "{text}");
         let single: Vec<&[u8]> = bytes.chunks(1).collect();
         assert_eq!(fed(&single), Ok(complete), "{text} byte by byte");
@@ -54,7 +54,7 @@ fn an_answer_is_the_same_however_it_is_cut() {
             let (head, tail) = bytes.split_at(cut);
             assert_eq!(fed(&[head, tail]), Ok(complete), "{text} cut at {cut}");
             let (progress, ..) = fed(&[head]).expect("a beginning of an answer");
-            assert_eq!(progress, Progress::Unfinished, "{text} without {tail:?}");
+            assert_eq!(progress, Read::Unfinished, "{text} without {tail:?}");
         }
     }
 }
@@ -64,7 +64,7 @@ fn an_answer_is_the_same_however_it_is_cut() {
 fn what_lies_behind_an_answer_is_told() {
     for (text, status) in WHOLE {
         let with_more = [text.as_bytes(), b"HTTP/1.1 200 OK"].concat();
-        let complete = (Progress::Complete { surplus: 15 }, status, true);
+        let complete = (Read::Complete { surplus: 15 }, status, true);
         assert_eq!(fed(&[&with_more]), Ok(complete), "{text}");
     }
 }
@@ -98,13 +98,13 @@ proptest! {
             (Ok(whole), Ok(cut)) => prop_assert_eq!(told(whole), told(cut)),
             (Err(_), Err(_)) => {}
             // An unfinished line is looked at when its end has come.
-            (Err(_), Ok((Progress::Unfinished, ..))) => {}
+            (Err(_), Ok((Read::Unfinished, ..))) => {}
             (whole, cut) => prop_assert!(false, "{whole:?} whole, {cut:?} cut"),
         }
     }
 }
 
 /// Surplus that comes in a part of its own is counted apart, hence only its being there compares.
-fn told((progress, status, reusable): (Progress, u16, bool)) -> (bool, u16, bool) {
-    (progress != Progress::Unfinished, status, reusable)
+fn told((progress, status, reusable): (Read, u16, bool)) -> (bool, u16, bool) {
+    (progress != Read::Unfinished, status, reusable)
 }
