@@ -121,7 +121,7 @@ GOOD: dict[str, Any] = {
     },
     "certificate": {"grade": "VALID", "findings": []},
     "arrivals": counts(950),
-    "calls": {"attempted": 1045, "outcomes": {"ok": 1045}, "in_flight": 0},
+    "calls": {"attempted": 1045, "outcomes": {"ok": 1045}, "causes": {}, "in_flight": 0},
     "rates": {
         "planned": 950,
         "started": 950,

@@ -160,6 +160,7 @@ pub fn plan(plan: &Plan) -> Vec<Problem> {
         0,
     );
     tasks(&mut must, &plan.tasks);
+    debug_requests(&mut must, plan);
     thresholds(&mut must, plan);
     if let Some(name) = &plan.id_header {
         must.header_name("id_header", name);
@@ -436,6 +437,15 @@ fn header(must: &mut Musts<'_>, field: &str, header: &Header) {
         }
         Text::Secret { secret } => must.name(&format!("{field}.value.secret"), secret),
     }
+}
+
+fn debug_requests(must: &mut Musts<'_>, plan: &Plan) {
+    must.hold(
+        plan.debug_requests <= limits::DEBUG_REQUESTS_MAX,
+        "debug_requests",
+        "must be at most 100",
+        plan.debug_requests,
+    );
 }
 
 fn thresholds(must: &mut Musts<'_>, plan: &Plan) {

@@ -1,7 +1,12 @@
 //! Percentiles of a merged histogram. They are read here and nowhere else, never averaged.
 
+use std::collections::BTreeMap;
+
+use loadpilot_events::delta::Phase;
 use loadpilot_events::hist::Hist;
 use loadpilot_events::report::Ladder;
+
+use crate::sums::AnatomySums;
 
 /// The points of a distribution; `None` when it is empty.
 #[must_use]
@@ -19,6 +24,18 @@ pub fn ladder(hist: &Hist) -> Option<Ladder> {
         p99_99_us: percentile_us(hist, 99.99),
         max_us: hist.max(),
     })
+}
+
+/// The points of each phase that took place.
+#[must_use]
+pub fn ladders(sums: &AnatomySums) -> BTreeMap<Phase, Ladder> {
+    let ladders = sums
+        .phases
+        .iter()
+        .map(|(&phase, hist)| (phase, ladder(hist)));
+    ladders
+        .filter_map(|(phase, ladder)| ladder.map(|ladder| (phase, ladder)))
+        .collect()
 }
 
 /// The least recorded value that `percent` of the values do not exceed, in µs, to the precision

@@ -25,6 +25,7 @@ pub mod report;
 pub mod share;
 pub mod state;
 pub mod story;
+pub mod streams;
 pub mod sums;
 pub mod tally;
 pub mod verdict;

@@ -16,7 +16,7 @@ use crate::control::{Control, envelope};
 use crate::ladder::{ms, percentile_us};
 use crate::plausible::believable;
 use crate::project::SeqSet;
-use crate::report::run_state;
+use crate::report::{percent, run_state};
 use crate::sums::merge;
 use crate::workload::Workload;
 
@@ -40,6 +40,8 @@ struct AgentWindow {
     from_us: u64,
     to_us: u64,
     finished: u64,
+    opened: u64,
+    reused: u64,
     response: Hist,
     gauges: Gauges,
 }
@@ -58,6 +60,8 @@ impl Default for AgentWindow {
             from_us: 0,
             to_us: 0,
             finished: 0,
+            opened: 0,
+            reused: 0,
             response: hist::latency(),
             gauges: Gauges::default(),
         }
@@ -98,6 +102,18 @@ impl LiveView {
             self.started += row.started;
             self.dropped += row.dropped.values().sum::<u64>();
         }
+        if in_window {
+            window.opened += delta
+                .anatomy
+                .iter()
+                .map(|row| row.connections_opened)
+                .sum::<u64>();
+            window.reused += delta
+                .anatomy
+                .iter()
+                .map(|row| row.connections_reused)
+                .sum::<u64>();
+        }
         for row in &delta.calls {
             let sums = self.calls.entry(row.call).or_insert_with(|| CallSoFar {
                 ended: 0,
@@ -135,6 +151,8 @@ impl LiveView {
         }
         let active = |window: &&AgentWindow| window.to_us + ACTIVE_US >= elapsed_us;
         let active: Vec<&AgentWindow> = self.agents.values().filter(active).collect();
+        let opened: u64 = active.iter().map(|window| window.opened).sum();
+        let reused: u64 = active.iter().map(|window| window.reused).sum();
         let started = start_at.is_some_and(|start| now >= start);
         let target = if started {
             workload.pace().rate_at(elapsed_us)
@@ -147,7 +165,10 @@ impl LiveView {
             duration_secs: ms(workload.duration_us()) / 1e3,
             state: run_state(control),
             phase: phase(control, workload, started, elapsed_us),
-            current_rps: active.iter().map(|window| window.rate()).sum(),
+            current_rps: active
+                .iter()
+                .map(|window| window.rate(window.finished))
+                .sum(),
             target_rps: loadpilot_events::Rate(target).as_rps(),
             arrivals_started: self.started,
             arrivals_dropped: self.dropped,
@@ -156,6 +177,8 @@ impl LiveView {
             in_flight: active.iter().map(|window| window.gauges.in_flight).sum(),
             waiting: active.iter().map(|window| window.gauges.waiting).sum(),
             oldest_ms: ms(active.iter().map(|w| w.gauges.oldest_us).max().unwrap_or(0)),
+            opened_per_sec: active.iter().map(|window| window.rate(window.opened)).sum(),
+            reused_pct: (opened + reused > 0).then(|| percent(reused, opened + reused)),
             active_workers: u32::try_from(active.len()).unwrap_or(u32::MAX),
             latency: latency_ms(&interval),
             latency_cumulative: latency_ms(&cumulative),
@@ -192,12 +215,12 @@ impl LiveView {
 
 impl AgentWindow {
     #[expect(clippy::cast_precision_loss, reason = "a rate for people")]
-    fn rate(&self) -> f64 {
+    fn rate(&self, count: u64) -> f64 {
         let us = self.to_us.saturating_sub(self.from_us);
         if us == 0 {
             0.0
         } else {
-            self.finished as f64 * 1e6 / us as f64
+            count as f64 * 1e6 / us as f64
         }
     }
 }

@@ -26,6 +26,8 @@ pub(crate) fn believable(delta: &DeltaReported) -> Result<(), String> {
     at_most("time", [delta.from_us, delta.to_us], TOTAL_MAX)?;
     let gauges = [delta.gauges.in_flight, delta.gauges.waiting];
     at_most("count of arrivals", gauges, ROW_COUNT_MAX)?;
+    let network = [delta.gauges.retransmits, delta.gauges.listen_overflows];
+    at_most("count of the network", network, ROW_COUNT_MAX)?;
     let totals = &delta.totals;
     at_most("total", [totals.started], TOTAL_MAX)?;
     at_most("total", totals.dropped.values().copied(), TOTAL_MAX)?;

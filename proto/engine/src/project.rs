@@ -4,13 +4,15 @@
 //! this fold's work: it keeps the set of sequence numbers it has seen of each process. Must never
 //! read a clock, and never average.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use loadpilot_events::assign::Generation;
 use loadpilot_events::delta::{AnatomyRow, ArrivalRow, CallRow, DeltaReported, Gauges};
 use loadpilot_events::envelope::Envelope;
+use loadpilot_events::exchange::ExchangeSeen;
 use loadpilot_events::hist::{self, EncodedHistogram};
 use loadpilot_events::id::{AgentId, Holder};
+use loadpilot_events::limits;
 use loadpilot_events::outcome::Outcome;
 use loadpilot_events::plan::Plan;
 use loadpilot_events::report::Quarantined;
@@ -98,6 +100,10 @@ pub struct HolderSums {
     pub claimed: (u64, u64, u64),
     /// Arrivals reported, by due tick; excess left out.
     pub reported: BTreeMap<u32, u64>,
+    /// TCP segments that the kernel of its machine sent again during the run.
+    pub retransmits: u64,
+    /// Connections that found the queue of a listener on its machine full during the run.
+    pub listen_overflows: u64,
     /// Its deltas by sequence number; of a closed loop only, which has no plan to show a hole.
     pub windows: BTreeMap<u64, Reported>,
 }
@@ -139,6 +145,8 @@ pub struct Projection {
     pub late_deltas: u64,
     /// What was set aside, by stream sequence.
     pub quarantined: BTreeMap<u64, Quarantined>,
+    /// Exchanges written out, up to [`limits::DEBUG_REQUESTS_MAX`] of them.
+    pub exchanges: BTreeSet<ExchangeSeen>,
     /// The generator's own figures, over all deltas.
     pub fitness: Fitness,
 }
@@ -243,7 +251,14 @@ impl Projection {
         }
         let claim = (delta.seq, totals.started, totals.calls_total());
         sums.claimed = sums.claimed.max(claim);
+        sums.retransmits += delta.gauges.retransmits;
+        sums.listen_overflows += delta.gauges.listen_overflows;
         self.fitness.add(&delta.gauges);
+        self.exchanges.extend(delta.exchanges.iter().cloned());
+        while self.exchanges.len() > limits::DEBUG_REQUESTS_MAX as usize {
+            // The first ones stay, in whichever order deltas come.
+            self.exchanges.pop_last();
+        }
         for (row, sums, excess) in &prepared.arrivals {
             self.arrival(&holder, row, sums, *excess);
         }

@@ -3,8 +3,6 @@
 //! The report is a pure function of the log up to the seal, so its digest is reproducible, today
 //! or in a year. Must never read a clock.
 
-use std::collections::BTreeMap;
-
 use loadpilot_events::ctl::RunCreated;
 use loadpilot_events::delta::Phase;
 use loadpilot_events::hist::{self, Hist};
@@ -22,9 +20,10 @@ use crate::accounts::{Accounts, account};
 use crate::certificate;
 use crate::check;
 use crate::control::Control;
-use crate::ladder::{ladder, ms, percentile_us};
-use crate::project::{Projection, Window, first_measured_tick};
+use crate::ladder::{ladder, ladders, ms, percentile_us};
+use crate::project::{HolderSums, Projection, Window, first_measured_tick};
 use crate::story;
+use crate::streams::streams;
 use crate::sums::{AnatomySums, CallSums, add_counts, merge};
 use crate::verdict;
 use crate::workload::Workload;
@@ -158,7 +157,9 @@ impl Closing<'_> {
             tasks: self.tasks(&accounts),
             series: self.series(&accounts),
             generator: self.generator(),
+            streams: streams(&self.anatomy(|_| true)),
             gaps: self.gaps(&accounts),
+            exchanges: self.data.exchanges.iter().cloned().collect(),
             story: story::story(self.control),
             arrivals: accounts.total,
             digest: String::new(),
@@ -266,6 +267,7 @@ impl Closing<'_> {
             finished: all.count,
             response: ladder(&all.response),
             service: ladder(&all.service),
+            streams: streams(&self.anatomy(|call| calls.contains(&call))),
             calls: task
                 .steps
                 .iter()
@@ -318,13 +320,19 @@ impl Closing<'_> {
         accounts.ticks.iter().map(tick_report).collect()
     }
 
-    fn generator(&self) -> GeneratorReport {
+    /// Where the time of the calls that `keep` wants went, in the measured time.
+    fn anatomy(&self, keep: impl Fn(u16) -> bool) -> AnatomySums {
         let mut sums = AnatomySums::default();
-        for (&(window, _), more) in &self.data.anatomy {
-            if window == Window::Measured {
+        for (&(window, call), more) in &self.data.anatomy {
+            if window == Window::Measured && keep(call) {
                 sums.add(more);
             }
         }
+        sums
+    }
+
+    fn generator(&self) -> GeneratorReport {
+        let sums = self.anatomy(|_| true);
         let mut phases = ladders(&sums);
         let fitness = &self.data.fitness;
         GeneratorReport {
@@ -333,10 +341,17 @@ impl Closing<'_> {
             connections_opened: sums.opened,
             connections_reused: sums.reused,
             resent: sums.resent,
+            retransmits_max: self.most(|holder| holder.retransmits),
+            listen_overflows_max: self.most(|holder| holder.listen_overflows),
             busiest_core_permille: fitness.busiest_core_permille,
             busy_deltas_pct: percent(fitness.busy_deltas, fitness.deltas),
             stall_us_max: fitness.stall_us,
         }
+    }
+
+    /// The most of any holder: several may share a machine, so that a sum would count twice.
+    fn most(&self, of: impl Fn(&HolderSums) -> u64) -> u64 {
+        self.data.holders.values().map(of).max().unwrap_or(0)
     }
 
     fn gaps(&self, accounts: &Accounts) -> Gaps {
@@ -379,7 +394,7 @@ impl Closing<'_> {
 
     fn holders(&self) -> Vec<HolderFacts> {
         let state = &self.control.state;
-        let nothing = crate::project::HolderSums::default();
+        let nothing = HolderSums::default();
         let facts = |holder: &loadpilot_events::Holder| {
             let sums = self.data.holders.get(holder).unwrap_or(&nothing);
             let holdings = self.control.assignments.iter().flat_map(|a| &a.holdings);
@@ -454,16 +469,6 @@ fn bytes(all: &CallSums, measured_us: u64) -> Bytes {
         received_per_sec: per_second(all.received_bytes, measured_us),
         sent_per_sec: per_second(all.sent_bytes, measured_us),
     }
-}
-
-fn ladders(sums: &AnatomySums) -> BTreeMap<Phase, Ladder> {
-    let ladders = sums
-        .phases
-        .iter()
-        .map(|(&phase, hist)| (phase, ladder(hist)));
-    ladders
-        .filter_map(|(phase, ladder)| ladder.map(|ladder| (phase, ladder)))
-        .collect()
 }
 
 /// `part` in percent of `whole`; 0 of nothing is 0.

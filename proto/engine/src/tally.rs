@@ -11,12 +11,13 @@ use loadpilot_events::cause::Cause;
 use loadpilot_events::delta::{
     AnatomyRow, ArrivalRow, CallRow, DeltaReported, Gauges, Phase, Totals,
 };
-use loadpilot_events::hist;
+use loadpilot_events::exchange::ExchangeSeen;
+use loadpilot_events::hist::{self, Hist};
 use loadpilot_events::id::BootId;
 use loadpilot_events::limits::DELTA_BYTES_MAX;
 use loadpilot_events::outcome::{DropReason, Outcome};
 
-use crate::sums::{AnatomySums, ArrivalSums, CallSums, add_counts};
+use crate::sums::{AnatomySums, ArrivalSums, CallSums, add_counts, merge};
 
 /// Which arrivals a count belongs to.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -55,6 +56,10 @@ pub struct Phases {
     pub first_byte_us: Option<u64>,
     /// From the first to the last byte of the answer.
     pub last_byte_us: Option<u64>,
+    /// From due to the first token of a streamed answer.
+    pub first_token_us: Option<u64>,
+    /// From dispatch to the first token of a streamed answer.
+    pub first_token_service_us: Option<u64>,
     /// Whether the request was sent a second time: its first connection turned out to be closed.
     pub resent: bool,
     /// How the call came to its connection; `None` when it got none.
@@ -89,6 +94,7 @@ pub struct CallEnd {
 }
 
 type CallKey = (u32, Generation, u16, Outcome);
+/// Due tick, generation, and the call by its place in the plan.
 type AnatomyKey = (u32, Generation, u16);
 
 /// What finished, not yet closed into a delta.
@@ -97,6 +103,7 @@ pub struct Rows {
     arrivals: BTreeMap<RowKey, ArrivalSums>,
     calls: BTreeMap<CallKey, CallSums>,
     anatomy: BTreeMap<AnatomyKey, AnatomySums>,
+    exchanges: Vec<ExchangeSeen>,
 }
 
 /// The counters of one core.
@@ -151,6 +158,21 @@ impl Tally {
             .record(&end.phases);
     }
 
+    /// The gaps between the tokens of a call, which is counted itself too.
+    pub fn token_gaps(&mut self, (tick, generation, call): AnatomyKey, gaps: &Hist) {
+        let row = self.rows.anatomy.entry((tick, generation, call));
+        let phases = &mut row.or_default().phases;
+        merge(
+            phases.entry(Phase::TokenGap).or_insert_with(hist::anatomy),
+            gaps,
+        );
+    }
+
+    /// An exchange to be written out.
+    pub fn exchange(&mut self, seen: ExchangeSeen) {
+        self.rows.exchanges.push(seen);
+    }
+
     /// Hands over everything since the last time.
     #[must_use]
     pub fn take(&mut self) -> Rows {
@@ -176,6 +198,7 @@ impl Rows {
         for (key, sums) in other.anatomy {
             self.anatomy.entry(key).or_default().add(&sums);
         }
+        self.exchanges.extend(other.exchanges);
     }
 }
 
@@ -190,6 +213,8 @@ impl AnatomySums {
             (Phase::Tls, phases.tls_us),
             (Phase::FirstByte, phases.first_byte_us),
             (Phase::LastByte, phases.last_byte_us),
+            (Phase::FirstToken, phases.first_token_us),
+            (Phase::FirstTokenService, phases.first_token_service_us),
         ];
         for (phase, time_us) in times {
             if let Some(us) = time_us {
@@ -273,11 +298,21 @@ impl Ledger {
             open.make_room(bytes, &mut parts);
             open.anatomy.push(row);
         }
+        for seen in rows.exchanges {
+            let lines = seen.request.iter().chain(&seen.answer);
+            let bytes = 200 + lines.map(|line| 4 + line.len()).sum::<usize>();
+            open.make_room(bytes, &mut parts);
+            open.exchanges.push(seen);
+        }
         parts.push(open);
-        parts
-            .into_iter()
-            .map(|part| self.number(part, from_us, to_us, &gauges))
-            .collect()
+        let mut gauges = gauges;
+        let mut deltas = Vec::with_capacity(parts.len());
+        for part in parts {
+            deltas.push(self.number(part, from_us, to_us, &gauges));
+            // What adds up is said once.
+            (gauges.retransmits, gauges.listen_overflows) = (0, 0);
+        }
+        deltas
     }
 
     fn number(
@@ -303,6 +338,7 @@ impl Ledger {
             arrivals: part.arrivals,
             calls: part.calls,
             anatomy: part.anatomy,
+            exchanges: part.exchanges,
             totals: self.totals.clone(),
             gauges: gauges.clone(),
         }
@@ -316,6 +352,7 @@ struct OpenDelta {
     arrivals: Vec<ArrivalRow>,
     calls: Vec<CallRow>,
     anatomy: Vec<AnatomyRow>,
+    exchanges: Vec<ExchangeSeen>,
 }
 
 impl OpenDelta {

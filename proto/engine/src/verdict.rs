@@ -7,7 +7,7 @@ use loadpilot_events::ctl::Ending;
 use loadpilot_events::outcome::DropReason;
 use loadpilot_events::plan::Plan;
 use loadpilot_events::report::{
-    ArrivalCounts, Ladder, Report, RunState, TaskReport, ThresholdResult, Verdict,
+    ArrivalCounts, Ladder, Report, RunState, StreamReport, TaskReport, ThresholdResult, Verdict,
 };
 use loadpilot_events::threshold::{Metric, Operator, Threshold};
 
@@ -98,6 +98,7 @@ fn of_run(metric: Metric, report: &Report) -> Option<f64> {
         Metric::DroppedRate => dropped_rate(&report.arrivals),
         Metric::Shortfall => (report.rates.planned > 0).then_some(report.rates.shortfall_pct),
         Metric::AchievedRps => Some(report.rates.achieved_rps),
+        _ if is_of_streams(metric) => of_streams(metric, report.streams.as_ref()?),
         _ => of_ladder(metric, report.latency.response.as_ref()?),
     }
 }
@@ -123,7 +124,37 @@ fn of_task(metric: Metric, task: &TaskReport, report: &Report) -> Option<f64> {
             let started = task.arrivals.started as f64;
             (seconds > 0.0).then(|| started / seconds)
         }
+        _ if is_of_streams(metric) => of_streams(metric, task.streams.as_ref()?),
         _ => of_ladder(metric, task.response.as_ref()?),
+    }
+}
+
+fn is_of_streams(metric: Metric) -> bool {
+    of_first_token(metric).or(of_token_gap(metric)).is_some()
+}
+
+fn of_first_token(metric: Metric) -> Option<Metric> {
+    Some(match metric {
+        Metric::P50FirstTokenMs => Metric::P50Ms,
+        Metric::P95FirstTokenMs => Metric::P95Ms,
+        Metric::P99FirstTokenMs => Metric::P99Ms,
+        _ => return None,
+    })
+}
+
+fn of_token_gap(metric: Metric) -> Option<Metric> {
+    Some(match metric {
+        Metric::P50TokenGapMs => Metric::P50Ms,
+        Metric::P95TokenGapMs => Metric::P95Ms,
+        Metric::P99TokenGapMs => Metric::P99Ms,
+        _ => return None,
+    })
+}
+
+fn of_streams(metric: Metric, streams: &StreamReport) -> Option<f64> {
+    match of_first_token(metric) {
+        Some(rung) => of_ladder(rung, streams.first_token.as_ref()?),
+        None => of_ladder(of_token_gap(metric)?, streams.token_gap.as_ref()?),
     }
 }
 
@@ -138,9 +169,7 @@ fn of_ladder(metric: Metric, ladder: &Ladder) -> Option<f64> {
         Metric::P9999Ms => ms(ladder.p99_99_us),
         Metric::MaxMs => ms(ladder.max_us),
         Metric::MeanMs => ladder.mean_us / 1e3,
-        Metric::ErrorRate | Metric::DroppedRate | Metric::Shortfall | Metric::AchievedRps => {
-            return None;
-        }
+        _ => return None,
     })
 }
 

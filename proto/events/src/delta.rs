@@ -10,6 +10,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::assign::Generation;
 use crate::cause::Cause;
+use crate::exchange::ExchangeSeen;
 use crate::hist::EncodedHistogram;
 use crate::id::BootId;
 use crate::outcome::{DropReason, Outcome};
@@ -34,6 +35,9 @@ pub struct DeltaReported {
     /// Where the time of calls went.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub anatomy: Vec<AnatomyRow>,
+    /// Exchanges written out, where the plan asks for them.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub exchanges: Vec<ExchangeSeen>,
     /// Everything this process counted in this run up to and including this delta.
     pub totals: Totals,
     /// How the generator itself fares.
@@ -112,6 +116,12 @@ pub enum Phase {
     FirstByte,
     /// From the first to the last byte of the answer.
     LastByte,
+    /// Streamed answers: from due to the first token, corrected.
+    FirstToken,
+    /// Streamed answers: from dispatch to the first token, uncorrected.
+    FirstTokenService,
+    /// Streamed answers: from one token to the next.
+    TokenGap,
 }
 
 /// Where the time of the calls of one due tick went.
@@ -163,7 +173,8 @@ impl Totals {
     }
 }
 
-/// How the generator fares; the newest one wins, they never add up.
+/// How the generator fares; the newest one wins. Only what is said to be of a window adds up, and of
+/// several deltas of one window only the first one has it.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
 pub struct Gauges {
     /// Arrivals in flight.
@@ -180,6 +191,13 @@ pub struct Gauges {
     pub stall_us: u64,
     /// Open file descriptors.
     pub open_fds: u64,
+    /// TCP segments that the kernel of the agent's machine sent again in this window, for whomever.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub retransmits: u64,
+    /// Connections that found the queue of a listener on the agent's machine full in this window:
+    /// of interest when the target is there.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub listen_overflows: u64,
 }
 
 #[expect(

@@ -1,8 +1,8 @@
 //! Histograms as they travel: HdrHistogram V2 deflate in base64, which every HdrHistogram library
 //! reads.
 //!
-//! Values are µs. The range is 1 µs to 10 min and grows when a value is larger: a value is never
-//! clamped silently. Zero is recorded as 1 µs.
+//! Values are µs. The range grows with the largest value: a value is never clamped silently. Zero is
+//! recorded as 1 µs.
 
 use base64::Engine as _;
 use base64::prelude::BASE64_STANDARD;
@@ -11,8 +11,9 @@ use hdrhistogram::serialization::{Deserializer, Serializer, V2DeflateSerializer}
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// Upper end of the range that a histogram covers from the start, in µs.
-pub const RANGE_US: u64 = 600_000_000;
+/// Upper end of the range of an empty histogram, in µs: the least that the library accepts. A run of
+/// many tasks holds thousands of histograms, and most targets answer in little time.
+const RANGE_US: u64 = 2;
 
 /// A latency histogram in memory.
 pub type Hist = Histogram<u64>;

@@ -28,6 +28,10 @@ pub const HEADER_VALUE_BYTES_MAX: usize = 16 * 1024;
 pub const HEADERS_MAX: usize = 64;
 /// Longest path with query, in bytes.
 pub const PATH_BYTES_MAX: usize = 8 * 1024;
+/// Most exchanges of a run that are written out.
+pub const DEBUG_REQUESTS_MAX: u32 = 100;
+/// Longest head of an answer that is written out, in bytes.
+pub const SEEN_HEAD_BYTES_MAX: usize = 8 * 1024;
 /// Most thresholds in a plan.
 pub const THRESHOLDS_MAX: usize = 200;
 /// Most agents one run may ask for.

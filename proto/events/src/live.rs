@@ -55,6 +55,13 @@ pub struct Snapshot {
     pub waiting: u64,
     /// Age of the oldest arrival in flight or waiting, as last reported, in ms.
     pub oldest_ms: f64,
+    /// Connections opened per second over the newest deltas; of an https target these are handshakes.
+    #[serde(default)]
+    pub opened_per_sec: f64,
+    /// Calls of the newest deltas that used an open connection, in percent of those that got one;
+    /// null when none did.
+    #[serde(default)]
+    pub reused_pct: Option<f64>,
     /// Holders that reported lately.
     pub active_workers: u32,
     /// Response time of what finished in the newest delta of each agent.

@@ -64,6 +64,9 @@ pub struct Plan {
     /// `<run>/<user>.<generation>.<k>/<step>`, k counting what that holder started for that user.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub id_header: Option<String>,
+    /// The exchanges of the first so many arrivals, or users, are written out in the log.
+    #[serde(default, skip_serializing_if = "is_default")]
+    pub debug_requests: u32,
     /// How the target is spoken to.
     #[serde(default, skip_serializing_if = "is_default")]
     pub connections: Connections,
@@ -173,6 +176,21 @@ pub struct Step {
     /// Overrides the plan's time-out, in µs.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub timeout_us: Option<u64>,
+    /// The answer is a stream of tokens, whose times are taken.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub stream: Option<Stream>,
+}
+
+/// What counts as a token of a streamed answer.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum Stream {
+    /// A server-sent event that carries data (WHATWG HTML, section 9.2); comments do not count.
+    Sse,
+    /// A line that is not empty, as in newline-delimited JSON.
+    Lines,
+    /// A chunk of the chunked transfer coding, or a DATA frame of HTTP/2.
+    Chunks,
 }
 
 /// Time-outs of parts of a call; each also ends with the call's own time-out.

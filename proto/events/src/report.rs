@@ -11,12 +11,14 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 pub use crate::certificate::{Certificate, Finding, FindingKind, Grade};
+pub use crate::streams::StreamReport;
 
 use crate::assign::{Generation, LossReason};
 use crate::cause::Cause;
 use crate::connections::{Connections, is_default};
 use crate::ctl::Ending;
 use crate::delta::Phase;
+use crate::exchange::ExchangeSeen;
 use crate::hist::EncodedHistogram;
 use crate::id::{Holder, RunId};
 use crate::outcome::{DropReason, Outcome};
@@ -89,10 +91,16 @@ pub struct Report {
     pub series: Vec<TickReport>,
     /// How the generator itself fared.
     pub generator: GeneratorReport,
+    /// Streamed answers of all tasks, in the measured time; null when there were none.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub streams: Option<StreamReport>,
     /// What the log does not know.
     pub gaps: Gaps,
     /// Decisions and facts of the run in order, for people.
     pub story: Vec<StoryLine>,
+    /// The first exchanges, where the plan asked for them.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub exchanges: Vec<ExchangeSeen>,
     /// SHA-256 in hex of the canonical JSON of this report with an empty digest.
     pub digest: String,
 }
@@ -356,6 +364,9 @@ pub struct TaskReport {
     pub response: Option<Ladder>,
     /// Service time of all its calls, each on its own.
     pub service: Option<Ladder>,
+    /// Its streamed answers; null when it has none.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub streams: Option<StreamReport>,
     /// Its calls, in order.
     pub calls: Vec<CallReport>,
 }
@@ -419,6 +430,14 @@ pub struct GeneratorReport {
     /// out to be closed: the target may have seen them twice.
     #[serde(default, skip_serializing_if = "is_default")]
     pub resent: u64,
+    /// TCP segments that the kernel of one agent's machine sent again during the run, for whomever:
+    /// the most of any machine.
+    #[serde(default, skip_serializing_if = "is_default")]
+    pub retransmits_max: u64,
+    /// Connections that found the queue of a listener on an agent's machine full during the run, the
+    /// most of any machine: of interest when the target is there.
+    #[serde(default, skip_serializing_if = "is_default")]
+    pub listen_overflows_max: u64,
     /// The busiest firing thread of any delta, in thousandths of its core.
     pub busiest_core_permille: u64,
     /// Share of deltas in which a firing thread was above 90 % of its core, in percent.

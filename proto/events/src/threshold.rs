@@ -27,6 +27,14 @@ pub enum Metric {
     P9999Ms,
     MaxMs,
     MeanMs,
+    /// From due to the first token of a streamed answer.
+    P50FirstTokenMs,
+    P95FirstTokenMs,
+    P99FirstTokenMs,
+    /// From one token of a streamed answer to the next.
+    P50TokenGapMs,
+    P95TokenGapMs,
+    P99TokenGapMs,
     /// Percent of finished calls that were not ok.
     ErrorRate,
     /// Percent of planned arrivals that were dropped, for whatever reason.
@@ -39,7 +47,7 @@ pub enum Metric {
 
 impl Metric {
     /// All metrics, in the order in which help texts list them.
-    pub const ALL: [Self; 13] = [
+    pub const ALL: [Self; 19] = [
         Self::P50Ms,
         Self::P75Ms,
         Self::P90Ms,
@@ -49,6 +57,12 @@ impl Metric {
         Self::P9999Ms,
         Self::MaxMs,
         Self::MeanMs,
+        Self::P50FirstTokenMs,
+        Self::P95FirstTokenMs,
+        Self::P99FirstTokenMs,
+        Self::P50TokenGapMs,
+        Self::P95TokenGapMs,
+        Self::P99TokenGapMs,
         Self::ErrorRate,
         Self::DroppedRate,
         Self::Shortfall,
@@ -68,6 +82,12 @@ impl Metric {
             Self::P9999Ms => "p99_99_ms",
             Self::MaxMs => "max_ms",
             Self::MeanMs => "mean_ms",
+            Self::P50FirstTokenMs => "p50_first_token_ms",
+            Self::P95FirstTokenMs => "p95_first_token_ms",
+            Self::P99FirstTokenMs => "p99_first_token_ms",
+            Self::P50TokenGapMs => "p50_token_gap_ms",
+            Self::P95TokenGapMs => "p95_token_gap_ms",
+            Self::P99TokenGapMs => "p99_token_gap_ms",
             Self::ErrorRate => "error_rate",
             Self::DroppedRate => "dropped_rate",
             Self::Shortfall => "shortfall",

@@ -8,7 +8,7 @@ answer yet.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import TypeAlias, TypedDict, Unpack
+from typing import Literal, TypeAlias, TypedDict, Unpack
 
 Primitive: TypeAlias = str | int | float | bool | None
 """A value that a query or a form can carry."""
@@ -34,6 +34,9 @@ class Extras(TypedDict, total=False):
     """The body as it is."""
     timeout: float | str
     """From dispatch to the last byte, instead of the scenario's: seconds, or ``"500ms"``."""
+    stream: Literal["sse", "lines", "chunks"]
+    """The answer is a stream: the times of its tokens are taken. A token is a server-sent event that
+    carries data, a line that is not empty, or a chunk as it was sent."""
 
 
 class LoadClient:

@@ -29,6 +29,41 @@ pub struct ProcessFigures {
     pub cpu_us: u64,
     /// Open file descriptors.
     pub open_fds: u64,
+    /// What the network of this machine has counted.
+    pub network: NetworkFigures,
+}
+
+/// What the kernel counted for all sockets of this network namespace since it began; 0 where it does
+/// not tell.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct NetworkFigures {
+    /// TCP segments sent again.
+    pub retransmits: u64,
+    /// Connections that found the queue of a listener full.
+    pub listen_overflows: u64,
+}
+
+impl NetworkFigures {
+    fn read() -> Self {
+        let read = |path| std::fs::read_to_string(path).unwrap_or_default();
+        let (snmp, netstat) = (read("/proc/self/net/snmp"), read("/proc/self/net/netstat"));
+        Self {
+            retransmits: counter(&snmp, "Tcp:", "RetransSegs"),
+            listen_overflows: counter(&netstat, "TcpExt:", "ListenOverflows"),
+        }
+    }
+}
+
+/// One counter of a table in which a line of names is followed by a line of numbers; 0 when it is
+/// not there.
+fn counter(text: &str, table: &str, name: &str) -> u64 {
+    let mut rows = text.lines().filter(|line| line.starts_with(table));
+    let (names, numbers) = (rows.next().unwrap_or(""), rows.next().unwrap_or(""));
+    let mut pairs = names.split(' ').zip(numbers.split(' '));
+    let found = pairs.find(|(own, _)| *own == name);
+    found
+        .and_then(|(_, number)| number.parse().ok())
+        .unwrap_or(0)
 }
 
 impl ProcessFigures {
@@ -39,6 +74,7 @@ impl ProcessFigures {
             at: MonoTime::now(),
             cpu_us: process_cpu_us(),
             open_fds: open_fds(),
+            network: NetworkFigures::read(),
         }
     }
 }
@@ -80,6 +116,7 @@ impl Meter {
         let busiest_us = busiest_us
             .map(|(now, before)| now.saturating_sub(before))
             .max();
+        let (network, before) = (process.network, self.process.network);
         let gauges = Gauges {
             in_flight: cores.in_flight,
             waiting: cores.waiting,
@@ -88,6 +125,10 @@ impl Meter {
             busiest_core_permille: thousandths(busiest_us.unwrap_or(0)),
             stall_us: std::mem::take(&mut self.stall_us),
             open_fds: process.open_fds,
+            retransmits: network.retransmits.saturating_sub(before.retransmits),
+            listen_overflows: network
+                .listen_overflows
+                .saturating_sub(before.listen_overflows),
         };
         self.process = process;
         self.cores_cpu_us.clone_from(&cores.cpu_us);
@@ -131,6 +172,10 @@ mod tests {
             at: MonoTime::from_ns(at_us * 1_000),
             cpu_us,
             open_fds: 5,
+            network: NetworkFigures {
+                retransmits: 7 + cpu_us / 100_000,
+                listen_overflows: 3,
+            },
         }
     }
 
@@ -150,6 +195,7 @@ mod tests {
             (1_200, 900)
         );
         assert_eq!((first.stall_us, first.open_fds), (70, 5));
+        assert_eq!((first.retransmits, first.listen_overflows), (12, 0));
         let second = meter.close(&figures(1_000_000, 600_000), process(3_000_000, 1_800_000));
         assert_eq!(
             (second.cpu_millicores, second.busiest_core_permille),
@@ -163,5 +209,14 @@ mod tests {
     fn the_kernel_answers() {
         let figures = ProcessFigures::read();
         assert!(figures.open_fds > 2 && figures.cpu_us > 0);
+    }
+
+    /// A counter read from the column beside it would invent a broken network.
+    #[test]
+    fn counters_are_found_by_name() {
+        let snmp = "Ip: Forwarding\nIp: 1\nTcp: InSegs RetransSegs InErrs\nTcp: 10 42 3\n";
+        assert_eq!(counter(snmp, "Tcp:", "RetransSegs"), 42);
+        assert_eq!(counter(snmp, "Tcp:", "NoSuch"), 0);
+        assert_eq!(counter("", "Tcp:", "RetransSegs"), 0);
     }
 }

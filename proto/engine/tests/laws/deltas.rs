@@ -7,7 +7,7 @@ use loadpilot_events::cause::Cause;
 use loadpilot_events::delta::{DeltaReported, Gauges};
 use loadpilot_events::hist;
 use loadpilot_events::id::BootId;
-use loadpilot_events::limits::DELTA_BYTES_MAX;
+use loadpilot_events::limits::{self, DELTA_BYTES_MAX};
 use loadpilot_events::outcome::{DropReason, Outcome};
 use proptest::prelude::*;
 
@@ -264,7 +264,7 @@ fn the_greatest_single_row_fits_a_message() {
     let dice = &mut Dice::new(3);
     let mut tally = Tally::new();
     let mut value_us: u64 = 1;
-    while value_us < hist::RANGE_US {
+    while value_us < limits::TIMEOUT_US_MAX {
         for _ in 0..dice.pick(1..3) {
             let mut end = call(dice, 0, 1, 0);
             end.outcome = Outcome::Ok;

@@ -70,6 +70,8 @@ pub(crate) fn report() -> Report {
         shortfall_pct: 0.0,
     };
     report.generator = GeneratorReport {
+        retransmits_max: 0,
+        listen_overflows_max: 0,
         schedule_lag: Some(Ladder {
             p99_us: 50,
             ..ladder()

@@ -4,7 +4,7 @@ use loadpilot_engine::verdict::{passes, verdict};
 use loadpilot_events::ctl::Ending;
 use loadpilot_events::outcome::DropReason;
 use loadpilot_events::plan::Plan;
-use loadpilot_events::report::{Report, RunState, Verdict};
+use loadpilot_events::report::{Ladder, Report, RunState, StreamReport, Verdict};
 use loadpilot_events::threshold::{Metric, Operator, Threshold};
 
 use crate::rules::dice::Dice;
@@ -40,11 +40,24 @@ fn measured() -> Report {
     report.arrivals.lost = 100;
     report.tasks[0].arrivals = report.arrivals.clone();
     report.tasks[0].errors = 200;
+    let later = Ladder {
+        p50_us: 11_000,
+        p95_us: 12_000,
+        p99_us: 13_000,
+        ..sound::ladder()
+    };
+    report.streams = Some(StreamReport {
+        tokens: 20_000,
+        first_token: Some(later),
+        first_token_service: None,
+        token_gap: Some(sound::ladder()),
+    });
+    report.tasks[0].streams = report.streams.clone();
     report
 }
 
 /// What each metric is in [`measured`], for the run and for its task.
-const VALUES: [(Metric, f64, f64); 13] = [
+const VALUES: [(Metric, f64, f64); 19] = [
     (Metric::P50Ms, 1.0, 1.0),
     (Metric::P75Ms, 2.0, 2.0),
     (Metric::P90Ms, 3.0, 3.0),
@@ -54,6 +67,12 @@ const VALUES: [(Metric, f64, f64); 13] = [
     (Metric::P9999Ms, 7.0, 7.0),
     (Metric::MaxMs, 9.0, 9.0),
     (Metric::MeanMs, 1.5, 1.5),
+    (Metric::P50FirstTokenMs, 11.0, 11.0),
+    (Metric::P95FirstTokenMs, 12.0, 12.0),
+    (Metric::P99FirstTokenMs, 13.0, 13.0),
+    (Metric::P50TokenGapMs, 1.0, 1.0),
+    (Metric::P95TokenGapMs, 4.0, 4.0),
+    (Metric::P99TokenGapMs, 5.0, 5.0),
     (Metric::ErrorRate, 2.0, 2.0),
     (Metric::DroppedRate, 5.0, 5.0),
     (Metric::Shortfall, 5.0, 5.0),
@@ -124,6 +143,7 @@ fn no_number_passes_no_gate() {
 fn what_was_not_measured_does_not_pass() {
     let mut report = measured();
     report.latency.response = None;
+    report.streams = None;
     report.error_rate_pct = None;
     report.rates.planned = 0;
     report.arrivals = Default::default();

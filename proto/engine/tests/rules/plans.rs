@@ -47,6 +47,7 @@ pub(crate) fn plan(dice: &mut Dice) -> Plan {
         max_in_flight: None,
         thresholds: Vec::new(),
         id_header: None,
+        debug_requests: 0,
         connections: Connections::default(),
     };
     assert_eq!(check::plan(&plan), [], "the plans of the laws are sound");
@@ -103,6 +104,7 @@ fn task(number: u64, dice: &mut Dice) -> Task {
         headers: Vec::new(),
         body: None,
         timeout_us: None,
+        stream: None,
     };
     Task {
         name: format!("task-{number}"),

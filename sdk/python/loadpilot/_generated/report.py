@@ -98,6 +98,153 @@ class CallCounts(BaseModel):
     """
 
 
+class Cause(StrEnum):
+    """
+    Why a call got no complete answer.
+    """
+
+    name_not_resolved = "name_not_resolved"
+    """
+    The target's name was not resolved.
+    """
+    no_such_address = "no_such_address"
+    """
+    It has no address of the kind that was asked for.
+    """
+    refused = "refused"
+    """
+    Nobody listens, or the list of waiting connections is full (ECONNREFUSED).
+    """
+    reset = "reset"
+    """
+    The peer cut the connection off (ECONNRESET, ECONNABORTED).
+    """
+    broken_pipe = "broken_pipe"
+    """
+    Written to a connection that the peer had closed (EPIPE).
+    """
+    unreachable = "unreachable"
+    """
+    No way there (ENETUNREACH, EHOSTUNREACH, ENETDOWN, EHOSTDOWN).
+    """
+    system_timeout = "system_timeout"
+    """
+    The system gave up on a peer that acknowledged nothing (ETIMEDOUT).
+    """
+    denied = "denied"
+    """
+    The system or a firewall forbids it (EACCES, EPERM).
+    """
+    no_such_socket = "no_such_socket"
+    """
+    No socket at the path (ENOENT).
+    """
+    unanswered = "unanswered"
+    """
+    The peer closed before the first byte of an answer.
+    """
+    truncated = "truncated"
+    """
+    The peer closed inside an answer.
+    """
+    not_http = "not_http"
+    """
+    What came was not HTTP.
+    """
+    too_long = "too_long"
+    """
+    A head, trailers or a line of chunks beyond its limit.
+    """
+    http2 = "http2"
+    """
+    The peer broke the rules of HTTP/2, or says that we did.
+    """
+    stream_reset = "stream_reset"
+    """
+    The peer reset the stream of HTTP/2.
+    """
+    gone_away = "gone_away"
+    """
+    The peer closed the connection of HTTP/2 in an orderly way before the answer (GOAWAY).
+    """
+    certificate_untrusted = "certificate_untrusted"
+    """
+    Nobody we trust vouches for the certificate.
+    """
+    certificate_expired = "certificate_expired"
+    """
+    The certificate is out of its time.
+    """
+    certificate_other_name = "certificate_other_name"
+    """
+    The certificate is for another name.
+    """
+    certificate_invalid = "certificate_invalid"
+    """
+    The certificate is wrong in another way.
+    """
+    client_certificate = "client_certificate"
+    """
+    The target wants a client certificate, or another one.
+    """
+    tls_mismatch = "tls_mismatch"
+    """
+    No version, cipher or protocol in common.
+    """
+    tls_alert = "tls_alert"
+    """
+    The target ended TLS with another alert.
+    """
+    not_tls = "not_tls"
+    """
+    What came was not TLS.
+    """
+    no_ports = "no_ports"
+    """
+    No local port left (EADDRNOTAVAIL, EADDRINUSE).
+    """
+    no_fds = "no_fds"
+    """
+    No file descriptor left (EMFILE, ENFILE).
+    """
+    no_memory = "no_memory"
+    """
+    No memory left (ENOMEM, ENOBUFS).
+    """
+    while_resolving = "while_resolving"
+    """
+    Cut off while the name was resolved.
+    """
+    while_connecting = "while_connecting"
+    """
+    Cut off while the connection was opened.
+    """
+    while_securing = "while_securing"
+    """
+    Cut off inside the TLS handshake.
+    """
+    while_waiting_for_a_stream = "while_waiting_for_a_stream"
+    """
+    Cut off while it waited for a stream of HTTP/2.
+    """
+    while_sending = "while_sending"
+    """
+    Cut off while the request was written.
+    """
+    before_first_byte = "before_first_byte"
+    """
+    Cut off before the first byte of the answer.
+    """
+    before_last_byte = "before_last_byte"
+    """
+    Cut off before the last byte of the answer.
+    """
+    other = "other"
+    """
+    Something else; the agent's log names it (`RUST_LOG=loadpilot_agent=debug`).
+    """
+
+
 class Ending(StrEnum):
     """
     How a run ended.
@@ -385,6 +532,10 @@ class Metric1(StrEnum):
     p99_99_ms = "p99_99_ms"
     max_ms = "max_ms"
     mean_ms = "mean_ms"
+    p95_first_token_ms = "p95_first_token_ms"
+    p99_first_token_ms = "p99_first_token_ms"
+    p95_token_gap_ms = "p95_token_gap_ms"
+    p99_token_gap_ms = "p99_token_gap_ms"
 
 
 class Operator(StrEnum):
@@ -399,6 +550,57 @@ class Operator(StrEnum):
     field___1 = ">="
     """
     The measured value must reach the limit.
+    """
+
+
+class Outcome(StrEnum):
+    """
+    How one call ended. Transport beats check beats status.
+    """
+
+    ok = "ok"
+    """
+    Answered below 400, or a check passed.
+    """
+    http_4xx = "http_4xx"
+    """
+    Answered 400–499.
+    """
+    http_5xx = "http_5xx"
+    """
+    Answered 500–599.
+    """
+    check_failed = "check_failed"
+    """
+    A check of the scenario refused the answer.
+    """
+    connect = "connect"
+    """
+    No connection: refused, unreachable, name not found.
+    """
+    tls = "tls"
+    """
+    The TLS handshake failed.
+    """
+    timeout = "timeout"
+    """
+    No complete answer within the time-out, counted from dispatch.
+    """
+    io = "io"
+    """
+    The connection broke or the answer was not HTTP.
+    """
+    local = "local"
+    """
+    The generator lacked ports, file descriptors or memory: not the target's fault.
+    """
+    cancelled = "cancelled"
+    """
+    Cut off by the end of the run or by an abort.
+    """
+    indeterminate = "indeterminate"
+    """
+    Sent, and the agent died before it knew the end.
     """
 
 
@@ -559,6 +761,29 @@ class Shape(StrEnum):
     """
 
 
+class StreamReport(BaseModel):
+    """
+    What streamed answers were like, in the measured time.
+    """
+
+    first_token: Ladder | None = None
+    """
+    From due to the first token, corrected.
+    """
+    first_token_service: Ladder | None = None
+    """
+    From dispatch to the first token, uncorrected.
+    """
+    token_gap: Ladder | None = None
+    """
+    From one token to the next; null when no answer had two.
+    """
+    tokens: Annotated[int, Field(ge=0)]
+    """
+    Tokens that came.
+    """
+
+
 class ThresholdResult(BaseModel):
     """
     How one threshold came out.
@@ -578,6 +803,8 @@ class ThresholdResult(BaseModel):
     """
     metric: (
         Metric1
+        | Literal["p50_first_token_ms"]
+        | Literal["p50_token_gap_ms"]
         | Literal["error_rate"]
         | Literal["dropped_rate"]
         | Literal["shortfall"]
@@ -812,6 +1039,50 @@ class Connections(BaseModel):
     tls: TlsSettings | None = None
     """
     For https.
+    """
+
+
+class ExchangeSeen(BaseModel):
+    """
+    One exchange of the first arrivals of a run; see [`crate::plan::Plan::debug_requests`].
+    """
+
+    answer: list[str]
+    """
+    The status line and the header lines of the answer, secrets masked, cut where they are too
+    long; none when none came.
+    """
+    arrival: Annotated[int, Field(ge=0)]
+    """
+    The arrival; in a closed loop the user.
+    """
+    call: Annotated[int, Field(ge=0, le=65535)]
+    """
+    The call, by its place in the plan's list of calls.
+    """
+    cause: Cause | None = None
+    """
+    Why there is no complete answer.
+    """
+    outcome: Outcome
+    """
+    How it ended.
+    """
+    received_bytes: Annotated[int, Field(ge=0)]
+    """
+    Bytes that came, headers included where the engine sees them.
+    """
+    request: list[str]
+    """
+    The request line and the header lines, secrets masked.
+    """
+    request_body_bytes: Annotated[int, Field(ge=0)]
+    """
+    Bytes of the request's body.
+    """
+    response_us: Annotated[int, Field(ge=0)]
+    """
+    End − due, in µs.
     """
 
 
@@ -1072,6 +1343,10 @@ class TaskReport(BaseModel):
     """
     Service time of all its calls, each on its own.
     """
+    streams: StreamReport | None = None
+    """
+    Its streamed answers; null when it has none.
+    """
     weight: Annotated[int, Field(ge=0)]
     """
     Its weight.
@@ -1129,6 +1404,10 @@ class Report(BaseModel):
     errors_total: Annotated[int, Field(ge=0)]
     """
     Finished calls that were not ok, in the measured time.
+    """
+    exchanges: list[ExchangeSeen] | None = None
+    """
+    The first exchanges, where the plan asked for them.
     """
     gaps: Gaps
     """
@@ -1197,6 +1476,10 @@ class Report(BaseModel):
     story: list[StoryLine]
     """
     Decisions and facts of the run in order, for people.
+    """
+    streams: StreamReport | None = None
+    """
+    Streamed answers of all tasks, in the measured time; null when there were none.
     """
     target_url: str
     """

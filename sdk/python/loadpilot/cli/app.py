@@ -62,6 +62,7 @@ def run(  # noqa: PLR0913  (one parameter per flag)
     seed: str | None = None,
     strict: bool = False,
     id_header: str | None = None,
+    debug_requests: str | None = None,
     http: str | None = None,
     reuse: str | None = None,
     connect_to: str | None = None,
@@ -108,6 +109,9 @@ def run(  # noqa: PLR0913  (one parameter per flag)
         Exit with 3 when the certificate is DEGRADED too.
     id_header
         Send run/arrival/step in a request header of this name.
+    debug_requests
+        Write out the exchanges of the first so many arrivals, at most 100, below the summary: heads
+        only, secrets masked. Else LOADPILOT_DEBUG_REQUESTS.
     http
         1.1 (the default), 2, or auto: what an https target chooses.
     reuse
@@ -144,6 +148,7 @@ def run(  # noqa: PLR0913  (one parameter per flag)
             seed=seed,
             strict=strict,
             id_header=id_header,
+            debug_requests=debug_requests,
             connections=ConnectionFlags(
                 http=http,
                 reuse=reuse,

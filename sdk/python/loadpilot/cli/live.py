@@ -144,6 +144,7 @@ def frame(scene: Scene, snapshot: Snapshot) -> list[str]:
         f"live        {_latency(snapshot.latency)}",
         f"cumulative  {_latency(snapshot.latency_cumulative)}",
         f"            {_waiting(snapshot)}",
+        f"connections {_connections(snapshot)}",
         _bar(progress(snapshot)),
     ]
 
@@ -189,6 +190,11 @@ def _latency(latency: LatencyMs) -> str:
         "max": latency.max_ms,
     }
     return "  ".join(f"{k} {'—' if v is None else f'{v:.1f} ms'}" for k, v in rungs.items())
+
+
+def _connections(snapshot: Snapshot) -> str:
+    reused = "—" if snapshot.reused_pct is None else percent(snapshot.reused_pct)
+    return f"opened {number(round(snapshot.opened_per_sec, 1))}/s, reused by {reused} of the calls"
 
 
 def _waiting(snapshot: Snapshot) -> str:

@@ -22,6 +22,11 @@ SEED_MAX = 2**53 - 1
 """Largest seed: readers that know only doubles must read it exactly."""
 
 
+DEBUG_REQUESTS_MAX = 100
+"""Most arrivals whose exchanges are written out."""
+DEBUG_VARIABLE = "LOADPILOT_DEBUG_REQUESTS"
+
+
 @dataclass(frozen=True, slots=True)
 class Flags:
     """What was written on the command line, unread."""
@@ -41,6 +46,7 @@ class Flags:
     seed: str | None = None
     strict: bool = False
     id_header: str | None = None
+    debug_requests: str | None = None
     connections: ConnectionFlags = field(default_factory=ConnectionFlags)
 
 
@@ -77,6 +83,11 @@ def read(
     users = None
     if flags.users is not None:
         users = _whole("--users", flags.users, 1, USERS_MAX, problems)
+    asked = flags.debug_requests or environ.get(DEBUG_VARIABLE)
+    debug_requests = 0
+    if asked is not None:
+        place = "--debug-requests" if flags.debug_requests else DEBUG_VARIABLE
+        debug_requests = _whole(place, asked, 0, DEBUG_REQUESTS_MAX, problems)
     overrides = Overrides(
         flags.rps,
         flags.duration,
@@ -86,6 +97,7 @@ def read(
         users,
         flags.max,
         flags.connections,
+        debug_requests,
     )
     options = Options(
         Path(flags.file),

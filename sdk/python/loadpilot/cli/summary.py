@@ -45,8 +45,10 @@ def summary(report: Report) -> str:
         _latency(report),
         _answers(report),
         _tasks(report),
+        _streams(report),
         _thresholds(report),
         _foot(report),
+        _exchanges(report),
     )
     blocks = ["\n".join(lines) for part in parts if (lines := list(part))]
     return "\n\n".join(blocks) + "\n"
@@ -223,14 +225,55 @@ def _calls(task: TaskReport) -> Iterator[str]:
 
 
 def _row(name: str, finished: int, errors: int | None, ladder: Ladder | None) -> str:
-    cut = name if len(name) < NAME_WIDTH else name[: NAME_WIDTH - 2] + "…"
     figures = [count(finished), "" if errors is None else count(errors)]
     if ladder is None:
         figures += ["—"] * 6
     else:
         rungs = (ladder.p50_us, ladder.p95_us, ladder.p99_us, ladder.max_us, ladder.min_us)
         figures += [millis(us) for us in (*rungs, ladder.mean_us)]
-    return f"{cut:<{NAME_WIDTH}}" + "".join(f"{figure:>9}" for figure in figures)
+    return f"{_cut(name):<{NAME_WIDTH}}" + "".join(f"{figure:>9}" for figure in figures)
+
+
+def _cut(name: str) -> str:
+    return name if len(name) < NAME_WIDTH else name[: NAME_WIDTH - 2] + "…"
+
+
+def _streams(report: Report) -> Iterator[str]:
+    """Show when streamed answers began to say something, and how steadily they went on."""
+    rows = [(safe(task.name), task.streams) for task in report.tasks if task.streams is not None]
+    if not rows or report.streams is None:
+        return
+    heads = ("tokens", "first p50", "p95", "p99", "gap p50", "p95", "p99", "max")
+    yield f"{'streams, ms':<{NAME_WIDTH}}" + "".join(f"{head:>10}" for head in heads)
+    if len(rows) > 1:
+        rows.append(("all", report.streams))
+    for name, streams in rows:
+        first, gap = streams.first_token, streams.token_gap
+        figures = [count(streams.tokens)]
+        figures += _rungs(first, "p50_us", "p95_us", "p99_us")
+        figures += _rungs(gap, "p50_us", "p95_us", "p99_us", "max_us")
+        yield f"{_cut(name):<{NAME_WIDTH}}" + "".join(f"{figure:>10}" for figure in figures)
+    if report.run.users is None:
+        yield _line("", "the first token is counted from when its call was due")
+
+
+def _rungs(ladder: Ladder | None, *keys: str) -> list[str]:
+    return ["—" if ladder is None else millis(getattr(ladder, key)) for key in keys]
+
+
+def _exchanges(report: Report) -> Iterator[str]:
+    """Show the exchanges that were to be written out, heads only."""
+    for seen in report.exchanges or []:
+        who = "user" if report.run.users is not None else "arrival"
+        cause = f" ({seen.cause.value.replace('_', ' ')})" if seen.cause is not None else ""
+        yield (
+            f"{who} {count(seen.arrival)}: {seen.outcome.value}{cause} "
+            f"after {_ms(seen.response_us)}"
+        )
+        yield from (f"  > {safe(line)}" for line in seen.request)
+        yield f"  > ({size(seen.request_body_bytes)} of body)"
+        yield from (f"  < {safe(line)}" for line in seen.answer)
+        yield f"  < ({size(seen.received_bytes)} received)"
 
 
 def _thresholds(report: Report) -> Iterator[str]:
@@ -271,6 +314,13 @@ def _foot(report: Report) -> Iterator[str]:
     yield _line("", f"busiest core {busiest}; above 90 % in {percent(generator.busy_deltas_pct)}")
     opened, reused = generator.connections_opened, generator.connections_reused
     yield _line("connections", f"{count(opened)} opened, reused {count(reused)} times")
+    again, full = generator.retransmits_max or 0, generator.listen_overflows_max or 0
+    if again or full:
+        yield _line(
+            "network",
+            f"on an agent's machine, by all its programs: {count(again)} TCP segments sent again, "
+            f"{count(full)} connections found a listener's queue full",
+        )
     warm_up = report.warm_up
     if warm_up.warm_up_us:
         yield _line(

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from .source import SourceFile
 
 METHODS = frozenset({"get", "post", "put", "patch", "delete", "head", "options"})
-EXTRAS = frozenset({"headers", "params", "json", "data", "content", "timeout"})
+EXTRAS = frozenset({"headers", "params", "json", "data", "content", "timeout", "stream"})
 
 NOT_YET = (
     "tasks are compiled to plain requests; running Python during the load is not supported yet"

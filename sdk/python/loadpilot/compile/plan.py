@@ -106,6 +106,8 @@ def _plan(cls: type, settings: Settings, tasks: Tasks, target: str) -> dict[str,
     plan["thresholds"] = settings.thresholds(task_names(cls))
     if settings.overrides.id_header is not None:
         plan["id_header"] = settings.overrides.id_header
+    if settings.overrides.debug_requests:
+        plan["debug_requests"] = settings.overrides.debug_requests
     spoken = connections(settings, settings.overrides.connections, tasks.secrets)
     if spoken:
         plan["connections"] = spoken

@@ -26,6 +26,8 @@ if TYPE_CHECKING:
 
 NAME_BYTES_MAX = 128
 """Longest name in a plan, in bytes."""
+STREAMS = ("sse", "lines", "chunks")
+"""What the tokens of a streamed answer can be."""
 HOOKS = ("on_start", "on_stop")
 
 
@@ -143,6 +145,13 @@ class Tasks:
                 )
             except Wrong as wrong:
                 self.problems.append(wrong.problem)
+        if "stream" in request.extras:
+            stream = request.extras["stream"]
+            if isinstance(stream, str) and stream in STREAMS:
+                step["stream"] = stream
+            else:
+                must = f"stream must be one of {', '.join(STREAMS)}"
+                self.problems.append(rule(at, f"task {name}: {must}", stream))
         return {"name": step_name(request)} | step
 
     def _noting(self, name: str, at: str) -> _Noting:

@@ -3,7 +3,7 @@
 //! Latency is end − due, for every outcome. Must never send anything after a stop, and allocates
 //! nothing of its own per call.
 
-use std::cell::{Cell, RefCell};
+use std::cell::{Cell, OnceCell, RefCell};
 use std::fmt::Write as _;
 use std::future::poll_fn;
 use std::pin::pin;
@@ -14,13 +14,15 @@ use loadpilot_engine::tally::{CallEnd, Phases, RowKey, Rows, Tally};
 use loadpilot_engine::workload::Workload;
 use loadpilot_events::cause::Cause;
 use loadpilot_events::connections::Reuse;
+use loadpilot_events::exchange::ExchangeSeen;
 use loadpilot_events::id::RunId;
 use loadpilot_events::outcome::{DropReason, Outcome};
 
 use super::clock::MonoTime;
-use super::program::Program;
+use super::program::{Call, Program};
 use super::progress::Progress;
 use super::time_out::TimeOut;
+use super::tokens::Tokens;
 use super::wire::{Order, Trace, Wire};
 
 /// Which arrival, for its id; the rest is in its key.
@@ -47,6 +49,8 @@ pub(crate) struct Arrival {
 pub(crate) struct Kit {
     time_out: TimeOut,
     id: String,
+    /// Made for the first streamed answer.
+    tokens: OnceCell<RefCell<Tokens>>,
 }
 
 impl Kit {
@@ -55,6 +59,7 @@ impl Kit {
         Self {
             time_out: TimeOut::new(),
             id: String::new(),
+            tokens: OnceCell::new(),
         }
     }
 }
@@ -182,14 +187,22 @@ impl<W: Wire> Calls<W> {
             }
             self.write_id(arrival, step, &mut kit.id);
             let progress = Progress::new(begin.dispatched);
+            let tokens = call.stream.map(|stream| {
+                let tokens = kit.tokens.get_or_init(|| RefCell::new(Tokens::new()));
+                tokens.borrow_mut().begin(stream);
+                tokens
+            });
+            let seen = self.is_to_be_seen(arrival).then(RefCell::default);
             let order = Order {
                 call,
                 id: self.program.has_ids.then_some(kit.id.as_str()),
                 may_reuse: self.may_reuse(arrival, step),
                 progress: &progress,
+                tokens,
+                seen: seen.as_ref(),
             };
             let time_out = &mut kit.time_out;
-            let (outcome, end) = self.call(order, arrival.key, begin, phases, time_out).await;
+            let (outcome, end) = self.call(order, arrival, begin, phases, time_out).await;
             all_ok &= outcome == Outcome::Ok;
             begin = Begin {
                 due: end,
@@ -207,7 +220,7 @@ impl<W: Wire> Calls<W> {
     async fn call(
         &self,
         order: Order<'_>,
-        key: RowKey,
+        arrival: &Arrival,
         begin: Begin,
         phases: Phases,
         time_out: &mut TimeOut,
@@ -219,9 +232,14 @@ impl<W: Wire> Calls<W> {
         let deadline = begin.dispatched.plus_us(order.call.timeout_us);
         let ended = self.exchange(order, deadline, &mut trace, time_out).await;
         let end = MonoTime::now();
-        self.tally.borrow_mut().call(&CallEnd {
-            tick: key.tick,
-            generation: key.generation,
+        let mut phases = trace.phases;
+        if let Some(first) = order.tokens.and_then(|tokens| tokens.borrow().first()) {
+            phases.first_token_us = Some(first.since_us(begin.due));
+            phases.first_token_service_us = Some(first.since_us(begin.dispatched));
+        }
+        let end_of_call = CallEnd {
+            tick: arrival.key.tick,
+            generation: arrival.key.generation,
             call: order.call.number,
             outcome: ended.outcome,
             response_us: end.since_us(begin.due),
@@ -230,9 +248,27 @@ impl<W: Wire> Calls<W> {
             cause: ended.cause,
             sent_bytes: trace.sent_bytes,
             received_bytes: trace.received_bytes,
-            phases: trace.phases,
-        });
+            phases,
+        };
+        let mut tally = self.tally.borrow_mut();
+        tally.call(&end_of_call);
+        if let Some(tokens) = order.tokens {
+            let key = (arrival.key.tick, arrival.key.generation, order.call.number);
+            tally.token_gaps(key, tokens.borrow().gaps());
+        }
+        if let Some(seen) = order.seen {
+            let answer = seen.borrow().lines(&self.program.masks);
+            tally.exchange(written_out(arrival, order.call, &end_of_call, answer));
+        }
         (ended.outcome, end)
+    }
+
+    /// Whether the exchanges of an arrival are written out.
+    fn is_to_be_seen(&self, arrival: &Arrival) -> bool {
+        match arrival.name {
+            Name::Planned(n) => n < self.program.debug_requests,
+            Name::Iteration { user, k } => k == 0 && u64::from(user) < self.program.debug_requests,
+        }
     }
 
     async fn exchange(
@@ -294,6 +330,23 @@ impl<W: Wire> Calls<W> {
             }
         };
         written.expect("a String takes what is written");
+    }
+}
+
+fn written_out(arrival: &Arrival, call: &Call, end: &CallEnd, answer: Vec<String>) -> ExchangeSeen {
+    ExchangeSeen {
+        arrival: match arrival.name {
+            Name::Planned(n) => n,
+            Name::Iteration { user, .. } => user.into(),
+        },
+        call: call.number,
+        request: call.shown.clone(),
+        request_body_bytes: call.body_bytes,
+        answer,
+        received_bytes: end.received_bytes,
+        outcome: end.outcome,
+        cause: end.cause,
+        response_us: end.response_us,
     }
 }
 

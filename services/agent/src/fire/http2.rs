@@ -23,6 +23,7 @@ use super::clock::MonoTime;
 use super::dial::Dial;
 use super::program::Program;
 use super::progress::{Progress, Stage};
+use super::seen::Seen;
 use super::stream::Stream;
 use super::tls::Offer;
 use super::wire::{Order, Trace, Wire};
@@ -257,7 +258,10 @@ impl Http2 {
         trace.phases.first_byte_us = Some(answered_at.since_us(sent_at));
         trace.received_bytes += header_bytes(&answer);
         let status = answer.status().as_u16();
-        let drained = drain(answer, trace).await;
+        if let Some(seen) = order.seen {
+            show(&answer, &mut seen.borrow_mut());
+        }
+        let drained = drain(answer, order, trace).await;
         match drained {
             Err(error) if !(has_body && refuses_the_rest(&error)) => {
                 return Err(Failed::Broken(broken(&error)));
@@ -289,16 +293,36 @@ fn refuses_the_rest(error: &h2::Error) -> bool {
 }
 
 /// Throws a body away as it comes.
-async fn drain(answer: Response<RecvStream>, trace: &mut Trace) -> Result<(), h2::Error> {
+async fn drain(
+    answer: Response<RecvStream>,
+    order: Order<'_>,
+    trace: &mut Trace,
+) -> Result<(), h2::Error> {
     let mut body = answer.into_body();
     while let Some(data) = body.data().await {
-        let bytes = data?.len();
+        let data = data?;
+        if let Some(tokens) = order.tokens {
+            let (now, mut tokens) = (MonoTime::now(), tokens.borrow_mut());
+            tokens.data(&data, now);
+            tokens.chunk_end(now);
+        }
+        let bytes = data.len();
         trace.received_bytes += bytes as u64;
         body.flow_control().release_capacity(bytes)?;
     }
     // An answer ends with its trailers.
     body.trailers().await?;
     Ok(())
+}
+
+/// Hands over the head of an answer, in the form of HTTP/1.1.
+fn show(answer: &Response<RecvStream>, seen: &mut Seen) {
+    seen.add(format!("HTTP/2 {}\r\n", answer.status()).as_bytes());
+    for (name, value) in answer.headers() {
+        for part in [name.as_str().as_bytes(), b": ", value.as_bytes(), b"\r\n"] {
+            seen.add(part);
+        }
+    }
 }
 
 fn header_bytes(answer: &Response<RecvStream>) -> u64 {

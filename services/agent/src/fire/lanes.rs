@@ -186,6 +186,7 @@ mod tests {
             headers: Vec::new(),
             body: None,
             timeout_us: None,
+            stream: None,
         };
         let rate = Rate::per_second(10);
         let plan = Plan {
@@ -216,6 +217,7 @@ mod tests {
             max_in_flight: None,
             thresholds: Vec::new(),
             id_header: None,
+            debug_requests: 0,
             connections: Connections::default(),
         };
         Arc::new(Workload::new(&plan, 1))

@@ -18,6 +18,7 @@ mod pacer;
 mod program;
 mod progress;
 mod roster;
+mod seen;
 mod slots;
 mod stream;
 mod target;
@@ -26,6 +27,7 @@ mod thread;
 mod time_out;
 mod timer;
 mod tls;
+mod tokens;
 mod wire;
 
 pub use clock::MonoTime;

@@ -15,6 +15,7 @@ use loadpilot_events::id::RunId;
 use loadpilot_events::plan::{self, Body, Header, PhaseTimeouts, Plan, Step, Text};
 
 use super::fault::Fault;
+use super::seen::{self, Masks};
 use super::target::Target;
 use super::template::{Http1Request, Http2Request, Wording};
 
@@ -30,6 +31,10 @@ pub struct Program {
     pub(crate) tasks: Vec<Vec<Call>>,
     /// Whether requests carry an id.
     pub(crate) has_ids: bool,
+    /// The exchanges of so many arrivals are written out.
+    pub(crate) debug_requests: u64,
+    /// What must not be seen in them.
+    pub(crate) masks: Masks,
 }
 
 /// One call, ready but for its id.
@@ -38,6 +43,12 @@ pub(crate) struct Call {
     pub number: u16,
     /// In µs, counted from dispatch; covers everything up to the last byte of the answer.
     pub timeout_us: u64,
+    /// What the tokens of its answer are, when it is a stream.
+    pub stream: Option<plan::Stream>,
+    /// The lines of its request without secrets, when exchanges are written out.
+    pub shown: Vec<String>,
+    /// Of its body.
+    pub body_bytes: u64,
     method: plan::Method,
     http1: Http1Request,
     /// Present when the plan may speak HTTP/2.
@@ -115,6 +126,8 @@ impl Program {
             timeouts: plan.timeouts,
             tasks,
             has_ids: compiler.id_header.is_some(),
+            debug_requests: plan.debug_requests.into(),
+            masks: Masks::new(secrets.values()),
         })
     }
 }
@@ -153,8 +166,16 @@ impl<'a> Compiler<'a> {
             Http::V1 => None,
             Http::V2 | Http::Auto => Some(self.http2(&wording, field)?),
         };
+        let body_bytes = wording.body.len() as u64;
+        let shown = match self.plan.debug_requests {
+            0 => Vec::new(),
+            _ => shown(step, &wording),
+        };
         Ok(Call {
             number,
+            stream: step.stream,
+            shown,
+            body_bytes,
             timeout_us: step.timeout_us.unwrap_or(self.plan.timeout_us),
             method: step.method,
             http1: Http1Request::new(&wording),
@@ -218,6 +239,21 @@ impl<'a> Compiler<'a> {
         }
         Ok((host, lines))
     }
+}
+
+/// A request as it is written out: what the scenario keeps secret is masked, the id left out.
+fn shown(step: &Step, wording: &Wording<'_>) -> Vec<String> {
+    let mut lines = vec![
+        format!("{} {}", wording.method, wording.path),
+        seen::request_line("Host", wording.host.to_str().ok()),
+    ];
+    for (name, _, value) in &wording.lines {
+        let given = step.headers.iter().find(|given| given.name == *name);
+        let is_secret = given.is_some_and(|given| matches!(given.value, Text::Secret { .. }));
+        let value = value.to_str().ok().filter(|_| !is_secret);
+        lines.push(seen::request_line(name, value));
+    }
+    lines
 }
 
 fn header_name(field: &str, name: &str) -> Result<HeaderName, Fault> {

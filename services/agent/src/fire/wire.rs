@@ -4,11 +4,15 @@
 //! one. An engine must never pace, count, retry what may have reached the target, or follow a
 //! redirect.
 
+use std::cell::RefCell;
+
 use loadpilot_engine::tally::Phases;
 
 use super::broken::Broken;
 use super::program::Call;
 use super::progress::Progress;
+use super::seen::Seen;
+use super::tokens::Tokens;
 
 /// One request to send now.
 #[derive(Debug, Clone, Copy)]
@@ -21,6 +25,10 @@ pub(crate) struct Order<'a> {
     pub may_reuse: bool,
     /// Where the engine says how far it has come.
     pub progress: &'a Progress,
+    /// Where it hands over the body of a streamed answer.
+    pub tokens: Option<&'a RefCell<Tokens>>,
+    /// Where it hands over the head of an answer that is to be written out.
+    pub seen: Option<&'a RefCell<Seen>>,
 }
 
 /// What an exchange left behind so far. It is filled while the exchange runs, so that it also says

@@ -8,6 +8,7 @@ mod http2;
 mod pacing;
 mod peer;
 mod story;
+mod streams;
 mod target;
 mod time_outs;
 mod tls;

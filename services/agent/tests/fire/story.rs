@@ -10,6 +10,7 @@ use loadpilot_engine::tally::Ledger;
 use loadpilot_engine::workload::Workload;
 use loadpilot_events::connections::Connections;
 use loadpilot_events::delta::{DeltaReported, Gauges, Phase};
+use loadpilot_events::exchange::ExchangeSeen;
 use loadpilot_events::hist::{self, Hist};
 use loadpilot_events::id::{BootId, RunId};
 use loadpilot_events::plan::{Arrivals, Method, Piece, Plan, PlanSchema, Profile, Shape};
@@ -28,6 +29,7 @@ pub(crate) fn step(path: &str) -> Step {
         headers: Vec::new(),
         body: None,
         timeout_us: None,
+        stream: None,
     }
 }
 
@@ -66,6 +68,7 @@ pub(crate) fn plan(target: String, rps: u64, duration_ms: u64, tasks: Vec<Task>)
         max_in_flight: None,
         thresholds: Vec::new(),
         id_header: Some("X-Id".to_owned()),
+        debug_requests: 0,
         connections: Connections::default(),
     }
 }
@@ -217,6 +220,13 @@ impl Counted {
             add_counts(&mut causes, &row.causes);
         }
         causes
+    }
+
+    pub(crate) fn exchanges(&self) -> Vec<ExchangeSeen> {
+        let all = self.0.iter().flat_map(|d| d.exchanges.iter().cloned());
+        let mut all: Vec<_> = all.collect();
+        all.sort();
+        all
     }
 
     pub(crate) fn calls_of(&self, call: u16) -> u64 {

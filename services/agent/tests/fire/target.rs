@@ -6,7 +6,7 @@ use std::os::fd::AsRawFd as _;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Condvar, Mutex};
 use std::thread;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 /// One request as the target saw it.
 #[derive(Debug, Clone)]
@@ -52,6 +52,8 @@ pub(crate) enum Act {
     Garbage,
     /// Holds the answer back until the gate opens.
     Wait(Arc<Gate>),
+    /// These pieces in chunks of their own, a pause before each.
+    Stream(&'static [&'static str], Duration),
     /// Begins to answer, and holds the rest back until the gate opens.
     Begin(Arc<Gate>),
 }
@@ -160,6 +162,15 @@ fn serve(stream: &TcpStream, log: &Log, act: &dyn Fn(&Seen) -> Act) {
                 return;
             }
             Act::Close => return,
+            Act::Stream(pieces, pause) => out
+                .write_all(b"HTTP/1.1 200 OK\r\ntransfer-encoding: chunked\r\n\r\n")
+                .and_then(|()| {
+                    for piece in pieces {
+                        thread::sleep(pause);
+                        write!(out, "{:x}\r\n{piece}\r\n", piece.len())?;
+                    }
+                    out.write_all(b"0\r\n\r\n")
+                }),
             Act::Begin(gate) => {
                 drop(out.write_all(b"HTTP/1.1 200 OK\r\ncontent-length: 10\r\n\r\nabc"));
                 return gate.pass();

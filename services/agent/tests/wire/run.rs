@@ -74,6 +74,7 @@ impl Ask {
             headers: Vec::new(),
             body: (self.body_bytes > 0).then(|| Body::Text("x".repeat(self.body_bytes))),
             timeout_us: Some(u64::try_from(self.timeout.as_micros()).expect("seconds")),
+            stream: None,
         }
     }
 }
@@ -251,6 +252,7 @@ fn plan(target: String, tasks: &[Vec<Ask>], arrivals: u64) -> Plan {
         thresholds: Vec::new(),
         id_header: Some("X-Id".to_owned()),
         users: None,
+        debug_requests: 0,
         connections: Connections::default(),
     }
 }

@@ -48,6 +48,15 @@ pub(crate) enum Read {
     },
 }
 
+/// A piece of a body.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Piece<'b> {
+    /// Some of its bytes.
+    Data(&'b [u8]),
+    /// The end of a chunk of the chunked transfer coding.
+    ChunkEnd,
+}
+
 /// One answer being read.
 #[derive(Debug)]
 pub(crate) struct Answer {
@@ -111,7 +120,19 @@ impl Answer {
     ///
     /// # Errors
     /// When the bytes are not an answer; nothing that follows can be understood.
-    pub(crate) fn read(&mut self, mut bytes: &[u8]) -> Result<Read, Malformed> {
+    pub(crate) fn read(&mut self, bytes: &[u8]) -> Result<Read, Malformed> {
+        self.read_with(bytes, &mut |_| {})
+    }
+
+    /// Reads on, and hands over what belongs to the body.
+    ///
+    /// # Errors
+    /// As [`Answer::read`].
+    pub(crate) fn read_with(
+        &mut self,
+        mut bytes: &[u8],
+        take: &mut impl FnMut(Piece<'_>),
+    ) -> Result<Read, Malformed> {
         loop {
             match &mut self.state {
                 State::Complete => {
@@ -126,6 +147,7 @@ impl Answer {
                 State::Length(left) => {
                     let here = usize::try_from(*left).unwrap_or(usize::MAX);
                     let (body, behind) = bytes.split_at(here.min(bytes.len()));
+                    take(Piece::Data(body));
                     *left -= body.len() as u64;
                     if *left == 0 {
                         self.state = State::Complete;
@@ -133,12 +155,15 @@ impl Answer {
                     bytes = behind;
                 }
                 State::Chunks(chunks) => {
-                    bytes = chunks.read(bytes)?;
+                    bytes = chunks.read(bytes, take)?;
                     if chunks.ended() {
                         self.state = State::Complete;
                     }
                 }
-                State::UntilClose => return Ok(Read::Unfinished),
+                State::UntilClose => {
+                    take(Piece::Data(bytes));
+                    return Ok(Read::Unfinished);
+                }
             }
         }
     }

@@ -3,7 +3,7 @@
 //! Strict about line ends and sizes, since two readers that disagree about a chunk disagree about
 //! where the next answer begins. Must never keep a byte of what it reads.
 
-use super::answer::Malformed;
+use super::answer::{Malformed, Piece};
 
 /// Most bytes of all chunk extensions of an answer.
 pub(super) const EXTENSION_BYTES_MAX: usize = 16 << 10;
@@ -55,17 +55,23 @@ impl Chunks {
         self.state == State::Ended
     }
 
-    /// Reads on; gives what lies behind the end.
+    /// Reads on, hands over what is data; gives what lies behind the end.
     ///
     /// # Errors
     /// When the bytes are not chunks, or a size, the extensions or the trailers are too long.
-    pub(super) fn read<'b>(&mut self, mut bytes: &'b [u8]) -> Result<&'b [u8], Malformed> {
+    pub(super) fn read<'b>(
+        &mut self,
+        mut bytes: &'b [u8],
+        take: &mut impl FnMut(Piece<'_>),
+    ) -> Result<&'b [u8], Malformed> {
         while !self.ended() && !bytes.is_empty() {
             if self.state == State::Data {
                 let here = usize::try_from(self.left).unwrap_or(usize::MAX);
                 let (data, behind) = bytes.split_at(here.min(bytes.len()));
+                take(Piece::Data(data));
                 self.left -= data.len() as u64;
                 if self.left == 0 {
+                    take(Piece::ChunkEnd);
                     self.state = State::DataCr;
                 }
                 bytes = behind;

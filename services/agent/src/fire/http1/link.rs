@@ -16,12 +16,13 @@ use loadpilot_events::outcome::Outcome;
 use tokio::io::{AsyncRead as _, AsyncWrite as _, ReadBuf};
 use tokio::task::coop::unconstrained;
 
-use super::answer::{Answer, Malformed, Read};
+use super::answer::{Answer, Malformed, Piece, Read};
 use crate::fire::broken::Broken;
 use crate::fire::clock::MonoTime;
-use crate::fire::progress::{Progress, Stage};
+use crate::fire::progress::Stage;
 use crate::fire::stream::Stream;
-use crate::fire::wire::Trace;
+use crate::fire::tokens::Tokens;
+use crate::fire::wire::{Order, Trace};
 
 /// Bytes read in one go.
 const READ_BYTES: usize = 64 << 10;
@@ -45,7 +46,7 @@ pub(super) struct Link {
 /// One request on its way, and what is known of its answer.
 #[derive(Debug)]
 pub(super) struct Exchange<'a> {
-    progress: &'a Progress,
+    order: Order<'a>,
     parts: [IoSlice<'a>; 3],
     /// The first part that is not written yet.
     next: usize,
@@ -76,12 +77,13 @@ pub(super) enum Reach {
 }
 
 impl<'a> Exchange<'a> {
-    /// Of a request that is the sum of `parts`.
-    pub(super) fn new(parts: [&'a [u8]; 3], progress: &'a Progress) -> Self {
-        progress.enter(Stage::Sending);
+    /// Of the request of an order.
+    pub(super) fn new(order: Order<'a>) -> Self {
+        order.progress.enter(Stage::Sending);
+        let request = order.call.http1().with_id(order.id.unwrap_or_default());
         let mut exchange = Self {
-            progress,
-            parts: parts.map(IoSlice::new),
+            order,
+            parts: request.map(IoSlice::new),
             next: 0,
             sent_bytes: 0,
             flushed: false,
@@ -119,7 +121,7 @@ impl<'a> Exchange<'a> {
         if self.answered_at.is_none() {
             let now = MonoTime::now();
             self.answered_at = Some(now);
-            self.progress.enter(Stage::Reading);
+            self.order.progress.enter(Stage::Reading);
             let wrote_at = self.wrote_at.unwrap_or(now);
             trace.phases.first_byte_us = Some(now.since_us(wrote_at));
         }
@@ -203,7 +205,14 @@ impl Link {
             }
             trace.received_bytes += bytes.len() as u64;
             exchange.answered(trace);
-            match self.answer.read(bytes) {
+            if let Some(seen) = exchange.order.seen {
+                seen.borrow_mut().add(bytes);
+            }
+            let read = match exchange.order.tokens {
+                Some(tokens) => self.read_tokens(bytes, &mut tokens.borrow_mut()),
+                None => self.answer.read(bytes),
+            };
+            match read {
                 Ok(Read::Unfinished) => {}
                 Ok(Read::Complete { surplus }) => {
                     // A request cut short, or bytes that nobody asked for, leave a connection that
@@ -226,6 +235,15 @@ impl Link {
         }
     }
 
+    /// Reads on in an answer whose tokens have times.
+    fn read_tokens(&mut self, bytes: &[u8], tokens: &mut Tokens) -> Result<Read, Malformed> {
+        let now = MonoTime::now();
+        self.answer.read_with(bytes, &mut |piece| match piece {
+            Piece::Data(data) => tokens.data(data, now),
+            Piece::ChunkEnd => tokens.chunk_end(now),
+        })
+    }
+
     /// Writes what can be written now.
     fn write(
         &mut self,
@@ -246,8 +264,9 @@ impl Link {
             exchange.wrote(bytes);
         }
         exchange.flushed = Pin::new(&mut self.stream).poll_flush(cx)?.is_ready();
-        if let Some(wrote_at) = exchange.wrote_at.filter(|_| exchange.flushed) {
-            exchange.progress.enter_at(Stage::Waiting, wrote_at);
+        if exchange.flushed && exchange.answered_at.is_none() {
+            let wrote_at = exchange.wrote_at.unwrap_or_else(MonoTime::now);
+            exchange.order.progress.enter_at(Stage::Waiting, wrote_at);
         }
         Ok(())
     }

@@ -87,8 +87,7 @@ impl Http1 {
         order: Order<'_>,
         trace: &mut Trace,
     ) -> Result<u16, Failed> {
-        let request = order.call.http1().with_id(order.id.unwrap_or_default());
-        let mut exchange = Exchange::new(request, order.progress);
+        let mut exchange = Exchange::new(order);
         link.begin(order.call.is_head());
         let status =
             poll_fn(|cx| link.poll_exchange(cx, &mut exchange, trace, &self.scratch)).await?;

@@ -56,6 +56,8 @@ fn a_reset_before_the_first_byte_moves_the_request_to_a_new_connection() {
             id: None,
             may_reuse: true,
             progress: &progress,
+            tokens: None,
+            seen: None,
         };
         for round in 0..2 {
             let mut trace = Trace::default();

@@ -1,0 +1,119 @@
+//! One exchange written out for people: the head of the request from the plan, the head of the
+//! answer from the wire, secrets masked.
+//!
+//! Only for the first arrivals of a run that asks for it. Must never hold a secret: those of the
+//! request are never put in, those of the answer are masked by name and by value.
+
+use std::fmt;
+
+use loadpilot_events::limits::SEEN_HEAD_BYTES_MAX;
+
+/// In the place of what must not be seen.
+const MASK: &str = "***";
+/// Headers of answers whose values let somebody in.
+const SECRET_HEADERS: [&str; 5] = [
+    "set-cookie",
+    "authorization",
+    "proxy-authenticate",
+    "www-authenticate",
+    "authentication-info",
+];
+
+/// The head of an answer as it comes.
+#[derive(Debug, Default)]
+pub(crate) struct Seen(Vec<u8>);
+
+impl Seen {
+    /// More of it; beyond its limit, and so bodies but for their beginning, it is not kept.
+    pub(crate) fn add(&mut self, bytes: &[u8]) {
+        let room = SEEN_HEAD_BYTES_MAX.saturating_sub(self.0.len());
+        self.0.extend_from_slice(&bytes[..room.min(bytes.len())]);
+    }
+
+    /// The lines of the last head, masked.
+    pub(crate) fn lines(&self, masks: &Masks) -> Vec<String> {
+        let text = String::from_utf8_lossy(&self.0);
+        let mut rest = &*text;
+        loop {
+            let (head, behind) = rest.split_once("\r\n\r\n").unwrap_or((rest, ""));
+            let is_interim = head
+                .split(' ')
+                .nth(1)
+                .is_some_and(|code| code.starts_with('1'));
+            if !is_interim || behind.is_empty() {
+                return head.lines().map(|line| masks.apply(line)).collect();
+            }
+            rest = behind;
+        }
+    }
+}
+
+/// Values that no line may show.
+#[derive(Default)]
+pub(crate) struct Masks(Vec<String>);
+
+impl fmt::Debug for Masks {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "Masks({})", self.0.len())
+    }
+}
+
+impl Masks {
+    pub(crate) fn new<'a>(secrets: impl Iterator<Item = &'a String>) -> Self {
+        Self(
+            secrets
+                .filter(|secret| !secret.is_empty())
+                .cloned()
+                .collect(),
+        )
+    }
+
+    fn apply(&self, line: &str) -> String {
+        if let Some((name, _)) = line.split_once(':') {
+            if SECRET_HEADERS.contains(&name.trim().to_ascii_lowercase().as_str()) {
+                return format!("{name}: {MASK}");
+            }
+        }
+        let masked = |line: String, secret: &String| line.replace(secret.as_str(), MASK);
+        self.0.iter().fold(line.to_owned(), masked)
+    }
+}
+
+/// A header line of a request; its value is masked when it is a secret.
+pub(crate) fn request_line(name: &str, value: Option<&str>) -> String {
+    format!("{name}: {}", value.unwrap_or(MASK))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn lines(answer: &str) -> Vec<String> {
+        let mut seen = Seen::default();
+        answer.bytes().for_each(|byte| seen.add(&[byte]));
+        seen.lines(&Masks::new(["hunter2".to_owned(), String::new()].iter()))
+    }
+
+    /// Broken if a secret could be read in what is written out, or a body.
+    #[test]
+    fn an_answer_is_shown_without_secrets_and_without_its_body() {
+        let answer = "HTTP/1.1 100 Continue\r\n\r\nHTTP/1.1 200 OK\r\nSET-cookie: id=1\r\n\
+                      X-Echo: is hunter2.\r\nContent-Length: 7\r\n\r\nhunter2";
+        let expected = [
+            "HTTP/1.1 200 OK",
+            "SET-cookie: ***",
+            "X-Echo: is ***.",
+            "Content-Length: 7",
+        ];
+        assert_eq!(lines(answer), expected);
+    }
+
+    /// Broken if a head without an end grew without one.
+    #[test]
+    fn a_head_without_an_end_is_cut() {
+        let endless = format!("HTTP/1.1 200 OK\r\nX: {}", "a".repeat(100_000));
+        let bytes: usize = lines(&endless).iter().map(String::len).sum();
+        assert!(bytes <= SEEN_HEAD_BYTES_MAX, "{bytes}");
+        assert_eq!(lines(""), Vec::<String>::new());
+    }
+}

@@ -1,0 +1,218 @@
+//! The tokens of a streamed answer: where each one ends, and when it came.
+//!
+//! A pure function of the bytes, however they are cut, and of the instants at which they came. Must
+//! never keep a byte of them, nor a time for each: gaps go into a histogram.
+
+use loadpilot_events::hist::{self, Hist};
+use loadpilot_events::plan::Stream;
+
+use super::clock::MonoTime;
+
+/// The times of the tokens of one answer after another.
+#[derive(Debug)]
+pub(crate) struct Tokens {
+    cutter: Cutter,
+    first: Option<MonoTime>,
+    last: Option<MonoTime>,
+    gaps: Hist,
+}
+
+/// Finds the ends of tokens.
+#[derive(Debug, Clone, Copy)]
+enum Cutter {
+    Sse(Event),
+    Lines {
+        is_empty: bool,
+    },
+    /// The transport says where they end.
+    Chunks,
+}
+
+impl Tokens {
+    /// Of an answer of which nothing has come.
+    pub(crate) fn new() -> Self {
+        Self {
+            cutter: Cutter::Chunks,
+            first: None,
+            last: None,
+            gaps: hist::anatomy(),
+        }
+    }
+
+    /// Forgets everything; the next bytes are those of another answer.
+    pub(crate) fn begin(&mut self, stream: Stream) {
+        self.cutter = match stream {
+            Stream::Sse => Cutter::Sse(Event::default()),
+            Stream::Lines => Cutter::Lines { is_empty: true },
+            Stream::Chunks => Cutter::Chunks,
+        };
+        (self.first, self.last) = (None, None);
+        self.gaps.reset();
+    }
+
+    /// When the first token was complete.
+    pub(crate) fn first(&self) -> Option<MonoTime> {
+        self.first
+    }
+
+    /// In µs, one for each token but the first.
+    pub(crate) fn gaps(&self) -> &Hist {
+        &self.gaps
+    }
+
+    /// More of the body came at `now`.
+    pub(crate) fn data(&mut self, bytes: &[u8], now: MonoTime) {
+        let ended = match &mut self.cutter {
+            Cutter::Sse(event) => bytes.iter().filter(|byte| event.ends_with(**byte)).count(),
+            Cutter::Lines { is_empty } => bytes
+                .iter()
+                .filter(|byte| line_ends(is_empty, **byte))
+                .count(),
+            Cutter::Chunks => 0,
+        };
+        (0..ended).for_each(|_| self.token(now));
+    }
+
+    /// The transport says that a chunk ended at `now`.
+    pub(crate) fn chunk_end(&mut self, now: MonoTime) {
+        if matches!(self.cutter, Cutter::Chunks) {
+            self.token(now);
+        }
+    }
+
+    fn token(&mut self, now: MonoTime) {
+        self.first.get_or_insert(now);
+        if let Some(last) = self.last.replace(now) {
+            hist::record(&mut self.gaps, now.since_us(last));
+        }
+    }
+}
+
+/// Whether `byte` ends a line that is not empty.
+fn line_ends(is_empty: &mut bool, byte: u8) -> bool {
+    let ended = byte == b'\n' && !*is_empty;
+    *is_empty = match byte {
+        b'\n' => true,
+        b'\r' => *is_empty,
+        _ => false,
+    };
+    ended
+}
+
+/// A server-sent event being read (WHATWG HTML, section 9.2.6).
+#[derive(Debug, Clone, Copy, Default)]
+struct Event {
+    /// How much of the field's name on this line is that of data; more when it cannot be any more.
+    matched: u8,
+    /// The line is not empty.
+    has_bytes: bool,
+    /// A line of data has ended.
+    has_data: bool,
+    after_cr: bool,
+}
+
+/// What a line of data begins with; a colon or the end of the line must follow.
+const DATA: &[u8] = b"data";
+/// The line is one of data.
+const IS_DATA: u8 = 5;
+/// The line is another one.
+const IS_OTHER: u8 = 6;
+
+impl Event {
+    /// Whether `byte` ends an event that carries data.
+    fn ends_with(&mut self, byte: u8) -> bool {
+        let after_cr = std::mem::replace(&mut self.after_cr, byte == b'\r');
+        match byte {
+            // One line end of two bytes.
+            b'\n' if after_cr => false,
+            b'\r' | b'\n' => self.line_end(),
+            _ => {
+                self.has_bytes = true;
+                self.matched = match self.matched {
+                    IS_DATA | IS_OTHER => self.matched,
+                    4 if byte == b':' => IS_DATA,
+                    n if DATA.get(usize::from(n)) == Some(&byte) => n + 1,
+                    _ => IS_OTHER,
+                };
+                false
+            }
+        }
+    }
+
+    fn line_end(&mut self) -> bool {
+        if !std::mem::take(&mut self.has_bytes) {
+            return std::mem::take(&mut self.has_data);
+        }
+        // A line that is a name only has an empty value.
+        self.has_data |= matches!(std::mem::take(&mut self.matched), 4 | IS_DATA);
+        false
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// The instants at which tokens ended when byte i comes at i µs, in pieces of `piece` bytes.
+    fn ends(stream: Stream, text: &str, piece: usize) -> (Option<u64>, u64, u64) {
+        let origin = MonoTime::from_ns(0);
+        let mut tokens = Tokens::new();
+        tokens.begin(stream);
+        for (i, bytes) in text.as_bytes().chunks(piece).enumerate() {
+            tokens.data(bytes, origin.plus_us(i as u64));
+        }
+        let first = tokens.first().map(|at| at.since_us(origin));
+        (first, tokens.gaps().len(), tokens.gaps().max())
+    }
+
+    /// Broken if comments, names or an unfinished event counted as one, if an event were missed for
+    /// its line ends, or if the cut of the bytes made a difference.
+    #[test]
+    fn events_are_those_that_a_browser_would_dispatch() {
+        let cases = [
+            ("data: a\n\n", 1),
+            ("data: a\r\n\r\n", 1),
+            ("data: a\r\rdata: b\r\r", 2),
+            ("data:a\ndata:b\n\ndata\n\n", 2),
+            (": keep-alive\n\ndata: x\n\n", 1),
+            ("event: ping\nid: 7\n\ndata: x\n\n", 1),
+            ("event: token\ndata: {\"a\":1}\n\n\n\n", 1),
+            ("database: no\n\nDATA: no\n\n dat: no\n\n", 0),
+            ("data: unfinished\n", 0),
+            ("retry: 10\ndata: a\r\n\n", 1),
+            ("", 0),
+        ];
+        for (text, events) in cases {
+            for piece in 1..=text.len().max(1) {
+                let (first, gaps, _) = ends(Stream::Sse, text, piece);
+                let counted = u64::from(first.is_some()) + gaps;
+                assert_eq!(counted, events, "{text:?} in pieces of {piece}");
+            }
+        }
+    }
+
+    /// Broken if an empty line counted, or one without an end.
+    #[test]
+    fn lines_that_say_something_are_tokens() {
+        let (first, gaps, longest) = ends(Stream::Lines, "{}\n\r\n\n{\"a\":1}\r\nrest", 1);
+        // The ends lie at bytes 2 and 14.
+        assert_eq!((first, gaps, longest), (Some(2), 1, 12));
+    }
+
+    /// Broken if an answer inherited the times of the one before it.
+    #[test]
+    fn each_answer_has_its_own_times() {
+        let mut tokens = Tokens::new();
+        let at = |us: u64| MonoTime::from_ns(0).plus_us(us);
+        tokens.begin(Stream::Chunks);
+        tokens.data(b"no end here", at(1));
+        assert_eq!(tokens.first(), None);
+        tokens.chunk_end(at(5));
+        tokens.chunk_end(at(9));
+        assert_eq!((tokens.first(), tokens.gaps().max()), (Some(at(5)), 4));
+        tokens.begin(Stream::Sse);
+        tokens.chunk_end(at(20));
+        tokens.data(b"a\n\ndata: x\n\n", at(30));
+        assert_eq!((tokens.first(), tokens.gaps().len()), (Some(at(30)), 0));
+    }
+}
