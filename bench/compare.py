@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import os
 import shlex
-import subprocess
 import sys
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -15,7 +14,14 @@ from enum import StrEnum
 from typing import TYPE_CHECKING
 
 from bench import build, logged, machine, peers
-from bench.families import arrivals, honesty, max, precision  # noqa: A004  (it is named so)
+from bench.families import (
+    arrivals,
+    honesty,
+    http2,
+    max,  # noqa: A004  (it is named so)
+    precision,
+    tls,
+)
 from bench.page import Page
 from bench.rounds import Setting
 from bench.tools.h2load import H2load
@@ -47,6 +53,8 @@ class Family(StrEnum):
     PRECISION = "precision"
     ARRIVALS = "arrivals"
     HONESTY = "honesty"
+    HTTP2 = "http2"
+    TLS = "tls"
 
 
 @dataclass(frozen=True)
@@ -62,18 +70,24 @@ FULL = {
     Family.PRECISION: Size(7, 10),
     Family.ARRIVALS: Size(7, 10),
     Family.HONESTY: Size(5, 20),
+    Family.HTTP2: Size(9, 5),
+    Family.TLS: Size(9, 5),
 }
 QUICK = {
     Family.MAX: Size(3, 2),
     Family.PRECISION: Size(3, 3),
     Family.ARRIVALS: Size(3, 3),
     Family.HONESTY: Size(2, 5),
+    Family.HTTP2: Size(3, 2),
+    Family.TLS: Size(3, 2),
 }
 MEMBERS = {
     Family.MAX: ("LoadPilot", "wrk", "h2load", "oha", "vegeta", "hey", "k6", "Locust"),
     Family.PRECISION: ("LoadPilot", "wrk", "oha", "vegeta", "k6", "Locust"),
     Family.ARRIVALS: ("LoadPilot", "oha", "vegeta", "k6", "Locust"),
     Family.HONESTY: ("LoadPilot", "oha", "vegeta", "hey", "k6", "Locust"),
+    Family.HTTP2: ("LoadPilot", "h2load", "oha"),
+    Family.TLS: ("LoadPilot", "wrk", "h2load", "oha", "vegeta", "hey", "k6", "Locust"),
 }
 """The tools of each family, in the order of its table."""
 PACES_WORKERS = "each of its workers paces itself, so its requests come in bursts by design"
@@ -84,7 +98,16 @@ NO_MEMBER = {
         "h2load": "its rate is one of connections",
         "wrk": "it knows no rate",
     },
+    Family.HTTP2: {
+        "wrk": "it knows HTTP/1.1 only",
+        "vegeta": "over HTTP/2 it cannot be told how many streams",
+        "hey": "over HTTP/2 it cannot be told how many streams",
+        "k6": "HTTP/2 over TLS only",
+        "Locust": "it knows HTTP/1.1 only",
+    },
 }
+LOG_TARGET = {Family.PRECISION, Family.ARRIVALS, Family.HONESTY}
+"""Families whose target is the oracle."""
 
 
 @dataclass(frozen=True)
@@ -104,9 +127,9 @@ class Wish:
 
 def compare(wish: Wish) -> list[Path]:
     """Install, build, measure; returns the pages that were written."""
-    found = {peer.name: peers.install(peer.name) for peer in peers.PEERS}
+    found = {name: peers.install(name) for name in _needed(wish)}
     made = build.release() if wish.wheel is None else build.unpacked(wish.wheel)
-    if set(wish.families) != {Family.MAX}:
+    if LOG_TARGET & set(wish.families):
         logged.build()
     tool_core, target_core = _keep_apart()
     pages = []
@@ -129,15 +152,23 @@ def _measure(
 ) -> Result:
     match family:
         case Family.MAX:
-            if nginx.path is None:
-                raise SystemExit(f"bench: max needs nginx, which is {nginx.version}")
-            return max.measure(nginx.path, tools, skipped, setting)
+            return max.measure(_there(family, nginx), tools, skipped, setting)
+        case Family.HTTP2:
+            return http2.measure(_there(family, nginx), tools, skipped, setting)
+        case Family.TLS:
+            return tls.measure(_there(family, nginx), tools, skipped, setting)
         case Family.PRECISION:
             return precision.measure(nginx.path, tools, skipped, setting)
         case Family.ARRIVALS:
             return arrivals.measure(tools, skipped, setting)
         case Family.HONESTY:
             return honesty.measure(tools, skipped, setting)
+
+
+def _there(family: Family, nginx: Found) -> Path:
+    if nginx.path is None:
+        raise SystemExit(f"bench: {family} needs nginx, which is {nginx.version}")
+    return nginx.path
 
 
 def _members(
@@ -150,10 +181,7 @@ def _members(
         if only is not None and name.lower() not in only:
             skipped[name] = "not asked for"
         elif name == "LoadPilot":
-            if family is Family.MAX and not _knows(made, "--users"):
-                skipped[name] = "this build has no --users"
-            else:
-                tools.append(LoadPilot(made))
+            tools.append(LoadPilot(made))
         elif (path := found[name.lower()].path) is None:
             skipped[name] = found[name.lower()].version
         else:
@@ -174,10 +202,13 @@ def _tool(name: str, path: str) -> Tool:
     return kinds[name](path)
 
 
-def _knows(made: Build, flag: str) -> bool:
-    argv = made.command("run", "--help")
-    done = subprocess.run(argv, env=made.environ, capture_output=True, text=True, check=False)
-    return flag in done.stdout
+def _needed(wish: Wish) -> list[str]:
+    """List the peers that may be called, nginx among them; no other is installed."""
+    wanted = {"nginx"}
+    for family in wish.families:
+        names = {name.lower() for name in MEMBERS[family]}
+        wanted |= names if wish.only is None else names & set(wish.only)
+    return [peer.name for peer in peers.PEERS if peer.name in wanted]
 
 
 def _keep_apart() -> tuple[int | None, int | None]:

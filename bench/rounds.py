@@ -19,11 +19,14 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
     from pathlib import Path
 
+    from bench.curve import Chart
     from bench.measured import Ran
     from bench.spread import Spread
     from bench.tools.tool import Load, Told, Tool
 
 MIB = 1024 * 1024
+AGENT = "agent_"
+"""What the keys of a generator's own process begin with."""
 Figures = dict[str, float | None]
 """The figures of one run, by the key of their column; none where a tool does not say."""
 
@@ -48,10 +51,22 @@ class Table:
     failures: dict[str, list[str]] = field(default_factory=lambda: defaultdict(list))
     notes: dict[str, set[str]] = field(default_factory=lambda: defaultdict(set))
     commands: dict[str, str] = field(default_factory=dict)
-    curves: dict[str, list[float]] = field(default_factory=dict)
-    """Of the first round: a whole distribution, where a family draws one."""
+    charts: dict[Chart, dict[str, list[float]]] = field(default_factory=dict)
+    """Of each tool's first round: a whole distribution in µs, sorted, where a family draws one."""
     busy: list[str] = field(default_factory=list)
     """How busy the machine was before each round."""
+
+    def add(self, tool: str, figures: Figures) -> None:
+        """Add a run; what begins with `agent_` goes into a row of its own below the tool's."""
+        agent = {key.removeprefix(AGENT): v for key, v in figures.items() if key.startswith(AGENT)}
+        self.figures[tool].append({k: v for k, v in figures.items() if not k.startswith(AGENT)})
+        if agent:
+            self.figures[agent_of(tool)].append(agent | {"round": figures["round"]})
+
+    def draw(self, chart: Chart, tool: str, sorted_us: list[float]) -> None:
+        """Keep a distribution; only the first of a tool is drawn."""
+        if sorted_us:
+            self.charts.setdefault(chart, {}).setdefault(tool, sorted_us)
 
     def spread(self, tool: str, key: str) -> Spread | None:
         """Compute the middle of a figure; none if no round has it."""
@@ -73,6 +88,11 @@ class Table:
         rounds = len(self.busy)
         by_round = {int(figures["round"] or 0): figures for figures in self.figures.get(tool, [])}
         return [by_round.get(number, {}) for number in range(rounds)]
+
+
+def agent_of(tool: str) -> str:
+    """Name the row of a tool's generating process."""
+    return f"{tool}'s agent"
 
 
 @dataclass(frozen=True)
@@ -102,7 +122,7 @@ def play(
                 table.failures[tool.name].append(why)
                 print(f"  round {number + 1}: {tool.name} FAILED: {why}", flush=True)
                 continue
-            table.figures[tool.name].append(figures | {"round": float(number)})
+            table.add(tool.name, figures | {"round": float(number)})
             shown = " ".join(
                 f"{key}={value:,.4g}" for key, value in figures.items() if value is not None
             )

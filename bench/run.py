@@ -56,17 +56,22 @@ def alone(what: str, args: argparse.Namespace) -> None:
     facts = machine.facts(made.name)
     for name, fact in facts:
         print(f"{name}: {fact}")
+    drawn = ""
     if what == "fidelity":
         secs = args.secs or 10
-        table = fidelity.measure(made, args.rps, secs, args.rounds or 3, args.patience_secs)
+        table, drawn = fidelity.measure(made, args.rps, secs, args.rounds or 3, args.patience_secs)
         title = f"Schedule fidelity, {args.rps:,} rps for {secs} s"
     else:
         table = startup.measure(made, args.rounds or 7, args.patience_secs)
         title = "Start-up"
-    print("\n".join(table[-1:]))
-    name = f"{what}-release.md" if args.release else f"{what}.md"
-    compare.RESULTS.mkdir(exist_ok=True)
-    path = compare.RESULTS / name
+    print(table[-1])
+    name = f"{what}-release" if args.release else what
+    folder = compare.QUICK_RESULTS if args.quick else compare.RESULTS
+    folder.mkdir(parents=True, exist_ok=True)
+    if drawn:
+        (folder / f"{name}.svg").write_text(drawn + "\n", encoding="utf-8")
+        table += ["", f"![{fidelity.CHART.caption}]({name}.svg)"]
+    path = folder / f"{name}.md"
     path.write_text(page(title, sys.modules[f"bench.{what}"].__doc__ or "", facts, table))
     print(f"written to {path.relative_to(ROOT)}")
 

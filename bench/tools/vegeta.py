@@ -30,7 +30,9 @@ class Vegeta:
         else:
             pace = [f"-rate={load.rps}/1s"]
         files = [f"-targets={targets}", f"-output={folder / 'results.bin'}"]
-        return Task([self.path, "attack", *files, f"-duration={load.secs}s", *pace])
+        # It would choose HTTP/2 by itself over TLS.
+        trust = [] if load.cacert is None else [f"-root-certs={load.cacert}", "-http2=false"]
+        return Task([self.path, "attack", *files, *trust, f"-duration={load.secs}s", *pace])
 
     def told(self, folder: Path, stdout: str) -> Told:  # noqa: ARG002
         """Let it make its report; times are in ns."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import re
 import sys
@@ -9,12 +10,17 @@ from typing import TYPE_CHECKING
 
 import pytest
 from bench import goals, grid, machine, measured, peers, rounds, spread
+from bench.build import Build
 from bench.families import honesty
 from bench.families.family import Column, Result
 from bench.goals import Judged
 from bench.page import Page
 from bench.rounds import Figures, Setting, Table
+from bench.tools.h2load import H2load
 from bench.tools.hey import Hey
+from bench.tools.loadpilot import LoadPilot, parts
+from bench.tools.locust import Locust
+from bench.tools.oha import Oha
 from bench.tools.tool import Load, Task, Told
 from bench.tools.wrk import Wrk
 
@@ -221,3 +227,84 @@ def test_a_tool_that_hangs_is_ended(tmp_path: Path) -> None:
 def test_peers_are_pinned() -> None:
     """Broken if two machines compare with different peers."""
     assert all(re.fullmatch(r"v?\d+\.\d+\.\d+", peer.pin) for peer in peers.PEERS)
+
+
+def test_what_an_agent_spends_is_what_is_read_of_it(tmp_path: Path) -> None:
+    """Broken if a row of the agent alone flatters it: the looks must add up to wait4's total."""
+    idle = "import time; time.sleep(0.5)\n"
+    child = f"# import agent;\n{BURN.format(secs=0.5)}{idle}"
+    start = f"import subprocess, sys\nsubprocess.run([sys.executable, '-c', {child!r}])"
+    code = f"# import supervisor;\n{start}"
+    ran = measured.run([sys.executable, "-c", code], None, tmp_path, dict(os.environ), 30)
+    found = parts(ran, 1_000)
+    assert found["agent_cpu_secs"] == pytest.approx(0.5, abs=0.1)
+    assert found["agent_per_cpu_sec"] == pytest.approx(1_000 / (found["agent_cpu_secs"] or 0))
+    seen = sum(process.cpu_secs for process in ran.processes.values())
+    assert seen + (found["unseen_cpu_secs"] or 0) == pytest.approx(ran.cpu_secs)
+    assert abs(found["unseen_cpu_secs"] or 0) <= 0.1
+
+
+def test_the_agent_has_a_row_below_the_whole_command() -> None:
+    """Broken if the generator's own cost and the whole command's are mixed, or one is hidden."""
+    table = Table("a table", busy=["0 %"])
+    table.add("other", {"cpu_secs": 1.0, "round": 0.0})
+    table.add("LoadPilot", {"cpu_secs": 2.0, "agent_cpu_secs": 0.5, "round": 0.0})
+    ratio = table.ratio("LoadPilot's agent", "other", "cpu_secs")
+    whole = table.ratio("LoadPilot", "other", "cpu_secs")
+    assert ratio is not None
+    assert whole is not None
+    goal = goals.at_most("promise", ratio, 1, beside=whole)
+    assert (goal.judged, goal.found, goal.beside) == (Judged.KEPT, "0.5 x", "2 x")
+    columns = (Column("cpu_secs", "CPU s"),)
+    result = Result("x", "X", "How.", columns, [table], [goal], {}, [])
+    text = Page(result, "today", "./dev bench", 1, []).markdown()
+    assert "| the whole command |" in text
+    order = ["| other | 1 |", "| LoadPilot | 2 |", "| LoadPilot's agent | 0.5 |"]
+    assert [line for line in text.splitlines() if line in order] == order
+
+
+H2LOAD = """
+finished in 1.01s, 81330.00 req/s, 5.93MB/s
+requests: 162660 total, 162920 started, 162660 done, 162650 succeeded, 10 failed, 0 errored
+status codes: 162650 2xx, 0 3xx, 0 4xx, 10 5xx
+                     min         max         mean         sd        +/- sd
+time for request:      151us     21.40ms      3.12ms      1.01ms    83.00%
+"""
+LOCUST = json.dumps(
+    [
+        {
+            "response_times": {"1": 98, "7": 1},
+            "num_requests": 99,
+            "num_failures": 1,
+            "max_response_time": 7.4,
+        },
+        {
+            "response_times": {"30": 1},
+            "num_requests": 1,
+            "num_failures": 0,
+            "max_response_time": 31.5,
+        },
+    ]
+)
+
+
+def test_reports_of_several_routes_and_streams_are_read(tmp_path: Path) -> None:
+    """Broken if failed streams count as answers, or a tool's second route is lost."""
+    assert H2load("h2load").told(tmp_path, H2LOAD) == Told(162660, max_us=21_400, failed=10)
+    locust = Locust("locust").told(tmp_path, LOCUST)
+    assert (locust.requests, locust.failed, locust.max_us) == (100, 1, 31_500)
+    assert (locust.p50_us, locust.p99_us) == (1_000, 7_000)
+
+
+def test_every_tool_is_asked_for_the_same_streams_and_trust(tmp_path: Path) -> None:
+    """Broken if a tool of a table is asked for another load than the rest."""
+    streams = Load("http://t/", 1, 4, streams=64)
+    made = Build("b", {})
+    ours = LoadPilot(made).task(streams, tmp_path)
+    assert "--users 256" in " ".join(ours.argv)
+    assert ours.environ["BENCH_STREAMS"] == "64"
+    assert {"-m64", "-c4"} < set(H2load("h2load").task(streams, tmp_path).argv)
+    assert "-c 4 --http2 -p 64" in " ".join(Oha("oha").task(streams, tmp_path).argv)
+    trusting = Load("https://t/", 1, 4, cacert=tmp_path / "ca")
+    assert f"--cacert {tmp_path}/ca" in " ".join(LoadPilot(made).task(trusting, tmp_path).argv)
+    assert f"--cacert {tmp_path}/ca" in " ".join(Oha("oha").task(trusting, tmp_path).argv)
