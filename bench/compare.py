@@ -20,6 +20,9 @@ from bench.families import (
     http2,
     max,  # noqa: A004  (it is named so)
     precision,
+    scaling,
+    seeds,
+    soak,
     tls,
 )
 from bench.page import Page
@@ -55,6 +58,9 @@ class Family(StrEnum):
     HONESTY = "honesty"
     HTTP2 = "http2"
     TLS = "tls"
+    SCALING = "scaling"
+    SOAK = "soak"
+    SEEDS = "seeds"
 
 
 @dataclass(frozen=True)
@@ -72,6 +78,9 @@ FULL = {
     Family.HONESTY: Size(5, 20),
     Family.HTTP2: Size(9, 5),
     Family.TLS: Size(9, 5),
+    Family.SCALING: Size(3, 10),
+    Family.SOAK: Size(1, 600),
+    Family.SEEDS: Size(3, 30),
 }
 QUICK = {
     Family.MAX: Size(3, 2),
@@ -80,6 +89,9 @@ QUICK = {
     Family.HONESTY: Size(2, 5),
     Family.HTTP2: Size(3, 2),
     Family.TLS: Size(3, 2),
+    Family.SCALING: Size(1, 2),
+    Family.SOAK: Size(1, 10),
+    Family.SEEDS: Size(1, 5),
 }
 MEMBERS = {
     Family.MAX: ("LoadPilot", "wrk", "h2load", "oha", "vegeta", "hey", "k6", "Locust"),
@@ -88,6 +100,9 @@ MEMBERS = {
     Family.HONESTY: ("LoadPilot", "oha", "vegeta", "hey", "k6", "Locust"),
     Family.HTTP2: ("LoadPilot", "h2load", "oha"),
     Family.TLS: ("LoadPilot", "wrk", "h2load", "oha", "vegeta", "hey", "k6", "Locust"),
+    Family.SCALING: ("LoadPilot",),
+    Family.SOAK: ("LoadPilot",),
+    Family.SEEDS: ("LoadPilot", "k6", "Locust"),
 }
 """The tools of each family, in the order of its table."""
 PACES_WORKERS = "each of its workers paces itself, so its requests come in bursts by design"
@@ -106,7 +121,7 @@ NO_MEMBER = {
         "Locust": "it knows HTTP/1.1 only",
     },
 }
-LOG_TARGET = {Family.PRECISION, Family.ARRIVALS, Family.HONESTY}
+LOG_TARGET = {Family.PRECISION, Family.ARRIVALS, Family.HONESTY, Family.SCALING}
 """Families whose target is the oracle."""
 
 
@@ -123,6 +138,20 @@ class Wish:
     """Names of tools, in small letters; none: all."""
     wheel: Path | None
     """An unpacked release build to measure instead of one of this tree."""
+    profile: bool = False
+    """Record one more run of LoadPilot a table with perf."""
+
+
+@dataclass(frozen=True)
+class Lab:
+    """All that a family may need."""
+
+    family: Family
+    nginx: Found
+    made: Build
+    tools: list[Tool]
+    skipped: dict[str, str]
+    setting: Setting
 
 
 def compare(wish: Wish) -> list[Path]:
@@ -136,39 +165,38 @@ def compare(wish: Wish) -> list[Path]:
     for family in wish.families:
         size = (QUICK if wish.quick else FULL)[family]
         secs, rounds = wish.secs or size.secs, wish.rounds or size.rounds
-        setting = Setting(rounds, secs, wish.patience_secs, tool_core, target_core)
+        quick, profiled = wish.quick, wish.profile
+        setting = Setting(rounds, secs, wish.patience_secs, tool_core, target_core, quick, profiled)
         tools, skipped = _members(family, found, made, wish.only)
         when = datetime.now(UTC).strftime("%Y-%m-%d %H:%M UTC")
         facts = [*machine.facts(made.name), *_versions(found, setting)]
-        result = _measure(family, found["nginx"], tools, skipped, setting)
+        result = _measure(Lab(family, found["nginx"], made, tools, skipped, setting))
         command = shlex.join(["./dev", "bench", *sys.argv[1:]])
         page = Page(result, when, command, rounds, facts)
         pages += page.write(QUICK_RESULTS if wish.quick else RESULTS)
     return pages
 
 
-def _measure(
-    family: Family, nginx: Found, tools: list[Tool], skipped: dict[str, str], setting: Setting
-) -> Result:
-    match family:
-        case Family.MAX:
-            return max.measure(_there(family, nginx), tools, skipped, setting)
-        case Family.HTTP2:
-            return http2.measure(_there(family, nginx), tools, skipped, setting)
-        case Family.TLS:
-            return tls.measure(_there(family, nginx), tools, skipped, setting)
+def _measure(lab: Lab) -> Result:
+    """Play the rounds of a family."""
+    tools, skipped, setting = lab.tools, lab.skipped, lab.setting
+    at_nginx = {Family.MAX: max, Family.HTTP2: http2, Family.TLS: tls, Family.SOAK: soak}
+    if lab.family in at_nginx:
+        if lab.nginx.path is None:
+            raise SystemExit(f"bench: {lab.family} needs nginx, which is {lab.nginx.version}")
+        result: Result = at_nginx[lab.family].measure(lab.nginx.path, tools, skipped, setting)
+        return result
+    match lab.family:
         case Family.PRECISION:
-            return precision.measure(nginx.path, tools, skipped, setting)
+            return precision.measure(lab.nginx.path, tools, skipped, setting)
         case Family.ARRIVALS:
             return arrivals.measure(tools, skipped, setting)
         case Family.HONESTY:
             return honesty.measure(tools, skipped, setting)
-
-
-def _there(family: Family, nginx: Found) -> Path:
-    if nginx.path is None:
-        raise SystemExit(f"bench: {family} needs nginx, which is {nginx.version}")
-    return nginx.path
+        case Family.SCALING:
+            return scaling.measure(lab.made, setting)
+        case _:
+            return seeds.measure(peers.install("loadpilot"), tools, skipped, setting)
 
 
 def _members(
@@ -207,6 +235,7 @@ def _needed(wish: Wish) -> list[str]:
     wanted = {"nginx"}
     for family in wish.families:
         names = {name.lower() for name in MEMBERS[family]}
+        names -= {"loadpilot"}  # the peer of that name is the original
         wanted |= names if wish.only is None else names & set(wish.only)
     return [peer.name for peer in peers.PEERS if peer.name in wanted]
 

@@ -76,12 +76,16 @@ class Page:
         result = self.result
         parts = [f"# {result.title}", self._when(), result.about.strip(), READING]
         parts.append(_markdown(*self._goals()))
+        if self._unexplained():
+            parts.append(UNEXPLAINED)
         for table in result.tables:
             parts.append(f"## {table.title}")
             parts.append(_markdown(*self._cells(table)))
             parts += [f"![{one.caption}]({self._file(table, one)})" for one in table.charts]
             parts.append("\n".join(f"- {line}" for line in self._remarks(table)))
             parts.append("\n".join(["```", *table.commands.values(), "```"]))
+            if table.profile:
+                parts.append(f"{PROFILE}\n\n```\n{table.profile}\n```")
         parts.append("## Measured on")
         parts.append(_markdown(["", ""], [[name, fact] for name, fact in self._facts()]))
         return "\n\n".join(parts) + "\n"
@@ -94,6 +98,8 @@ class Page:
         parts += [f"<p>{_inline(text)}</p>" for text in result.about.strip().split("\n\n")]
         parts.append(f"<p>{_inline(READING)}</p>")
         parts.append(_table(*self._goals(), "goals"))
+        if self._unexplained():
+            parts.append(f"<p>{_inline(UNEXPLAINED)}</p>")
         for table in result.tables:
             parts.append(f"<h2>{html.escape(table.title)}</h2>")
             parts.append(_table(*self._cells(table), "figures"))
@@ -103,6 +109,8 @@ class Page:
             remarks = "".join(f"<li>{_inline(line)}</li>" for line in self._remarks(table))
             parts.append(f"<ul>{remarks}</ul>")
             parts.append(f"<pre>{html.escape(chr(10).join(table.commands.values()))}</pre>")
+            if table.profile:
+                parts.append(f"<p>{PROFILE}</p><pre>{html.escape(table.profile)}</pre>")
         parts.append("<h2>Measured on</h2>")
         parts.append(_table(["", ""], [[name, fact] for name, fact in self._facts()], "facts"))
         head = f'<meta charset="utf-8"><title>{title}</title><style>{STYLE}</style>'
@@ -118,6 +126,8 @@ class Page:
                 "failures": table.failures,
                 "busy_before": table.busy,
                 "commands": table.commands,
+                "absent": table.absent,
+                "profile": table.profile,
             }
             for table in self.result.tables
         ]
@@ -153,6 +163,11 @@ class Page:
         ]
         return head, rows
 
+    def _unexplained(self) -> bool:
+        """Whether a goal was missed and nobody asked where the time went."""
+        missed = any(goal.judged is Judged.MISSED for goal in self.result.goals)
+        return missed and not any(table.profile for table in self.result.tables)
+
     def _cells(self, table: Table) -> tuple[list[str], Rows]:
         """Write the figures of all tools; a column that no tool fills is left out of this table."""
         columns = [
@@ -164,6 +179,9 @@ class Page:
         rows = [
             [name, *(written(table.spread(name, column.key)) for column in columns)]
             for name in names
+        ]
+        rows += [
+            [f"{name}: *{why}*", *("-" for _ in columns)] for name, why in table.absent.items()
         ]
         return ["tool", *(column.title for column in columns)], rows
 
@@ -188,6 +206,11 @@ class Page:
         return [*self.facts, *self.result.setup]
 
 
+PROFILE = "Where the agent's time went, in one more run that is in no figure:"
+UNEXPLAINED = (
+    "**A goal is MISSED and this page has no profile: run it again with `--profile`, where perf "
+    "is.**"
+)
 READING = (
     "Each round runs every tool once, in an order that moves on by one. A figure is the median of "
     "the rounds with its 95 % interval (from order statistics; with fewer than six rounds, their "

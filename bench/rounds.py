@@ -10,14 +10,15 @@ from __future__ import annotations
 import tempfile
 from collections import defaultdict
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from bench import machine, spread
 from bench.measured import ToolFault, run
+from bench.profile import Recorder
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
-    from pathlib import Path
 
     from bench.curve import Chart
     from bench.measured import Ran
@@ -40,6 +41,10 @@ class Setting:
     patience_secs: float
     tool_core: int | None
     target_core: int | None
+    quick: bool = False
+    """To see that it works: what takes minutes to build is not built for it."""
+    profile: bool = False
+    """Record one more run of LoadPilot with perf, after the rounds and in no figure."""
 
 
 @dataclass
@@ -51,8 +56,12 @@ class Table:
     failures: dict[str, list[str]] = field(default_factory=lambda: defaultdict(list))
     notes: dict[str, set[str]] = field(default_factory=lambda: defaultdict(set))
     commands: dict[str, str] = field(default_factory=dict)
+    absent: dict[str, str] = field(default_factory=dict)
+    """Rows that have no figures, and why: they are in the table all the same."""
     charts: dict[Chart, dict[str, list[float]]] = field(default_factory=dict)
     """Of each tool's first round: a whole distribution in µs, sorted, where a family draws one."""
+    profile: str = ""
+    """The agent's hottest symbols, or why there is no such list; empty if nobody asked."""
     busy: list[str] = field(default_factory=list)
     """How busy the machine was before each round."""
 
@@ -127,6 +136,22 @@ def play(
                 f"{key}={value:,.4g}" for key, value in figures.items() if value is not None
             )
             print(f"  round {number + 1}: {tool.name:10} {shown}", flush=True)
+    if setting.profile:
+        table.profile = _profile(tools, once)
+
+
+def _profile(tools: Sequence[Tool], once: Callable[[Tool, Table], Figures]) -> str:
+    """Run the last row that is ours once more under perf; its figures are thrown away."""
+    ours = [tool for tool in tools if tool.ours]
+    if not ours:
+        return "no profile: LoadPilot is not in this table"
+    with folder() as place, Recorder(Path(place)) as recorder:
+        try:
+            once(ours[-1], Table("profiled"))
+        except (ToolFault, ValueError, KeyError, OSError) as fault:
+            return f"no profile: the run failed: {fault}"
+    print(recorder.said, flush=True)
+    return recorder.said
 
 
 def shoot(tool: Tool, load: Load, setting: Setting, table: Table, folder: Path) -> Run:

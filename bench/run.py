@@ -1,6 +1,6 @@
 """The bench: measures what is promised, at the target, and writes the results into git.
 
-    ./dev bench [--quick] [max] [precision] [arrivals] [honesty]    LoadPilot beside its peers
+    ./dev bench [--quick] [--profile] [FAMILY...]    LoadPilot beside its peers; bench/README.md
     ./dev bench fidelity [--rps 1000] [--secs 10] [--rounds 3] [--release]
     ./dev bench startup [--rounds 7] [--release]
 
@@ -45,6 +45,7 @@ def main() -> None:
             args.patience_secs,
             args.tools and args.tools.lower().split(","),
             args.wheel,
+            args.profile,
         )
         for path in compare.compare(wish):
             print(f"written to {path.relative_to(ROOT)}")
@@ -86,7 +87,7 @@ def arguments() -> argparse.Namespace:
         nargs="*",
         metavar="FAMILY",
         default=families,
-        help=f"{', '.join([*families, *ALONE])}; default: the first four",
+        help=f"{', '.join([*families, *ALONE])}; default: all but the last two",
     )
     parser.add_argument("--quick", action="store_true", help="few short rounds, not for git")
     parser.add_argument("--rounds", "--repeats", type=int, help="default: as the family wants")
@@ -102,6 +103,11 @@ def arguments() -> argparse.Namespace:
     )
     parser.add_argument(
         "--release", action="store_true", help="fidelity, startup: measure a release wheel"
+    )
+    parser.add_argument(
+        "--profile",
+        action="store_true",
+        help="one more run of LoadPilot a table under perf: which symbols its agent is in",
     )
     args = parser.parse_args()
     unknown = set(args.what) - {*families, *ALONE}

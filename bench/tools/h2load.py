@@ -19,6 +19,7 @@ class H2load:
 
     path: str
     name: str = "h2load"
+    ours: bool = False
 
     def task(self, load: Load, folder: Path) -> Task:  # noqa: ARG002  (it writes no file)
         """Run for a time; it verifies no certificate."""

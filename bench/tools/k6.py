@@ -21,6 +21,7 @@ class K6:
 
     path: str
     name: str = "k6"
+    ours: bool = False
 
     def task(self, load: Load, folder: Path) -> Task:
         """Hand the load to the script through the environment."""

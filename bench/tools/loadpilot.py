@@ -30,6 +30,8 @@ PARTS = {
     "supervisor": "import supervisor;",
 }
 """The processes below the command, and what only their command lines have."""
+FIRING = "fire-"
+"""How the names of an agent's firing threads begin."""
 MIB = 1024 * 1024
 
 
@@ -39,6 +41,7 @@ class LoadPilot:
 
     build: Build
     name: str = "LoadPilot"
+    ours: bool = True
 
     def task(self, load: Load, folder: Path) -> Task:
         """Run the scenario of the benches; flags set the load."""

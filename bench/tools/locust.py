@@ -23,6 +23,7 @@ class Locust:
 
     path: str
     name: str = "Locust"
+    ours: bool = False
 
     def task(self, load: Load, folder: Path) -> Task:  # noqa: ARG002  (it writes no file)
         """Start all users at once; at a rate each sends its share of it."""

@@ -18,6 +18,7 @@ class Oha:
 
     path: str
     name: str = "oha"
+    ours: bool = False
 
     def task(self, load: Load, folder: Path) -> Task:  # noqa: ARG002  (it writes no file)
         """Run for a time."""

@@ -65,6 +65,11 @@ class Tool(Protocol):
         """What it is called in the tables."""
         ...
 
+    @property
+    def ours(self) -> bool:
+        """Whether it is LoadPilot."""
+        ...
+
     def task(self, load: Load, folder: Path) -> Task:
         """Write the command for a load; its files go into `folder`."""
         ...

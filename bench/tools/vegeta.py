@@ -19,6 +19,7 @@ class Vegeta:
 
     path: str
     name: str = "vegeta"
+    ours: bool = False
 
     def task(self, load: Load, folder: Path) -> Task:
         """Attack for a time; without a rate its workers are the connections."""
