@@ -18,17 +18,12 @@ struct Oracle {
 
 impl Oracle {
     fn start(behaviours: &[&str]) -> Self {
-        Self::start_with(behaviours, |_| {})
-    }
-
-    fn start_with(behaviours: &[&str], change: impl FnOnce(&mut Config)) -> Self {
         static NEXT: AtomicU32 = AtomicU32::new(0);
         let nth = NEXT.fetch_add(1, Ordering::Relaxed);
         let log = std::env::temp_dir().join(format!("oracle-test-{}-{nth}.jsonl", process::id()));
         let mut config = Config::new(&log);
         config.log_headers = true;
         config.behaviours = behaviours.iter().map(|&line| line.to_owned()).collect();
-        change(&mut config);
         Self {
             server: Server::start(&config).expect("the server starts"),
             log,
@@ -434,45 +429,6 @@ fn a_slow_accept_delays_the_first_answer_only() {
         number(&line, "end_us") - number(&line, "arrival_us") < 60_000,
         "{line}"
     );
-}
-
-#[test]
-#[cfg(target_os = "linux")]
-fn the_kernel_knows_when_bytes_came_that_nobody_had_read() {
-    let oracle = Oracle::start_with(&[], |config| config.kernel_times = true);
-    let mut early = oracle.connect();
-    // The kernel begins to stamp packets when it finds the time.
-    let stamped = (0..1_000).any(|_| {
-        assert_eq!(get(&mut early, "/"), 200);
-        last(&oracle).contains("kernel_us")
-    });
-    assert!(stamped, "{}", last(&oracle));
-    oracle.obey("slow-accept 60");
-    let mut client = oracle.connect();
-    let before_us = now_us();
-    send(&mut client, "/");
-    let sent_us = now_us();
-    assert_eq!(answer(&mut client).0, 200);
-    let line = last(&oracle);
-    let (kernel_us, read_us) = (number(&line, "kernel_us"), number(&line, "arrival_us"));
-    // It is the same clock, so it is between the client's two readings of it; and the thread that
-    // was kept from accepting has read the bytes much later.
-    assert!(before_us <= kernel_us && kernel_us <= sent_us, "{line}");
-    assert!(read_us - kernel_us > 30_000, "{line}");
-
-    assert_eq!(get(&mut client, "/"), 200);
-    let line = last(&oracle);
-    assert!(
-        number(&line, "kernel_us") > kernel_us,
-        "each request has its own: {line}"
-    );
-}
-
-#[test]
-fn nobody_is_told_a_kernel_time_that_nobody_asked_for() {
-    let oracle = Oracle::start(&[]);
-    assert_eq!(get(&mut oracle.connect(), "/"), 200);
-    assert!(!last(&oracle).contains("kernel_us"));
 }
 
 #[test]
