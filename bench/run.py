@@ -59,11 +59,15 @@ def alone(what: str, args: argparse.Namespace) -> None:
         print(f"{name}: {fact}")
     drawn = ""
     if what == "fidelity":
-        secs = args.secs or 10
-        table, drawn = fidelity.measure(made, args.rps, secs, args.rounds or 3, args.patience_secs)
+        secs, rounds = (
+            args.secs or (2 if args.quick else 10),
+            args.rounds or (1 if args.quick else 3),
+        )
+        table, drawn = fidelity.measure(made, args.rps, secs, rounds, args.patience_secs)
         title = f"Schedule fidelity, {args.rps:,} rps for {secs} s"
     else:
-        table = startup.measure(made, args.rounds or 7, args.patience_secs)
+        rounds = args.rounds or (1 if args.quick else 7)
+        table = startup.measure(made, rounds, args.patience_secs)
         title = "Start-up"
     print(table[-1])
     name = f"{what}-release" if args.release else what
