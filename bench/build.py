@@ -49,13 +49,14 @@ def release() -> Build:
     shutil.rmtree(UNPACKED, ignore_errors=True)
     with zipfile.ZipFile(wheel) as files:
         files.extractall(UNPACKED)
-    return unpacked(UNPACKED)
+    return unpacked(UNPACKED, "release wheel")
 
 
-def unpacked(folder: Path) -> Build:
-    """Take a release wheel that was unpacked before."""
+def unpacked(folder: Path, name: str = "") -> Build:
+    """Take a wheel that was unpacked before; without a name of its own it is named by its place."""
     # It comes before the editable install on the path, for the children too.
-    return Build("release wheel", _environ() | {"PYTHONPATH": str(folder.resolve())})
+    environ = _environ() | {"PYTHONPATH": str(folder.resolve())}
+    return Build(name or f"the wheel unpacked in {folder}", environ)
 
 
 def _environ() -> dict[str, str]:

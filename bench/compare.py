@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import os
 import shlex
-import subprocess
 import sys
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -15,7 +14,17 @@ from enum import StrEnum
 from typing import TYPE_CHECKING
 
 from bench import build, logged, machine, peers
-from bench.families import arrivals, honesty, max, precision  # noqa: A004  (it is named so)
+from bench.families import (
+    arrivals,
+    honesty,
+    http2,
+    max,  # noqa: A004  (it is named so)
+    precision,
+    scaling,
+    seeds,
+    soak,
+    tls,
+)
 from bench.page import Page
 from bench.rounds import Setting
 from bench.tools.h2load import H2load
@@ -47,6 +56,11 @@ class Family(StrEnum):
     PRECISION = "precision"
     ARRIVALS = "arrivals"
     HONESTY = "honesty"
+    HTTP2 = "http2"
+    TLS = "tls"
+    SCALING = "scaling"
+    SOAK = "soak"
+    SEEDS = "seeds"
 
 
 @dataclass(frozen=True)
@@ -62,18 +76,33 @@ FULL = {
     Family.PRECISION: Size(7, 10),
     Family.ARRIVALS: Size(7, 10),
     Family.HONESTY: Size(5, 20),
+    Family.HTTP2: Size(9, 5),
+    Family.TLS: Size(9, 5),
+    Family.SCALING: Size(3, 10),
+    Family.SOAK: Size(1, 600),
+    Family.SEEDS: Size(3, 30),
 }
 QUICK = {
     Family.MAX: Size(3, 2),
     Family.PRECISION: Size(3, 3),
     Family.ARRIVALS: Size(3, 3),
     Family.HONESTY: Size(2, 5),
+    Family.HTTP2: Size(3, 2),
+    Family.TLS: Size(3, 2),
+    Family.SCALING: Size(1, 2),
+    Family.SOAK: Size(1, 10),
+    Family.SEEDS: Size(1, 5),
 }
 MEMBERS = {
     Family.MAX: ("LoadPilot", "wrk", "h2load", "oha", "vegeta", "hey", "k6", "Locust"),
     Family.PRECISION: ("LoadPilot", "wrk", "oha", "vegeta", "k6", "Locust"),
     Family.ARRIVALS: ("LoadPilot", "oha", "vegeta", "k6", "Locust"),
     Family.HONESTY: ("LoadPilot", "oha", "vegeta", "hey", "k6", "Locust"),
+    Family.HTTP2: ("LoadPilot", "h2load", "oha"),
+    Family.TLS: ("LoadPilot", "wrk", "h2load", "oha", "vegeta", "hey", "k6", "Locust"),
+    Family.SCALING: ("LoadPilot",),
+    Family.SOAK: ("LoadPilot",),
+    Family.SEEDS: ("LoadPilot", "k6", "Locust"),
 }
 """The tools of each family, in the order of its table."""
 PACES_WORKERS = "each of its workers paces itself, so its requests come in bursts by design"
@@ -84,7 +113,16 @@ NO_MEMBER = {
         "h2load": "its rate is one of connections",
         "wrk": "it knows no rate",
     },
+    Family.HTTP2: {
+        "wrk": "it knows HTTP/1.1 only",
+        "vegeta": "over HTTP/2 it cannot be told how many streams",
+        "hey": "over HTTP/2 it cannot be told how many streams",
+        "k6": "HTTP/2 over TLS only",
+        "Locust": "it knows HTTP/1.1 only",
+    },
 }
+LOG_TARGET = {Family.PRECISION, Family.ARRIVALS, Family.HONESTY, Family.SCALING}
+"""Families whose target is the oracle."""
 
 
 @dataclass(frozen=True)
@@ -100,44 +138,65 @@ class Wish:
     """Names of tools, in small letters; none: all."""
     wheel: Path | None
     """An unpacked release build to measure instead of one of this tree."""
+    profile: bool = False
+    """Record one more run of LoadPilot a table with perf."""
+
+
+@dataclass(frozen=True)
+class Lab:
+    """All that a family may need."""
+
+    family: Family
+    nginx: Found
+    made: Build
+    tools: list[Tool]
+    skipped: dict[str, str]
+    setting: Setting
 
 
 def compare(wish: Wish) -> list[Path]:
     """Install, build, measure; returns the pages that were written."""
-    found = {peer.name: peers.install(peer.name) for peer in peers.PEERS}
+    found = {name: peers.install(name) for name in _needed(wish)}
     made = build.release() if wish.wheel is None else build.unpacked(wish.wheel)
-    if set(wish.families) != {Family.MAX}:
+    if LOG_TARGET & set(wish.families):
         logged.build()
     tool_core, target_core = _keep_apart()
     pages = []
     for family in wish.families:
         size = (QUICK if wish.quick else FULL)[family]
         secs, rounds = wish.secs or size.secs, wish.rounds or size.rounds
-        setting = Setting(rounds, secs, wish.patience_secs, tool_core, target_core)
+        quick, profiled = wish.quick, wish.profile
+        setting = Setting(rounds, secs, wish.patience_secs, tool_core, target_core, quick, profiled)
         tools, skipped = _members(family, found, made, wish.only)
         when = datetime.now(UTC).strftime("%Y-%m-%d %H:%M UTC")
         facts = [*machine.facts(made.name), *_versions(found, setting)]
-        result = _measure(family, found["nginx"], tools, skipped, setting)
+        result = _measure(Lab(family, found["nginx"], made, tools, skipped, setting))
         command = shlex.join(["./dev", "bench", *sys.argv[1:]])
         page = Page(result, when, command, rounds, facts)
         pages += page.write(QUICK_RESULTS if wish.quick else RESULTS)
     return pages
 
 
-def _measure(
-    family: Family, nginx: Found, tools: list[Tool], skipped: dict[str, str], setting: Setting
-) -> Result:
-    match family:
-        case Family.MAX:
-            if nginx.path is None:
-                raise SystemExit(f"bench: max needs nginx, which is {nginx.version}")
-            return max.measure(nginx.path, tools, skipped, setting)
+def _measure(lab: Lab) -> Result:
+    """Play the rounds of a family."""
+    tools, skipped, setting = lab.tools, lab.skipped, lab.setting
+    at_nginx = {Family.MAX: max, Family.HTTP2: http2, Family.TLS: tls, Family.SOAK: soak}
+    if lab.family in at_nginx:
+        if lab.nginx.path is None:
+            raise SystemExit(f"bench: {lab.family} needs nginx, which is {lab.nginx.version}")
+        result: Result = at_nginx[lab.family].measure(lab.nginx.path, tools, skipped, setting)
+        return result
+    match lab.family:
         case Family.PRECISION:
-            return precision.measure(nginx.path, tools, skipped, setting)
+            return precision.measure(lab.nginx.path, tools, skipped, setting)
         case Family.ARRIVALS:
             return arrivals.measure(tools, skipped, setting)
         case Family.HONESTY:
             return honesty.measure(tools, skipped, setting)
+        case Family.SCALING:
+            return scaling.measure(lab.made, setting)
+        case _:
+            return seeds.measure(peers.install("loadpilot"), tools, skipped, setting)
 
 
 def _members(
@@ -150,10 +209,7 @@ def _members(
         if only is not None and name.lower() not in only:
             skipped[name] = "not asked for"
         elif name == "LoadPilot":
-            if family is Family.MAX and not _knows(made, "--users"):
-                skipped[name] = "this build has no --users"
-            else:
-                tools.append(LoadPilot(made))
+            tools.append(LoadPilot(made))
         elif (path := found[name.lower()].path) is None:
             skipped[name] = found[name.lower()].version
         else:
@@ -174,10 +230,14 @@ def _tool(name: str, path: str) -> Tool:
     return kinds[name](path)
 
 
-def _knows(made: Build, flag: str) -> bool:
-    argv = made.command("run", "--help")
-    done = subprocess.run(argv, env=made.environ, capture_output=True, text=True, check=False)
-    return flag in done.stdout
+def _needed(wish: Wish) -> list[str]:
+    """List the peers that may be called, nginx among them; no other is installed."""
+    wanted = {"nginx"}
+    for family in wish.families:
+        names = {name.lower() for name in MEMBERS[family]}
+        names -= {"loadpilot"}  # the peer of that name is the original
+        wanted |= names if wish.only is None else names & set(wish.only)
+    return [peer.name for peer in peers.PEERS if peer.name in wanted]
 
 
 def _keep_apart() -> tuple[int | None, int | None]:

@@ -1,4 +1,4 @@
-"""Draws how distances are spread, one line a tool: which share of requests was nearer than x.
+"""Draws how something is spread, one line a tool: which share of all was at most x.
 
 Both axes name their ends; x is logarithmic, since tools differ by factors. Must never need a script
 or another file.
@@ -8,31 +8,46 @@ from __future__ import annotations
 
 import html
 import math
+from dataclasses import dataclass
 
-WIDTH, HEIGHT, LEFT, BOTTOM, RIGHT = 720, 300, 60, 40, 130
+WIDTH, HEIGHT, LEFT, BOTTOM, RIGHT = 720, 300, 60, 40, 170
 LEAST_US = 1.0
 POINTS = 200
 COLOURS = ("#0969da", "#cf222e", "#1a7f37", "#9a6700", "#8250df", "#57606a", "#bf3989")
 
 
-def curves(sorted_us: dict[str, list[float]]) -> str:
-    """Draw them as an SVG."""
+@dataclass(frozen=True)
+class Chart:
+    """What is drawn, whatever the tools."""
+
+    name: str
+    """A word for the name of its file."""
+    caption: str
+    ideal_us: float | None = None
+    """Where every request would be; a dashed line."""
+
+
+def svg(chart: Chart, sorted_us: dict[str, list[float]]) -> str:
+    """Draw the lines of all tools."""
     most = max(*(values[-1] for values in sorted_us.values()), 10 * LEAST_US)
     decades = math.ceil(math.log10(most / LEAST_US))
-    lines = [_grid(decades)]
+    parts = [_grid(decades)]
+    if chart.ideal_us is not None:
+        x = _x(chart.ideal_us, decades)
+        place = f'x1="{x:.1f}" y1="10" x2="{x:.1f}" y2="{_y(0):.1f}"'
+        parts.append(f'<line {place} stroke="#1b1f24" stroke-dasharray="4 4"/>')
     for number, (tool, values) in enumerate(sorted_us.items()):
         colour = COLOURS[number % len(COLOURS)]
         path = " ".join(f"{x:.1f},{y:.1f}" for x, y in _points(values, decades))
-        lines.append(f'<polyline points="{path}" fill="none" stroke="{colour}" stroke-width="2"/>')
-        y = 20 + 18 * number
-        place = f'x="{WIDTH - RIGHT + 12}" y="{y}"'
-        lines.append(f'<text {place} fill="{colour}">{html.escape(tool)}</text>')
-    caption = (
-        "Share of requests (up) whose distance from due was at most x µs (right), first round."
-    )
-    size = f'viewBox="0 0 {WIDTH} {HEIGHT}" width="{WIDTH}" height="{HEIGHT}" font-size="12"'
-    svg = f'<svg {size} role="img" aria-label="{caption}">{"".join(lines)}</svg>'
-    return f"<figure>{svg}<figcaption>{caption}</figcaption></figure>"
+        parts.append(f'<polyline points="{path}" fill="none" stroke="{colour}" stroke-width="2"/>')
+        place = f'x="{WIDTH - RIGHT + 12}" y="{20 + 18 * number}"'
+        parts.append(f'<text {place} fill="{colour}">{html.escape(tool)}</text>')
+    size = f'viewBox="0 0 {WIDTH} {HEIGHT}" width="{WIDTH}" height="{HEIGHT}"'
+    look = 'font-size="12" font-family="system-ui, sans-serif"'
+    about = f'role="img" aria-label="{html.escape(chart.caption)}"'
+    paper = '<rect width="100%" height="100%" fill="#fff"/>'
+    head = f'<svg xmlns="http://www.w3.org/2000/svg" {size} {look} {about}>'
+    return f"{head}{paper}{''.join(parts)}</svg>"
 
 
 def _points(values: list[float], decades: int) -> list[tuple[float, float]]:

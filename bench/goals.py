@@ -6,7 +6,7 @@ measured is not kept but *not judged*. Must never drop a goal.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import Enum
 from typing import TYPE_CHECKING
 
@@ -31,16 +31,24 @@ class Goal:
     words: str
     found: str
     judged: Judged
+    beside: str = ""
+    """The same of the whole command, where LoadPilot is judged by its agent."""
 
 
-def at_least(words: str, found: Spread | None, limit: float, unit: str = "x") -> Goal:
+def at_least(
+    words: str, found: Spread | None, limit: float, unit: str = "x", beside: Spread | None = None
+) -> Goal:
     """Judge a figure that must not be smaller."""
-    return _judge(f"{words} ≥ {limit:,g} {unit}".rstrip(), found, unit, lambda got: got >= limit)
+    goal = _judge(f"{words} ≥ {limit:,g} {unit}".rstrip(), found, unit, lambda got: got >= limit)
+    return replace(goal, beside=written(beside, unit) if beside else "")
 
 
-def at_most(words: str, found: Spread | None, limit: float, unit: str = "x") -> Goal:
+def at_most(
+    words: str, found: Spread | None, limit: float, unit: str = "x", beside: Spread | None = None
+) -> Goal:
     """Judge a figure that must not be greater."""
-    return _judge(f"{words} ≤ {limit:,g} {unit}".rstrip(), found, unit, lambda got: got <= limit)
+    goal = _judge(f"{words} ≤ {limit:,g} {unit}".rstrip(), found, unit, lambda got: got <= limit)
+    return replace(goal, beside=written(beside, unit) if beside else "")
 
 
 def below(words: str, found: Spread | None, limit: float, unit: str = "x") -> Goal:

@@ -15,6 +15,7 @@ never be fed the due times that a tool claims.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from itertools import pairwise
 from statistics import median
 
 from bench.spread import quantile
@@ -58,6 +59,12 @@ def fit(arrivals_us: list[int], rps: float) -> Fit | None:
     return Fit(
         _distances(ordered, 1e6 / rps), _distances(ordered, own_gap_us), (n - 1) * 1e6 / span_us
     )
+
+
+def gaps_us(arrivals_us: list[int]) -> list[float]:
+    """Sort the times from each arrival to the next."""
+    ordered = sorted(arrivals_us)
+    return sorted(float(later - one) for one, later in pairwise(ordered))
 
 
 def _distances(ordered_us: list[int], gap_us: float) -> Distances:

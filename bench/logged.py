@@ -1,20 +1,22 @@
 """A run against the oracle, which logs when each request arrived; and what it counted.
 
 Every tool meets a new oracle. Its build is a release one, so that the target's own waking is as
-short as it can be for everybody. The arrival is when the oracle's thread read the first bytes,
-which is later than when the kernel had them. Must never take a count from a tool.
+short as it can be for everybody. An arrival has two times: when the kernel had received it, before
+any process of the target woke, and when the oracle's thread had read it. Must never take a count
+from a tool.
 """
 
 from __future__ import annotations
 
 import subprocess
+import sys
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from tests.oracle.oracle import Oracle
 
 from bench.machine import ROOT
-from bench.measured import cpu_secs
+from bench.proc import cpu_secs
 from bench.rounds import Run, Setting, Table, shoot
 from bench.tools.tool import Load, Tool
 
@@ -22,6 +24,8 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 BINARY = ROOT / "target" / "release" / "loadpilot-oracle"
+KERNEL_TIMES = sys.platform == "linux"
+"""Elsewhere the kernel tells no receive time of TCP, and the oracle refuses to be asked for it."""
 NICE = ("nice", "-n", "10")
 
 
@@ -30,10 +34,22 @@ class Logged:
     """What came of one run."""
 
     run: Run
-    arrivals_us: list[int]
-    """When each request was read, in order."""
+    read_us: list[int]
+    """When the oracle read each request, in order."""
+    kernel_us: list[int]
+    """When the kernel had received each, in order; of those that it told of."""
     connections: int
     target_cpu_secs: float
+
+    @property
+    def kernel_knows(self) -> bool:
+        """Whether the kernel told of every request: half a list of arrivals is no list."""
+        return len(self.kernel_us) == len(self.read_us)
+
+    @property
+    def arrivals_us(self) -> list[int]:
+        """Choose the kernel's times, if they are all there, else the oracle's."""
+        return self.kernel_us if self.kernel_knows else self.read_us
 
 
 def build() -> None:
@@ -52,12 +68,16 @@ def shoot_at_oracle(
 ) -> Logged:
     """Run a tool at `(rps, connections)` for the setting's time against an oracle of its own."""
     rps, connections = load_of
-    with Oracle(BINARY, folder / "oracle.jsonl", behaviours=behaviours) as oracle:
+    log = folder / "oracle.jsonl"
+    with Oracle(BINARY, log, behaviours=behaviours, kernel_times=KERNEL_TIMES) as oracle:
         load = Load(f"{oracle.url}/", setting.secs, connections, rps)
         run = shoot(tool, load, setting, table, folder)
         target_cpu_secs = cpu_secs(oracle.pid)
         requests = oracle.requests()
-    arrivals_us = sorted(request.arrival_us for request in requests)
     return Logged(
-        run, arrivals_us, len({request.connection for request in requests}), target_cpu_secs
+        run,
+        sorted(request.arrival_us for request in requests),
+        sorted(one.kernel_us for one in requests if one.kernel_us is not None),
+        len({request.connection for request in requests}),
+        target_cpu_secs,
     )

@@ -1,4 +1,4 @@
-"""The target of *max*: nginx with one worker, keep-alive, 25 bytes of JSON, and a counter.
+"""The target of the closed loops: nginx with one worker, keep-alive, 25 bytes of JSON, a counter.
 
 It is faster than any tool of the table on a core of its own, and it counts what it answered, which
 is what counts: not what a tool says. Must only listen on loopback, and ends with the block.
@@ -8,13 +8,16 @@ from __future__ import annotations
 
 import os
 import re
+import shutil
 import socket
 import subprocess
 import time
 import urllib.request
+from enum import Enum
 from typing import TYPE_CHECKING, Self
 
-from bench.measured import ToolFault, children, cpu_secs
+from bench.measured import ToolFault
+from bench.proc import children, cpu_secs
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -34,7 +37,8 @@ http {{
     keepalive_requests 1000000000;
     keepalive_timeout 300s;
     server {{
-        listen 127.0.0.1:{port} backlog=16384;
+        listen 127.0.0.1:{port} {listen} backlog=16384;
+        {tls}
         default_type application/json;
         location / {{ return 200 '{body}'; }}
     }}
@@ -45,19 +49,62 @@ http {{
 }}
 """
 
+TLS = """
+        ssl_certificate {folder}/certificate.pem;
+        ssl_certificate_key {folder}/key.pem;
+        ssl_protocols TLSv1.3;
+        ssl_conf_command Ciphersuites {cipher};
+        ssl_session_tickets off;
+"""
+CIPHER = "TLS_AES_128_GCM_SHA256"
+"""The one cipher that is offered, so that every tool pays for the same."""
+CERTIFICATE = """
+[req]
+distinguished_name = name
+x509_extensions = extensions
+prompt = no
+[name]
+CN = loadpilot-bench
+[extensions]
+basicConstraints = critical, CA:FALSE
+subjectAltName = IP:127.0.0.1, DNS:localhost
+"""
+
+
+class Speaks(Enum):
+    """What a target is spoken to with."""
+
+    HTTP1 = "HTTP/1.1"
+    H2C = "HTTP/2 without TLS, known beforehand"
+    TLS = "HTTP/1.1 over TLS 1.3"
+
 
 class Nginx:
     """One nginx; it inherits the cores of this process."""
 
-    def __init__(self, path: Path, folder: Path) -> None:
+    def __init__(self, path: Path, folder: Path, speaks: Speaks = Speaks.HTTP1) -> None:
         """Start it and wait until it answers; raises ToolFault."""
         port, self._status_port = _free_port(), _free_port()
-        self.url = f"http://127.0.0.1:{port}/"
+        scheme, listen, tls = "http", "", ""
+        self.cacert: Path | None = None
+        """The certificate to trust, where it has one; made for this nginx."""
+        match speaks:
+            case Speaks.H2C:
+                listen = "http2"
+            case Speaks.TLS:
+                scheme, listen = "https", "ssl"
+                tls = TLS.format(folder=folder, cipher=CIPHER)
+                self.cacert = _certify(folder)
+            case Speaks.HTTP1:
+                pass
+        self.url = f"{scheme}://127.0.0.1:{port}/"
         config = folder / "nginx.conf"
         config.write_text(
             CONFIG.format(
                 folder=folder,
                 port=port,
+                listen=listen,
+                tls=tls,
                 status_port=self._status_port,
                 body=BODY,
                 user="user root;" if os.geteuid() == 0 else "",
@@ -96,6 +143,10 @@ class Nginx:
 
     def requests(self) -> int:
         """Read how many requests it answered so far, without those that ask for the count."""
+        return self.counted()[1]
+
+    def counted(self) -> tuple[int, int]:
+        """Read how many connections and requests came so far, without those for the count."""
         with urllib.request.urlopen(
             f"http://127.0.0.1:{self._status_port}/", timeout=START_SECS
         ) as answer:
@@ -103,7 +154,7 @@ class Nginx:
         if found is None:
             raise ToolFault("nginx's counter cannot be read")
         self._asked += 1
-        return int(found[3]) - self._asked
+        return int(found[1]) - self._asked, int(found[3]) - self._asked
 
     def cpu_secs(self) -> float:
         """Read what its worker has spent so far."""
@@ -116,6 +167,22 @@ class Nginx:
             return self.requests() >= 0
         except OSError:
             return False
+
+
+def _certify(folder: Path) -> Path:
+    """Make a key and a certificate that signs itself, for a day; raises ToolFault."""
+    openssl = shutil.which("openssl")
+    if openssl is None:
+        raise ToolFault("no certificate: openssl is missing (apt-get install openssl)")
+    config, certificate = folder / "certificate.conf", folder / "certificate.pem"
+    config.write_text(CERTIFICATE, encoding="utf-8")
+    curve = ["-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:prime256v1", "-nodes"]
+    files = ["-config", str(config), "-keyout", str(folder / "key.pem"), "-out", str(certificate)]
+    argv = [openssl, "req", "-x509", "-days", "1", *curve, *files]
+    done = subprocess.run(argv, capture_output=True, text=True, check=False)
+    if done.returncode:
+        raise ToolFault(f"no certificate: {done.stderr.strip()}")
+    return certificate
 
 
 def _free_port() -> int:

@@ -12,13 +12,15 @@ import re
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from bench.curve import curves
+from bench.curve import svg
 from bench.goals import Judged, written
+from bench.rounds import agent_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable
     from pathlib import Path
 
+    from bench.curve import Chart
     from bench.families.family import Result
     from bench.rounds import Table
 
@@ -55,22 +57,35 @@ class Page:
         folder.mkdir(parents=True, exist_ok=True)
         written_to = []
         forms = {"md": self.markdown(), "html": self.html(), "json": self.json()}
-        for ending, text in forms.items():
-            path = folder / f"{self.result.name}.{ending}"
+        files = {f"{self.result.name}.{ending}": text for ending, text in forms.items()}
+        for table in self.result.tables:
+            for chart, lines in table.charts.items():
+                files[self._file(table, chart)] = svg(chart, lines) + "\n"
+        for name, text in files.items():
+            path = folder / name
             path.write_text(text, encoding="utf-8")
             written_to.append(path)
         return written_to
+
+    def _file(self, table: Table, chart: Chart) -> str:
+        """Name the file of a drawing, which Markdown shows from beside it."""
+        return f"{self.result.name}-{self.result.tables.index(table) + 1}-{chart.name}.svg"
 
     def markdown(self) -> str:
         """Write it as Markdown."""
         result = self.result
         parts = [f"# {result.title}", self._when(), result.about.strip(), READING]
-        parts.append(_markdown(["goal", "found", ""], self._goals()))
+        parts.append(_markdown(*self._goals()))
+        if self._unexplained():
+            parts.append(UNEXPLAINED)
         for table in result.tables:
             parts.append(f"## {table.title}")
             parts.append(_markdown(*self._cells(table)))
+            parts += [f"![{one.caption}]({self._file(table, one)})" for one in table.charts]
             parts.append("\n".join(f"- {line}" for line in self._remarks(table)))
             parts.append("\n".join(["```", *table.commands.values(), "```"]))
+            if table.profile:
+                parts.append(f"{PROFILE}\n\n```\n{table.profile}\n```")
         parts.append("## Measured on")
         parts.append(_markdown(["", ""], [[name, fact] for name, fact in self._facts()]))
         return "\n\n".join(parts) + "\n"
@@ -82,15 +97,20 @@ class Page:
         parts = [f"<h1>{title}</h1><p>{_inline(self._when())}</p>"]
         parts += [f"<p>{_inline(text)}</p>" for text in result.about.strip().split("\n\n")]
         parts.append(f"<p>{_inline(READING)}</p>")
-        parts.append(_table(["goal", "found", ""], self._goals(), "goals"))
+        parts.append(_table(*self._goals(), "goals"))
+        if self._unexplained():
+            parts.append(f"<p>{_inline(UNEXPLAINED)}</p>")
         for table in result.tables:
             parts.append(f"<h2>{html.escape(table.title)}</h2>")
             parts.append(_table(*self._cells(table), "figures"))
-            if table.curves:
-                parts.append(curves(table.curves))
+            for chart, lines in table.charts.items():
+                caption = f"<figcaption>{html.escape(chart.caption)}</figcaption>"
+                parts.append(f"<figure>{svg(chart, lines)}{caption}</figure>")
             remarks = "".join(f"<li>{_inline(line)}</li>" for line in self._remarks(table))
             parts.append(f"<ul>{remarks}</ul>")
             parts.append(f"<pre>{html.escape(chr(10).join(table.commands.values()))}</pre>")
+            if table.profile:
+                parts.append(f"<p>{PROFILE}</p><pre>{html.escape(table.profile)}</pre>")
         parts.append("<h2>Measured on</h2>")
         parts.append(_table(["", ""], [[name, fact] for name, fact in self._facts()], "facts"))
         head = f'<meta charset="utf-8"><title>{title}</title><style>{STYLE}</style>'
@@ -106,11 +126,18 @@ class Page:
                 "failures": table.failures,
                 "busy_before": table.busy,
                 "commands": table.commands,
+                "absent": table.absent,
+                "profile": table.profile,
             }
             for table in self.result.tables
         ]
         goals = [
-            {"goal": goal.words, "found": goal.found, "judged": goal.judged.value}
+            {
+                "goal": goal.words,
+                "found": goal.found,
+                "whole_command": goal.beside,
+                "judged": goal.judged.value,
+            }
             for goal in self.result.goals
         ]
         said = {
@@ -126,8 +153,20 @@ class Page:
     def _when(self) -> str:
         return f"Measured {self.when} with `{self.command}`; rounds: {self.rounds}."
 
-    def _goals(self) -> Rows:
-        return [[goal.words, goal.found, _strong(goal.judged)] for goal in self.result.goals]
+    def _goals(self) -> tuple[list[str], Rows]:
+        """Write the goals; a column for the whole command where any was judged by the agent."""
+        beside = any(goal.beside for goal in self.result.goals)
+        head = ["goal", "found", *(["the whole command"] if beside else []), ""]
+        rows = [
+            [goal.words, goal.found, *([goal.beside] if beside else []), _strong(goal.judged)]
+            for goal in self.result.goals
+        ]
+        return head, rows
+
+    def _unexplained(self) -> bool:
+        """Whether a goal was missed and nobody asked where the time went."""
+        missed = any(goal.judged is Judged.MISSED for goal in self.result.goals)
+        return missed and not any(table.profile for table in self.result.tables)
 
     def _cells(self, table: Table) -> tuple[list[str], Rows]:
         """Write the figures of all tools; a column that no tool fills is left out of this table."""
@@ -141,12 +180,17 @@ class Page:
             [name, *(written(table.spread(name, column.key)) for column in columns)]
             for name in names
         ]
+        rows += [
+            [f"{name}: *{why}*", *("-" for _ in columns)] for name, why in table.absent.items()
+        ]
         return ["tool", *(column.title for column in columns)], rows
 
     @staticmethod
     def _place(table: Table) -> Callable[[str], int]:
         """Keep the order of the first round, in which every tool was called once."""
-        order = [*table.commands, *table.failures, *table.figures]
+        tools = dict.fromkeys([*table.commands, *table.failures, *table.figures])
+        agents = {agent_of(tool) for tool in tools}
+        order = [row for tool in tools if tool not in agents for row in (tool, agent_of(tool))]
         return order.index
 
     def _remarks(self, table: Table) -> list[str]:
@@ -162,11 +206,18 @@ class Page:
         return [*self.facts, *self.result.setup]
 
 
+PROFILE = "Where the agent's time went, in one more run that is in no figure:"
+UNEXPLAINED = (
+    "**A goal is MISSED and this page has no profile: run it again with `--profile`, where perf "
+    "is.**"
+)
 READING = (
     "Each round runs every tool once, in an order that moves on by one. A figure is the median of "
     "the rounds with its 95 % interval (from order statistics; with fewer than six rounds, their "
     "whole range). A ratio is taken within a round, and its median is shown. A dash: the tool does "
-    "not say."
+    "not say. *LoadPilot* is the whole command, all its processes; *LoadPilot's agent* is the one "
+    "of them that generates the load, with its histograms and the deltas that it sends to nats; "
+    "its cost is that of its whole life, and what is not cost is the same as in the row above."
 )
 
 
@@ -187,7 +238,7 @@ def _table(head: list[str], rows: Rows, kind: str) -> str:
 
 
 def _ours(row: list[str]) -> str:
-    return ' class="ours"' if row[0] == "LoadPilot" else ""
+    return ' class="ours"' if row[0].startswith("LoadPilot") else ""
 
 
 def _cell(text: str) -> str:

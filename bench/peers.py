@@ -8,6 +8,7 @@ its reason. Must never fetch anything while something is being measured.
 from __future__ import annotations
 
 import os
+import re
 import shutil
 import subprocess
 import sys
@@ -45,6 +46,8 @@ class Peer:
     """The version that is installed; of a system package, the one that was tried."""
     version_flag: str
     """What makes the program say its version; empty if it does not know it."""
+    python_min: tuple[int, int] = (3, 11)
+    """Of a package from PyPI: the oldest Python that it takes."""
 
 
 PEERS = (
@@ -56,7 +59,9 @@ PEERS = (
     Peer("hey", From.GO, "github.com/rakyll/hey", "v0.1.5", ""),
     Peer("k6", From.GO, "go.k6.io/k6", "v1.8.1", "version"),
     Peer("locust", From.PYPI, "locust", "2.47.0", "--version"),
+    Peer("loadpilot", From.PYPI, "loadpilot", "0.2.0", "version", (3, 12)),
 )
+"""The last is the original, which has the name on PyPI."""
 
 
 @dataclass(frozen=True)
@@ -93,9 +98,28 @@ def install(name: str) -> Found:
     except FileNotFoundError as fault:
         return Found(found.peer, None, f"not installed: {fault.filename} is missing")
     except subprocess.CalledProcessError as fault:
-        last = " ".join(fault.stderr.strip().splitlines()[-2:])[-REASON_CHARS_MAX:]
-        return Found(found.peer, None, f"could not be installed: {last}")
+        return Found(found.peer, None, f"could not be installed: {reason(fault.stderr)}")
     return find(name)
+
+
+def reason(said: str) -> str:
+    """Choose the line of an installer's words that names the error, else the last two."""
+    lines = [line.strip() for line in said.strip().splitlines()]
+    named = [line for line in lines if re.match(r"[\w.]*Error: ", line)]
+    return " ".join(named[-1:] or lines[-2:])[-REASON_CHARS_MAX:]
+
+
+def _python(least: tuple[int, int]) -> str:
+    """Find a Python that is new enough, on PATH or in pyenv; raises FileNotFoundError."""
+    if sys.version_info[:2] >= least:
+        return sys.executable
+    names = [f"python3.{minor}" for minor in range(least[1], least[1] + 4)]
+    pyenv = Path.home() / ".pyenv" / "versions"
+    installed = (str(one) for name in names for one in sorted(pyenv.glob(f"*/bin/{name}")))
+    for one in (*installed, *(path for name in names if (path := shutil.which(name)))):
+        if subprocess.run([one, "--version"], capture_output=True, check=False).returncode == 0:
+            return one
+    raise FileNotFoundError(2, "missing", f"Python {least[0]}.{least[1]}")
 
 
 def _place(peer: Peer) -> Path | None:
@@ -141,7 +165,7 @@ def _steps(peer: Peer) -> list[list[str]]:
         case From.PYPI:
             pip = [f"{place}/bin/python", "-m", "pip", "install", "--quiet"]
             return [
-                [sys.executable, "-m", "venv", place],
+                [_python(peer.python_min), "-m", "venv", place],
                 [*pip, "--disable-pip-version-check", f"{peer.package}=={peer.pin}"],
             ]
         case From.SYSTEM:

@@ -10,20 +10,24 @@ from __future__ import annotations
 import tempfile
 from collections import defaultdict
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from bench import machine, spread
 from bench.measured import ToolFault, run
+from bench.profile import Recorder
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
-    from pathlib import Path
 
+    from bench.curve import Chart
     from bench.measured import Ran
     from bench.spread import Spread
     from bench.tools.tool import Load, Told, Tool
 
 MIB = 1024 * 1024
+AGENT = "agent_"
+"""What the keys of a generator's own process begin with."""
 Figures = dict[str, float | None]
 """The figures of one run, by the key of their column; none where a tool does not say."""
 
@@ -37,6 +41,10 @@ class Setting:
     patience_secs: float
     tool_core: int | None
     target_core: int | None
+    quick: bool = False
+    """To see that it works: what takes minutes to build is not built for it."""
+    profile: bool = False
+    """Record one more run of LoadPilot with perf, after the rounds and in no figure."""
 
 
 @dataclass
@@ -48,10 +56,26 @@ class Table:
     failures: dict[str, list[str]] = field(default_factory=lambda: defaultdict(list))
     notes: dict[str, set[str]] = field(default_factory=lambda: defaultdict(set))
     commands: dict[str, str] = field(default_factory=dict)
-    curves: dict[str, list[float]] = field(default_factory=dict)
-    """Of the first round: a whole distribution, where a family draws one."""
+    absent: dict[str, str] = field(default_factory=dict)
+    """Rows that have no figures, and why: they are in the table all the same."""
+    charts: dict[Chart, dict[str, list[float]]] = field(default_factory=dict)
+    """Of each tool's first round: a whole distribution in µs, sorted, where a family draws one."""
+    profile: str = ""
+    """The agent's hottest symbols, or why there is no such list; empty if nobody asked."""
     busy: list[str] = field(default_factory=list)
     """How busy the machine was before each round."""
+
+    def add(self, tool: str, figures: Figures) -> None:
+        """Add a run; what begins with `agent_` goes into a row of its own below the tool's."""
+        agent = {key.removeprefix(AGENT): v for key, v in figures.items() if key.startswith(AGENT)}
+        self.figures[tool].append({k: v for k, v in figures.items() if not k.startswith(AGENT)})
+        if agent:
+            self.figures[agent_of(tool)].append(agent | {"round": figures["round"]})
+
+    def draw(self, chart: Chart, tool: str, sorted_us: list[float]) -> None:
+        """Keep a distribution; only the first of a tool is drawn."""
+        if sorted_us:
+            self.charts.setdefault(chart, {}).setdefault(tool, sorted_us)
 
     def spread(self, tool: str, key: str) -> Spread | None:
         """Compute the middle of a figure; none if no round has it."""
@@ -73,6 +97,11 @@ class Table:
         rounds = len(self.busy)
         by_round = {int(figures["round"] or 0): figures for figures in self.figures.get(tool, [])}
         return [by_round.get(number, {}) for number in range(rounds)]
+
+
+def agent_of(tool: str) -> str:
+    """Name the row of a tool's generating process."""
+    return f"{tool}'s agent"
 
 
 @dataclass(frozen=True)
@@ -102,11 +131,27 @@ def play(
                 table.failures[tool.name].append(why)
                 print(f"  round {number + 1}: {tool.name} FAILED: {why}", flush=True)
                 continue
-            table.figures[tool.name].append(figures | {"round": float(number)})
+            table.add(tool.name, figures | {"round": float(number)})
             shown = " ".join(
                 f"{key}={value:,.4g}" for key, value in figures.items() if value is not None
             )
             print(f"  round {number + 1}: {tool.name:10} {shown}", flush=True)
+    if setting.profile:
+        table.profile = _profile(tools, once)
+
+
+def _profile(tools: Sequence[Tool], once: Callable[[Tool, Table], Figures]) -> str:
+    """Run the last row that is ours once more under perf; its figures are thrown away."""
+    ours = [tool for tool in tools if tool.ours]
+    if not ours:
+        return "no profile: LoadPilot is not in this table"
+    with folder() as place, Recorder(Path(place)) as recorder:
+        try:
+            once(ours[-1], Table("profiled"))
+        except (ToolFault, ValueError, KeyError, OSError) as fault:
+            return f"no profile: the run failed: {fault}"
+    print(recorder.said, flush=True)
+    return recorder.said
 
 
 def shoot(tool: Tool, load: Load, setting: Setting, table: Table, folder: Path) -> Run:

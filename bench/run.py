@@ -1,6 +1,6 @@
 """The bench: measures what is promised, at the target, and writes the results into git.
 
-    ./dev bench [--quick] [max] [precision] [arrivals] [honesty]    LoadPilot beside its peers
+    ./dev bench [--quick] [--profile] [FAMILY...]    LoadPilot beside its peers; bench/README.md
     ./dev bench fidelity [--rps 1000] [--secs 10] [--rounds 3] [--release]
     ./dev bench startup [--rounds 7] [--release]
 
@@ -45,6 +45,7 @@ def main() -> None:
             args.patience_secs,
             args.tools and args.tools.lower().split(","),
             args.wheel,
+            args.profile,
         )
         for path in compare.compare(wish):
             print(f"written to {path.relative_to(ROOT)}")
@@ -56,17 +57,26 @@ def alone(what: str, args: argparse.Namespace) -> None:
     facts = machine.facts(made.name)
     for name, fact in facts:
         print(f"{name}: {fact}")
+    drawn = ""
     if what == "fidelity":
-        secs = args.secs or 10
-        table = fidelity.measure(made, args.rps, secs, args.rounds or 3, args.patience_secs)
+        secs, rounds = (
+            args.secs or (2 if args.quick else 10),
+            args.rounds or (1 if args.quick else 3),
+        )
+        table, drawn = fidelity.measure(made, args.rps, secs, rounds, args.patience_secs)
         title = f"Schedule fidelity, {args.rps:,} rps for {secs} s"
     else:
-        table = startup.measure(made, args.rounds or 7, args.patience_secs)
+        rounds = args.rounds or (1 if args.quick else 7)
+        table = startup.measure(made, rounds, args.patience_secs)
         title = "Start-up"
-    print("\n".join(table[-1:]))
-    name = f"{what}-release.md" if args.release else f"{what}.md"
-    compare.RESULTS.mkdir(exist_ok=True)
-    path = compare.RESULTS / name
+    print(table[-1])
+    name = f"{what}-release" if args.release else what
+    folder = compare.QUICK_RESULTS if args.quick else compare.RESULTS
+    folder.mkdir(parents=True, exist_ok=True)
+    if drawn:
+        (folder / f"{name}.svg").write_text(drawn + "\n", encoding="utf-8")
+        table += ["", f"![{fidelity.CHART.caption}]({name}.svg)"]
+    path = folder / f"{name}.md"
     path.write_text(page(title, sys.modules[f"bench.{what}"].__doc__ or "", facts, table))
     print(f"written to {path.relative_to(ROOT)}")
 
@@ -81,7 +91,7 @@ def arguments() -> argparse.Namespace:
         nargs="*",
         metavar="FAMILY",
         default=families,
-        help=f"{', '.join([*families, *ALONE])}; default: the first four",
+        help=f"{', '.join([*families, *ALONE])}; default: all but the last two",
     )
     parser.add_argument("--quick", action="store_true", help="few short rounds, not for git")
     parser.add_argument("--rounds", "--repeats", type=int, help="default: as the family wants")
@@ -97,6 +107,11 @@ def arguments() -> argparse.Namespace:
     )
     parser.add_argument(
         "--release", action="store_true", help="fidelity, startup: measure a release wheel"
+    )
+    parser.add_argument(
+        "--profile",
+        action="store_true",
+        help="one more run of LoadPilot a table under perf: which symbols its agent is in",
     )
     args = parser.parse_args()
     unknown = set(args.what) - {*families, *ALONE}

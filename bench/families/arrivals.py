@@ -2,17 +2,18 @@
 
 The n-th request should arrive at offset + n / rate. Nobody is asked when it was due: the offset is
 the one that suits each tool best (the median over its run), the same for LoadPilot, whose own due
-times are not used here. What is shown holds pacer, engine, kernel and the waking of the oracle's
-thread, less what of it is constant. A tool that leaves requests out is late with all that follow;
-the columns of the rate that it kept show its unrest alone. The oracle has a core of its own and the
-generator the other.
+times are not used here. An arrival is when the kernel had received the request (SO_TIMESTAMPING),
+so that what is shown holds pacer, engine and kernel, less what of it is constant, and not the
+waking of the oracle's thread; by the time at which that had read it, there are columns too. A tool
+that leaves requests out is late with all that follow; the columns of the rate that it kept show its
+unrest alone. The oracle has a core of its own and the generator the other.
 """
 
 from __future__ import annotations
 
 from bench.families.family import Result
 from bench.families.max import OURS
-from bench.families.paced import COLUMNS, shoot_paced
+from bench.families.paced import CLOCK, COLUMNS, shoot_paced
 from bench.goals import Goal, at_least, at_most
 from bench.rounds import Figures, Setting, Table, play
 from bench.tools.tool import Tool  # noqa: TC001  (an annotation of a nested function)
@@ -38,7 +39,7 @@ def measure(tools: list[Tool], skipped: dict[str, str], setting: Setting) -> Res
         tables.append(table)
         goals += _goals(table, rps, [tool.name for tool in tools])
     title = "Arrivals: how far from its due time a request arrives"
-    setup = [("target", "the oracle (release build), a thread a connection")]
+    setup = [("target", "the oracle (release build), a thread a connection"), CLOCK]
     return Result("arrivals", title, __doc__ or "", COLUMNS, tables, goals, skipped, setup)
 
 

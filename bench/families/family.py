@@ -25,17 +25,18 @@ COST = (
     Column("sys_secs", "system s"),
     Column("rss_mb", "peak RSS MiB"),
 )
-"""What every family shows of a tool's cost; of LoadPilot all its processes together."""
+"""What every family shows of a tool's cost; of LoadPilot all its processes together, and in the row
+below the agent's alone: the process that generates the load and sends its deltas."""
 PARTS_COST = (
-    Column("agent_cpu_secs", "LoadPilot's agent: CPU s"),
-    Column("agent_rss_mb", "peak RSS MiB"),
-    Column("nats_cpu_secs", "nats-server: CPU s"),
+    Column("nats_cpu_secs", "LoadPilot's nats-server: CPU s"),
     Column("nats_rss_mb", "peak RSS MiB"),
     Column("coordinator_cpu_secs", "coordinator: CPU s"),
     Column("supervisor_cpu_secs", "supervisor: CPU s"),
     Column("command_cpu_secs", "the command and the rest: CPU s"),
+    Column("unseen_cpu_secs", "of the rest, seen in no look at /proc: CPU s"),
 )
-"""Who of LoadPilot's processes spent it, as /proc told shortly before their end."""
+"""Who else of LoadPilot's processes spent it, by the last look at each in /proc. The last figure is
+wait4's total less all looks: it bounds what the agent's row can miss."""
 
 
 @dataclass(frozen=True)

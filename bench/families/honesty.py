@@ -97,7 +97,8 @@ def _once(tool: Tool, table: Table, setting: Setting) -> Figures:
     behaviours = tuple(f"freeze after_first_ms={begin} for_ms={FROZEN_MS}" for begin in begins_ms)
     with rounds.folder() as folder:
         logged = shoot_at_oracle(tool, (RPS, CONNECTIONS), setting, table, Path(folder), behaviours)
-    told, arrivals_us = logged.run.told, logged.arrivals_us
+    # A freeze is in the oracle's own time.
+    told, arrivals_us = logged.run.told, logged.read_us
     if not arrivals_us:
         raise ValueError("no request reached the target")
     since_ms = [(at - arrivals_us[0]) / 1_000 for at in arrivals_us]

@@ -1,13 +1,13 @@
 """Constant rates: whether every request was sent, when, at what cost, and what latency was told.
 
 The target is the oracle of the tests on a core of its own; the generator has the other core. Rate
-and count are the oracle's. The distance from due is |arrival - (offset + n / rate)| with the offset
-that suits each tool best (the median), the same for a tool that tells due times and one that does
-not; the second pair of columns takes the rate that the tool kept instead of the one asked for, so
-that a drift can be told from unrest. Latency is what each tool tells: LoadPilot and oha from when a
-request was due, so that waiting to be sent is in it, the others from when it was sent. wrk knows no
-rate: it runs as fast as it can against nginx, in the same rounds, and is there for its cost of a
-request only.
+and count are the oracle's, and an arrival is when the kernel had received it. The distance from due
+is |arrival - (offset + n / rate)| with the offset that suits each tool best (the median), the same
+for a tool that tells due times and one that does not; the second pair of columns takes the rate
+that the tool kept instead of the one asked for, so that a drift can be told from unrest. Latency is
+what each tool tells: LoadPilot and oha from when a request was due, so that waiting to be sent is
+in it, the others from when it was sent. wrk knows no rate: it runs as fast as it can against nginx,
+in the same rounds, and is there for its cost of a request only.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from pathlib import Path
 from bench import rounds
 from bench.families.family import Result
 from bench.families.max import OURS
-from bench.families.paced import COLUMNS, CONNECTIONS, shoot_paced
+from bench.families.paced import CLOCK, COLUMNS, CONNECTIONS, shoot_paced
 from bench.goals import Goal, at_most, below, exactly
 from bench.nginx import Nginx
 from bench.rounds import Figures, Setting, Table, cost, play, shoot
@@ -53,7 +53,7 @@ def measure(
         tables.append(table)
         goals += _goals(table, rps, setting, [tool.name for tool in chosen])
     title = "Precision: constant rates"
-    setup = [("target", "the oracle (release build), a thread a connection")]
+    setup = [("target", "the oracle (release build), a thread a connection"), CLOCK]
     missing = {
         **skipped,
         "Locust above 500 rps": "one process has no core left there; see arrivals",

@@ -1,4 +1,4 @@
-"""h2load with HTTP/1.1. It knows the mean and the extremes of latency, and no percentile."""
+"""h2load, with HTTP/2 or HTTP/1.1. It knows mean and extremes of latency, and no percentile."""
 
 from __future__ import annotations
 
@@ -19,13 +19,15 @@ class H2load:
 
     path: str
     name: str = "h2load"
+    ours: bool = False
 
     def task(self, load: Load, folder: Path) -> Task:  # noqa: ARG002  (it writes no file)
-        """Run for a time, over HTTP/1.1."""
+        """Run for a time; it verifies no certificate."""
         if load.rps is not None:
             raise ValueError("h2load's rate is one of connections")
+        version = ["--h1"] if load.streams is None else [f"-m{load.streams}"]
         size = ["-t1", f"-c{load.connections}", f"-D{load.secs}"]
-        return Task([self.path, "--h1", *size, load.url])
+        return Task([self.path, *version, *size, load.url])
 
     def told(self, folder: Path, stdout: str) -> Told:  # noqa: ARG002
         """Read its summary."""

@@ -18,6 +18,7 @@ class Hey:
 
     path: str
     name: str = "hey"
+    ours: bool = False
 
     def task(self, load: Load, folder: Path) -> Task:  # noqa: ARG002  (it writes no file)
         """Run for a time."""

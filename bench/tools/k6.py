@@ -21,6 +21,7 @@ class K6:
 
     path: str
     name: str = "k6"
+    ours: bool = False
 
     def task(self, load: Load, folder: Path) -> Task:
         """Hand the load to the script through the environment."""
@@ -30,9 +31,12 @@ class K6:
             "BENCH_USERS": str(load.connections),
             "BENCH_RPS": str(load.rps or 0),
             "BENCH_SUMMARY": str(folder / "summary.json"),
+            "BENCH_SHOP": "1" if load.shop else "",
         }
         flags = [flag for name, value in given.items() for flag in ("-e", f"{name}={value}")]
         environ = dict(os.environ) | {"K6_NO_USAGE_REPORT": "true", "HOME": str(folder)}
+        if load.cacert is not None:  # Go takes it instead of the system's
+            environ["SSL_CERT_FILE"] = str(load.cacert)
         return Task([self.path, "run", "--quiet", "--no-color", *flags, str(SCRIPT)], environ)
 
     def told(self, folder: Path, stdout: str) -> Told:  # noqa: ARG002

@@ -1,4 +1,5 @@
-// One small request, again and again: what k6 runs in the bench. The environment says how.
+// One small request, again and again, or the shop's three routes in turn: what k6 runs in the bench.
+// The environment says how.
 import http from "k6/http";
 
 const rps = Number(__ENV.BENCH_RPS);
@@ -21,8 +22,23 @@ export const options = {
   summaryTrendStats: ["med", "p(90)", "p(99)", "max"],
 };
 
+const url = __ENV.BENCH_URL;
+const login = JSON.stringify({ username: "bench", password: "bench" });
+const json = { headers: { "Content-Type": "application/json" } };
+const bearer = { headers: { Authorization: "Bearer bench" } };
+const routes = [
+  () => http.get(`${url}health`),
+  () => http.get(`${url}api/user`, bearer),
+  () => http.post(`${url}auth/login`, login, json),
+];
+let turn = __VU;
+
 export default function () {
-  http.get(__ENV.BENCH_URL);
+  if (__ENV.BENCH_SHOP) {
+    routes[turn++ % routes.length]();
+  } else {
+    http.get(url);
+  }
 }
 
 export function handleSummary(data) {

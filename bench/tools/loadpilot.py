@@ -14,11 +14,15 @@ from typing import TYPE_CHECKING
 from bench.tools.tool import Load, Task, Told
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable
+
     from bench.build import Build
-    from bench.measured import Process, Ran
+    from bench.measured import Ran
+    from bench.proc import Look
     from bench.rounds import Figures
 
-SCENARIO = Path(__file__).parents[1] / "steady.py"
+BENCH = Path(__file__).parents[1]
+STEADY, STREAMS, SHOP = (BENCH / f"{name}.py" for name in ("steady", "streams", "shop"))
 PARTS = {
     "agent": "import agent;",
     "nats": "nats-server",
@@ -26,6 +30,8 @@ PARTS = {
     "supervisor": "import supervisor;",
 }
 """The processes below the command, and what only their command lines have."""
+FIRING = "fire-"
+"""How the names of an agent's firing threads begin."""
 MIB = 1024 * 1024
 
 
@@ -35,19 +41,27 @@ class LoadPilot:
 
     build: Build
     name: str = "LoadPilot"
+    ours: bool = True
 
     def task(self, load: Load, folder: Path) -> Task:
         """Run the scenario of the benches; flags set the load."""
+        scenario, environ = STEADY, dict(self.build.environ)
+        if load.shop:
+            scenario = SHOP
+        if load.streams is not None:
+            scenario, environ["BENCH_STREAMS"] = STREAMS, str(load.streams)
         if load.rps is None:
-            pace = ["--max", "--users", str(load.connections)]
+            users = load.connections * (load.streams or 1)
+            pace = ["--max", "--users", str(users)]
         else:
             pace = ["--rps", str(load.rps), "--seed", "1"]
+        trust = [] if load.cacert is None else ["--cacert", str(load.cacert)]
         argv = self.build.command(
-            *("run", str(SCENARIO), "--target", load.url.rstrip("/"), "--agents", "1"),
-            *("--duration", f"{load.secs}s", *pace),
+            *("run", str(scenario), "--target", load.url.rstrip("/"), "--agents", "1"),
+            *("--duration", f"{load.secs}s", *pace, *trust),
             *("--results-json", str(folder / "results.json")),
         )
-        return Task(argv, self.build.environ)
+        return Task(argv, environ)
 
     def told(self, folder: Path, stdout: str) -> Told:  # noqa: ARG002
         """Read the report."""
@@ -72,29 +86,43 @@ class LoadPilot:
 def parts(ran: Ran, requests: int) -> Figures:
     """Say who of LoadPilot's processes spent what; nothing of another tool.
 
-    The command is what is left of the whole tree, so that nothing is lost between two looks.
+    What begins with `agent_` is a row of its own in the table. The command is what is left of the
+    whole tree, so that nothing is lost between two looks; what no look saw is shown beside it.
     """
-    if not any(_named(ran, "supervisor")):
+    if not any(_named(ran.processes.values(), "supervisor")):
         return {}
     figures: Figures = {}
     rest_secs = ran.cpu_secs
     for part in PARTS:
-        found = _named(ran, part)
+        found = _named(ran.processes.values(), part)
         spent_secs = sum(process.cpu_secs for process in found)
         rest_secs -= spent_secs
         figures[f"{part}_cpu_secs"] = spent_secs
         figures[f"{part}_rss_mb"] = sum(process.rss_max_bytes for process in found) / MIB
-    agent_secs = figures["agent_cpu_secs"]
-    figures["agent_per_cpu_sec"] = requests / agent_secs if agent_secs else None
-    return figures | {"command_cpu_secs": rest_secs}
+    agents = _named(ran.processes.values(), "agent")
+    spent_secs = sum(process.cpu_secs for process in agents)
+    return figures | {
+        "agent_user_secs": sum(process.user_secs for process in agents),
+        "agent_sys_secs": sum(process.sys_secs for process in agents),
+        "agent_us_per_request": spent_secs * 1e6 / requests if requests else None,
+        "agent_per_cpu_sec": requests / spent_secs if spent_secs else None,
+        "command_cpu_secs": rest_secs,
+        "unseen_cpu_secs": ran.unseen_secs,
+    }
 
 
-def _named(ran: Ran, part: str) -> list[Process]:
+def agent_pids(looks: dict[int, Look]) -> list[int]:
+    """Find the agents of a tree."""
+    agents = _named(looks.values(), "agent")
+    return [pid for pid, look in looks.items() if look in agents]
+
+
+def _named(looks: Iterable[Look], part: str) -> list[Look]:
     """Choose the processes of a part; the supervisor's command line names the others too."""
     others = [word for other, word in PARTS.items() if other != part]
-    word = PARTS[part]
     return [
-        process
-        for process in ran.of(word)
-        if part == "supervisor" or not any(other in process.name for other in others)
+        look
+        for look in looks
+        if PARTS[part] in look.name
+        and (part == "supervisor" or not any(other in look.name for other in others))
     ]

@@ -23,10 +23,11 @@ class Locust:
 
     path: str
     name: str = "Locust"
+    ours: bool = False
 
     def task(self, load: Load, folder: Path) -> Task:  # noqa: ARG002  (it writes no file)
         """Start all users at once; at a rate each sends its share of it."""
-        environ = dict(os.environ)
+        environ = dict(os.environ) | {"BENCH_SHOP": "1" if load.shop else ""}
         if load.rps is not None:
             environ["BENCH_RPS_PER_USER"] = str(load.rps / load.connections)
         users = str(load.connections)
@@ -35,11 +36,17 @@ class Locust:
         return Task([self.path, "-f", str(SCENARIO), *quiet, *size], environ)
 
     def told(self, folder: Path, stdout: str) -> Told:  # noqa: ARG002
-        """Read its JSON; its histogram is by ms."""
-        (said,) = json.loads(stdout)
+        """Read its JSON, one part a route; its histograms are by ms."""
+        routes = json.loads(stdout)
         times_ms = sorted(
-            float(ms) for ms, count in said["response_times"].items() for _ in range(count)
+            float(ms)
+            for route in routes
+            for ms, count in route["response_times"].items()
+            for _ in range(count)
         )
+        if not times_ms:
+            raise ValueError("Locust told of no request")
         p50, p90, p99 = (quantile(times_ms, share) * 1e3 for share in (0.5, 0.9, 0.99))
-        most = said["max_response_time"] * 1e3
-        return Told(said["num_requests"], p50, p90, p99, most, said["num_failures"])
+        most = max(route["max_response_time"] for route in routes) * 1e3
+        sent, failed = (sum(one[key] for one in routes) for key in ("num_requests", "num_failures"))
+        return Told(sent, p50, p90, p99, most, failed)

@@ -1,18 +1,51 @@
-"""One small request, again and again: what Locust runs in the bench. The environment says how."""
+"""One small request, again and again, or the shop's three routes: what Locust runs in the bench.
+
+The environment says how.
+"""
 
 import os
 
 from locust import FastHttpUser, constant, constant_throughput, task
 
 RPS = float(os.environ.get("BENCH_RPS_PER_USER", "0"))
+SHOP = bool(os.environ.get("BENCH_SHOP"))
 
 
-class Steady(FastHttpUser):
+class User(FastHttpUser):
     """A user that never rests, or keeps its share of a rate."""
 
+    abstract = True
+    insecure = True  # the certificate of an https target is made for the run
     wait_time = constant_throughput(RPS) if RPS else constant(0)
+
+
+class Steady(User):
+    """One route."""
+
+    abstract = SHOP
 
     @task
     def get(self) -> None:
         """Request the root."""
         self.client.get("/")
+
+
+class Shop(User):
+    """Three routes, each with a third of the requests."""
+
+    abstract = not SHOP
+
+    @task
+    def health(self) -> None:
+        """Ask whether it lives."""
+        self.client.get("/health")
+
+    @task
+    def user(self) -> None:
+        """Ask who one is."""
+        self.client.get("/api/user", headers={"Authorization": "Bearer bench"})
+
+    @task
+    def login(self) -> None:
+        """Log in."""
+        self.client.post("/auth/login", json={"username": "bench", "password": "bench"})

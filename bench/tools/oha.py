@@ -18,13 +18,16 @@ class Oha:
 
     path: str
     name: str = "oha"
+    ours: bool = False
 
     def task(self, load: Load, folder: Path) -> Task:  # noqa: ARG002  (it writes no file)
         """Run for a time."""
         pace = [] if load.rps is None else ["-q", str(load.rps), "--latency-correction"]
         size = ["-z", f"{load.secs}s", "-c", str(load.connections)]
         quiet = ["--no-tui", "--output-format", "json"]
-        return Task([self.path, *quiet, *size, *pace, load.url])
+        streams = [] if load.streams is None else ["--http2", "-p", str(load.streams)]
+        trust = [] if load.cacert is None else ["--cacert", str(load.cacert)]
+        return Task([self.path, *quiet, *size, *pace, *streams, *trust, load.url])
 
     def told(self, folder: Path, stdout: str) -> Told:  # noqa: ARG002
         """Read its JSON; times are in seconds. What the end of time cut off is no failure."""

@@ -21,6 +21,16 @@ class Load:
     that must be told a number."""
     rps: int | None = None
     """The constant rate; none: as fast as the connections allow."""
+    streams: int | None = None
+    """HTTP/2 with so many requests at a time on each connection; none: HTTP/1.1."""
+    cacert: Path | None = None
+    """The certificate of an https target, in PEM."""
+    shop: bool = False
+    """Three routes of the shop in turn, instead of one GET: see `SHOP`."""
+
+
+SHOP = ("GET /health", "GET /api/user", "POST /auth/login")
+"""The routes of `bench/target` that the seeds load, each with a third of the requests."""
 
 
 @dataclass(frozen=True)
@@ -53,6 +63,11 @@ class Tool(Protocol):
     @property
     def name(self) -> str:
         """What it is called in the tables."""
+        ...
+
+    @property
+    def ours(self) -> bool:
+        """Whether it is LoadPilot."""
         ...
 
     def task(self, load: Load, folder: Path) -> Task:

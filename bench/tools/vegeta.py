@@ -19,6 +19,7 @@ class Vegeta:
 
     path: str
     name: str = "vegeta"
+    ours: bool = False
 
     def task(self, load: Load, folder: Path) -> Task:
         """Attack for a time; without a rate its workers are the connections."""
@@ -30,7 +31,9 @@ class Vegeta:
         else:
             pace = [f"-rate={load.rps}/1s"]
         files = [f"-targets={targets}", f"-output={folder / 'results.bin'}"]
-        return Task([self.path, "attack", *files, f"-duration={load.secs}s", *pace])
+        # It would choose HTTP/2 by itself over TLS.
+        trust = [] if load.cacert is None else [f"-root-certs={load.cacert}", "-http2=false"]
+        return Task([self.path, "attack", *files, *trust, f"-duration={load.secs}s", *pace])
 
     def told(self, folder: Path, stdout: str) -> Told:  # noqa: ARG002
         """Let it make its report; times are in ns."""

@@ -21,6 +21,7 @@ class Wrk:
 
     path: str
     name: str = "wrk"
+    ours: bool = False
 
     def task(self, load: Load, folder: Path) -> Task:  # noqa: ARG002  (it writes no file)
         """Ask for the latency distribution too: it is recorded anyway."""

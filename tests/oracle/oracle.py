@@ -79,6 +79,8 @@ class Request:
     error: str | None
     client_closed: bool
     headers: tuple[tuple[str, str], ...] | None
+    kernel_us: int | None
+    """When the kernel had received it; needs `kernel_times=True`."""
 
     @property
     def route(self) -> str:
@@ -150,6 +152,7 @@ def _request(fields: dict[str, Any]) -> Request:
         error=fields.get("error"),
         client_closed=fields.get("client_closed", False),
         headers=None if headers is None else tuple((name, value) for name, value in headers),
+        kernel_us=fields.get("kernel_us"),
     )
 
 
@@ -166,6 +169,7 @@ class Oracle:
         port: int = 0,
         id_header: str = "x-request-id",
         log_headers: bool = False,
+        kernel_times: bool = False,
     ) -> None:
         """Starts the oracle and waits until it listens.
 
@@ -174,6 +178,7 @@ class Oracle:
         argv = [str(binary), "--log", str(log), "--until-eof"]
         argv += ["--port", str(port), "--id-header", id_header]
         argv += ["--log-headers"] if log_headers else []
+        argv += ["--kernel-times"] if kernel_times else []
         for line in behaviours:
             argv += ["--behaviour", line]
         self.log = log

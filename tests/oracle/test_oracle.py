@@ -5,6 +5,7 @@ from __future__ import annotations
 import http.client
 import os
 import signal
+import sys
 import threading
 from typing import TYPE_CHECKING
 
@@ -44,6 +45,25 @@ def test_requests_are_what_was_sent(tmp_path: Path) -> None:
     assert all(request.service_us is not None and request.service_us >= 0 for request in seen)
     assert seen[0].header("X-Id") == "0"
     assert read_log(log) == seen, "the log of an ended oracle says the same"
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="other kernels tell no receive times of TCP")
+def test_the_kernel_had_it_before_the_oracle_read_it(tmp_path: Path) -> None:
+    """The bench measures by this time: one of another clock, or of another request, would lie."""
+    with Oracle(built_binary(), tmp_path / "log", kernel_times=True) as oracle:
+        for _ in range(1_000):  # the first packets may come without a time
+            get(oracle, "/")
+            told = [request for request in oracle.requests() if request.kernel_us is not None]
+            if len(told) == 3:
+                break
+    assert len(told) == 3
+    for earlier, request in zip([None, *told], told, strict=False):
+        assert request.kernel_us is not None
+        assert request.kernel_us <= request.arrival_us
+        assert earlier is None or earlier.end_us is None or earlier.end_us <= request.kernel_us
+    with Oracle(built_binary(), tmp_path / "log") as oracle:
+        get(oracle, "/")
+        assert oracle.requests()[0].kernel_us is None
 
 
 def test_a_freeze_can_be_waited_for(tmp_path: Path) -> None:

@@ -2,25 +2,47 @@
 
 from __future__ import annotations
 
+import json
 import os
 import re
 import sys
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, cast
+from xml.etree import ElementTree as ET
 
 import pytest
-from bench import goals, grid, machine, measured, peers, rounds, spread
-from bench.families import honesty
+from bench import (
+    compare,
+    goals,
+    grid,
+    logged,
+    machine,
+    measured,
+    peers,
+    profile,
+    rounds,
+    series,
+    spread,
+)
+from bench.build import Build
+from bench.curve import Chart
+from bench.families import honesty, scaling, seeds, soak
 from bench.families.family import Column, Result
 from bench.goals import Judged
 from bench.page import Page
+from bench.proc import Look
 from bench.rounds import Figures, Setting, Table
+from bench.tools.h2load import H2load
 from bench.tools.hey import Hey
+from bench.tools.loadpilot import LoadPilot, parts
+from bench.tools.locust import Locust
+from bench.tools.oha import Oha
 from bench.tools.tool import Load, Task, Told
 from bench.tools.wrk import Wrk
 
 if TYPE_CHECKING:
     from pathlib import Path
 
+    from bench.rounds import Run
     from bench.tools.tool import Tool
 
 WRK = """
@@ -50,6 +72,7 @@ class Named:
 
     def __init__(self, name: str) -> None:
         self.name = name
+        self.ours = name == "LoadPilot"
 
     def task(self, load: Load, folder: Path) -> Task:
         raise NotImplementedError
@@ -221,3 +244,234 @@ def test_a_tool_that_hangs_is_ended(tmp_path: Path) -> None:
 def test_peers_are_pinned() -> None:
     """Broken if two machines compare with different peers."""
     assert all(re.fullmatch(r"v?\d+\.\d+\.\d+", peer.pin) for peer in peers.PEERS)
+
+
+def test_what_an_agent_spends_is_what_is_read_of_it(tmp_path: Path) -> None:
+    """Broken if a row of the agent alone flatters it: the looks must add up to wait4's total."""
+    idle = "import time; time.sleep(0.5)\n"
+    child = f"# import agent;\n{BURN.format(secs=0.5)}{idle}"
+    start = f"import subprocess, sys\nsubprocess.run([sys.executable, '-c', {child!r}])"
+    code = f"# import supervisor;\n{start}"
+    ran = measured.run([sys.executable, "-c", code], None, tmp_path, dict(os.environ), 30)
+    found = parts(ran, 1_000)
+    assert found["agent_cpu_secs"] == pytest.approx(0.5, abs=0.1)
+    assert found["agent_per_cpu_sec"] == pytest.approx(1_000 / (found["agent_cpu_secs"] or 0))
+    seen = sum(process.cpu_secs for process in ran.processes.values())
+    assert seen + (found["unseen_cpu_secs"] or 0) == pytest.approx(ran.cpu_secs)
+    assert abs(found["unseen_cpu_secs"] or 0) <= 0.1
+
+
+def test_the_agent_has_a_row_below_the_whole_command() -> None:
+    """Broken if the generator's own cost and the whole command's are mixed, or one is hidden."""
+    table = Table("a table", busy=["0 %"])
+    table.add("other", {"cpu_secs": 1.0, "round": 0.0})
+    table.add("LoadPilot", {"cpu_secs": 2.0, "agent_cpu_secs": 0.5, "round": 0.0})
+    ratio = table.ratio("LoadPilot's agent", "other", "cpu_secs")
+    whole = table.ratio("LoadPilot", "other", "cpu_secs")
+    assert ratio is not None
+    assert whole is not None
+    goal = goals.at_most("promise", ratio, 1, beside=whole)
+    assert (goal.judged, goal.found, goal.beside) == (Judged.KEPT, "0.5 x", "2 x")
+    columns = (Column("cpu_secs", "CPU s"),)
+    result = Result("x", "X", "How.", columns, [table], [goal], {}, [])
+    text = Page(result, "today", "./dev bench", 1, []).markdown()
+    assert "| the whole command |" in text
+    order = ["| other | 1 |", "| LoadPilot | 2 |", "| LoadPilot's agent | 0.5 |"]
+    assert [line for line in text.splitlines() if line in order] == order
+
+
+H2LOAD = """
+finished in 1.01s, 81330.00 req/s, 5.93MB/s
+requests: 162660 total, 162920 started, 162660 done, 162650 succeeded, 10 failed, 0 errored
+status codes: 162650 2xx, 0 3xx, 0 4xx, 10 5xx
+                     min         max         mean         sd        +/- sd
+time for request:      151us     21.40ms      3.12ms      1.01ms    83.00%
+"""
+LOCUST = json.dumps(
+    [
+        {
+            "response_times": {"1": 98, "7": 1},
+            "num_requests": 99,
+            "num_failures": 1,
+            "max_response_time": 7.4,
+        },
+        {
+            "response_times": {"30": 1},
+            "num_requests": 1,
+            "num_failures": 0,
+            "max_response_time": 31.5,
+        },
+    ]
+)
+
+
+def test_reports_of_several_routes_and_streams_are_read(tmp_path: Path) -> None:
+    """Broken if failed streams count as answers, or a tool's second route is lost."""
+    assert H2load("h2load").told(tmp_path, H2LOAD) == Told(162660, max_us=21_400, failed=10)
+    locust = Locust("locust").told(tmp_path, LOCUST)
+    assert (locust.requests, locust.failed, locust.max_us) == (100, 1, 31_500)
+    assert (locust.p50_us, locust.p99_us) == (1_000, 7_000)
+
+
+def test_every_tool_is_asked_for_the_same_streams_and_trust(tmp_path: Path) -> None:
+    """Broken if a tool of a table is asked for another load than the rest."""
+    streams = Load("http://t/", 1, 4, streams=64)
+    made = Build("b", {})
+    ours = LoadPilot(made).task(streams, tmp_path)
+    assert "--users 256" in " ".join(ours.argv)
+    assert ours.environ["BENCH_STREAMS"] == "64"
+    assert {"-m64", "-c4"} < set(H2load("h2load").task(streams, tmp_path).argv)
+    assert "-c 4 --http2 -p 64" in " ".join(Oha("oha").task(streams, tmp_path).argv)
+    trusting = Load("https://t/", 1, 4, cacert=tmp_path / "ca")
+    assert f"--cacert {tmp_path}/ca" in " ".join(LoadPilot(made).task(trusting, tmp_path).argv)
+    assert f"--cacert {tmp_path}/ca" in " ".join(Oha("oha").task(trusting, tmp_path).argv)
+
+
+def a_tree(cpu_secs: dict[int, float], rss: int = 0) -> dict[int, Look]:
+    return {pid: Look(f"p{pid}", secs, 0.0, rss, rss) for pid, secs in cpu_secs.items()}
+
+
+def test_a_second_is_what_was_used_between_two_samples() -> None:
+    """Broken if a peak is an average, or a process that ended keeps its memory."""
+    samples = [
+        measured.Sample(1_000_000, a_tree({1: 1.0, 2: 5.0}, 10), frozenset({1, 2})),
+        measured.Sample(2_000_000, a_tree({1: 1.5, 2: 5.9}, 10), frozenset({1, 2})),
+        measured.Sample(4_000_000, a_tree({1: 2.5, 2: 5.9}, 10), frozenset({1})),
+    ]
+    assert series.core_pct(samples, series.everything) == pytest.approx([140, 50])
+    assert series.core_pct(samples, lambda _looks: [1]) == pytest.approx([50, 50])
+    assert series.rss_bytes(samples, series.everything) == [20, 20, 10]
+
+
+def test_growth_is_the_last_tenth_against_the_one_after_the_warm_up() -> None:
+    """Broken if the warm-up hides a leak, or is taken for one."""
+    warm_then_flat = [(float(s), 10.0 if s < 60 else 40.0) for s in range(-5, 605)]
+    found = soak.course(warm_then_flat, 600)
+    assert (found.tenths[0], found.tenths[1], found.tenths[9]) == (10, 40, 40)
+    assert found.slope_per_sec == pytest.approx(0)
+    leak = soak.course([(float(s), 20 + s / 100) for s in range(600)], 600)
+    assert (leak.tenths[9] or 0) - (leak.tenths[1] or 0) == pytest.approx(4.8)
+    assert leak.slope_per_sec == pytest.approx(0.01)
+    nothing = soak.course([], 600)
+    assert (nothing.tenths[1], nothing.slope_per_sec) == (None, None)
+
+
+def test_scaling_counts_only_what_lies_between_two_readings() -> None:
+    """Broken if start-up is in the cost of a request, or control hides in it."""
+    before = scaling.Reading(
+        10, 1_000, 5, fire_secs=3, control_secs=1, tree_secs=9, agent_rss_bytes=0
+    )
+    after = scaling.Reading(
+        12, 5_000, 7, fire_secs=3.1, control_secs=1.01, tree_secs=9.2, agent_rss_bytes=1 << 20
+    )
+    found = scaling.between(before, after)
+    assert found["rps"] == 2_000
+    assert found["open"] == 7
+    assert found["gen_us"] == pytest.approx(1e6 * 0.11 / 4_000)
+    assert found["tree_us"] == pytest.approx(50)
+    assert found["control_pct"] == pytest.approx(0.5)
+    assert found["control_share_pct"] == pytest.approx(100 / 11)
+    table = Table("a table")
+    table.add("first", found | {"round": 0.0})
+    table.add("second", found | {"gen_us": 55.0, "round": 0.0})
+    scaling.add_ratios(table, "first")
+    assert table.figures["second"][0]["gen_ratio"] == pytest.approx(2)
+    assert table.figures["second"][0]["tree_ratio"] == 1
+
+
+def test_a_slow_target_holds_as_many_connections_as_the_row_says() -> None:
+    """Broken if a row of 10,000 connections is one of fewer, or needs more than an agent has."""
+    for connections in scaling.CONNECTIONS:
+        under_way = scaling.RPS * scaling.held_secs(connections)
+        assert under_way <= connections
+        assert under_way >= min(connections - 0.5, 0.99 * connections)
+
+
+@pytest.mark.parametrize("tasks", [1, 200])
+def test_a_scenario_of_many_tasks_compiles(tasks: int, tmp_path: Path) -> None:
+    """Broken if a row fails for its own scenario."""
+    text = scaling.scenario_of(tasks)
+    compile(text, str(tmp_path), "exec")
+    assert text.count("@task") == tasks
+    assert f"client.get('/t{tasks - 1}')" in text
+
+
+def test_rows_without_figures_are_in_the_page() -> None:
+    """Broken if what was not measured is left out, or is given figures."""
+    table = Table("a table", busy=["0 %"])
+    table.add("LoadPilot", {"cpu_secs": 2.0, "round": 0.0})
+    table.absent["callbacks"] = seeds.CALLBACKS
+    columns = (Column("cpu_secs", "CPU s"),)
+    page = Page(Result("x", "X", "How.", columns, [table], [], {}, []), "today", "./dev", 1, [])
+    assert "| callbacks: *comes with Python tasks* | - |" in page.markdown()
+    assert "comes with Python tasks" in page.html()
+    assert "comes with Python tasks" in page.json()
+
+
+def test_a_miss_without_a_profile_is_said_aloud() -> None:
+    """Broken if a goal is missed and nobody is told how to see why."""
+    missed = goals.at_least("promise", spread.of([0.5]), 1)
+    table = Table("a table", busy=["0 %"])
+    result = Result("x", "X", "How.", (), [table], [missed], {}, [])
+    page = Page(result, "today", "./dev bench", 1, [])
+    for text in (page.markdown(), page.html()):
+        assert "has no profile" in text
+    table.profile = "42 %  a_symbol"
+    for text in (page.markdown(), page.html()):
+        assert "has no profile" not in text
+        assert "a_symbol" in text
+
+
+def test_a_missing_perf_is_said_aloud(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Broken if a page that was to have a profile is silent about having none."""
+    monkeypatch.setenv("PATH", str(tmp_path))
+    with profile.Recorder(tmp_path) as recorder:
+        pass
+    assert recorder.said == profile.MISSING
+
+
+def test_a_profile_is_its_hottest_lines() -> None:
+    """Broken if the list is drowned in what perf says around it."""
+    report = "# Samples: 9\n#\n\n    12.50%  [k] copy      libc.so\n     1.00%  [.] f  x.so\n"
+    assert profile.top(report) == "12.50%  [k] copy  libc.so\n1.00%  [.] f  x.so"
+    assert len(profile.top("1% f\n" * 99).splitlines()) == profile.LINES_MAX
+
+
+def test_drawings_are_files_beside_the_markdown(tmp_path: Path) -> None:
+    """Broken if a page shows a drawing that is not there, or that is no XML."""
+    table = Table("a table", busy=["0 %"])
+    chart = Chart("gaps", "a <caption>", ideal_us=100.0)
+    table.draw(chart, "a & b", grid.gaps_us([0, 90, 200, 300]))
+    table.draw(chart, "a & b", [1.0])
+    assert table.charts[chart]["a & b"] == [90, 100, 110]
+    page = Page(Result("x", "X", "How.", (), [table], [], {}, []), "today", "./dev", 1, [])
+    written = [path.name for path in page.write(tmp_path)]
+    assert "x-1-gaps.svg" in written
+    assert "(x-1-gaps.svg)" in page.markdown()
+    drawing = ET.parse(tmp_path / "x-1-gaps.svg").getroot()  # noqa: S314  (our own)
+    assert drawing.tag.endswith("svg")
+    assert "<svg" in page.html()
+
+
+def test_an_installers_reason_is_the_line_with_the_error() -> None:
+    """Broken if a row says only that there is a hint somewhere."""
+    said = "  FileNotFoundError: no engine\nnote: not pip\nhint: see above"
+    assert peers.reason(said) == "FileNotFoundError: no engine"
+    assert peers.reason("a\nb\nc") == "b c"
+    assert peers.reason("") == ""
+
+
+def test_the_kernels_times_are_used_only_when_all_are_there() -> None:
+    """Broken if half of the arrivals pass for all of them."""
+    run = cast("Run", None)
+    assert logged.Logged(run, [5, 9], [4, 8], 1, 0).arrivals_us == [4, 8]
+    assert logged.Logged(run, [5, 9], [4], 1, 0).arrivals_us == [5, 9]
+
+
+def test_every_family_has_its_sizes_and_members() -> None:
+    """Broken if a family that can be asked for cannot be run, or quick is as long as full."""
+    for family in compare.Family:
+        assert compare.MEMBERS[family][0] == "LoadPilot"
+        full, quick = compare.FULL[family], compare.QUICK[family]
+        assert quick.rounds * quick.secs < full.rounds * full.secs
+        assert set(compare.NO_MEMBER.get(family, {})).isdisjoint(compare.MEMBERS[family])

@@ -6,11 +6,15 @@ mod server;
 
 use std::io::{self, Read, Write};
 use std::process::ExitCode;
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
 use std::thread;
 
 use clap::Parser;
 use tokio::signal::unix::{SignalKind, signal};
 use tokio::sync::oneshot;
+
+use crate::server::Counts;
 
 /// The demo and bench target.
 #[derive(Debug, Parser)]
@@ -54,7 +58,8 @@ async fn run(args: &Args) -> io::Result<()> {
     let mut stdout = io::stdout();
     writeln!(stdout, "listening on http://{}", listener.local_addr()?)?;
     stdout.flush()?;
-    server::serve(listener, async {
+    let counts = Arc::new(Counts::default());
+    server::serve(listener, &counts, async {
         tokio::select! {
             _ = terminated.recv() => {}
             _ = interrupted.recv() => {}
@@ -62,5 +67,9 @@ async fn run(args: &Args) -> io::Result<()> {
         }
     })
     .await;
+    let answered = counts.answered.load(Ordering::Relaxed);
+    let refused = counts.refused.load(Ordering::Relaxed);
+    // Whoever started it may be gone, and with it whoever wants to know.
+    let _ = writeln!(stdout, "answered {answered}, refused {refused}");
     Ok(())
 }

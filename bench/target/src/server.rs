@@ -35,16 +35,29 @@ pub(crate) fn listen(port: u16) -> io::Result<TcpListener> {
     socket.listen(BACKLOG)
 }
 
+/// What was counted in the life of the server.
+#[derive(Debug, Default)]
+pub(crate) struct Counts {
+    /// Requests that were answered.
+    pub(crate) answered: AtomicU64,
+    /// Those among them with a status of 400 or above.
+    pub(crate) refused: AtomicU64,
+    orders: AtomicU64,
+}
+
 /// Serves until `shutdown` is done; requests that are in flight then are dropped.
-pub(crate) async fn serve(listener: TcpListener, shutdown: impl Future<Output = ()>) {
-    let orders = Arc::new(AtomicU64::new(0));
+pub(crate) async fn serve(
+    listener: TcpListener,
+    counts: &Arc<Counts>,
+    shutdown: impl Future<Output = ()>,
+) {
     tokio::pin!(shutdown);
     loop {
         tokio::select! {
             () = &mut shutdown => return,
             accepted = listener.accept() => match accepted {
                 Ok((stream, _)) => {
-                    tokio::spawn(serve_connection(stream, Arc::clone(&orders)));
+                    tokio::spawn(serve_connection(stream, Arc::clone(counts)));
                 }
                 Err(e) => {
                     eprintln!("loadpilot-target: accept: {e}");
@@ -55,10 +68,10 @@ pub(crate) async fn serve(listener: TcpListener, shutdown: impl Future<Output = 
     }
 }
 
-async fn serve_connection(stream: TcpStream, orders: Arc<AtomicU64>) {
+async fn serve_connection(stream: TcpStream, counts: Arc<Counts>) {
     // Fails only when the client is gone, which the connection finds out by itself.
     let _ = stream.set_nodelay(true);
-    let service = service_fn(|request| answer(request, &orders));
+    let service = service_fn(|request| answer(request, &counts));
     // A client that breaks the connection is its own affair.
     let _ = hyper::server::conn::http1::Builder::new()
         .serve_connection(TokioIo::new(stream), service)
@@ -67,7 +80,7 @@ async fn serve_connection(stream: TcpStream, orders: Arc<AtomicU64>) {
 
 async fn answer(
     request: Request<Incoming>,
-    orders: &AtomicU64,
+    counts: &Counts,
 ) -> Result<Response<Full<Bytes>>, Infallible> {
     let (head, body) = request.into_parts();
     let reply = match Limited::new(body, BODY_BYTES_MAX).collect().await {
@@ -82,13 +95,17 @@ async fn answer(
                     .map(|value| value.as_bytes()),
                 body: &body,
             };
-            reply(asked, || orders.fetch_add(1, Ordering::Relaxed) + 1)
+            reply(asked, || counts.orders.fetch_add(1, Ordering::Relaxed) + 1)
         }
         Err(_) => error(
             StatusCode::PAYLOAD_TOO_LARGE,
             "the body is above 1 MiB or broken",
         ),
     };
+    counts.answered.fetch_add(1, Ordering::Relaxed);
+    if reply.status >= StatusCode::BAD_REQUEST {
+        counts.refused.fetch_add(1, Ordering::Relaxed);
+    }
     Ok(to_response(reply))
 }
 

@@ -57,6 +57,23 @@ impl Drop for Target {
 }
 
 #[test]
+fn the_last_line_says_how_many_requests_were_answered() {
+    let mut target = Target::start();
+    for (start, wanted) in [
+        ("GET /health", 200),
+        ("GET /api/user", 401),
+        ("GET /no", 404),
+    ] {
+        assert_eq!(target.ask(start, "", "").0, wanted);
+    }
+    drop(target.child.stdin.take());
+    let mut rest = String::new();
+    let stdout = target.child.stdout.as_mut().expect("piped");
+    stdout.read_to_string(&mut rest).expect("its last line");
+    assert_eq!(rest, "answered 3, refused 2\n");
+}
+
+#[test]
 fn each_route_answers_as_its_page_says() {
     let target = Target::start();
     let bearer = "Authorization: Bearer abc\r\n";

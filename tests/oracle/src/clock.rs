@@ -11,6 +11,9 @@ pub struct Moment {
     pub mono: Instant,
     /// `CLOCK_REALTIME`, microseconds since 1970.
     pub wall_us: u64,
+    /// When the kernel had received the bytes that this moment is about, same clock and unit; only
+    /// where the server asks the kernel, and the kernel said.
+    pub kernel_us: Option<u64>,
 }
 
 impl Moment {
@@ -22,6 +25,7 @@ impl Moment {
         Self {
             mono: Instant::now(),
             wall_us,
+            kernel_us: None,
         }
     }
 
@@ -31,6 +35,7 @@ impl Moment {
         Self {
             mono: self.mono + by,
             wall_us: self.wall_us + by_us,
+            kernel_us: None,
         }
     }
 }

@@ -209,12 +209,20 @@ impl<'a> Connection<'a> {
     /// Reads more bytes; `false` when there are no more. A reset by the peer is an end too.
     fn fill(&mut self) -> bool {
         let mut chunk = [0; READ_BYTES];
-        let mut stream = self.stream;
         loop {
-            match stream.read(&mut chunk) {
-                Ok(0) => return false,
-                Ok(len) => {
-                    self.last_read = Moment::now();
+            let read = if self.shared.kernel_times {
+                kernel::read_timed(self.stream, &mut chunk)
+            } else {
+                let mut stream = self.stream;
+                stream.read(&mut chunk).map(|len| (len, None))
+            };
+            match read {
+                Ok((0, _)) => return false,
+                Ok((len, kernel_us)) => {
+                    self.last_read = Moment {
+                        kernel_us,
+                        ..Moment::now()
+                    };
                     self.unread.extend_from_slice(&chunk[..len]);
                     return true;
                 }

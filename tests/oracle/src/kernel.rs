@@ -46,6 +46,87 @@ pub(crate) fn reset_on_close(stream: &TcpStream) -> io::Result<()> {
     .map(drop)
 }
 
+/// Asks the kernel to note when it receives what comes to this listener's connections. It begins a
+/// moment later, by itself: the first packets may come without a time.
+#[cfg(target_os = "linux")]
+pub(crate) fn ask_receive_times(listener: &TcpListener) -> io::Result<()> {
+    let flags = libc::SOF_TIMESTAMPING_RX_SOFTWARE | libc::SOF_TIMESTAMPING_SOFTWARE;
+    // SAFETY: the descriptor is open, and `flags` is read for its own size only.
+    checked(unsafe {
+        libc::setsockopt(
+            listener.as_raw_fd(),
+            libc::SOL_SOCKET,
+            libc::SO_TIMESTAMPING,
+            (&raw const flags).cast(),
+            size_of_val(&flags) as libc::socklen_t,
+        )
+    })
+    .map(drop)
+}
+
+/// No other kernel tells them for TCP.
+#[cfg(not(target_os = "linux"))]
+pub(crate) fn ask_receive_times(_: &TcpListener) -> io::Result<()> {
+    let what = "this system tells no receive times for TCP";
+    Err(io::Error::new(io::ErrorKind::Unsupported, what))
+}
+
+/// Reads like `Read::read`, and says when the kernel had received the last of these bytes, µs of
+/// `CLOCK_REALTIME` (tcp(7) knows no such message; it is `SCM_TIMESTAMPING` of the kernel's
+/// `Documentation/networking/timestamping.rst`, whose first member is the software time).
+#[cfg(target_os = "linux")]
+pub(crate) fn read_timed(stream: &TcpStream, room: &mut [u8]) -> io::Result<(usize, Option<u64>)> {
+    // u64 for the alignment that control messages need; room for a header and three timespecs.
+    let mut control = [0_u64; 16];
+    let mut part = libc::iovec {
+        iov_base: room.as_mut_ptr().cast(),
+        iov_len: room.len(),
+    };
+    // SAFETY: all zeroes is a valid msghdr; every pointer put into it outlives the call, with the
+    // length of what it points to.
+    let (got, message) = unsafe {
+        let mut message: libc::msghdr = std::mem::zeroed();
+        message.msg_iov = &raw mut part;
+        message.msg_iovlen = 1;
+        message.msg_control = control.as_mut_ptr().cast();
+        message.msg_controllen = size_of_val(&control);
+        let got = libc::recvmsg(stream.as_raw_fd(), &raw mut message, 0);
+        (got, message)
+    };
+    let len = usize::try_from(got).map_err(|_| io::Error::last_os_error())?;
+    Ok((len, receive_time_us(&message)))
+}
+
+#[cfg(not(target_os = "linux"))]
+pub(crate) fn read_timed(stream: &TcpStream, room: &mut [u8]) -> io::Result<(usize, Option<u64>)> {
+    use std::io::Read;
+    let mut stream = stream;
+    stream.read(room).map(|len| (len, None))
+}
+
+/// The software time among the control messages of a read.
+#[cfg(target_os = "linux")]
+fn receive_time_us(message: &libc::msghdr) -> Option<u64> {
+    // SAFETY: `message` was filled in by recvmsg, and its control buffer is alive; the macros walk
+    // it within the length that the kernel wrote. A timespec is read unaligned.
+    unsafe {
+        let mut header = libc::CMSG_FIRSTHDR(message);
+        while let Some(one) = header.as_ref() {
+            // The level and type are those of the option that asked for it.
+            if one.cmsg_level == libc::SOL_SOCKET && one.cmsg_type == libc::SCM_TIMESTAMPING {
+                let data = libc::CMSG_DATA(header).cast::<libc::timespec>();
+                let time = data.read_unaligned();
+                let secs = u64::try_from(time.tv_sec).ok()?;
+                let us = u64::try_from(time.tv_nsec / 1_000).ok()?;
+                // All zeroes: only a hardware time is there, or none.
+                return (secs > 0).then_some(secs * 1_000_000 + us);
+            }
+            header = libc::CMSG_NXTHDR(message, header);
+        }
+    }
+    None
+}
+
 /// Whether the peer has closed its side and everything that it sent was read. Does not block.
 pub(crate) fn peer_closed(stream: &TcpStream) -> bool {
     let mut byte = 0_u8;

@@ -124,7 +124,7 @@ impl Ledger {
         }
         inner.seq += 1;
         let seq = inner.seq;
-        let record = Record::begun(seq, conn, arrival.wall_us);
+        let record = Record::begun(seq, conn, arrival);
         inner.open.insert(
             seq,
             Open {

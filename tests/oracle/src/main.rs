@@ -10,7 +10,7 @@ use loadpilot_oracle::kernel::{EndSignals, die, raise_fd_limit};
 use loadpilot_oracle::{Config, Server};
 
 const USAGE: &str = "usage: loadpilot-oracle --log FILE [--port N] [--control-port N] \
-[--behaviour LINE]... [--id-header NAME] [--log-headers] [--until-eof]";
+[--behaviour LINE]... [--id-header NAME] [--log-headers] [--kernel-times] [--until-eof]";
 
 /// The command line.
 struct Args {
@@ -35,6 +35,7 @@ fn parse_args(mut args: impl Iterator<Item = String>) -> Result<Args, String> {
             "--behaviour" => config.behaviours.push(value()?),
             "--id-header" => config.id_header = value()?,
             "--log-headers" => config.log_headers = true,
+            "--kernel-times" => config.kernel_times = true,
             "--until-eof" => until_eof = true,
             other => return Err(format!("unknown flag {other:?}")),
         }

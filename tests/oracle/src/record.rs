@@ -3,6 +3,7 @@
 use std::fmt::Write;
 
 use crate::body::Fnv1a;
+use crate::clock::Moment;
 use crate::head::{Head, Malformed};
 
 /// What became of a request.
@@ -50,6 +51,8 @@ pub struct Record {
     pub conn: u64,
     /// When its first bytes were read, µs of `CLOCK_REALTIME`.
     pub arrival_us: u64,
+    /// When the kernel had received them, µs of `CLOCK_REALTIME`, where it was asked and said.
+    pub kernel_us: Option<u64>,
     /// When it ended (see [`Outcome`]), µs of `CLOCK_REALTIME`.
     pub end_us: Option<u64>,
     /// The method, once the head was read.
@@ -75,11 +78,12 @@ pub struct Record {
 
 impl Record {
     /// A request of which the first bytes were read.
-    pub fn begun(seq: u64, conn: u64, arrival_us: u64) -> Self {
+    pub fn begun(seq: u64, conn: u64, arrival: Moment) -> Self {
         Self {
             seq,
             conn,
-            arrival_us,
+            arrival_us: arrival.wall_us,
+            kernel_us: arrival.kernel_us,
             end_us: None,
             method: None,
             path: None,
@@ -108,6 +112,9 @@ impl Record {
         push_number(out, "{\"seq\":", Some(self.seq));
         push_number(out, ",\"conn\":", Some(self.conn));
         push_number(out, ",\"arrival_us\":", Some(self.arrival_us));
+        if self.kernel_us.is_some() {
+            push_number(out, ",\"kernel_us\":", self.kernel_us);
+        }
         push_number(out, ",\"end_us\":", self.end_us);
         push_text(out, ",\"method\":", self.method.as_deref());
         push_text(out, ",\"path\":", self.path.as_deref());
@@ -178,7 +185,11 @@ mod tests {
 
     #[test]
     fn a_line_is_json_with_every_key_in_order() {
-        let mut record = Record::begun(1, 2, 3);
+        let arrival = Moment {
+            wall_us: 3,
+            ..Moment::now()
+        };
+        let mut record = Record::begun(1, 2, arrival);
         record.path = Some("/\"\\\u{1}\u{e9}".to_owned());
         record.headers = Some(vec![
             ("a".to_owned(), "1".to_owned()),

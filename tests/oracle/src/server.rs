@@ -35,12 +35,14 @@ pub struct Config {
     pub id_header: String,
     /// Whether all headers are logged.
     pub log_headers: bool,
+    /// Whether the kernel is asked when it received each request; costs a little more a read.
+    pub kernel_times: bool,
     /// Control lines to obey before the first connection.
     pub behaviours: Vec<String>,
 }
 
 impl Config {
-    /// Kernel-chosen ports, id header `x-request-id`, no behaviours.
+    /// Kernel-chosen ports, id header `x-request-id`, no kernel times, no behaviours.
     pub fn new(log: impl Into<PathBuf>) -> Self {
         Self {
             log: log.into(),
@@ -48,6 +50,7 @@ impl Config {
             control_port: 0,
             id_header: "x-request-id".to_owned(),
             log_headers: false,
+            kernel_times: false,
             behaviours: Vec::new(),
         }
     }
@@ -68,6 +71,7 @@ pub(crate) struct Shared {
     pub(crate) freezer: Freezer,
     pub(crate) id_header: String,
     pub(crate) log_headers: bool,
+    pub(crate) kernel_times: bool,
     pub(crate) accepted: AtomicU64,
     pub(crate) connected: AtomicU64,
     pub(crate) accept_delay_us: AtomicU64,
@@ -119,7 +123,8 @@ impl Server {
     /// Binds both listeners on 127.0.0.1 and serves.
     ///
     /// # Errors
-    /// The log or a port cannot be had, or a behaviour is wrong (`InvalidInput`).
+    /// The log or a port cannot be had, a behaviour is wrong (`InvalidInput`), or this system's
+    /// kernel tells no receive times (`Unsupported`).
     pub fn start(config: &Config) -> io::Result<Self> {
         let ledger = Ledger::new(File::create(&config.log)?);
         let (wake, woken) = UnixStream::pair()?;
@@ -128,6 +133,7 @@ impl Server {
             freezer: Freezer::default(),
             id_header: config.id_header.to_ascii_lowercase(),
             log_headers: config.log_headers,
+            kernel_times: config.kernel_times,
             accepted: AtomicU64::new(0),
             connected: AtomicU64::new(0),
             accept_delay_us: AtomicU64::new(0),
@@ -145,7 +151,7 @@ impl Server {
                 io::Error::new(io::ErrorKind::InvalidInput, format!("{line:?}: {e}"))
             })?;
         }
-        let listener = listen(config.port)?;
+        let listener = listen(config.port, config.kernel_times)?;
         let port = listener.local_addr()?.port();
         let controls = TcpListener::bind((Ipv4Addr::LOCALHOST, config.control_port))?;
         let control_port = controls.local_addr()?.port();
@@ -188,8 +194,12 @@ impl Drop for Server {
     }
 }
 
-fn listen(port: u16) -> io::Result<TcpListener> {
+fn listen(port: u16, kernel_times: bool) -> io::Result<TcpListener> {
     let listener = TcpListener::bind(SocketAddrV4::new(Ipv4Addr::LOCALHOST, port))?;
+    if kernel_times {
+        // Accepted sockets inherit it: what came before the accept has its time, too.
+        kernel::ask_receive_times(&listener)?;
+    }
     kernel::set_backlog(&listener, BACKLOG)?;
     Ok(listener)
 }
@@ -231,7 +241,7 @@ fn move_door(shared: &Shared, listener: &mut Option<TcpListener>, port: u16) {
     if !door.wanted {
         *listener = None;
     } else if listener.is_none() {
-        match listen(port) {
+        match listen(port, shared.kernel_times) {
             Ok(bound) => *listener = Some(bound),
             Err(e) => door.error = Some(format!("port {port}: {e}")),
         }

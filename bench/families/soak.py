@@ -1,0 +1,119 @@
+"""A long run at a high rate: whether the agent's memory stays where it is.
+
+20,000 rps for ten minutes against nginx, which counts; LoadPilot alone. The resident memory of the
+agent is read every second. The first tenth of the run is warm-up. The rule: the median of the last
+tenth is at most 2 MiB above the median of the tenth that follows the warm-up (so the last minute
+against the second). The slope is the straight line through all seconds after the warm-up. A leak of
+one byte a request would be 11 MiB in ten minutes.
+"""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass
+from pathlib import Path
+from statistics import StatisticsError, linear_regression, median
+from typing import TYPE_CHECKING
+
+from bench import rounds, series
+from bench.families.family import COST, PARTS_COST, Column, Result
+from bench.families.max import OURS
+from bench.goals import at_least, at_most
+from bench.nginx import Nginx
+from bench.rounds import MIB, Figures, Setting, Table, cost, play, shoot
+from bench.tools.loadpilot import agent_pids, parts
+from bench.tools.tool import Load, Tool
+
+if TYPE_CHECKING:
+    from bench.measured import Ran
+
+RPS = 20_000
+TENTHS = 10
+GROWTH_MAX_MIB = 2.0
+SENT_MIN_PCT = 99.9
+COLUMNS = (
+    Column("achieved_pct", "requests at nginx, % of planned"),
+    Column("first_mb", "agent's RSS after the warm-up, MiB"),
+    Column("last_mb", "at the end, MiB"),
+    Column("growth_mb", "growth, MiB"),
+    Column("slope_mb_per_hour", "slope, MiB an hour"),
+    *(Column(f"tenth_{n}_mb", f"tenth {n}, MiB") for n in range(1, TENTHS + 1)),
+    Column("failed", "told failed"),
+    *COST,
+    *PARTS_COST,
+)
+
+
+@dataclass(frozen=True)
+class Course:
+    """How memory went over a run, in MiB."""
+
+    tenths: list[float | None]
+    """The median of each tenth of the run; none where no second was seen."""
+    slope_per_sec: float | None
+    """Of the line through all seconds after the first tenth."""
+
+
+def course(seen: list[tuple[float, float]], secs: float) -> Course:
+    """Divide `(seconds after the start, MiB)` into tenths."""
+    tenths: list[float | None] = []
+    for n in range(TENTHS):
+        part = [mib for at, mib in seen if n * secs / TENTHS <= at < (n + 1) * secs / TENTHS]
+        tenths.append(median(part) if part else None)
+    warm = [(at, mib) for at, mib in seen if secs / TENTHS <= at < secs]
+    try:
+        slope = linear_regression(*zip(*warm, strict=True)).slope if warm else None
+    except StatisticsError:  # a single second has no slope
+        slope = None
+    return Course(tenths, slope)
+
+
+def measure(nginx: Path, tools: list[Tool], skipped: dict[str, str], setting: Setting) -> Result:
+    """Play all rounds."""
+    table = Table(f"{RPS:,} rps, {setting.secs} s a run")
+    print(table.title, flush=True)
+
+    def once(tool: Tool, table: Table) -> Figures:
+        with rounds.folder() as folder:
+            return _once(nginx, tool, table, setting, Path(folder))
+
+    play(table, tools, setting, once)
+    goals = [
+        at_least("requests sent", table.spread(OURS, "achieved_pct"), SENT_MIN_PCT, "%"),
+        at_most("growth of the agent", table.spread(OURS, "growth_mb"), GROWTH_MAX_MIB, "MiB"),
+    ]
+    setup = [("target", "nginx, one worker, `return 200` with 25 bytes of JSON, stub_status")]
+    title = "Soak: memory over a long run"
+    return Result("soak", title, __doc__ or "", COLUMNS, [table], goals, skipped, setup)
+
+
+def _once(nginx: Path, tool: Tool, table: Table, setting: Setting, folder: Path) -> Figures:
+    with Nginx(nginx, folder) as target:
+        before = target.requests()
+        load = Load(target.url, setting.secs, 1, RPS)
+        shot = shoot(tool, load, setting, table, folder)
+        requests = target.requests() - before
+    report = json.loads((folder / "results.json").read_text(encoding="utf-8"))
+    found = course(_agent_mib(shot.ran, report["run"]["start_at"]), setting.secs)
+    first, last = found.tenths[1], found.tenths[-1]
+    slope = found.slope_per_sec
+    return {
+        "achieved_pct": 100 * requests / (RPS * setting.secs),
+        "first_mb": first,
+        "last_mb": last,
+        "growth_mb": None if first is None or last is None else last - first,
+        "slope_mb_per_hour": None if slope is None else 3_600 * slope,
+        **{f"tenth_{n + 1}_mb": mib for n, mib in enumerate(found.tenths)},
+        "failed": None if shot.told.failed is None else float(shot.told.failed),
+        **cost(shot.ran, requests),
+        **parts(shot.ran, requests),
+    }
+
+
+def _agent_mib(ran: Ran, start_us: int) -> list[tuple[float, float]]:
+    """List seconds after the start of the load, and the agent's memory then."""
+    rss = series.rss_bytes(ran.samples, agent_pids)
+    return [
+        ((sample.at_us - start_us) / 1e6, one / MIB)
+        for sample, one in zip(ran.samples, rss, strict=True)
+    ]

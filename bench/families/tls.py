@@ -1,0 +1,61 @@
+"""TLS: requests for each second of processor time that the generator spends, beside wrk.
+
+As *max*, but over https: the target is nginx with one worker and a certificate that is made for the
+run (ECDSA P-256), TLS 1.3 with one cipher, so that every tool encrypts alike; connections are kept,
+so handshakes hardly count. LoadPilot is given the certificate with `--cacert` and verifies it, as
+do oha and vegeta by their flag and k6 by SSL_CERT_FILE; wrk, h2load, hey and Locust verify nothing.
+Rows and goals are those of *max*: the agent is judged, the whole command stands beside it.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from bench import rounds
+from bench.families.family import COST, PARTS_COST, Column, Result
+from bench.families.max import per_cpu_goal
+from bench.families.nginx_closed import PER_CPU, add_ratios, shoot_closed
+from bench.nginx import CIPHER, Speaks
+from bench.rounds import Figures, Setting, Table, play
+from bench.tools.tool import Load, Tool
+
+CONNECTIONS = (64,)
+FLOOR = 0.95
+COLUMNS = (
+    Column(PER_CPU, "requests a CPU-second"),
+    Column("to_yardstick", "x wrk"),
+    Column("rps", "requests/s"),
+    Column("requests", "requests at nginx"),
+    Column("connections", "connections at nginx"),
+    Column("told_more", "the tool told more, %"),
+    *COST,
+    *PARTS_COST,
+    Column("p50_us", "told p50 µs"),
+    Column("p99_us", "told p99 µs"),
+    Column("failed", "told failed"),
+    Column("target_busy_pct", "nginx busy %"),
+)
+
+
+def measure(nginx: Path, tools: list[Tool], skipped: dict[str, str], setting: Setting) -> Result:
+    """Play all rounds."""
+    tables, goals = [], []
+    for connections in CONNECTIONS:
+        table = Table(f"{connections} connections, {setting.secs} s a run")
+        print(table.title, flush=True)
+        load = Load("", setting.secs, connections)
+
+        def once(tool: Tool, table: Table, load: Load = load) -> Figures:
+            with rounds.folder() as folder:
+                return shoot_closed(nginx, Speaks.TLS, tool, load, table, setting, Path(folder))
+
+        play(table, tools, setting, once)
+        add_ratios(table, "wrk")
+        tables.append(table)
+        goals.append(per_cpu_goal(table, f"{connections} connections:", "wrk", FLOOR))
+    setup = [
+        ("target", f"nginx, one worker, {Speaks.TLS.value}, 25 bytes of JSON, stub_status"),
+        ("cipher", CIPHER),
+    ]
+    title = "TLS: requests for a second of processor time"
+    return Result("tls", title, __doc__ or "", COLUMNS, tables, goals, skipped, setup)
