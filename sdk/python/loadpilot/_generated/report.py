@@ -1157,6 +1157,11 @@ class GeneratorReport(BaseModel):
     """
     Calls that used an open connection.
     """
+    listen_overflows_max: Annotated[int | None, Field(ge=0)] = None
+    """
+    Connections that found the queue of a listener on an agent's machine full during the run, the
+    most of any machine: of interest when the target is there.
+    """
     queue: Ladder | None = None
     """
     From there until dispatch.
@@ -1165,6 +1170,11 @@ class GeneratorReport(BaseModel):
     """
     Requests that were sent a second time on another connection, because the first one turned
     out to be closed: the target may have seen them twice.
+    """
+    retransmits_max: Annotated[int | None, Field(ge=0)] = None
+    """
+    TCP segments that the kernel of one agent's machine sent again during the run, for whomever:
+    the most of any machine.
     """
     schedule_lag: Ladder | None = None
     """

@@ -154,6 +154,10 @@ class Snapshot(BaseModel):
     """
     Age of the oldest arrival in flight or waiting, as last reported, in ms.
     """
+    opened_per_sec: float = 0.0
+    """
+    Connections opened per second over the newest deltas; of an https target these are handshakes.
+    """
     phase: LoadPhase
     """
     Where the offered rate is heading.
@@ -161,6 +165,11 @@ class Snapshot(BaseModel):
     requests_total: Annotated[int, Field(ge=0)]
     """
     Calls ended so far, as reported.
+    """
+    reused_pct: float | None = None
+    """
+    Calls of the newest deltas that used an open connection, in percent of those that got one;
+    null when none did.
     """
     state: RunState
     """
