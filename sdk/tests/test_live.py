@@ -32,6 +32,8 @@ def snapshot(**changes: Any) -> Snapshot:
         "in_flight": 12,
         "waiting": 5,
         "oldest_ms": 31.4,
+        "opened_per_sec": 2.5,
+        "reused_pct": 97.5,
         "active_workers": 2,
         "latency": live,
         "latency_cumulative": so_far,
@@ -42,12 +44,13 @@ def snapshot(**changes: Any) -> Snapshot:
 
 def test_the_block_shows_what_is_promised_and_labels_it() -> None:
     """Broken if a cumulative figure is called live, or the title lacks what people look for."""
-    title, requests, live, cumulative, waiting, bar = frame(SCENE, snapshot())
+    title, requests, live, cumulative, waiting, reuse, bar = frame(SCENE, snapshot())
     assert title == "Sh\\x1bop  01:05  ramp-up  108/110 rps (actual/target)  2 agents"
     assert requests == "requests    total 1,440  failed 36 (2.50 %)  dropped 3"
     assert live == "live        p50 1.0 ms  p95 2.0 ms  p99 3.0 ms  max 4.0 ms"
     assert cumulative == "cumulative  p50 5.0 ms  p95 6.0 ms  p99 7.0 ms  max 8.0 ms"
     assert waiting.strip() == "in flight 12, waiting 5, oldest 31 ms"
+    assert reuse == "connections opened 2.5/s, reused by 97.50 % of the calls"
     assert bar == f"[{'#' * 10}{'.' * 30}]  25 % of the run"
 
 

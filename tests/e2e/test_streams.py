@@ -5,6 +5,7 @@ from __future__ import annotations
 import threading
 from contextlib import contextmanager
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from itertools import pairwise
 from time import monotonic, sleep
 from typing import TYPE_CHECKING
 
@@ -38,7 +39,7 @@ class Sent:
     def answered(self, received: float, times: list[float]) -> None:
         with self.lock:
             self.first.append((times[0] - received) * 1e6)
-            self.gaps += [(b - a) * 1e6 for a, b in zip(times, times[1:], strict=False)]
+            self.gaps += [(b - a) * 1e6 for a, b in pairwise(times)]
 
 
 @contextmanager

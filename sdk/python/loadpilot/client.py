@@ -35,8 +35,8 @@ class Extras(TypedDict, total=False):
     timeout: float | str
     """From dispatch to the last byte, instead of the scenario's: seconds, or ``"500ms"``."""
     stream: Literal["sse", "lines", "chunks"]
-    """The answer is a stream: the times of its tokens are taken. A token is a server-sent event that
-    carries data, a line that is not empty, or a chunk as it was sent."""
+    """The answer is a stream: the times of its tokens are taken. A token is a server-sent event
+    that carries data, a line that is not empty, or a chunk as it was sent."""
 
 
 class LoadClient:
