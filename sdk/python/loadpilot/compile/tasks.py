@@ -8,13 +8,15 @@ from __future__ import annotations
 
 import inspect
 from dataclasses import dataclass, field
+from traceback import extract_tb
 from types import FunctionType
 from typing import TYPE_CHECKING, Any
 
 from ..dsl import VUser, task_of
 from .body import NOT_YET, judge
 from .durations import Wrong, duration_us
-from .encode import body, body_of_plan, target_path
+from .encode import body, body_of_plan, method, target_path
+from .extras import EXTRAS, unknown
 from .headers import Secrets, plan_headers
 from .problem import Problem, rule
 from .record import Recorded, record
@@ -112,7 +114,9 @@ class Tasks:
             requests = record(function)
         except Exception as error:  # noqa: BLE001  (user code: any error is the user's)
             what = f"task {name}: {type(error).__name__} while its arguments were read: {error}"
-            self.problems.append(Problem(file.at(function.__code__.co_firstlineno), what))
+            own = [f for f in extract_tb(error.__traceback__) if f.filename == file.path]
+            line = own[-1].lineno if own else None
+            self.problems.append(Problem(file.at(line or function.__code__.co_firstlineno), what))
             return []
         assert len(requests) == len(calls), "a judged body makes exactly the calls that it shows"  # noqa: S101
         steps = []
@@ -124,6 +128,11 @@ class Tasks:
     def step(self, name: str, request: Recorded, at: str) -> dict[str, Any]:
         """Turn one request into a step; whatever is wrong with it is noted."""
         step: dict[str, Any] = {"method": request.method}
+        with self._noting(name, at):
+            step["method"] = method(request.method)
+        for extra in request.extras:
+            if extra not in EXTRAS:
+                self.problems.append(Problem(at, f"task {name}: {unknown('a request', extra)}"))
         encoded = None
         with self._noting(name, at):
             encoded = body(request.extras)
@@ -143,7 +152,7 @@ class Tasks:
                 )
             except Wrong as wrong:
                 self.problems.append(wrong.problem)
-        return {"name": step_name(request)} | step
+        return {"name": step_name(step["method"], request.path)} | step
 
     def _noting(self, name: str, at: str) -> _Noting:
         return _Noting(self.problems, name, at)
@@ -180,9 +189,9 @@ def task_names(cls: type) -> list[str]:
     return [name for name in _attributes(cls) if _is_marked(inspect.getattr_static(cls, name))]
 
 
-def step_name(request: Recorded) -> str:
+def step_name(sent: str, path: object) -> str:
     """Name a step for reports: method and path without the query, cut to what a plan allows."""
-    name = f"{request.method} {str(request.path).partition('?')[0]}"
+    name = f"{sent} {str(path).partition('?')[0]}"
     encoded = name.encode(errors="replace")
     if len(encoded) <= NAME_BYTES_MAX:
         return name
