@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import base64
+import hashlib
 import textwrap
 import warnings
 from pathlib import Path
@@ -190,6 +191,55 @@ def test_only_our_own_file_may_be_called(line: str, refuse_text: Refuse) -> None
     scene = f"{line}\n" + textwrap.dedent(SCENE)
     problems = refuse_text(scene.format(f"client.post('/', content=file({argument}))"))
     assert NO_FILE.get(line, "`NAME` is not a literal") in problems[0].what
+
+
+def test_a_large_body_stands_beside_the_plan_under_its_hash(
+    compile_text: Compile, tmp_path: Path
+) -> None:
+    """Broken if a body does not fit into a plan, or two equal scenarios name it differently."""
+    content = BYTES * 256
+    (tmp_path / "at_most.bin").write_bytes(content)
+    (tmp_path / "larger.bin").write_bytes(content + b"x")
+    scene = "from loadpilot import file\n" + textwrap.dedent(SCENE).format(
+        "client.post('/a', content=file('at_most.bin')); "
+        "client.post('/b', content=file('larger.bin')); "
+        "client.put('/c', content=file('larger.bin'))"
+    )
+    compiled, again = compile_text(scene), compile_text(scene)
+    inline, *beside = steps_of(compiled)
+    assert sent(inline) == content
+    digest = hashlib.sha256(content + b"x").hexdigest()
+    named = {"object": {"sha256": digest, "bytes": len(content) + 1}}
+    assert [step["body"] for step in beside] == [named, named]
+    assert compiled.bodies == {digest: content + b"x"} == again.bodies
+    assert compiled.plan == again.plan
+
+
+def test_many_bodies_that_do_not_fit_together_stand_beside_the_plan(
+    compile_text: Compile, tmp_path: Path
+) -> None:
+    """Broken if twenty pictures are refused, each of which would be welcome."""
+    calls = []
+    for number in range(20):
+        content = bytes([number]) * (40_000 + number)
+        (tmp_path / f"{number}.bin").write_bytes(content)
+        calls.append(f"client.post('/{number}', content=file('{number}.bin'))")
+    scene = "from loadpilot import file\n" + textwrap.dedent(SCENE).format("; ".join(calls))
+    compiled = compile_text(scene)
+    assert len(compiled.plan_json().encode()) < 512 * 1024
+    for number, step in enumerate(steps_of(compiled)):
+        body = step["body"]
+        found = compiled.bodies[body["object"]["sha256"]] if "object" in body else sent(step)
+        assert found == bytes([number]) * (40_000 + number)
+    assert 0 < len(compiled.bodies) < 20
+
+
+def test_a_body_of_more_than_the_limit_is_refused(refuse_text: Refuse) -> None:
+    """Broken if agents are made to hold what they have no memory for."""
+    scene = SCENE.format("client.post('/', content=b'x' * (64 * 1024 * 1024 + 1))")
+    (problem,) = refuse_text(scene)
+    assert "must be 1 byte to 64 MiB" in problem.what
+    assert "scene.py:" in problem.place
 
 
 def test_request_names_its_method(compile_text: Compile) -> None:

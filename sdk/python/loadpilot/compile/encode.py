@@ -6,7 +6,6 @@ silently send something other than what was written.
 
 from __future__ import annotations
 
-import base64
 import json
 import re
 from collections.abc import Iterable, Mapping
@@ -100,14 +99,6 @@ def body(extras: Mapping[str, object]) -> EncodedBody | None:
         raise ValueError(what)  # noqa: TRY004  (every refusal here is a ValueError)
     content = _utf8(value, given[0]) if isinstance(value, str) else value
     return EncodedBody(content, None) if content else None
-
-
-def body_of_plan(content: bytes) -> dict[str, str]:
-    """Write a body as the plan holds it: text when it is UTF-8, else base64."""
-    try:
-        return {"text": content.decode()}
-    except UnicodeDecodeError:
-        return {"base64": base64.b64encode(content).decode()}
 
 
 def _check_path(path: str) -> None:

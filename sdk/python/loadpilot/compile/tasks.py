@@ -13,9 +13,10 @@ from types import FunctionType
 from typing import TYPE_CHECKING, Any
 
 from ..dsl import VUser, task_of
+from .bodies import Bodies
 from .body import NOT_YET, judge
 from .durations import Wrong, duration_us
-from .encode import body, body_of_plan, method, target_path
+from .encode import body, method, target_path
 from .extras import EXTRAS, unknown
 from .headers import Secrets, plan_headers
 from .problem import Problem, rule
@@ -37,6 +38,7 @@ class Tasks:
 
     sources: Sources
     secrets: Secrets
+    bodies: Bodies = field(default_factory=Bodies)
     tasks: list[dict[str, Any]] = field(default_factory=list)
     problems: list[Problem] = field(default_factory=list)
     lines: dict[str, str] = field(default_factory=dict)
@@ -51,6 +53,7 @@ class Tasks:
             self.problems.append(Problem(at, what))
         for name in names:
             self.task(name, inspect.getattr_static(cls, name), at)
+        self.bodies.settle()
 
     def hooks(self, cls: type, names: list[str], at: str) -> list[Problem]:
         """Refuse what would need Python at run time: hooks and checks."""
@@ -143,8 +146,6 @@ class Tasks:
             headers = plan_headers(given, encoded, self.secrets)
             if headers:
                 step["headers"] = headers
-        if encoded is not None:
-            step["body"] = body_of_plan(encoded.content)
         if "timeout" in request.extras:
             try:
                 step["timeout_us"] = duration_us(
@@ -152,7 +153,10 @@ class Tasks:
                 )
             except Wrong as wrong:
                 self.problems.append(wrong.problem)
-        return {"name": step_name(step["method"], request.path)} | step
+        step = {"name": step_name(step["method"], request.path)} | step
+        if encoded is not None:
+            self.bodies.give(step, encoded.content)
+        return step
 
     def _noting(self, name: str, at: str) -> _Noting:
         return _Noting(self.problems, name, at)

@@ -42,7 +42,7 @@ pub(super) struct Link {
 /// One request on its way, and what is known of its answer.
 #[derive(Debug)]
 pub(super) struct Exchange<'a> {
-    parts: [IoSlice<'a>; 3],
+    parts: [IoSlice<'a>; 4],
     /// The first part that is not written yet.
     next: usize,
     sent_bytes: u64,
@@ -73,7 +73,7 @@ pub(super) enum Reach {
 
 impl<'a> Exchange<'a> {
     /// Of a request that is the sum of `parts`.
-    pub(super) fn new(parts: [&'a [u8]; 3]) -> Self {
+    pub(super) fn new(parts: [&'a [u8]; 4]) -> Self {
         let mut exchange = Self {
             parts: parts.map(IoSlice::new),
             next: 0,
