@@ -11,6 +11,8 @@ use loadpilot_events::plan::{Object, Plan};
 use loadpilot_events::refusal::Problem;
 use loadpilot_events::subject::Subjects;
 
+use crate::session::SessionError;
+
 /// Parts of a put that was cut off are removed when they are older: no put takes as long.
 const LEFTOVERS_AFTER: Duration = Duration::from_secs(3600);
 
@@ -32,13 +34,13 @@ pub(crate) fn problems(plan: &Plan, bodies: &BTreeMap<String, Bytes>) -> Vec<Pro
 /// Stores the bodies of `plan` that are not there yet.
 ///
 /// # Errors
-/// The world.
+/// A refusal when the store has no room for one; or the world.
 pub(crate) async fn store(
     bus: &Bus,
     subjects: &Subjects,
     plan: &Plan,
     bodies: &BTreeMap<String, Bytes>,
-) -> Result<(), Fault> {
+) -> Result<(), SessionError> {
     for object in plan.objects() {
         let name = subjects.object(&object.sha256);
         let stored = match bus.object_bytes(&name).await {
@@ -50,10 +52,18 @@ pub(crate) async fn store(
             continue;
         }
         if let Some(content) = bodies.get(&object.sha256) {
-            bus.object_put(&name, content.clone()).await?;
+            match bus.object_put(&name, content.clone()).await {
+                Err(Fault::Full { asset }) => return Err(no_room(&asset, object).into()),
+                put => put?,
+            }
         }
     }
     Ok(())
+}
+
+fn no_room(asset: &str, object: &Object) -> Problem {
+    let rule = format!("must fit into {asset}, which is full: `loadpilot runs prune` makes room");
+    Problem::new("bodies", rule, format!("{} bytes", object.bytes))
 }
 
 /// Removes the bodies that none of `plans` names.

@@ -1,4 +1,5 @@
-//! The streams, the bucket and the object store: created if absent, else compared, never changed, never deleted.
+//! The streams, the bucket and the object store: created if absent, else compared, never changed,
+//! never deleted.
 //!
 //! A stream with other settings can lose or forge events (memory storage, asynchronous persistence,
 //! an age limit, discard *old*), and deleting it to "repair" it would lose them all: a drift is
