@@ -4,6 +4,7 @@
 //! keeps a local stack alive, `python` wraps them for Python. Must never fold or judge anything
 //! itself: that is `loadpilot-engine`'s work, here only called.
 
+mod bodies;
 pub mod session;
 pub mod supervisor;
 pub mod watch;

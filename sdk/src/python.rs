@@ -7,6 +7,7 @@ use std::future::Future;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
+use bytes::Bytes;
 use loadpilot_bus::Limits;
 use loadpilot_engine::check;
 use loadpilot_engine::workload::Workload;
@@ -19,6 +20,7 @@ use loadpilot_events::{RunId, units};
 use pyo3::create_exception;
 use pyo3::exceptions::{PyRuntimeError, PyValueError};
 use pyo3::prelude::*;
+use pyo3::pybacked::PyBackedBytes;
 use tokio::runtime::Runtime;
 use tokio::sync::mpsc;
 
@@ -200,16 +202,24 @@ impl PySession {
         })
     }
 
+    #[pyo3(signature = (request_json, secrets, bodies = BTreeMap::new()))]
     fn submit(
         &self,
         py: Python<'_>,
         request_json: &str,
         secrets: BTreeMap<String, String>,
+        bodies: BTreeMap<String, PyBackedBytes>,
     ) -> PyResult<String> {
         let request: RunRequested = serde_json::from_str(request_json)
             .map_err(|error| PyValueError::new_err(format!("not a RunRequested: {error}")))?;
+        let shared = |(hash, body)| (hash, Bytes::from_owner(body));
+        let bodies = bodies.into_iter().map(shared).collect();
         let mut session = self.session.lock().unwrap_or_else(PoisonError::into_inner);
-        let run = wait(py, &self.runtime, session.submit(request, &secrets))?;
+        let run = wait(
+            py,
+            &self.runtime,
+            session.submit(request, &secrets, &bodies),
+        )?;
         run.map(|run| run.to_string())
             .map_err(|error| failed(py, &error))
     }

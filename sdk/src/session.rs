@@ -13,6 +13,7 @@ use loadpilot_engine::report::{NoReport, report, run_state};
 use loadpilot_events::envelope::EVENT_VERSION;
 use loadpilot_events::heartbeat::Heartbeat;
 use loadpilot_events::id::OwnerId;
+use loadpilot_events::plan::Plan;
 use loadpilot_events::refusal::{Problem, Refusal};
 use loadpilot_events::report::Report;
 use loadpilot_events::req::{Request, RunRequested, StopRequested};
@@ -20,6 +21,8 @@ use loadpilot_events::subject::{Kind, Subjects};
 use loadpilot_events::{Envelope, EventId, RunId, Timestamp};
 use serde::Serialize;
 use tokio::task::JoinHandle;
+
+use crate::bodies;
 
 /// How often an attached command line renews its ownership.
 const OWNER_BEAT: Duration = Duration::from_secs(1);
@@ -134,7 +137,8 @@ impl Session {
         (self.bus.clone(), self.subjects.clone())
     }
 
-    /// Asks for a run, handing over its secrets first, and keeps it owned from now on.
+    /// Asks for a run, handing over its bodies and secrets first, and keeps it owned from now on.
+    /// `bodies` holds, by their hash, those that the plan keeps beside itself.
     ///
     /// # Errors
     /// Everything that is wrong with the request; or the world.
@@ -142,6 +146,7 @@ impl Session {
         &mut self,
         request: RunRequested,
         secrets: &BTreeMap<String, String>,
+        bodies: &BTreeMap<String, bytes::Bytes>,
     ) -> Result<RunId, SessionError> {
         let mut problems = check::request(&request);
         for name in request.plan.secrets() {
@@ -153,9 +158,11 @@ impl Session {
                 ));
             }
         }
+        problems.extend(bodies::problems(&request.plan, bodies));
         if !problems.is_empty() {
             return Err(Refusal { problems }.into());
         }
+        bodies::store(&self.bus, &self.subjects, &request.plan, bodies).await?;
         let run = RunId::from_ulid(ulid::Ulid::generate());
         self.hand_over(&run, &request, secrets).await?;
         let owner = request.owner.clone();
@@ -218,6 +225,12 @@ impl Session {
     /// # Errors
     /// The world.
     pub async fn runs(&self) -> Result<Vec<Listed>, SessionError> {
+        let logs = self.control_of_all().await?;
+        Ok(logs.iter().filter_map(listed).collect())
+    }
+
+    /// The control events of every run of the tenant, folded, oldest first.
+    async fn control_of_all(&self) -> Result<Vec<Control>, SessionError> {
         let mut logs: BTreeMap<RunId, ControlLog> = BTreeMap::new();
         let filters = self.subjects.control_of_all_runs();
         let mut tail = patiently(|| self.bus.tail(Stream::Ctl, filters.clone(), 1)).await?;
@@ -230,13 +243,11 @@ impl Session {
                 .or_insert_with(|| ControlLog::new(subject.run.clone()));
             log.add(&stored.subject, &subject.kind, stored.seq, &stored.payload);
         }
-        Ok(logs
-            .values()
-            .filter_map(|log| listed(&log.close()))
-            .collect())
+        Ok(logs.values().map(ControlLog::close).collect())
     }
 
-    /// Removes runs that are over from the log; returns how many.
+    /// Removes runs that are over from the log, and bodies that no other run sends; returns how
+    /// many runs.
     ///
     /// # Errors
     /// When one of them is unknown or not over (then nothing is removed); or the world.
@@ -263,6 +274,8 @@ impl Session {
             self.bus.purge(Stream::Ctl, &everything).await?;
             self.bus.kv_shred(&self.subjects.secret_key(run)).await?;
         }
+        let left = self.control_of_all().await?;
+        bodies::prune(&self.bus, &self.subjects, left.iter().flat_map(plans)).await?;
         Ok(runs.len())
     }
 
@@ -397,6 +410,13 @@ pub fn now() -> Timestamp {
     Timestamp(since.map_or(0, |since| {
         u64::try_from(since.as_micros()).unwrap_or(u64::MAX)
     }))
+}
+
+/// The plan that was asked for and the one that was decided on, as far as there are any.
+fn plans(control: &Control) -> impl Iterator<Item = &Plan> {
+    let requested = control.state.requested.as_ref().map(|run| &run.plan);
+    let created = control.state.created.as_ref().map(|created| &created.plan);
+    requested.into_iter().chain(created)
 }
 
 fn listed(control: &Control) -> Option<Listed> {

@@ -14,6 +14,7 @@ import subprocess
 import sys
 import zlib
 from collections import Counter
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -56,6 +57,20 @@ class Entry:
 
 def read(log: Path, folder: Path) -> list[Entry]:
     """Everything that is in the two streams of a log, in the order of each."""
+    with served(log, folder) as url:
+        return asyncio.run(_read(url))
+
+
+def objects(log: Path, folder: Path) -> dict[str, bytes]:
+    """Every object of a log's object store, whole, by its name."""
+    with served(log, folder) as url:
+        return asyncio.run(_objects(url))
+
+
+@contextmanager
+def served(log: Path, folder: Path) -> Iterator[str]:
+    """A server on a copy of a log, by its address."""
+    folder.mkdir(exist_ok=True)
     store = folder / "store"
     shutil.copytree(log / "store", store)
     config = folder / "server.conf"
@@ -66,7 +81,7 @@ def read(log: Path, folder: Path) -> list[Entry]:
     with subprocess.Popen([NATS_SERVER, "-c", config], stderr=subprocess.PIPE) as server:
         try:
             assert server.stderr is not None
-            return asyncio.run(_read(f"nats://127.0.0.1:{_port(server.stderr)}"))
+            yield f"nats://127.0.0.1:{_port(server.stderr)}"
         finally:
             server.kill()
 
@@ -86,6 +101,19 @@ async def _read(url: str) -> list[Entry]:
     try:
         jetstream = connection.jetstream()
         return [entry for name in ("LP_CTL", "LP_DATA") for entry in await _of(jetstream, name)]
+    finally:
+        await connection.close()
+
+
+async def _objects(url: str) -> dict[str, bytes]:
+    connection = await nats.connect(url)
+    try:
+        jetstream = connection.jetstream()
+        if (await jetstream.stream_info("OBJ_LP")).state.messages == 0:
+            return {}
+        store = await jetstream.object_store("LP")
+        names = [str(found.name) for found in await store.list()]
+        return {name: (await store.get(name)).data or b"" for name in names}
     finally:
         await connection.close()
 

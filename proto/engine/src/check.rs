@@ -5,15 +5,14 @@
 
 use std::collections::BTreeSet;
 
-use base64::Engine as _;
-use base64::prelude::BASE64_STANDARD;
 use loadpilot_events::limits;
-use loadpilot_events::plan::{Body, Header, Plan, Profile, Step, Task, Text};
+use loadpilot_events::plan::{Header, Plan, Profile, Step, Task, Text};
 use loadpilot_events::refusal::{Problem, Refusal};
 use loadpilot_events::req::RunRequested;
 
 use crate::pace::Pace;
 
+mod body;
 mod closed_loop;
 mod connections;
 
@@ -161,6 +160,7 @@ pub fn plan(plan: &Plan) -> Vec<Problem> {
     );
     tasks(&mut must, &plan.tasks);
     debug_requests(&mut must, plan);
+    body::objects(&mut must, plan);
     thresholds(&mut must, plan);
     if let Some(name) = &plan.id_header {
         must.header_name("id_header", name);
@@ -398,14 +398,8 @@ fn step(must: &mut Musts<'_>, field: &str, step: &Step) {
     for (place, header) in step.headers.iter().enumerate() {
         self::header(must, &format!("{field}.headers[{place}]"), header);
     }
-    if let Some(Body::Base64(text)) = &step.body {
-        let sound = BASE64_STANDARD.decode(text).is_ok();
-        must.hold(
-            sound,
-            format!("{field}.body.base64"),
-            "must be base64",
-            "not base64",
-        );
+    if let Some(body) = &step.body {
+        body::body(must, &format!("{field}.body"), body);
     }
     if let Some(us) = step.timeout_us {
         let sound = (1_000..=limits::TIMEOUT_US_MAX).contains(&us);

@@ -4,6 +4,10 @@
 pub const PROBLEM_VALUE_CHARS_MAX: usize = 120;
 /// Largest plan as JSON, in bytes (NATS carries 1 MiB a message; RunCreated repeats the plan).
 pub const PLAN_BYTES_MAX: usize = 512 * 1024;
+/// Largest request body, in bytes: agents hold each whole in memory.
+pub const BODY_BYTES_MAX: u64 = 64 * 1024 * 1024;
+/// All bodies that one plan keeps in the object store, together, in bytes.
+pub const OBJECTS_BYTES_MAX: u64 = 256 * 1024 * 1024;
 /// Most tasks in a plan.
 pub const TASKS_MAX: usize = 1_000;
 /// Most steps in one task.

@@ -3,6 +3,8 @@
 //! A plan holds no secret: secret values are handles ([`Text::Secret`]). It never says which agent
 //! does what; that is the assignment's business.
 
+use std::collections::BTreeSet;
+
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
@@ -268,6 +270,29 @@ pub enum Body {
     Text(String),
     /// Bytes in standard base64 with padding.
     Base64(String),
+    /// Bytes too many for a plan: kept in the object store, once, under their hash.
+    Object(Object),
+}
+
+/// A body that is kept beside the plan, by its content.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Object {
+    /// SHA-256 of the bytes, in lower-case hex: what they are called, and what proves them.
+    pub sha256: String,
+    /// How many bytes there are.
+    pub bytes: u64,
+}
+
+impl Object {
+    /// Names `content`.
+    #[must_use]
+    pub fn of(content: &[u8]) -> Self {
+        Self {
+            sha256: hex(&Sha256::digest(content)),
+            bytes: content.len() as u64,
+        }
+    }
 }
 
 impl Plan {
@@ -290,6 +315,16 @@ impl Plan {
     pub fn calls(&self) -> impl Iterator<Item = (usize, &Step)> {
         let tasks = self.tasks.iter().enumerate();
         tasks.flat_map(|(index, task)| task.steps.iter().map(move |step| (index, step)))
+    }
+
+    /// The bodies that are kept beside the plan, sorted, each once.
+    pub fn objects(&self) -> BTreeSet<&Object> {
+        let bodies = self.calls().filter_map(|(_, step)| step.body.as_ref());
+        let objects = bodies.filter_map(|body| match body {
+            Body::Object(object) => Some(object),
+            Body::Text(_) | Body::Base64(_) => None,
+        });
+        objects.collect()
     }
 
     /// The handles of all secrets that the plan needs, sorted, each once.

@@ -175,6 +175,18 @@ impl Subjects {
         format!("{}.secret.{run}", self.tenant)
     }
 
+    /// The name of a body in the object store; a tenant never reads another's.
+    #[must_use]
+    pub fn object(&self, sha256: &str) -> String {
+        format!("{}{sha256}", self.objects())
+    }
+
+    /// What the names of all bodies of the tenant begin with.
+    #[must_use]
+    pub fn objects(&self) -> String {
+        format!("{}.{}.body.", self.prefix, self.tenant)
+    }
+
     /// The last token of a core subject such as `….hb.<agent>` or `….live.<run>`.
     #[must_use]
     pub fn last_token(subject: &str) -> &str {

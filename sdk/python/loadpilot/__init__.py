@@ -10,8 +10,9 @@ from __future__ import annotations
 
 from .client import LoadClient
 from .dsl import VUser, scenario, task
+from .from_file import file
 
-__all__ = ["LoadClient", "VUser", "__version__", "scenario", "task"]
+__all__ = ["LoadClient", "VUser", "__version__", "file", "scenario", "task"]
 
 
 def __getattr__(name: str) -> str:

@@ -52,9 +52,12 @@ class Session:
         ctl_bytes: int | None = None,
         data_bytes: int | None = None,
     ) -> None: ...
-    def submit(self, request_json: str, secrets: dict[str, str]) -> str:
-        """Store a RunRequested and hand its secrets over; returns the run id.
+    def submit(
+        self, request_json: str, secrets: dict[str, str], bodies: dict[str, bytes] = ...
+    ) -> str:
+        """Store a RunRequested and hand its secrets and bodies over; returns the run id.
 
+        ``bodies`` holds what the plan keeps beside itself, by SHA-256 in hex.
         Ownership is renewed in the background while the session is open. Raises Refused, Fault.
         """
 

@@ -8,7 +8,10 @@ answer yet.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Literal, TypeAlias, TypedDict, Unpack
+from typing import TYPE_CHECKING, Literal, TypeAlias, TypedDict, Unpack
+
+if TYPE_CHECKING:
+    from .from_file import File
 
 Primitive: TypeAlias = str | int | float | bool | None
 """A value that a query or a form can carry."""
@@ -30,8 +33,8 @@ class Extras(TypedDict, total=False):
     """The body as JSON; at most one of ``json``, ``data`` and ``content`` may be given."""
     data: Fields | str | bytes
     """The body as a form; text and bytes are sent as they are."""
-    content: str | bytes
-    """The body as it is."""
+    content: str | bytes | File
+    """The body as it is, or ``file("image.jpg")``."""
     timeout: float | str
     """From dispatch to the last byte, instead of the scenario's: seconds, or ``"500ms"``."""
     stream: Literal["sse", "lines", "chunks"]
@@ -73,6 +76,10 @@ class LoadClient:
     def options(self, path: str, **extras: Unpack[Extras]) -> None:
         """Request ``path`` with OPTIONS."""
         self._request("OPTIONS", path, extras)
+
+    def request(self, method: str, path: str, **extras: Unpack[Extras]) -> None:
+        """Request ``path`` with any of the methods above, ``"POST"``."""
+        self._request(method, path, extras)
 
     def _request(self, method: str, path: str, extras: Extras) -> None:  # noqa: ARG002
         """Take note of one request; only the compiler's client can.

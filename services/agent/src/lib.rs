@@ -10,6 +10,7 @@
 
 pub mod agent;
 mod alarm;
+pub mod bodies;
 pub mod capacity;
 pub mod clock;
 pub mod config;

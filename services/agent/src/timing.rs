@@ -26,6 +26,9 @@ pub struct Timing {
     pub clock_reply: Duration,
     /// Longest wait for a run's secrets, all tries together.
     pub secrets: Duration,
+    /// Longest wait for a store that does not answer for a run's bodies, all tries together; a
+    /// body that is being read is never cut off.
+    pub bodies: Duration,
     /// An offer stays good for this long after the wait for agents ends.
     pub offer_slack: Duration,
     /// On top of the longest request time-out before what is in flight is cancelled.
@@ -51,6 +54,7 @@ impl Default for Timing {
             retry_slow: Duration::from_secs(1),
             clock_reply: Duration::from_secs(1),
             secrets: Duration::from_secs(10),
+            bodies: Duration::from_secs(10),
             offer_slack: Duration::from_secs(2),
             drain_slack: Duration::from_millis(250),
             farewell: Duration::from_secs(10),

@@ -1,6 +1,7 @@
 //! The interface that every part of the product codes against: a real server or its memory twin.
 //! It only chooses between the two; it must never add a behaviour of its own.
 
+use std::collections::BTreeSet;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -266,6 +267,60 @@ impl Bus {
     pub async fn kv_shred(&self, key: &str) -> Result<(), Fault> {
         assert!(is_exact(key), "key {key:?}");
         on_both!(self, bus => bus.kv_shred(key).await)
+    }
+
+    /// Stores an object: bytes too many for a message. It replaces what had the name, and is there
+    /// for readers as a whole or not at all. The store is created at the first use.
+    ///
+    /// # Errors
+    /// [`Fault::Full`], and whatever keeps the server from storing it; it may be stored after
+    /// [`Fault::TimedOut`].
+    ///
+    /// # Panics
+    /// When `name` is not made of subject tokens.
+    pub async fn object_put(&self, name: &str, content: Bytes) -> Result<(), Fault> {
+        assert!(is_exact(name), "object {name:?}");
+        on_both!(self, bus => bus.object_put(name, content).await)
+    }
+
+    /// How many bytes the object has, unless there is none.
+    ///
+    /// # Errors
+    /// Whatever keeps the server from answering; [`Fault::Broken`].
+    ///
+    /// # Panics
+    /// When `name` is not made of subject tokens.
+    pub async fn object_bytes(&self, name: &str) -> Result<Option<u64>, Fault> {
+        assert!(is_exact(name), "object {name:?}");
+        on_both!(self, bus => bus.object_bytes(name).await)
+    }
+
+    /// The object, unless there is none. It is held in memory as a whole.
+    ///
+    /// # Errors
+    /// [`Fault::Broken`] when it is not whole or has more than `most_bytes`, and whatever keeps the
+    /// server from answering.
+    ///
+    /// # Panics
+    /// When `name` is not made of subject tokens.
+    pub async fn object_get(&self, name: &str, most_bytes: u64) -> Result<Option<Bytes>, Fault> {
+        assert!(is_exact(name), "object {name:?}");
+        on_both!(self, bus => bus.object_get(name, most_bytes).await)
+    }
+
+    /// Removes every object whose name begins with `prefix` and is not in `keep`; says how many.
+    /// Parts of no object, from a put that was cut off, leave with them once they are older than
+    /// `leftovers_after`: longer than any put takes.
+    ///
+    /// # Errors
+    /// Whatever keeps the server from doing it; then some may be removed and others not.
+    pub async fn object_retain(
+        &self,
+        prefix: &str,
+        keep: &BTreeSet<String>,
+        leftovers_after: Duration,
+    ) -> Result<u64, Fault> {
+        on_both!(self, bus => bus.object_retain(prefix, keep, leftovers_after).await)
     }
 
     /// Whether the server can be reached, as far as known.

@@ -83,6 +83,20 @@ pub enum Fault {
         /// The value that is needed.
         wanted: String,
     },
+    /// An asset has reached its limit. Not stored.
+    #[error("{asset} is full")]
+    Full {
+        /// The server's name of it.
+        asset: String,
+    },
+    /// An object is not whole: some of its parts are gone, or its description is no description.
+    #[error("object {name} is broken: {why}")]
+    Broken {
+        /// The object.
+        name: String,
+        /// What is wrong with it.
+        why: String,
+    },
     /// Nothing can be published there.
     #[error("{subject:?} is not a subject to publish to")]
     Subject {

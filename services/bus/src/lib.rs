@@ -1,4 +1,5 @@
-//! The one place that knows NATS: two streams, a key-value bucket, core publish and subscribe.
+//! The one place that knows NATS: two streams, a key-value bucket, an object store, core publish
+//! and subscribe.
 //!
 //! It moves bytes and reports what happened to them. It must never decide anything: subjects are
 //! strings built by the caller, payloads are opaque, and a conflict or an unknown outcome is handed

@@ -33,6 +33,8 @@ pub struct Names {
     pub data: String,
     /// The key-value bucket (its stream is called `KV_` and this).
     pub kv: String,
+    /// The object store (its stream is called `OBJ_` and this).
+    pub objects: String,
 }
 
 /// Sizes that are fixed when an asset is created; an operator may change them later.
@@ -42,6 +44,8 @@ pub struct Limits {
     pub ctl_bytes: u64,
     /// Most bytes the data stream may store.
     pub data_bytes: u64,
+    /// Most bytes the object store may hold.
+    pub object_bytes: u64,
     /// Copies of each asset; more than one needs a cluster.
     pub replicas: usize,
 }
@@ -102,6 +106,7 @@ impl Default for Names {
             ctl: "LP_CTL".to_owned(),
             data: "LP_DATA".to_owned(),
             kv: "LP".to_owned(),
+            objects: "LP".to_owned(),
         }
     }
 }
@@ -117,11 +122,12 @@ impl Names {
 }
 
 impl Default for Limits {
-    /// The local sizes: 64 MiB of control, 2 GiB of data, one copy.
+    /// The local sizes: 64 MiB of control, 2 GiB of data, 512 MiB of objects, one copy.
     fn default() -> Limits {
         Limits {
             ctl_bytes: 64 << 20,
             data_bytes: 2 << 30,
+            object_bytes: 512 << 20,
             replicas: 1,
         }
     }

@@ -283,6 +283,27 @@ fn cases() -> Vec<Case> {
             "not base64",
         ),
         (
+            step("body"),
+            json!({"object": {"sha256": "AB", "bytes": 5}}),
+            field("body.object.sha256"),
+            "64 hex digits in lower case",
+            "AB",
+        ),
+        (
+            step("body"),
+            json!({"object": {"sha256": "a".repeat(64), "bytes": 0}}),
+            field("body.object.bytes"),
+            "1 byte to 64 MiB",
+            "0",
+        ),
+        (
+            step("body"),
+            json!({"object": {"sha256": "a".repeat(64), "bytes": (64 << 20) + 1}}),
+            field("body.object.bytes"),
+            "1 byte to 64 MiB",
+            "67108865",
+        ),
+        (
             step("headers/1/name"),
             json!("A B"),
             field("headers[1].name"),

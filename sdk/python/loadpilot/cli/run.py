@@ -99,6 +99,8 @@ def _dry_run(compiled: Compiled, options: Options) -> ExitCode:
     for name, planned in zip(names, facts["planned_per_task"], strict=True):
         if users is None:
             say(f"  {safe(name)}: {count(planned)}")
+    for digest, content in compiled.bodies.items():
+        say(f"  body kept beside the plan: {digest}, {count(len(content))} bytes")
     for handle in compiled.secrets:
         say(f"  secret kept out of the plan: {handle}")
     say("nothing was started")
@@ -142,7 +144,8 @@ class Run:
         try:
             if self.interruptions.any():
                 return self.cancelled()
-            run = session.submit(self.request(), self.compiled.secrets)
+            compiled = self.compiled
+            run = session.submit(self.request(), compiled.secrets, dict(compiled.bodies))
             say(f"run {run}, log {address.log_dir}")
             screen = view(Scene.of(self.compiled.plan))
             try:

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from .constants import named, parts
+from .extras import EXTRAS, unknown
 from .problem import Problem
 
 if TYPE_CHECKING:
@@ -20,14 +21,15 @@ if TYPE_CHECKING:
     from .source import SourceFile
 
 METHODS = frozenset({"get", "post", "put", "patch", "delete", "head", "options"})
-EXTRAS = frozenset({"headers", "params", "json", "data", "content", "timeout", "stream"})
+ANY_METHOD = "request"
+"""The method of the client that takes the HTTP method by position, before the path."""
 
 NOT_YET = (
     "tasks are compiled to plain requests; running Python during the load is not supported yet"
 )
 CONSTANTS_ONLY = (
-    "tasks are compiled once, so arguments must be literals, constants of the module, or f-strings "
-    "and sums of those"
+    "tasks are compiled once, so arguments must be literals, constants of the module, file(…), or "
+    "f-strings, sums and products of those"
 )
 BODIES = (ast.FunctionDef, ast.AsyncFunctionDef)
 
@@ -110,34 +112,41 @@ class _Judge:
             case ast.Expr(
                 value=ast.Call(func=ast.Attribute(value=ast.Name(id=name), attr=method)) as call
             ):
-                return call if name == self.client and method in METHODS else None
+                known = method in METHODS or method == ANY_METHOD
+                return call if name == self.client and known else None
             case _:
                 return None
 
     def arguments(self, call: ast.Call) -> Iterator[Problem]:
-        if len(call.args) > 1:
-            what = f"takes only the path by position; name the others: {', '.join(sorted(EXTRAS))}"
-            yield self.problem(call.args[1], f"{ast.unparse(call.func)}() {what}")
-        paths = len(call.args) + sum(keyword.arg == "path" for keyword in call.keywords)
-        if paths == 0:
-            yield self.problem(call, f"{ast.unparse(call.func)}() needs a path")
+        callee = f"{ast.unparse(call.func)}()"
+        needed = ["method", "path"] if callee.endswith(f".{ANY_METHOD}()") else ["path"]
+        if len(call.args) > len(needed):
+            only = " and ".join(needed)
+            what = f"takes only the {only} by position; name the others: {', '.join(EXTRAS)}"
+            yield self.problem(call.args[len(needed)], f"{callee} {what}")
+        given = {*needed[: len(call.args)], *(keyword.arg for keyword in call.keywords)}
+        for name in needed:
+            if name not in given:
+                yield self.problem(call, f"{callee} needs a {name}")
         for argument in call.args:
             if isinstance(argument, ast.Starred):
-                yield self.problem(argument, "spell the path out instead of unpacking it with *")
+                yield self.problem(
+                    argument, f"spell the {needed[-1]} out instead of unpacking it with *"
+                )
             yield from self.constant(argument)
         for keyword in call.keywords:
-            if keyword.arg is None:
-                what = "spell the arguments out instead of unpacking them with **"
-                yield self.problem(keyword.value, what)
-            elif keyword.arg not in EXTRAS and keyword.arg != "path":
-                known = ", ".join(sorted(EXTRAS))
-                what = f"{ast.unparse(call.func)}() takes no {keyword.arg}=; it takes {known}"
-                yield self.problem(keyword.value, what)
+            # What ** unpacks is known only when it has been recorded, and judged there.
+            if keyword.arg is not None and keyword.arg not in {*EXTRAS, *needed}:
+                yield self.problem(keyword.value, unknown(callee, keyword.arg))
             yield from self.constant(keyword.value)
 
     def constant(self, node: ast.expr) -> Iterator[Problem]:
         """What keeps an argument from being constant."""
         for part, found in parts(node):
+            if isinstance(part, ast.Call) and self.makes_a_body(part):
+                for argument in [*part.args, *(keyword.value for keyword in part.keywords)]:
+                    yield from self.constant(argument)
+                continue
             if isinstance(part, ast.Attribute) and _root(part) == self.user:
                 found = f"`{ast.unparse(part)}`, which belongs to the virtual user"  # noqa: PLW2901
             elif isinstance(part, ast.Call) and self._is_client_call(part):
@@ -147,6 +156,11 @@ class _Judge:
             if found is not None:
                 what = f"an argument uses {found}; {CONSTANTS_ONLY}"
                 yield self.problem(part, what)
+
+    def makes_a_body(self, call: ast.Call) -> bool:
+        """Whether a call is one of our own that a literal could stand for."""
+        hidden = {self.user, self.client, *self.closure}
+        return _root(call.func) not in hidden and self.file.bindings.is_maker(call)
 
     def name(self, name: str) -> str | None:
         """Why a name in an argument is not constant; None when it is."""
@@ -168,7 +182,7 @@ class _Judge:
                 what = f"uses {self.client}.batch(); {NOT_YET}. Make the requests one by one"
                 yield self.problem(call, what)
             case ast.Expr(value=ast.Call() as call) if self._is_client_call(call):
-                methods = ", ".join(sorted(METHODS))
+                methods = ", ".join([*sorted(METHODS), ANY_METHOD])
                 what = f"{self.client} has no method {_callee(call)}; it has {methods}"
                 yield self.problem(call, what)
             case ast.Expr(value=ast.Call() as call) if self._roots_in_response(call):

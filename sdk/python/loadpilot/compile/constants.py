@@ -1,7 +1,8 @@
 """Which names of a module are constants: bound once, at the top level, to something literal.
 
-This is what makes a recorded request a fact about the scenario rather than about the moment in
-which it was compiled. Must never evaluate anything.
+What one of our own makers of request bodies returns counts as literal. This is what makes a
+recorded request a fact about the scenario rather than about the moment in which it was compiled.
+Must never evaluate anything.
 """
 
 from __future__ import annotations
@@ -16,6 +17,10 @@ if TYPE_CHECKING:
 
 Scope: TypeAlias = ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda | ast.ClassDef
 
+MAKERS = frozenset({"loadpilot.file", "loadpilot.infer.triton_binary"})
+"""Functions whose calls are as good as literals: what they return depends on their arguments and
+on files only. At the top level the arguments may be anything: the call is made once, on loading."""
+
 LITERALS = str, bytes, int, float, bool, type(None)
 """Types of a literal that a request can carry (complex numbers and ``...`` cannot)."""
 
@@ -29,6 +34,8 @@ class Binding:
     """In words, for people: "imported", "a loop variable"."""
     value: ast.expr | None
     """The expression, for a plain assignment at the top level; else None."""
+    origin: str | None = None
+    """What an import bound it to, "loadpilot.file"; None for everything else."""
 
 
 class Bindings:
@@ -45,8 +52,23 @@ class Bindings:
         plain = {id(target): value for target, value in _plain_assignments(tree)}
         for name, node, how in _bindings(tree):
             value = plain.get(id(node))
-            found[name].append(Binding(getattr(node, "lineno", 0), how, value))
+            origin = _origin(node, name)
+            found[name].append(Binding(getattr(node, "lineno", 0), how, value, origin))
         return cls(dict(found))
+
+    def is_maker(self, call: ast.Call) -> bool:
+        """Whether a call is one of :data:`MAKERS`, by whatever name it was imported."""
+        attributes = []
+        node = call.func
+        while isinstance(node, ast.Attribute):
+            attributes.append(node.attr)
+            node = node.value
+        if not isinstance(node, ast.Name):
+            return False
+        origins = {binding.origin for binding in self._found.get(node.id, [])}
+        if len(origins) != 1 or None in origins:
+            return False
+        return ".".join([*map(str, origins), *reversed(attributes)]) in MAKERS
 
     def refusal(  # noqa: PLR0911  (one line per reason)
         self, name: str, _open: frozenset[str] = frozenset()
@@ -64,6 +86,8 @@ class Bindings:
         if name in _open:
             return f"`{name}` refers to itself (line {binding.line})"
         for part, problem in parts(binding.value):
+            if isinstance(part, ast.Call) and self.is_maker(part):
+                continue
             if problem is not None:
                 return f"`{name}` is not a literal: {problem} (line {part.lineno})"
             if isinstance(part, ast.Name):
@@ -102,7 +126,7 @@ def parts(  # noqa: C901, PLR0912  (a table of syntax, read from top to bottom)
         case ast.JoinedStr(values=values):
             for value in values:
                 yield from parts(value)
-        case ast.BinOp(left=left, op=ast.Add(), right=right):
+        case ast.BinOp(left=left, op=ast.Add() | ast.Mult(), right=right):
             yield from parts(left)
             yield from parts(right)
         case ast.UnaryOp(op=ast.USub() | ast.UAdd(), operand=ast.Constant(value=int() | float())):
@@ -186,6 +210,22 @@ def _plain_assignments(tree: ast.Module) -> Iterator[tuple[ast.Name, ast.expr]]:
                 yield target, value
             case _:
                 pass
+
+
+def _origin(node: ast.AST, name: str) -> str | None:
+    """What an import binds a name to, as a dotted path."""
+    match node:
+        case ast.Import(names=aliases):
+            for alias in aliases:
+                if name == (alias.asname or alias.name.split(".")[0]):
+                    return alias.name if alias.asname else name
+        case ast.ImportFrom(module=str() as module, names=aliases, level=0):
+            for alias in aliases:
+                if name == (alias.asname or alias.name):
+                    return f"{module}.{alias.name}"
+        case _:
+            pass
+    return None
 
 
 def _bindings(  # noqa: C901, PLR0912  (a table of syntax, read from top to bottom)

@@ -6,13 +6,15 @@ silently send something other than what was written.
 
 from __future__ import annotations
 
-import base64
 import json
 import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from urllib.parse import urlencode
 
+from ..from_file import File
+
+METHODS = ("GET", "POST", "PUT", "PATCH", "DELETE", "HEAD", "OPTIONS")
 JSON_TYPE = "application/json"
 FORM_TYPE = "application/x-www-form-urlencoded"
 
@@ -32,6 +34,13 @@ class EncodedBody:
 
     content: bytes
     content_type: str | None
+
+
+def method(name: object) -> str:
+    """Write a method as the plan does."""
+    if not isinstance(name, str) or name.upper() not in METHODS:
+        raise ValueError(f"the method must be one of {', '.join(METHODS)}, not {name!r}")
+    return name.upper()
 
 
 def target_path(path: object, params: object) -> str:
@@ -75,6 +84,10 @@ def body(extras: Mapping[str, object]) -> EncodedBody | None:
     if not given:
         return None
     value = extras[given[0]]
+    if isinstance(value, File):
+        if given != ["content"]:
+            raise ValueError(f"{given[0]}= cannot be {value!r}; write content={value!r}")
+        return EncodedBody(value.content, value.content_type)
     if given == ["json"]:
         return EncodedBody(_json(value), JSON_TYPE)
     if given == ["data"] and not isinstance(value, str | bytes):
@@ -82,18 +95,10 @@ def body(extras: Mapping[str, object]) -> EncodedBody | None:
             return EncodedBody(form(value, "data").encode(), FORM_TYPE) if value else None
         raise ValueError(f"data= must be a dict of fields, text or bytes, not {_kind(value)}")
     if not isinstance(value, str | bytes):
-        what = f"{given[0]}= must be text or bytes, not {_kind(value)}"
+        what = f"{given[0]}= must be text, bytes or file(…), not {_kind(value)}"
         raise ValueError(what)  # noqa: TRY004  (every refusal here is a ValueError)
     content = _utf8(value, given[0]) if isinstance(value, str) else value
     return EncodedBody(content, None) if content else None
-
-
-def body_of_plan(content: bytes) -> dict[str, str]:
-    """Write a body as the plan holds it: text when it is UTF-8, else base64."""
-    try:
-        return {"text": content.decode()}
-    except UnicodeDecodeError:
-        return {"base64": base64.b64encode(content).decode()}
 
 
 def _check_path(path: str) -> None:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from .. import _native
@@ -21,6 +21,8 @@ from .tasks import Tasks, task_names
 from .time_outs import time_outs
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from .load import Loaded
 
 PLAN_SCHEMA = "loadpilot.plan/1"
@@ -53,6 +55,8 @@ class Compiled:
     """Secret values by handle; they reach agents and nobody else."""
     replaced: tuple[str, ...] = ()
     """Settings of the scenario that a flag for a closed loop put aside."""
+    bodies: Mapping[str, bytes] = field(default_factory=dict)
+    """Bodies that are kept beside the plan, by their SHA-256."""
 
     def plan_json(self) -> str:
         """Write the plan as JSON."""
@@ -73,7 +77,7 @@ def compile_scenario(loaded: Loaded, cls: type, target: str, overrides: Override
     if problems:
         raise Refused(_once(problems))
     replaced = settings.replaced() if "users" in plan else ()
-    compiled = Compiled(plan, secrets.values(), tuple(replaced))
+    compiled = Compiled(plan, secrets.values(), tuple(replaced), tasks.bodies.beside)
     found = json.loads(_native.check_plan(compiled.plan_json()))
     if found:
         raise Refused(_once([_translated(one, settings, tasks) for one in found]))

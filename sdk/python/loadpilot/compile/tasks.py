@@ -8,13 +8,16 @@ from __future__ import annotations
 
 import inspect
 from dataclasses import dataclass, field
+from traceback import extract_tb
 from types import FunctionType
 from typing import TYPE_CHECKING, Any
 
 from ..dsl import VUser, task_of
+from .bodies import Bodies
 from .body import NOT_YET, judge
 from .durations import Wrong, duration_us
-from .encode import body, body_of_plan, target_path
+from .encode import body, method, target_path
+from .extras import EXTRAS, unknown
 from .headers import Secrets, plan_headers
 from .problem import Problem, rule
 from .record import Recorded, record
@@ -37,6 +40,7 @@ class Tasks:
 
     sources: Sources
     secrets: Secrets
+    bodies: Bodies = field(default_factory=Bodies)
     tasks: list[dict[str, Any]] = field(default_factory=list)
     problems: list[Problem] = field(default_factory=list)
     lines: dict[str, str] = field(default_factory=dict)
@@ -51,6 +55,7 @@ class Tasks:
             self.problems.append(Problem(at, what))
         for name in names:
             self.task(name, inspect.getattr_static(cls, name), at)
+        self.bodies.settle()
 
     def hooks(self, cls: type, names: list[str], at: str) -> list[Problem]:
         """Refuse what would need Python at run time: hooks and checks."""
@@ -114,7 +119,9 @@ class Tasks:
             requests = record(function)
         except Exception as error:  # noqa: BLE001  (user code: any error is the user's)
             what = f"task {name}: {type(error).__name__} while its arguments were read: {error}"
-            self.problems.append(Problem(file.at(function.__code__.co_firstlineno), what))
+            own = [f for f in extract_tb(error.__traceback__) if f.filename == file.path]
+            line = own[-1].lineno if own else None
+            self.problems.append(Problem(file.at(line or function.__code__.co_firstlineno), what))
             return []
         assert len(requests) == len(calls), "a judged body makes exactly the calls that it shows"  # noqa: S101
         steps = []
@@ -126,6 +133,11 @@ class Tasks:
     def step(self, name: str, request: Recorded, at: str) -> dict[str, Any]:
         """Turn one request into a step; whatever is wrong with it is noted."""
         step: dict[str, Any] = {"method": request.method}
+        with self._noting(name, at):
+            step["method"] = method(request.method)
+        for extra in request.extras:
+            if extra not in EXTRAS:
+                self.problems.append(Problem(at, f"task {name}: {unknown('a request', extra)}"))
         encoded = None
         with self._noting(name, at):
             encoded = body(request.extras)
@@ -136,8 +148,6 @@ class Tasks:
             headers = plan_headers(given, encoded, self.secrets)
             if headers:
                 step["headers"] = headers
-        if encoded is not None:
-            step["body"] = body_of_plan(encoded.content)
         if "timeout" in request.extras:
             try:
                 step["timeout_us"] = duration_us(
@@ -152,7 +162,10 @@ class Tasks:
             else:
                 must = f"stream must be one of {', '.join(STREAMS)}"
                 self.problems.append(rule(at, f"task {name}: {must}", stream))
-        return {"name": step_name(request)} | step
+        step = {"name": step_name(step["method"], request.path)} | step
+        if encoded is not None:
+            self.bodies.give(step, encoded.content)
+        return step
 
     def _noting(self, name: str, at: str) -> _Noting:
         return _Noting(self.problems, name, at)
@@ -189,9 +202,9 @@ def task_names(cls: type) -> list[str]:
     return [name for name in _attributes(cls) if _is_marked(inspect.getattr_static(cls, name))]
 
 
-def step_name(request: Recorded) -> str:
+def step_name(sent: str, path: object) -> str:
     """Name a step for reports: method and path without the query, cut to what a plan allows."""
-    name = f"{request.method} {str(request.path).partition('?')[0]}"
+    name = f"{sent} {str(path).partition('?')[0]}"
     encoded = name.encode(errors="replace")
     if len(encoded) <= NAME_BYTES_MAX:
         return name

@@ -14,6 +14,9 @@ pub enum Fault {
     /// A secret handle of the plan has no value here.
     #[error("no value was handed over for the secret {0:?}")]
     NoSecret(String),
+    /// A body of the plan was not fetched.
+    #[error("the body {0} was not fetched")]
+    NoBody(String),
     /// An https target, and nothing to verify it with.
     #[error("no certificate roots were found on this machine for an https target: {0}")]
     NoRoots(String),

@@ -8,6 +8,7 @@ use std::fmt;
 
 use base64::Engine as _;
 use base64::prelude::BASE64_STANDARD;
+use bytes::Bytes;
 use hyper::header::{self, HeaderName, HeaderValue};
 use hyper::http::uri::{PathAndQuery, Scheme};
 use loadpilot_events::connections::{Connections, Http};
@@ -18,6 +19,7 @@ use super::fault::Fault;
 use super::seen::{self, Masks};
 use super::target::Target;
 use super::template::{Http1Request, Http2Request, Wording};
+use crate::bodies::Bodies;
 
 /// What the default User-Agent says before the run.
 const PRODUCT: &str = concat!("loadpilot/", env!("CARGO_PKG_VERSION"));
@@ -87,8 +89,8 @@ impl Call {
 }
 
 impl Program {
-    /// Compiles a plan that has been checked, for one run; `secrets` holds a value for each of its
-    /// handles.
+    /// Compiles a plan that has been checked and keeps no body beside itself, for one run;
+    /// `secrets` holds a value for each of its handles.
     ///
     /// # Errors
     /// A [`Fault`] that names the part of the plan which cannot be sent as it stands, or the
@@ -97,6 +99,19 @@ impl Program {
         plan: &Plan,
         run: &RunId,
         secrets: &BTreeMap<String, String>,
+    ) -> Result<Self, Fault> {
+        Self::compile_with(plan, run, secrets, &Bodies::new())
+    }
+
+    /// The same of any plan; `bodies` holds the bytes of each body that is kept beside it.
+    ///
+    /// # Errors
+    /// As [`Program::compile`], and that there are no bytes for a body.
+    pub fn compile_with(
+        plan: &Plan,
+        run: &RunId,
+        secrets: &BTreeMap<String, String>,
+        bodies: &Bodies,
     ) -> Result<Self, Fault> {
         let target = Target::of(plan, secrets)?;
         let id_header = plan.id_header.as_deref();
@@ -108,6 +123,7 @@ impl Program {
                 .expect("a run id is letters and digits"),
             id_header: id_header.transpose()?,
             secrets,
+            bodies,
         };
         let mut number = 0_u16;
         let mut tasks = Vec::with_capacity(plan.tasks.len());
@@ -142,6 +158,7 @@ struct Compiler<'a> {
     agent: HeaderValue,
     id_header: Option<HeaderName>,
     secrets: &'a BTreeMap<String, String>,
+    bodies: &'a Bodies,
 }
 
 impl<'a> Compiler<'a> {
@@ -151,7 +168,7 @@ impl<'a> Compiler<'a> {
             .filter(|path| path.as_str() == step.path && step.path.starts_with('/'));
         let path =
             path.ok_or_else(|| Fault::unsendable(&format!("{field}.path"), "a request path"))?;
-        let body = body(step.body.as_ref(), field)?;
+        let body = body(step.body.as_ref(), self.bodies, field)?;
         let (host, lines) = self.headers(step, body.len(), field)?;
         let id_header = self.plan.id_header.as_deref();
         let wording = Wording {
@@ -275,12 +292,20 @@ fn header_value(
         .map_err(|_| Fault::unsendable(field, "a legal header value"))
 }
 
-fn body(body: Option<&Body>, field: &str) -> Result<Vec<u8>, Fault> {
+fn body(body: Option<&Body>, bodies: &Bodies, field: &str) -> Result<Bytes, Fault> {
     match body {
-        None => Ok(Vec::new()),
-        Some(Body::Text(text)) => Ok(text.clone().into_bytes()),
-        Some(Body::Base64(text)) => BASE64_STANDARD
-            .decode(text)
-            .map_err(|_| Fault::unsendable(&format!("{field}.body"), "standard base64")),
+        None => Ok(Bytes::new()),
+        Some(Body::Text(text)) => Ok(text.clone().into()),
+        Some(Body::Base64(text)) => match BASE64_STANDARD.decode(text) {
+            Ok(content) => Ok(content.into()),
+            Err(_) => Err(Fault::unsendable(
+                &format!("{field}.body"),
+                "standard base64",
+            )),
+        },
+        Some(Body::Object(object)) => {
+            let content = bodies.get(&object.sha256).cloned();
+            content.ok_or_else(|| Fault::NoBody(object.sha256.clone()))
+        }
     }
 }

@@ -17,15 +17,21 @@ pub(super) struct Wording<'a> {
     pub(super) lines: Vec<(&'a str, HeaderName, HeaderValue)>,
     /// The header whose value is the id.
     pub(super) id_header: Option<(&'a str, HeaderName)>,
-    pub(super) body: Vec<u8>,
+    pub(super) body: Bytes,
 }
+
+/// Bodies up to this many bytes stand in one piece with their head: most go out in one write. What
+/// is larger is shared by all calls that send it.
+const BODY_BYTES_BESIDE_HEAD_MAX: usize = 16 << 10;
 
 /// A request of HTTP/1.1.
 pub(super) struct Http1Request {
     /// Up to the value of the id header; empty when there is none.
     before_id: Vec<u8>,
-    /// From behind it on, or the whole; with the body.
+    /// From behind it on, or the whole; with a small body.
     after_id: Vec<u8>,
+    /// A large one.
+    body: Bytes,
 }
 
 impl Http1Request {
@@ -47,16 +53,26 @@ impl Http1Request {
             head.extend_from_slice(b"\r\n");
         }
         head.extend_from_slice(b"\r\n");
-        head.extend_from_slice(&wording.body);
+        let mut body = Bytes::new();
+        if wording.body.len() <= BODY_BYTES_BESIDE_HEAD_MAX {
+            head.extend_from_slice(&wording.body);
+        } else {
+            body = wording.body.clone();
+        }
         Self {
             before_id,
             after_id: head,
+            body,
         }
     }
 
-    /// The bytes with `id` in its place, in three parts.
-    pub(super) fn with_id<'a>(&'a self, id: &'a str) -> [&'a [u8]; 3] {
-        [&self.before_id, id.as_bytes(), &self.after_id]
+    /// The bytes with `id` in its place, in order; parts that are empty come first.
+    pub(super) fn with_id<'a>(&'a self, id: &'a str) -> [&'a [u8]; 4] {
+        let (before, id) = (&self.before_id[..], id.as_bytes());
+        match &self.body[..] {
+            [] => [&[], before, id, &self.after_id],
+            body => [before, id, &self.after_id, body],
+        }
     }
 }
 
@@ -101,7 +117,7 @@ impl Http2Request {
             method: Method::try_from(wording.method).ok()?,
             uri: uri.build().ok()?,
             id_header: wording.id_header.as_ref().map(|(_, name)| name.clone()),
-            body: Bytes::copy_from_slice(&wording.body),
+            body: wording.body.clone(),
             header_bytes: (pseudo + lines.sum::<usize>()) as u64,
             headers,
         })

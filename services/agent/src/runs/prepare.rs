@@ -1,5 +1,5 @@
-//! Everything that must be there before a holder is ready: secrets, compiled requests, threads,
-//! and how far the clocks are apart. It must never send anything to the target.
+//! Everything that must be there before a holder is ready: secrets, bodies, compiled requests,
+//! threads, and how far the clocks are apart. It must never send anything to the target.
 
 use std::sync::Arc;
 
@@ -8,6 +8,7 @@ use loadpilot_events::RunId;
 use loadpilot_events::ctl::RunCreated;
 use thiserror::Error;
 
+use crate::bodies;
 use crate::clock::{self, Alignment};
 use crate::fire::{self, Program};
 use crate::runs::cores::{Common, Cores};
@@ -33,6 +34,9 @@ pub(super) enum Unable {
     /// The secrets are not there.
     #[error(transparent)]
     Secrets(#[from] secrets::Fault),
+    /// The bodies are not there.
+    #[error(transparent)]
+    Bodies(#[from] bodies::Fault),
     /// The requests cannot be compiled, or the threads cannot be started.
     #[error(transparent)]
     Fire(#[from] fire::Fault),
@@ -49,11 +53,13 @@ pub(super) async fn prepare(
         return Err(Unable::OtherPlan);
     }
     let secrets = secrets::fetch(shell, run, &plan.secrets()).await?;
+    let bodies = bodies::fetch(shell, plan).await?;
+    let program = Program::compile_with(plan, run, &secrets.0, &bodies)?;
     let common = Common {
         run: run.clone(),
         plan: Arc::new(plan.clone()),
         workload: Arc::new(Workload::new(plan, created.seed)),
-        program: Arc::new(Program::compile(plan, run, &secrets.0)?),
+        program: Arc::new(program),
         shards: created.shards,
     };
     let wanted = plan.max_in_flight.unwrap_or(shell.max_in_flight);

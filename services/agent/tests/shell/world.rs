@@ -49,6 +49,7 @@ pub(crate) fn timing() -> Timing {
         retry: Duration::from_millis(20),
         retry_slow: Duration::from_millis(50),
         secrets: Duration::from_millis(300),
+        bodies: Duration::from_millis(300),
         ..Timing::default()
     }
 }

@@ -6,8 +6,9 @@
 
 mod core;
 mod log;
+mod objects;
 
-use std::collections::HashMap;
+use std::collections::{BTreeMap, HashMap};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
@@ -43,6 +44,7 @@ struct State {
     logs: HashMap<Stream, Log>,
     listeners: Listeners,
     values: HashMap<String, (Bytes, Instant)>,
+    objects: BTreeMap<String, Bytes>,
 }
 
 #[derive(Debug)]

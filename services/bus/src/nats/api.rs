@@ -74,16 +74,24 @@ fn refusal(stream: Stream, asset: &str, limit: u64, reason: &jetstream::Error) -
         }
         // Our own earlier attempt with this message id is still on its way.
         ErrorCode::STREAM_DUPLICATE_MESSAGE_CONFLICT => AppendError::Unknown,
-        ErrorCode::ACCOUNT_RESOURCES_EXCEEDED
-        | ErrorCode::STORAGE_RESOURCES_EXCEEDED
-        | ErrorCode::INSUFFICIENT_RESOURCES => AppendError::Full { stream },
-        ErrorCode::STREAM_STORE_FAILED if text.contains("maximum") => AppendError::Full { stream },
+        _ if is_full(reason) => AppendError::Full { stream },
         ErrorCode::STREAM_MESSAGE_EXCEEDS_MAXIMUM => AppendError::TooLarge { limit },
         _ => Fault::Server {
             what: format!("append to {asset}"),
             why: text,
         }
         .into(),
+    }
+}
+
+/// Whether the asset has no room for what was to be stored.
+pub(super) fn is_full(reason: &jetstream::Error) -> bool {
+    match reason.error_code() {
+        ErrorCode::ACCOUNT_RESOURCES_EXCEEDED
+        | ErrorCode::STORAGE_RESOURCES_EXCEEDED
+        | ErrorCode::INSUFFICIENT_RESOURCES => true,
+        ErrorCode::STREAM_STORE_FAILED => reason.to_string().contains("maximum"),
+        _ => false,
     }
 }
 

@@ -1,4 +1,5 @@
-//! The streams and the bucket: created if absent, else compared, never changed, never deleted.
+//! The streams, the bucket and the object store: created if absent, else compared, never changed,
+//! never deleted.
 //!
 //! A stream with other settings can lose or forge events (memory storage, asynchronous persistence,
 //! an age limit, discard *old*), and deleting it to "repair" it would lose them all: a drift is
@@ -36,6 +37,15 @@ impl Nats {
 
     pub(super) async fn open_bucket(&self) -> Result<(), Fault> {
         self.ensure(self.wanted_bucket()).await
+    }
+
+    pub(super) async fn open_objects(&self) -> Result<(), Fault> {
+        self.ensure(self.wanted_objects()).await
+    }
+
+    /// The stream behind the object store.
+    pub(super) fn objects_asset(&self) -> String {
+        format!("OBJ_{}", self.options.names.objects)
     }
 
     /// The stream behind the bucket.
@@ -92,6 +102,21 @@ impl Nats {
             allow_rollup: true,
             allow_direct: true,
             allow_message_ttl: true,
+            max_consumers: MAX_CONSUMERS,
+            duplicate_window: Stream::Data.dedup_window(),
+            ..self.durable()
+        }
+    }
+
+    /// An object store as every client reads it.
+    fn wanted_objects(&self) -> Config {
+        let name = &self.options.names.objects;
+        Config {
+            name: self.objects_asset(),
+            subjects: vec![format!("$O.{name}.C.>"), format!("$O.{name}.M.>")],
+            max_bytes: i64::try_from(self.options.limits.object_bytes).unwrap_or(i64::MAX),
+            allow_rollup: true,
+            allow_direct: true,
             max_consumers: MAX_CONSUMERS,
             duplicate_window: Stream::Data.dedup_window(),
             ..self.durable()

@@ -7,6 +7,7 @@ mod assets;
 mod cursor;
 mod line;
 mod log;
+mod objects;
 mod tail;
 mod vault;
 

@@ -5,6 +5,7 @@
 #![expect(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
 
 mod messages;
+mod objects;
 mod reading;
 #[path = "../rig/mod.rs"]
 mod rig;
@@ -56,6 +57,12 @@ laws!(
     messages::what_is_published_to_a_stream_is_stored,
     messages::a_secret_lives_until_it_is_shredded,
     messages::a_secret_ends_by_itself,
+    objects::an_object_is_read_as_it_was_put,
+    objects::an_object_replaces_the_one_before,
+    objects::equal_objects_may_be_put_at_the_same_time,
+    objects::an_object_larger_than_expected_is_refused,
+    objects::only_unneeded_objects_of_the_prefix_are_removed,
+    objects::a_full_store_says_so_and_can_be_emptied,
 );
 
 /// A server of one kind, fresh for each test.

@@ -116,7 +116,7 @@ pub(crate) async fn a_full_stream_says_so(rig: Rig) {
     let limits = Limits {
         ctl_bytes: 100_000,
         data_bytes: 100_000,
-        replicas: 1,
+        ..Limits::default()
     };
     let bus = rig.open(limits).await;
     let kilobyte = "x".repeat(1_000);

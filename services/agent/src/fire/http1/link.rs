@@ -47,7 +47,7 @@ pub(super) struct Link {
 #[derive(Debug)]
 pub(super) struct Exchange<'a> {
     order: Order<'a>,
-    parts: [IoSlice<'a>; 3],
+    parts: [IoSlice<'a>; 4],
     /// The first part that is not written yet.
     next: usize,
     sent_bytes: u64,

@@ -1,0 +1,52 @@
+//! Checking request bodies: what stands in the plan, and what is kept beside it.
+
+use std::collections::BTreeMap;
+
+use base64::Engine as _;
+use base64::prelude::BASE64_STANDARD;
+use loadpilot_events::limits;
+use loadpilot_events::plan::{Body, Object, Plan};
+
+use super::Musts;
+
+/// Hex digits of a SHA-256.
+const HASH_DIGITS: usize = 64;
+
+pub(super) fn body(must: &mut Musts<'_>, field: &str, body: &Body) {
+    match body {
+        Body::Text(_) => {}
+        Body::Base64(text) => {
+            let sound = BASE64_STANDARD.decode(text).is_ok();
+            let field = format!("{field}.base64");
+            must.hold(sound, field, "must be base64", "not base64");
+        }
+        Body::Object(Object { sha256, bytes }) => {
+            let digits = sha256.bytes();
+            let sound = sha256.len() == HASH_DIGITS
+                && digits
+                    .into_iter()
+                    .all(|b| matches!(b, b'0'..=b'9' | b'a'..=b'f'));
+            let rule = "must be 64 hex digits in lower case";
+            must.hold(sound, format!("{field}.object.sha256"), rule, sha256);
+            let fits = (1..=limits::BODY_BYTES_MAX).contains(bytes);
+            let rule = "must be 1 byte to 64 MiB";
+            must.hold(fits, format!("{field}.object.bytes"), rule, bytes);
+        }
+    }
+}
+
+/// What the bodies that are kept beside the plan come to, together.
+pub(super) fn objects(must: &mut Musts<'_>, plan: &Plan) {
+    let objects = plan.objects();
+    let total = objects
+        .iter()
+        .fold(0_u64, |sum, object| sum.saturating_add(object.bytes));
+    let rule = "must have at most 256 MiB of bodies beside the plan";
+    must.hold(total <= limits::OBJECTS_BYTES_MAX, "tasks", rule, total);
+    let mut sizes = BTreeMap::new();
+    for object in objects {
+        let said = *sizes.entry(&object.sha256).or_insert(object.bytes);
+        let rule = "must give one body one length";
+        must.hold(said == object.bytes, "tasks", rule, &object.sha256);
+    }
+}

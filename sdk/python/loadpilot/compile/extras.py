@@ -1,0 +1,38 @@
+"""What a request may carry by keyword, and what to write instead of what it may not.
+
+Must never let a keyword pass that nothing would come of.
+"""
+
+from __future__ import annotations
+
+from difflib import get_close_matches
+
+EXTRAS = ("content", "data", "headers", "json", "params", "stream", "timeout")
+"""What the client understands beside method and path."""
+
+INSTEAD = {
+    "files": "multipart bodies are not supported yet; give the whole body as content= and its type "
+    'as headers={"Content-Type": …}',
+    "cookies": 'give headers={"Cookie": "name=value"}, whose value stays out of plan and log',
+    "auth": 'give headers={"Authorization": …}, whose value stays out of plan and log',
+    "follow_redirects": "redirects are not followed; request the path that is meant",
+    "allow_redirects": "redirects are not followed; request the path that is meant",
+    "extensions": "give timeout= for a time-out; there are no other extensions",
+    "verify": "it holds for the whole run: --insecure or --cacert",
+    "cert": "it holds for the whole run: --cert and --key",
+    "proxy": "proxies are not supported; --connect-to leads elsewhere",
+    "proxies": "proxies are not supported; --connect-to leads elsewhere",
+    "url": "give the path by position, relative to the target",
+    "body": "give content=, json= or data=",
+}
+"""Keywords that httpx, requests or habit would expect, and what to use."""
+
+
+def unknown(callee: str, name: str) -> str:
+    """Say that ``callee`` takes no such keyword, and what to use."""
+    instead = INSTEAD.get(name)
+    if instead is None:
+        near = get_close_matches(name, EXTRAS, n=1)
+        instead = f"did you mean {near[0]}=? " if near else ""
+        instead += f"it takes {', '.join(EXTRAS)}"
+    return f"{callee} takes no {name}=; {instead}"

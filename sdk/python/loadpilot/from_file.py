@@ -1,0 +1,80 @@
+"""A request body from a file: ``client.post("/infer", content=file("image.jpg"))``.
+
+Only takes note of which file is meant; whoever compiles the scenario reads it, once. Must never
+depend on the machine in anything but the file's content: two runs with equal files are equal.
+"""
+
+from __future__ import annotations
+
+import os
+import stat
+import sys
+from functools import cached_property
+from pathlib import Path
+
+FILE_BYTES_MAX = 64 * 1024 * 1024
+"""Largest file that can be a body, in bytes: the largest body of a plan."""
+
+
+class File:
+    """A file that is meant as a body, or as a tensor."""
+
+    def __init__(self, path: object, folder: Path) -> None:
+        """Take a path as it was written, and the folder that a relative one starts from."""
+        self.path = path
+        self.folder = folder
+
+    def __repr__(self) -> str:
+        return f"file({self.path!r})"
+
+    @cached_property
+    def content(self) -> bytes:
+        """Its bytes; raises ValueError with a sentence when they cannot be had."""
+        if not isinstance(self.path, str | os.PathLike):
+            raise ValueError(  # noqa: TRY004  (every refusal of a body is a ValueError)
+                f"{self!r}: file() takes a path, not {type(self.path).__name__}"
+            )
+        if "\0" in os.fspath(self.path):
+            raise ValueError(f"{self!r}: a path cannot hold NUL")
+        path = self.folder / self.path
+        try:
+            mode = path.stat().st_mode
+            if stat.S_ISDIR(mode):
+                raise ValueError(f"{self!r}: {path} is a directory; name a file")
+            if not stat.S_ISREG(mode):  # a pipe or device may never end, or differ each time
+                raise ValueError(f"{self!r}: {path} is not a regular file")
+            with path.open("rb") as opened:
+                content = opened.read(FILE_BYTES_MAX + 1)
+        except FileNotFoundError:
+            raise ValueError(f"{self!r}: there is no file {path}") from None
+        except OSError as error:
+            raise ValueError(f"{self!r}: {path} cannot be read: {error.strerror}") from None
+        if len(content) > FILE_BYTES_MAX:
+            limit = f"{FILE_BYTES_MAX // 1024 // 1024} MiB"
+            raise ValueError(f"{self!r}: {path} is larger than {limit}, the largest body")
+        return content
+
+    @property
+    def content_type(self) -> str | None:
+        """What its name says of its type; None when that says nothing certain."""
+        from mimetypes import MimeTypes  # noqa: PLC0415  (start-up is a promise)
+
+        # Without the machine's own tables: they differ, and so would the plans.
+        kind, coding = MimeTypes().guess_type(os.fspath(self.path))  # type: ignore[call-overload]
+        return kind if coding is None else CODED.get(coding)
+
+
+CODED = {"gzip": "application/gzip"}
+"""Types of files whose name says that they are packed: the packing is what is sent."""
+
+
+def file(path: str | os.PathLike[str]) -> File:
+    """Name a file as a request body: ``content=file("image.jpg")``.
+
+    A relative path starts from the folder of the file in which this is written. The file is read
+    once, when the scenario is compiled, and all agents send the same bytes. Unless the request has
+    a ``Content-Type`` of its own, the type follows from the file's name; an unknown name gives
+    none.
+    """
+    written_in = sys._getframe(1).f_code.co_filename  # noqa: SLF001  (CPython's documented door)
+    return File(path, Path(written_in).resolve().parent)

@@ -1,0 +1,86 @@
+//! The bodies that plans keep beside themselves, on their way into the object store and out of it.
+//!
+//! Must never store under a hash what does not have it, and never remove what a run still names.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::time::Duration;
+
+use bytes::Bytes;
+use loadpilot_bus::{Bus, Fault};
+use loadpilot_events::plan::{Object, Plan};
+use loadpilot_events::refusal::Problem;
+use loadpilot_events::subject::Subjects;
+
+use crate::session::SessionError;
+
+/// Parts of a put that was cut off are removed when they are older: no put takes as long.
+const LEFTOVERS_AFTER: Duration = Duration::from_secs(3600);
+
+/// What keeps `bodies` from being those of `plan`.
+pub(crate) fn problems(plan: &Plan, bodies: &BTreeMap<String, Bytes>) -> Vec<Problem> {
+    let mut problems = Vec::new();
+    for object in plan.objects() {
+        let found = bodies
+            .get(&object.sha256)
+            .map(|content| Object::of(content));
+        if found.as_ref() != Some(object) {
+            let rule = "must hold every body that the plan keeps beside itself";
+            problems.push(Problem::new("bodies", rule, &object.sha256));
+        }
+    }
+    problems
+}
+
+/// Stores the bodies of `plan` that are not there yet.
+///
+/// # Errors
+/// A refusal when the store has no room for one; or the world.
+pub(crate) async fn store(
+    bus: &Bus,
+    subjects: &Subjects,
+    plan: &Plan,
+    bodies: &BTreeMap<String, Bytes>,
+) -> Result<(), SessionError> {
+    for object in plan.objects() {
+        let name = subjects.object(&object.sha256);
+        let stored = match bus.object_bytes(&name).await {
+            // What cannot be read is put again.
+            Err(Fault::Broken { .. }) => None,
+            answer => answer?,
+        };
+        if stored == Some(object.bytes) {
+            continue;
+        }
+        if let Some(content) = bodies.get(&object.sha256) {
+            match bus.object_put(&name, content.clone()).await {
+                Err(Fault::Full { asset }) => return Err(no_room(&asset, object).into()),
+                put => put?,
+            }
+        }
+    }
+    Ok(())
+}
+
+fn no_room(asset: &str, object: &Object) -> Problem {
+    let rule = format!("must fit into {asset}, which is full: `loadpilot runs prune` makes room");
+    Problem::new("bodies", rule, format!("{} bytes", object.bytes))
+}
+
+/// Removes the bodies that none of `plans` names.
+///
+/// # Errors
+/// The world.
+pub(crate) async fn prune<'a>(
+    bus: &Bus,
+    subjects: &Subjects,
+    plans: impl Iterator<Item = &'a Plan>,
+) -> Result<(), Fault> {
+    let names = plans.flat_map(|plan| plan.objects());
+    let keep: BTreeSet<String> = names
+        .map(|object| subjects.object(&object.sha256))
+        .collect();
+    let prefix = subjects.objects();
+    let removed = bus.object_retain(&prefix, &keep, LEFTOVERS_AFTER).await?;
+    tracing::debug!(removed, "bodies that no run sends any more");
+    Ok(())
+}

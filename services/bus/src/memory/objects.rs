@@ -1,0 +1,71 @@
+//! Objects in memory. A put is one assignment, so that nothing is ever left over.
+
+use std::collections::BTreeSet;
+use std::time::Duration;
+
+use bytes::Bytes;
+
+use super::Memory;
+use crate::Fault;
+
+/// What the description of an object costs beside its bytes, roughly as on a real server.
+const DESCRIPTION_BYTES: u64 = 512;
+
+impl Memory {
+    pub(crate) async fn object_put(&self, name: &str, content: Bytes) -> Result<(), Fault> {
+        self.connection.must_be_up()?;
+        let options = &self.server.options;
+        let mut state = self.state();
+        // The one before is replaced only when the new one is there: both need room.
+        let stored = state.objects.values();
+        let taken: u64 = stored
+            .map(|object| object.len() as u64 + DESCRIPTION_BYTES)
+            .sum();
+        if taken + content.len() as u64 + DESCRIPTION_BYTES > options.limits.object_bytes {
+            let asset = format!("OBJ_{}", options.names.objects);
+            return Err(Fault::Full { asset });
+        }
+        state.objects.insert(name.to_owned(), content);
+        Ok(())
+    }
+
+    pub(crate) async fn object_bytes(&self, name: &str) -> Result<Option<u64>, Fault> {
+        self.connection.must_be_up()?;
+        let state = self.state();
+        Ok(state.objects.get(name).map(|object| object.len() as u64))
+    }
+
+    pub(crate) async fn object_get(
+        &self,
+        name: &str,
+        most_bytes: u64,
+    ) -> Result<Option<Bytes>, Fault> {
+        self.connection.must_be_up()?;
+        let found = self.state().objects.get(name).cloned();
+        match found {
+            Some(object) if object.len() as u64 > most_bytes => Err(Fault::Broken {
+                name: name.to_owned(),
+                why: format!(
+                    "it has {} bytes, {most_bytes} at most were wanted",
+                    object.len()
+                ),
+            }),
+            found => Ok(found),
+        }
+    }
+
+    pub(crate) async fn object_retain(
+        &self,
+        prefix: &str,
+        keep: &BTreeSet<String>,
+        _leftovers_after: Duration,
+    ) -> Result<u64, Fault> {
+        self.connection.must_be_up()?;
+        let mut state = self.state();
+        let before = state.objects.len();
+        state
+            .objects
+            .retain(|name, _| !name.starts_with(prefix) || keep.contains(name));
+        Ok((before - state.objects.len()) as u64)
+    }
+}

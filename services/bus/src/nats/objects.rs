@@ -1,0 +1,305 @@
+//! Objects: bytes that are too many for a message, under a name, until nobody needs them.
+//!
+//! The layout is that of NATS' own object stores, so that its tools can list and read them: parts
+//! under a subject of their own, then a description under the object's name. A description comes
+//! last, so that what is described is whole. Reading leaves no consumer behind. It must never put
+//! anything under a name again by itself.
+
+use std::collections::{BTreeSet, VecDeque};
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
+
+use async_nats::header::NATS_ROLLUP;
+use async_nats::jetstream::context::PublishAckFuture;
+use async_nats::jetstream::message::PublishMessage;
+use async_nats::jetstream::stream::{LastRawMessageErrorKind, Stream as Handle};
+use base64::Engine as _;
+use base64::prelude::BASE64_URL_SAFE;
+use bytes::{Bytes, BytesMut};
+use futures_util::{StreamExt, TryStreamExt};
+use serde::{Deserialize, Serialize};
+use sha2::{Digest, Sha256};
+use tokio::time::timeout;
+
+use super::log::micros;
+use super::{ACK_TIMEOUT, Nats, api};
+use crate::{Fault, Stored};
+
+/// Bytes of one part: with base64 around it, it must fit into the smallest message that servers
+/// are usually told to take.
+const PART_BYTES: usize = 256 << 10;
+/// Most parts that wait for their acknowledgement.
+const PARTS_IN_FLIGHT_MAX: usize = 16;
+
+/// What object stores write about an object; what others may have added is not needed here.
+#[derive(Debug, Serialize, Deserialize)]
+struct Description {
+    name: String,
+    bucket: String,
+    /// Last token of the subject of its parts.
+    nuid: String,
+    size: u64,
+    chunks: u64,
+    #[serde(default)]
+    digest: String,
+    #[serde(default)]
+    deleted: bool,
+}
+
+impl Nats {
+    pub(crate) async fn object_put(&self, name: &str, content: Bytes) -> Result<(), Fault> {
+        self.line.must_be_up()?;
+        self.open_objects().await?;
+        // Whatever was there before under this name, readable or not, is replaced.
+        let before = self.described(name).await.unwrap_or_default();
+        let inbox = self.client.new_inbox();
+        let description = Description {
+            name: name.to_owned(),
+            bucket: self.options.names.objects.clone(),
+            nuid: inbox.rsplit('.').next().unwrap_or(&inbox).to_owned(),
+            size: content.len() as u64,
+            chunks: content.len().div_ceil(PART_BYTES) as u64,
+            digest: format!(
+                "SHA-256={}",
+                BASE64_URL_SAFE.encode(Sha256::digest(&content))
+            ),
+            deleted: false,
+        };
+        let put = async {
+            self.put_parts(name, &description.nuid, content).await?;
+            self.put_description(&description).await
+        };
+        if let Err(fault) = put.await {
+            // What nobody can read only takes room; if it cannot be removed now, it is later.
+            let _ = self.purge_objects(&self.parts_of(&description.nuid)).await;
+            return Err(fault);
+        }
+        match before {
+            Some(before) => self.purge_objects(&self.parts_of(&before.nuid)).await,
+            None => Ok(()),
+        }
+    }
+
+    pub(crate) async fn object_bytes(&self, name: &str) -> Result<Option<u64>, Fault> {
+        let found = self.described(name).await?;
+        Ok(found.map(|description| description.size))
+    }
+
+    pub(crate) async fn object_get(
+        &self,
+        name: &str,
+        most_bytes: u64,
+    ) -> Result<Option<Bytes>, Fault> {
+        let Some(found) = self.described(name).await? else {
+            return Ok(None);
+        };
+        let broken = |why: String| Fault::Broken {
+            name: name.to_owned(),
+            why,
+        };
+        if found.size > most_bytes {
+            let why = format!(
+                "it has {} bytes, {most_bytes} at most were wanted",
+                found.size
+            );
+            return Err(broken(why));
+        }
+        let subject = self.parts_of(&found.nuid);
+        let mut content = BytesMut::new();
+        let mut from_seq = 1;
+        for part in 1..=found.chunks {
+            let Some(stored) = self.part(&subject, from_seq).await? else {
+                return Err(broken(format!("part {part} of {} is gone", found.chunks)));
+            };
+            from_seq = stored.seq + 1;
+            content.extend_from_slice(&stored.payload);
+            if content.len() as u64 > found.size {
+                break;
+            }
+        }
+        if content.len() as u64 != found.size {
+            let why = format!("its parts are not {} bytes together", found.size);
+            return Err(broken(why));
+        }
+        Ok(Some(content.freeze()))
+    }
+
+    pub(crate) async fn object_retain(
+        &self,
+        prefix: &str,
+        keep: &BTreeSet<String>,
+        leftovers_after: Duration,
+    ) -> Result<u64, Fault> {
+        let mut removed = 0;
+        let mut owned = BTreeSet::new();
+        for subject in self.object_subjects("M").await? {
+            let Some(description) = self.description(&subject).await? else {
+                continue;
+            };
+            let parts = self.parts_of(&description.nuid);
+            if description.name.starts_with(prefix) && !keep.contains(&description.name) {
+                self.purge_objects(&subject).await?;
+                self.purge_objects(&parts).await?;
+                removed += 1;
+            } else {
+                owned.insert(parts);
+            }
+        }
+        for parts in self.object_subjects("C").await? {
+            if owned.contains(&parts) {
+                continue;
+            }
+            let first = self.part(&parts, 1).await?;
+            if first.is_some_and(|first| age(first.stored_at_us) >= leftovers_after) {
+                self.purge_objects(&parts).await?;
+            }
+        }
+        Ok(removed)
+    }
+
+    async fn put_parts(&self, name: &str, nuid: &str, mut content: Bytes) -> Result<(), Fault> {
+        let subject = self.parts_of(nuid);
+        let mut open = VecDeque::new();
+        while !content.is_empty() {
+            let part = content.split_to(PART_BYTES.min(content.len()));
+            if open.len() == PARTS_IN_FLIGHT_MAX
+                && let Some(ack) = open.pop_front()
+            {
+                self.object_acked(name, ack).await?;
+            }
+            let message = PublishMessage::build()
+                .payload(part)
+                .expected_stream(self.objects_asset());
+            let sent = self.jetstream.send_publish(subject.clone(), message).await;
+            open.push_back(sent.map_err(|err| self.object_fault(name, &err))?);
+        }
+        for ack in open {
+            self.object_acked(name, ack).await?;
+        }
+        Ok(())
+    }
+
+    async fn put_description(&self, description: &Description) -> Result<(), Fault> {
+        let name = &description.name;
+        let text = serde_json::to_vec(description).map_err(|err| Fault::Server {
+            what: format!("describe object {name}"),
+            why: err.to_string(),
+        })?;
+        let message = PublishMessage::build()
+            .payload(text.into())
+            .header(NATS_ROLLUP, "sub")
+            .expected_stream(self.objects_asset());
+        let subject = self.description_of(name);
+        let sent = self.jetstream.send_publish(subject, message).await;
+        let ack = sent.map_err(|err| self.object_fault(name, &err))?;
+        self.object_acked(name, ack).await
+    }
+
+    async fn object_acked(&self, name: &str, ack: PublishAckFuture) -> Result<(), Fault> {
+        match timeout(ACK_TIMEOUT, ack).await {
+            Ok(Ok(_ack)) => Ok(()),
+            Ok(Err(err)) => Err(self.object_fault(name, &err)),
+            Err(_elapsed) => Err(Fault::TimedOut {
+                what: format!("put object {name}"),
+            }),
+        }
+    }
+
+    fn object_fault(&self, name: &str, err: &(dyn std::error::Error + 'static)) -> Fault {
+        if api::api_error(err).is_some_and(api::is_full) {
+            let asset = self.objects_asset();
+            return Fault::Full { asset };
+        }
+        api::fault(&format!("put object {name}"), err)
+    }
+
+    async fn described(&self, name: &str) -> Result<Option<Description>, Fault> {
+        self.description(&self.description_of(name)).await
+    }
+
+    /// The description under `subject`; what was deleted by another tool is not there.
+    async fn description(&self, subject: &str) -> Result<Option<Description>, Fault> {
+        let stored = match self.last_in(&self.objects_asset(), subject).await {
+            Ok(Some(stored)) => stored,
+            Ok(None) | Err(Fault::Missing { .. }) => return Ok(None),
+            Err(fault) => return Err(fault),
+        };
+        let description: Description =
+            serde_json::from_slice(&stored.payload).map_err(|err| Fault::Broken {
+                name: subject.to_owned(),
+                why: err.to_string(),
+            })?;
+        Ok(Some(description).filter(|found| !found.deleted))
+    }
+
+    /// Asks the leader: on a replica that lags, a part would seem to be gone.
+    async fn part(&self, subject: &str, from_seq: u64) -> Result<Option<Stored>, Fault> {
+        let what = || format!("read an object's part from {subject}");
+        let stream = self.objects_handle(&what()).await?;
+        match stream
+            .get_first_raw_message_by_subject(subject, from_seq)
+            .await
+        {
+            Ok(found) => {
+                self.line.heard();
+                Ok(Some(Stored {
+                    subject: found.subject.to_string(),
+                    seq: found.sequence,
+                    stored_at_us: micros(found.time.unix_timestamp_nanos()),
+                    payload: found.payload,
+                }))
+            }
+            Err(err) if matches!(err.kind(), LastRawMessageErrorKind::NoMessageFound) => Ok(None),
+            Err(err) => Err(api::fault(&what(), &err)),
+        }
+    }
+
+    /// All subjects of descriptions (`M`) or of parts (`C`) that hold anything.
+    async fn object_subjects(&self, kind: &str) -> Result<Vec<String>, Fault> {
+        let asset = self.objects_asset();
+        match self.stream_info(&asset).await {
+            Ok(_) => {}
+            Err(Fault::Missing { .. }) => return Ok(Vec::new()),
+            Err(fault) => return Err(fault),
+        }
+        let what = format!("list the subjects of {asset}");
+        let filter = format!("$O.{}.{kind}.>", self.options.names.objects);
+        let stream = self.objects_handle(&what).await?;
+        let found = stream.info_with_subjects(filter).await;
+        let found = found.map_err(|err| api::fault(&what, &err))?;
+        let subjects = found.map_ok(|(subject, _)| subject).boxed();
+        let subjects: Result<Vec<String>, _> = subjects.try_collect().await;
+        subjects.map_err(|err| api::fault(&what, &err))
+    }
+
+    async fn purge_objects(&self, subject: &str) -> Result<(), Fault> {
+        let what = format!("purge {subject}");
+        let stream = self.objects_handle(&what).await?;
+        let purged = stream.purge().filter(subject).await;
+        purged.map(|_| ()).map_err(|err| api::fault(&what, &err))
+    }
+
+    async fn objects_handle(&self, what: &str) -> Result<Handle<()>, Fault> {
+        let handle = self
+            .jetstream
+            .get_stream_no_info(self.objects_asset())
+            .await;
+        handle.map_err(|err| api::fault(what, &err))
+    }
+
+    fn parts_of(&self, nuid: &str) -> String {
+        format!("$O.{}.C.{nuid}", self.options.names.objects)
+    }
+
+    fn description_of(&self, name: &str) -> String {
+        let encoded = BASE64_URL_SAFE.encode(name);
+        format!("$O.{}.M.{encoded}", self.options.names.objects)
+    }
+}
+
+/// How long ago that was, by this machine's clock; nothing when it is in the future.
+fn age(stored_at_us: u64) -> Duration {
+    let stored_at = UNIX_EPOCH + Duration::from_micros(stored_at_us);
+    SystemTime::now()
+        .duration_since(stored_at)
+        .unwrap_or_default()
+}

@@ -1,0 +1,140 @@
+//! Laws of objects: whole or not there, until nobody needs them.
+
+use std::collections::BTreeSet;
+use std::time::Duration;
+
+use bytes::Bytes;
+use loadpilot_bus::{Bus, Fault, Limits};
+
+use crate::Rig;
+use crate::rig::text;
+
+const MIB: usize = 1 << 20;
+const ANY_SIZE: u64 = u64::MAX;
+const HOUR: Duration = Duration::from_secs(3_600);
+
+/// Bytes without a pattern that could hide a part in the wrong place.
+fn noise(bytes: usize, seed: u32) -> Bytes {
+    let mut state = seed.wrapping_mul(2).wrapping_add(1);
+    let next = || {
+        state ^= state << 13;
+        state ^= state >> 17;
+        state ^= state << 5;
+        state as u8
+    };
+    std::iter::repeat_with(next).take(bytes).collect()
+}
+
+async fn whole(bus: &Bus, name: &str) -> Option<Bytes> {
+    bus.object_get(name, ANY_SIZE).await.unwrap()
+}
+
+/// A body that arrives changed makes two runs incomparable.
+pub(crate) async fn an_object_is_read_as_it_was_put(rig: Rig) {
+    let bus = rig.connect(Limits::default()).await;
+    assert_eq!(whole(&bus, "lp.a.body.0").await, None, "before first use");
+    assert_eq!(bus.object_bytes("lp.a.body.0").await.unwrap(), None);
+    let sizes = [0, 1, 256 << 10, (256 << 10) + 1, 5 * MIB + 7];
+    for (number, bytes) in sizes.into_iter().enumerate() {
+        let name = format!("lp.a.body.{number}");
+        bus.object_put(&name, noise(bytes, 7)).await.unwrap();
+    }
+    let peer = rig.peer(&bus).await;
+    for (number, bytes) in sizes.into_iter().enumerate() {
+        let name = format!("lp.a.body.{number}");
+        assert_eq!(
+            peer.object_bytes(&name).await.unwrap(),
+            Some(bytes as u64),
+            "{name}"
+        );
+        assert!(whole(&peer, &name).await == Some(noise(bytes, 7)), "{name}");
+    }
+}
+
+/// What somebody put under the name before must not mix with what is there now.
+pub(crate) async fn an_object_replaces_the_one_before(rig: Rig) {
+    let bus = rig.connect(Limits::default()).await;
+    for seed in 1..4 {
+        let content = noise(MIB / seed as usize, seed);
+        bus.object_put("lp.a.body.x", content.clone())
+            .await
+            .unwrap();
+        assert!(whole(&bus, "lp.a.body.x").await == Some(content), "{seed}");
+    }
+}
+
+/// Several who submit the same body at a time must all find it whole.
+pub(crate) async fn equal_objects_may_be_put_at_the_same_time(rig: Rig) {
+    let bus = rig.connect(Limits::default()).await;
+    let putting: Vec<_> = (0..4)
+        .map(|_| {
+            let bus = bus.clone();
+            tokio::spawn(async move { bus.object_put("lp.a.body.x", noise(MIB, 3)).await })
+        })
+        .collect();
+    for put in putting {
+        put.await.unwrap().unwrap();
+    }
+    assert!(whole(&bus, "lp.a.body.x").await == Some(noise(MIB, 3)));
+}
+
+/// A reader's memory is bounded by what it expects, not by what somebody stored.
+pub(crate) async fn an_object_larger_than_expected_is_refused(rig: Rig) {
+    let bus = rig.connect(Limits::default()).await;
+    bus.object_put("lp.a.body.x", noise(1_000, 1))
+        .await
+        .unwrap();
+    let refused = bus.object_get("lp.a.body.x", 999).await;
+    assert!(matches!(refused, Err(Fault::Broken { .. })), "{refused:?}");
+    let fits = bus.object_get("lp.a.body.x", 1_000).await.unwrap();
+    assert_eq!(fits.map(|content| content.len()), Some(1_000));
+}
+
+/// What no run needs must go, and nothing else: not what is needed, and not another tenant's.
+pub(crate) async fn only_unneeded_objects_of_the_prefix_are_removed(rig: Rig) {
+    let bus = rig.connect(Limits::default()).await;
+    let keep = BTreeSet::from(["lp.a.body.kept".to_owned()]);
+    let none = bus.object_retain("lp.a.body.", &keep, HOUR).await;
+    assert_eq!(none, Ok(0), "before first use");
+    for name in ["lp.a.body.kept", "lp.a.body.gone", "lp.b.body.gone"] {
+        bus.object_put(name, text(name)).await.unwrap();
+    }
+    for removed in [1, 0] {
+        let done = bus.object_retain("lp.a.body.", &keep, Duration::ZERO).await;
+        assert_eq!(done, Ok(removed));
+        assert_eq!(whole(&bus, "lp.a.body.gone").await, None);
+        for name in ["lp.a.body.kept", "lp.b.body.gone"] {
+            assert_eq!(whole(&bus, name).await, Some(text(name)));
+        }
+    }
+}
+
+/// A full store must be an error, and room must come back when objects go.
+pub(crate) async fn a_full_store_says_so_and_can_be_emptied(rig: Rig) {
+    let limits = Limits {
+        object_bytes: 3 << 20,
+        ..Limits::default()
+    };
+    let bus = rig.connect(limits).await;
+    let mut stored = 0;
+    let refusal = loop {
+        let name = format!("lp.a.body.{stored}");
+        match bus.object_put(&name, noise(MIB, stored)).await {
+            Ok(()) => stored += 1,
+            Err(refusal) => break refusal,
+        }
+        assert!(stored < 5, "the limit is not kept");
+    };
+    let asset = "OBJ_LP".to_owned();
+    assert_eq!(refusal, Fault::Full { asset });
+    assert_eq!(stored, 2, "and an object costs little beside its bytes");
+    assert!(whole(&bus, "lp.a.body.1").await == Some(noise(MIB, 1)));
+    let gone = bus
+        .object_retain("lp.a.", &BTreeSet::new(), Duration::ZERO)
+        .await;
+    assert_eq!(gone, Ok(2));
+    for number in 0..2 {
+        let name = format!("lp.a.body.new{number}");
+        bus.object_put(&name, noise(MIB, number)).await.unwrap();
+    }
+}
