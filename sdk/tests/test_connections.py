@@ -44,6 +44,11 @@ SAID: dict[str, tuple[dict[str, Any], str]] = {
         {"http": "2", "streams_max": 20},
         "HTTP/2, at most 20 requests at a time on a connection",
     ),
+    "{'max': 50}": ({"max": 50}, "at most 50 connections an agent"),
+    "{'max': 1, 'http': '2'}": (
+        {"http": "2", "max": 1},
+        "HTTP/2, at most 1 connection an agent",
+    ),
     "{'http': 'auto'}": ({"http": "auto"}, "HTTP as the target chooses"),
     "{'reuse': 'never'}": ({"reuse": "never"}, "a new connection for every call"),
     "{'reuse': 0.3}": (
@@ -77,10 +82,14 @@ def test_what_is_said_is_planned_and_told(said: str, tmp_path: Path) -> None:
 
 def test_flags_win_setting_by_setting(tmp_path: Path) -> None:
     """Broken if a flag threw away what the scenario says of other settings."""
-    flags = ConnectionFlags(http="2", reuse="0.5", connect_to="10.0.0.7:80", sources=("::1",))
-    plan = compiled(tmp_path, "{'http': 'auto', 'requests_max': 7, 'reuse': 'never'}", flags).plan
+    flags = ConnectionFlags(
+        http="1.1", max="9", reuse="0.5", connect_to="10.0.0.7:80", sources=("::1",)
+    )
+    plan = compiled(
+        tmp_path, "{'http': 'auto', 'requests_max': 7, 'reuse': 'never', 'max': 8}", flags
+    ).plan
     assert plan["connections"] == {
-        "http": "2",
+        "max": 9,
         "reuse": {"share_ppm": 500_000},
         "requests_max": 7,
         "connect_to": "10.0.0.7:80",
@@ -121,6 +130,20 @@ REFUSED: dict[str, tuple[str, ConnectionFlags, str, str]] = {
     "age": ("{'age_max': '0s'}", ConnectionFlags(), HTTPS, "must be longer than 0"),
     "place": ("", ConnectionFlags(connect_to="shop"), HTTPS, "must be host:port"),
     "source": ("", ConnectionFlags(sources=("eth0",)), HTTPS, "must be an IP address"),
+    "no connections": ("{'max': 0}", ConnectionFlags(), HTTPS, "max: must be a whole number"),
+    "no connections by flag": (
+        "",
+        ConnectionFlags(max="0"),
+        HTTPS,
+        "--connections: must be a whole",
+    ),
+    "some connections": ("", ConnectionFlags(max="ten"), HTTPS, "--connections: must be a whole"),
+    "shared by none": (
+        "{'http': '2', 'reuse': 'never', 'max': 5}",
+        ConnectionFlags(),
+        HTTPS,
+        "must be left out with HTTP/2",
+    ),
     "streams": ("{'streams_max': 9}", ConnectionFlags(), HTTPS, "one request at a time"),
     "auto in the clear": ("", ConnectionFlags(http="auto"), "http://s", "cannot say what it"),
     "insecure in the clear": ("", ConnectionFlags(insecure=True), "http://s", "is http, not"),

@@ -13,6 +13,10 @@ pub struct Connections {
     /// Which HTTP is spoken.
     #[serde(skip_serializing_if = "is_default")]
     pub http: Http,
+    /// Most connections that one agent has open to the target at a time; arrivals that find none
+    /// free wait in the queue. No limit of its own when absent.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub max: Option<u32>,
     /// HTTP/2 only: most requests at a time on one connection; 100 when absent.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub streams_max: Option<u32>,

@@ -31,6 +31,8 @@ class Connections(TypedDict, total=False):
 
     http: Literal["1.1", "2", "auto"]
     """``auto``: what an https target chooses."""
+    max: int
+    """Most connections that each agent has open at a time; no limit unless said."""
     streams_max: int
     """HTTP/2: most requests at a time on one connection; 100 unless said."""
     reuse: str | float

@@ -11,11 +11,16 @@ use super::Musts;
 /// Most requests at a time on one connection: more than any server allows.
 const STREAMS_MAX: u32 = 65_536;
 
+/// Shortest time, in µs, for which a user waits for a connection before its iteration is dropped
+/// and its next one waits: with none at all a core would do nothing but drop.
+const USER_WAIT_US_MIN: u64 = 1_000;
+
 /// Settings that contradict the target, or each other, are refused, not ignored.
 pub(super) fn plan(must: &mut Musts<'_>, plan: &Plan) {
     let settings = &plan.connections;
     let is_https = plan.target.starts_with("https:");
     numbers(must, settings);
+    pool(must, plan);
     places(must, settings);
     let tls = &settings.tls;
     let says_tls = tls.insecure || tls.roots_pem.is_some() || tls.identity.is_some();
@@ -74,6 +79,7 @@ fn numbers(must: &mut Musts<'_>, settings: &Connections) {
     }
     let at_least_one = "must be at least 1";
     let counts = [
+        ("max", settings.max.map(u64::from)),
         ("requests_max", settings.requests_max.map(u64::from)),
         ("age_us_max", settings.age_us_max),
         ("resolve_us", settings.resolve_us),
@@ -82,6 +88,28 @@ fn numbers(must: &mut Musts<'_>, settings: &Connections) {
         let field = format!("connections.{name}");
         must.hold(value != Some(0), field, at_least_one, 0);
     }
+}
+
+/// A call must never wait inside the engine for a connection: that would look like the target's
+/// time.
+fn pool(must: &mut Musts<'_>, plan: &Plan) {
+    let settings = &plan.connections;
+    let Some(max) = settings.max else {
+        return;
+    };
+    must.hold(
+        settings.http == Http::V1 || settings.reuse == Reuse::Always,
+        "connections.max",
+        "must be left out with HTTP/2 or auto unless every call may use an open connection \
+         (reuse always)",
+        max,
+    );
+    must.hold(
+        plan.users.is_none() || plan.max_wait_us >= USER_WAIT_US_MIN,
+        "max_wait_us",
+        "must be at least 1 ms where users wait for connections",
+        format!("{} µs", plan.max_wait_us),
+    );
 }
 
 fn places(must: &mut Musts<'_>, settings: &Connections) {

@@ -781,6 +781,11 @@ class Connections(BaseModel):
     """
     Which HTTP is spoken.
     """
+    max: Annotated[int | None, Field(ge=0)] = None
+    """
+    Most connections that one agent has open to the target at a time; arrivals that find none
+    free wait in the queue. No limit of its own when absent.
+    """
     requests_max: Annotated[int | None, Field(ge=0)] = None
     """
     A connection is closed after this many requests.

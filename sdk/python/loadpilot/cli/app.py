@@ -63,6 +63,7 @@ def run(  # noqa: PLR0913  (one parameter per flag)
     strict: bool = False,
     id_header: str | None = None,
     http: str | None = None,
+    connections: str | None = None,
     reuse: str | None = None,
     connect_to: str | None = None,
     source: list[str] | None = None,
@@ -110,6 +111,9 @@ def run(  # noqa: PLR0913  (one parameter per flag)
         Send run/arrival/step in a request header of this name.
     http
         1.1 (the default), 2, or auto: what an https target chooses.
+    connections
+        Most connections that each agent has open at a time; arrivals that find none free wait in
+        the queue.
     reuse
         Which calls may use an open connection: always (the default), never, or a share such as 0.3.
     connect_to
@@ -146,6 +150,7 @@ def run(  # noqa: PLR0913  (one parameter per flag)
             id_header=id_header,
             connections=ConnectionFlags(
                 http=http,
+                max=connections,
                 reuse=reuse,
                 connect_to=connect_to,
                 sources=tuple(source or ()),

@@ -17,6 +17,10 @@ if TYPE_CHECKING:
 HTTP = {"2": "HTTP/2", "auto": "HTTP as the target chooses"}
 
 
+def _connections(number: int) -> str:
+    return f"{count(number)} connection{'s' if number != 1 else ''}"
+
+
 def _reuse(reuse: Any) -> str:
     match reuse:
         case {"share_ppm": share_ppm}:
@@ -38,6 +42,7 @@ def _tls(tls: Mapping[str, Any]) -> Iterator[str]:
 
 WORDS: dict[str, Callable[[Any], str]] = {
     "http": lambda version: HTTP.get(version, ""),
+    "max": lambda most: f"at most {_connections(most)} an agent",
     "streams_max": lambda most: f"at most {count(most)} requests at a time on a connection",
     "reuse": _reuse,
     "requests_max": lambda most: f"connections closed after {count(most)} requests",

@@ -21,6 +21,8 @@ if TYPE_CHECKING:
 HTTP = ("1.1", "2", "auto")
 PEM_BYTES_MAX = 256 << 10
 """Largest certificate or key file."""
+FLAGS = {"max": "--connections", "sources": "--source"}
+"""The flags that have another name than their setting."""
 REUSE_RULE = "must be always, never, or the share of calls that may reuse, such as 0.3"
 
 
@@ -29,6 +31,7 @@ class ConnectionFlags:
     """What flags say of connections; None where they say nothing."""
 
     http: str | None = None
+    max: str | None = None
     reuse: str | None = None
     connect_to: str | None = None
     sources: tuple[str, ...] = ()
@@ -43,6 +46,7 @@ def connections(settings: Settings, flags: ConnectionFlags, secrets: Secrets) ->
     reader = Reader(settings, flags)
     built = {
         "http": reader.http(),
+        "max": reader.whole("max"),
         "streams_max": reader.whole("streams_max"),
         "reuse": reader.reuse(),
         "requests_max": reader.whole("requests_max"),
@@ -77,7 +81,7 @@ class Reader:
         self.known.append(name)
         flag = getattr(self.flags, name, None)
         if flag is not None and flag != ():
-            return f"--{name.replace('_', '-')}", flag
+            return FLAGS.get(name, f"--{name.replace('_', '-')}"), flag
         return f"{self.scenario} {name}", self.said.get(name)
 
     def refuse_unknown(self) -> None:
@@ -112,10 +116,12 @@ class Reader:
         return None
 
     def whole(self, name: str) -> int | None:
-        """Read a count of at least 1."""
+        """Read a count of at least 1; a flag says it in digits."""
         place, value = self.find(name)
         if value is None:
             return None
+        if place.startswith("--") and value.isascii() and value.isdigit() and len(value) <= 10:
+            value = int(value)
         if isinstance(value, int) and not isinstance(value, bool) and 1 <= value < 2**32:
             return value
         self.problems.append(rule(place, "must be a whole number of at least 1", value))

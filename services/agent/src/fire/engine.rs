@@ -10,6 +10,7 @@ use tokio::sync::Mutex;
 use super::dial::Dial;
 use super::http1::Http1;
 use super::http2::Http2;
+use super::pool::Pool;
 use super::program::Program;
 use super::tls::Offer;
 use super::wire::{Broken, Order, Trace, Wire};
@@ -34,19 +35,19 @@ pub(crate) struct Agreed {
 
 impl Engine {
     /// What the connections of `program` ask for.
-    pub(crate) fn new(program: Arc<Program>) -> Self {
+    pub(crate) fn new(program: Arc<Program>, pool: Pool) -> Self {
         let dial = Rc::new(Dial::new(Arc::clone(&program)));
         let is_tls = program.target.tls.is_some();
         match program.connections.http {
-            Http::V2 => Self::Http2(Http2::new(program, dial)),
+            Http::V2 => Self::Http2(Http2::new(program, dial, pool)),
             Http::Auto if is_tls => Self::Agreed(Agreed {
-                http1: Http1::new(Arc::clone(&program), Rc::clone(&dial)),
-                http2: Http2::new(program, Rc::clone(&dial)),
+                http1: Http1::new(Arc::clone(&program), Rc::clone(&dial), pool),
+                http2: Http2::new(program, Rc::clone(&dial), pool),
                 dial,
                 choice: Cell::new(None),
                 asking: Mutex::new(()),
             }),
-            Http::V1 | Http::Auto => Self::Http1(Http1::new(program, dial)),
+            Http::V1 | Http::Auto => Self::Http1(Http1::new(program, dial, pool)),
         }
     }
 }
@@ -84,6 +85,18 @@ impl Wire for Engine {
             Self::Http1(http1) => http1.send(order, trace).await,
             Self::Http2(http2) => http2.send(order, trace).await,
             Self::Agreed(agreed) => agreed.send(order, trace).await,
+        }
+    }
+
+    fn calls_max(&self) -> usize {
+        match self {
+            Self::Http1(http1) => http1.calls_max(),
+            Self::Http2(http2) => http2.calls_max(),
+            Self::Agreed(agreed) => match agreed.choice.get() {
+                Some(Http::V2) => agreed.http2.calls_max(),
+                // Until the target has chosen, a connection may carry one call only.
+                _ => agreed.http1.calls_max(),
+            },
         }
     }
 

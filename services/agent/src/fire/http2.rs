@@ -14,10 +14,11 @@ use h2::{Reason, RecvStream};
 use hyper::http::Response;
 use loadpilot_engine::tally::ConnectionUse;
 use loadpilot_events::connections::Reuse;
-use tokio::sync::Mutex;
+use tokio::sync::Notify;
 
 use super::clock::MonoTime;
 use super::dial::{Dial, broken_by};
+use super::pool::Pool;
 use super::program::Program;
 use super::stream::Stream;
 use super::tls::Offer;
@@ -36,10 +37,54 @@ const HEADERS_BYTES_MAX: u32 = 64 << 10;
 pub(crate) struct Http2 {
     program: Arc<Program>,
     dial: Rc<Dial>,
+    pool: Pool,
     /// Those that may take a further request; the others end with their last stream.
     links: RefCell<Vec<Rc<Link>>>,
-    /// Held while a connection is opened, so that all who wait for one share it.
-    opening: Mutex<()>,
+    census: Rc<Census>,
+    /// What the target allowed last.
+    allowed_max: Cell<usize>,
+}
+
+/// How many there are of what comes and goes.
+#[derive(Debug, Default)]
+struct Census {
+    /// Connections, from the first try to open them until they are closed.
+    connections: Cell<usize>,
+    /// Those among them that are being opened.
+    opening: Cell<usize>,
+    /// Places taken on connections.
+    streams: Cell<usize>,
+    /// Calls that have no place yet, those that open a connection included.
+    placeless: Cell<usize>,
+    /// Told when there may be a place, or room to open a connection.
+    changed: Notify,
+}
+
+/// One more of something, until it is dropped.
+struct Counted {
+    census: Rc<Census>,
+    count: fn(&Census) -> &Cell<usize>,
+}
+
+impl Counted {
+    fn new(census: &Rc<Census>, count: fn(&Census) -> &Cell<usize>) -> Self {
+        let cell = count(census);
+        cell.set(cell.get() + 1);
+        Self {
+            census: Rc::clone(census),
+            count,
+        }
+    }
+}
+
+impl Drop for Counted {
+    fn drop(&mut self) {
+        let cell = (self.count)(&self.census);
+        cell.set(cell.get() - 1);
+        if self.census.placeless.get() > 0 {
+            self.census.changed.notify_waiters();
+        }
+    }
 }
 
 /// An open connection.
@@ -53,11 +98,14 @@ struct Link {
 }
 
 /// A place among the streams of a connection.
-pub(crate) struct Place(Rc<Link>);
+pub(crate) struct Place {
+    link: Rc<Link>,
+    _stream: Counted,
+}
 
 impl Drop for Place {
     fn drop(&mut self) {
-        self.0.streams.set(self.0.streams.get() - 1);
+        self.link.streams.set(self.link.streams.get() - 1);
     }
 }
 
@@ -69,12 +117,14 @@ enum Failed {
 }
 
 impl Http2 {
-    pub(crate) fn new(program: Arc<Program>, dial: Rc<Dial>) -> Self {
+    pub(crate) fn new(program: Arc<Program>, dial: Rc<Dial>, pool: Pool) -> Self {
         Self {
             program,
             dial,
+            pool,
             links: RefCell::default(),
-            opening: Mutex::new(()),
+            census: Rc::default(),
+            allowed_max: Cell::new(usize::MAX),
         }
     }
 
@@ -83,6 +133,25 @@ impl Http2 {
     /// # Errors
     /// When the target does not begin as HTTP/2 does.
     pub(crate) async fn adopt(&self, stream: Stream) -> Result<Place, Broken> {
+        let connection = Counted::new(&self.census, |census| &census.connections);
+        let link = self.link(stream, connection).await?;
+        Ok(self.first_place(link))
+    }
+
+    fn first_place(&self, link: Rc<Link>) -> Place {
+        let place = self.take_place(&link);
+        self.list(link);
+        place
+    }
+
+    /// Lets calls find a connection, if it may take any.
+    fn list(&self, link: Rc<Link>) {
+        if self.takes_more(&link) {
+            self.links.borrow_mut().push(link);
+        }
+    }
+
+    async fn link(&self, stream: Stream, counted: Counted) -> Result<Rc<Link>, Broken> {
         let mut builder = Builder::new();
         builder
             .enable_push(false)
@@ -108,12 +177,9 @@ impl Http2 {
             if let Some(link) = driven.upgrade() {
                 link.closed.set(true);
             }
+            drop(counted);
         });
-        let place = take_place(&link);
-        if self.takes_more(&link) {
-            self.links.borrow_mut().push(link);
-        }
-        Ok(place)
+        Ok(link)
     }
 
     /// Sends on a connection that was opened for it; else as [`Wire::send`].
@@ -155,25 +221,65 @@ impl Http2 {
         if let Some(place) = self.free_place() {
             return Ok(place);
         }
-        let _alone = self.opening.lock().await;
-        match self.free_place() {
-            Some(place) => Ok(place),
-            None => self.open(trace).await,
+        let _placeless = Counted::new(&self.census, |census| &census.placeless);
+        loop {
+            let changed = self.census.changed.notified();
+            if let Some(place) = self.free_place() {
+                return Ok(place);
+            }
+            if self.lacks_connections() {
+                return self.open(trace).await;
+            }
+            changed.await;
         }
     }
 
     async fn open(&self, trace: &mut Trace) -> Result<Place, Broken> {
+        let _opening = Counted::new(&self.census, |census| &census.opening);
+        let connection = Counted::new(&self.census, |census| &census.connections);
         trace.phases.connection = None;
         let stream = self.dial.open(Offer::Http2, trace).await?;
-        let place = self.adopt(stream).await?;
+        let link = self.link(stream, connection).await?;
         trace.phases.connection = Some(ConnectionUse::Opened);
-        Ok(place)
+        Ok(self.first_place(link))
+    }
+
+    /// Whether one more connection may be opened, and the calls without a place are more than
+    /// those that are being opened will carry.
+    fn lacks_connections(&self) -> bool {
+        let census = &self.census;
+        let to_come = census
+            .opening
+            .get()
+            .saturating_mul(self.places_of_a_new_one());
+        to_come < census.placeless.get() && census.connections.get() < self.pool.connections_max()
+    }
+
+    /// How many calls at a time a connection carries that is not open yet, as far as is known.
+    fn places_of_a_new_one(&self) -> usize {
+        let settings = &self.program.connections;
+        let most = self
+            .streams_max()
+            .min(settings.requests_max.unwrap_or(u32::MAX));
+        (most as usize).min(self.allowed_max.get())
+    }
+
+    fn streams_max(&self) -> u32 {
+        self.program.connections.streams_max.unwrap_or(STREAMS_MAX)
+    }
+
+    /// How many calls at a time a connection carries.
+    fn places_of(&self, link: &Link) -> usize {
+        // A target that allows none for a while is asked all the same: the call then waits.
+        let allowed_max = link.sender.current_max_send_streams().max(1);
+        self.allowed_max.set(allowed_max);
+        allowed_max.min(self.streams_max() as usize)
     }
 
     fn free_place(&self) -> Option<Place> {
         let mut links = self.links.borrow_mut();
         let at = self.find_free(&mut links)?;
-        let place = take_place(&links[at]);
+        let place = self.take_place(&links[at]);
         if !self.takes_more(&links[at]) {
             links.swap_remove(at);
         }
@@ -191,13 +297,18 @@ impl Http2 {
 
     fn find_free(&self, links: &mut Vec<Rc<Link>>) -> Option<usize> {
         links.retain(|link| self.takes_more(link));
-        let wanted_max = self.program.connections.streams_max.unwrap_or(STREAMS_MAX);
-        links.iter().position(|link| {
-            // A target that allows none for a while is asked all the same: the call then waits.
-            let allowed_max = link.sender.current_max_send_streams().max(1);
-            let streams = link.streams.get();
-            streams < wanted_max && (streams as usize) < allowed_max
-        })
+        let mut listed = links.iter();
+        listed.position(|link| (link.streams.get() as usize) < self.places_of(link))
+    }
+
+    /// Takes a place that is free.
+    fn take_place(&self, link: &Rc<Link>) -> Place {
+        link.streams.set(link.streams.get() + 1);
+        link.requests.set(link.requests.get() + 1);
+        Place {
+            link: Rc::clone(link),
+            _stream: Counted::new(&self.census, |census| &census.streams),
+        }
     }
 
     fn takes_more(&self, link: &Link) -> bool {
@@ -218,7 +329,7 @@ impl Http2 {
         order: Order<'_>,
         trace: &mut Trace,
     ) -> Result<u16, Failed> {
-        let link = &place.0;
+        let link = &place.link;
         let unsent = |error: h2::Error| {
             link.closed.set(true);
             Failed::Unsent(broken(&error))
@@ -257,13 +368,6 @@ impl Http2 {
         }
         Ok(status)
     }
-}
-
-/// Takes a place that is free.
-fn take_place(link: &Rc<Link>) -> Place {
-    link.streams.set(link.streams.get() + 1);
-    link.requests.set(link.requests.get() + 1);
-    Place(Rc::clone(link))
 }
 
 /// Whether the target has said that it did not begin with the request: it refused the stream, or
@@ -307,6 +411,34 @@ impl Wire for Http2 {
     async fn send(&self, order: Order<'_>, trace: &mut Trace) -> Result<u16, Broken> {
         let place = self.place(order, trace).await?;
         self.send_from(place, order, trace).await
+    }
+
+    /// With a limit of connections: what the listed ones carry, what those will carry for which
+    /// there is room, and what is still under way on those that end.
+    fn calls_max(&self) -> usize {
+        let Some(connections_max) = self.pool.max else {
+            return usize::MAX;
+        };
+        let (mut listed, mut streams, mut places) = (0, 0, 0);
+        for link in self
+            .links
+            .borrow()
+            .iter()
+            .filter(|link| self.takes_more(link))
+        {
+            let here = link.streams.get() as usize;
+            let most = self.program.connections.requests_max.unwrap_or(u32::MAX);
+            let left = (most - link.requests.get()) as usize;
+            places += self.places_of(link).min(here.saturating_add(left));
+            streams += here;
+            listed += 1;
+        }
+        let census = &self.census;
+        let ending = census.connections.get() - census.opening.get() - listed;
+        let room = (connections_max as usize).saturating_sub(listed + ending);
+        let on_ending = census.streams.get() - streams;
+        let calls_max = places + room.saturating_mul(self.places_of_a_new_one()) + on_ending;
+        calls_max.max(1)
     }
 
     async fn warm(&self) {

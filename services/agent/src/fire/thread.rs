@@ -20,6 +20,7 @@ use super::fault::Fault;
 
 use super::lanes::{CoreHold, Lanes};
 use super::pacer::{Command, Harvest, Pacer, Source};
+use super::pool::Pool;
 use super::program::Program;
 use super::roster::Roster;
 use super::slots::{Rules, Slots};
@@ -42,6 +43,8 @@ pub struct CoreSetup {
     pub program: Arc<Program>,
     /// Most arrivals that this core has in flight; with 0 every arrival of it is dropped.
     pub max_in_flight: u32,
+    /// Its connections.
+    pub pool: Pool,
     /// The thread's name.
     pub name: String,
 }
@@ -150,7 +153,7 @@ fn fire(
         max_wait_us: setup.plan.max_wait_us,
         max_lateness_us: setup.plan.max_lateness_us,
     };
-    let wire = Engine::new(Arc::clone(&setup.program));
+    let wire = Engine::new(Arc::clone(&setup.program), setup.pool);
     let workload = Arc::clone(&setup.workload);
     let calls = Calls::new(setup.run, workload, setup.program, wire);
     let roster = Roster::new(Arc::clone(&setup.workload)).map(Rc::new);

@@ -72,6 +72,10 @@ pub(crate) trait Wire: 'static {
         trace: &mut Trace,
     ) -> impl Future<Output = Result<u16, Broken>>;
 
+    /// Most calls that may be in flight at a time, as far as is known now; at least 1. Whoever
+    /// begins more lets them wait inside the engine, where the wait counts as the target's.
+    fn calls_max(&self) -> usize;
+
     /// Does whatever can be done before the first request is due, such as resolving names.
     fn warm(&self) -> impl Future<Output = ()>;
 

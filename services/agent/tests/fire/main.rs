@@ -7,6 +7,7 @@ mod frames;
 mod http2;
 mod pacing;
 mod peer;
+mod pool;
 mod story;
 mod target;
 mod tls;

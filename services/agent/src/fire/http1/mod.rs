@@ -19,6 +19,7 @@ use loadpilot_events::connections::Reuse;
 
 use self::link::{Exchange, Failed, Link, Reach, Scratch, scratch};
 use super::dial::Dial;
+use super::pool::Pool;
 use super::program::{Call, Program};
 use super::stream::Stream;
 use super::tls::Offer;
@@ -28,16 +29,20 @@ use super::wire::{Broken, Order, Trace, Wire};
 pub(crate) struct Http1 {
     program: Arc<Program>,
     dial: Rc<Dial>,
+    /// A call in flight occupies one connection, and one that opens another found none idle: no
+    /// more calls than connections, and neither are more ever open, idle ones included.
+    pool: Pool,
     /// Last in, first out: the ones in use stay warm, the others may age and go.
     idle: RefCell<Vec<Link>>,
     scratch: Scratch,
 }
 
 impl Http1 {
-    pub(crate) fn new(program: Arc<Program>, dial: Rc<Dial>) -> Self {
+    pub(crate) fn new(program: Arc<Program>, dial: Rc<Dial>, pool: Pool) -> Self {
         Self {
             program,
             dial,
+            pool,
             idle: RefCell::new(Vec::new()),
             scratch: scratch(),
         }
@@ -121,6 +126,10 @@ impl Wire for Http1 {
         }
         let stream = self.dial.open(Offer::Http1, trace).await?;
         self.send_on(stream, order, trace).await
+    }
+
+    fn calls_max(&self) -> usize {
+        self.pool.connections_max()
     }
 
     async fn warm(&self) {
