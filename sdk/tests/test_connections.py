@@ -49,6 +49,10 @@ SAID: dict[str, tuple[dict[str, Any], str]] = {
         {"http": "2", "max": 1},
         "HTTP/2, at most 1 connection an agent",
     ),
+    "{'open_first': 20, 'max': 20}": (
+        {"max": 20, "open_first": 20},
+        "at most 20 connections an agent, 20 connections an agent opened before the start",
+    ),
     "{'http': 'auto'}": ({"http": "auto"}, "HTTP as the target chooses"),
     "{'reuse': 'never'}": ({"reuse": "never"}, "a new connection for every call"),
     "{'reuse': 0.3}": (
@@ -144,6 +148,19 @@ REFUSED: dict[str, tuple[str, ConnectionFlags, str, str]] = {
         HTTPS,
         "must be left out with HTTP/2",
     ),
+    "opened for nobody": (
+        "{'reuse': 'never'}",
+        ConnectionFlags(open_first="5"),
+        HTTPS,
+        "no call may use an open connection",
+    ),
+    "more opened than allowed": (
+        "{'max': 4}",
+        ConnectionFlags(open_first="5"),
+        HTTPS,
+        "must be at most connections.max (got '5')",
+    ),
+    "none opened": ("", ConnectionFlags(open_first="0"), HTTPS, "--open-first: must be a whole"),
     "streams": ("{'streams_max': 9}", ConnectionFlags(), HTTPS, "one request at a time"),
     "auto in the clear": ("", ConnectionFlags(http="auto"), "http://s", "cannot say what it"),
     "insecure in the clear": ("", ConnectionFlags(insecure=True), "http://s", "is http, not"),

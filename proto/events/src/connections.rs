@@ -17,6 +17,9 @@ pub struct Connections {
     /// free wait in the queue. No limit of its own when absent.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub max: Option<u32>,
+    /// Connections that each agent opens before the run starts; none when absent.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub open_first: Option<u32>,
     /// HTTP/2 only: most requests at a time on one connection; 100 when absent.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub streams_max: Option<u32>,

@@ -33,6 +33,8 @@ class Connections(TypedDict, total=False):
     """``auto``: what an https target chooses."""
     max: int
     """Most connections that each agent has open at a time; no limit unless said."""
+    open_first: int
+    """Connections that each agent opens before the run starts."""
     streams_max: int
     """HTTP/2: most requests at a time on one connection; 100 unless said."""
     reuse: str | float

@@ -80,6 +80,7 @@ fn numbers(must: &mut Musts<'_>, settings: &Connections) {
     let at_least_one = "must be at least 1";
     let counts = [
         ("max", settings.max.map(u64::from)),
+        ("open_first", settings.open_first.map(u64::from)),
         ("requests_max", settings.requests_max.map(u64::from)),
         ("age_us_max", settings.age_us_max),
         ("resolve_us", settings.resolve_us),
@@ -94,6 +95,19 @@ fn numbers(must: &mut Musts<'_>, settings: &Connections) {
 /// time.
 fn pool(must: &mut Musts<'_>, plan: &Plan) {
     let settings = &plan.connections;
+    let open_first = settings.open_first.unwrap_or(0);
+    must.hold(
+        open_first == 0 || settings.reuse != Reuse::Never,
+        "connections.open_first",
+        "must be left out when no call may use an open connection (reuse never)",
+        open_first,
+    );
+    must.hold(
+        open_first <= settings.max.unwrap_or(u32::MAX),
+        "connections.open_first",
+        "must be at most connections.max",
+        open_first,
+    );
     let Some(max) = settings.max else {
         return;
     };

@@ -786,6 +786,10 @@ class Connections(BaseModel):
     Most connections that one agent has open to the target at a time; arrivals that find none
     free wait in the queue. No limit of its own when absent.
     """
+    open_first: Annotated[int | None, Field(ge=0)] = None
+    """
+    Connections that each agent opens before the run starts; none when absent.
+    """
     requests_max: Annotated[int | None, Field(ge=0)] = None
     """
     A connection is closed after this many requests.

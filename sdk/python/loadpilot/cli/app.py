@@ -64,6 +64,7 @@ def run(  # noqa: PLR0913  (one parameter per flag)
     id_header: str | None = None,
     http: str | None = None,
     connections: str | None = None,
+    open_first: str | None = None,
     reuse: str | None = None,
     connect_to: str | None = None,
     source: list[str] | None = None,
@@ -114,6 +115,8 @@ def run(  # noqa: PLR0913  (one parameter per flag)
     connections
         Most connections that each agent has open at a time; arrivals that find none free wait in
         the queue.
+    open_first
+        Connections that each agent opens, TLS included, before the run starts.
     reuse
         Which calls may use an open connection: always (the default), never, or a share such as 0.3.
     connect_to
@@ -151,6 +154,7 @@ def run(  # noqa: PLR0913  (one parameter per flag)
             connections=ConnectionFlags(
                 http=http,
                 max=connections,
+                open_first=open_first,
                 reuse=reuse,
                 connect_to=connect_to,
                 sources=tuple(source or ()),

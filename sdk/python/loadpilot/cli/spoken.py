@@ -43,6 +43,7 @@ def _tls(tls: Mapping[str, Any]) -> Iterator[str]:
 WORDS: dict[str, Callable[[Any], str]] = {
     "http": lambda version: HTTP.get(version, ""),
     "max": lambda most: f"at most {_connections(most)} an agent",
+    "open_first": lambda first: f"{_connections(first)} an agent opened before the start",
     "streams_max": lambda most: f"at most {count(most)} requests at a time on a connection",
     "reuse": _reuse,
     "requests_max": lambda most: f"connections closed after {count(most)} requests",

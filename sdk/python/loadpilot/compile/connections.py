@@ -32,6 +32,7 @@ class ConnectionFlags:
 
     http: str | None = None
     max: str | None = None
+    open_first: str | None = None
     reuse: str | None = None
     connect_to: str | None = None
     sources: tuple[str, ...] = ()
@@ -47,6 +48,7 @@ def connections(settings: Settings, flags: ConnectionFlags, secrets: Secrets) ->
     built = {
         "http": reader.http(),
         "max": reader.whole("max"),
+        "open_first": reader.whole("open_first"),
         "streams_max": reader.whole("streams_max"),
         "reuse": reader.reuse(),
         "requests_max": reader.whole("requests_max"),

@@ -95,7 +95,7 @@ impl Dial {
     }
 
     /// Resolves the target's name before it is needed.
-    pub(crate) async fn warm(&self) {
+    pub(crate) async fn resolve(&self) {
         if let Place::Host(host, port) = &self.program.target.place {
             // A failure here says nothing yet: the first call tries again and is counted.
             drop(self.addresses(host, *port, &mut Trace::default()).await);

@@ -16,6 +16,7 @@ use loadpilot_engine::tally::ConnectionUse;
 use loadpilot_events::connections::Reuse;
 use tokio::sync::Notify;
 
+use super::ahead::{self, Warmed, open_all};
 use super::clock::MonoTime;
 use super::dial::{Dial, broken_by};
 use super::pool::Pool;
@@ -136,6 +137,17 @@ impl Http2 {
         let connection = Counted::new(&self.census, |census| &census.connections);
         let link = self.link(stream, connection).await?;
         Ok(self.first_place(link))
+    }
+
+    /// Takes over a connection that nobody has used yet, for whoever comes.
+    ///
+    /// # Errors
+    /// When the target does not begin as HTTP/2 does.
+    pub(crate) async fn keep(&self, stream: Stream) -> Result<(), Broken> {
+        let connection = Counted::new(&self.census, |census| &census.connections);
+        let link = self.link(stream, connection).await?;
+        self.list(link);
+        Ok(())
     }
 
     fn first_place(&self, link: Rc<Link>) -> Place {
@@ -441,8 +453,13 @@ impl Wire for Http2 {
         calls_max.max(1)
     }
 
-    async fn warm(&self) {
-        self.dial.warm().await;
+    async fn warm(&self) -> Warmed {
+        self.dial.resolve().await;
+        let open = || async {
+            let stream = self.dial.open(Offer::Http2, &mut Trace::default()).await?;
+            self.keep(stream).await
+        };
+        open_all(self.pool.open_first, ahead::PATIENCE, open).await
     }
 
     fn tidy(&self) {

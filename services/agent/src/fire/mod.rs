@@ -5,6 +5,7 @@
 //! engines sit. It must never know NATS, wait for whoever harvests it, or share state with another
 //! core.
 
+mod ahead;
 mod calls;
 mod clock;
 mod dial;
@@ -27,6 +28,7 @@ mod timer;
 mod tls;
 mod wire;
 
+pub use ahead::Warmed;
 pub use clock::MonoTime;
 pub use fault::Fault;
 pub use lanes::CoreHold;

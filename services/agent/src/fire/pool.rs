@@ -9,6 +9,8 @@ use loadpilot_events::connections::Connections;
 pub struct Pool {
     /// Most that it has open at a time; `None` sets no limit.
     pub max: Option<u32>,
+    /// How many it opens before the start.
+    pub open_first: u32,
 }
 
 impl Pool {
@@ -20,7 +22,8 @@ impl Pool {
     pub fn part(settings: &Connections, part: u32, parts: u32) -> Self {
         let max = settings.max.map(|max| portion(max, part, parts));
         assert!(max != Some(0), "no more cores than connections");
-        Self { max }
+        let open_first = portion(settings.open_first.unwrap_or(0), part, parts);
+        Self { max, open_first }
     }
 
     /// [`Pool::max`] as a count; `usize::MAX` sets no limit.

@@ -7,6 +7,7 @@
 use loadpilot_engine::tally::Phases;
 use loadpilot_events::outcome::Outcome;
 
+use super::ahead::Warmed;
 use super::program::Call;
 
 /// One request to send now.
@@ -76,8 +77,9 @@ pub(crate) trait Wire: 'static {
     /// begins more lets them wait inside the engine, where the wait counts as the target's.
     fn calls_max(&self) -> usize;
 
-    /// Does whatever can be done before the first request is due, such as resolving names.
-    fn warm(&self) -> impl Future<Output = ()>;
+    /// Does whatever can be done before the first request is due: resolves the target's name and
+    /// opens the connections that the plan wants open by then. Ends in bounded time.
+    fn warm(&self) -> impl Future<Output = Warmed>;
 
     /// Lets go of idle connections that the target has closed.
     fn tidy(&self);

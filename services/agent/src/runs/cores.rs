@@ -13,7 +13,9 @@ use loadpilot_engine::workload::Workload;
 use loadpilot_events::{DropReason, Plan, RunId};
 use tokio::time::timeout;
 
-use crate::fire::{self, Core, CoreHold, CoreSetup, Fault, MonoTime, Pool, Program, portion};
+use crate::fire::{
+    self, Core, CoreHold, CoreSetup, Fault, MonoTime, Pool, Program, Warmed, portion,
+};
 use crate::gauges::CoreFigures;
 
 /// What the threads of a run have in common.
@@ -88,6 +90,16 @@ impl Cores {
                 .collect::<Result<_, _>>()?,
             shards: common.shards,
         })
+    }
+
+    /// What became of the connections to open before the start, once that is known. A thread that
+    /// died is told of by the next harvest.
+    pub(super) async fn warmed(&self) -> Warmed {
+        let mut sum = Warmed::default();
+        for core in &self.cores {
+            sum = sum.and(core.warmed().await.unwrap_or_default());
+        }
+        sum
     }
 
     /// Replaces what is held; each shard goes to one thread.

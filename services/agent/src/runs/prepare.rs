@@ -1,5 +1,6 @@
 //! Everything that must be there before a holder is ready: secrets, compiled requests, threads,
-//! and how far the clocks are apart. It must never send anything to the target.
+//! connections if the plan wants some open, and how far the clocks are apart. It must never send a
+//! request to the target.
 
 use std::sync::Arc;
 
@@ -9,7 +10,7 @@ use loadpilot_events::ctl::RunCreated;
 use thiserror::Error;
 
 use crate::clock::{self, Alignment};
-use crate::fire::{self, Program};
+use crate::fire::{self, Program, Warmed};
 use crate::runs::cores::{Common, Cores};
 use crate::secrets;
 use crate::shell::Shell;
@@ -59,10 +60,26 @@ pub(super) async fn prepare(
     let wanted = plan.max_in_flight.unwrap_or(shell.max_in_flight);
     let max_in_flight = wanted.min(shell.max_in_flight).max(1);
     let cores = Arc::new(Cores::spawn(&common, shell.cores, max_in_flight)?);
+    if plan.connections.open_first.is_some() {
+        say_warmed(run, cores.warmed().await);
+    }
     let subject = shell.subjects.clock();
     Ok(Prepared {
         cores,
         alignment: clock::measure(&shell.bus, &subject, &shell.timing).await,
         max_in_flight,
     })
+}
+
+/// A connection that could not be opened ahead of time is no reason not to start: the calls that
+/// need one try again, and are counted. But it must not go unsaid.
+fn say_warmed(run: &RunId, warmed: Warmed) {
+    let Warmed { opened, failed, .. } = warmed;
+    match warmed.last_failure {
+        None => tracing::info!(%run, opened, "connections opened before the start"),
+        Some(failure) => tracing::warn!(
+            %run, opened, failed, last_failure = failure.name(),
+            "connections could not be opened before the start"
+        ),
+    }
 }

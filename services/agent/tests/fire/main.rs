@@ -1,5 +1,6 @@
 //! The load engine of one core against a target that counts by itself.
 
+mod ahead;
 mod certificates;
 mod connections;
 mod faults;

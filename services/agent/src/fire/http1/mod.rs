@@ -18,6 +18,7 @@ use loadpilot_engine::tally::ConnectionUse;
 use loadpilot_events::connections::Reuse;
 
 use self::link::{Exchange, Failed, Link, Reach, Scratch, scratch};
+use super::ahead::{self, Warmed, open_all};
 use super::dial::Dial;
 use super::pool::Pool;
 use super::program::{Call, Program};
@@ -58,6 +59,11 @@ impl Http1 {
         trace.phases.connection = Some(ConnectionUse::Opened);
         let answer = self.exchange(Link::new(stream), order, trace).await;
         answer.map_err(|failed| failed.broken)
+    }
+
+    /// Keeps a connection that nobody has used yet.
+    pub(crate) fn keep(&self, stream: Stream) {
+        self.idle.borrow_mut().push(Link::new(stream));
     }
 
     /// The idle connection used last, if it is still open and the call may use it.
@@ -132,8 +138,14 @@ impl Wire for Http1 {
         self.pool.connections_max()
     }
 
-    async fn warm(&self) {
-        self.dial.warm().await;
+    async fn warm(&self) -> Warmed {
+        self.dial.resolve().await;
+        let open = || async {
+            let stream = self.dial.open(Offer::Http1, &mut Trace::default()).await?;
+            self.keep(stream);
+            Ok(())
+        };
+        open_all(self.pool.open_first, ahead::PATIENCE, open).await
     }
 
     fn tidy(&self) {
