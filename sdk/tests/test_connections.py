@@ -53,6 +53,7 @@ SAID: dict[str, tuple[dict[str, Any], str]] = {
         {"max": 20, "open_first": 20},
         "at most 20 connections an agent, 20 connections an agent opened before the start",
     ),
+    "{'ip': 6}": ({"ip": "6"}, "IPv6 only"),
     "{'http': 'auto'}": ({"http": "auto"}, "HTTP as the target chooses"),
     "{'reuse': 'never'}": ({"reuse": "never"}, "a new connection for every call"),
     "{'reuse': 0.3}": (
@@ -66,6 +67,10 @@ SAID: dict[str, tuple[dict[str, Any], str]] = {
     "{'connect_to': 'unix:/run/shop.sock'}": (
         {"connect_to": "unix:/run/shop.sock"},
         "connected to unix:/run/shop.sock",
+    ),
+    "{'sources': ['10.0.0.5:20000-30000', '[fd00::1]:7-9']}": (
+        {"sources": ["10.0.0.5:20000-30000", "[fd00::1]:7-9"]},
+        "from 10.0.0.5:20000-30000, [fd00::1]:7-9 in turn",
     ),
     "{'sources': ['127.0.0.2', '127.0.0.3'], 'resolve_every': 5}": (
         {"sources": ["127.0.0.2", "127.0.0.3"], "resolve_us": 5_000_000},
@@ -134,6 +139,38 @@ REFUSED: dict[str, tuple[str, ConnectionFlags, str, str]] = {
     "age": ("{'age_max': '0s'}", ConnectionFlags(), HTTPS, "must be longer than 0"),
     "place": ("", ConnectionFlags(connect_to="shop"), HTTPS, "must be host:port"),
     "source": ("", ConnectionFlags(sources=("eth0",)), HTTPS, "must be an IP address"),
+    "one port": (
+        "",
+        ConnectionFlags(sources=("10.0.0.5:80",)),
+        HTTPS,
+        "as in 10.0.0.5:20000-30000",
+    ),
+    "family": ("{'ip': 5}", ConnectionFlags(), HTTPS, "ip: must be 4 or 6"),
+    "family by flag": ("", ConnectionFlags(ip="v6"), HTTPS, "--ip: must be 4 or 6"),
+    "family of the target": (
+        "",
+        ConnectionFlags(ip="6"),
+        "http://10.0.0.1:80",
+        "must be the family",
+    ),
+    "family of another place": (
+        "{'connect_to': '[fd00::1]:80'}",
+        ConnectionFlags(ip="4"),
+        HTTPS,
+        "must be the family of what is connected to ([fd00::1]:80)",
+    ),
+    "family of a socket": (
+        "{'ip': 4, 'connect_to': 'unix:/s'}",
+        ConnectionFlags(),
+        "http://s",
+        "unix:/s",
+    ),
+    "family of a source": (
+        "{'ip': 4, 'sources': ['10.0.0.5', '[fd00::1]:7-9']}",
+        ConnectionFlags(),
+        HTTPS,
+        "must be an IPv4 address, as connections.ip says (got '[fd00::1]:7-9')",
+    ),
     "no connections": ("{'max': 0}", ConnectionFlags(), HTTPS, "max: must be a whole number"),
     "no connections by flag": (
         "",

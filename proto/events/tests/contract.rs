@@ -70,7 +70,12 @@ macro_rules! golden {
 #[test]
 fn golden_files_are_read_and_written_back() {
     let goldens = golden! {
-        Plan: ["plan.v1.json", "plan-closed.v1.json", "plan-connections.v1.json"],
+        Plan: [
+            "plan.v1.json",
+            "plan-closed.v1.json",
+            "plan-connections.v1.json",
+            "plan-pool.v1.json",
+        ],
         Envelope<Request>: ["run-requested.v1.json", "stop-requested.v1.json"],
         Envelope<Decision>: [
             "run-created.v1.json",

@@ -2,7 +2,7 @@
 
 use std::net::IpAddr;
 
-use loadpilot_events::connections::{Connections, Http, Reuse};
+use loadpilot_events::connections::{Connections, Http, Reuse, Source};
 use loadpilot_events::limits;
 use loadpilot_events::plan::Plan;
 
@@ -22,6 +22,7 @@ pub(super) fn plan(must: &mut Musts<'_>, plan: &Plan) {
     numbers(must, settings);
     pool(must, plan);
     places(must, settings);
+    family(must, plan);
     let tls = &settings.tls;
     let says_tls = tls.insecure || tls.roots_pem.is_some() || tls.identity.is_some();
     must.hold(
@@ -126,6 +127,47 @@ fn pool(must: &mut Musts<'_>, plan: &Plan) {
     );
 }
 
+/// A family of addresses that contradicts what is connected to, or from where, would leave nothing.
+fn family(must: &mut Musts<'_>, plan: &Plan) {
+    let settings = &plan.connections;
+    let Some(ip) = settings.ip else {
+        return;
+    };
+    let by_target = || plan.target.split_once("://").map_or("", |(_, rest)| rest);
+    let place = settings.connect_to.as_deref().unwrap_or_else(by_target);
+    let fits = literal(place).is_none_or(|address| ip.has(address));
+    must.hold(
+        fits && !place.starts_with("unix:"),
+        "connections.ip",
+        &format!("must be the family of what is connected to ({place}), or left out"),
+        ip.digit(),
+    );
+    for (s, source) in settings.sources.iter().enumerate() {
+        let parsed = Source::parse(source);
+        must.hold(
+            parsed.is_none_or(|parsed| ip.has(parsed.address)),
+            format!("connections.sources[{s}]"),
+            &format!(
+                "must be an IPv{} address, as connections.ip says",
+                ip.digit()
+            ),
+            source,
+        );
+    }
+}
+
+/// The address that `host[:port]` begins with, if it is no name.
+fn literal(place: &str) -> Option<IpAddr> {
+    let bracketed = place
+        .strip_prefix('[')
+        .and_then(|rest| rest.split_once(']'));
+    let host = match bracketed {
+        Some((v6, _)) => v6,
+        None => place.split_once(':').map_or(place, |(host, _)| host),
+    };
+    host.parse().ok()
+}
+
 fn places(must: &mut Musts<'_>, settings: &Connections) {
     if let Some(place) = &settings.connect_to {
         let sound = match place.strip_prefix("unix:") {
@@ -143,9 +185,10 @@ fn places(must: &mut Musts<'_>, settings: &Connections) {
     }
     for (s, source) in settings.sources.iter().enumerate() {
         must.hold(
-            source.parse::<IpAddr>().is_ok(),
+            Source::parse(source).is_some(),
             format!("connections.sources[{s}]"),
-            "must be an IP address of the agent's machine",
+            "must be an IP address of the agent's machine, with a range of ports as in \
+             10.0.0.5:20000-30000 or [fd00::1]:20000-30000 if it is to have one",
             source,
         );
     }

@@ -68,6 +68,7 @@ def run(  # noqa: PLR0913  (one parameter per flag)
     reuse: str | None = None,
     connect_to: str | None = None,
     source: list[str] | None = None,
+    ip: str | None = None,
     insecure: bool = False,
     cacert: str | None = None,
     cert: str | None = None,
@@ -122,7 +123,10 @@ def run(  # noqa: PLR0913  (one parameter per flag)
     connect_to
         Connect to host:port or unix:/path instead; Host and TLS keep the name of the target.
     source
-        An address of this machine to connect from; repeatable, taken in turn.
+        An address of this machine to connect from, with ports to use if need be, as in
+        10.0.0.5:20000-30000 or [fd00::1]:20000-30000; repeatable, taken in turn.
+    ip
+        4 or 6: connect to addresses of this family only.
     insecure
         Do not verify the certificate of an https target; the report says so.
     cacert
@@ -158,6 +162,7 @@ def run(  # noqa: PLR0913  (one parameter per flag)
                 reuse=reuse,
                 connect_to=connect_to,
                 sources=tuple(source or ()),
+                ip=ip,
                 insecure=insecure,
                 cacert=cacert,
                 cert=cert,

@@ -50,6 +50,7 @@ WORDS: dict[str, Callable[[Any], str]] = {
     "age_us_max": lambda most: f"connections closed after {seconds(most)}",
     "connect_to": lambda place: f"connected to {safe(place)}",
     "sources": lambda sources: f"from {safe(', '.join(sources))} in turn",
+    "ip": lambda family: f"IPv{family} only",
     "resolve_us": lambda us: f"name resolved every {seconds(us)}",
     "tls": lambda tls: ", ".join(_tls(tls)),
 }

@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from .settings import Settings
 
 HTTP = ("1.1", "2", "auto")
+IP = ("4", "6")
 PEM_BYTES_MAX = 256 << 10
 """Largest certificate or key file."""
 FLAGS = {"max": "--connections", "sources": "--source"}
@@ -36,6 +37,7 @@ class ConnectionFlags:
     reuse: str | None = None
     connect_to: str | None = None
     sources: tuple[str, ...] = ()
+    ip: str | None = None
     insecure: bool = False
     cacert: str | None = None
     cert: str | None = None
@@ -55,6 +57,7 @@ def connections(settings: Settings, flags: ConnectionFlags, secrets: Secrets) ->
         "age_us_max": reader.duration("age_max"),
         "connect_to": reader.text("connect_to"),
         "sources": reader.sources(),
+        "ip": reader.ip(),
         "resolve_us": reader.duration("resolve_every"),
         "tls": reader.tls(secrets),
     }
@@ -99,6 +102,14 @@ class Reader:
         if value is None or value in HTTP:
             return value if value != HTTP[0] else None
         self.problems.append(rule(place, f"must be one of {', '.join(HTTP)}", value))
+        return None
+
+    def ip(self) -> str | None:
+        """Read the family of the addresses to connect to."""
+        place, value = self.find("ip")
+        if value is None or (not isinstance(value, bool) and str(value) in IP):
+            return value if value is None else str(value)
+        self.problems.append(rule(place, f"must be {' or '.join(IP)}", value))
         return None
 
     def reuse(self) -> str | dict[str, int] | None:

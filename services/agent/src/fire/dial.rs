@@ -10,10 +10,11 @@ use std::path::Path;
 use std::rc::Rc;
 use std::sync::Arc;
 
-use tokio::net::{TcpSocket, TcpStream, UnixStream, lookup_host};
+use tokio::net::{TcpStream, UnixStream, lookup_host};
 use tokio::sync::Mutex;
 
 use super::clock::MonoTime;
+use super::origin::Origins;
 use super::program::Program;
 use super::stream::Stream;
 use super::target::Place;
@@ -32,8 +33,7 @@ pub(crate) struct Dial {
     lookup: Mutex<Option<MonoTime>>,
     /// The address that worked last.
     preferred: Cell<usize>,
-    /// How many connections were begun, for the turns of the source addresses.
-    begun: Cell<usize>,
+    origins: Origins,
 }
 
 /// What the target's name stood for.
@@ -46,11 +46,11 @@ struct Known {
 impl Dial {
     pub(crate) fn new(program: Arc<Program>) -> Self {
         Self {
+            origins: Origins::new(&program.target.sources),
             program,
             known: RefCell::new(None),
             lookup: Mutex::new(None),
             preferred: Cell::new(0),
-            begun: Cell::new(0),
         }
     }
 
@@ -134,7 +134,7 @@ impl Dial {
             return Err(Broken::Connect);
         }
         let found = match lookup_host((host, port)).await {
-            Ok(found) => Ok(found.collect::<Rc<[SocketAddr]>>()),
+            Ok(found) => Ok(self.of_the_family(host, found)),
             Err(error) => {
                 tracing::debug!(%error, host, "name not resolved");
                 Err(refused(&error))
@@ -160,6 +160,22 @@ impl Dial {
         }
     }
 
+    /// Those of the family that the plan names.
+    fn of_the_family(
+        &self,
+        host: &str,
+        found: impl Iterator<Item = SocketAddr>,
+    ) -> Rc<[SocketAddr]> {
+        let Some(ip) = self.program.connections.ip else {
+            return found.collect();
+        };
+        let fitting: Rc<[SocketAddr]> = found.filter(|address| ip.has(address.ip())).collect();
+        if fitting.is_empty() {
+            tracing::debug!(host, family = %ip.digit(), "no address of this IP family");
+        }
+        fitting
+    }
+
     /// Tries each address once, beginning with the one that worked last.
     async fn connect(&self, addresses: &[SocketAddr]) -> Result<TcpStream, Broken> {
         let first = self.preferred.get();
@@ -167,7 +183,7 @@ impl Dial {
         for place in (0..addresses.len()).map(|i| (first + i) % addresses.len()) {
             // If this attempt is cut off by its time-out, the next call begins with the next one.
             self.preferred.set(place + 1);
-            match self.connect_one(addresses[place]).await {
+            match self.origins.connect(addresses[place]).await {
                 Ok(stream) => {
                     self.preferred.set(place);
                     return Ok(stream);
@@ -180,58 +196,6 @@ impl Dial {
         }
         Err(last)
     }
-
-    async fn connect_one(&self, address: SocketAddr) -> io::Result<TcpStream> {
-        let sources = self.program.target.sources.iter();
-        let mut sources = sources.filter(|source| source.is_ipv4() == address.is_ipv4());
-        let fitting = sources.clone().count();
-        if fitting == 0 {
-            return match self.program.target.sources.is_empty() {
-                true => TcpStream::connect(address).await,
-                // Never from an address that the plan does not name.
-                false => Err(io::Error::from_raw_os_error(libc::EADDRNOTAVAIL)),
-            };
-        }
-        let turn = self.begun.get();
-        self.begun.set(turn.wrapping_add(1));
-        let socket = match address.is_ipv4() {
-            true => TcpSocket::new_v4()?,
-            false => TcpSocket::new_v6()?,
-        };
-        choose_port_late(&socket)?;
-        if let Some(source) = sources.nth(turn % fitting) {
-            socket.bind(SocketAddr::new(*source, 0))?;
-        }
-        socket.connect(address).await
-    }
-}
-
-/// Lets the system choose the port when it knows the peer: then one port serves many peers.
-#[cfg(target_os = "linux")]
-fn choose_port_late(socket: &TcpSocket) -> io::Result<()> {
-    use std::os::fd::AsRawFd as _;
-
-    let on: libc::c_int = 1;
-    let size = libc::socklen_t::try_from(size_of::<libc::c_int>()).expect("4 bytes");
-    // SAFETY: the option's value is one int, alive through the call; the socket is open.
-    let result = unsafe {
-        libc::setsockopt(
-            socket.as_raw_fd(),
-            libc::IPPROTO_IP,
-            libc::IP_BIND_ADDRESS_NO_PORT,
-            (&raw const on).cast(),
-            size,
-        )
-    };
-    match result {
-        0 => Ok(()),
-        _ => Err(io::Error::last_os_error()),
-    }
-}
-
-#[cfg(not(target_os = "linux"))]
-fn choose_port_late(_socket: &TcpSocket) -> io::Result<()> {
-    Ok(())
 }
 
 async fn open_unix(path: &Path, trace: &mut Trace) -> Result<Stream, Broken> {

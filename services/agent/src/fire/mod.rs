@@ -14,6 +14,7 @@ mod fault;
 mod http1;
 mod http2;
 mod lanes;
+mod origin;
 mod pacer;
 mod pool;
 mod program;
