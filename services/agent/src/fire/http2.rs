@@ -27,7 +27,7 @@ use super::wire::{Broken, Order, Trace, Wire};
 
 /// Requests at a time on one connection unless the plan says otherwise: what RFC 9113 recommends
 /// servers to allow at least.
-const STREAMS_MAX: u32 = 100;
+pub const STREAMS_MAX: u32 = 100;
 /// What the target may send on one stream, and on one connection, before we have taken it in.
 const STREAM_WINDOW_BYTES: u32 = 1 << 20;
 const CONNECTION_WINDOW_BYTES: u32 = 16 << 20;

@@ -4,6 +4,7 @@
 
 use std::sync::Arc;
 
+use loadpilot_engine::holding::Hold;
 use loadpilot_engine::workload::Workload;
 use loadpilot_events::RunId;
 use loadpilot_events::ctl::RunCreated;
@@ -12,6 +13,7 @@ use thiserror::Error;
 use crate::clock::{self, Alignment};
 use crate::fire::{self, Program, Warmed};
 use crate::runs::cores::{Common, Cores};
+use crate::runs::preflight::{self, TooFewFiles};
 use crate::secrets;
 use crate::shell::Shell;
 
@@ -31,6 +33,13 @@ pub(super) enum Unable {
     /// The plan is not the one that its hash names.
     #[error("the plan does not match its hash")]
     OtherPlan,
+    /// This machine cannot hold it.
+    #[error(
+        "its share needs {} open files, connections and the agent's own, but it may have {}: \
+         raise the limit (ulimit -n {}), or spread the run over more agents",
+        .0.needed, .0.limit, .0.needed
+    )]
+    Files(TooFewFiles),
     /// The secrets are not there.
     #[error(transparent)]
     Secrets(#[from] secrets::Fault),
@@ -39,16 +48,24 @@ pub(super) enum Unable {
     Fire(#[from] fire::Fault),
 }
 
-/// Gets ready for `created`.
+impl From<TooFewFiles> for Unable {
+    fn from(files: TooFewFiles) -> Self {
+        Self::Files(files)
+    }
+}
+
+/// Gets ready for `created`, of which it has `holds`.
 pub(super) async fn prepare(
     shell: &Shell,
     run: &RunId,
     created: &RunCreated,
+    holds: &[Hold],
 ) -> Result<Prepared, Unable> {
     let plan = &created.plan;
     if plan.hash() != created.plan_hash {
         return Err(Unable::OtherPlan);
     }
+    preflight::check(shell, created, holds)?;
     let secrets = secrets::fetch(shell, run, &plan.secrets()).await?;
     let common = Common {
         run: run.clone(),
