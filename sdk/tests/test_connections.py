@@ -44,6 +44,16 @@ SAID: dict[str, tuple[dict[str, Any], str]] = {
         {"http": "2", "streams_max": 20},
         "HTTP/2, at most 20 requests at a time on a connection",
     ),
+    "{'max': 50}": ({"max": 50}, "at most 50 connections an agent"),
+    "{'max': 1, 'http': '2'}": (
+        {"http": "2", "max": 1},
+        "HTTP/2, at most 1 connection an agent",
+    ),
+    "{'open_first': 20, 'max': 20}": (
+        {"max": 20, "open_first": 20},
+        "at most 20 connections an agent, 20 connections an agent opened before the start",
+    ),
+    "{'ip': 6}": ({"ip": "6"}, "IPv6 only"),
     "{'http': 'auto'}": ({"http": "auto"}, "HTTP as the target chooses"),
     "{'reuse': 'never'}": ({"reuse": "never"}, "a new connection for every call"),
     "{'reuse': 0.3}": (
@@ -57,6 +67,10 @@ SAID: dict[str, tuple[dict[str, Any], str]] = {
     "{'connect_to': 'unix:/run/shop.sock'}": (
         {"connect_to": "unix:/run/shop.sock"},
         "connected to unix:/run/shop.sock",
+    ),
+    "{'sources': ['10.0.0.5:20000-30000', '[fd00::1]:7-9']}": (
+        {"sources": ["10.0.0.5:20000-30000", "[fd00::1]:7-9"]},
+        "from 10.0.0.5:20000-30000, [fd00::1]:7-9 in turn",
     ),
     "{'sources': ['127.0.0.2', '127.0.0.3'], 'resolve_every': 5}": (
         {"sources": ["127.0.0.2", "127.0.0.3"], "resolve_us": 5_000_000},
@@ -77,10 +91,14 @@ def test_what_is_said_is_planned_and_told(said: str, tmp_path: Path) -> None:
 
 def test_flags_win_setting_by_setting(tmp_path: Path) -> None:
     """Broken if a flag threw away what the scenario says of other settings."""
-    flags = ConnectionFlags(http="2", reuse="0.5", connect_to="10.0.0.7:80", sources=("::1",))
-    plan = compiled(tmp_path, "{'http': 'auto', 'requests_max': 7, 'reuse': 'never'}", flags).plan
+    flags = ConnectionFlags(
+        http="1.1", max="9", reuse="0.5", connect_to="10.0.0.7:80", sources=("::1",)
+    )
+    plan = compiled(
+        tmp_path, "{'http': 'auto', 'requests_max': 7, 'reuse': 'never', 'max': 8}", flags
+    ).plan
     assert plan["connections"] == {
-        "http": "2",
+        "max": 9,
         "reuse": {"share_ppm": 500_000},
         "requests_max": 7,
         "connect_to": "10.0.0.7:80",
@@ -121,6 +139,65 @@ REFUSED: dict[str, tuple[str, ConnectionFlags, str, str]] = {
     "age": ("{'age_max': '0s'}", ConnectionFlags(), HTTPS, "must be longer than 0"),
     "place": ("", ConnectionFlags(connect_to="shop"), HTTPS, "must be host:port"),
     "source": ("", ConnectionFlags(sources=("eth0",)), HTTPS, "must be an IP address"),
+    "one port": (
+        "",
+        ConnectionFlags(sources=("10.0.0.5:80",)),
+        HTTPS,
+        "as in 10.0.0.5:20000-30000",
+    ),
+    "family": ("{'ip': 5}", ConnectionFlags(), HTTPS, "ip: must be 4 or 6"),
+    "family by flag": ("", ConnectionFlags(ip="v6"), HTTPS, "--ip: must be 4 or 6"),
+    "family of the target": (
+        "",
+        ConnectionFlags(ip="6"),
+        "http://10.0.0.1:80",
+        "must be the family",
+    ),
+    "family of another place": (
+        "{'connect_to': '[fd00::1]:80'}",
+        ConnectionFlags(ip="4"),
+        HTTPS,
+        "must be the family of what is connected to ([fd00::1]:80)",
+    ),
+    "family of a socket": (
+        "{'ip': 4, 'connect_to': 'unix:/s'}",
+        ConnectionFlags(),
+        "http://s",
+        "unix:/s",
+    ),
+    "family of a source": (
+        "{'ip': 4, 'sources': ['10.0.0.5', '[fd00::1]:7-9']}",
+        ConnectionFlags(),
+        HTTPS,
+        "must be an IPv4 address, as connections.ip says (got '[fd00::1]:7-9')",
+    ),
+    "no connections": ("{'max': 0}", ConnectionFlags(), HTTPS, "max: must be a whole number"),
+    "no connections by flag": (
+        "",
+        ConnectionFlags(max="0"),
+        HTTPS,
+        "--connections: must be a whole",
+    ),
+    "some connections": ("", ConnectionFlags(max="ten"), HTTPS, "--connections: must be a whole"),
+    "shared by none": (
+        "{'http': '2', 'reuse': 'never', 'max': 5}",
+        ConnectionFlags(),
+        HTTPS,
+        "must be left out with HTTP/2",
+    ),
+    "opened for nobody": (
+        "{'reuse': 'never'}",
+        ConnectionFlags(open_first="5"),
+        HTTPS,
+        "no call may use an open connection",
+    ),
+    "more opened than allowed": (
+        "{'max': 4}",
+        ConnectionFlags(open_first="5"),
+        HTTPS,
+        "must be at most connections.max (got '5')",
+    ),
+    "none opened": ("", ConnectionFlags(open_first="0"), HTTPS, "--open-first: must be a whole"),
     "streams": ("{'streams_max': 9}", ConnectionFlags(), HTTPS, "one request at a time"),
     "auto in the clear": ("", ConnectionFlags(http="auto"), "http://s", "cannot say what it"),
     "insecure in the clear": ("", ConnectionFlags(insecure=True), "http://s", "is http, not"),

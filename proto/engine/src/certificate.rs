@@ -121,7 +121,8 @@ fn generator_drops(report: &Report) -> Option<Finding> {
         return None;
     }
     // Nobody asked for a limit: then it was the generator that had no slot to give.
-    let no_limit = report.run.max_in_flight.is_none();
+    let run = &report.run;
+    let no_limit = run.max_in_flight.is_none() && run.connections.max.is_none();
     let at_fault = |reason: DropReason| {
         reason.is_generators_fault() || (no_limit && reason == DropReason::NoSlot)
     };

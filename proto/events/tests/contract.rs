@@ -75,6 +75,7 @@ fn golden_files_are_read_and_written_back() {
             "plan-closed.v1.json",
             "plan-connections.v1.json",
             "plan-objects.v1.json",
+            "plan-pool.v1.json",
         ],
         Envelope<Request>: ["run-requested.v1.json", "stop-requested.v1.json"],
         Envelope<Decision>: [

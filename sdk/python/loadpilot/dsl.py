@@ -31,6 +31,10 @@ class Connections(TypedDict, total=False):
 
     http: Literal["1.1", "2", "auto"]
     """``auto``: what an https target chooses."""
+    max: int
+    """Most connections that each agent has open at a time; no limit unless said."""
+    open_first: int
+    """Connections that each agent opens before the run starts."""
     streams_max: int
     """HTTP/2: most requests at a time on one connection; 100 unless said."""
     reuse: str | float
@@ -42,7 +46,10 @@ class Connections(TypedDict, total=False):
     connect_to: str
     """``host:port`` or ``unix:/path`` to connect to; Host and TLS keep the target's name."""
     sources: Sequence[str]
-    """Addresses of the agent's machine to connect from, in turn."""
+    """Addresses of the agent's machine to connect from, in turn, such as ``10.0.0.5``, or
+    ``10.0.0.5:20000-30000`` with the ports to use."""
+    ip: Literal[4, 6]
+    """Only addresses of this family are connected to."""
     resolve_every: Duration
     """How often the target's name is resolved; once per run unless said."""
 

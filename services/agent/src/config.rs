@@ -21,7 +21,7 @@ const CAPACITY_PER_CORE_RPS: u64 = 50_000;
 /// Most arrivals in flight, unless plan or operator want fewer.
 const MAX_IN_FLIGHT: u32 = 10_000;
 /// File descriptors that are left for everything but requests.
-const SPARE_FDS: u64 = 100;
+pub(crate) const SPARE_FDS: u64 = 100;
 /// Most firing threads of one agent.
 const CORES_MAX: u32 = 1_024;
 
@@ -42,6 +42,8 @@ pub struct Config {
     pub cores: u32,
     /// Most arrivals of one run in flight.
     pub max_in_flight: u32,
+    /// File descriptors that this process may open.
+    pub fds: u64,
     /// Whether whoever starts it knows that its earlier process is dead.
     pub predecessor_dead: bool,
     /// Waits and bounds.
@@ -170,6 +172,7 @@ impl Config {
             capacity,
             cores,
             max_in_flight: in_flight,
+            fds: world.fds,
             predecessor_dead: flags.predecessor_dead,
             timing,
         })

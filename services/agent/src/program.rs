@@ -127,6 +127,7 @@ fn shell(config: Config, bus: Bus) -> Shell {
         capacity: config.capacity,
         cores: config.cores,
         max_in_flight: config.max_in_flight,
+        fds: config.fds,
         timing: config.timing,
     }
 }

@@ -24,6 +24,8 @@ pub struct Shell {
     pub cores: u32,
     /// Most arrivals of one run in flight, unless the plan wants fewer; at least 1.
     pub max_in_flight: u32,
+    /// File descriptors that this process may open.
+    pub fds: u64,
     /// Waits and bounds.
     pub timing: Timing,
 }

@@ -2,7 +2,7 @@
 
 use std::net::IpAddr;
 
-use loadpilot_events::connections::{Connections, Http, Reuse};
+use loadpilot_events::connections::{Connections, Http, Reuse, Source};
 use loadpilot_events::limits;
 use loadpilot_events::plan::Plan;
 
@@ -11,12 +11,18 @@ use super::Musts;
 /// Most requests at a time on one connection: more than any server allows.
 const STREAMS_MAX: u32 = 65_536;
 
+/// Shortest time, in µs, for which a user waits for a connection before its iteration is dropped
+/// and its next one waits: with none at all a core would do nothing but drop.
+const USER_WAIT_US_MIN: u64 = 1_000;
+
 /// Settings that contradict the target, or each other, are refused, not ignored.
 pub(super) fn plan(must: &mut Musts<'_>, plan: &Plan) {
     let settings = &plan.connections;
     let is_https = plan.target.starts_with("https:");
     numbers(must, settings);
+    pool(must, plan);
     places(must, settings);
+    family(must, plan);
     let tls = &settings.tls;
     let says_tls = tls.insecure || tls.roots_pem.is_some() || tls.identity.is_some();
     must.hold(
@@ -74,6 +80,8 @@ fn numbers(must: &mut Musts<'_>, settings: &Connections) {
     }
     let at_least_one = "must be at least 1";
     let counts = [
+        ("max", settings.max.map(u64::from)),
+        ("open_first", settings.open_first.map(u64::from)),
         ("requests_max", settings.requests_max.map(u64::from)),
         ("age_us_max", settings.age_us_max),
         ("resolve_us", settings.resolve_us),
@@ -82,6 +90,82 @@ fn numbers(must: &mut Musts<'_>, settings: &Connections) {
         let field = format!("connections.{name}");
         must.hold(value != Some(0), field, at_least_one, 0);
     }
+}
+
+/// A call must never wait inside the engine for a connection: that would look like the target's
+/// time.
+fn pool(must: &mut Musts<'_>, plan: &Plan) {
+    let settings = &plan.connections;
+    let open_first = settings.open_first.unwrap_or(0);
+    must.hold(
+        open_first == 0 || settings.reuse != Reuse::Never,
+        "connections.open_first",
+        "must be left out when no call may use an open connection (reuse never)",
+        open_first,
+    );
+    must.hold(
+        open_first <= settings.max.unwrap_or(u32::MAX),
+        "connections.open_first",
+        "must be at most connections.max",
+        open_first,
+    );
+    let Some(max) = settings.max else {
+        return;
+    };
+    must.hold(
+        settings.http == Http::V1 || settings.reuse == Reuse::Always,
+        "connections.max",
+        "must be left out with HTTP/2 or auto unless every call may use an open connection \
+         (reuse always)",
+        max,
+    );
+    must.hold(
+        plan.users.is_none() || plan.max_wait_us >= USER_WAIT_US_MIN,
+        "max_wait_us",
+        "must be at least 1 ms where users wait for connections",
+        format!("{} µs", plan.max_wait_us),
+    );
+}
+
+/// A family of addresses that contradicts what is connected to, or from where, would leave nothing.
+fn family(must: &mut Musts<'_>, plan: &Plan) {
+    let settings = &plan.connections;
+    let Some(ip) = settings.ip else {
+        return;
+    };
+    let by_target = || plan.target.split_once("://").map_or("", |(_, rest)| rest);
+    let place = settings.connect_to.as_deref().unwrap_or_else(by_target);
+    let fits = literal(place).is_none_or(|address| ip.has(address));
+    must.hold(
+        fits && !place.starts_with("unix:"),
+        "connections.ip",
+        &format!("must be the family of what is connected to ({place}), or left out"),
+        ip.digit(),
+    );
+    for (s, source) in settings.sources.iter().enumerate() {
+        let parsed = Source::parse(source);
+        must.hold(
+            parsed.is_none_or(|parsed| ip.has(parsed.address)),
+            format!("connections.sources[{s}]"),
+            &format!(
+                "must be an IPv{} address, as connections.ip says",
+                ip.digit()
+            ),
+            source,
+        );
+    }
+}
+
+/// The address that `host[:port]` begins with, if it is no name.
+fn literal(place: &str) -> Option<IpAddr> {
+    let bracketed = place
+        .strip_prefix('[')
+        .and_then(|rest| rest.split_once(']'));
+    let host = match bracketed {
+        Some((v6, _)) => v6,
+        None => place.split_once(':').map_or(place, |(host, _)| host),
+    };
+    host.parse().ok()
 }
 
 fn places(must: &mut Musts<'_>, settings: &Connections) {
@@ -101,9 +185,10 @@ fn places(must: &mut Musts<'_>, settings: &Connections) {
     }
     for (s, source) in settings.sources.iter().enumerate() {
         must.hold(
-            source.parse::<IpAddr>().is_ok(),
+            Source::parse(source).is_some(),
             format!("connections.sources[{s}]"),
-            "must be an IP address of the agent's machine",
+            "must be an IP address of the agent's machine, with a range of ports as in \
+             10.0.0.5:20000-30000 or [fd00::1]:20000-30000 if it is to have one",
             source,
         );
     }

@@ -87,6 +87,10 @@ fn a_generator_without_slots_is_at_fault_unless_it_was_told_to_be() {
     };
     holds(FindingKind::GeneratorDrops, Grade::Invalid, drops(None));
     holds(FindingKind::GeneratorDrops, Grade::Valid, drops(Some(10)));
+    holds(FindingKind::GeneratorDrops, Grade::Valid, |report| {
+        drops(None)(report);
+        report.run.connections.max = Some(10);
+    });
 }
 
 #[test]

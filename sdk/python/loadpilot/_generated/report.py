@@ -376,6 +376,21 @@ class Http(StrEnum):
     """
 
 
+class IpFamily(StrEnum):
+    """
+    Families of addresses.
+    """
+
+    field_4 = "4"
+    """
+    IPv4.
+    """
+    field_6 = "6"
+    """
+    IPv6.
+    """
+
+
 class Ladder(BaseModel):
     """
     Points of a distribution, in µs.
@@ -1015,6 +1030,19 @@ class Connections(BaseModel):
     """
     Which HTTP is spoken.
     """
+    ip: IpFamily | None = None
+    """
+    Only addresses of this family are connected to; all that the name stands for when absent.
+    """
+    max: Annotated[int | None, Field(ge=0)] = None
+    """
+    Most connections that one agent has open to the target at a time; arrivals that find none
+    free wait in the queue. No limit of its own when absent.
+    """
+    open_first: Annotated[int | None, Field(ge=0)] = None
+    """
+    Connections that each agent opens before the run starts; none when absent.
+    """
     requests_max: Annotated[int | None, Field(ge=0)] = None
     """
     A connection is closed after this many requests.
@@ -1030,7 +1058,8 @@ class Connections(BaseModel):
     """
     sources: list[str] | None = None
     """
-    Addresses of the agent's machine to connect from, in turn.
+    Addresses of the agent's machine to connect from, in turn, each with a range of ports if
+    the system is not to choose them: see [`Source`].
     """
     streams_max: Annotated[int | None, Field(ge=0)] = None
     """

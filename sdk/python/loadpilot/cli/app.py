@@ -64,9 +64,12 @@ def run(  # noqa: PLR0913  (one parameter per flag)
     id_header: str | None = None,
     debug_requests: str | None = None,
     http: str | None = None,
+    connections: str | None = None,
+    open_first: str | None = None,
     reuse: str | None = None,
     connect_to: str | None = None,
     source: list[str] | None = None,
+    ip: str | None = None,
     insecure: bool = False,
     cacert: str | None = None,
     cert: str | None = None,
@@ -114,12 +117,20 @@ def run(  # noqa: PLR0913  (one parameter per flag)
         only, secrets masked. Else LOADPILOT_DEBUG_REQUESTS.
     http
         1.1 (the default), 2, or auto: what an https target chooses.
+    connections
+        Most connections that each agent has open at a time; arrivals that find none free wait in
+        the queue.
+    open_first
+        Connections that each agent opens, TLS included, before the run starts.
     reuse
         Which calls may use an open connection: always (the default), never, or a share such as 0.3.
     connect_to
         Connect to host:port or unix:/path instead; Host and TLS keep the name of the target.
     source
-        An address of this machine to connect from; repeatable, taken in turn.
+        An address of this machine to connect from, with ports to use if need be, as in
+        10.0.0.5:20000-30000 or [fd00::1]:20000-30000; repeatable, taken in turn.
+    ip
+        4 or 6: connect to addresses of this family only.
     insecure
         Do not verify the certificate of an https target; the report says so.
     cacert
@@ -151,9 +162,12 @@ def run(  # noqa: PLR0913  (one parameter per flag)
             debug_requests=debug_requests,
             connections=ConnectionFlags(
                 http=http,
+                max=connections,
+                open_first=open_first,
                 reuse=reuse,
                 connect_to=connect_to,
                 sources=tuple(source or ()),
+                ip=ip,
                 insecure=insecure,
                 cacert=cacert,
                 cert=cert,

@@ -17,6 +17,10 @@ if TYPE_CHECKING:
 HTTP = {"2": "HTTP/2", "auto": "HTTP as the target chooses"}
 
 
+def _connections(number: int) -> str:
+    return f"{count(number)} connection{'s' if number != 1 else ''}"
+
+
 def _reuse(reuse: Any) -> str:
     match reuse:
         case {"share_ppm": share_ppm}:
@@ -38,12 +42,15 @@ def _tls(tls: Mapping[str, Any]) -> Iterator[str]:
 
 WORDS: dict[str, Callable[[Any], str]] = {
     "http": lambda version: HTTP.get(version, ""),
+    "max": lambda most: f"at most {_connections(most)} an agent",
+    "open_first": lambda first: f"{_connections(first)} an agent opened before the start",
     "streams_max": lambda most: f"at most {count(most)} requests at a time on a connection",
     "reuse": _reuse,
     "requests_max": lambda most: f"connections closed after {count(most)} requests",
     "age_us_max": lambda most: f"connections closed after {seconds(most)}",
     "connect_to": lambda place: f"connected to {safe(place)}",
     "sources": lambda sources: f"from {safe(', '.join(sources))} in turn",
+    "ip": lambda family: f"IPv{family} only",
     "resolve_us": lambda us: f"name resolved every {seconds(us)}",
     "tls": lambda tls: ", ".join(_tls(tls)),
 }

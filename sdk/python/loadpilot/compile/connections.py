@@ -19,8 +19,11 @@ if TYPE_CHECKING:
     from .settings import Settings
 
 HTTP = ("1.1", "2", "auto")
+IP = ("4", "6")
 PEM_BYTES_MAX = 256 << 10
 """Largest certificate or key file."""
+FLAGS = {"max": "--connections", "sources": "--source"}
+"""The flags that have another name than their setting."""
 REUSE_RULE = "must be always, never, or the share of calls that may reuse, such as 0.3"
 
 
@@ -29,9 +32,12 @@ class ConnectionFlags:
     """What flags say of connections; None where they say nothing."""
 
     http: str | None = None
+    max: str | None = None
+    open_first: str | None = None
     reuse: str | None = None
     connect_to: str | None = None
     sources: tuple[str, ...] = ()
+    ip: str | None = None
     insecure: bool = False
     cacert: str | None = None
     cert: str | None = None
@@ -43,12 +49,15 @@ def connections(settings: Settings, flags: ConnectionFlags, secrets: Secrets) ->
     reader = Reader(settings, flags)
     built = {
         "http": reader.http(),
+        "max": reader.whole("max"),
+        "open_first": reader.whole("open_first"),
         "streams_max": reader.whole("streams_max"),
         "reuse": reader.reuse(),
         "requests_max": reader.whole("requests_max"),
         "age_us_max": reader.duration("age_max"),
         "connect_to": reader.text("connect_to"),
         "sources": reader.sources(),
+        "ip": reader.ip(),
         "resolve_us": reader.duration("resolve_every"),
         "tls": reader.tls(secrets),
     }
@@ -77,7 +86,7 @@ class Reader:
         self.known.append(name)
         flag = getattr(self.flags, name, None)
         if flag is not None and flag != ():
-            return f"--{name.replace('_', '-')}", flag
+            return FLAGS.get(name, f"--{name.replace('_', '-')}"), flag
         return f"{self.scenario} {name}", self.said.get(name)
 
     def refuse_unknown(self) -> None:
@@ -93,6 +102,14 @@ class Reader:
         if value is None or value in HTTP:
             return value if value != HTTP[0] else None
         self.problems.append(rule(place, f"must be one of {', '.join(HTTP)}", value))
+        return None
+
+    def ip(self) -> str | None:
+        """Read the family of the addresses to connect to."""
+        place, value = self.find("ip")
+        if value is None or (not isinstance(value, bool) and str(value) in IP):
+            return value if value is None else str(value)
+        self.problems.append(rule(place, f"must be {' or '.join(IP)}", value))
         return None
 
     def reuse(self) -> str | dict[str, int] | None:
@@ -112,10 +129,12 @@ class Reader:
         return None
 
     def whole(self, name: str) -> int | None:
-        """Read a count of at least 1."""
+        """Read a count of at least 1; a flag says it in digits."""
         place, value = self.find(name)
         if value is None:
             return None
+        if place.startswith("--") and value.isascii() and value.isdigit() and len(value) <= 10:
+            value = int(value)
         if isinstance(value, int) and not isinstance(value, bool) and 1 <= value < 2**32:
             return value
         self.problems.append(rule(place, "must be a whole number of at least 1", value))

@@ -3,7 +3,6 @@
 //! Must never block the thread: names are resolved on a thread of the runtime's own.
 
 use std::cell::{Cell, RefCell};
-use std::io;
 use std::net::SocketAddr;
 use std::path::Path;
 use std::rc::Rc;
@@ -11,11 +10,12 @@ use std::sync::Arc;
 
 use loadpilot_events::cause::Cause;
 use loadpilot_events::outcome::Outcome;
-use tokio::net::{TcpSocket, TcpStream, UnixStream, lookup_host};
+use tokio::net::{TcpStream, UnixStream, lookup_host};
 use tokio::sync::Mutex;
 
 use super::broken::Broken;
 use super::clock::MonoTime;
+use super::origin::Origins;
 use super::program::Program;
 use super::progress::{Progress, Stage};
 use super::stream::Stream;
@@ -35,8 +35,7 @@ pub(crate) struct Dial {
     lookup: Mutex<Option<MonoTime>>,
     /// The address that worked last.
     preferred: Cell<usize>,
-    /// How many connections were begun, for the turns of the source addresses.
-    begun: Cell<usize>,
+    origins: Origins,
 }
 
 /// What the target's name stood for.
@@ -49,11 +48,11 @@ struct Known {
 impl Dial {
     pub(crate) fn new(program: Arc<Program>) -> Self {
         Self {
+            origins: Origins::new(&program.target.sources),
             program,
             known: RefCell::new(None),
             lookup: Mutex::new(None),
             preferred: Cell::new(0),
-            begun: Cell::new(0),
         }
     }
 
@@ -104,8 +103,17 @@ impl Dial {
         }
     }
 
+    /// A new connection that no call waits for.
+    ///
+    /// # Errors
+    /// As [`Dial::open`].
+    pub(crate) async fn open_ahead(&self, offer: Offer) -> Result<Stream, Broken> {
+        let progress = Progress::new(MonoTime::now());
+        self.open(offer, &progress, &mut Trace::default()).await
+    }
+
     /// Resolves the target's name before it is needed.
-    pub(crate) async fn warm(&self) {
+    pub(crate) async fn resolve(&self) {
         if let Place::Host(host, port) = &self.program.target.place {
             // A failure here says nothing yet: the first call tries again and is counted.
             drop(self.addresses(host, *port, &mut Trace::default()).await);
@@ -145,7 +153,7 @@ impl Dial {
         }
         let found = lookup_host((host, port)).await;
         let found = found
-            .map(Iterator::collect::<Rc<[SocketAddr]>>)
+            .map(|found| self.of_the_family(host, found))
             .map_err(|error| Broken::resolving(&error));
         let since = MonoTime::now();
         match found {
@@ -167,6 +175,22 @@ impl Dial {
         }
     }
 
+    /// Those of the family that the plan names.
+    fn of_the_family(
+        &self,
+        host: &str,
+        found: impl Iterator<Item = SocketAddr>,
+    ) -> Rc<[SocketAddr]> {
+        let Some(ip) = self.program.connections.ip else {
+            return found.collect();
+        };
+        let fitting: Rc<[SocketAddr]> = found.filter(|address| ip.has(address.ip())).collect();
+        if fitting.is_empty() {
+            tracing::debug!(host, family = %ip.digit(), "no address of this IP family");
+        }
+        fitting
+    }
+
     /// Tries each address once, beginning with the one that worked last.
     async fn connect(&self, addresses: &[SocketAddr]) -> Result<TcpStream, Broken> {
         let first = self.preferred.get();
@@ -174,7 +198,7 @@ impl Dial {
         for place in (0..addresses.len()).map(|i| (first + i) % addresses.len()) {
             // If this attempt is cut off by its time-out, the next call begins with the next one.
             self.preferred.set(place + 1);
-            match self.connect_one(addresses[place]).await {
+            match self.origins.connect(addresses[place]).await {
                 Ok(stream) => {
                     self.preferred.set(place);
                     return Ok(stream);
@@ -187,58 +211,6 @@ impl Dial {
         }
         Err(last)
     }
-
-    async fn connect_one(&self, address: SocketAddr) -> io::Result<TcpStream> {
-        let sources = self.program.target.sources.iter();
-        let mut sources = sources.filter(|source| source.is_ipv4() == address.is_ipv4());
-        let fitting = sources.clone().count();
-        if fitting == 0 {
-            return match self.program.target.sources.is_empty() {
-                true => TcpStream::connect(address).await,
-                // Never from an address that the plan does not name.
-                false => Err(io::Error::from_raw_os_error(libc::EADDRNOTAVAIL)),
-            };
-        }
-        let turn = self.begun.get();
-        self.begun.set(turn.wrapping_add(1));
-        let socket = match address.is_ipv4() {
-            true => TcpSocket::new_v4()?,
-            false => TcpSocket::new_v6()?,
-        };
-        choose_port_late(&socket)?;
-        if let Some(source) = sources.nth(turn % fitting) {
-            socket.bind(SocketAddr::new(*source, 0))?;
-        }
-        socket.connect(address).await
-    }
-}
-
-/// Lets the system choose the port when it knows the peer: then one port serves many peers.
-#[cfg(target_os = "linux")]
-fn choose_port_late(socket: &TcpSocket) -> io::Result<()> {
-    use std::os::fd::AsRawFd as _;
-
-    let on: libc::c_int = 1;
-    let size = libc::socklen_t::try_from(size_of::<libc::c_int>()).expect("4 bytes");
-    // SAFETY: the option's value is one int, alive through the call; the socket is open.
-    let result = unsafe {
-        libc::setsockopt(
-            socket.as_raw_fd(),
-            libc::IPPROTO_IP,
-            libc::IP_BIND_ADDRESS_NO_PORT,
-            (&raw const on).cast(),
-            size,
-        )
-    };
-    match result {
-        0 => Ok(()),
-        _ => Err(io::Error::last_os_error()),
-    }
-}
-
-#[cfg(not(target_os = "linux"))]
-fn choose_port_late(_socket: &TcpSocket) -> io::Result<()> {
-    Ok(())
 }
 
 async fn open_unix(path: &Path, trace: &mut Trace) -> Result<Stream, Broken> {

@@ -7,10 +7,12 @@ use std::sync::Arc;
 use loadpilot_events::connections::Http;
 use tokio::sync::Mutex;
 
+use super::ahead::{self, Warmed, open_all};
 use super::broken::Broken;
 use super::dial::Dial;
 use super::http1::Http1;
 use super::http2::Http2;
+use super::pool::Pool;
 use super::program::Program;
 use super::progress::Stage;
 use super::tls::Offer;
@@ -29,6 +31,8 @@ pub(crate) struct Agreed {
     dial: Rc<Dial>,
     http1: Http1,
     http2: Http2,
+    /// Connections to open before the start.
+    open_first: u32,
     choice: Cell<Option<Http>>,
     /// Held while the target is asked, so that it is asked once.
     asking: Mutex<()>,
@@ -36,19 +40,20 @@ pub(crate) struct Agreed {
 
 impl Engine {
     /// What the connections of `program` ask for.
-    pub(crate) fn new(program: Arc<Program>) -> Self {
+    pub(crate) fn new(program: Arc<Program>, pool: Pool) -> Self {
         let dial = Rc::new(Dial::new(Arc::clone(&program)));
         let is_tls = program.target.tls.is_some();
         match program.connections.http {
-            Http::V2 => Self::Http2(Http2::new(program, dial)),
+            Http::V2 => Self::Http2(Http2::new(program, dial, pool)),
             Http::Auto if is_tls => Self::Agreed(Agreed {
-                http1: Http1::new(Arc::clone(&program), Rc::clone(&dial)),
-                http2: Http2::new(program, Rc::clone(&dial)),
+                http1: Http1::new(Arc::clone(&program), Rc::clone(&dial), pool),
+                http2: Http2::new(program, Rc::clone(&dial), pool),
                 dial,
+                open_first: pool.open_first,
                 choice: Cell::new(None),
                 asking: Mutex::new(()),
             }),
-            Http::V1 | Http::Auto => Self::Http1(Http1::new(program, dial)),
+            Http::V1 | Http::Auto => Self::Http1(Http1::new(program, dial, pool)),
         }
     }
 }
@@ -81,6 +86,40 @@ impl Agreed {
     }
 }
 
+impl Agreed {
+    async fn warm(&self) -> Warmed {
+        self.dial.resolve().await;
+        open_all(self.open_first, ahead::PATIENCE, || self.keep_one()).await
+    }
+
+    /// Opens a connection that nobody uses yet; the first one asks the target.
+    async fn keep_one(&self) -> Result<(), Broken> {
+        let mut asking = None;
+        if self.choice.get().is_none() {
+            asking = Some(self.asking.lock().await);
+        }
+        let offer = match self.choice.get() {
+            None => Offer::Both,
+            Some(Http::V2) => Offer::Http2,
+            Some(_) => Offer::Http1,
+        };
+        if offer != Offer::Both {
+            // Somebody else has asked meanwhile: no need to stand in line.
+            asking = None;
+        }
+        let stream = self.dial.open_ahead(offer).await?;
+        if stream.agreed_on_http2() {
+            self.http2.keep(stream).await?;
+            self.choice.set(Some(Http::V2));
+        } else {
+            self.http1.keep(stream);
+            self.choice.set(Some(Http::V1));
+        }
+        drop(asking);
+        Ok(())
+    }
+}
+
 impl Wire for Engine {
     async fn send(&self, order: Order<'_>, trace: &mut Trace) -> Result<u16, Broken> {
         match self {
@@ -90,11 +129,23 @@ impl Wire for Engine {
         }
     }
 
-    async fn warm(&self) {
+    fn calls_max(&self) -> usize {
+        match self {
+            Self::Http1(http1) => http1.calls_max(),
+            Self::Http2(http2) => http2.calls_max(),
+            Self::Agreed(agreed) => match agreed.choice.get() {
+                Some(Http::V2) => agreed.http2.calls_max(),
+                // Until the target has chosen, a connection may carry one call only.
+                _ => agreed.http1.calls_max(),
+            },
+        }
+    }
+
+    async fn warm(&self) -> Warmed {
         match self {
             Self::Http1(http1) => http1.warm().await,
             Self::Http2(http2) => http2.warm().await,
-            Self::Agreed(agreed) => agreed.dial.warm().await,
+            Self::Agreed(agreed) => agreed.warm().await,
         }
     }
 

@@ -5,6 +5,7 @@
 //! engines sit. It must never know NATS, wait for whoever harvests it, or share state with another
 //! core.
 
+mod ahead;
 mod broken;
 mod calls;
 mod clock;
@@ -14,7 +15,9 @@ mod fault;
 mod http1;
 mod http2;
 mod lanes;
+mod origin;
 mod pacer;
+mod pool;
 mod program;
 mod progress;
 mod roster;
@@ -30,9 +33,13 @@ mod tls;
 mod tokens;
 mod wire;
 
+pub use ahead::Warmed;
 pub use clock::MonoTime;
 pub use fault::Fault;
+pub use http2::STREAMS_MAX;
 pub use lanes::CoreHold;
+pub(crate) use origin::systems_ports;
 pub use pacer::Harvest;
+pub use pool::{Pool, portion};
 pub use program::Program;
 pub use thread::{Core, CoreSetup};

@@ -1,7 +1,8 @@
 //! Who may start: the slots for arrivals in flight, and the queue for those that found none.
 //!
 //! A slot is a seat: a task of the runtime that performs one arrival after another. Must never let
-//! more than `max_in_flight` arrivals hold a slot, nor start anything after a stop.
+//! more than `max_in_flight` arrivals hold a slot, nor more than the connections carry: who waits
+//! for a connection waits here, where it counts as queue. Must never start anything after a stop.
 
 use std::cell::{Cell, RefCell};
 use std::collections::VecDeque;
@@ -151,14 +152,8 @@ impl<W: Wire> Slots<W> {
         if let Some(reason) = self.calls.stopped() {
             return self.drop_arrival(&arrival, reason);
         }
-        let seat = match self.waiting.borrow().is_empty() {
-            true => self.free_seat(),
-            false => None,
-        };
-        match seat {
-            Some(seat) => seat.give(arrival, arrival.reached),
-            None => self.waiting.borrow_mut().push_back(arrival),
-        }
+        self.waiting.borrow_mut().push_back(arrival);
+        self.seat_waiting(arrival.reached);
     }
 
     /// Counts an arrival that will never start.
@@ -166,10 +161,13 @@ impl<W: Wire> Slots<W> {
         self.calls.drop_arrival(arrival, reason);
     }
 
-    /// Drops those at the head of the queue whose wait is over.
+    /// Drops those at the head of the queue whose wait is over; their users, if they have any, go
+    /// on behind the others.
     pub(crate) fn sweep(&self, now: MonoTime) {
         while let Some(arrival) = self.pop_waiting(|head| self.waited_out(head, now)) {
             self.drop_arrival(&arrival, DropReason::NoSlot);
+            let next = self.follow(&arrival, now);
+            self.waiting.borrow_mut().extend(next);
         }
         self.note_idle();
     }
@@ -242,7 +240,22 @@ impl<W: Wire> Slots<W> {
         waiting.pop_front()
     }
 
+    /// Gives seats to the head of the queue, as long as there are any.
+    fn seat_waiting(self: &Rc<Self>, now: MonoTime) {
+        while !self.waiting.borrow().is_empty() {
+            let Some(seat) = self.free_seat() else {
+                return;
+            };
+            if let Some(arrival) = self.pop_waiting(|_| true) {
+                seat.give(arrival, now);
+            }
+        }
+    }
+
     fn free_seat(self: &Rc<Self>) -> Option<Rc<Seat>> {
+        if self.in_flight() >= self.calls.wire().calls_max() {
+            return None;
+        }
         if let Some(seat) = self.free.borrow_mut().pop() {
             return Some(seat);
         }
@@ -267,12 +280,17 @@ impl<W: Wire> Slots<W> {
                 let Some(next) = self.follow(&arrival, end) else {
                     break;
                 };
+                if self.is_crowded() {
+                    self.waiting.borrow_mut().push_back(next);
+                    break;
+                }
                 (arrival, dispatched) = (next, end);
                 seat.held.set(Some(next));
                 // Calls that fail at once would else keep the pacer from its commands.
                 tokio::task::consume_budget().await;
             }
             self.vacate(&seat);
+            tokio::task::consume_budget().await;
         }
     }
 
@@ -286,17 +304,21 @@ impl<W: Wire> Slots<W> {
         Some(Arrival::of_user(&next, end))
     }
 
-    /// Gives a seat to the head of the queue, or lets it stand free.
-    fn vacate(&self, seat: &Rc<Seat>) {
+    /// Whether others wait for a seat, so that a user has to queue up again; or would have to, if
+    /// the connections now carry less than they did.
+    fn is_crowded(&self) -> bool {
+        !self.waiting.borrow().is_empty() || self.in_flight() > self.calls.wire().calls_max()
+    }
+
+    /// Lets a seat stand free, for the head of the queue or whoever comes.
+    fn vacate(self: &Rc<Self>, seat: &Rc<Seat>) {
         seat.held.set(None);
+        self.free.borrow_mut().push(Rc::clone(seat));
         if !self.waiting.borrow().is_empty() {
             let now = MonoTime::now();
             self.sweep(now);
-            if let Some(arrival) = self.pop_waiting(|_| true) {
-                return seat.give(arrival, now);
-            }
+            self.seat_waiting(now);
         }
-        self.free.borrow_mut().push(Rc::clone(seat));
         self.note_idle();
     }
 

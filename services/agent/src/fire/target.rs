@@ -1,12 +1,11 @@
 //! Where the load goes: what the target is called, where it is connected to, and TLS.
 
 use std::collections::BTreeMap;
-use std::net::IpAddr;
 use std::path::PathBuf;
 
 use hyper::Uri;
 use hyper::header::HeaderValue;
-use loadpilot_events::connections::Connections;
+use loadpilot_events::connections::{Connections, Source};
 use loadpilot_events::plan::Plan;
 
 use super::fault::Fault;
@@ -20,7 +19,7 @@ pub(crate) struct Target {
     /// Where to connect to.
     pub place: Place,
     /// Addresses of this machine to connect from, in turn; the system chooses when there is none.
-    pub sources: Vec<IpAddr>,
+    pub sources: Vec<Source>,
     /// Present for https.
     pub tls: Option<Tls>,
 }
@@ -96,11 +95,11 @@ fn bare(host: &str) -> &str {
     inner.unwrap_or(host)
 }
 
-fn sources(settings: &Connections) -> Result<Vec<IpAddr>, Fault> {
+fn sources(settings: &Connections) -> Result<Vec<Source>, Fault> {
     let parsed = settings.sources.iter().enumerate().map(|(s, text)| {
         let field = format!("connections.sources[{s}]");
-        text.parse()
-            .map_err(|_| Fault::unsendable(&field, "an IP address"))
+        let rule = "an IP address, or one with a range of ports";
+        Source::parse(text).ok_or_else(|| Fault::unsendable(&field, rule))
     });
     parsed.collect()
 }

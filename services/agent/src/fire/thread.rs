@@ -13,6 +13,7 @@ use loadpilot_events::plan::Plan;
 use tokio::runtime::{Builder, LocalOptions, LocalRuntime};
 use tokio::sync::{mpsc, oneshot, watch};
 
+use super::ahead::Warmed;
 use super::calls::Calls;
 use super::clock::MonoTime;
 use super::engine::Engine;
@@ -20,6 +21,7 @@ use super::fault::Fault;
 
 use super::lanes::{CoreHold, Lanes};
 use super::pacer::{Command, Harvest, Pacer, Source};
+use super::pool::Pool;
 use super::program::Program;
 use super::roster::Roster;
 use super::slots::{Rules, Slots};
@@ -42,6 +44,8 @@ pub struct CoreSetup {
     pub program: Arc<Program>,
     /// Most arrivals that this core has in flight; with 0 every arrival of it is dropped.
     pub max_in_flight: u32,
+    /// Its connections.
+    pub pool: Pool,
     /// The thread's name.
     pub name: String,
 }
@@ -51,6 +55,7 @@ pub struct CoreSetup {
 pub struct Core {
     commands: mpsc::UnboundedSender<Command>,
     idle: watch::Receiver<bool>,
+    warmed: watch::Receiver<Option<Warmed>>,
 }
 
 impl Core {
@@ -61,13 +66,18 @@ impl Core {
     pub fn spawn(setup: CoreSetup) -> Result<Self, Fault> {
         let (commands, orders) = mpsc::unbounded_channel();
         let (idle_set, idle) = watch::channel(false);
+        let (warmed_set, warmed) = watch::channel(None);
         let (ready, began) = std::sync::mpsc::channel();
         let named = thread::Builder::new().name(setup.name.clone());
         named
             .spawn(move || match prepare() {
                 Ok((runtime, timer)) => {
                     drop(ready.send(Ok(())));
-                    fire(setup, &runtime, timer, idle_set, orders);
+                    let signals = Signals {
+                        idle: idle_set,
+                        warmed: warmed_set,
+                    };
+                    fire(setup, &runtime, timer, signals, orders);
                     // A name server that does not answer must not hold up the end.
                     runtime.shutdown_background();
                 }
@@ -77,7 +87,11 @@ impl Core {
         let gone = || io::Error::other("the thread ended at once");
         let result = began.recv().unwrap_or_else(|_| Err(gone()));
         result.map_err(Fault::Thread)?;
-        Ok(Self { commands, idle })
+        Ok(Self {
+            commands,
+            idle,
+            warmed,
+        })
     }
 
     /// Replaces what this core holds. Arrivals of a stretch that has begun are caught up, and
@@ -118,6 +132,14 @@ impl Core {
         drop(self.idle.clone().wait_for(|idle| *idle).await);
     }
 
+    /// What became of the connections to open before the start, once that is known; `None` when
+    /// the thread has died.
+    pub async fn warmed(&self) -> Option<Warmed> {
+        let mut warmed = self.warmed.clone();
+        let known = warmed.wait_for(Option::is_some).await;
+        known.ok().and_then(|warmed| *warmed)
+    }
+
     fn tell(&self, command: Command) {
         // A dead thread hears nothing; the next harvest tells the shell.
         drop(self.commands.send(command));
@@ -137,11 +159,17 @@ fn prepare() -> io::Result<(LocalRuntime, Timer)> {
     Ok((runtime, timer))
 }
 
+/// What a thread lets others know.
+struct Signals {
+    idle: watch::Sender<bool>,
+    warmed: watch::Sender<Option<Warmed>>,
+}
+
 fn fire(
     setup: CoreSetup,
     runtime: &LocalRuntime,
     timer: Timer,
-    idle: watch::Sender<bool>,
+    signals: Signals,
     commands: mpsc::UnboundedReceiver<Command>,
 ) {
     let rules = Rules {
@@ -150,7 +178,7 @@ fn fire(
         max_wait_us: setup.plan.max_wait_us,
         max_lateness_us: setup.plan.max_lateness_us,
     };
-    let wire = Engine::new(Arc::clone(&setup.program));
+    let wire = Engine::new(Arc::clone(&setup.program), setup.pool);
     let workload = Arc::clone(&setup.workload);
     let calls = Calls::new(setup.run, workload, setup.program, wire);
     let roster = Roster::new(Arc::clone(&setup.workload)).map(Rc::new);
@@ -158,10 +186,13 @@ fn fire(
         Some(roster) => Source::Users(Rc::clone(roster)),
         None => Source::Schedule(Lanes::new(Arc::clone(&setup.workload))),
     };
-    let slots = Rc::new(Slots::new(calls, rules, roster, idle));
+    let slots = Rc::new(Slots::new(calls, rules, roster, signals.idle));
     let pacer = Pacer::new(Rc::clone(&slots), &setup.workload, source, timer);
     let ended = runtime.block_on(async move {
-        tokio::task::spawn_local(async move { slots.wire().warm().await });
+        tokio::task::spawn_local(async move {
+            let warmed = slots.wire().warm().await;
+            signals.warmed.send_replace(Some(warmed));
+        });
         pacer.run(commands).await
     });
     if let Err(error) = ended {

@@ -8,6 +8,7 @@ use std::cell::RefCell;
 
 use loadpilot_engine::tally::Phases;
 
+use super::ahead::Warmed;
 use super::broken::Broken;
 use super::program::Call;
 use super::progress::Progress;
@@ -58,8 +59,13 @@ pub(crate) trait Wire: 'static {
         trace: &mut Trace,
     ) -> impl Future<Output = Result<u16, Broken>>;
 
-    /// Does whatever can be done before the first request is due, such as resolving names.
-    fn warm(&self) -> impl Future<Output = ()>;
+    /// Most calls that may be in flight at a time, as far as is known now; at least 1. Whoever
+    /// begins more lets them wait inside the engine, where the wait counts as the target's.
+    fn calls_max(&self) -> usize;
+
+    /// Does whatever can be done before the first request is due: resolves the target's name and
+    /// opens the connections that the plan wants open by then. Ends in bounded time.
+    fn warm(&self) -> impl Future<Output = Warmed>;
 
     /// Lets go of idle connections that the target has closed.
     fn tidy(&self);

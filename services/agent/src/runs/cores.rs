@@ -13,7 +13,9 @@ use loadpilot_engine::workload::Workload;
 use loadpilot_events::{DropReason, Plan, RunId};
 use tokio::time::timeout;
 
-use crate::fire::{self, Core, CoreHold, CoreSetup, Fault, MonoTime, Program};
+use crate::fire::{
+    self, Core, CoreHold, CoreSetup, Fault, MonoTime, Pool, Program, Warmed, portion,
+};
 use crate::gauges::CoreFigures;
 
 /// What the threads of a run have in common.
@@ -65,23 +67,39 @@ impl Harvest {
 }
 
 impl Cores {
-    /// Starts the threads; no more than there are slots, since a thread without one is useless.
+    /// Starts the threads; no more than there are slots, or connections, since a thread without
+    /// one is useless.
     pub(super) fn spawn(common: &Common, cores: u32, max_in_flight: u32) -> Result<Self, Fault> {
-        let setup = |(index, slots)| CoreSetup {
+        let settings = &common.plan.connections;
+        let cores = cores
+            .min(max_in_flight)
+            .min(settings.max.unwrap_or(u32::MAX))
+            .max(1);
+        let setup = |index| CoreSetup {
             run: common.run.clone(),
             plan: common.plan.clone(),
             workload: common.workload.clone(),
             program: common.program.clone(),
-            max_in_flight: slots,
+            max_in_flight: portion(max_in_flight, index, cores),
+            pool: Pool::part(settings, index, cores),
             name: format!("fire-{index}"),
         };
-        let slots = split(max_in_flight, cores).into_iter().enumerate();
         Ok(Self {
-            cores: slots
-                .map(|part| Core::spawn(setup(part)))
+            cores: (0..cores)
+                .map(|index| Core::spawn(setup(index)))
                 .collect::<Result<_, _>>()?,
             shards: common.shards,
         })
+    }
+
+    /// What became of the connections to open before the start, once that is known. A thread that
+    /// died is told of by the next harvest.
+    pub(super) async fn warmed(&self) -> Warmed {
+        let mut sum = Warmed::default();
+        for core in &self.cores {
+            sum = sum.and(core.warmed().await.unwrap_or_default());
+        }
+        sum
     }
 
     /// Replaces what is held; each shard goes to one thread.
@@ -174,14 +192,6 @@ fn shards_at(hold: &Hold, homes: &BTreeMap<u32, usize>, core: usize) -> Vec<u32>
         .collect()
 }
 
-/// `slots` over at most `cores` parts that differ by one at most and are never empty.
-fn split(slots: u32, cores: u32) -> Vec<u32> {
-    let parts = cores.min(slots).max(1);
-    (0..parts)
-        .map(|part| slots / parts + u32::from(part < slots % parts))
-        .collect()
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -208,17 +218,6 @@ mod tests {
         for hold in [&first, &then] {
             let parts = [shards_at(hold, &after, 0), shards_at(hold, &after, 1)];
             assert_eq!(parts.map(|part| part.len()), [2, 2], "{hold:?}");
-        }
-    }
-
-    /// A limit that was lost in rounding would let an agent exceed the plan, or never start.
-    #[test]
-    fn slots_are_divided_exactly() {
-        for (slots, cores) in [(10, 4), (1, 8), (10_000, 3), (7, 7), (5, 1)] {
-            let parts = split(slots, cores);
-            assert_eq!(parts.iter().sum::<u32>(), slots, "{slots} over {cores}");
-            assert!(parts.iter().all(|&part| part > 0) && parts.len() <= cores as usize);
-            assert!(parts[0] - parts[parts.len() - 1] <= 1);
         }
     }
 }

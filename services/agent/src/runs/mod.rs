@@ -5,6 +5,7 @@
 
 mod cores;
 mod firing;
+mod preflight;
 mod prepare;
 mod reports;
 mod worker;

@@ -1,8 +1,10 @@
 //! Everything that must be there before a holder is ready: secrets, bodies, compiled requests,
-//! threads, and how far the clocks are apart. It must never send anything to the target.
+//! threads, connections if the plan wants some open, and how far the clocks are apart. It must never
+//! send a request to the target.
 
 use std::sync::Arc;
 
+use loadpilot_engine::holding::Hold;
 use loadpilot_engine::workload::Workload;
 use loadpilot_events::RunId;
 use loadpilot_events::ctl::RunCreated;
@@ -10,8 +12,9 @@ use thiserror::Error;
 
 use crate::bodies;
 use crate::clock::{self, Alignment};
-use crate::fire::{self, Program};
+use crate::fire::{self, Program, Warmed};
 use crate::runs::cores::{Common, Cores};
+use crate::runs::preflight::{self, TooFewFiles};
 use crate::secrets;
 use crate::shell::Shell;
 
@@ -31,6 +34,13 @@ pub(super) enum Unable {
     /// The plan is not the one that its hash names.
     #[error("the plan does not match its hash")]
     OtherPlan,
+    /// This machine cannot hold it.
+    #[error(
+        "its share needs {} open files, connections and the agent's own, but it may have {}: \
+         raise the limit (ulimit -n {}), or spread the run over more agents",
+        .0.needed, .0.limit, .0.needed
+    )]
+    Files(TooFewFiles),
     /// The secrets are not there.
     #[error(transparent)]
     Secrets(#[from] secrets::Fault),
@@ -42,16 +52,24 @@ pub(super) enum Unable {
     Fire(#[from] fire::Fault),
 }
 
-/// Gets ready for `created`.
+impl From<TooFewFiles> for Unable {
+    fn from(files: TooFewFiles) -> Self {
+        Self::Files(files)
+    }
+}
+
+/// Gets ready for `created`, of which it has `holds`.
 pub(super) async fn prepare(
     shell: &Shell,
     run: &RunId,
     created: &RunCreated,
+    holds: &[Hold],
 ) -> Result<Prepared, Unable> {
     let plan = &created.plan;
     if plan.hash() != created.plan_hash {
         return Err(Unable::OtherPlan);
     }
+    preflight::check(shell, created, holds)?;
     let secrets = secrets::fetch(shell, run, &plan.secrets()).await?;
     let bodies = bodies::fetch(shell, plan).await?;
     let program = Program::compile_with(plan, run, &secrets.0, &bodies)?;
@@ -65,10 +83,26 @@ pub(super) async fn prepare(
     let wanted = plan.max_in_flight.unwrap_or(shell.max_in_flight);
     let max_in_flight = wanted.min(shell.max_in_flight).max(1);
     let cores = Arc::new(Cores::spawn(&common, shell.cores, max_in_flight)?);
+    if plan.connections.open_first.is_some() {
+        say_warmed(run, cores.warmed().await);
+    }
     let subject = shell.subjects.clock();
     Ok(Prepared {
         cores,
         alignment: clock::measure(&shell.bus, &subject, &shell.timing).await,
         max_in_flight,
     })
+}
+
+/// A connection that could not be opened ahead of time is no reason not to start: the calls that
+/// need one try again, and are counted. But it must not go unsaid.
+fn say_warmed(run: &RunId, warmed: Warmed) {
+    let Warmed { opened, failed, .. } = warmed;
+    match warmed.last_failure {
+        None => tracing::info!(%run, opened, "connections opened before the start"),
+        Some(failure) => tracing::warn!(
+            %run, opened, failed, last_failure = ?failure,
+            "connections could not be opened before the start"
+        ),
+    }
 }

@@ -58,9 +58,10 @@ pub async fn work(shell: Shell, mut task: Assignment) {
 
 async fn story(shell: &Shell, task: &mut Assignment) -> Result<(), Cut> {
     let mut orders = task.orders.clone();
+    let holds = orders.borrow().holds.clone();
     let prepared = tokio::select! {
         cut = called_off(&mut orders) => return Err(cut),
-        prepared = prepare(shell, &task.run, &task.created) => prepared,
+        prepared = prepare(shell, &task.run, &task.created, &holds) => prepared,
     };
     let prepared = match prepared {
         Ok(prepared) => prepared,

@@ -3,16 +3,18 @@
 
 use std::collections::BTreeMap;
 use std::net::IpAddr;
+use std::time::Duration;
 
 use crate::peer::{Act, Door, Peer};
 use crate::story::{Cores, Counted, RUN, plan, step, task};
 use h2::server::Builder;
 use loadpilot_agent::fire::Program;
 use loadpilot_events::Outcome;
-use loadpilot_events::connections::{Http, Reuse};
+use loadpilot_events::connections::{Http, IpFamily, Reuse};
 use loadpilot_events::delta::Phase;
 use loadpilot_events::id::RunId;
 use loadpilot_events::plan::Plan;
+use tokio::sync::watch;
 
 /// Both protocols in the clear.
 const BOTH: [Http; 2] = [Http::V1, Http::V2];
@@ -227,9 +229,48 @@ async fn connections_come_from_the_sources_in_turn() {
         let counted = run(plan).await;
         assert_eq!(counted.outcomes(), all(Outcome::Ok, 20));
         let seen = peer.seen();
-        let from: Vec<_> = seen.meetings.iter().filter_map(|m| m.from).collect();
+        let from = seen.meetings.iter().filter_map(|m| m.from);
+        let from: Vec<_> = from.map(|from| from.ip()).collect();
         let turn = [2, 3].map(|last| IpAddr::from([127, 0, 0, last]));
         assert_eq!(from, turn.repeat(10));
+    }
+}
+
+/// Broken if a connection came from a port outside of its range, or a range that is used up hung
+/// calls or were blamed on the target. The first range is one that the system keeps to, the second
+/// one is not.
+#[cfg(target_os = "linux")]
+#[tokio::test]
+async fn connections_come_from_their_ports_until_those_are_used_up() {
+    for http in BOTH {
+        for first in [40_000, 20_000] {
+            let (open, gate) = watch::channel(false);
+            let door = match http {
+                Http::V2 => Door::Http2(Builder::new()),
+                _ => Door::Http1,
+            };
+            let peer = Peer::start(door, move |_| Act::Wait(gate.clone()));
+            let mut plan = quick(peer.url(), http, 12);
+            plan.connections.streams_max = (http == Http::V2).then_some(1);
+            plan.connections.sources = vec![format!("127.0.0.9:{first}-{}", first + 7)];
+            let mut cores = Cores::new(plan, 2, 12).start();
+            let used_up = async {
+                while cores.counted().outcomes() != all(Outcome::Local, 4) {
+                    cores.harvest().await;
+                }
+            };
+            let used_up = tokio::time::timeout(Duration::from_secs(10), used_up).await;
+            used_up.expect("no more than eight ports");
+            open.send_replace(true);
+            let counted = cores.finish().await;
+            let wanted = BTreeMap::from([(Outcome::Ok, 8), (Outcome::Local, 4)]);
+            assert_eq!(counted.outcomes(), wanted, "{http:?} {first}");
+            let seen = peer.seen();
+            let from = seen.meetings.iter().filter_map(|m| m.from);
+            let mut ports: Vec<u16> = from.map(|from| from.port()).collect();
+            ports.sort_unstable();
+            assert_eq!(ports, (first..first + 8).collect::<Vec<_>>());
+        }
     }
 }
 
@@ -243,6 +284,27 @@ async fn a_source_that_does_not_fit_is_local() {
         let counted = run(plan).await;
         assert_eq!(counted.outcomes(), all(Outcome::Local, 20), "{source}");
         assert_eq!(peer.seen().accepted, 0);
+    }
+}
+
+/// Broken if an address of the other family were connected to, or none at all went untold.
+#[tokio::test]
+async fn only_addresses_of_the_family_are_connected_to() {
+    for http in BOTH {
+        for (ip, host, outcome) in [
+            (IpFamily::V4, "127.0.0.1", Outcome::Ok),
+            (IpFamily::V4, "localhost", Outcome::Ok),
+            (IpFamily::V6, "127.0.0.1", Outcome::Connect),
+            (IpFamily::V6, "localhost", Outcome::Connect),
+        ] {
+            let peer = peer(http);
+            let url = format!("http://{host}:{}", peer.address.port());
+            let mut plan = quick(url, http, 20);
+            plan.connections.ip = Some(ip);
+            let counted = run(plan).await;
+            assert_eq!(counted.outcomes(), all(outcome, 20), "{ip:?} {host}");
+            assert_eq!(peer.seen().accepted, u32::from(outcome == Outcome::Ok));
+        }
     }
 }
 

@@ -1,5 +1,6 @@
 //! The load engine of one core against a target that counts by itself.
 
+mod ahead;
 mod certificates;
 mod connections;
 mod faults;
@@ -7,6 +8,7 @@ mod frames;
 mod http2;
 mod pacing;
 mod peer;
+mod pool;
 mod story;
 mod streams;
 mod target;

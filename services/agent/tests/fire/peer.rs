@@ -3,7 +3,7 @@
 
 use std::collections::BTreeSet;
 use std::future::poll_fn;
-use std::net::{IpAddr, SocketAddr};
+use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::sync::{Arc, Condvar, Mutex, MutexGuard};
 use std::thread;
@@ -76,7 +76,7 @@ pub(crate) enum Act {
 /// A connection as the target saw it.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Meeting {
-    pub(crate) from: Option<IpAddr>,
+    pub(crate) from: Option<SocketAddr>,
     pub(crate) server_name: Option<String>,
     pub(crate) agreed_on: Option<String>,
     pub(crate) client_certificates: Vec<Vec<u8>>,
@@ -228,7 +228,7 @@ async fn accept(listener: TcpListener, door: Door, desk: Arc<Desk>) {
         tcp.set_nodelay(true).expect("an open socket");
         desk.log.note(|seen| seen.accepted += 1);
         let meeting = Meeting {
-            from: Some(from.ip()),
+            from: Some(from),
             ..Meeting::default()
         };
         let desk = Arc::clone(&desk);

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use loadpilot_agent::fire::{Core, CoreHold, CoreSetup, Harvest, MonoTime, Program};
+use loadpilot_agent::fire::{Core, CoreHold, CoreSetup, Harvest, MonoTime, Pool, Program};
 use loadpilot_engine::share::Share;
 use loadpilot_engine::sums::add_counts;
 use loadpilot_engine::tally::Ledger;
@@ -103,6 +103,7 @@ impl Cores {
             workload: Arc::clone(&workload),
             program: Arc::clone(&program),
             max_in_flight,
+            pool: Pool::part(&plan.connections, core, cores),
             name: format!("fire-{core}"),
         };
         let cores: Vec<Core> = (0..cores)

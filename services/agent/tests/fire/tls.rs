@@ -264,9 +264,16 @@ fn a_private_key_is_needed_and_never_printed() {
     assert!(fault.to_string().contains("connections.tls.roots_pem"));
 }
 
-/// Broken if calls that may not share a connection waited for each other's handshake.
+/// Broken if calls that cannot share a connection, by the rules of reuse or since it carries one
+/// at a time, waited for each other's handshake.
 #[tokio::test]
 async fn calls_that_share_nothing_open_their_connections_side_by_side() {
+    for (reuse, streams_max) in [(Reuse::Never, None), (Reuse::Always, Some(1))] {
+        side_by_side(reuse, streams_max).await;
+    }
+}
+
+async fn side_by_side(reuse: Reuse, streams_max: Option<u32>) {
     let listener = TcpListener::bind("127.0.0.1:0").expect("a loopback port");
     let address = listener.local_addr().expect("its address");
     let (came, coming) = mpsc::channel();
@@ -282,7 +289,8 @@ async fn calls_that_share_nothing_open_their_connections_side_by_side() {
     let mut plan = plan(format!("https://{address}"), 100, 40, tasks);
     plan.timeout_us = 60_000_000;
     plan.connections.http = Http::V2;
-    plan.connections.reuse = Reuse::Never;
+    plan.connections.reuse = reuse;
+    plan.connections.streams_max = streams_max;
     plan.connections.tls.roots_pem = Some(Authority::new().pem());
     let mut cores = Cores::new(plan, 1, 4).start();
     for _ in 0..4 {

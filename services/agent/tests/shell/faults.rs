@@ -5,8 +5,9 @@ use std::time::Duration;
 
 use loadpilot_agent::timing::Timing;
 use loadpilot_bus::Limits;
-use loadpilot_events::Outcome;
 use loadpilot_events::evt::{FinishReason, What};
+use loadpilot_events::plan::Shape;
+use loadpilot_events::{Outcome, Rate};
 
 use crate::world::{World, silence, sum, timing};
 
@@ -137,6 +138,24 @@ async fn a_full_log_stops_the_load() {
     assert_eq!(world.failure().await, "Data is full");
     let sent = silence(&world.target).await;
     assert!(sent < 6_000, "{sent} of 6,000");
+}
+
+/// Users that need more open files than there are would fail one by one in the midst of the run.
+#[tokio::test]
+async fn too_few_open_files_fail_before_the_start() {
+    let world = World::start(Limits::default(), timing(), Duration::ZERO).await;
+    let mut plan = world.plan(60);
+    plan.profile.shape = Shape::Closed;
+    plan.profile.pieces[0].from = Rate(0);
+    plan.profile.pieces[0].to = Rate(0);
+    plan.users = Some(901);
+    world.create(plan).await;
+    world.assign().await;
+    let reason = world.failure().await;
+    for part in ["1001 open files", "may have 1000", "ulimit -n 1001"] {
+        assert!(reason.contains(part), "{reason}");
+    }
+    assert_eq!(world.target.total(), 0);
 }
 
 /// Secrets that nobody hands over: the run cannot be done, and says which handle is missing.

@@ -43,6 +43,52 @@ async fn one_run_from_creation_to_the_last_words() {
     world.script.beat(|beat| beat.seen.is_empty()).await;
 }
 
+/// An agent that said that it is ready before its connections are open would let the first calls
+/// pay for their handshakes.
+#[tokio::test]
+async fn it_is_ready_when_its_connections_are_open() {
+    let world = World::start(Limits::default(), timing(), Duration::ZERO).await;
+    let listener = std::net::TcpListener::bind("127.0.0.1:0").expect("a loopback port");
+    let mut plan = world.plan(60);
+    plan.target = format!("http://{}", listener.local_addr().expect("its address"));
+    plan.connections.open_first = Some(5);
+    world.create(plan).await;
+    world.assign().await;
+    world
+        .script
+        .fact(|what| matches!(what, What::ShardsReady(_)).then_some(()))
+        .await;
+    listener.set_nonblocking(true).expect("an open socket");
+    let open = std::iter::from_fn(|| listener.accept().ok()).count();
+    assert_eq!(open, 5);
+}
+
+/// An agent that did not wait for handshakes would be ready before it is; one that waited for a
+/// target which cannot be had would never be.
+#[tokio::test]
+async fn it_is_not_ready_while_a_handshake_lasts() {
+    let world = World::start(Limits::default(), timing(), Duration::ZERO).await;
+    let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await;
+    let listener = listener.expect("a loopback port");
+    let mut plan = world.plan(60);
+    let address = listener.local_addr().expect("its address");
+    plan.target = format!("https://{address}");
+    plan.connections.tls.insecure = true;
+    plan.connections.open_first = Some(1);
+    world.create(plan).await;
+    world.assign().await;
+    let (silent, _) = listener.accept().await.expect("a connection");
+    // Nothing to wait for: that nothing happens is the point.
+    tokio::time::sleep(Duration::from_millis(300)).await;
+    let facts = world.script.facts().await;
+    assert!(!facts.contains(&"ShardsReady".to_owned()), "{facts:?}");
+    drop(silent);
+    world
+        .script
+        .fact(|what| matches!(what, What::ShardsReady(_)).then_some(()))
+        .await;
+}
+
 /// Live events may all be lost: replies to heartbeats bring every one of them.
 #[tokio::test]
 async fn heartbeats_bring_what_was_missed() {

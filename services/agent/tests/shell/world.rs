@@ -69,6 +69,7 @@ impl World {
             capacity: Rate::per_second(50_000),
             cores: 2,
             max_in_flight: 100,
+            fds: 1_000,
             timing,
         };
         let (wish, wishes) = watch::channel(Shutdown::No);

@@ -8,7 +8,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 use std::{fs, thread};
 
-use loadpilot_agent::fire::{Core, CoreHold, CoreSetup, MonoTime, Program};
+use loadpilot_agent::fire::{Core, CoreHold, CoreSetup, MonoTime, Pool, Program};
 use loadpilot_engine::share::Share;
 use loadpilot_engine::tally::Ledger;
 use loadpilot_engine::workload::Workload;
@@ -189,6 +189,7 @@ fn run(
         workload,
         program: Arc::new(program),
         max_in_flight,
+        pool: Pool::default(),
         name: CORE_NAME.to_owned(),
     });
     let core = core.expect("a thread");

@@ -170,7 +170,7 @@ impl Link {
 
     /// Whether another request may follow on this connection.
     pub(super) fn is_reusable(&self) -> bool {
-        self.answer.reusable()
+        self.requests == 0 || self.answer.reusable()
     }
 
     /// The next bytes answer a request, a HEAD one if `to_head`.

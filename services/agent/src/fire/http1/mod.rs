@@ -18,8 +18,10 @@ use loadpilot_engine::tally::ConnectionUse;
 use loadpilot_events::connections::Reuse;
 
 use self::link::{Exchange, Failed, Link, Reach, Scratch, scratch};
+use super::ahead::{self, Warmed, open_all};
 use super::broken::Broken;
 use super::dial::Dial;
+use super::pool::Pool;
 use super::program::{Call, Program};
 use super::stream::Stream;
 use super::tls::Offer;
@@ -29,16 +31,20 @@ use super::wire::{Order, Trace, Wire};
 pub(crate) struct Http1 {
     program: Arc<Program>,
     dial: Rc<Dial>,
+    /// A call in flight occupies one connection, and one that opens another found none idle: no
+    /// more calls than connections, and neither are more ever open, idle ones included.
+    pool: Pool,
     /// Last in, first out: the ones in use stay warm, the others may age and go.
     idle: RefCell<Vec<Link>>,
     scratch: Scratch,
 }
 
 impl Http1 {
-    pub(crate) fn new(program: Arc<Program>, dial: Rc<Dial>) -> Self {
+    pub(crate) fn new(program: Arc<Program>, dial: Rc<Dial>, pool: Pool) -> Self {
         Self {
             program,
             dial,
+            pool,
             idle: RefCell::new(Vec::new()),
             scratch: scratch(),
         }
@@ -54,6 +60,11 @@ impl Http1 {
         trace.phases.connection = Some(ConnectionUse::Opened);
         let answer = self.exchange(Link::new(stream), order, trace).await;
         answer.map_err(|failed| failed.broken)
+    }
+
+    /// Keeps a connection that nobody has used yet.
+    pub(crate) fn keep(&self, stream: Stream) {
+        self.idle.borrow_mut().push(Link::new(stream));
     }
 
     /// The idle connection used last, if it is still open and the call may use it.
@@ -124,8 +135,18 @@ impl Wire for Http1 {
         self.send_on(stream, order, trace).await
     }
 
-    async fn warm(&self) {
-        self.dial.warm().await;
+    fn calls_max(&self) -> usize {
+        self.pool.connections_max()
+    }
+
+    async fn warm(&self) -> Warmed {
+        self.dial.resolve().await;
+        let open = || async {
+            let stream = self.dial.open_ahead(Offer::Http1).await?;
+            self.keep(stream);
+            Ok(())
+        };
+        open_all(self.pool.open_first, ahead::PATIENCE, open).await
     }
 
     fn tidy(&self) {

@@ -44,7 +44,7 @@ fn a_reset_before_the_first_byte_moves_the_request_to_a_new_connection() {
     let program = Program::compile(&plan, &run, &BTreeMap::new()).expect("a sendable plan");
     let program = Arc::new(program);
     let dial = Rc::new(Dial::new(Arc::clone(&program)));
-    let http = Http1::new(Arc::clone(&program), dial);
+    let http = Http1::new(Arc::clone(&program), dial, Pool::default());
     let runtime = Builder::new_current_thread()
         .enable_all()
         .build_local(LocalOptions::default())

@@ -4,33 +4,33 @@
 //! its connection took no new stream, or the target refused the stream or said that it had not come
 //! so far. Bytes are counted before header compression, since the connection is shared.
 
+mod answer;
+
 use std::cell::{Cell, RefCell};
 use std::rc::Rc;
 use std::sync::Arc;
 
 use bytes::Bytes;
 use h2::client::{Builder, SendRequest};
-use h2::{Reason, RecvStream};
-use hyper::http::Response;
 use loadpilot_engine::tally::ConnectionUse;
-use loadpilot_events::cause::Cause;
 use loadpilot_events::connections::Reuse;
-use loadpilot_events::outcome::Outcome;
-use tokio::sync::Mutex;
+use tokio::sync::Notify;
 
+use self::answer::{broken, drain, header_bytes, refuses_the_rest, show, was_not_begun};
+use super::ahead::{self, Warmed, open_all};
 use super::broken::Broken;
 use super::clock::MonoTime;
 use super::dial::Dial;
+use super::pool::Pool;
 use super::program::Program;
 use super::progress::{Progress, Stage};
-use super::seen::Seen;
 use super::stream::Stream;
 use super::tls::Offer;
 use super::wire::{Order, Trace, Wire};
 
 /// Requests at a time on one connection unless the plan says otherwise: what RFC 9113 recommends
 /// servers to allow at least.
-const STREAMS_MAX: u32 = 100;
+pub const STREAMS_MAX: u32 = 100;
 /// What the target may send on one stream, and on one connection, before we have taken it in.
 const STREAM_WINDOW_BYTES: u32 = 1 << 20;
 const CONNECTION_WINDOW_BYTES: u32 = 16 << 20;
@@ -41,10 +41,54 @@ const HEADERS_BYTES_MAX: u32 = 64 << 10;
 pub(crate) struct Http2 {
     program: Arc<Program>,
     dial: Rc<Dial>,
+    pool: Pool,
     /// Those that may take a further request; the others end with their last stream.
     links: RefCell<Vec<Rc<Link>>>,
-    /// Held while a connection is opened, so that all who wait for one share it.
-    opening: Mutex<()>,
+    census: Rc<Census>,
+    /// What the target allowed last.
+    allowed_max: Cell<usize>,
+}
+
+/// How many there are of what comes and goes.
+#[derive(Debug, Default)]
+struct Census {
+    /// Connections, from the first try to open them until they are closed.
+    connections: Cell<usize>,
+    /// Those among them that are being opened.
+    opening: Cell<usize>,
+    /// Places taken on connections.
+    streams: Cell<usize>,
+    /// Calls that have no place yet, those that open a connection included.
+    placeless: Cell<usize>,
+    /// Told when there may be a place, or room to open a connection.
+    changed: Notify,
+}
+
+/// One more of something, until it is dropped.
+struct Counted {
+    census: Rc<Census>,
+    count: fn(&Census) -> &Cell<usize>,
+}
+
+impl Counted {
+    fn new(census: &Rc<Census>, count: fn(&Census) -> &Cell<usize>) -> Self {
+        let cell = count(census);
+        cell.set(cell.get() + 1);
+        Self {
+            census: Rc::clone(census),
+            count,
+        }
+    }
+}
+
+impl Drop for Counted {
+    fn drop(&mut self) {
+        let cell = (self.count)(&self.census);
+        cell.set(cell.get() - 1);
+        if self.census.placeless.get() > 0 {
+            self.census.changed.notify_waiters();
+        }
+    }
 }
 
 /// An open connection.
@@ -58,11 +102,14 @@ struct Link {
 }
 
 /// A place among the streams of a connection.
-pub(crate) struct Place(Rc<Link>);
+pub(crate) struct Place {
+    link: Rc<Link>,
+    _stream: Counted,
+}
 
 impl Drop for Place {
     fn drop(&mut self) {
-        self.0.streams.set(self.0.streams.get() - 1);
+        self.link.streams.set(self.link.streams.get() - 1);
     }
 }
 
@@ -74,12 +121,14 @@ enum Failed {
 }
 
 impl Http2 {
-    pub(crate) fn new(program: Arc<Program>, dial: Rc<Dial>) -> Self {
+    pub(crate) fn new(program: Arc<Program>, dial: Rc<Dial>, pool: Pool) -> Self {
         Self {
             program,
             dial,
+            pool,
             links: RefCell::default(),
-            opening: Mutex::new(()),
+            census: Rc::default(),
+            allowed_max: Cell::new(usize::MAX),
         }
     }
 
@@ -88,6 +137,36 @@ impl Http2 {
     /// # Errors
     /// When the target does not begin as HTTP/2 does.
     pub(crate) async fn adopt(&self, stream: Stream) -> Result<Place, Broken> {
+        let connection = Counted::new(&self.census, |census| &census.connections);
+        let link = self.link(stream, connection).await?;
+        Ok(self.first_place(link))
+    }
+
+    /// Takes over a connection that nobody has used yet, for whoever comes.
+    ///
+    /// # Errors
+    /// When the target does not begin as HTTP/2 does.
+    pub(crate) async fn keep(&self, stream: Stream) -> Result<(), Broken> {
+        let connection = Counted::new(&self.census, |census| &census.connections);
+        let link = self.link(stream, connection).await?;
+        self.list(link);
+        Ok(())
+    }
+
+    fn first_place(&self, link: Rc<Link>) -> Place {
+        let place = self.take_place(&link);
+        self.list(link);
+        place
+    }
+
+    /// Lets calls find a connection, if it may take any.
+    fn list(&self, link: Rc<Link>) {
+        if self.takes_more(&link) {
+            self.links.borrow_mut().push(link);
+        }
+    }
+
+    async fn link(&self, stream: Stream, counted: Counted) -> Result<Rc<Link>, Broken> {
         let mut builder = Builder::new();
         builder
             .enable_push(false)
@@ -113,12 +192,9 @@ impl Http2 {
             if let Some(link) = driven.upgrade() {
                 link.closed.set(true);
             }
+            drop(counted);
         });
-        let place = take_place(&link);
-        if self.takes_more(&link) {
-            self.links.borrow_mut().push(link);
-        }
-        Ok(place)
+        Ok(link)
     }
 
     /// Sends on a connection that was opened for it; else as [`Wire::send`].
@@ -161,25 +237,65 @@ impl Http2 {
             return Ok(place);
         }
         order.progress.enter(Stage::Queueing);
-        let _alone = self.opening.lock().await;
-        match self.free_place() {
-            Some(place) => Ok(place),
-            None => self.open(order.progress, trace).await,
+        let _placeless = Counted::new(&self.census, |census| &census.placeless);
+        loop {
+            let changed = self.census.changed.notified();
+            if let Some(place) = self.free_place() {
+                return Ok(place);
+            }
+            if self.lacks_connections() {
+                return self.open(order.progress, trace).await;
+            }
+            changed.await;
         }
     }
 
     async fn open(&self, progress: &Progress, trace: &mut Trace) -> Result<Place, Broken> {
+        let _opening = Counted::new(&self.census, |census| &census.opening);
+        let connection = Counted::new(&self.census, |census| &census.connections);
         trace.phases.connection = None;
         let stream = self.dial.open(Offer::Http2, progress, trace).await?;
-        let place = self.adopt(stream).await?;
+        let link = self.link(stream, connection).await?;
         trace.phases.connection = Some(ConnectionUse::Opened);
-        Ok(place)
+        Ok(self.first_place(link))
+    }
+
+    /// Whether one more connection may be opened, and the calls without a place are more than
+    /// those that are being opened will carry.
+    fn lacks_connections(&self) -> bool {
+        let census = &self.census;
+        let to_come = census
+            .opening
+            .get()
+            .saturating_mul(self.places_of_a_new_one());
+        to_come < census.placeless.get() && census.connections.get() < self.pool.connections_max()
+    }
+
+    /// How many calls at a time a connection carries that is not open yet, as far as is known.
+    fn places_of_a_new_one(&self) -> usize {
+        let settings = &self.program.connections;
+        let most = self
+            .streams_max()
+            .min(settings.requests_max.unwrap_or(u32::MAX));
+        (most as usize).min(self.allowed_max.get())
+    }
+
+    fn streams_max(&self) -> u32 {
+        self.program.connections.streams_max.unwrap_or(STREAMS_MAX)
+    }
+
+    /// How many calls at a time a connection carries.
+    fn places_of(&self, link: &Link) -> usize {
+        // A target that allows none for a while is asked all the same: the call then waits.
+        let allowed_max = link.sender.current_max_send_streams().max(1);
+        self.allowed_max.set(allowed_max);
+        allowed_max.min(self.streams_max() as usize)
     }
 
     fn free_place(&self) -> Option<Place> {
         let mut links = self.links.borrow_mut();
         let at = self.find_free(&mut links)?;
-        let place = take_place(&links[at]);
+        let place = self.take_place(&links[at]);
         if !self.takes_more(&links[at]) {
             links.swap_remove(at);
         }
@@ -197,13 +313,18 @@ impl Http2 {
 
     fn find_free(&self, links: &mut Vec<Rc<Link>>) -> Option<usize> {
         links.retain(|link| self.takes_more(link));
-        let wanted_max = self.program.connections.streams_max.unwrap_or(STREAMS_MAX);
-        links.iter().position(|link| {
-            // A target that allows none for a while is asked all the same: the call then waits.
-            let allowed_max = link.sender.current_max_send_streams().max(1);
-            let streams = link.streams.get();
-            streams < wanted_max && (streams as usize) < allowed_max
-        })
+        let mut listed = links.iter();
+        listed.position(|link| (link.streams.get() as usize) < self.places_of(link))
+    }
+
+    /// Takes a place that is free.
+    fn take_place(&self, link: &Rc<Link>) -> Place {
+        link.streams.set(link.streams.get() + 1);
+        link.requests.set(link.requests.get() + 1);
+        Place {
+            link: Rc::clone(link),
+            _stream: Counted::new(&self.census, |census| &census.streams),
+        }
     }
 
     fn takes_more(&self, link: &Link) -> bool {
@@ -224,7 +345,7 @@ impl Http2 {
         order: Order<'_>,
         trace: &mut Trace,
     ) -> Result<u16, Failed> {
-        let link = &place.0;
+        let link = &place.link;
         let unsent = |error: h2::Error| {
             link.closed.set(true);
             Failed::Unsent(broken(&error))
@@ -272,86 +393,47 @@ impl Http2 {
     }
 }
 
-/// Takes a place that is free.
-fn take_place(link: &Rc<Link>) -> Place {
-    link.streams.set(link.streams.get() + 1);
-    link.requests.set(link.requests.get() + 1);
-    Place(Rc::clone(link))
-}
-
-/// Whether the target has said that it did not begin with the request: it refused the stream, or
-/// closed the connection before it came to it (RFC 9113, section 8.7).
-fn was_not_begun(error: &h2::Error) -> bool {
-    let refused = error.reason() == Some(Reason::REFUSED_STREAM);
-    error.is_remote() && (refused || error.is_go_away())
-}
-
-/// Whether an answer in full is followed by a word that the rest of the request is not wanted
-/// (RFC 9113, section 8.1).
-fn refuses_the_rest(error: &h2::Error) -> bool {
-    error.is_remote() && error.is_reset() && error.reason() == Some(Reason::NO_ERROR)
-}
-
-/// Throws a body away as it comes.
-async fn drain(
-    answer: Response<RecvStream>,
-    order: Order<'_>,
-    trace: &mut Trace,
-) -> Result<(), h2::Error> {
-    let mut body = answer.into_body();
-    while let Some(data) = body.data().await {
-        let data = data?;
-        if let Some(tokens) = order.tokens {
-            let (now, mut tokens) = (MonoTime::now(), tokens.borrow_mut());
-            tokens.data(&data, now);
-            tokens.chunk_end(now);
-        }
-        let bytes = data.len();
-        trace.received_bytes += bytes as u64;
-        body.flow_control().release_capacity(bytes)?;
-    }
-    // An answer ends with its trailers.
-    body.trailers().await?;
-    Ok(())
-}
-
-/// Hands over the head of an answer, in the form of HTTP/1.1.
-fn show(answer: &Response<RecvStream>, seen: &mut Seen) {
-    seen.add(format!("HTTP/2 {}\r\n", answer.status()).as_bytes());
-    for (name, value) in answer.headers() {
-        for part in [name.as_str().as_bytes(), b": ", value.as_bytes(), b"\r\n"] {
-            seen.add(part);
-        }
-    }
-}
-
-fn header_bytes(answer: &Response<RecvStream>) -> u64 {
-    let lines = answer.headers().iter();
-    let lines = lines.map(|(name, value)| name.as_str().len() + value.len());
-    (":status200".len() + lines.sum::<usize>()) as u64
-}
-
-fn broken(error: &h2::Error) -> Broken {
-    if let Some(error) = error.get_io() {
-        return Broken::exchanging(error);
-    }
-    tracing::debug!(%error, "exchange broken");
-    let cause = match error.is_remote() {
-        true if error.is_go_away() => Cause::GoneAway,
-        true if error.is_reset() => Cause::StreamReset,
-        _ => Cause::Http2,
-    };
-    Broken::new(Outcome::Io, cause)
-}
-
 impl Wire for Http2 {
     async fn send(&self, order: Order<'_>, trace: &mut Trace) -> Result<u16, Broken> {
         let place = self.place(order, trace).await?;
         self.send_from(place, order, trace).await
     }
 
-    async fn warm(&self) {
-        self.dial.warm().await;
+    /// With a limit of connections: what the listed ones carry, what those will carry for which
+    /// there is room, and what is still under way on those that end.
+    fn calls_max(&self) -> usize {
+        let Some(connections_max) = self.pool.max else {
+            return usize::MAX;
+        };
+        let (mut listed, mut streams, mut places) = (0, 0, 0);
+        for link in self
+            .links
+            .borrow()
+            .iter()
+            .filter(|link| self.takes_more(link))
+        {
+            let here = link.streams.get() as usize;
+            let most = self.program.connections.requests_max.unwrap_or(u32::MAX);
+            let left = (most - link.requests.get()) as usize;
+            places += self.places_of(link).min(here.saturating_add(left));
+            streams += here;
+            listed += 1;
+        }
+        let census = &self.census;
+        let ending = census.connections.get() - census.opening.get() - listed;
+        let room = (connections_max as usize).saturating_sub(listed + ending);
+        let on_ending = census.streams.get() - streams;
+        let calls_max = places + room.saturating_mul(self.places_of_a_new_one()) + on_ending;
+        calls_max.max(1)
+    }
+
+    async fn warm(&self) -> Warmed {
+        self.dial.resolve().await;
+        let open = || async {
+            let stream = self.dial.open_ahead(Offer::Http2).await?;
+            self.keep(stream).await
+        };
+        open_all(self.pool.open_first, ahead::PATIENCE, open).await
     }
 
     fn tidy(&self) {

@@ -1,0 +1,179 @@
+//! Whether this machine can hold its share of a run: open files, and ports to connect from.
+//!
+//! A run that cannot be held would find out by the failures of its calls. Must never judge what
+//! nobody asked for: an agent's own limits fit its machine.
+
+use loadpilot_engine::holding::Hold;
+use loadpilot_engine::share::Share;
+use loadpilot_events::connections::{Http, Reuse, Source};
+use loadpilot_events::ctl::RunCreated;
+use loadpilot_events::plan::Plan;
+
+use crate::config::SPARE_FDS;
+use crate::fire::{STREAMS_MAX, systems_ports};
+use crate::shell::Shell;
+
+/// What a share needs, and what there is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct TooFewFiles {
+    /// Open files that it needs.
+    pub(super) needed: u64,
+    /// Open files that this process may have.
+    pub(super) limit: u64,
+}
+
+/// Judges the share of `created` that is `holds`.
+///
+/// # Errors
+/// When its connections need more open files than this process may have.
+pub(super) fn check(
+    shell: &Shell,
+    created: &RunCreated,
+    holds: &[Hold],
+) -> Result<(), TooFewFiles> {
+    let plan = &created.plan;
+    let calls = match plan.users {
+        Some(users) => Some(users_of(users, created.shards, holds)),
+        None => calls_of_plan(plan, shell),
+    };
+    let Some(connections) = connections_needed(plan, calls) else {
+        return Ok(());
+    };
+    let needed = connections + SPARE_FDS;
+    if needed > shell.fds {
+        return Err(TooFewFiles {
+            needed,
+            limit: shell.fds,
+        });
+    }
+    let ports = ports(plan, systems_ports());
+    if ports.is_some_and(|ports| ports < connections) {
+        tracing::warn!(
+            connections,
+            ports,
+            "too few ports for the connections to one address of the target: see \
+             net.ipv4.ip_local_port_range, or connect from several addresses (sources)"
+        );
+    }
+    Ok(())
+}
+
+/// How many of `users` belong to what is held.
+fn users_of(users: u32, shards: u32, holds: &[Hold]) -> u64 {
+    let held = holds.iter().flat_map(|hold| hold.shards.iter().copied());
+    Share::new(shards, held.collect()).count_below(u64::from(users))
+}
+
+/// Most calls of an open loop at a time, where the plan says it. An operator who allows fewer than
+/// the machine can hold has the last word.
+fn calls_of_plan(plan: &Plan, shell: &Shell) -> Option<u64> {
+    let wanted = u64::from(plan.max_in_flight?);
+    let allowed = u64::from(shell.max_in_flight);
+    match allowed + SPARE_FDS < shell.fds {
+        true => Some(wanted.min(allowed)),
+        false => Some(wanted),
+    }
+}
+
+/// Most connections at a time for so many calls, if the plan says anything about either.
+fn connections_needed(plan: &Plan, calls: Option<u64>) -> Option<u64> {
+    let settings = &plan.connections;
+    let calls_of_one = match (settings.http, settings.reuse) {
+        (Http::V2, Reuse::Always) => settings.streams_max.unwrap_or(STREAMS_MAX),
+        _ => 1,
+    };
+    let for_calls = calls.map(|calls| calls.div_ceil(u64::from(calls_of_one)));
+    let most = settings.max.map(u64::from);
+    let needed = for_calls.into_iter().chain(most).min();
+    needed.max(settings.open_first.map(u64::from))
+}
+
+/// Ports from which one address of the target can be connected to; `None` when that needs none, or
+/// the system does not say.
+fn ports(plan: &Plan, systems: Option<(u16, u16)>) -> Option<u64> {
+    let settings = &plan.connections;
+    let place = settings.connect_to.as_deref().unwrap_or_default();
+    if place.starts_with("unix:") {
+        return None;
+    }
+    let count = |(first, last): (u16, u16)| u64::from(last.saturating_sub(first)) + 1;
+    if settings.sources.is_empty() {
+        return systems.map(count);
+    }
+    let sources = settings
+        .sources
+        .iter()
+        .filter_map(|text| Source::parse(text));
+    let counts = sources.map(|source| source.ports.or(systems).map(count));
+    counts.sum()
+}
+
+#[cfg(test)]
+mod tests {
+    use loadpilot_events::connections::Connections;
+
+    use super::*;
+
+    const PLAN: &str = r#"{
+        "schema": "loadpilot.plan/1", "scenario": "Much", "target": "http://localhost:1",
+        "profile": {"shape": "constant", "pieces": []}, "tasks": [],
+        "warm_up_us": 0, "timeout_us": 1, "max_wait_us": 1, "max_lateness_us": 1, "tick_us": 1
+    }"#;
+
+    fn plan() -> Plan {
+        serde_json::from_str(PLAN).expect("a plan")
+    }
+
+    /// Broken if a run that cannot be held were begun, or one that can be were refused.
+    #[test]
+    fn what_is_needed_follows_from_the_plan() {
+        let mut plan = plan();
+        assert_eq!(connections_needed(&plan, None), None);
+        assert_eq!(connections_needed(&plan, Some(5_000)), Some(5_000));
+        plan.connections.max = Some(700);
+        assert_eq!(connections_needed(&plan, None), Some(700));
+        assert_eq!(connections_needed(&plan, Some(5_000)), Some(700));
+        assert_eq!(connections_needed(&plan, Some(500)), Some(500));
+        plan.connections.open_first = Some(600);
+        assert_eq!(connections_needed(&plan, Some(500)), Some(600));
+
+        plan.connections = Connections::default();
+        plan.connections.http = Http::Auto;
+        assert_eq!(connections_needed(&plan, Some(101)), Some(101));
+        plan.connections.http = Http::V2;
+        assert_eq!(connections_needed(&plan, Some(101)), Some(2));
+        plan.connections.streams_max = Some(10);
+        assert_eq!(connections_needed(&plan, Some(101)), Some(11));
+        plan.connections.reuse = Reuse::Never;
+        assert_eq!(connections_needed(&plan, Some(101)), Some(101));
+    }
+
+    /// Broken if users who belong to others were counted, or own ones were not.
+    #[test]
+    fn users_are_those_of_the_shards_held() {
+        let hold = |shards: &[u32]| Hold {
+            generation: 1,
+            from_tick: 0,
+            until_tick: None,
+            shards: shards.to_vec(),
+        };
+        assert_eq!(users_of(10, 4, &[hold(&[0, 1])]), 6);
+        assert_eq!(users_of(10, 4, &[hold(&[2]), hold(&[3, 2])]), 4);
+        assert_eq!(users_of(10, 4, &[]), 0);
+    }
+
+    /// Broken if ports were counted that the load does not use.
+    #[test]
+    fn ports_are_those_of_the_sources() {
+        let systems = Some((101, 200));
+        let mut plan = plan();
+        assert_eq!(ports(&plan, systems), Some(100));
+        assert_eq!(ports(&plan, None), None);
+        plan.connections.sources = vec!["10.0.0.5:1-5".to_owned()];
+        assert_eq!(ports(&plan, systems), Some(5));
+        plan.connections.sources.push("10.0.0.6".to_owned());
+        assert_eq!(ports(&plan, systems), Some(105));
+        plan.connections.connect_to = Some("unix:/run/shop".to_owned());
+        assert_eq!(ports(&plan, systems), None);
+    }
+}
