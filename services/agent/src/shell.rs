@@ -5,6 +5,7 @@ use loadpilot_bus::Bus;
 use loadpilot_events::subject::Subjects;
 use loadpilot_events::{Holder, Rate};
 
+use crate::fire::RingPlace;
 use crate::timing::Timing;
 
 /// One agent process.
@@ -24,6 +25,8 @@ pub struct Shell {
     pub cores: u32,
     /// Most arrivals of one run in flight, unless the plan wants fewer; at least 1.
     pub max_in_flight: u32,
+    /// Where firing threads note the calls of the open tick; `None`: nowhere.
+    pub rings: Option<RingPlace>,
     /// Waits and bounds.
     pub timing: Timing,
 }

@@ -14,7 +14,7 @@ from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
 
 from .. import _native
-from ..local.folders import ROOT, log_dirs, reading
+from ..local.folders import ROOT, forget_rings, log_dirs, reading
 from ..local.stack import StackFault
 from .exit_code import ExitCode
 from .figures import seconds
@@ -99,6 +99,7 @@ def prune(names: list[str], *, everything: bool, keep: str | None) -> ExitCode:
             ids = [one.run for one in over if one.log_dir == log_dir]
             with reading(log_dir, interruptions.any) as session:
                 deleted += session.prune(ids)
+            forget_rings(log_dir, ids)
         say(f"deleted {deleted} run{'s' if deleted != 1 else ''}")
     return outcome[-1]
 

@@ -18,16 +18,22 @@ use loadpilot_events::outcome::{DropReason, Outcome};
 
 use super::clock::MonoTime;
 use super::program::Program;
+use super::ring::{Mark, Recorder, Turned};
 use super::time_out::TimeOut;
 use super::wire::{Order, Trace, Wire};
 
 /// Which arrival, for its id; the rest is in its key.
-#[derive(Debug, Clone, Copy)]
-pub(crate) enum Name {
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Name {
     /// The n-th of the plan.
     Planned(u64),
     /// The k-th iteration of a user on this core.
-    Iteration { user: u32, k: u64 },
+    Iteration {
+        /// Whose.
+        user: u32,
+        /// Its number among those of this user on this core, from 0.
+        k: u64,
+    },
 }
 
 /// An arrival that the pacer has reached.
@@ -45,14 +51,16 @@ pub(crate) struct Arrival {
 pub(crate) struct Kit {
     time_out: TimeOut,
     id: String,
+    /// Its place in the ring.
+    seat: u32,
 }
 
 impl Kit {
-    /// Must be called on the core's runtime.
-    pub(crate) fn new() -> Self {
+    fn new(seat: u32) -> Self {
         Self {
             time_out: TimeOut::new(),
             id: String::new(),
+            seat,
         }
     }
 }
@@ -64,6 +72,7 @@ pub(crate) struct Calls<W> {
     program: Arc<Program>,
     wire: W,
     tally: RefCell<Tally>,
+    recorder: Recorder,
     stopped: Cell<Option<DropReason>>,
     cancelled: Cell<bool>,
     /// An arrival's task panicked: its calls are lost, so nothing counted here can be trusted.
@@ -78,13 +87,20 @@ struct Begin {
 }
 
 impl<W: Wire> Calls<W> {
-    pub(crate) fn new(run: RunId, workload: Arc<Workload>, program: Arc<Program>, wire: W) -> Self {
+    pub(crate) fn new(
+        run: RunId,
+        workload: Arc<Workload>,
+        program: Arc<Program>,
+        wire: W,
+        recorder: Recorder,
+    ) -> Self {
         Self {
             run,
             workload,
             program,
             wire,
             tally: RefCell::default(),
+            recorder,
             stopped: Cell::new(None),
             cancelled: Cell::new(false),
             broken: Cell::new(false),
@@ -93,6 +109,16 @@ impl<W: Wire> Calls<W> {
 
     pub(crate) fn wire(&self) -> &W {
         &self.wire
+    }
+
+    /// What one task of the runtime needs; must be called on the core's runtime.
+    pub(crate) fn kit(&self) -> Kit {
+        Kit::new(self.recorder.seat())
+    }
+
+    /// The instant of due 0.
+    pub(crate) fn start_at(&self, start: MonoTime) {
+        self.recorder.start_at(start);
     }
 
     pub(crate) fn stopped(&self) -> Option<DropReason> {
@@ -114,13 +140,18 @@ impl<W: Wire> Calls<W> {
         self.tally.borrow_mut().dropped(arrival.key, reason);
     }
 
-    /// Rows since the last time.
+    /// Rows since the last time, and up to where the ring holds what is in them.
     ///
     /// # Panics
     /// When an arrival's task panicked: the rows would silently lack its calls.
-    pub(crate) fn take_rows(&self) -> Rows {
+    pub(crate) fn take_rows(&self) -> (Rows, Turned) {
         assert!(!self.broken.get(), "an arrival's task panicked");
-        self.tally.borrow_mut().take()
+        (self.tally.borrow_mut().take(), self.recorder.turn())
+    }
+
+    /// What was taken up to `mark` is in a delta.
+    pub(crate) fn close(&self, mark: Mark) {
+        self.recorder.close(mark);
     }
 
     /// To be held by whoever performs arrivals: tokio would only end a task that panics.
@@ -158,8 +189,8 @@ impl<W: Wire> Calls<W> {
                 id: self.program.has_ids.then_some(kit.id.as_str()),
                 may_reuse: self.may_reuse(arrival, step),
             };
-            let time_out = &mut kit.time_out;
-            let (outcome, end) = self.call(order, arrival.key, begin, phases, time_out).await;
+            let place = (kit.seat, &mut kit.time_out);
+            let (outcome, end) = self.call(order, arrival, begin, phases, place).await;
             all_ok &= outcome == Outcome::Ok;
             begin = Begin {
                 due: end,
@@ -177,11 +208,14 @@ impl<W: Wire> Calls<W> {
     async fn call(
         &self,
         order: Order<'_>,
-        key: RowKey,
+        arrival: &Arrival,
         begin: Begin,
         phases: Phases,
-        time_out: &mut TimeOut,
+        (seat, time_out): (u32, &mut TimeOut),
     ) -> (Outcome, MonoTime) {
+        let times = (begin.due, begin.dispatched);
+        let recorder = &self.recorder;
+        let begun = recorder.begin(seat, arrival, order.call.number, times, &phases);
         let mut trace = Trace {
             phases,
             ..Trace::default()
@@ -189,9 +223,9 @@ impl<W: Wire> Calls<W> {
         let deadline = begin.dispatched.plus_us(order.call.timeout_us);
         let (outcome, status) = self.exchange(order, deadline, &mut trace, time_out).await;
         let end = MonoTime::now();
-        self.tally.borrow_mut().call(&CallEnd {
-            tick: key.tick,
-            generation: key.generation,
+        let call_end = CallEnd {
+            tick: arrival.key.tick,
+            generation: arrival.key.generation,
             call: order.call.number,
             outcome,
             response_us: end.since_us(begin.due),
@@ -200,7 +234,9 @@ impl<W: Wire> Calls<W> {
             sent_bytes: trace.sent_bytes,
             received_bytes: trace.received_bytes,
             phases: trace.phases,
-        });
+        };
+        self.tally.borrow_mut().call(&call_end);
+        recorder.end(seat, begun, &call_end);
         (outcome, end)
     }
 

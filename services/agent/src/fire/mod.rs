@@ -15,6 +15,8 @@ mod http2;
 mod lanes;
 mod pacer;
 mod program;
+mod record;
+mod ring;
 mod roster;
 mod slots;
 mod stream;
@@ -26,9 +28,14 @@ mod timer;
 mod tls;
 mod wire;
 
+pub use calls::Name;
 pub use clock::MonoTime;
 pub use fault::Fault;
 pub use lanes::CoreHold;
 pub use pacer::Harvest;
 pub use program::Program;
+pub use record::{CallRecord, Ended, RECORD_BYTES, RECORD_VERSION};
+pub use ring::{
+    Leftover, Mark, NotARing, RING_BYTES_DEFAULT, Ring, RingOwner, RingPlace, read as read_ring,
+};
 pub use thread::{Core, CoreSetup};

@@ -5,6 +5,7 @@ mod connections;
 mod faults;
 mod frames;
 mod http2;
+mod kill;
 mod pacing;
 mod peer;
 mod story;

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use loadpilot_agent::fire::{Core, CoreHold, CoreSetup, Harvest, MonoTime, Program};
+use loadpilot_agent::fire::{Core, CoreHold, CoreSetup, Harvest, MonoTime, Program, Ring};
 use loadpilot_engine::share::Share;
 use loadpilot_engine::tally::Ledger;
 use loadpilot_engine::workload::Workload;
@@ -87,6 +87,17 @@ impl Cores {
         cores: u32,
         max_in_flight: u32,
     ) -> Self {
+        Self::with_rings(plan, secrets, cores, max_in_flight, |_, _| None)
+    }
+
+    /// With what `ring` gives each core for its open tick.
+    pub(crate) fn with_rings(
+        plan: Plan,
+        secrets: &BTreeMap<String, String>,
+        cores: u32,
+        max_in_flight: u32,
+        ring: impl Fn(&Plan, u32) -> Option<Ring>,
+    ) -> Self {
         let plan = Arc::new(plan);
         let workload = Arc::new(Workload::new(&plan, 7));
         let run = RunId::parse(RUN).expect("a token");
@@ -99,6 +110,7 @@ impl Cores {
             program: Arc::clone(&program),
             max_in_flight,
             name: format!("fire-{core}"),
+            ring: ring(&plan, core),
         };
         let cores: Vec<Core> = (0..cores)
             .map(|core| Core::spawn(setup(core)).expect("a thread"))
