@@ -2,7 +2,8 @@
 //! a [`Ledger`].
 //!
 //! Rows are a commutative monoid: merging is adding, in any order. Must never forget a row: what
-//! was recorded is in exactly one delta.
+//! was recorded is in exactly one delta. Of the calls that are told one by one it keeps as many as
+//! there is room for and counts the others.
 
 use std::collections::BTreeMap;
 
@@ -12,8 +13,9 @@ use loadpilot_events::delta::{
 };
 use loadpilot_events::hist;
 use loadpilot_events::id::BootId;
-use loadpilot_events::limits::DELTA_BYTES_MAX;
+use loadpilot_events::limits::{DELTA_BYTES_MAX, SAMPLES_PER_TICK_MAX};
 use loadpilot_events::outcome::{DropReason, Outcome};
+use loadpilot_events::samples::{self, EncodedSamples, Sample};
 
 use crate::sums::{AnatomySums, ArrivalSums, CallSums, add_counts};
 
@@ -94,6 +96,8 @@ pub struct Rows {
     arrivals: BTreeMap<RowKey, ArrivalSums>,
     calls: BTreeMap<CallKey, CallSums>,
     anatomy: BTreeMap<AnatomyKey, AnatomySums>,
+    samples: Vec<Sample>,
+    samples_dropped: u64,
 }
 
 /// The counters of one core.
@@ -145,6 +149,15 @@ impl Tally {
             .record(&end.phases);
     }
 
+    /// A call that ended is told by itself, too.
+    pub fn sample(&mut self, sample: Sample) {
+        if self.rows.samples.len() < SAMPLES_PER_TICK_MAX {
+            self.rows.samples.push(sample);
+        } else {
+            self.rows.samples_dropped += 1;
+        }
+    }
+
     /// Hands over everything since the last time.
     #[must_use]
     pub fn take(&mut self) -> Rows {
@@ -169,6 +182,14 @@ impl Rows {
         }
         for (key, sums) in other.anatomy {
             self.anatomy.entry(key).or_default().add(&sums);
+        }
+        let room = SAMPLES_PER_TICK_MAX.saturating_sub(self.samples.len());
+        let without = other.samples.len().saturating_sub(room) as u64;
+        self.samples_dropped += other.samples_dropped + without;
+        if self.samples.is_empty() {
+            self.samples = other.samples;
+        } else {
+            self.samples.extend(other.samples.into_iter().take(room));
         }
     }
 }
@@ -263,6 +284,14 @@ impl Ledger {
             open.make_room(bytes, &mut parts);
             open.anatomy.push(row);
         }
+        open.samples_dropped = rows.samples_dropped;
+        for text in encoded(rows.samples) {
+            if !open.samples.is_empty() {
+                parts.push(std::mem::take(&mut open));
+            }
+            open.make_room(text.0.len(), &mut parts);
+            open.samples = text;
+        }
         parts.push(open);
         parts
             .into_iter()
@@ -293,6 +322,8 @@ impl Ledger {
             arrivals: part.arrivals,
             calls: part.calls,
             anatomy: part.anatomy,
+            samples: part.samples,
+            samples_dropped: part.samples_dropped,
             totals: self.totals.clone(),
             gauges: gauges.clone(),
         }
@@ -306,6 +337,14 @@ struct OpenDelta {
     arrivals: Vec<ArrivalRow>,
     calls: Vec<CallRow>,
     anatomy: Vec<AnatomyRow>,
+    samples: EncodedSamples,
+    samples_dropped: u64,
+}
+
+/// Sorted, which takes the least room.
+fn encoded(mut samples: Vec<Sample>) -> Vec<EncodedSamples> {
+    samples.sort_unstable_by_key(|call| (call.due_us, call.user, call.number, call.call));
+    samples::encode(&samples)
 }
 
 impl OpenDelta {

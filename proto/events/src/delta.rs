@@ -12,6 +12,7 @@ use crate::assign::Generation;
 use crate::hist::EncodedHistogram;
 use crate::id::BootId;
 use crate::outcome::{DropReason, Outcome};
+use crate::samples::EncodedSamples;
 
 /// What finished since the last delta of this process.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -33,6 +34,12 @@ pub struct DeltaReported {
     /// Where the time of calls went.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub anatomy: Vec<AnatomyRow>,
+    /// Calls of `calls` one by one, as far as the plan asks for them.
+    #[serde(default, skip_serializing_if = "EncodedSamples::is_empty")]
+    pub samples: EncodedSamples,
+    /// Calls that the plan asks for one by one and that found no room.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub samples_dropped: u64,
     /// Everything this process counted in this run up to and including this delta.
     pub totals: Totals,
     /// How the generator itself fares.

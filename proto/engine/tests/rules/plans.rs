@@ -47,6 +47,7 @@ pub(crate) fn plan(dice: &mut Dice) -> Plan {
         thresholds: Vec::new(),
         id_header: None,
         connections: Connections::default(),
+        samples_ppm: Some(1_000_000),
     };
     assert_eq!(check::plan(&plan), [], "the plans of the laws are sound");
     plan

@@ -57,6 +57,8 @@ class Overrides:
     as_fast_as_possible: bool = False
     """``--max``: a closed loop, of as many users as somebody says or :data:`USERS_OF_MAX`."""
     connections: ConnectionFlags = field(default_factory=ConnectionFlags)
+    samples_ppm: int | None = None
+    """The share of calls that are told one by one, in millionths."""
 
     def loop_flag(self) -> str | None:
         """Name the flag that asks for a closed loop, if one does."""

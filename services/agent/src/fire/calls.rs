@@ -10,11 +10,12 @@ use std::pin::pin;
 use std::sync::Arc;
 use std::task::Poll;
 
-use loadpilot_engine::tally::{CallEnd, Phases, RowKey, Rows, Tally};
+use loadpilot_engine::tally::{CallEnd, ConnectionUse, Phases, RowKey, Rows, Tally};
 use loadpilot_engine::workload::Workload;
 use loadpilot_events::connections::Reuse;
 use loadpilot_events::id::RunId;
 use loadpilot_events::outcome::{DropReason, Outcome};
+use loadpilot_events::samples::Sample;
 
 use super::clock::MonoTime;
 use super::program::Program;
@@ -34,6 +35,16 @@ pub enum Name {
         /// Its number among those of this user on this core, from 0.
         k: u64,
     },
+}
+
+impl Name {
+    /// What its draws are named by: the block and the index in it.
+    fn draws(self) -> (u64, u64) {
+        match self {
+            Self::Planned(n) => (n, 0),
+            Self::Iteration { user, k } => (u64::from(user), k),
+        }
+    }
 }
 
 /// An arrival that the pacer has reached.
@@ -237,6 +248,7 @@ impl<W: Wire> Calls<W> {
         };
         self.tally.borrow_mut().call(&call_end);
         recorder.end(seat, begun, &call_end);
+        self.sample(arrival, begin.due, &call_end);
         (outcome, end)
     }
 
@@ -269,6 +281,35 @@ impl<W: Wire> Calls<W> {
         .await
     }
 
+    /// Tells a call by itself, if it was drawn.
+    fn sample(&self, arrival: &Arrival, due: MonoTime, end: &CallEnd) {
+        let (block, index) = arrival.name.draws();
+        if !self.workload.is_sampled(block, index, end.call) {
+            return;
+        }
+        let (user, number) = match arrival.name {
+            Name::Planned(n) => (None, n),
+            Name::Iteration { user, k } => (Some(user), k),
+        };
+        let reused = |connection| connection == ConnectionUse::Reused;
+        self.tally.borrow_mut().sample(Sample {
+            user,
+            number,
+            generation: end.generation,
+            tick: end.tick,
+            call: end.call,
+            outcome: end.outcome,
+            status: end.status,
+            due_us: self.recorder.since_start_us(due),
+            response_us: end.response_us,
+            service_us: end.service_us,
+            first_byte_us: end.phases.first_byte_us,
+            sent_bytes: end.sent_bytes,
+            received_bytes: end.received_bytes,
+            reused: end.phases.connection.map(reused),
+        });
+    }
+
     /// Whether a call may use a connection that is open already.
     fn may_reuse(&self, arrival: &Arrival, step: usize) -> bool {
         let share_ppm = match self.program.connections.reuse {
@@ -276,10 +317,7 @@ impl<W: Wire> Calls<W> {
             Reuse::Never => return false,
             Reuse::SharePpm(share_ppm) => share_ppm,
         };
-        let (block, index) = match arrival.name {
-            Name::Planned(n) => (n, 0),
-            Name::Iteration { user, k } => (u64::from(user), k),
-        };
+        let (block, index) = arrival.name.draws();
         self.workload.reuse_draw_ppm(block, index, step) < share_ppm
     }
 

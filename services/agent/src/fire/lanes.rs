@@ -216,6 +216,7 @@ mod tests {
             thresholds: Vec::new(),
             id_header: None,
             connections: Connections::default(),
+            samples_ppm: None,
         };
         Arc::new(Workload::new(&plan, 1))
     }

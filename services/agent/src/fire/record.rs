@@ -1,6 +1,6 @@
 //! One call as 64 bytes: what the tally counts of it, in a form that outlives the process.
 //!
-//! Version 1, little-endian, read and written byte by byte at these places:
+//! Version 1, little-endian, at these places:
 //!
 //! | bytes | field |
 //! |---|---|
@@ -24,8 +24,8 @@
 //! | 60–61 | first byte, short form |
 //! | 62–63 | last byte, short form |
 //!
-//! State is 1 in flight, or 2 + the place in [`Outcome::ALL`] of how it ended; connection is 0 none,
-//! 1 opened, 2 reused. A place is a seat, or the number of a finished call ([`super::ring`]).
+//! State is 1 in flight, or 2 + the place in [`Outcome::ALL`] of how it ended; connection is 0
+//! none, 1 opened, 2 reused. A place is a seat, or the number of a finished call ([`super::ring`]).
 //!
 //! Short form is µs with 11 significant bits: below 2,048 exact, above within 0.1 %, which is more
 //! than an anatomy histogram keeps. A number that does not fit is written as the greatest that
@@ -41,6 +41,8 @@ use super::calls::Name;
 pub const RECORD_VERSION: u32 = 1;
 /// Length of a record.
 pub const RECORD_BYTES: usize = 64;
+/// The same in words, in which records are put together: a word holds 8 bytes of the table.
+const WORDS: usize = RECORD_BYTES / 8;
 
 /// Turns that a record can name; 2²⁴ ticks of a second are 194 days.
 pub(super) const TURN_MAX: u32 = (1 << 24) - 1;
@@ -164,26 +166,28 @@ impl CallRecord {
     /// Its bytes, for the place `place` and no other.
     #[must_use]
     pub fn encode(&self, place: u64) -> [u8; RECORD_BYTES] {
-        let mut bytes = [0; RECORD_BYTES];
         let (mut head, arrival) = match self.arrival {
             Name::Planned(n) => (0, n),
             Name::Iteration { user, k } => (1 << 7, (u64::from(user) << K_BITS) | k_of(k)),
         };
-        put(&mut bytes, 5, 3, u64::from(self.turn.min(TURN_MAX)));
-        put(&mut bytes, 8, 2, u64::from(self.call));
-        put(&mut bytes, 12, 4, u64::from(self.tick));
-        put(&mut bytes, 16, 4, u64::from(self.generation));
-        put(&mut bytes, 20, 2, short(self.schedule_lag_us));
-        put(&mut bytes, 24, 8, arrival);
-        put(&mut bytes, 32, 5, self.due_us.min(FIVE_BYTES_MAX));
-        put(&mut bytes, 37, 5, self.dispatched_us.min(FIVE_BYTES_MAX));
-        match &self.ended {
-            None => head |= IN_FLIGHT,
-            Some(ended) => head |= ended.write(&mut bytes),
+        let due = self.due_us.min(FIVE_BYTES_MAX);
+        let dispatched = self.dispatched_us.min(FIVE_BYTES_MAX);
+        let mut words = [0; WORDS];
+        words[1] = u64::from(self.call) | (u64::from(self.tick) << 32);
+        words[2] = u64::from(self.generation) | (short(self.schedule_lag_us) << 32);
+        words[3] = arrival;
+        words[4] = due | (dispatched << 40);
+        words[5] = dispatched >> 24;
+        head |= match &self.ended {
+            None => IN_FLIGHT,
+            Some(ended) => ended.write(&mut words),
+        };
+        words[0] = (u64::from(head) << 32) | (u64::from(self.turn.min(TURN_MAX)) << 40);
+        words[0] |= u64::from(check(&words, place));
+        let mut bytes = [0; RECORD_BYTES];
+        for (part, word) in bytes.as_chunks_mut().0.iter_mut().zip(words) {
+            *part = word.to_le_bytes();
         }
-        bytes[4] = head;
-        let check = check(&bytes, place);
-        put(&mut bytes, 0, 4, u64::from(check));
         bytes
     }
 
@@ -191,7 +195,11 @@ impl CallRecord {
     /// are no record at all.
     #[must_use]
     pub fn decode(bytes: &[u8; RECORD_BYTES], place: u64) -> Option<Self> {
-        if get(bytes, 0, 4) != u64::from(check(bytes, place)) {
+        let mut words = [0; WORDS];
+        for (word, part) in words.iter_mut().zip(bytes.as_chunks().0) {
+            *word = u64::from_le_bytes(*part);
+        }
+        if get(bytes, 0, 4) != u64::from(check(&words, place)) {
             return None;
         }
         let arrival = get(bytes, 24, 8);
@@ -222,16 +230,16 @@ impl CallRecord {
 
 impl Ended {
     /// Writes what an end adds; gives the bits of byte 4.
-    fn write(&self, bytes: &mut [u8; RECORD_BYTES]) -> u8 {
-        put(bytes, 10, 2, u64::from(self.status.unwrap_or(0)));
-        put(bytes, 22, 2, short(self.dns_us));
-        put(bytes, 42, 5, self.end_us.min(FIVE_BYTES_MAX));
-        put(bytes, 47, 5, self.received_bytes.min(FIVE_BYTES_MAX));
-        put(bytes, 52, 4, self.sent_bytes.min(u64::from(u32::MAX)));
-        put(bytes, 56, 2, short(self.connect_us));
-        put(bytes, 58, 2, short(self.tls_us));
-        put(bytes, 60, 2, short(self.first_byte_us));
-        put(bytes, 62, 2, short(self.last_byte_us));
+    fn write(&self, words: &mut [u64; WORDS]) -> u8 {
+        let received = self.received_bytes.min(FIVE_BYTES_MAX);
+        words[1] |= u64::from(self.status.unwrap_or(0)) << 16;
+        words[2] |= short(self.dns_us) << 48;
+        words[5] |= (self.end_us.min(FIVE_BYTES_MAX) << 16) | (received << 56);
+        words[6] = (received >> 8) | (self.sent_bytes.min(u64::from(u32::MAX)) << 32);
+        words[7] = short(self.connect_us)
+            | (short(self.tls_us) << 16)
+            | (short(self.first_byte_us) << 32)
+            | (short(self.last_byte_us) << 48);
         let connection = match self.connection {
             None => 0,
             Some(ConnectionUse::Opened) => 1,
@@ -269,10 +277,6 @@ fn k_of(word: u64) -> u64 {
     word & ((1 << K_BITS) - 1)
 }
 
-fn put(bytes: &mut [u8; RECORD_BYTES], at: usize, len: usize, value: u64) {
-    bytes[at..at + len].copy_from_slice(&value.to_le_bytes()[..len]);
-}
-
 fn get(bytes: &[u8; RECORD_BYTES], at: usize, len: usize) -> u64 {
     let mut word = [0; 8];
     word[..len].copy_from_slice(&bytes[at..at + len]);
@@ -307,12 +311,12 @@ fn long(form: u16) -> Option<u64> {
 ///
 /// Each step is one-to-one in the word that it takes in, so that two records that differ in one
 /// word differ before the fold to 32 bits (the multiplier is that of SplitMix64's finaliser).
-fn check(bytes: &[u8; RECORD_BYTES], place: u64) -> u32 {
+fn check(words: &[u64; WORDS], place: u64) -> u32 {
     const MULTIPLIER: u64 = 0xbf58_476d_1ce4_e5b9;
-    let mut mixed = place ^ (u64::from(RECORD_VERSION) << 56) ^ get(bytes, 4, 4);
-    for at in (8..RECORD_BYTES).step_by(8) {
+    let mut mixed = place ^ (u64::from(RECORD_VERSION) << 56) ^ (words[0] >> 32);
+    for word in &words[1..] {
         mixed = mixed.wrapping_mul(MULTIPLIER);
-        mixed ^= (mixed >> 32) ^ get(bytes, at, 8);
+        mixed ^= (mixed >> 32) ^ word;
     }
     mixed = mixed.wrapping_mul(MULTIPLIER);
     mixed ^= mixed >> 29;

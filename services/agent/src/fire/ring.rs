@@ -1,10 +1,10 @@
 //! The open tick of a core, kept where a kill cannot reach it: a file of call records, mapped into
 //! memory.
 //!
-//! A call is written at its dispatch, into the place of its seat, and once more at its end, into the
-//! half of the file that is being filled. When the counters are harvested the ring *turns* to the
-//! other half; when what was harvested is closed into a delta, its half is free again. So the same
-//! few pages are used over and over, and all that is open is in the file at any moment.
+//! A call is written at its dispatch, into the place of its seat, and once more at its end, into
+//! the half of the file that is being filled. When the counters are harvested the ring *turns* to
+//! the other half; when what was harvested is closed into a delta, its half is free again. So the
+//! same few pages are used over and over, and all that is open is in the file at any moment.
 //!
 //! Must never allocate, lock or wait once it is made: what finds no room is counted instead.
 
@@ -217,6 +217,11 @@ impl Recorder {
     /// Times are counted from here.
     pub(crate) fn start_at(&self, start: MonoTime) {
         self.start.set(Some(start));
+    }
+
+    /// µs from the start to `at`; 0 before anybody said when that is.
+    pub(crate) fn since_start_us(&self, at: MonoTime) -> u64 {
+        self.start.get().map_or(0, |start| at.since_us(start))
     }
 
     /// A place for whoever performs one call after another.

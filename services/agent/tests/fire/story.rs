@@ -65,6 +65,7 @@ pub(crate) fn plan(target: String, rps: u64, duration_ms: u64, tasks: Vec<Task>)
         thresholds: Vec::new(),
         id_header: Some("X-Id".to_owned()),
         connections: Connections::default(),
+        samples_ppm: None,
     }
 }
 

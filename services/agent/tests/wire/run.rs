@@ -269,6 +269,7 @@ fn plan(target: String, tasks: &[Vec<Ask>], arrivals: u64) -> Plan {
         id_header: Some("X-Id".to_owned()),
         users: None,
         connections: Connections::default(),
+        samples_ppm: None,
     }
 }
 
