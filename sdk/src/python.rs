@@ -3,7 +3,10 @@
 //! Must never hold the GIL while it waits, and must let Ctrl-C through while it does.
 
 use std::collections::BTreeMap;
+use std::fs::File;
 use std::future::Future;
+use std::io::BufWriter;
+use std::path::PathBuf;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
@@ -60,7 +63,9 @@ fn refused(py: Python<'_>, refusal: &Refusal) -> PyErr {
 fn failed(py: Python<'_>, error: &SessionError) -> PyErr {
     match error {
         SessionError::Refused(refusal) => refused(py, refusal),
-        SessionError::Fault(_) | SessionError::Append(_) => Fault::new_err(error.to_string()),
+        SessionError::Fault(_) | SessionError::Append(_) | SessionError::Write(_) => {
+            Fault::new_err(error.to_string())
+        }
     }
 }
 
@@ -253,6 +258,14 @@ impl PySession {
         let session = self.session.lock().unwrap_or_else(PoisonError::into_inner);
         let report = wait(py, &self.runtime, session.report(&run))?;
         json(&report.map_err(|error| failed(py, &error))?)
+    }
+
+    fn samples(&self, py: Python<'_>, run: &str, path: PathBuf) -> PyResult<String> {
+        let run = run_id(run)?;
+        let mut table = BufWriter::new(File::create(path)?);
+        let session = self.session.lock().unwrap_or_else(PoisonError::into_inner);
+        let written = wait(py, &self.runtime, session.samples(&run, &mut table))?;
+        json(&written.map_err(|error| failed(py, &error))?)
     }
 
     fn runs(&self, py: Python<'_>) -> PyResult<String> {

@@ -3,6 +3,7 @@
 //! Must never keep a run's state: every answer is a fold of the log at the time of the question.
 
 use std::collections::BTreeMap;
+use std::io;
 use std::time::{Duration, Instant};
 
 use loadpilot_bus::{AppendError, Bus, Fault, Limits, Options, Step, Stream};
@@ -10,9 +11,11 @@ use loadpilot_engine::check;
 use loadpilot_engine::control::{Control, ControlLog};
 use loadpilot_engine::project::Projection;
 use loadpilot_engine::report::{NoReport, report, run_state};
+use loadpilot_engine::samples::{HEAD, Sheet};
+use loadpilot_events::delta::DeltaReported;
 use loadpilot_events::envelope::EVENT_VERSION;
 use loadpilot_events::heartbeat::Heartbeat;
-use loadpilot_events::id::OwnerId;
+use loadpilot_events::id::{AgentId, OwnerId};
 use loadpilot_events::plan::Plan;
 use loadpilot_events::refusal::{Problem, Refusal};
 use loadpilot_events::report::Report;
@@ -42,6 +45,9 @@ pub enum SessionError {
     /// The world.
     #[error(transparent)]
     Fault(#[from] Fault),
+    /// The disk, while a table was written.
+    #[error("cannot write: {0}")]
+    Write(#[from] io::Error),
     /// The world, while something was stored.
     #[error("cannot store the request: {0}")]
     Append(#[from] AppendError),
@@ -75,6 +81,17 @@ pub struct Place {
     pub prefix: String,
     /// How large the streams are made when they do not exist yet.
     pub limits: Limits,
+}
+
+/// What stands in a table of calls, and what does not.
+#[derive(Debug, Clone, Copy, Default, Serialize)]
+pub struct Written {
+    /// Calls.
+    pub rows: u64,
+    /// Calls that the plan asked for and that found no room in the deltas.
+    pub dropped: u64,
+    /// Deltas whose calls cannot be read.
+    pub unreadable: u64,
 }
 
 /// One run in a list.
@@ -203,21 +220,58 @@ impl Session {
     /// When the log holds no such run; or the world.
     pub async fn report(&self, run: &RunId) -> Result<Report, SessionError> {
         let control = self.control(run).await?;
+        let data = self.fold(run, &control, |_, _| Ok(())).await?;
+        Ok(report(&control, &data)?)
+    }
+
+    /// Every call of a run that its plan asked for one by one, as CSV into `table`.
+    ///
+    /// # Errors
+    /// When the log holds no such run, or its plan asked for none; or the world.
+    pub async fn samples(
+        &self,
+        run: &RunId,
+        table: &mut impl io::Write,
+    ) -> Result<Written, SessionError> {
+        let control = self.control(run).await?;
+        let sheet = Sheet::new(&control);
+        let sheet = sheet.map_err(|none| Problem::new("run", none.to_string(), run))?;
+        let mut written = Written::default();
+        table.write_all(HEAD.as_bytes())?;
+        let mut text = String::new();
+        let each = |agent: &AgentId, delta: &DeltaReported| {
+            text.clear();
+            match sheet.lines(agent, delta, &mut text) {
+                Ok(lines) => written.rows += lines,
+                Err(_) => written.unreadable += 1,
+            }
+            written.dropped = written.dropped.saturating_add(delta.samples_dropped);
+            table.write_all(text.as_bytes())
+        };
+        self.fold(run, &control, each).await?;
+        table.flush()?;
+        Ok(written)
+    }
+
+    /// Folds the deltas of a run, and shows each that counts to `each`.
+    async fn fold(
+        &self,
+        run: &RunId,
+        control: &Control,
+        mut each: impl FnMut(&AgentId, &DeltaReported) -> io::Result<()>,
+    ) -> Result<Projection, SessionError> {
         let mut data = Projection::default();
         let deltas = vec![self.subjects.delta_all(run)];
         let mut tail = patiently(|| self.bus.tail(Stream::Data, deltas.clone(), 1)).await?;
         while let Step::Event(stored) = tail.next().await? {
             if let Some(Kind::Delta(agent)) = self.kind(&stored.subject) {
-                data.add(
-                    &control,
-                    &agent,
-                    &stored.subject,
-                    stored.seq,
-                    &stored.payload,
-                );
+                let (subject, payload) = (&stored.subject, &stored.payload);
+                if let Some(delta) = data.add(control, &agent, subject, stored.seq, payload) {
+                    each(&agent, &delta)?;
+                }
             }
         }
-        Ok(report(&control, &data)?)
+        Ok(data)
     }
 
     /// Every run of the log, oldest first.

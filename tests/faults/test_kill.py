@@ -147,6 +147,18 @@ def test_an_agent_that_is_killed_comes_back_and_what_it_took_with_it_is_named(
     assert successor["finished"]
     due_last_secs = set(range(PLANNED - 2 * RPS, PLANNED))
     assert due_last_secs <= set(received), "the run ends as planned"
+    assert_only_the_dead_left_rings(loadpilot, finished.run, killed["holder"]["boot_id"])
+
+
+def assert_only_the_dead_left_rings(loadpilot: Loadpilot, run: str, boot: str) -> None:
+    """The open tick of a killed process stays until its run is pruned, for its user only; those
+    that ended in order have none."""
+    rings = list((loadpilot.log / "log-1" / "agents").iterdir())
+    named = {ring.name.rsplit(".", 2)[0] for ring in rings}
+    assert named == {f"{run}.agent-1.{boot}"}
+    assert {ring.stat().st_mode & 0o077 for ring in rings} == {0}
+    assert loadpilot.call("runs", "prune", run).code == 0
+    assert not any(ring.exists() for ring in rings)
 
 
 def assert_adds_up(report: dict[str, Any], received: int) -> None:

@@ -21,7 +21,7 @@ def schema_of(name: str) -> str:
         return "evt"
     if name == "plan" or name.startswith("plan-"):
         return "plan"
-    return "delta" if name == "delta-reported" else "ctl"
+    return "delta" if name.startswith("delta-") else "ctl"
 
 
 @pytest.mark.parametrize("golden", [path.name for path in tracked("proto/golden/*.json")])

@@ -332,6 +332,13 @@ fn times(must: &mut Musts<'_>, plan: &Plan) {
             "must be 100 ms to 60 s",
         ),
     ];
+    must.hold(
+        plan.samples_ppm
+            .is_none_or(|ppm| (1..=1_000_000).contains(&ppm)),
+        "samples_ppm",
+        "must be 1 to 1000000 millionths",
+        plan.samples_ppm.unwrap_or_default(),
+    );
     for (field, value, range, rule) in ranged {
         must.hold(range.contains(&value), field, rule, format!("{value} µs"));
     }

@@ -22,6 +22,7 @@ pub mod planned;
 mod plausible;
 pub mod project;
 pub mod report;
+pub mod samples;
 pub mod share;
 pub mod state;
 pub mod story;

@@ -16,6 +16,8 @@ pub enum Purpose {
     Poisson = 3,
     /// Whether a call may use an open connection.
     Reuse = 4,
+    /// Whether a call is told one by one.
+    Sample = 5,
 }
 
 /// A uniform 64-bit value fixed by its arguments.

@@ -184,7 +184,8 @@ enum Standing {
 }
 
 impl Projection {
-    /// Takes one record of LP_DATA: `agent` is the last token of its subject.
+    /// Takes one record of LP_DATA: `agent` is the last token of its subject. Gives back the delta
+    /// if it counts here for the first time, for whoever wants more of it than its sums.
     pub fn add(
         &mut self,
         control: &Control,
@@ -192,20 +193,20 @@ impl Projection {
         subject: &str,
         seq: u64,
         payload: &[u8],
-    ) {
+    ) -> Option<DeltaReported> {
         if control
             .sealed
             .as_ref()
             .is_some_and(|sealed| seq > sealed.data_seq)
         {
             self.late_deltas += 1;
-            return;
+            return None;
         }
         let result =
             envelope::<DeltaReported>(payload).and_then(|envelope: Envelope<DeltaReported>| {
                 self.fold(control, agent, envelope.event)
             });
-        if let Err(reason) = result {
+        result.unwrap_or_else(|reason| {
             let subject = subject.to_owned();
             self.quarantined.insert(
                 seq,
@@ -215,7 +216,8 @@ impl Projection {
                     reason,
                 },
             );
-        }
+            None
+        })
     }
 
     fn fold(
@@ -223,7 +225,7 @@ impl Projection {
         control: &Control,
         agent: &AgentId,
         delta: DeltaReported,
-    ) -> Result<(), String> {
+    ) -> Result<Option<DeltaReported>, String> {
         let holder = Holder {
             agent: agent.clone(),
             boot_id: delta.boot_id.clone(),
@@ -235,7 +237,7 @@ impl Projection {
         let prepared = Prepared::new(control, &holder, &delta)?;
         let sums = self.holders.entry(holder.clone()).or_default();
         if !sums.seqs.insert(delta.seq) {
-            return Ok(());
+            return Ok(None);
         }
         let totals = &delta.totals;
         let created = control.state.created.as_ref();
@@ -269,7 +271,8 @@ impl Projection {
             let key = (window(control, row.tick), row.call);
             self.anatomy.entry(key).or_default().add(sums);
         }
-        Ok(())
+        drop(prepared);
+        Ok(Some(delta))
     }
 
     fn arrival(&mut self, holder: &Holder, row: &ArrivalRow, more: &ArrivalSums, excess: bool) {
@@ -381,6 +384,20 @@ impl<'a> Prepared<'a> {
         }
         Ok(prepared)
     }
+}
+
+/// Whether what a holder did under a generation counts in the tick in which it was due: it does
+/// not when others had taken over by then.
+pub(crate) fn counts(
+    control: &Control,
+    holder: &Holder,
+    tick: u32,
+    generation: Generation,
+) -> bool {
+    matches!(
+        standing(control, holder, tick, generation),
+        Standing::Counts
+    )
 }
 
 fn standing(control: &Control, holder: &Holder, tick: u32, generation: Generation) -> Standing {

@@ -2,7 +2,8 @@
 //! a [`Ledger`].
 //!
 //! Rows are a commutative monoid: merging is adding, in any order. Must never forget a row: what
-//! was recorded is in exactly one delta.
+//! was recorded is in exactly one delta. Of the calls that are told one by one it keeps as many as
+//! there is room for and counts the others.
 
 use std::collections::BTreeMap;
 
@@ -14,8 +15,9 @@ use loadpilot_events::delta::{
 use loadpilot_events::exchange::ExchangeSeen;
 use loadpilot_events::hist::{self, Hist};
 use loadpilot_events::id::BootId;
-use loadpilot_events::limits::DELTA_BYTES_MAX;
+use loadpilot_events::limits::{DELTA_BYTES_MAX, SAMPLES_PER_TICK_MAX};
 use loadpilot_events::outcome::{DropReason, Outcome};
+use loadpilot_events::samples::{self, EncodedSamples, Sample};
 
 use crate::sums::{AnatomySums, ArrivalSums, CallSums, add_counts, merge};
 
@@ -104,6 +106,8 @@ pub struct Rows {
     calls: BTreeMap<CallKey, CallSums>,
     anatomy: BTreeMap<AnatomyKey, AnatomySums>,
     exchanges: Vec<ExchangeSeen>,
+    samples: Vec<Sample>,
+    samples_dropped: u64,
 }
 
 /// The counters of one core.
@@ -173,6 +177,15 @@ impl Tally {
         self.rows.exchanges.push(seen);
     }
 
+    /// A call that ended is told by itself, too.
+    pub fn sample(&mut self, sample: Sample) {
+        if self.rows.samples.len() < SAMPLES_PER_TICK_MAX {
+            self.rows.samples.push(sample);
+        } else {
+            self.rows.samples_dropped += 1;
+        }
+    }
+
     /// Hands over everything since the last time.
     #[must_use]
     pub fn take(&mut self) -> Rows {
@@ -199,6 +212,14 @@ impl Rows {
             self.anatomy.entry(key).or_default().add(&sums);
         }
         self.exchanges.extend(other.exchanges);
+        let room = SAMPLES_PER_TICK_MAX.saturating_sub(self.samples.len());
+        let without = other.samples.len().saturating_sub(room) as u64;
+        self.samples_dropped += other.samples_dropped + without;
+        if self.samples.is_empty() {
+            self.samples = other.samples;
+        } else {
+            self.samples.extend(other.samples.into_iter().take(room));
+        }
     }
 }
 
@@ -304,6 +325,14 @@ impl Ledger {
             open.make_room(bytes, &mut parts);
             open.exchanges.push(seen);
         }
+        open.samples_dropped = rows.samples_dropped;
+        for text in encoded(rows.samples) {
+            if !open.samples.is_empty() {
+                parts.push(std::mem::take(&mut open));
+            }
+            open.make_room(text.0.len(), &mut parts);
+            open.samples = text;
+        }
         parts.push(open);
         let mut gauges = gauges;
         let mut deltas = Vec::with_capacity(parts.len());
@@ -339,6 +368,8 @@ impl Ledger {
             calls: part.calls,
             anatomy: part.anatomy,
             exchanges: part.exchanges,
+            samples: part.samples,
+            samples_dropped: part.samples_dropped,
             totals: self.totals.clone(),
             gauges: gauges.clone(),
         }
@@ -353,6 +384,14 @@ struct OpenDelta {
     calls: Vec<CallRow>,
     anatomy: Vec<AnatomyRow>,
     exchanges: Vec<ExchangeSeen>,
+    samples: EncodedSamples,
+    samples_dropped: u64,
+}
+
+/// Sorted, which takes the least room.
+fn encoded(mut samples: Vec<Sample>) -> Vec<EncodedSamples> {
+    samples.sort_unstable_by_key(|call| (call.due_us, call.user, call.number, call.call));
+    samples::encode(&samples)
 }
 
 impl OpenDelta {

@@ -33,6 +33,7 @@ pub struct Workload {
     tick_us: u64,
     /// `weight_ends[t]` is the sum of the weights of tasks 0..=t.
     weight_ends: Vec<u64>,
+    samples_ppm: u32,
 }
 
 /// The due times of a workload for one that asks for neighbours one after the other: it keeps the
@@ -95,6 +96,7 @@ impl Workload {
             seed,
             tick_us: plan.tick_us,
             weight_ends,
+            samples_ppm: plan.samples_ppm.unwrap_or(0),
         }
     }
 
@@ -184,6 +186,19 @@ impl Workload {
         let index = index.wrapping_mul(1 << 16).wrapping_add(step as u64);
         let uniform = draw(self.seed, Purpose::Reuse, block, index);
         u32::try_from(below(1_000_000, uniform)).unwrap_or(u32::MAX)
+    }
+
+    /// Whether a call of the arrival named by `block` and `index` is told one by one; `call` is its
+    /// place in the plan's list of calls.
+    #[must_use]
+    pub fn is_sampled(&self, block: u64, index: u64, call: u16) -> bool {
+        let index = index.wrapping_mul(1 << 16).wrapping_add(u64::from(call));
+        let drawn = || below(1_000_000, draw(self.seed, Purpose::Sample, block, index));
+        match self.samples_ppm {
+            0 => false,
+            1_000_000.. => true,
+            samples_ppm => drawn() < u64::from(samples_ppm),
+        }
     }
 
     /// The tick that a due time lies in.

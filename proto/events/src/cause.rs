@@ -84,3 +84,44 @@ pub enum Cause {
     /// Something else; the agent's log names it (`RUST_LOG=loadpilot_agent=debug`).
     Other,
 }
+
+impl Cause {
+    /// All causes, in the order in which they are declared.
+    pub const ALL: [Self; 35] = [
+        Self::NameNotResolved,
+        Self::NoSuchAddress,
+        Self::Refused,
+        Self::Reset,
+        Self::BrokenPipe,
+        Self::Unreachable,
+        Self::SystemTimeout,
+        Self::Denied,
+        Self::NoSuchSocket,
+        Self::Unanswered,
+        Self::Truncated,
+        Self::NotHttp,
+        Self::TooLong,
+        Self::Http2,
+        Self::StreamReset,
+        Self::GoneAway,
+        Self::CertificateUntrusted,
+        Self::CertificateExpired,
+        Self::CertificateOtherName,
+        Self::CertificateInvalid,
+        Self::ClientCertificate,
+        Self::TlsMismatch,
+        Self::TlsAlert,
+        Self::NotTls,
+        Self::NoPorts,
+        Self::NoFds,
+        Self::NoMemory,
+        Self::WhileResolving,
+        Self::WhileConnecting,
+        Self::WhileSecuring,
+        Self::WhileWaitingForAStream,
+        Self::WhileSending,
+        Self::BeforeFirstByte,
+        Self::BeforeLastByte,
+        Self::Other,
+    ];
+}

@@ -14,6 +14,7 @@ use crate::exchange::ExchangeSeen;
 use crate::hist::EncodedHistogram;
 use crate::id::BootId;
 use crate::outcome::{DropReason, Outcome};
+use crate::samples::EncodedSamples;
 
 /// What finished since the last delta of this process.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -38,6 +39,12 @@ pub struct DeltaReported {
     /// Exchanges written out, where the plan asks for them.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub exchanges: Vec<ExchangeSeen>,
+    /// Calls of `calls` one by one, as far as the plan asks for them.
+    #[serde(default, skip_serializing_if = "EncodedSamples::is_empty")]
+    pub samples: EncodedSamples,
+    /// Calls that the plan asks for one by one and that found no room.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub samples_dropped: u64,
     /// Everything this process counted in this run up to and including this delta.
     pub totals: Totals,
     /// How the generator itself fares.

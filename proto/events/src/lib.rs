@@ -25,6 +25,7 @@ pub mod plan;
 pub mod refusal;
 pub mod report;
 pub mod req;
+pub mod samples;
 pub mod schema;
 pub mod start;
 pub mod streams;

@@ -46,5 +46,11 @@ pub const USERS_MAX: u32 = 1_000_000;
 pub const SEED_MAX: u64 = (1 << 53) - 1;
 /// A delta above this many bytes is split into the next sequence number.
 pub const DELTA_BYTES_MAX: usize = 200 * 1024;
+/// Most calls that one delta tells one by one.
+pub const SAMPLES_PER_DELTA_MAX: usize = 8_192;
+/// Longest text of calls told one by one in a delta, in bytes.
+pub const SAMPLES_BYTES_MAX: usize = 96 * 1024;
+/// Most calls that an agent tells one by one in a tick; the others are counted as not told.
+pub const SAMPLES_PER_TICK_MAX: usize = 100_000;
 /// Most control events that one heartbeat reply brings; the rest comes with the next.
 pub const NEWS_EVENTS_MAX: usize = 64;

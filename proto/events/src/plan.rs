@@ -72,6 +72,10 @@ pub struct Plan {
     /// How the target is spoken to.
     #[serde(default, skip_serializing_if = "is_default")]
     pub connections: Connections,
+    /// The share of calls, in millionths, that deltas tell one by one beside counting them: which
+    /// ones is drawn from the seed. Absent: none.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub samples_ppm: Option<u32>,
 }
 
 /// The offered rate over time: pieces one after the other, each linear.

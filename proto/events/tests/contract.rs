@@ -6,7 +6,8 @@ use loadpilot_events::envelope::Envelope;
 use loadpilot_events::evt::Fact;
 use loadpilot_events::plan::Plan;
 use loadpilot_events::req::Request;
-use loadpilot_events::{catalogue, hist, schema};
+use loadpilot_events::samples::{self, Sample};
+use loadpilot_events::{Outcome, catalogue, hist, schema};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 use serde_json::Value;
@@ -76,6 +77,7 @@ fn golden_files_are_read_and_written_back() {
             "plan-connections.v1.json",
             "plan-objects.v1.json",
             "plan-pool.v1.json",
+            "plan-samples.v1.json",
         ],
         Envelope<Request>: ["run-requested.v1.json", "stop-requested.v1.json"],
         Envelope<Decision>: [
@@ -98,7 +100,7 @@ fn golden_files_are_read_and_written_back() {
             "agent-leaving.v1.json",
             "isolation-stop.v1.json",
         ],
-        Envelope<DeltaReported>: ["delta-reported.v1.json"],
+        Envelope<DeltaReported>: ["delta-reported.v1.json", "delta-samples.v1.json"],
     };
     for (file, roundtrip, text) in goldens {
         let stored: Value = serde_json::from_str(text).expect("a golden file is JSON");
@@ -125,4 +127,30 @@ fn a_histogram_encoded_elsewhere_is_read() {
     );
     let back = hist::decode(&hist::encode(&response)).expect("what was written is read");
     assert_eq!(back, response);
+}
+
+/// The call of the golden delta was encoded by hand, column by column, from the format's
+/// description.
+#[test]
+fn calls_encoded_elsewhere_are_read() {
+    let text = include_str!("../../golden/delta-samples.v1.json");
+    let delta: Envelope<DeltaReported> = serde_json::from_str(text).expect("a delta");
+    let call = Sample {
+        user: None,
+        number: 5,
+        generation: 1,
+        tick: 0,
+        call: 0,
+        outcome: Outcome::Ok,
+        status: Some(200),
+        due_us: 50_000,
+        response_us: 1_000,
+        service_us: 990,
+        first_byte_us: Some(950),
+        sent_bytes: 100,
+        received_bytes: 200,
+        reused: Some(false),
+    };
+    assert_eq!(samples::decode(&delta.event.samples), Ok(vec![call]));
+    assert_eq!(samples::encode(&[call]), [delta.event.samples]);
 }

@@ -2,6 +2,8 @@
 
 # ruff: noqa: PYI021  (this is the only place where Python people can read what Rust offers)
 
+from pathlib import Path
+
 class Refused(ValueError):
     """A request was refused; the user can fix it."""
 
@@ -72,6 +74,13 @@ class Session:
 
     def report(self, run: str) -> str:
         """Fold a run's log; JSON of its report."""
+
+    def samples(self, run: str, path: Path) -> str:
+        """Write every call that a run's plan asked for one by one to a CSV file.
+
+        JSON: ``{"rows", "dropped", "unreadable"}``. Raises Refused when it asked for none, Fault,
+        OSError.
+        """
 
     def runs(self) -> str:
         """List the runs of this log, newest last; JSON."""

@@ -16,6 +16,7 @@ const FOLDERS_MAX: u32 = 1024;
 const LOCK_FILE: &str = "lock";
 const STACK_FILE: &str = "stack.json";
 const SERVER_FILE: &str = "server.conf";
+const AGENTS_FOLDER: &str = "agents";
 
 /// A folder that this process has locked. The lock goes with the process, however that ends.
 pub(super) struct Folder {
@@ -113,6 +114,11 @@ impl Folder {
 
     pub(super) fn path(&self) -> &Path {
         &self.path
+    }
+
+    /// Where agents keep what must outlive them.
+    pub(super) fn agents_dir(&self) -> PathBuf {
+        self.path.join(AGENTS_FOLDER)
     }
 
     pub(super) fn stack_file(&self) -> PathBuf {

@@ -298,6 +298,7 @@ impl Stack {
         match who {
             Who::Agent(_) => {
                 command.arg("--id").arg(who.to_string());
+                command.arg("--state-dir").arg(self.folder.agents_dir());
                 if !first {
                     // It was reaped: nobody has to wait until it would have fenced itself.
                     command.arg("--predecessor-dead");

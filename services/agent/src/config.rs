@@ -14,6 +14,7 @@ use loadpilot_events::subject::{DEFAULT_PREFIX, DEFAULT_TENANT, Subjects};
 use loadpilot_events::units::{Rate, parse_duration_us, parse_rate};
 use serde::Deserialize;
 
+use crate::fire::{RING_BYTES_DEFAULT, RingPlace};
 use crate::timing::Timing;
 
 /// What one core is trusted to fire, arrivals per second, unless the operator knows better.
@@ -24,6 +25,8 @@ const MAX_IN_FLIGHT: u32 = 10_000;
 pub(crate) const SPARE_FDS: u64 = 100;
 /// Most firing threads of one agent.
 const CORES_MAX: u32 = 1_024;
+/// Largest ring that may be asked for, in MiB.
+const RING_MIB_MAX: u32 = 4_096;
 
 /// Everything an agent needs to know.
 #[derive(Debug, Clone)]
@@ -44,6 +47,8 @@ pub struct Config {
     pub max_in_flight: u32,
     /// File descriptors that this process may open.
     pub fds: u64,
+    /// Where the calls of the open tick are kept; `None`: nowhere.
+    pub rings: Option<RingPlace>,
     /// Whether whoever starts it knows that its earlier process is dead.
     pub predecessor_dead: bool,
     /// Waits and bounds.
@@ -109,6 +114,14 @@ struct Flags {
     /// Most arrivals of one run in flight [default: 10000, or what file descriptors allow]
     #[arg(long, value_name = "N")]
     max_in_flight: Option<String>,
+    /// Folder for the calls of the open tick, which then outlive a kill (or env AGENT_STATE_DIR)
+    ///
+    /// Without it none are kept: in a folder that only this process knows, nobody would find them.
+    #[arg(long, value_name = "DIR")]
+    state_dir: Option<PathBuf>,
+    /// Most MiB of that folder for each firing thread of a run [default: 8]
+    #[arg(long, value_name = "MIB")]
+    ring_mib: Option<String>,
     /// The earlier process of this agent is known to be dead: its shards need not wait
     #[arg(long)]
     predecessor_dead: bool,
@@ -154,6 +167,7 @@ impl Config {
             None => cores.map(|cores| Rate(per_core.0 * u64::from(cores))),
         };
         let max_in_flight = desk.take(max_in_flight(&flags, world));
+        let rings = desk.take(rings(&flags, world)).flatten();
         let timing = timing(&flags, &mut desk);
         let parts = (server, id, subjects, capacity, cores, max_in_flight);
         let (Some(server), Some(id), Some(subjects), Some(capacity), Some(cores), Some(in_flight)) =
@@ -173,6 +187,7 @@ impl Config {
             cores,
             max_in_flight: in_flight,
             fds: world.fds,
+            rings,
             predecessor_dead: flags.predecessor_dead,
             timing,
         })
@@ -277,6 +292,31 @@ fn max_in_flight(flags: &Flags, world: &World<'_>) -> Result<u32, Problem> {
         Some(text) => Ok(number("max-in-flight", text, u32::MAX)?.min(allowed)),
         None => Ok(MAX_IN_FLIGHT.min(allowed)),
     }
+}
+
+/// Where calls are kept. That the folder can be used shows when a run is prepared: it may be on a
+/// disk that fills up in between.
+fn rings(flags: &Flags, world: &World<'_>) -> Result<Option<RingPlace>, Problem> {
+    let bytes_max = match &flags.ring_mib {
+        Some(text) => u64::from(number("ring-mib", text, RING_MIB_MAX)?) << 20,
+        None => RING_BYTES_DEFAULT,
+    };
+    let from_env = (world.env)("AGENT_STATE_DIR").filter(|path| !path.is_empty());
+    let folder = flags
+        .state_dir
+        .clone()
+        .or_else(|| from_env.map(PathBuf::from));
+    if let Some(path) = folder
+        .as_ref()
+        .filter(|path| path.exists() && !path.is_dir())
+    {
+        return Err(Problem::new(
+            "state-dir",
+            "must be a directory",
+            path.display(),
+        ));
+    }
+    Ok(folder.map(|folder| RingPlace { folder, bytes_max }))
 }
 
 fn number(field: &str, text: &str, max: u32) -> Result<u32, Problem> {

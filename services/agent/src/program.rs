@@ -116,6 +116,11 @@ fn shell(config: Config, bus: Bus) -> Shell {
         agent = %config.id, boot = %boot_id, cores = config.cores,
         rps = config.capacity.as_rps(), max_in_flight = config.max_in_flight, "agent"
     );
+    if config.rings.is_none() {
+        tracing::info!(
+            "no --state-dir: if this process is killed, the calls of the open tick are lost"
+        );
+    }
     Shell {
         bus,
         subjects: config.subjects,
@@ -128,6 +133,7 @@ fn shell(config: Config, bus: Bus) -> Shell {
         cores: config.cores,
         max_in_flight: config.max_in_flight,
         fds: config.fds,
+        rings: config.rings,
         timing: config.timing,
     }
 }

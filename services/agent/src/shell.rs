@@ -5,6 +5,7 @@ use loadpilot_bus::Bus;
 use loadpilot_events::subject::Subjects;
 use loadpilot_events::{Holder, Rate};
 
+use crate::fire::RingPlace;
 use crate::timing::Timing;
 
 /// One agent process.
@@ -26,6 +27,8 @@ pub struct Shell {
     pub max_in_flight: u32,
     /// File descriptors that this process may open.
     pub fds: u64,
+    /// Where firing threads note the calls of the open tick; `None`: nowhere.
+    pub rings: Option<RingPlace>,
     /// Waits and bounds.
     pub timing: Timing,
 }

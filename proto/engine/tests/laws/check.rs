@@ -13,6 +13,7 @@ fn good() -> Value {
             {"duration_us": 10_000_000, "from": 50_000_000, "to": 50_000_000}]},
         "warm_up_us": 2_000_000, "timeout_us": 30_000_000, "max_wait_us": 30_000_000,
         "max_lateness_us": 500_000, "tick_us": 1_000_000, "max_in_flight": 10,
+        "samples_ppm": 10_000,
         "tasks": [{"name": "browse", "weight": 1, "steps": [{
             "name": "GET /", "method": "GET", "path": "/?q=1",
             "headers": [{"name": "Authorization", "value": {"secret": "token"}},
@@ -189,6 +190,14 @@ fn cases() -> Vec<Case> {
             "99999",
         ),
         ("/tick_us", json!(0), "tick_us", "100 ms to 60 s", "0"),
+        ("/samples_ppm", json!(0), "samples_ppm", "1 to 1000000", "0"),
+        (
+            "/samples_ppm",
+            json!(1_000_001),
+            "samples_ppm",
+            "1 to 1000000",
+            "1000001",
+        ),
         (
             "/max_in_flight",
             json!(0),

@@ -20,6 +20,7 @@ use loadpilot_events::id::{EventId, Holder, RunId};
 use loadpilot_events::outcome::{DropReason, Outcome};
 use loadpilot_events::plan::Plan;
 use loadpilot_events::req::{Request, RunRequested};
+use loadpilot_events::samples::Sample;
 use loadpilot_events::start::ClockEstimate;
 use loadpilot_events::subject::{Kind, Subjects};
 use loadpilot_events::units::Timestamp;
@@ -443,6 +444,22 @@ fn count(tally: &mut Tally, deed: &Deed, window: u64) {
                     sent_bytes: 1,
                     received_bytes: 2,
                     phases: Phases::default(),
+                });
+                tally.sample(Sample {
+                    user: None,
+                    number: deed.n,
+                    generation: deed.generation,
+                    tick: deed.tick,
+                    call: call.number,
+                    outcome: call.outcome,
+                    status: None,
+                    due_us: u64::from(deed.tick),
+                    response_us: call.response_us,
+                    service_us: call.response_us.div_ceil(2),
+                    first_byte_us: None,
+                    sent_bytes: 1,
+                    received_bytes: 2,
+                    reused: None,
                 });
             }
         }

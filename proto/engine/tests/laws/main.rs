@@ -10,6 +10,7 @@ mod history;
 mod holding;
 mod naive;
 mod poison;
+mod samples;
 mod sound;
 mod verdict;
 mod workload;

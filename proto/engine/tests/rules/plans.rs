@@ -49,6 +49,7 @@ pub(crate) fn plan(dice: &mut Dice) -> Plan {
         id_header: None,
         debug_requests: 0,
         connections: Connections::default(),
+        samples_ppm: Some(1_000_000),
     };
     assert_eq!(check::plan(&plan), [], "the plans of the laws are sound");
     plan

@@ -58,6 +58,8 @@ def run(  # noqa: PLR0913  (one parameter per flag)
     warm_up: str | None = None,
     threshold: list[str] | None = None,
     results_json: str | None = None,
+    samples: str | None = None,
+    samples_share: str | None = None,
     dry_run: bool = False,
     seed: str | None = None,
     strict: bool = False,
@@ -104,6 +106,10 @@ def run(  # noqa: PLR0913  (one parameter per flag)
         scenario's gate of the same key.
     results_json
         Write the full report to this file.
+    samples
+        Write every call to this CSV file, one row each: some ten bytes a call in the log.
+    samples_share
+        Only that share of the calls, such as 0.01, drawn from the seed.
     dry_run
         Check everything and print the plan; start nothing.
     seed
@@ -155,6 +161,8 @@ def run(  # noqa: PLR0913  (one parameter per flag)
             warm_up=warm_up,
             threshold=tuple(threshold or ()),
             results_json=results_json,
+            samples=samples,
+            samples_share=samples_share,
             dry_run=dry_run,
             seed=seed,
             strict=strict,
@@ -178,7 +186,7 @@ def run(  # noqa: PLR0913  (one parameter per flag)
 
 
 @app.command
-def report(run: str, /, *, json: bool = False) -> ExitCode:
+def report(run: str, /, *, json: bool = False, samples: str | None = None) -> ExitCode:
     """Print the summary of a past run again, from its log alone.
 
     Parameters
@@ -187,10 +195,12 @@ def report(run: str, /, *, json: bool = False) -> ExitCode:
         Its id, or the beginning of it; `last` is the newest.
     json
         Print the full report as JSON instead.
+    samples
+        Write the calls of a run that kept them (run --samples) to this CSV file.
     """
     from .history import report as execute
 
-    return execute(run, as_json=json)
+    return execute(run, as_json=json, samples=samples)
 
 
 @runs_app.default

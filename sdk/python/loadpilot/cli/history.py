@@ -11,11 +11,13 @@ import json
 from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import UTC, datetime
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from .. import _native
-from ..local.folders import ROOT, log_dirs, reading
+from ..local.folders import ROOT, forget_rings, log_dirs, reading
 from ..local.stack import StackFault
+from . import results
 from .exit_code import ExitCode
 from .figures import seconds
 from .signals import Interruptions
@@ -23,7 +25,6 @@ from .terminal import safe, say, write_product
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
-    from pathlib import Path
 
 NEWEST = "last"
 """What names the newest run."""
@@ -60,12 +61,18 @@ def runs() -> ExitCode:
     return outcome[-1]
 
 
-def report(name: str, *, as_json: bool) -> ExitCode:
+def report(name: str, *, as_json: bool, samples: str | None = None) -> ExitCode:
     """Print one run again, from its log alone."""
+    path = Path(samples) if samples is not None else None
     with _reporting() as (interruptions, outcome):
+        wrong = results.problems(path, "--samples") if path is not None else []
+        if wrong:
+            raise Asked("; ".join(map(str, wrong)))
         one = _named(name, _all(interruptions))
         with reading(one.log_dir, interruptions.any) as session:
             text = session.report(one.run)
+            if path is not None:
+                say(results.write_samples(path, session, one.run))
         if as_json:
             write_product(text + "\n")
         else:
@@ -99,6 +106,7 @@ def prune(names: list[str], *, everything: bool, keep: str | None) -> ExitCode:
             ids = [one.run for one in over if one.log_dir == log_dir]
             with reading(log_dir, interruptions.any) as session:
                 deleted += session.prune(ids)
+            forget_rings(log_dir, ids)
         say(f"deleted {deleted} run{'s' if deleted != 1 else ''}")
     return outcome[-1]
 

@@ -18,6 +18,8 @@ if TYPE_CHECKING:
 
 AGENTS_MAX = 256
 """Most agents of a local stack: each is a process."""
+SHARE_PPM = 1_000_000
+"""All calls, in millionths."""
 SEED_MAX = 2**53 - 1
 """Largest seed: readers that know only doubles must read it exactly."""
 
@@ -42,6 +44,8 @@ class Flags:
     warm_up: str | None = None
     threshold: tuple[str, ...] = ()
     results_json: str | None = None
+    samples: str | None = None
+    samples_share: str | None = None
     dry_run: bool = False
     seed: str | None = None
     strict: bool = False
@@ -60,6 +64,7 @@ class Options:
     agents: int
     overrides: Overrides
     results_json: Path | None
+    samples: Path | None
     dry_run: bool
     seed: int
     strict: bool
@@ -78,6 +83,9 @@ def read(
     path = Path(flags.results_json) if flags.results_json is not None else None
     if path is not None:
         problems += results.problems(path)
+    samples = Path(flags.samples) if flags.samples is not None else None
+    if samples is not None:
+        problems += results.problems(samples, "--samples")
     if not flags.file:
         return None, [*problems, Problem("FILE", MISSING)]
     users = None
@@ -98,6 +106,7 @@ def read(
         flags.max,
         flags.connections,
         debug_requests,
+        _share(flags, problems),
     )
     options = Options(
         Path(flags.file),
@@ -106,6 +115,7 @@ def read(
         agents,
         overrides,
         path,
+        samples,
         flags.dry_run,
         seed,
         flags.strict,
@@ -116,6 +126,25 @@ def read(
 MISSING = (
     "no scenario file was named; write `loadpilot run scenario.py`, or see `loadpilot run --help`"
 )
+
+
+SHARE = "must be the share of calls to write, above 0 and at most 1, such as 0.01"
+
+
+def _share(flags: Flags, problems: list[Problem]) -> int | None:
+    """Read which share of the calls is told one by one, in millionths; None for none of them."""
+    if flags.samples_share is None:
+        return SHARE_PPM if flags.samples is not None else None
+    if flags.samples is None:
+        problems.append(Problem("--samples-share", "says of which file? Add --samples FILE"))
+    try:
+        share_ppm = round(float(flags.samples_share) * SHARE_PPM)
+    except (ValueError, OverflowError):
+        share_ppm = 0
+    if 1 <= share_ppm <= SHARE_PPM:
+        return share_ppm
+    problems.append(rule("--samples-share", SHARE, flags.samples_share))
+    return None
 
 
 def _whole(place: str, text: str, least: int, most: int, problems: list[Problem]) -> int:

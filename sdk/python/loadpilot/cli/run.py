@@ -153,7 +153,7 @@ class Run:
                 follower.follow(session.watch(run), stack)
             finally:
                 screen.close()
-            return self.end(session.report(run))
+            return self.end(session.report(run), session, run)
         finally:
             session.close()
 
@@ -205,8 +205,8 @@ class Run:
             f"  shape      {_shape(profile)}\n"
         )
 
-    def end(self, report_json: str) -> ExitCode:
-        """Print the summary, write the results, choose the code."""
+    def end(self, report_json: str, session: _native.Session, run: str) -> ExitCode:
+        """Print the summary, write what was asked for, choose the code."""
         from .._generated.report import Report
         from .summary import summary
         from .terminal import write_product
@@ -223,9 +223,24 @@ class Run:
             except OSError as error:
                 say(f"error: --results-json: {path} could not be written: {error.strerror}")
                 fault = True
+        fault |= not self.write_samples(session, run)
         write_product(summary(report))
         first = self.interruptions.first
         return exit_code(report, first, strict=self.options.strict, fault=fault)
+
+    def write_samples(self, session: _native.Session, run: str) -> bool:
+        """Write the table of calls, if one was asked for; False when that failed."""
+        from . import results
+
+        path = self.options.samples
+        if path is None:
+            return True
+        try:
+            say(results.write_samples(path, session, run))
+        except (OSError, _native.Fault, _native.Refused) as error:
+            say(f"error: --samples: {path} could not be written: {safe_lines(str(error))}")
+            return False
+        return True
 
     def cancelled(self) -> ExitCode:
         """End before anything was asked for."""

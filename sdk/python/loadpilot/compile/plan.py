@@ -41,7 +41,7 @@ FIELDS = {
     "tasks": "the tasks",
 }
 """What people wrote for a field of the plan."""
-FLAGS = {"target": "the target", "id_header": "--id-header"}
+FLAGS = {"target": "the target", "id_header": "--id-header", "samples_ppm": "--samples-share"}
 """Fields of the plan that only flags set."""
 STEP = re.compile(r"(tasks\[\d+\](?:\.steps\[\d+\])?)\.?(.*)")
 
@@ -115,6 +115,8 @@ def _plan(cls: type, settings: Settings, tasks: Tasks, target: str) -> dict[str,
     spoken = connections(settings, settings.overrides.connections, tasks.secrets)
     if spoken:
         plan["connections"] = spoken
+    if settings.overrides.samples_ppm is not None:
+        plan["samples_ppm"] = settings.overrides.samples_ppm
     return plan
 
 

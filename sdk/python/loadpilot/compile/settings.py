@@ -59,6 +59,8 @@ class Overrides:
     connections: ConnectionFlags = field(default_factory=ConnectionFlags)
     debug_requests: int = 0
     """The exchanges of so many arrivals are written out."""
+    samples_ppm: int | None = None
+    """The share of calls that are told one by one, in millionths."""
 
     def loop_flag(self) -> str | None:
         """Name the flag that asks for a closed loop, if one does."""

@@ -15,6 +15,8 @@ if TYPE_CHECKING:
 
 ROOT = Path(".loadpilot")
 """Where the logs of a directory are."""
+AGENTS = "agents"
+"""Where agents keep what must outlive them, in a log."""
 NAME = re.compile(r"log-(\d+)")
 
 
@@ -24,6 +26,13 @@ def log_dirs(root: Path) -> list[Path]:
         return []
     found = [(int(m[1]), path) for path in root.iterdir() if (m := NAME.fullmatch(path.name))]
     return [path for _, path in sorted(found)]
+
+
+def forget_rings(log_dir: Path, runs: list[str]) -> None:
+    """Delete what killed agents left of these runs; raises OSError."""
+    for run in runs:
+        for ring in (log_dir / AGENTS).glob(f"{run}.*.ring"):
+            ring.unlink()
 
 
 @contextmanager

@@ -27,6 +27,37 @@ fn defaults_follow_the_machine() {
     assert!(config.id.as_str().starts_with("build-7-example-"));
     assert_eq!(config.timing, Timing::default());
     assert_eq!(config.server.token, None);
+    assert_eq!(config.rings, None, "nothing is written where nobody said");
+}
+
+/// Calls of the open tick go where the flag says, else the environment, with a limit by name.
+#[test]
+fn the_state_directory_is_named_and_bounded() {
+    let args = ["--nats-url", "nats://one", "--state-dir", "/flag"];
+    let env = [("AGENT_STATE_DIR", "/env")];
+    let place = |folder: &str, mib: u64| {
+        Some(RingPlace {
+            folder: PathBuf::from(folder),
+            bytes_max: mib << 20,
+        })
+    };
+    let rings = |args: &[&str], env| read(args, env).expect("enough is given").rings;
+    assert_eq!(rings(&args[..2], &env), place("/env", 8));
+    assert_eq!(rings(&args, &env), place("/flag", 8));
+    let more = [&args[..], &["--ring-mib", "64"]].concat();
+    assert_eq!(rings(&more, &[]), place("/flag", 64));
+    let wrong = [&args[..2], &["--ring-mib", "0", "--state-dir", "/dev/null"]].concat();
+    let refused = read(&wrong, &[]).expect_err("no room at all").to_string();
+    assert!(
+        refused.contains("ring-mib: must be a whole number"),
+        "{refused}"
+    );
+    let wrong = [&args[..2], &["--state-dir", "/dev/null"]].concat();
+    let refused = read(&wrong, &[]).expect_err("no folder").to_string();
+    assert!(
+        refused.contains("state-dir: must be a directory"),
+        "{refused}"
+    );
 }
 
 /// Flags win over the environment; the token has no flag at all.

@@ -10,28 +10,45 @@ use std::pin::pin;
 use std::sync::Arc;
 use std::task::Poll;
 
-use loadpilot_engine::tally::{CallEnd, Phases, RowKey, Rows, Tally};
+use loadpilot_engine::tally::{CallEnd, ConnectionUse, Phases, RowKey, Rows, Tally};
 use loadpilot_engine::workload::Workload;
 use loadpilot_events::cause::Cause;
 use loadpilot_events::connections::Reuse;
 use loadpilot_events::exchange::ExchangeSeen;
 use loadpilot_events::id::RunId;
 use loadpilot_events::outcome::{DropReason, Outcome};
+use loadpilot_events::samples::Sample;
 
 use super::clock::MonoTime;
 use super::program::{Call, Program};
 use super::progress::Progress;
+use super::ring::{Mark, Recorder, Turned};
 use super::time_out::TimeOut;
 use super::tokens::Tokens;
 use super::wire::{Order, Trace, Wire};
 
 /// Which arrival, for its id; the rest is in its key.
-#[derive(Debug, Clone, Copy)]
-pub(crate) enum Name {
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Name {
     /// The n-th of the plan.
     Planned(u64),
     /// The k-th iteration of a user on this core.
-    Iteration { user: u32, k: u64 },
+    Iteration {
+        /// Whose.
+        user: u32,
+        /// Its number among those of this user on this core, from 0.
+        k: u64,
+    },
+}
+
+impl Name {
+    /// What its draws are named by: the block and the index in it.
+    fn draws(self) -> (u64, u64) {
+        match self {
+            Self::Planned(n) => (n, 0),
+            Self::Iteration { user, k } => (u64::from(user), k),
+        }
+    }
 }
 
 /// An arrival that the pacer has reached.
@@ -51,15 +68,17 @@ pub(crate) struct Kit {
     id: String,
     /// Made for the first streamed answer.
     tokens: OnceCell<RefCell<Tokens>>,
+    /// Its place in the ring.
+    seat: u32,
 }
 
 impl Kit {
-    /// Must be called on the core's runtime.
-    pub(crate) fn new() -> Self {
+    fn new(seat: u32) -> Self {
         Self {
             time_out: TimeOut::new(),
             id: String::new(),
             tokens: OnceCell::new(),
+            seat,
         }
     }
 }
@@ -71,6 +90,7 @@ pub(crate) struct Calls<W> {
     program: Arc<Program>,
     wire: W,
     tally: RefCell<Tally>,
+    recorder: Recorder,
     stopped: Cell<Option<DropReason>>,
     cancelled: Cell<bool>,
     /// An arrival's task panicked: its calls are lost, so nothing counted here can be trusted.
@@ -111,13 +131,20 @@ struct Begin {
 }
 
 impl<W: Wire> Calls<W> {
-    pub(crate) fn new(run: RunId, workload: Arc<Workload>, program: Arc<Program>, wire: W) -> Self {
+    pub(crate) fn new(
+        run: RunId,
+        workload: Arc<Workload>,
+        program: Arc<Program>,
+        wire: W,
+        recorder: Recorder,
+    ) -> Self {
         Self {
             run,
             workload,
             program,
             wire,
             tally: RefCell::default(),
+            recorder,
             stopped: Cell::new(None),
             cancelled: Cell::new(false),
             broken: Cell::new(false),
@@ -126,6 +153,16 @@ impl<W: Wire> Calls<W> {
 
     pub(crate) fn wire(&self) -> &W {
         &self.wire
+    }
+
+    /// What one task of the runtime needs; must be called on the core's runtime.
+    pub(crate) fn kit(&self) -> Kit {
+        Kit::new(self.recorder.seat())
+    }
+
+    /// The instant of due 0.
+    pub(crate) fn start_at(&self, start: MonoTime) {
+        self.recorder.start_at(start);
     }
 
     pub(crate) fn stopped(&self) -> Option<DropReason> {
@@ -147,13 +184,18 @@ impl<W: Wire> Calls<W> {
         self.tally.borrow_mut().dropped(arrival.key, reason);
     }
 
-    /// Rows since the last time.
+    /// Rows since the last time, and up to where the ring holds what is in them.
     ///
     /// # Panics
     /// When an arrival's task panicked: the rows would silently lack its calls.
-    pub(crate) fn take_rows(&self) -> Rows {
+    pub(crate) fn take_rows(&self) -> (Rows, Turned) {
         assert!(!self.broken.get(), "an arrival's task panicked");
-        self.tally.borrow_mut().take()
+        (self.tally.borrow_mut().take(), self.recorder.turn())
+    }
+
+    /// What was taken up to `mark` is in a delta.
+    pub(crate) fn close(&self, mark: Mark) {
+        self.recorder.close(mark);
     }
 
     /// To be held by whoever performs arrivals: tokio would only end a task that panics.
@@ -201,8 +243,8 @@ impl<W: Wire> Calls<W> {
                 tokens,
                 seen: seen.as_ref(),
             };
-            let time_out = &mut kit.time_out;
-            let (outcome, end) = self.call(order, arrival, begin, phases, time_out).await;
+            let place = (kit.seat, &mut kit.time_out);
+            let (outcome, end) = self.call(order, arrival, begin, phases, place).await;
             all_ok &= outcome == Outcome::Ok;
             begin = Begin {
                 due: end,
@@ -223,8 +265,11 @@ impl<W: Wire> Calls<W> {
         arrival: &Arrival,
         begin: Begin,
         phases: Phases,
-        time_out: &mut TimeOut,
+        (seat, time_out): (u32, &mut TimeOut),
     ) -> (Outcome, MonoTime) {
+        let times = (begin.due, begin.dispatched);
+        let recorder = &self.recorder;
+        let begun = recorder.begin(seat, arrival, order.call.number, times, &phases);
         let mut trace = Trace {
             phases,
             ..Trace::default()
@@ -237,7 +282,7 @@ impl<W: Wire> Calls<W> {
             phases.first_token_us = Some(first.since_us(begin.due));
             phases.first_token_service_us = Some(first.since_us(begin.dispatched));
         }
-        let end_of_call = CallEnd {
+        let call_end = CallEnd {
             tick: arrival.key.tick,
             generation: arrival.key.generation,
             call: order.call.number,
@@ -250,17 +295,24 @@ impl<W: Wire> Calls<W> {
             received_bytes: trace.received_bytes,
             phases,
         };
+        self.count(order, arrival, &call_end);
+        recorder.end(seat, begun, &call_end);
+        self.sample(arrival, begin.due, &call_end);
+        (ended.outcome, end)
+    }
+
+    /// Books a call that has ended, and whatever else it left behind.
+    fn count(&self, order: Order<'_>, arrival: &Arrival, end: &CallEnd) {
         let mut tally = self.tally.borrow_mut();
-        tally.call(&end_of_call);
+        tally.call(end);
         if let Some(tokens) = order.tokens {
-            let key = (arrival.key.tick, arrival.key.generation, order.call.number);
+            let key = (end.tick, end.generation, end.call);
             tally.token_gaps(key, tokens.borrow().gaps());
         }
         if let Some(seen) = order.seen {
             let answer = seen.borrow().lines(&self.program.masks);
-            tally.exchange(written_out(arrival, order.call, &end_of_call, answer));
+            tally.exchange(written_out(arrival, order.call, end, answer));
         }
-        (ended.outcome, end)
     }
 
     /// Whether the exchanges of an arrival are written out.
@@ -303,6 +355,35 @@ impl<W: Wire> Calls<W> {
         .await
     }
 
+    /// Tells a call by itself, if it was drawn.
+    fn sample(&self, arrival: &Arrival, due: MonoTime, end: &CallEnd) {
+        let (block, index) = arrival.name.draws();
+        if !self.workload.is_sampled(block, index, end.call) {
+            return;
+        }
+        let (user, number) = match arrival.name {
+            Name::Planned(n) => (None, n),
+            Name::Iteration { user, k } => (Some(user), k),
+        };
+        let reused = |connection| connection == ConnectionUse::Reused;
+        self.tally.borrow_mut().sample(Sample {
+            user,
+            number,
+            generation: end.generation,
+            tick: end.tick,
+            call: end.call,
+            outcome: end.outcome,
+            status: end.status,
+            due_us: self.recorder.since_start_us(due),
+            response_us: end.response_us,
+            service_us: end.service_us,
+            first_byte_us: end.phases.first_byte_us,
+            sent_bytes: end.sent_bytes,
+            received_bytes: end.received_bytes,
+            reused: end.phases.connection.map(reused),
+        });
+    }
+
     /// Whether a call may use a connection that is open already.
     fn may_reuse(&self, arrival: &Arrival, step: usize) -> bool {
         let share_ppm = match self.program.connections.reuse {
@@ -310,10 +391,7 @@ impl<W: Wire> Calls<W> {
             Reuse::Never => return false,
             Reuse::SharePpm(share_ppm) => share_ppm,
         };
-        let (block, index) = match arrival.name {
-            Name::Planned(n) => (n, 0),
-            Name::Iteration { user, k } => (u64::from(user), k),
-        };
+        let (block, index) = arrival.name.draws();
         self.workload.reuse_draw_ppm(block, index, step) < share_ppm
     }
 

@@ -26,6 +26,15 @@ pub enum Fault {
     /// The thread, its timer or its runtime could not be made.
     #[error("a load thread cannot be started: {0}")]
     Thread(#[source] std::io::Error),
+    /// There is no room or no right to keep the calls of the open tick.
+    #[error("a file for the calls of the open tick cannot be made in {folder}: {error}")]
+    Ring {
+        /// The state directory.
+        folder: std::path::PathBuf,
+        /// Why.
+        #[source]
+        error: std::io::Error,
+    },
 }
 
 impl Fault {

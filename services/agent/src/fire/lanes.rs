@@ -219,6 +219,7 @@ mod tests {
             id_header: None,
             debug_requests: 0,
             connections: Connections::default(),
+            samples_ppm: None,
         };
         Arc::new(Workload::new(&plan, 1))
     }

@@ -20,6 +20,8 @@ mod pacer;
 mod pool;
 mod program;
 mod progress;
+mod record;
+mod ring;
 mod roster;
 mod seen;
 mod slots;
@@ -34,6 +36,7 @@ mod tokens;
 mod wire;
 
 pub use ahead::Warmed;
+pub use calls::Name;
 pub use clock::MonoTime;
 pub use fault::Fault;
 pub use http2::STREAMS_MAX;
@@ -42,4 +45,8 @@ pub(crate) use origin::systems_ports;
 pub use pacer::Harvest;
 pub use pool::{Pool, portion};
 pub use program::Program;
+pub use record::{CallRecord, Ended, RECORD_BYTES, RECORD_VERSION};
+pub use ring::{
+    Leftover, Mark, NotARing, RING_BYTES_DEFAULT, Ring, RingOwner, RingPlace, read as read_ring,
+};
 pub use thread::{Core, CoreSetup};

@@ -14,6 +14,7 @@ use tokio::sync::{mpsc, oneshot};
 use super::calls::{Arrival, Name};
 use super::clock::{MonoTime, thread_cpu_us};
 use super::lanes::{CoreHold, Lanes};
+use super::ring::Mark;
 use super::roster::Roster;
 use super::slots::Slots;
 use super::timer::Timer;
@@ -31,6 +32,7 @@ pub(crate) enum Command {
     Stop(DropReason),
     Cancel,
     Harvest(oneshot::Sender<Harvest>),
+    Close(Mark),
 }
 
 /// What a core did since the last harvest, and how it stands.
@@ -48,6 +50,10 @@ pub struct Harvest {
     pub stall_us: u64,
     /// CPU time that the thread has used in all, in µs.
     pub cpu_us: u64,
+    /// Up to where its ring holds what is in the rows; `None` when it has none.
+    pub mark: Option<Mark>,
+    /// Calls that found no room in the ring since the last harvest.
+    pub unrecorded: u64,
 }
 
 /// Where arrivals come from.
@@ -79,6 +85,7 @@ pub(crate) struct Pacer<W> {
     stall_us: u64,
     /// Rows of a harvest that its reader did not wait for.
     kept: Rows,
+    kept_unrecorded: u64,
 }
 
 impl<W: Wire> Pacer<W> {
@@ -97,6 +104,7 @@ impl<W: Wire> Pacer<W> {
             stopped_at: None,
             stall_us: 0,
             kept: Rows::default(),
+            kept_unrecorded: 0,
         }
     }
 
@@ -146,11 +154,13 @@ impl<W: Wire> Pacer<W> {
                 self.stop(DropReason::Stopped);
                 self.slots.cancel();
             }
+            Command::Close(mark) => self.slots.close(mark),
             Command::Harvest(reply) => {
                 // When nobody waits for it any more, the rows stay for the next one.
                 let harvest = self.harvest();
                 if let Err(unwanted) = reply.send(harvest) {
                     self.kept = unwanted.rows;
+                    self.kept_unrecorded = unwanted.unrecorded;
                 }
             }
         }
@@ -172,7 +182,8 @@ impl<W: Wire> Pacer<W> {
         self.slots.wire().tidy();
         let filling = self.slots.filling(now);
         let mut rows = std::mem::take(&mut self.kept);
-        rows.merge(self.slots.take_rows());
+        let (more, turned) = self.slots.take_rows();
+        rows.merge(more);
         Harvest {
             rows,
             in_flight: filling.in_flight,
@@ -180,6 +191,8 @@ impl<W: Wire> Pacer<W> {
             oldest_us: filling.oldest_us,
             stall_us: std::mem::take(&mut self.stall_us),
             cpu_us: thread_cpu_us(),
+            mark: turned.mark,
+            unrecorded: std::mem::take(&mut self.kept_unrecorded) + turned.unrecorded,
         }
     }
 

@@ -14,8 +14,9 @@ use loadpilot_engine::tally::Rows;
 use loadpilot_events::outcome::DropReason;
 use tokio::sync::watch;
 
-use super::calls::{Arrival, Calls, Kit, Name};
+use super::calls::{Arrival, Calls, Name};
 use super::clock::MonoTime;
+use super::ring::{Mark, Turned};
 use super::roster::{Iteration, Roster};
 use super::wire::Wire;
 
@@ -138,6 +139,7 @@ impl<W: Wire> Slots<W> {
 
     pub(crate) fn start_at(&self, start: MonoTime) {
         self.start.set(Some(start));
+        self.calls.start_at(start);
     }
 
     pub(crate) fn stopped(&self) -> Option<DropReason> {
@@ -204,12 +206,17 @@ impl<W: Wire> Slots<W> {
         self.note_idle();
     }
 
-    /// Rows since the last time.
+    /// Rows since the last time, and up to where the ring holds what is in them.
     ///
     /// # Panics
     /// When an arrival's task panicked: the rows would silently lack its calls.
-    pub(crate) fn take_rows(&self) -> Rows {
+    pub(crate) fn take_rows(&self) -> (Rows, Turned) {
         self.calls.take_rows()
+    }
+
+    /// What was taken up to `mark` is in a delta.
+    pub(crate) fn close(&self, mark: Mark) {
+        self.calls.close(mark);
     }
 
     pub(crate) fn filling(&self, now: MonoTime) -> Filling {
@@ -272,7 +279,7 @@ impl<W: Wire> Slots<W> {
     /// Performs what is put on a seat, for ever.
     async fn serve(self: Rc<Self>, seat: Rc<Seat>) {
         let _guard = self.calls.guard();
-        let mut kit = Kit::new();
+        let mut kit = self.calls.kit();
         loop {
             let (mut arrival, mut dispatched) = poll_fn(|cx| seat.poll_next(cx)).await;
             loop {

@@ -23,6 +23,7 @@ use super::lanes::{CoreHold, Lanes};
 use super::pacer::{Command, Harvest, Pacer, Source};
 use super::pool::Pool;
 use super::program::Program;
+use super::ring::{Mark, Recorder, Ring};
 use super::roster::Roster;
 use super::slots::{Rules, Slots};
 use super::timer::{Timer, sharpen_thread};
@@ -48,6 +49,8 @@ pub struct CoreSetup {
     pub pool: Pool,
     /// The thread's name.
     pub name: String,
+    /// Where the calls of the open tick are noted, if anywhere.
+    pub ring: Option<Ring>,
 }
 
 /// Handle to one core. Dropping it ends the thread and whatever it has in flight.
@@ -125,6 +128,11 @@ impl Core {
         harvest.await.ok()
     }
 
+    /// What was harvested up to `mark` is in a delta: its room in the ring is free.
+    pub fn close(&self, mark: Mark) {
+        self.tell(Command::Close(mark));
+    }
+
     /// Resolves when pacing is over, by the end of the profile or a stop, and nothing is in flight
     /// or waiting; also when the thread has died, which the next harvest tells.
     pub async fn idle(&self) {
@@ -180,7 +188,8 @@ fn fire(
     };
     let wire = Engine::new(Arc::clone(&setup.program), setup.pool);
     let workload = Arc::clone(&setup.workload);
-    let calls = Calls::new(setup.run, workload, setup.program, wire);
+    let recorder = Recorder::new(setup.ring);
+    let calls = Calls::new(setup.run, workload, setup.program, wire, recorder);
     let roster = Roster::new(Arc::clone(&setup.workload)).map(Rc::new);
     let source = match &roster {
         Some(roster) => Source::Users(Rc::clone(roster)),

@@ -3,6 +3,7 @@
 //! It must never wait for a thread inside a command: only harvests and the wait for the end do.
 
 use std::collections::BTreeMap;
+use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -10,11 +11,12 @@ use loadpilot_engine::holding::Hold;
 use loadpilot_engine::share::Share;
 use loadpilot_engine::tally::Rows;
 use loadpilot_engine::workload::Workload;
-use loadpilot_events::{DropReason, Plan, RunId};
+use loadpilot_events::{DropReason, Holder, Plan, RunId};
 use tokio::time::timeout;
 
 use crate::fire::{
-    self, Core, CoreHold, CoreSetup, Fault, MonoTime, Pool, Program, Warmed, portion,
+    self, Core, CoreHold, CoreSetup, Fault, Mark, MonoTime, Pool, Program, Ring, RingOwner,
+    RingPlace, Warmed, portion,
 };
 use crate::gauges::CoreFigures;
 
@@ -30,12 +32,18 @@ pub(super) struct Common {
     pub(super) program: Arc<Program>,
     /// The number of shards of the run.
     pub(super) shards: u32,
+    /// Whose threads they are.
+    pub(super) me: Holder,
+    /// Where they note the calls of the open tick, if anywhere.
+    pub(super) rings: Option<RingPlace>,
 }
 
 /// All firing threads of one run.
 pub(super) struct Cores {
     cores: Vec<Core>,
     shards: u32,
+    /// The files of their rings.
+    rings: Vec<PathBuf>,
 }
 
 /// What all threads counted since the last time.
@@ -47,6 +55,30 @@ pub(super) struct Harvest {
     pub(super) figures: CoreFigures,
     /// Threads that died; what they had counted since their last harvest is gone.
     pub(super) dead: usize,
+    /// Up to where the ring of each thread holds what was counted.
+    pub(super) marks: Vec<Option<Mark>>,
+    /// Calls that found no room in a ring.
+    pub(super) unrecorded: u64,
+}
+
+impl Common {
+    /// The ring of a thread; none without a place for it.
+    fn ring(&self, core: u32, slots: u32) -> Result<Option<Ring>, Fault> {
+        let Some(place) = &self.rings else {
+            return Ok(None);
+        };
+        let owner = RingOwner {
+            run: self.run.clone(),
+            holder: self.me.clone(),
+            core,
+        };
+        let most = self.workload.users().unwrap_or(slots);
+        let ring = Ring::create(place, &owner, &self.plan, most);
+        ring.map(Some).map_err(|error| Fault::Ring {
+            folder: place.folder.clone(),
+            error,
+        })
+    }
 }
 
 impl Harvest {
@@ -55,8 +87,11 @@ impl Harvest {
         let Some(part) = part else {
             self.dead += 1;
             figures.cpu_us.push(0);
+            self.marks.push(None);
             return;
         };
+        self.marks.push(part.mark);
+        self.unrecorded += part.unrecorded;
         self.rows.merge(part.rows);
         figures.in_flight += part.in_flight;
         figures.waiting += part.waiting;
@@ -75,21 +110,55 @@ impl Cores {
             .min(max_in_flight)
             .min(settings.max.unwrap_or(u32::MAX))
             .max(1);
-        let setup = |index| CoreSetup {
+        let mut sum = Self {
+            cores: Vec::new(),
+            shards: common.shards,
+            rings: Vec::new(),
+        };
+        for index in 0..cores {
+            let slots = portion(max_in_flight, index, cores);
+            let pool = Pool::part(settings, index, cores);
+            if let Err(fault) = sum.add(common, index, slots, pool) {
+                sum.remove_rings();
+                return Err(fault);
+            }
+        }
+        Ok(sum)
+    }
+
+    fn add(&mut self, common: &Common, index: u32, slots: u32, pool: Pool) -> Result<(), Fault> {
+        let ring = common.ring(index, slots)?;
+        self.rings
+            .extend(ring.iter().map(|ring| ring.path().to_owned()));
+        self.cores.push(Core::spawn(CoreSetup {
             run: common.run.clone(),
             plan: common.plan.clone(),
             workload: common.workload.clone(),
             program: common.program.clone(),
-            max_in_flight: portion(max_in_flight, index, cores),
-            pool: Pool::part(settings, index, cores),
+            max_in_flight: slots,
+            pool,
             name: format!("fire-{index}"),
-        };
-        Ok(Self {
-            cores: (0..cores)
-                .map(|index| Core::spawn(setup(index)))
-                .collect::<Result<_, _>>()?,
-            shards: common.shards,
-        })
+            ring,
+        })?);
+        Ok(())
+    }
+
+    /// What was harvested up to `marks` is in a delta.
+    pub(super) fn close(&self, marks: &[Option<Mark>]) {
+        for (core, mark) in self.cores.iter().zip(marks) {
+            if let Some(mark) = mark {
+                core.close(*mark);
+            }
+        }
+    }
+
+    /// Nothing is open any more: removes the files of the rings.
+    pub(super) fn remove_rings(&self) {
+        for path in &self.rings {
+            if let Err(error) = std::fs::remove_file(path) {
+                tracing::warn!(path = %path.display(), %error, "a ring stays behind");
+            }
+        }
     }
 
     /// What became of the connections to open before the start, once that is known. A thread that

@@ -264,7 +264,8 @@ impl Firing<'_> {
         )
     }
 
-    fn on_harvest(&mut self, sum: Harvest) {
+    fn on_harvest(&mut self, mut sum: Harvest) {
+        let marks = std::mem::take(&mut sum.marks);
         let dead = sum.dead;
         let quiet = sum.figures.in_flight + sum.figures.waiting == 0;
         self.reports.add(sum);
@@ -274,9 +275,12 @@ impl Firing<'_> {
         let now = MonoTime::now();
         if self.course == Course::LastHarvest {
             self.reports.close_last(now);
+            self.cores.close(&marks);
             self.course = Course::Closed;
         } else {
-            self.reports.close(now);
+            if self.reports.close(now) {
+                self.cores.close(&marks);
+            }
             self.schedule_close();
         }
         if quiet && self.course == Course::Pacing && self.is_taken_over(now) {

@@ -79,6 +79,8 @@ pub(super) async fn prepare(
         workload: Arc::new(Workload::new(plan, created.seed)),
         program: Arc::new(program),
         shards: created.shards,
+        me: shell.me.clone(),
+        rings: shell.rings.clone(),
     };
     let wanted = plan.max_in_flight.unwrap_or(shell.max_in_flight);
     let max_in_flight = wanted.min(shell.max_in_flight).max(1);

@@ -46,18 +46,24 @@ impl Reports {
 
     /// Takes over what the threads counted.
     pub(super) fn add(&mut self, harvest: Harvest) {
+        if harvest.unrecorded > 0 {
+            let calls = harvest.unrecorded;
+            tracing::warn!(run = %self.run, calls, "the ring is full: a kill would lose them");
+        }
         self.pending.merge(harvest.rows);
         self.meter.stalled(harvest.figures.stall_us);
         self.figures = harvest.figures;
     }
 
-    /// Closes the tick, unless too much waits already.
-    pub(super) fn close(&mut self, now: MonoTime) {
-        if self.outbox.has_room() {
+    /// Closes the tick, unless too much waits already; says whether it did.
+    pub(super) fn close(&mut self, now: MonoTime) -> bool {
+        let has_room = self.outbox.has_room();
+        if has_room {
             self.close_last(now);
         } else {
             tracing::warn!(run = %self.run, "deltas are not acknowledged: rows merge meanwhile");
         }
+        has_room
     }
 
     /// Closes the tick, however much waits: nothing comes after it.

@@ -71,10 +71,13 @@ async fn story(shell: &Shell, task: &mut Assignment) -> Result<(), Cut> {
             return Ok(());
         }
     };
-    let start = await_start(shell, task, &prepared).await?;
-    let fired = firing::fire(shell, task, &prepared, start).await;
-    match fired {
+    let told = told(shell, task, &prepared).await;
+    if !matches!(told, Ok(Fired::Broken)) {
+        prepared.cores.remove_rings();
+    }
+    match told? {
         Fired::Forgotten => return Err(Cut::Forgotten),
+        // What its rings hold is in no delta.
         Fired::Broken => {}
         Fired::Done {
             reason,
@@ -87,6 +90,12 @@ async fn story(shell: &Shell, task: &mut Assignment) -> Result<(), Cut> {
         }
     }
     Ok(())
+}
+
+/// The story of a holder that is ready.
+async fn told(shell: &Shell, task: &mut Assignment, prepared: &Prepared) -> Result<Fired, Cut> {
+    let start = await_start(shell, task, prepared).await?;
+    Ok(firing::fire(shell, task, prepared, start).await)
 }
 
 /// Says that it is ready, once per assignment, until the start is decided.

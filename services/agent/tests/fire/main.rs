@@ -6,6 +6,7 @@ mod connections;
 mod faults;
 mod frames;
 mod http2;
+mod kill;
 mod pacing;
 mod peer;
 mod pool;

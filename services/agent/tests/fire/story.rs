@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use loadpilot_agent::fire::{Core, CoreHold, CoreSetup, Harvest, MonoTime, Pool, Program};
+use loadpilot_agent::fire::{Core, CoreHold, CoreSetup, Harvest, MonoTime, Pool, Program, Ring};
 use loadpilot_engine::share::Share;
 use loadpilot_engine::sums::add_counts;
 use loadpilot_engine::tally::Ledger;
@@ -70,6 +70,7 @@ pub(crate) fn plan(target: String, rps: u64, duration_ms: u64, tasks: Vec<Task>)
         id_header: Some("X-Id".to_owned()),
         debug_requests: 0,
         connections: Connections::default(),
+        samples_ppm: None,
     }
 }
 
@@ -92,6 +93,17 @@ impl Cores {
         cores: u32,
         max_in_flight: u32,
     ) -> Self {
+        Self::with_rings(plan, secrets, cores, max_in_flight, |_, _| None)
+    }
+
+    /// With what `ring` gives each core for its open tick.
+    pub(crate) fn with_rings(
+        plan: Plan,
+        secrets: &BTreeMap<String, String>,
+        cores: u32,
+        max_in_flight: u32,
+        ring: impl Fn(&Plan, u32) -> Option<Ring>,
+    ) -> Self {
         let plan = Arc::new(plan);
         let workload = Arc::new(Workload::new(&plan, 7));
         let run = RunId::parse(RUN).expect("a token");
@@ -105,6 +117,7 @@ impl Cores {
             max_in_flight,
             pool: Pool::part(&plan.connections, core, cores),
             name: format!("fire-{core}"),
+            ring: ring(&plan, core),
         };
         let cores: Vec<Core> = (0..cores)
             .map(|core| Core::spawn(setup(core)).expect("a thread"))

@@ -83,6 +83,17 @@ struct Log {
     seen: Mutex<Vec<Seen>>,
     more: Condvar,
     connections: AtomicU64,
+    /// Connections whose client may still have sent something that was not read.
+    unread: Mutex<i64>,
+    read: Condvar,
+}
+
+impl Log {
+    /// So many connections more, or fewer, have to be read on.
+    fn read_on(&self, connections: i64) {
+        *self.unread.lock().expect("no server thread panicked") += connections;
+        self.read.notify_all();
+    }
 }
 
 pub(crate) struct Target {
@@ -101,7 +112,11 @@ impl Target {
                 let stream = stream.expect("a connection");
                 let (log, act) = (Arc::clone(&own), Arc::clone(&act));
                 log.connections.fetch_add(1, Ordering::SeqCst);
-                thread::spawn(move || serve(&stream, &log, &*act));
+                log.read_on(1);
+                thread::spawn(move || {
+                    serve(&stream, &log, &*act);
+                    log.read_on(-1);
+                });
             }
         });
         Self { address, log }
@@ -128,6 +143,26 @@ impl Target {
         let seen = self.log.seen.lock().expect("no server thread panicked");
         let reached = self.log.more.wait_while(seen, |seen| seen.len() < requests);
         drop(reached.expect("no server thread panicked"));
+    }
+}
+
+/// The arrival of a request that a test sends by itself.
+pub(crate) const MARKER: u64 = u64::MAX;
+
+impl Target {
+    /// Blocks until all is read that clients which are dead now have sent. The target sees one
+    /// more request, of the arrival [`MARKER`].
+    pub(crate) fn wait_until_read(&self) {
+        // Whoever is served has been taken from the same queue as all who came before.
+        let mut last = TcpStream::connect(self.address).expect("an open port");
+        let request = format!("GET /last HTTP/1.1\r\nx-id: run/{MARKER}/0\r\n\r\n");
+        last.write_all(request.as_bytes())
+            .expect("an open connection");
+        last.read_exact(&mut [0; 12]).expect("an answer");
+        drop(last);
+        let unread = self.log.unread.lock().expect("no server thread panicked");
+        let read = self.log.read.wait_while(unread, |unread| *unread > 0);
+        drop(read.expect("no server thread panicked"));
     }
 }
 
@@ -177,7 +212,10 @@ fn serve(stream: &TcpStream, log: &Log, act: &dyn Fn(&Seen) -> Act) {
             }
             Act::Garbage => return drop(out.write_all(b"SSH-2.0-OpenSSH_9.9\r\n\r\n")),
             Act::Wait(gate) => {
+                // A client that waits for its answer sends nothing more.
+                log.read_on(-1);
                 gate.pass();
+                log.read_on(1);
                 out.write_all(&answer(200, is_head))
             }
         };

@@ -58,6 +58,19 @@ async fn cut_off_it_fences_itself_and_reports_afterwards() {
     );
 }
 
+/// That the open tick cannot be kept is told before anything is sent.
+#[tokio::test]
+async fn a_state_directory_that_cannot_be_used_fails_its_shards() {
+    let world = World::start(Limits::default(), timing(), Duration::ZERO).await;
+    std::fs::remove_dir(world.state.path()).expect("it is empty");
+    std::fs::write(world.state.path(), "a file in its place").expect("room");
+    world.create(world.plan(1)).await;
+    world.assign().await;
+    let reason = world.failure().await;
+    assert!(reason.contains("cannot be made in"), "{reason}");
+    assert_eq!(world.target.total(), 0);
+}
+
 /// NATS says that nobody listens: a restart may be under way, so the fence must not fall; but a
 /// fleet without anybody to stop it must not fire for ever.
 #[tokio::test]

@@ -89,6 +89,30 @@ async fn it_is_not_ready_while_a_handshake_lasts() {
         .await;
 }
 
+/// What is open lies in a file for each thread; what is closed frees its room, and a clean end
+/// leaves nothing behind.
+#[tokio::test]
+async fn the_open_tick_lies_in_rings_until_the_end() {
+    let world = World::start(Limits::default(), timing(), Duration::ZERO).await;
+    world.begin(world.plan(3)).await;
+    world.script.deltas_stored(5).await;
+    let left = world.rings();
+    assert_eq!(left.len(), 2, "one for each thread");
+    for left in left {
+        assert_eq!(left.owner.holder, world.shell.me);
+        assert!(left.closed_turn >= 3, "closed up to {}", left.closed_turn);
+        assert!(
+            left.finished.len() < 100,
+            "{} are open",
+            left.finished.len()
+        );
+    }
+    let words = world.last_words().await;
+    assert_eq!(words.totals.calls, BTreeMap::from([(Outcome::Ok, 300)]));
+    world.adds_up(&words).await;
+    assert_eq!(world.rings(), []);
+}
+
 /// Live events may all be lost: replies to heartbeats bring every one of them.
 #[tokio::test]
 async fn heartbeats_bring_what_was_missed() {

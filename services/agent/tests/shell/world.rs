@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use loadpilot_agent::agent::{self, Exit};
+use loadpilot_agent::fire::{Leftover, RING_BYTES_DEFAULT, RingPlace, read_ring};
 use loadpilot_agent::shell::Shell;
 use loadpilot_agent::signals::Shutdown;
 use loadpilot_agent::timing::Timing;
@@ -14,6 +15,7 @@ use loadpilot_events::ctl::{
 use loadpilot_events::delta::{DeltaReported, Totals};
 use loadpilot_events::evt::{ShardsFinished, What};
 use loadpilot_events::{AgentId, BootId, Holder, Plan, Rate};
+use tempfile::TempDir;
 use tokio::sync::watch;
 use tokio::task::JoinHandle;
 
@@ -31,6 +33,8 @@ pub(crate) struct World {
     pub(crate) shell: Shell,
     pub(crate) wish: watch::Sender<Shutdown>,
     pub(crate) life: JoinHandle<Exit>,
+    /// The agent's state directory.
+    pub(crate) state: TempDir,
 }
 
 pub(crate) fn holder(agent: &str) -> Holder {
@@ -61,6 +65,7 @@ impl World {
         };
         let link = server.peer();
         let script = Script::start(Bus::Memory(server)).await;
+        let state = TempDir::new().expect("a folder");
         let shell = Shell {
             bus: Bus::Memory(link.clone()),
             subjects: script.subjects.clone(),
@@ -70,6 +75,10 @@ impl World {
             cores: 2,
             max_in_flight: 100,
             fds: 1_000,
+            rings: Some(RingPlace {
+                folder: state.path().to_owned(),
+                bytes_max: RING_BYTES_DEFAULT,
+            }),
             timing,
         };
         let (wish, wishes) = watch::channel(Shutdown::No);
@@ -82,6 +91,7 @@ impl World {
             shell,
             wish,
             life: tokio::spawn(life),
+            state,
         }
     }
 
@@ -178,6 +188,16 @@ impl World {
             _ => None,
         });
         failed.await
+    }
+
+    /// What a kill would leave now.
+    pub(crate) fn rings(&self) -> Vec<Leftover> {
+        let files = std::fs::read_dir(self.state.path()).expect("a folder");
+        let rings = files.map(|file| {
+            let bytes = std::fs::read(file.expect("a file").path()).expect("a file of ours");
+            read_ring(&bytes).expect("a whole ring")
+        });
+        rings.collect()
     }
 
     pub(crate) async fn seal(&self) {

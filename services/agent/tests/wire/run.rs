@@ -9,17 +9,20 @@ use std::time::{Duration, Instant};
 use std::{fs, thread};
 
 use loadpilot_agent::fire::{Core, CoreHold, CoreSetup, MonoTime, Pool, Program};
+use loadpilot_agent::fire::{RING_BYTES_DEFAULT, Ring, RingOwner, RingPlace};
 use loadpilot_engine::share::Share;
 use loadpilot_engine::tally::Ledger;
 use loadpilot_engine::workload::Workload;
 use loadpilot_events::connections::Connections;
 use loadpilot_events::delta::{DeltaReported, Gauges};
 use loadpilot_events::hist::{self, Hist};
-use loadpilot_events::id::{BootId, RunId};
+use loadpilot_events::id::{AgentId, BootId, Holder, RunId};
 use loadpilot_events::plan::{Arrivals, Body, Method, Piece, Plan, PlanSchema, Profile, Shape};
 use loadpilot_events::plan::{PhaseTimeouts, Step, Task};
 use loadpilot_events::units::Rate;
 use loadpilot_events::{DropReason, Outcome};
+
+use tempfile::TempDir;
 
 use crate::server::Server;
 
@@ -183,6 +186,20 @@ fn run(
     assert_eq!(workload.planned(), arrivals);
     let run = RunId::parse("01run").expect("a token");
     let program = Program::compile(&plan, &run, &BTreeMap::new()).expect("a sendable plan");
+    let state = TempDir::new().expect("a folder");
+    let owner = RingOwner {
+        run: run.clone(),
+        holder: Holder {
+            agent: AgentId::parse("agent-1").expect("a token"),
+            boot_id: BootId::parse("boot").expect("a token"),
+        },
+        core: 0,
+    };
+    let place = RingPlace {
+        folder: state.path().to_owned(),
+        bytes_max: RING_BYTES_DEFAULT,
+    };
+    let ring = Ring::create(&place, &owner, &plan, max_in_flight).expect("room");
     let core = Core::spawn(CoreSetup {
         run,
         plan,
@@ -191,6 +208,7 @@ fn run(
         max_in_flight,
         pool: Pool::default(),
         name: CORE_NAME.to_owned(),
+        ring: Some(ring),
     });
     let core = core.expect("a thread");
     core.hold(vec![CoreHold {
@@ -255,6 +273,7 @@ fn plan(target: String, tasks: &[Vec<Ask>], arrivals: u64) -> Plan {
         users: None,
         debug_requests: 0,
         connections: Connections::default(),
+        samples_ppm: None,
     }
 }
 

@@ -1,0 +1,171 @@
+//! A file that is memory: set aside on the disk, mapped shared, written and never read.
+//!
+//! Must never be longer than what was set aside: a page that finds no room on the disk when it is
+//! first written kills the process (SIGBUS).
+
+use std::io;
+use std::path::Path;
+
+#[cfg(not(unix))]
+pub(super) use elsewhere::Map;
+#[cfg(unix)]
+pub(super) use posix::Map;
+
+#[cfg(unix)]
+mod posix {
+    use std::fs::{DirBuilder, File, OpenOptions};
+    use std::os::fd::AsRawFd as _;
+    use std::os::unix::fs::{DirBuilderExt as _, OpenOptionsExt as _};
+    use std::ptr::NonNull;
+    use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
+
+    use super::{Path, io};
+
+    /// A file mapped into memory, for one thread that writes.
+    #[derive(Debug)]
+    pub(in super::super) struct Map {
+        base: NonNull<u8>,
+        bytes: usize,
+    }
+
+    // SAFETY: the mapping belongs to this value alone and is not bound to a thread.
+    unsafe impl Send for Map {}
+
+    impl Map {
+        /// A new file of zeroes, for its owner only.
+        ///
+        /// # Errors
+        /// What the file system says; a file that was begun is removed.
+        pub(in super::super) fn create(path: &Path, bytes: usize) -> io::Result<Self> {
+            if let Some(folder) = path.parent() {
+                DirBuilder::new()
+                    .recursive(true)
+                    .mode(0o700)
+                    .create(folder)?;
+            }
+            let mut options = OpenOptions::new();
+            let options = options.read(true).write(true).create_new(true).mode(0o600);
+            let file = options.open(path)?;
+            let map = set_aside(&file, bytes).and_then(|()| map(&file, bytes));
+            if map.is_err() {
+                // The first error is the one to tell.
+                let _ = std::fs::remove_file(path);
+            }
+            map
+        }
+
+        /// # Panics
+        /// When that is not inside the file.
+        pub(in super::super) fn write(&self, at: usize, data: &[u8]) {
+            assert!(at <= self.bytes && data.len() <= self.bytes - at, "inside");
+            // SAFETY: the place is inside the mapping, and no reference to it exists.
+            unsafe {
+                let place = self.base.as_ptr().add(at);
+                std::ptr::copy_nonoverlapping(data.as_ptr(), place, data.len());
+            }
+        }
+
+        /// A store after everything that was written before.
+        ///
+        /// # Panics
+        /// When that is not inside the file, at a multiple of 4.
+        pub(in super::super) fn store_u32(&self, at: usize, value: u32) {
+            assert!(at.is_multiple_of(4) && at + 4 <= self.bytes, "inside");
+            // SAFETY: inside the mapping, which begins on a page, and aligned.
+            let place = unsafe { AtomicU32::from_ptr(self.base.as_ptr().add(at).cast()) };
+            place.store(value.to_le(), Ordering::Release);
+        }
+
+        /// A store after everything that was written before.
+        ///
+        /// # Panics
+        /// When that is not inside the file, at a multiple of 8.
+        pub(in super::super) fn store_u64(&self, at: usize, value: u64) {
+            assert!(at.is_multiple_of(8) && at + 8 <= self.bytes, "inside");
+            // SAFETY: inside the mapping, which begins on a page, and aligned.
+            let place = unsafe { AtomicU64::from_ptr(self.base.as_ptr().add(at).cast()) };
+            place.store(value.to_le(), Ordering::Release);
+        }
+    }
+
+    impl Drop for Map {
+        fn drop(&mut self) {
+            // SAFETY: these are what mmap gave; nothing refers to them any more. The answer does
+            // not matter: there is nothing to do about it.
+            unsafe { libc::munmap(self.base.as_ptr().cast(), self.bytes) };
+        }
+    }
+
+    fn map(file: &File, bytes: usize) -> io::Result<Map> {
+        // SAFETY: a new mapping of an open file, placed by the system; it outlives the descriptor.
+        let base = unsafe {
+            libc::mmap(
+                std::ptr::null_mut(),
+                bytes,
+                libc::PROT_READ | libc::PROT_WRITE,
+                libc::MAP_SHARED,
+                file.as_raw_fd(),
+                0,
+            )
+        };
+        if base == libc::MAP_FAILED {
+            return Err(io::Error::last_os_error());
+        }
+        let base = NonNull::new(base.cast()).ok_or_else(|| io::Error::other("mapped at 0"))?;
+        Ok(Map { base, bytes })
+    }
+
+    /// Makes the file that long, with its room on the disk.
+    #[cfg(target_os = "linux")]
+    fn set_aside(file: &File, bytes: usize) -> io::Result<()> {
+        let bytes = libc::off_t::try_from(bytes).map_err(io::Error::other)?;
+        // SAFETY: an open file and two numbers.
+        match unsafe { libc::posix_fallocate(file.as_raw_fd(), 0, bytes) } {
+            0 => Ok(()),
+            error => Err(io::Error::from_raw_os_error(error)),
+        }
+    }
+
+    /// The same where no call does it: by writing.
+    #[cfg(not(target_os = "linux"))]
+    fn set_aside(mut file: &File, bytes: usize) -> io::Result<()> {
+        use std::io::Write as _;
+        const PAGE: [u8; 4_096] = [0; 4_096];
+        let mut left = bytes;
+        while left > 0 {
+            let part = left.min(PAGE.len());
+            file.write_all(&PAGE[..part])?;
+            left -= part;
+        }
+        file.sync_all()
+    }
+}
+
+#[cfg(not(unix))]
+mod elsewhere {
+    use super::{Path, io};
+
+    /// There is none on this system.
+    #[derive(Debug)]
+    pub(in super::super) enum Map {}
+
+    impl Map {
+        /// # Errors
+        /// Always: files are not mapped on this system.
+        pub(in super::super) fn create(_: &Path, _: usize) -> io::Result<Self> {
+            Err(io::ErrorKind::Unsupported.into())
+        }
+
+        pub(in super::super) fn write(&self, _: usize, _: &[u8]) {
+            match *self {}
+        }
+
+        pub(in super::super) fn store_u32(&self, _: usize, _: u32) {
+            match *self {}
+        }
+
+        pub(in super::super) fn store_u64(&self, _: usize, _: u64) {
+            match *self {}
+        }
+    }
+}
