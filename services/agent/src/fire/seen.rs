@@ -69,10 +69,9 @@ impl Masks {
     }
 
     fn apply(&self, line: &str) -> String {
-        if let Some((name, _)) = line.split_once(':') {
-            if SECRET_HEADERS.contains(&name.trim().to_ascii_lowercase().as_str()) {
-                return format!("{name}: {MASK}");
-            }
+        let name = line.split_once(':').map_or("", |(name, _)| name);
+        if SECRET_HEADERS.contains(&name.trim().to_ascii_lowercase().as_str()) {
+            return format!("{name}: {MASK}");
         }
         let masked = |line: String, secret: &String| line.replace(secret.as_str(), MASK);
         self.0.iter().fold(line.to_owned(), masked)
