@@ -441,12 +441,12 @@ fn header(must: &mut Musts<'_>, field: &str, header: &Header) {
 }
 
 fn debug_requests(must: &mut Musts<'_>, plan: &Plan) {
-    must.hold(
-        plan.debug_requests <= limits::DEBUG_REQUESTS_MAX,
-        "debug_requests",
-        "must be at most 100",
-        plan.debug_requests,
-    );
+    let calls = plan.tasks.iter().map(|task| task.steps.len()).max();
+    let calls = u32::try_from(calls.unwrap_or(1).max(1)).unwrap_or(u32::MAX);
+    let most = limits::DEBUG_REQUESTS_MAX / calls;
+    let rule = format!("must be at most {most}: an arrival may make {calls} requests");
+    let fits = plan.debug_requests <= most;
+    must.hold(fits, "debug_requests", &rule, plan.debug_requests);
 }
 
 fn thresholds(must: &mut Musts<'_>, plan: &Plan) {

@@ -12,6 +12,7 @@ pub mod check;
 pub mod closed;
 pub mod control;
 pub mod decide;
+pub mod generator;
 pub mod holding;
 pub mod ladder;
 pub mod live;

@@ -4,6 +4,7 @@
 //! can be added up without an overflow. Must never judge whether a figure is true: the books do.
 
 use loadpilot_events::delta::DeltaReported;
+use loadpilot_events::hist::Hist;
 use loadpilot_events::plan::Plan;
 
 use crate::control::Control;
@@ -83,6 +84,15 @@ pub(crate) fn plausible(control: &Control, delta: &DeltaReported) -> Result<(), 
         at_most("call", [row.call.into()], limits.call)?;
     }
     Ok(())
+}
+
+/// Refuses a histogram with more values than a row can have.
+///
+/// # Errors
+/// How many they are, for people.
+pub(crate) fn counted(hist: Hist) -> Result<Hist, String> {
+    at_most("count of a histogram", [hist.len()], ROW_COUNT_MAX)?;
+    Ok(hist)
 }
 
 /// The last tick, task and call of a plan.

@@ -19,7 +19,7 @@ use loadpilot_events::report::Quarantined;
 
 use crate::closed::Reported;
 use crate::control::{Control, envelope};
-use crate::plausible::plausible;
+use crate::plausible::{counted, plausible};
 use crate::sums::{AnatomySums, ArrivalSums, CallSums};
 
 /// Sequence numbers that were seen, as ranges.
@@ -371,7 +371,7 @@ impl<'a> Prepared<'a> {
             if !excess(row.tick, row.generation)? {
                 let phases = row.phases.iter();
                 let decoded: Result<BTreeMap<_, _>, String> = phases
-                    .map(|(&phase, hist)| decode(hist).map(|hist| (phase, hist)))
+                    .map(|(&phase, hist)| counted(decode(hist)?).map(|hist| (phase, hist)))
                     .collect();
                 let sums = AnatomySums {
                     phases: decoded?,

@@ -4,14 +4,13 @@
 //! or in a year. Must never read a clock.
 
 use loadpilot_events::ctl::RunCreated;
-use loadpilot_events::delta::Phase;
 use loadpilot_events::hist::{self, Hist};
 use loadpilot_events::outcome::{DropReason, Outcome};
 use loadpilot_events::plan::{Plan, Profile, Task, hex};
 use loadpilot_events::report::{
-    ArrivalCounts, Bytes, CallCounts, CallReport, Certificate, Gaps, GeneratorReport, Grade,
-    HolderFacts, Ladder, Latency, Quarantined, Rates, Report, ReportSchema, RunFacts, RunState,
-    TaskReport, TickReport, Verdict, WarmUp,
+    ArrivalCounts, Bytes, CallCounts, CallReport, Certificate, Gaps, Grade, HolderFacts, Ladder,
+    Latency, Quarantined, Rates, Report, ReportSchema, RunFacts, RunState, TaskReport, TickReport,
+    Verdict, WarmUp,
 };
 use loadpilot_events::units::SECOND_US;
 use sha2::{Digest, Sha256};
@@ -20,11 +19,12 @@ use crate::accounts::{Accounts, account};
 use crate::certificate;
 use crate::check;
 use crate::control::Control;
+use crate::generator::{anatomy, generator};
 use crate::ladder::{ladder, ladders, ms, percentile_us};
 use crate::project::{HolderSums, Projection, Window, first_measured_tick};
 use crate::story;
 use crate::streams::streams;
-use crate::sums::{AnatomySums, CallSums, add_counts, merge};
+use crate::sums::{CallSums, add_counts, merge};
 use crate::verdict;
 use crate::workload::Workload;
 
@@ -156,8 +156,8 @@ impl Closing<'_> {
             },
             tasks: self.tasks(&accounts),
             series: self.series(&accounts),
-            generator: self.generator(),
-            streams: streams(&self.anatomy(|_| true)),
+            generator: generator(self.data),
+            streams: streams(&anatomy(self.data, |_| true)),
             gaps: self.gaps(&accounts),
             exchanges: self.data.exchanges.iter().cloned().collect(),
             story: story::story(self.control),
@@ -267,7 +267,7 @@ impl Closing<'_> {
             finished: all.count,
             response: ladder(&all.response),
             service: ladder(&all.service),
-            streams: streams(&self.anatomy(|call| calls.contains(&call))),
+            streams: streams(&anatomy(self.data, |call| calls.contains(&call))),
             calls: task
                 .steps
                 .iter()
@@ -318,40 +318,6 @@ impl Closing<'_> {
             }
         };
         accounts.ticks.iter().map(tick_report).collect()
-    }
-
-    /// Where the time of the calls that `keep` wants went, in the measured time.
-    fn anatomy(&self, keep: impl Fn(u16) -> bool) -> AnatomySums {
-        let mut sums = AnatomySums::default();
-        for (&(window, call), more) in &self.data.anatomy {
-            if window == Window::Measured && keep(call) {
-                sums.add(more);
-            }
-        }
-        sums
-    }
-
-    fn generator(&self) -> GeneratorReport {
-        let sums = self.anatomy(|_| true);
-        let mut phases = ladders(&sums);
-        let fitness = &self.data.fitness;
-        GeneratorReport {
-            schedule_lag: phases.remove(&Phase::ScheduleLag),
-            queue: phases.remove(&Phase::Queue),
-            connections_opened: sums.opened,
-            connections_reused: sums.reused,
-            resent: sums.resent,
-            retransmits_max: self.most(|holder| holder.retransmits),
-            listen_overflows_max: self.most(|holder| holder.listen_overflows),
-            busiest_core_permille: fitness.busiest_core_permille,
-            busy_deltas_pct: percent(fitness.busy_deltas, fitness.deltas),
-            stall_us_max: fitness.stall_us,
-        }
-    }
-
-    /// The most of any holder: several may share a machine, so that a sum would count twice.
-    fn most(&self, of: impl Fn(&HolderSums) -> u64) -> u64 {
-        self.data.holders.values().map(of).max().unwrap_or(0)
     }
 
     fn gaps(&self, accounts: &Accounts) -> Gaps {

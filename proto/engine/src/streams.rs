@@ -14,7 +14,7 @@ pub fn streams(sums: &AnatomySums) -> Option<StreamReport> {
     let token_gap = ladders.remove(&Phase::TokenGap);
     let gaps = token_gap.as_ref().map_or(0, |gap| gap.count);
     Some(StreamReport {
-        tokens: first_token.count + gaps,
+        tokens: first_token.count.saturating_add(gaps),
         first_token: Some(first_token),
         first_token_service: ladders.remove(&Phase::FirstTokenService),
         token_gap,

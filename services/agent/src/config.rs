@@ -117,6 +117,7 @@ struct Flags {
     /// Folder for the calls of the open tick, which then outlive a kill (or env AGENT_STATE_DIR)
     ///
     /// Without it none are kept: in a folder that only this process knows, nobody would find them.
+    /// What a killed process leaves there stays until somebody removes it.
     #[arg(long, value_name = "DIR")]
     state_dir: Option<PathBuf>,
     /// Most MiB of that folder for each firing thread of a run [default: 8]

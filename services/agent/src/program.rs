@@ -118,7 +118,7 @@ fn shell(config: Config, bus: Bus) -> Shell {
     );
     if config.rings.is_none() {
         tracing::info!(
-            "no --state-dir: if this process is killed, the calls of the open tick are lost"
+            "no --state-dir: if this process is killed, nothing tells the calls of its open tick"
         );
     }
     Shell {

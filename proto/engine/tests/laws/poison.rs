@@ -31,6 +31,15 @@ fn histogram(value_us: u64) -> EncodedHistogram {
     hist::encode(&one)
 }
 
+/// As many values as a histogram counts.
+fn crowded() -> EncodedHistogram {
+    let mut all = hist::latency();
+    for value_us in 1..4 {
+        all.record_n(value_us, i64::MAX as u64).expect("in range");
+    }
+    hist::encode(&all)
+}
+
 /// A delta as its holder could have sent it; `change` then damages it.
 fn delta(history: &History, change: impl FnOnce(&mut Value)) -> Vec<u8> {
     let boot = &history.maps[0].holdings[0].holder.boot_id;
@@ -53,7 +62,7 @@ type Damage = fn(&mut Value);
 
 const MAX: u64 = u64::MAX;
 
-const DAMAGES: [(&str, Damage); 22] = [
+const DAMAGES: [(&str, Damage); 23] = [
     ("no number", |d| d["seq"] = json!("one")),
     ("sequence 0", |d| d["seq"] = json!(0)),
     ("sequence beyond reason", |d| d["seq"] = json!(MAX)),
@@ -91,6 +100,10 @@ const DAMAGES: [(&str, Damage); 22] = [
     }),
     ("too many connections", |d| {
         d["anatomy"][0]["connections_opened"] = json!(MAX)
+    }),
+    ("more tokens than can be added", |d| {
+        let phases = json!({"first_token": crowded(), "token_gap": crowded()});
+        d["anatomy"][0]["phases"] = phases;
     }),
     ("no histogram", |d| {
         d["calls"][0]["response"] = json!("AAAA")

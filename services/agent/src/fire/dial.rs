@@ -31,8 +31,8 @@ const LOOKUP_AGAIN_US: u64 = 1_000_000;
 pub(crate) struct Dial {
     program: Arc<Program>,
     known: RefCell<Option<Known>>,
-    /// Held while names are resolved, so that it happens once; when it failed last.
-    lookup: Mutex<Option<MonoTime>>,
+    /// Held while names are resolved, so that it happens once; when it failed last, and why.
+    lookup: Mutex<Option<(MonoTime, Broken)>>,
     /// The address that worked last.
     preferred: Cell<usize>,
     origins: Origins,
@@ -143,59 +143,61 @@ impl Dial {
     }
 
     async fn look_up(&self, host: &str, port: u16) -> Result<Rc<[SocketAddr]>, Broken> {
-        let mut failed_at = self.lookup.lock().await;
+        let mut failed = self.lookup.lock().await;
         let now = MonoTime::now();
         if let Some(addresses) = self.recall(now) {
             return Ok(addresses);
         }
-        if failed_at.is_some_and(|at| now.since_us(at) < LOOKUP_AGAIN_US) {
-            return Err(unresolved());
+        if let Some((at, broken)) = *failed
+            && now.since_us(at) < LOOKUP_AGAIN_US
+        {
+            return Err(broken);
         }
-        let found = lookup_host((host, port)).await;
-        let found = found
-            .map(|found| self.of_the_family(host, found))
-            .map_err(|error| Broken::resolving(&error));
+        let found = match lookup_host((host, port)).await {
+            Ok(found) => self.of_the_family(host, found),
+            Err(error) => Err(Broken::resolving(&error)),
+        };
         let since = MonoTime::now();
-        match found {
-            Ok(addresses) if !addresses.is_empty() => {
+        match &found {
+            Ok(addresses) => {
                 *self.known.borrow_mut() = Some(Known {
-                    addresses: Rc::clone(&addresses),
+                    addresses: Rc::clone(addresses),
                     since,
                 });
-                Ok(addresses)
             }
-            Ok(_) => {
-                *failed_at = Some(since);
-                Err(unresolved())
-            }
-            Err(broken) => {
-                *failed_at = Some(since);
-                Err(broken)
-            }
+            Err(broken) => *failed = Some((since, *broken)),
         }
+        found
     }
 
-    /// Those of the family that the plan names.
+    /// Those of the family that the plan names; at least one.
     fn of_the_family(
         &self,
         host: &str,
         found: impl Iterator<Item = SocketAddr>,
-    ) -> Rc<[SocketAddr]> {
-        let Some(ip) = self.program.connections.ip else {
-            return found.collect();
-        };
-        let fitting: Rc<[SocketAddr]> = found.filter(|address| ip.has(address.ip())).collect();
-        if fitting.is_empty() {
-            tracing::debug!(host, family = %ip.digit(), "no address of this IP family");
+    ) -> Result<Rc<[SocketAddr]>, Broken> {
+        let ip = self.program.connections.ip;
+        let fitting = found.filter(|address| ip.is_none_or(|ip| ip.has(address.ip())));
+        let fitting: Rc<[SocketAddr]> = fitting.collect();
+        match fitting.is_empty() {
+            true => {
+                tracing::debug!(host, "no address of the IP family that is asked for");
+                Err(Broken::new(Outcome::Connect, Cause::NoSuchAddress))
+            }
+            false => Ok(fitting),
         }
-        fitting
     }
 
     /// Tries each address once, beginning with the one that worked last.
     async fn connect(&self, addresses: &[SocketAddr]) -> Result<TcpStream, Broken> {
         let first = self.preferred.get();
+        let any_fits = addresses.iter().any(|&address| self.origins.fit(address));
         let mut last = Broken::new(Outcome::Connect, Cause::NoSuchAddress);
         for place in (0..addresses.len()).map(|i| (first + i) % addresses.len()) {
+            // One that cannot be reached from here says nothing of the target.
+            if any_fits && !self.origins.fit(addresses[place]) {
+                continue;
+            }
             // If this attempt is cut off by its time-out, the next call begins with the next one.
             self.preferred.set(place + 1);
             match self.origins.connect(addresses[place]).await {
@@ -220,10 +222,6 @@ async fn open_unix(path: &Path, trace: &mut Trace) -> Result<Stream, Broken> {
     opened
         .map(Stream::Unix)
         .map_err(|error| Broken::connecting(&error))
-}
-
-fn unresolved() -> Broken {
-    Broken::new(Outcome::Connect, Cause::NameNotResolved)
 }
 
 #[cfg(test)]

@@ -88,7 +88,9 @@ impl Agreed {
 
 impl Agreed {
     async fn warm(&self) -> Warmed {
-        self.dial.resolve().await;
+        if self.open_first == 0 {
+            self.dial.resolve().await;
+        }
         open_all(self.open_first, ahead::PATIENCE, || self.keep_one()).await
     }
 

@@ -47,6 +47,13 @@ impl Origins {
         }
     }
 
+    /// Whether there is an origin for this peer.
+    pub(crate) fn fit(&self, peer: SocketAddr) -> bool {
+        let mut origins = self.origins.iter();
+        self.origins.is_empty()
+            || origins.any(|origin| origin.source.address.is_ipv4() == peer.is_ipv4())
+    }
+
     /// Connects from the origin whose turn it is among those of the peer's family.
     ///
     /// # Errors
@@ -96,10 +103,11 @@ impl Origin {
         peer: SocketAddr,
     ) -> io::Result<TcpStream> {
         let count = u32::from(last - first) + 1;
+        let begin = u32::from(self.tried.get());
         for tries in 1..=count {
-            let step = self.tried.get();
-            self.tried.set(step.wrapping_add(1));
-            let offset = u16::try_from(u32::from(step) % count).expect("less than all ports");
+            let offset = (begin + tries - 1) % count;
+            let offset = u16::try_from(offset).expect("less than all ports");
+            self.tried.set(offset.wrapping_add(1));
             let socket = socket(peer)?;
             // A port serves many peers, and is free again when its last connection is closed.
             socket.set_reuseaddr(true)?;

@@ -186,7 +186,7 @@ impl<'a> Compiler<'a> {
         let body_bytes = wording.body.len() as u64;
         let shown = match self.plan.debug_requests {
             0 => Vec::new(),
-            _ => shown(step, &wording),
+            _ => shown(step, &wording, &Masks::new(self.secrets.values())),
         };
         Ok(Call {
             number,
@@ -259,7 +259,7 @@ impl<'a> Compiler<'a> {
 }
 
 /// A request as it is written out: what the scenario keeps secret is masked, the id left out.
-fn shown(step: &Step, wording: &Wording<'_>) -> Vec<String> {
+fn shown(step: &Step, wording: &Wording<'_>, masks: &Masks) -> Vec<String> {
     let mut lines = vec![
         format!("{} {}", wording.method, wording.path),
         seen::request_line("Host", wording.host.to_str().ok()),
@@ -270,7 +270,7 @@ fn shown(step: &Step, wording: &Wording<'_>) -> Vec<String> {
         let value = value.to_str().ok().filter(|_| !is_secret);
         lines.push(seen::request_line(name, value));
     }
-    lines
+    lines.iter().map(|line| masks.apply(line)).collect()
 }
 
 fn header_name(field: &str, name: &str) -> Result<HeaderName, Fault> {

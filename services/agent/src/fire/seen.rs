@@ -33,18 +33,24 @@ impl Seen {
     /// The lines of the last head, masked.
     pub(crate) fn lines(&self, masks: &Masks) -> Vec<String> {
         let text = String::from_utf8_lossy(&self.0);
-        let mut rest = &*text;
-        loop {
-            let (head, behind) = rest.split_once("\r\n\r\n").unwrap_or((rest, ""));
-            let is_interim = head
-                .split(' ')
-                .nth(1)
-                .is_some_and(|code| code.starts_with('1'));
-            if !is_interim || behind.is_empty() {
-                return head.lines().map(|line| masks.apply(line)).collect();
+        let mut lines = text.split_inclusive('\n').peekable();
+        let mut head: Vec<&str> = Vec::new();
+        while let Some(line) = lines.next() {
+            let is_cut = !line.ends_with('\n') && self.0.len() == SEEN_HEAD_BYTES_MAX;
+            let line = line.trim_end_matches(['\r', '\n']);
+            if !line.is_empty() {
+                // A line without its end could show the beginning of a secret.
+                head.extend((!is_cut).then_some(line));
+                continue;
             }
-            rest = behind;
+            // Behind an interim answer comes another head, behind the final one the body.
+            let is_interim = head.first().is_some_and(|first| first.contains(" 1"));
+            if !is_interim || lines.peek().is_none() {
+                break;
+            }
+            head.clear();
         }
+        masks.apply_to_answer(&head)
     }
 }
 
@@ -60,21 +66,33 @@ impl fmt::Debug for Masks {
 
 impl Masks {
     pub(crate) fn new<'a>(secrets: impl Iterator<Item = &'a String>) -> Self {
-        Self(
-            secrets
-                .filter(|secret| !secret.is_empty())
-                .cloned()
-                .collect(),
-        )
+        let mut secrets: Vec<String> = secrets.filter(|s| !s.is_empty()).cloned().collect();
+        // The longest first, or what one of them leaves of another would be shown.
+        secrets.sort_by_key(|secret| std::cmp::Reverse(secret.len()));
+        Self(secrets)
     }
 
-    fn apply(&self, line: &str) -> String {
-        let name = line.split_once(':').map_or("", |(name, _)| name);
-        if SECRET_HEADERS.contains(&name.trim().to_ascii_lowercase().as_str()) {
-            return format!("{name}: {MASK}");
-        }
+    /// The line without any secret value.
+    pub(crate) fn apply(&self, line: &str) -> String {
         let masked = |line: String, secret: &String| line.replace(secret.as_str(), MASK);
         self.0.iter().fold(line.to_owned(), masked)
+    }
+
+    fn apply_to_answer(&self, head: &[&str]) -> Vec<String> {
+        let mut is_secret = false;
+        let mask = |line: &&str| {
+            let name = line.split_once(':').map_or("", |(name, _)| name);
+            // A line that begins with space goes on with the one before (RFC 9112, section 5.2).
+            if !line.starts_with([' ', '\t']) {
+                let name = name.trim().to_ascii_lowercase();
+                is_secret = SECRET_HEADERS.contains(&name.as_str());
+            }
+            match is_secret {
+                true => format!("{name}: {MASK}"),
+                false => self.apply(line),
+            }
+        };
+        head.iter().map(mask).collect()
     }
 }
 
@@ -105,6 +123,18 @@ mod tests {
             "Content-Length: 7",
         ];
         assert_eq!(lines(answer), expected);
+    }
+
+    /// Broken if a head whose lines end in a line feed alone let the body through, or a folded line
+    /// or one secret inside another a secret.
+    #[test]
+    fn other_line_ends_and_folded_lines_show_no_more() {
+        let answer = "HTTP/1.1 200 OK\nSet-Cookie: a=1;\n b=2\nX: hunter2hunter2\n\n{\"token\":1}";
+        let mut seen = Seen::default();
+        seen.add(answer.as_bytes());
+        let masks = ["hunter2".to_owned(), "hunter2hunter2".to_owned()];
+        let expected = ["HTTP/1.1 200 OK", "Set-Cookie: ***", ": ***", "X: ***"];
+        assert_eq!(seen.lines(&Masks::new(masks.iter())), expected);
     }
 
     /// Broken if a head without an end grew without one.

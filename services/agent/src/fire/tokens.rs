@@ -109,10 +109,14 @@ struct Event {
     /// A line of data has ended.
     has_data: bool,
     after_cr: bool,
+    /// How much of a byte order mark the answer has begun with; more when it cannot be one any more.
+    mark: u8,
 }
 
 /// What a line of data begins with; a colon or the end of the line must follow.
 const DATA: &[u8] = b"data";
+/// What an answer may begin with and does not mean.
+const MARK: &[u8] = b"\xef\xbb\xbf";
 /// The line is one of data.
 const IS_DATA: u8 = 5;
 /// The line is another one.
@@ -121,6 +125,11 @@ const IS_OTHER: u8 = 6;
 impl Event {
     /// Whether `byte` ends an event that carries data.
     fn ends_with(&mut self, byte: u8) -> bool {
+        if MARK.get(usize::from(self.mark)) == Some(&byte) {
+            self.mark += 1;
+            return false;
+        }
+        self.mark = u8::MAX;
         let after_cr = std::mem::replace(&mut self.after_cr, byte == b'\r');
         match byte {
             // One line end of two bytes.
@@ -180,6 +189,7 @@ mod tests {
             ("database: no\n\nDATA: no\n\n dat: no\n\n", 0),
             ("data: unfinished\n", 0),
             ("retry: 10\ndata: a\r\n\n", 1),
+            ("\u{feff}data: a\n\ndata: b\n\n", 2),
             ("", 0),
         ];
         for (text, events) in cases {

@@ -9,11 +9,11 @@ use crate::peer::{Act, Door, Peer};
 use crate::story::{Cores, Counted, RUN, plan, step, task};
 use h2::server::Builder;
 use loadpilot_agent::fire::Program;
-use loadpilot_events::Outcome;
 use loadpilot_events::connections::{Http, IpFamily, Reuse};
 use loadpilot_events::delta::Phase;
 use loadpilot_events::id::RunId;
 use loadpilot_events::plan::Plan;
+use loadpilot_events::{Cause, Outcome};
 use tokio::sync::watch;
 
 /// Both protocols in the clear.
@@ -303,6 +303,10 @@ async fn only_addresses_of_the_family_are_connected_to() {
             plan.connections.ip = Some(ip);
             let counted = run(plan).await;
             assert_eq!(counted.outcomes(), all(outcome, 20), "{ip:?} {host}");
+            if outcome == Outcome::Connect {
+                let causes = BTreeMap::from([(Cause::NoSuchAddress, 20)]);
+                assert_eq!(counted.causes(), causes, "{ip:?} {host}");
+            }
             assert_eq!(peer.seen().accepted, u32::from(outcome == Outcome::Ok));
         }
     }

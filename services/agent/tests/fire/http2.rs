@@ -11,10 +11,10 @@ use crate::target;
 use h2::Reason;
 use h2::server::Builder;
 use loadpilot_agent::fire::Program;
-use loadpilot_events::Outcome;
 use loadpilot_events::connections::{Http, Reuse};
 use loadpilot_events::id::RunId;
 use loadpilot_events::plan::{Body, Header, Method, Plan, Task, Text};
+use loadpilot_events::{Cause, Outcome};
 use tokio::sync::watch;
 
 fn peer(decide: impl Fn(&Call) -> Act + Send + Sync + 'static) -> Peer {
@@ -338,7 +338,24 @@ async fn a_window_that_never_opens_is_a_timeout_of_that_call_alone() {
     let counted = run(plan2(peer.url(), 6, tasks), 3).await;
     let wanted = BTreeMap::from([(Outcome::Timeout, 6), (Outcome::Ok, 6)]);
     assert_eq!(counted.outcomes(), wanted);
+    assert_eq!(counted.causes(), BTreeMap::from([(Cause::WhileSending, 6)]));
     assert_eq!(peer.connections(), 1);
+}
+
+/// Broken if the time to the first byte were counted from before the body was handed over.
+#[tokio::test]
+async fn the_wait_for_the_first_byte_begins_behind_the_body() {
+    let mut builder = Builder::new();
+    builder.initial_window_size(0);
+    let peer = Peer::start(Door::Http2(builder), |_| Act::Silent);
+    let mut post = step("/post");
+    post.method = Method::Post;
+    post.body = Some(Body::Text("x".repeat(256 << 10)));
+    let mut plan = plan2(peer.url(), 3, vec![task("only", 1, vec![post])]);
+    plan.timeout_us = 400_000;
+    plan.timeouts.first_byte_us = Some(1_000);
+    let counted = run(plan, 3).await;
+    assert_eq!(counted.causes(), BTreeMap::from([(Cause::WhileSending, 3)]));
 }
 
 /// Broken if something else than HTTP/2 hung, or were taken for an answer.

@@ -62,6 +62,8 @@ pub(crate) enum Act {
     Large(usize),
     /// 200 with `hello` and trailers.
     Trailers,
+    /// 200 with two pieces, and an empty one that ends it.
+    Pieces,
     /// 200 in full without a look at the body, which is then refused without blame.
     Early,
     /// The same, but first the connection is told to take no more.
@@ -416,6 +418,14 @@ async fn answer2(
             let mut trailers = HeaderMap::new();
             trailers.insert("x-checksum", "right".parse().expect("a value"));
             stream.send_trailers(trailers).expect("an open stream");
+        }
+        Act::Pieces => {
+            let stream = respond.send_response(head(200), false);
+            let mut stream = stream.expect("an open stream");
+            for (piece, is_last) in [("one", false), ("two", false), ("", true)] {
+                let said = stream.send_data(Bytes::from_static(piece.as_bytes()), is_last);
+                said.expect("an open stream");
+            }
         }
         Act::Early => {
             // Letting go of the rest of the request refuses it, with NO_ERROR.

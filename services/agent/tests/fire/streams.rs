@@ -75,11 +75,12 @@ async fn lines_and_chunks_are_tokens_where_the_plan_says_so() {
     }
 }
 
-/// Broken if HTTP/2 took no times, or an answer without tokens had some.
+/// Broken if HTTP/2 took no times, if the empty frame that ends an answer counted as a token, or if
+/// an answer without tokens had some.
 #[tokio::test]
 async fn frames_are_tokens_and_an_answer_without_any_has_none() {
-    for (stream, first) in [(Stream::Chunks, 5), (Stream::Sse, 0)] {
-        let peer = Peer::start(Door::Http2(Builder::new()), |_| peer::Act::Answer(200));
+    for (stream, first, gaps) in [(Stream::Chunks, 5, 5), (Stream::Sse, 0, 0)] {
+        let peer = Peer::start(Door::Http2(Builder::new()), |_| peer::Act::Pieces);
         let mut plan = short(peer.url(), stream);
         plan.connections.http = Http::V2;
         let counted = run(plan).await;
@@ -89,7 +90,7 @@ async fn frames_are_tokens_and_an_answer_without_any_has_none() {
             first,
             "{stream:?}"
         );
-        assert_eq!(counted.phase(0, Phase::TokenGap).len(), 0, "{stream:?}");
+        assert_eq!(counted.phase(0, Phase::TokenGap).len(), gaps, "{stream:?}");
     }
 }
 

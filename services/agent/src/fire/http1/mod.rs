@@ -140,7 +140,9 @@ impl Wire for Http1 {
     }
 
     async fn warm(&self) -> Warmed {
-        self.dial.resolve().await;
+        if self.pool.open_first == 0 {
+            self.dial.resolve().await;
+        }
         let open = || async {
             let stream = self.dial.open_ahead(Offer::Http1).await?;
             self.keep(stream);

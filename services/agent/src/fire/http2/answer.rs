@@ -37,7 +37,10 @@ pub(super) async fn drain(
         if let Some(tokens) = order.tokens {
             let (now, mut tokens) = (MonoTime::now(), tokens.borrow_mut());
             tokens.data(&data, now);
-            tokens.chunk_end(now);
+            // Many servers end with an empty frame, which says nothing but that.
+            if !data.is_empty() {
+                tokens.chunk_end(now);
+            }
         }
         let bytes = data.len();
         trace.received_bytes += bytes as u64;

@@ -5,6 +5,7 @@
 //! so far. Bytes are counted before header compression, since the connection is shared.
 
 mod answer;
+mod sending;
 
 use std::cell::{Cell, RefCell};
 use std::rc::Rc;
@@ -17,6 +18,7 @@ use loadpilot_events::connections::Reuse;
 use tokio::sync::Notify;
 
 use self::answer::{broken, drain, header_bytes, refuses_the_rest, show, was_not_begun};
+use self::sending::Sending;
 use super::ahead::{self, Warmed, open_all};
 use super::broken::Broken;
 use super::clock::MonoTime;
@@ -357,16 +359,11 @@ impl Http2 {
         let (request, request_bytes) = template.with_id(order.id.unwrap_or_default());
         let has_body = !template.body().is_empty();
         let sent = sender.send_request(request, !has_body);
-        let (answer, mut body) = sent.map_err(unsent)?;
+        let (answer, stream) = sent.map_err(unsent)?;
         trace.sent_bytes += request_bytes;
-        if has_body {
-            let sent = body.send_data(template.body().clone(), true);
-            sent.map_err(|error| Failed::Broken(broken(&error)))?;
-            trace.sent_bytes += template.body().len() as u64;
-        }
-        let sent_at = MonoTime::now();
-        order.progress.enter_at(Stage::Waiting, sent_at);
-        let answer = answer.await.map_err(|error| {
+        let mut body = Sending::new(stream, template.body().clone());
+        let (answer, sent_at) = body.send_until(answer, order.progress, trace).await;
+        let answer = answer.map_err(|error| {
             let is_unsent = was_not_begun(&error);
             link.closed.set(link.closed.get() || error.is_go_away());
             match is_unsent {
@@ -428,7 +425,9 @@ impl Wire for Http2 {
     }
 
     async fn warm(&self) -> Warmed {
-        self.dial.resolve().await;
+        if self.pool.open_first == 0 {
+            self.dial.resolve().await;
+        }
         let open = || async {
             let stream = self.dial.open_ahead(Offer::Http2).await?;
             self.keep(stream).await
