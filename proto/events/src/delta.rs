@@ -180,8 +180,8 @@ impl Totals {
     }
 }
 
-/// How the generator fares; the newest one wins. Only what is said to be of a window adds up, and of
-/// several deltas of one window only the first one has it.
+/// How the generator fares; the newest one wins. Only what is said to be of a window adds up, and
+/// of several deltas of one window only the first one has it.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
 pub struct Gauges {
     /// Arrivals in flight.

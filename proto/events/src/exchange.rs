@@ -1,5 +1,5 @@
-//! Exchanges written out, for whoever looks for a mistake in a scenario: what was sent and what came
-//! back, without bodies.
+//! Exchanges written out, for whoever looks for a mistake in a scenario: what was sent and what
+//! came back, without bodies.
 //!
 //! Part of a delta, and so of the log. Must never hold a secret: whoever fills it masks.
 

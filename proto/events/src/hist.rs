@@ -1,8 +1,8 @@
 //! Histograms as they travel: HdrHistogram V2 deflate in base64, which every HdrHistogram library
 //! reads.
 //!
-//! Values are µs. The range grows with the largest value: a value is never clamped silently. Zero is
-//! recorded as 1 µs.
+//! Values are µs. The range grows with the largest value: a value is never clamped silently. Zero
+//! is recorded as 1 µs.
 
 use base64::Engine as _;
 use base64::prelude::BASE64_STANDARD;
@@ -11,8 +11,8 @@ use hdrhistogram::serialization::{Deserializer, Serializer, V2DeflateSerializer}
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// Upper end of the range of an empty histogram, in µs: the least that the library accepts. A run of
-/// many tasks holds thousands of histograms, and most targets answer in little time.
+/// Upper end of the range of an empty histogram, in µs: the least that the library accepts. A run
+/// of many tasks holds thousands of histograms, and most targets answer in little time.
 const RANGE_US: u64 = 2;
 
 /// A latency histogram in memory.

@@ -55,7 +55,7 @@ pub struct Snapshot {
     pub waiting: u64,
     /// Age of the oldest arrival in flight or waiting, as last reported, in ms.
     pub oldest_ms: f64,
-    /// Connections opened per second over the newest deltas; of an https target these are handshakes.
+    /// Connections opened per second over the newest deltas; with https these are handshakes.
     #[serde(default)]
     pub opened_per_sec: f64,
     /// Calls of the newest deltas that used an open connection, in percent of those that got one;

@@ -434,8 +434,8 @@ pub struct GeneratorReport {
     /// the most of any machine.
     #[serde(default, skip_serializing_if = "is_default")]
     pub retransmits_max: u64,
-    /// Connections that found the queue of a listener on an agent's machine full during the run, the
-    /// most of any machine: of interest when the target is there.
+    /// Connections that found the queue of a listener on an agent's machine full during the run,
+    /// the most of any machine: of interest when the target is there.
     #[serde(default, skip_serializing_if = "is_default")]
     pub listen_overflows_max: u64,
     /// The busiest firing thread of any delta, in thousandths of its core.

@@ -33,8 +33,8 @@ pub struct ProcessFigures {
     pub network: NetworkFigures,
 }
 
-/// What the kernel counted for all sockets of this network namespace since it began; 0 where it does
-/// not tell.
+/// What the kernel counted for all sockets of this network namespace since it began; 0 where it
+/// does not tell.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct NetworkFigures {
     /// TCP segments sent again.

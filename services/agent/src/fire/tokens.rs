@@ -109,7 +109,7 @@ struct Event {
     /// A line of data has ended.
     has_data: bool,
     after_cr: bool,
-    /// How much of a byte order mark the answer has begun with; more when it cannot be one any more.
+    /// How much of a byte order mark the answer has begun with; more when it cannot be one.
     mark: u8,
 }
 

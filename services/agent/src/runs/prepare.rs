@@ -1,6 +1,6 @@
 //! Everything that must be there before a holder is ready: secrets, bodies, compiled requests,
-//! threads, connections if the plan wants some open, and how far the clocks are apart. It must never
-//! send a request to the target.
+//! threads, connections if the plan wants some open, and how far the clocks are apart. It must
+//! never send a request to the target.
 
 use std::sync::Arc;
 

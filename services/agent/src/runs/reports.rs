@@ -48,7 +48,7 @@ impl Reports {
     pub(super) fn add(&mut self, harvest: Harvest) {
         if harvest.unrecorded > 0 {
             let calls = harvest.unrecorded;
-            tracing::warn!(run = %self.run, calls, "the ring is full: after a kill nothing would tell them");
+            tracing::warn!(run = %self.run, calls, "the ring is full: a kill loses them");
         }
         self.pending.merge(harvest.rows);
         self.meter.stalled(harvest.figures.stall_us);

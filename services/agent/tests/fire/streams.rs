@@ -112,8 +112,8 @@ async fn the_tokens_of_an_answer_that_breaks_off_count() {
     assert_eq!(counted.phase(0, Phase::FirstToken).len(), 5);
 }
 
-/// Broken if a secret could be read in an exchange that is written out, if more than asked for were,
-/// or if what was sent and answered could not be told from it.
+/// Broken if a secret could be read in an exchange that is written out, if there were more of them
+/// than asked for, or if what was sent and answered could not be told from it.
 #[tokio::test]
 async fn the_first_exchanges_are_written_out_without_secrets() {
     for http in [Http::V1, Http::V2] {
