@@ -1188,8 +1188,8 @@ class GeneratorReport(BaseModel):
     """
     listen_overflows_max: Annotated[int | None, Field(ge=0)] = None
     """
-    Connections that found the queue of a listener on an agent's machine full during the run, the
-    most of any machine: of interest when the target is there.
+    Connections that found the queue of a listener on an agent's machine full during the run,
+    the most of any machine: of interest when the target is there.
     """
     queue: Ladder | None = None
     """

@@ -156,7 +156,7 @@ class Snapshot(BaseModel):
     """
     opened_per_sec: float = 0.0
     """
-    Connections opened per second over the newest deltas; of an https target these are handshakes.
+    Connections opened per second over the newest deltas; with https these are handshakes.
     """
     phase: LoadPhase
     """
