@@ -92,3 +92,44 @@ pub(crate) async fn prune<'a>(
     tracing::debug!(removed, "bodies that no run sends any more");
     Ok(())
 }
+
+#[cfg(test)]
+mod tests {
+    use loadpilot_events::plan::Body;
+
+    use super::*;
+
+    /// The golden plan, with `content` beside it.
+    fn plan_of(content: &Bytes) -> Plan {
+        let golden = include_str!("../../proto/golden/plan-objects.v1.json");
+        let mut plan: Plan = serde_json::from_str(golden).expect("a plan");
+        plan.tasks[0].steps[0].body = Some(Body::Object(Object::of(content)));
+        plan
+    }
+
+    /// What a run names or may name must stay, and all else go: the store has little room.
+    #[tokio::test]
+    async fn old_bodies_go_unless_a_plan_names_them() {
+        let bus = Bus::memory();
+        let subjects = Subjects::new("lp", "local").expect("tokens");
+        let [kept, gone] = ["kept", "gone"].map(Bytes::from);
+        let there = async |content: &Bytes| {
+            let name = subjects.object(&Object::of(content).sha256);
+            bus.object_get(&name, u64::MAX).await.expect("it answers")
+        };
+        for content in [&kept, &gone] {
+            let bodies = BTreeMap::from([(Object::of(content).sha256, content.clone())]);
+            let plan = plan_of(content);
+            let stored = store(&bus, &subjects, &plan, &bodies).await;
+            assert!(stored.is_ok(), "there is room");
+        }
+        let plan = plan_of(&kept);
+        for (after, left) in [(LEFTOVERS_AFTER, Some(&gone)), (Duration::ZERO, None)] {
+            let left_plans = std::iter::once(&plan);
+            let pruned = prune(&bus, &subjects, left_plans, after).await;
+            pruned.expect("it answers");
+            assert_eq!(there(&gone).await.as_ref(), left);
+            assert_eq!(there(&kept).await.as_ref(), Some(&kept));
+        }
+    }
+}
