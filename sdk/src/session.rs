@@ -300,8 +300,8 @@ impl Session {
         Ok(logs.values().map(ControlLog::close).collect())
     }
 
-    /// Removes runs that are over from the log, and bodies that no other run sends; returns how
-    /// many runs.
+    /// Removes runs that are over from the log, and bodies that no other run sends and
+    /// that nobody asked for lately; returns how many runs.
     ///
     /// # Errors
     /// When one of them is unknown or not over (then nothing is removed); or the world.
@@ -329,7 +329,8 @@ impl Session {
             self.bus.kv_shred(&self.subjects.secret_key(run)).await?;
         }
         let left = self.control_of_all().await?;
-        bodies::prune(&self.bus, &self.subjects, left.iter().flat_map(plans)).await?;
+        let left = left.iter().flat_map(plans);
+        bodies::prune(&self.bus, &self.subjects, left, bodies::LEFTOVERS_AFTER).await?;
         Ok(runs.len())
     }
 

@@ -22,6 +22,10 @@ use crate::assign::{deal, shard_count, take_over};
 use crate::check;
 use crate::state::{Resignation, RunState};
 
+/// What each byte of the bodies beside a plan adds to the time for getting ready, in µs: a store
+/// that hands out less than 1 MB/s to an agent is too slow for them.
+pub const OBJECT_BYTE_US: u64 = 1;
+
 /// The times by which a fleet lives, in µs.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Policy {
@@ -35,7 +39,7 @@ pub struct Policy {
     pub takeover_us: u64,
     /// An owner that was not heard for this long is gone.
     pub owner_us: u64,
-    /// How long holders may take to get ready.
+    /// How long holders may take to get ready, beside fetching bodies: see [`OBJECT_BYTE_US`].
     pub ready_us: u64,
     /// How long after the last possible call holders may take to say their last words.
     pub finish_us: u64,
@@ -262,11 +266,12 @@ impl Run<'_> {
         let enough = offered.len() >= wanted.want as usize;
         let wait_is_over = self.now >= self.created.gather_by;
         if enough || wait_is_over && offered.len() >= wanted.min.max(1) as usize {
+            let fetch_us = self.created.plan.objects_bytes() * OBJECT_BYTE_US;
             let chosen = &offered[..offered.len().min(wanted.want as usize)];
             return Some(Decision::ShardsAssigned(ShardsAssigned {
                 generation: 1,
                 holdings: deal(self.created.shards, chosen),
-                ready_by: self.now.plus_us(self.policy.ready_us),
+                ready_by: self.now.plus_us(self.policy.ready_us).plus_us(fetch_us),
             }));
         }
         wait_is_over.then(|| {

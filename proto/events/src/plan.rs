@@ -331,6 +331,13 @@ impl Plan {
         objects.collect()
     }
 
+    /// The bytes of those bodies together: what each agent fetches before the start.
+    #[must_use]
+    pub fn objects_bytes(&self) -> u64 {
+        let sizes = self.objects().into_iter().map(|object| object.bytes);
+        sizes.fold(0, u64::saturating_add)
+    }
+
     /// The handles of all secrets that the plan needs, sorted, each once.
     #[must_use]
     pub fn secrets(&self) -> Vec<String> {

@@ -295,6 +295,19 @@ impl Bus {
         on_both!(self, bus => bus.object_bytes(name).await)
     }
 
+    /// Makes the object as young as if it were put now, so that nobody removes it who does not know
+    /// yet that it is needed; says how many bytes it has, unless there is none.
+    ///
+    /// # Errors
+    /// As [`Bus::object_put`] and [`Bus::object_bytes`].
+    ///
+    /// # Panics
+    /// When `name` is not made of subject tokens.
+    pub async fn object_touch(&self, name: &str) -> Result<Option<u64>, Fault> {
+        assert!(is_exact(name), "object {name:?}");
+        on_both!(self, bus => bus.object_touch(name).await)
+    }
+
     /// The object, unless there is none. It is held in memory as a whole.
     ///
     /// # Errors
@@ -309,8 +322,10 @@ impl Bus {
     }
 
     /// Removes every object whose name begins with `prefix` and is not in `keep`; says how many.
-    /// Parts of no object, from a put that was cut off, leave with them once they are older than
-    /// `leftovers_after`: longer than any put takes.
+    /// Objects younger than `leftovers_after` stay: whoever put or touched one may not have said
+    /// yet what for. Parts of no object, from a put that was cut off, leave at that age too: longer
+    /// than any put takes. What describes no object that can be read is left alone, and all loose
+    /// parts with it.
     ///
     /// # Errors
     /// Whatever keeps the server from doing it; then some may be removed and others not.

@@ -2,10 +2,11 @@
 
 #![expect(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
 
+#[path = "outage/objects.rs"]
+mod objects;
 #[path = "rig/mod.rs"]
 mod rig;
 
-use std::collections::BTreeSet;
 use std::path::Path;
 use std::time::{Duration, Instant};
 
@@ -411,64 +412,4 @@ async fn a_missing_permission_is_named() {
     let allowed = bus.request("lp.local.hb.a", text("?"), PATIENCE).await;
     let subject = "lp.local.hb.a".to_owned();
     assert_eq!(allowed, Err(RequestError::NoResponders { subject }));
-}
-
-/// An object whose parts somebody purged must be an error, not a shorter body.
-#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn an_object_that_lost_a_part_is_broken_and_can_be_put_again() {
-    let name = "an_object_that_lost_a_part_is_broken_and_can_be_put_again";
-    let Some(server) = TestServer::start_or_skip(name) else {
-        return;
-    };
-    let bus = connect(&server.options()).await;
-    let content = bytes::Bytes::from(vec![7; 1 << 20]);
-    bus.object_put("lp.a.body.x", content.clone())
-        .await
-        .unwrap();
-    let store = raw(&server).await.get_stream("OBJ_LP").await.unwrap();
-    let last_part = store.cached_info().state.last_sequence - 1;
-    store.delete_message(last_part).await.unwrap();
-    let read = bus.object_get("lp.a.body.x", u64::MAX).await;
-    assert!(matches!(&read, Err(Fault::Broken { .. })), "{read:?}");
-    bus.object_put("lp.a.body.x", content.clone())
-        .await
-        .unwrap();
-    let read = bus.object_get("lp.a.body.x", u64::MAX).await.unwrap();
-    assert!(read == Some(content));
-    assert!(
-        store
-            .consumer_names()
-            .try_collect::<Vec<_>>()
-            .await
-            .unwrap()
-            .is_empty(),
-        "reading leaves no consumer"
-    );
-}
-
-/// What a put that was killed left behind takes room that nobody could ever free.
-#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn leftovers_of_a_put_go_when_they_are_old() {
-    let Some(server) = TestServer::start_or_skip("leftovers_of_a_put_go_when_they_are_old") else {
-        return;
-    };
-    let bus = connect(&server.options()).await;
-    let keep = BTreeSet::from(["lp.a.body.x".to_owned()]);
-    bus.object_put("lp.a.body.x", text("kept")).await.unwrap();
-    let raw = raw(&server).await;
-    let left = raw.publish("$O.LP.C.left", text("x")).await.unwrap();
-    left.await.unwrap();
-    let messages = async || {
-        let store = raw.get_stream("OBJ_LP").await.unwrap();
-        store.cached_info().state.messages
-    };
-    let hour = Duration::from_secs(3_600);
-    bus.object_retain("lp.a.", &keep, hour).await.unwrap();
-    assert_eq!(messages().await, 3, "a put may still go on");
-    bus.object_retain("lp.a.", &keep, Duration::ZERO)
-        .await
-        .unwrap();
-    assert_eq!(messages().await, 2);
-    let kept = bus.object_get("lp.a.body.x", u64::MAX).await.unwrap();
-    assert_eq!(kept, Some(text("kept")));
 }

@@ -37,14 +37,11 @@ pub(super) fn body(must: &mut Musts<'_>, field: &str, body: &Body) {
 
 /// What the bodies that are kept beside the plan come to, together.
 pub(super) fn objects(must: &mut Musts<'_>, plan: &Plan) {
-    let objects = plan.objects();
-    let total = objects
-        .iter()
-        .fold(0_u64, |sum, object| sum.saturating_add(object.bytes));
+    let total = plan.objects_bytes();
     let rule = "must have at most 256 MiB of bodies beside the plan";
     must.hold(total <= limits::OBJECTS_BYTES_MAX, "tasks", rule, total);
     let mut sizes = BTreeMap::new();
-    for object in objects {
+    for object in plan.objects() {
         let said = *sizes.entry(&object.sha256).or_insert(object.bytes);
         let rule = "must give one body one length";
         must.hold(said == object.bytes, "tasks", rule, &object.sha256);

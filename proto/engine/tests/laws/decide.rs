@@ -9,6 +9,7 @@ use loadpilot_events::evt::{
     ShardsReady, What,
 };
 use loadpilot_events::id::{AgentId, BootId, Holder, OwnerId};
+use loadpilot_events::plan::{Body, Method, Object, Step};
 use loadpilot_events::req::{Request, StopRequested};
 use loadpilot_events::start::ClockEstimate;
 use loadpilot_events::units::{Rate, Timestamp};
@@ -380,6 +381,69 @@ fn a_full_log_ends_the_run_as_such() {
         panic!("{seal:?}")
     };
     assert_eq!(sealed.ending, Ending::LogFull);
+}
+
+/// Large bodies take their time: an agent that is fetching them is not late, and not for ever.
+#[test]
+fn who_fetches_bodies_has_the_time_for_it() {
+    let mut dice = Dice::new(1);
+    let large = |seed: u8, bytes| {
+        let mut object = Object::of(&[seed]);
+        object.bytes = bytes;
+        Some(Body::Object(object))
+    };
+    let mut plan = plans::plan(&mut dice);
+    let mut step = plan.tasks[0].steps[0].clone();
+    step.method = Method::Post;
+    // The first is sent by two calls, and fetched once.
+    let bodies = [large(1, 64 << 20), large(2, 1_000_000), large(1, 64 << 20)];
+    plan.tasks[0].steps = bodies
+        .map(|body| Step {
+            body,
+            ..step.clone()
+        })
+        .to_vec();
+    let request = plans::request(plan, 1, 1, &mut dice);
+    let (policy, now) = (Policy::default(), Timestamp(1_800_000_000_000_000));
+    let holder = plans::holder(0, 0);
+    let heard = |at| Hearing {
+        since: now,
+        agents: [(
+            holder.clone(),
+            Heard {
+                at,
+                predecessor_dead: false,
+            },
+        )]
+        .into(),
+        ..Hearing::default()
+    };
+    let offer = Fact {
+        boot_id: holder.boot_id.clone(),
+        what: What::CapacityOffered(CapacityOffered {
+            rate: Rate::per_second(100),
+            cores: 1,
+            expires: now.plus_us(30_000_000),
+            version: "1".to_owned(),
+        }),
+    };
+    let request = Request::RunRequested(Box::new(request));
+    let state = RunState::default().evolve(1, now, Record::Request(&request));
+    let created = decide(&state, &heard(now), &policy, now).expect("it is created");
+    let state = state.evolve(2, now, Record::Decision(&created));
+    let state = state.evolve(3, now, Record::Fact(&holder.agent, &offer));
+    let assigned = decide(&state, &heard(now), &policy, now).expect("one suffices");
+    let state = state.evolve(4, now, Record::Decision(&assigned));
+    let fetch_us = (64 << 20) + 1_000_000;
+    let ready_by = now.plus_us(policy.ready_us + fetch_us);
+    assert_eq!(state.ready_by, Some(ready_by));
+    let early = Timestamp(ready_by.0 - 1);
+    assert!(decide(&state, &heard(early), &policy, early).is_none());
+    let late = decide(&state, &heard(ready_by), &policy, ready_by);
+    assert!(
+        matches!(late, Some(Decision::StartCancelled(_))),
+        "{late:?}"
+    );
 }
 
 fn failure(cause: FailureCause) -> What {

@@ -44,7 +44,8 @@ struct State {
     logs: HashMap<Stream, Log>,
     listeners: Listeners,
     values: HashMap<String, (Bytes, Instant)>,
-    objects: BTreeMap<String, Bytes>,
+    /// With when they were put or touched.
+    objects: BTreeMap<String, (Bytes, Instant)>,
 }
 
 #[derive(Debug)]

@@ -4,6 +4,7 @@ use std::collections::BTreeSet;
 use std::time::Duration;
 
 use bytes::Bytes;
+use tokio::time::Instant;
 
 use super::Memory;
 use crate::Fault;
@@ -19,20 +20,31 @@ impl Memory {
         // The one before is replaced only when the new one is there: both need room.
         let stored = state.objects.values();
         let taken: u64 = stored
-            .map(|object| object.len() as u64 + DESCRIPTION_BYTES)
+            .map(|(object, _)| object.len() as u64 + DESCRIPTION_BYTES)
             .sum();
         if taken + content.len() as u64 + DESCRIPTION_BYTES > options.limits.object_bytes {
             let asset = format!("OBJ_{}", options.names.objects);
             return Err(Fault::Full { asset });
         }
-        state.objects.insert(name.to_owned(), content);
+        let object = (content, Instant::now());
+        state.objects.insert(name.to_owned(), object);
         Ok(())
     }
 
     pub(crate) async fn object_bytes(&self, name: &str) -> Result<Option<u64>, Fault> {
         self.connection.must_be_up()?;
         let state = self.state();
-        Ok(state.objects.get(name).map(|object| object.len() as u64))
+        let found = state.objects.get(name);
+        Ok(found.map(|(object, _)| object.len() as u64))
+    }
+
+    pub(crate) async fn object_touch(&self, name: &str) -> Result<Option<u64>, Fault> {
+        self.connection.must_be_up()?;
+        let mut state = self.state();
+        Ok(state.objects.get_mut(name).map(|(object, stored_at)| {
+            *stored_at = Instant::now();
+            object.len() as u64
+        }))
     }
 
     pub(crate) async fn object_get(
@@ -42,7 +54,7 @@ impl Memory {
     ) -> Result<Option<Bytes>, Fault> {
         self.connection.must_be_up()?;
         let found = self.state().objects.get(name).cloned();
-        match found {
+        match found.map(|(object, _)| object) {
             Some(object) if object.len() as u64 > most_bytes => Err(Fault::Broken {
                 name: name.to_owned(),
                 why: format!(
@@ -58,14 +70,16 @@ impl Memory {
         &self,
         prefix: &str,
         keep: &BTreeSet<String>,
-        _leftovers_after: Duration,
+        leftovers_after: Duration,
     ) -> Result<u64, Fault> {
         self.connection.must_be_up()?;
         let mut state = self.state();
         let before = state.objects.len();
-        state
-            .objects
-            .retain(|name, _| !name.starts_with(prefix) || keep.contains(name));
+        state.objects.retain(|name, (_, stored_at)| {
+            !name.starts_with(prefix)
+                || keep.contains(name)
+                || stored_at.elapsed() < leftovers_after
+        });
         Ok((before - state.objects.len()) as u64)
     }
 }

@@ -5,16 +5,18 @@
 //! last, so that what is described is whole. Reading leaves no consumer behind. It must never put
 //! anything under a name again by itself.
 
-use std::collections::{BTreeSet, VecDeque};
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use async_nats::header::NATS_ROLLUP;
+use async_nats::jetstream::ErrorCode;
 use async_nats::jetstream::context::PublishAckFuture;
 use async_nats::jetstream::message::PublishMessage;
 use async_nats::jetstream::stream::{LastRawMessageErrorKind, Stream as Handle};
 use base64::Engine as _;
 use base64::prelude::BASE64_URL_SAFE;
 use bytes::{Bytes, BytesMut};
+use futures_util::future::try_join_all;
 use futures_util::{StreamExt, TryStreamExt};
 use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
@@ -29,6 +31,8 @@ use crate::{Fault, Stored};
 const PART_BYTES: usize = 256 << 10;
 /// Most parts that wait for their acknowledgement.
 const PARTS_IN_FLIGHT_MAX: usize = 16;
+/// Most parts that are asked for at a time: a far server takes its round trip once for all of them.
+const READS_IN_FLIGHT_MAX: u64 = 8;
 
 /// What object stores write about an object; what others may have added is not needed here.
 #[derive(Debug, Serialize, Deserialize)]
@@ -44,6 +48,9 @@ struct Description {
     #[serde(default)]
     deleted: bool,
 }
+
+/// A description with the message that carries it.
+type Described = (Description, Stored);
 
 impl Nats {
     pub(crate) async fn object_put(&self, name: &str, content: Bytes) -> Result<(), Fault> {
@@ -64,24 +71,55 @@ impl Nats {
             ),
             deleted: false,
         };
-        let put = async {
-            self.put_parts(name, &description.nuid, content).await?;
-            self.put_description(&description).await
-        };
-        if let Err(fault) = put.await {
-            // What nobody can read only takes room; if it cannot be removed now, it is later.
-            let _ = self.purge_objects(&self.parts_of(&description.nuid)).await;
-            return Err(fault);
+        let parts = self.parts_of(&description.nuid);
+        if let Err(fault) = self.put_parts(name, &description.nuid, content).await {
+            return Err(self.without_parts(&parts, fault).await);
+        }
+        match self.put_description(&description).await {
+            Ok(()) => {}
+            Err(fault @ Fault::Full { .. }) => {
+                return Err(self.without_parts(&parts, fault).await);
+            }
+            // It may be stored yet, and then it needs its parts; else they leave as leftovers do.
+            Err(fault) => return Err(fault),
         }
         match before {
-            Some(before) => self.purge_objects(&self.parts_of(&before.nuid)).await,
+            Some((before, _)) => self.purge_objects(&self.parts_of(&before.nuid)).await,
             None => Ok(()),
         }
     }
 
+    /// What nobody can read only takes room; if it cannot be removed now, it is later.
+    async fn without_parts(&self, parts: &str, fault: Fault) -> Fault {
+        let _ = self.purge_objects(parts).await;
+        fault
+    }
+
     pub(crate) async fn object_bytes(&self, name: &str) -> Result<Option<u64>, Fault> {
         let found = self.described(name).await?;
-        Ok(found.map(|description| description.size))
+        Ok(found.map(|(description, _)| description.size))
+    }
+
+    pub(crate) async fn object_touch(&self, name: &str) -> Result<Option<u64>, Fault> {
+        let Some((found, stored)) = self.described(name).await? else {
+            return Ok(None);
+        };
+        let message = PublishMessage::build()
+            .payload(stored.payload)
+            .header(NATS_ROLLUP, "sub")
+            .expected_last_subject_sequence(stored.seq)
+            .expected_stream(self.objects_asset());
+        let sent = self.jetstream.send_publish(stored.subject, message).await;
+        let ack = sent.map_err(|err| self.object_fault(name, &err))?;
+        match timeout(ACK_TIMEOUT, ack).await {
+            Ok(Ok(_ack)) => Ok(Some(found.size)),
+            // Somebody removed it just now, or put it anew, so that it is young.
+            Ok(Err(err)) if is_conflict(&err) => self.object_bytes(name).await,
+            Ok(Err(err)) => Err(self.object_fault(name, &err)),
+            Err(_elapsed) => Err(Fault::TimedOut {
+                what: format!("touch object {name}"),
+            }),
+        }
     }
 
     pub(crate) async fn object_get(
@@ -89,7 +127,7 @@ impl Nats {
         name: &str,
         most_bytes: u64,
     ) -> Result<Option<Bytes>, Fault> {
-        let Some(found) = self.described(name).await? else {
+        let Some((found, _)) = self.described(name).await? else {
             return Ok(None);
         };
         let broken = |why: String| Fault::Broken {
@@ -105,16 +143,23 @@ impl Nats {
         }
         let subject = self.parts_of(&found.nuid);
         let mut content = BytesMut::new();
-        let mut from_seq = 1;
-        for part in 1..=found.chunks {
-            let Some(stored) = self.part(&subject, from_seq).await? else {
-                return Err(broken(format!("part {part} of {} is gone", found.chunks)));
+        let (mut read, mut from_seq) = (0, 1);
+        while read < found.chunks && content.len() as u64 <= found.size {
+            // Nobody knows where the first one stands: who asks ahead of it finds only itself.
+            let most = match read {
+                0 => 1,
+                read => READS_IN_FLIGHT_MAX.min(found.chunks - read),
             };
-            from_seq = stored.seq + 1;
-            content.extend_from_slice(&stored.payload);
-            if content.len() as u64 > found.size {
-                break;
-            }
+            let parts = self.parts(&subject, from_seq, most).await?;
+            let Some((last, _)) = parts.last_key_value() else {
+                let why = format!("part {} of {} is gone", read + 1, found.chunks);
+                return Err(broken(why));
+            };
+            from_seq = last + 1;
+            read += parts.len() as u64;
+            parts
+                .values()
+                .for_each(|part| content.extend_from_slice(part));
         }
         if content.len() as u64 != found.size {
             let why = format!("its parts are not {} bytes together", found.size);
@@ -131,18 +176,37 @@ impl Nats {
     ) -> Result<u64, Fault> {
         let mut removed = 0;
         let mut owned = BTreeSet::new();
+        let mut all_are_read = true;
         for subject in self.object_subjects("M").await? {
-            let Some(description) = self.description(&subject).await? else {
+            let found = match self.description(&subject).await {
+                Err(Fault::Broken { why, .. }) => {
+                    tracing::warn!(
+                        subject,
+                        why,
+                        "not a description of ours; nor are loose parts"
+                    );
+                    all_are_read = false;
+                    continue;
+                }
+                found => found?,
+            };
+            let Some((description, stored)) = found else {
                 continue;
             };
             let parts = self.parts_of(&description.nuid);
-            if description.name.starts_with(prefix) && !keep.contains(&description.name) {
-                self.purge_objects(&subject).await?;
+            let is_unneeded = description.name.starts_with(prefix)
+                && !keep.contains(&description.name)
+                && age(stored.stored_at_us) >= leftovers_after;
+            if is_unneeded && self.remove_description(&stored).await? {
                 self.purge_objects(&parts).await?;
                 removed += 1;
             } else {
                 owned.insert(parts);
             }
+        }
+        if !all_are_read {
+            // Which parts belong to what cannot be read, nobody knows.
+            return Ok(removed);
         }
         for parts in self.object_subjects("C").await? {
             if owned.contains(&parts) {
@@ -154,6 +218,17 @@ impl Nats {
             }
         }
         Ok(removed)
+    }
+
+    /// Removes a description unless it was put anew since it was read; says whether.
+    async fn remove_description(&self, stored: &Stored) -> Result<bool, Fault> {
+        let what = format!("purge {}", stored.subject);
+        let stream = self.objects_handle(&what).await?;
+        let purge = stream.purge().filter(&stored.subject);
+        let purged = purge.sequence(stored.seq + 1).await;
+        purged.map_err(|err| api::fault(&what, &err))?;
+        let asset = self.objects_asset();
+        Ok(self.last_in(&asset, &stored.subject).await?.is_none())
     }
 
     async fn put_parts(&self, name: &str, nuid: &str, mut content: Bytes) -> Result<(), Fault> {
@@ -212,12 +287,12 @@ impl Nats {
         api::fault(&format!("put object {name}"), err)
     }
 
-    async fn described(&self, name: &str) -> Result<Option<Description>, Fault> {
+    async fn described(&self, name: &str) -> Result<Option<Described>, Fault> {
         self.description(&self.description_of(name)).await
     }
 
     /// The description under `subject`; what was deleted by another tool is not there.
-    async fn description(&self, subject: &str) -> Result<Option<Description>, Fault> {
+    async fn description(&self, subject: &str) -> Result<Option<Described>, Fault> {
         let stored = match self.last_in(&self.objects_asset(), subject).await {
             Ok(Some(stored)) => stored,
             Ok(None) | Err(Fault::Missing { .. }) => return Ok(None),
@@ -228,7 +303,22 @@ impl Nats {
                 name: subject.to_owned(),
                 why: err.to_string(),
             })?;
-        Ok(Some(description).filter(|found| !found.deleted))
+        Ok((!description.deleted).then_some((description, stored)))
+    }
+
+    /// The parts of `subject` that stand at `from_seq` or later, by where they stand: `most` at
+    /// most, asked for together, and none between them is left out.
+    async fn parts(
+        &self,
+        subject: &str,
+        from_seq: u64,
+        most: u64,
+    ) -> Result<BTreeMap<u64, Bytes>, Fault> {
+        // Parts stand side by side, so that each question finds another one. Where something else
+        // stands between them, two find the same.
+        let asked = (0..most).map(|ahead| self.part(subject, from_seq + ahead));
+        let found = try_join_all(asked).await?.into_iter().flatten();
+        Ok(found.map(|stored| (stored.seq, stored.payload)).collect())
     }
 
     /// Asks the leader: on a replica that lags, a part would seem to be gone.
@@ -294,6 +384,16 @@ impl Nats {
         let encoded = BASE64_URL_SAFE.encode(name);
         format!("$O.{}.M.{encoded}", self.options.names.objects)
     }
+}
+
+/// Whether the server refused because the subject has changed since it was read.
+fn is_conflict(err: &(dyn std::error::Error + 'static)) -> bool {
+    api::api_error(err).is_some_and(|reason| {
+        matches!(
+            reason.error_code(),
+            ErrorCode::STREAM_WRONG_LAST_SEQUENCE | ErrorCode::STREAM_WRONG_LAST_SEQUENCE_CONSTANT
+        )
+    })
 }
 
 /// How long ago that was, by this machine's clock; nothing when it is in the future.

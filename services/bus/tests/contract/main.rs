@@ -62,6 +62,8 @@ laws!(
     objects::equal_objects_may_be_put_at_the_same_time,
     objects::an_object_larger_than_expected_is_refused,
     objects::only_unneeded_objects_of_the_prefix_are_removed,
+    objects::a_young_object_stays,
+    objects::a_touched_object_is_young_again,
     objects::a_full_store_says_so_and_can_be_emptied,
 );
 

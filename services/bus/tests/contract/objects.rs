@@ -1,7 +1,7 @@
 //! Laws of objects: whole or not there, until nobody needs them.
 
 use std::collections::BTreeSet;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use bytes::Bytes;
 use loadpilot_bus::{Bus, Fault, Limits};
@@ -106,6 +106,35 @@ pub(crate) async fn only_unneeded_objects_of_the_prefix_are_removed(rig: Rig) {
         for name in ["lp.a.body.kept", "lp.b.body.gone"] {
             assert_eq!(whole(&bus, name).await, Some(text(name)));
         }
+    }
+}
+
+/// Who has put an object may not have said yet what for: it must not go in between.
+pub(crate) async fn a_young_object_stays(rig: Rig) {
+    let (bus, none) = (rig.connect(Limits::default()).await, BTreeSet::new());
+    bus.object_put("lp.a.body.x", noise(MIB, 1)).await.unwrap();
+    assert_eq!(bus.object_retain("lp.a.", &none, HOUR).await, Ok(0));
+    assert!(whole(&bus, "lp.a.body.x").await == Some(noise(MIB, 1)));
+    let gone = bus.object_retain("lp.a.", &none, Duration::ZERO).await;
+    assert_eq!(gone, Ok(1));
+}
+
+/// An object that somebody needs again is as good as one that was just put.
+pub(crate) async fn a_touched_object_is_young_again(rig: Rig) {
+    let (bus, none) = (rig.connect(Limits::default()).await, BTreeSet::new());
+    let old = Duration::from_secs(2);
+    assert_eq!(bus.object_touch("lp.a.body.touched").await, Ok(None));
+    for name in ["lp.a.body.touched", "lp.a.body.left"] {
+        bus.object_put(name, text(2)).await.unwrap();
+    }
+    while whole(&bus, "lp.a.body.left").await.is_some() {
+        let touched_at = Instant::now();
+        let bytes = bus.object_touch("lp.a.body.touched").await.unwrap();
+        assert_eq!(bytes, Some(1));
+        bus.object_retain("lp.a.", &none, old).await.unwrap();
+        let is_there = whole(&bus, "lp.a.body.touched").await == Some(text(2));
+        assert!(is_there || touched_at.elapsed() >= old, "it was young");
+        tokio::time::sleep(Duration::from_millis(20)).await;
     }
 }
 
