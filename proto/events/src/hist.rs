@@ -26,7 +26,8 @@ const RANGE_US: u64 = 2;
 const DIGITS_MIN: u8 = 2;
 /// Digits of a latency histogram.
 const DIGITS_MAX: u8 = 3;
-/// Upper end of the range of any histogram that is read, in µs: 50 days, four times the longest run.
+/// Upper end of the range of any histogram that is read, in µs: 50 days, and the longest run has
+/// 11.
 pub const HIST_US_MAX: u64 = (1 << 42) - 1;
 /// Most counts of any histogram that is read: three digits up to [`HIST_US_MAX`] are 32 halves of
 /// 2,048 counts, for the powers of two from 2¹¹, and one more half for what lies below.
