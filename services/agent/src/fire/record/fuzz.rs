@@ -11,19 +11,16 @@ pub(crate) fn record(bytes: &[u8]) {
     let mut padded = [0; 8 + RECORD_BYTES];
     let length = bytes.len().min(padded.len());
     padded[..length].copy_from_slice(&bytes[..length]);
-    let mut words = padded
-        .as_chunks::<8>()
-        .0
-        .iter()
-        .map(|word| u64::from_le_bytes(*word));
-    let place = words.next().unwrap_or_default();
-    let words: Vec<u64> = words.collect();
+    let mut words = [0; 1 + WORDS];
+    for (word, part) in words.iter_mut().zip(padded.as_chunks().0) {
+        *word = u64::from_le_bytes(*part);
+    }
+    let [place, words @ ..] = words;
     let mut record = [0; RECORD_BYTES];
     record.copy_from_slice(&padded[8..]);
     judge(&record, place);
     // No search finds a check value by chance: the rest must hold up to a forger as well.
-    let words = words.as_array::<WORDS>().expect("a record in words");
-    record[..4].copy_from_slice(&check(words, place).to_le_bytes());
+    record[..4].copy_from_slice(&check(&words, place).to_le_bytes());
     judge(&record, place);
 }
 
