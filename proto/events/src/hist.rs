@@ -3,9 +3,16 @@
 //!
 //! Values are µs. The range grows with the largest value: a value is never clamped silently. Zero
 //! is recorded as 1 µs.
+//!
+//! Whoever may publish may forge: what a header claims is judged before any of it is believed, so
+//! that a hundred bytes cannot ask a reader for gigabytes. Must never panic on whatever text it is
+//! given.
+
+use std::io::Read as _;
 
 use base64::Engine as _;
 use base64::prelude::BASE64_STANDARD;
+use flate2::bufread::ZlibDecoder;
 use hdrhistogram::Histogram;
 use hdrhistogram::serialization::{Deserializer, Serializer, V2DeflateSerializer};
 use schemars::JsonSchema;
@@ -14,6 +21,29 @@ use serde::{Deserialize, Serialize};
 /// Upper end of the range of an empty histogram, in µs: the least that the library accepts. A run
 /// of many tasks holds thousands of histograms, and most targets answer in little time.
 const RANGE_US: u64 = 2;
+
+/// Digits of an anatomy histogram.
+const DIGITS_MIN: u8 = 2;
+/// Digits of a latency histogram.
+const DIGITS_MAX: u8 = 3;
+/// Upper end of the range of any histogram that is read, in µs: 50 days, and the longest run has
+/// 11.
+pub const HIST_US_MAX: u64 = (1 << 42) - 1;
+/// Most counts of any histogram that is read: three digits up to [`HIST_US_MAX`] are 32 halves of
+/// 2,048 counts, for the powers of two from 2¹¹, and one more half for what lies below.
+pub const HIST_COUNTS_MAX: usize = 33 * 1_024;
+
+/// What the V2 form and its deflate form begin with.
+const V2_COOKIE: u32 = 0x1c84_9313;
+const V2_DEFLATE_COOKIE: u32 = 0x1c84_9314;
+/// Before the deflated bytes: the cookie and their length.
+const DEFLATE_HEADER_BYTES: usize = 8;
+/// Before the counts of the V2 form: cookie, length, offset, digits, both ends of the range, ratio.
+const HEADER_BYTES: usize = 40;
+/// Longest number of the V2 form.
+const NUMBER_BYTES_MAX: usize = 9;
+/// Longest V2 form that is inflated.
+const V2_BYTES_MAX: usize = HEADER_BYTES + HIST_COUNTS_MAX * NUMBER_BYTES_MAX;
 
 /// A latency histogram in memory.
 pub type Hist = Histogram<u64>;
@@ -34,7 +64,7 @@ pub struct NotAHistogram(String);
 /// Never: the bounds are constants that the library accepts.
 #[must_use]
 pub fn latency() -> Hist {
-    bounded(3)
+    bounded(DIGITS_MAX)
 }
 
 /// An empty histogram with two significant digits (anatomy).
@@ -43,7 +73,7 @@ pub fn latency() -> Hist {
 /// Never: the bounds are constants that the library accepts.
 #[must_use]
 pub fn anatomy() -> Hist {
-    bounded(2)
+    bounded(DIGITS_MIN)
 }
 
 fn bounded(digits: u8) -> Hist {
@@ -80,7 +110,7 @@ pub fn encode(hist: &Hist) -> EncodedHistogram {
 /// Decodes a histogram; empty text gives the empty latency histogram.
 ///
 /// # Errors
-/// When the text is not base64 of a histogram.
+/// When the text is not base64 of a histogram that [`encode`] could have written.
 pub fn decode(encoded: &EncodedHistogram) -> Result<Hist, NotAHistogram> {
     if encoded.0.is_empty() {
         return Ok(latency());
@@ -88,9 +118,88 @@ pub fn decode(encoded: &EncodedHistogram) -> Result<Hist, NotAHistogram> {
     let bytes = BASE64_STANDARD
         .decode(&encoded.0)
         .map_err(|error| NotAHistogram(error.to_string()))?;
+    let v2 = inflate(&bytes)?;
+    judge(&v2)?;
     let mut hist: Hist = Deserializer::new()
-        .deserialize(&mut bytes.as_slice())
+        .deserialize(&mut v2.as_slice())
         .map_err(|error| NotAHistogram(error.to_string()))?;
     hist.auto(true);
     Ok(hist)
 }
+
+/// The V2 form inside of its deflate form, as far as it may be long.
+fn inflate(bytes: &[u8]) -> Result<Vec<u8>, NotAHistogram> {
+    let (header, deflated) = bytes
+        .split_first_chunk::<DEFLATE_HEADER_BYTES>()
+        .ok_or_else(|| refusal("it ends within its header"))?;
+    if word(header, 0) != V2_DEFLATE_COOKIE {
+        return Err(refusal("it is not in V2 deflate form"));
+    }
+    if usize::try_from(word(header, 4)) != Ok(deflated.len()) {
+        return Err(refusal("its length is not the one it says"));
+    }
+    let mut v2 = Vec::new();
+    let most = V2_BYTES_MAX as u64 + 1;
+    ZlibDecoder::new(deflated)
+        .take(most)
+        .read_to_end(&mut v2)
+        .map_err(|error| NotAHistogram(error.to_string()))?;
+    if v2.len() > V2_BYTES_MAX {
+        return Err(NotAHistogram(format!(
+            "it inflates to more than {V2_BYTES_MAX} bytes"
+        )));
+    }
+    Ok(v2)
+}
+
+/// Whether the library may be trusted with this V2 form: it allocates whatever range, precision and
+/// length the header claims, and negates numbers that have no opposite.
+fn judge(v2: &[u8]) -> Result<(), NotAHistogram> {
+    let (header, counts) = v2
+        .split_first_chunk::<HEADER_BYTES>()
+        .ok_or_else(|| refusal("it ends within its header"))?;
+    if word(header, 0) != V2_COOKIE {
+        return Err(refusal("what it deflates is not in V2 form"));
+    }
+    if usize::try_from(word(header, 4)) != Ok(counts.len()) {
+        return Err(refusal("the length of its counts is not the one it says"));
+    }
+    let digits = word(header, 12);
+    if !(u32::from(DIGITS_MIN)..=u32::from(DIGITS_MAX)).contains(&digits) {
+        return Err(NotAHistogram(format!(
+            "{digits} significant digits; {DIGITS_MIN} or {DIGITS_MAX} are read"
+        )));
+    }
+    let (low, high) = (long_word(header, 16), long_word(header, 24));
+    if low != 1 || !(RANGE_US..=HIST_US_MAX).contains(&high) {
+        return Err(NotAHistogram(format!(
+            "a range from {low} to {high}; from 1 to at most {HIST_US_MAX} is read"
+        )));
+    }
+    // The least number there is: nine bytes of ones, which no two other numbers make together.
+    if counts
+        .windows(NUMBER_BYTES_MAX)
+        .any(|n| n == [0xff; NUMBER_BYTES_MAX])
+    {
+        return Err(refusal("a run of 2⁶³ zeroes"));
+    }
+    Ok(())
+}
+
+fn refusal(why: &str) -> NotAHistogram {
+    NotAHistogram(why.to_owned())
+}
+
+fn word(header: &[u8], at: usize) -> u32 {
+    let bytes = &header[at..at + 4];
+    bytes
+        .iter()
+        .fold(0, |word, &byte| word << 8 | u32::from(byte))
+}
+
+fn long_word(header: &[u8], at: usize) -> u64 {
+    u64::from(word(header, at)) << 32 | u64::from(word(header, at + 4))
+}
+
+#[cfg(test)]
+mod tests;

@@ -12,6 +12,8 @@ mod clock;
 mod dial;
 mod engine;
 mod fault;
+#[cfg(any(test, fuzzing))]
+pub mod fuzz;
 mod http1;
 mod http2;
 mod lanes;

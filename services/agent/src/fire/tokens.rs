@@ -158,6 +158,9 @@ impl Event {
     }
 }
 
+#[cfg(any(test, fuzzing))]
+pub(super) mod fuzz;
+
 #[cfg(test)]
 mod tests {
     use super::*;

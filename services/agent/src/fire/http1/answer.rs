@@ -346,5 +346,7 @@ fn number(digits: &[u8]) -> Option<u64> {
     std::str::from_utf8(digits).ok()?.parse().ok()
 }
 
+#[cfg(any(test, fuzzing))]
+pub(in crate::fire) mod fuzz;
 #[cfg(test)]
 mod tests;

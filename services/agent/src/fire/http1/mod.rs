@@ -4,7 +4,7 @@
 //! be closed: always when not one byte of it was written, and when its method is idempotent also
 //! when not one byte was answered. Nothing else is ever retried.
 
-mod answer;
+pub(super) mod answer;
 mod chunks;
 mod link;
 

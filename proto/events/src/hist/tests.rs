@@ -1,0 +1,229 @@
+//! Histograms that nobody wrote: each is refused for what it is, before it is believed.
+
+use std::io::Write as _;
+
+use flate2::Compression;
+use flate2::write::ZlibEncoder;
+
+use super::*;
+
+/// What a forger fills in; the rest is as it should be.
+#[derive(Debug, Clone)]
+struct Forged {
+    says_bytes: u32,
+    digits: u32,
+    low: u64,
+    high: u64,
+    counts: Vec<u8>,
+}
+
+/// Of one call of 1 µs.
+fn honest() -> Forged {
+    // No zeroes, then 2 as zigzag of 1.
+    let counts = vec![0, 2];
+    Forged {
+        says_bytes: 2,
+        digits: 3,
+        low: 1,
+        high: 2_047,
+        counts,
+    }
+}
+
+impl Forged {
+    fn encode(&self) -> EncodedHistogram {
+        let mut v2 = V2_COOKIE.to_be_bytes().to_vec();
+        v2.extend(self.says_bytes.to_be_bytes());
+        v2.extend(0_u32.to_be_bytes());
+        v2.extend(self.digits.to_be_bytes());
+        v2.extend(self.low.to_be_bytes());
+        v2.extend(self.high.to_be_bytes());
+        v2.extend(1_f64.to_be_bytes());
+        v2.extend(&self.counts);
+        deflated(&v2)
+    }
+}
+
+fn deflated(v2: &[u8]) -> EncodedHistogram {
+    let mut deflate = ZlibEncoder::new(Vec::new(), Compression::best());
+    deflate.write_all(v2).expect("memory takes every write");
+    let deflated = deflate.finish().expect("memory takes every write");
+    let mut bytes = V2_DEFLATE_COOKIE.to_be_bytes().to_vec();
+    let says = u32::try_from(deflated.len()).expect("short");
+    bytes.extend(says.to_be_bytes());
+    bytes.extend(deflated);
+    EncodedHistogram(BASE64_STANDARD.encode(bytes))
+}
+
+fn refused(text: &EncodedHistogram) -> String {
+    let read = decode(text).map(|hist| hist.len());
+    read.expect_err("nobody wrote this").to_string()
+}
+
+/// The forger below would prove nothing if what it leaves alone were refused as well.
+#[test]
+fn what_the_forger_leaves_alone_is_read() {
+    let hist = decode(&honest().encode()).expect("a histogram");
+    assert_eq!((hist.len(), hist.max()), (1, 1));
+}
+
+/// Broken if a header of forty bytes could make a reader allocate what it claims: four gigabytes of
+/// counts, or 50 MB of a range that no run has.
+#[test]
+fn a_claim_is_judged_before_it_is_believed() {
+    let claims = [
+        (
+            Forged {
+                says_bytes: u32::MAX,
+                ..honest()
+            },
+            "length of its counts",
+        ),
+        (
+            Forged {
+                says_bytes: 1,
+                ..honest()
+            },
+            "length of its counts",
+        ),
+        (
+            Forged {
+                digits: 5,
+                ..honest()
+            },
+            "5 significant digits; 2 or 3",
+        ),
+        (
+            Forged {
+                digits: 0,
+                ..honest()
+            },
+            "0 significant digits; 2 or 3",
+        ),
+        (
+            Forged {
+                high: u64::MAX,
+                ..honest()
+            },
+            "to at most 4398046511103",
+        ),
+        (
+            Forged {
+                high: HIST_US_MAX + 1,
+                ..honest()
+            },
+            "to at most 4398046511103",
+        ),
+        (
+            Forged {
+                high: 1,
+                ..honest()
+            },
+            "from 1 to 1",
+        ),
+        (Forged { low: 0, ..honest() }, "from 0 to 2047"),
+        (
+            Forged {
+                low: 1_000,
+                ..honest()
+            },
+            "from 1000 to 2047",
+        ),
+    ];
+    for (forged, rule) in claims {
+        let said = refused(&forged.encode());
+        assert!(said.contains(rule), "{forged:?}: {said}");
+    }
+}
+
+/// Broken if a megabyte could inflate to a gigabyte.
+#[test]
+fn a_bomb_is_not_inflated() {
+    let bomb = vec![0; 64 << 20];
+    let says_bytes = u32::try_from(bomb.len()).expect("short");
+    let text = Forged {
+        says_bytes,
+        counts: bomb,
+        ..honest()
+    }
+    .encode();
+    assert!(text.0.len() < 100_000, "{} bytes carry it", text.0.len());
+    let said = refused(&text);
+    assert!(said.contains("inflates to more than"), "{said}");
+}
+
+/// Broken if numbers out of range made the library panic: counts behind the last, and the one
+/// negative number that has no opposite.
+#[test]
+fn numbers_out_of_range_are_refused() {
+    let mut ahead = [0xff; NUMBER_BYTES_MAX].to_vec();
+    let many = vec![2; 4_000];
+    for counts in [ahead.clone(), many] {
+        let says_bytes = u32::try_from(counts.len()).expect("short");
+        refused(
+            &Forged {
+                says_bytes,
+                counts,
+                ..honest()
+            }
+            .encode(),
+        );
+    }
+    ahead.splice(0..0, [0, 2]);
+    ahead.extend([0; 20]);
+    let says_bytes = u32::try_from(ahead.len()).expect("short");
+    let said = refused(
+        &Forged {
+            says_bytes,
+            counts: ahead,
+            ..honest()
+        }
+        .encode(),
+    );
+    assert!(said.contains("2⁶³ zeroes"), "{said}");
+}
+
+/// Broken if text that is cut, of another form or with something behind it were read.
+#[test]
+fn only_the_whole_form_is_read() {
+    let whole = honest().encode();
+    let bytes = BASE64_STANDARD.decode(&whole.0).expect("base64");
+    for length in 1..bytes.len() {
+        refused(&EncodedHistogram(BASE64_STANDARD.encode(&bytes[..length])));
+    }
+    let more = [bytes.as_slice(), b"x"].concat();
+    refused(&EncodedHistogram(BASE64_STANDARD.encode(more)));
+    let v2 = inflate(&bytes).expect("it is whole");
+    refused(&EncodedHistogram(BASE64_STANDARD.encode(&v2)));
+    refused(&deflated(&bytes));
+    refused(&deflated(&v2[..v2.len() - 1]));
+    refused(&EncodedHistogram("no base64!".to_owned()));
+}
+
+/// Broken if the bounds refused what agents write: the longest time there is, and every count that
+/// a histogram can hold.
+#[test]
+fn the_greatest_that_is_written_is_read() {
+    for mut hist in [latency(), anatomy()] {
+        record(&mut hist, HIST_US_MAX);
+        hist.record_n(7, u64::from(u32::MAX)).expect("it grows");
+        let back = decode(&encode(&hist)).expect("what was written is read");
+        assert_eq!(back, hist);
+        assert!(back.distinct_values() <= HIST_COUNTS_MAX);
+    }
+    let mut full = latency();
+    record(&mut full, HIST_US_MAX);
+    assert_eq!(full.distinct_values(), HIST_COUNTS_MAX);
+    let values: Vec<u64> = full
+        .iter_all()
+        .map(|step| step.value_iterated_to())
+        .collect();
+    for value in values
+        .into_iter()
+        .filter(|value| (1..=HIST_US_MAX).contains(value))
+    {
+        full.record_n(value, u64::from(u32::MAX)).expect("it grows");
+    }
+    let back = decode(&encode(&full)).expect("what was written is read");
+    assert_eq!(back, full);
+}

@@ -1,0 +1,104 @@
+//! What must hold of the reader of answers, whatever it is fed, and however that is cut.
+
+use super::*;
+use crate::fire::fuzz::ways;
+
+/// What was made of an answer.
+#[derive(Debug, Clone, PartialEq, Eq)]
+struct Heard {
+    end: End,
+    body: Vec<u8>,
+    /// Bytes of the body before each end of a chunk.
+    chunk_ends: Vec<usize>,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq)]
+enum End {
+    /// After `at` bytes, which the next answer would follow.
+    Complete {
+        at: usize,
+        status: u16,
+        reusable: bool,
+    },
+    /// In a body that the end of the connection ends.
+    UntilClose {
+        status: u16,
+    },
+    InHead,
+    InBody,
+    Malformed(Malformed),
+}
+
+/// # Panics
+/// When the bytes are read in two ways, or something is kept that must not be.
+pub(crate) fn answer(bytes: &[u8]) {
+    // A connection reads no more at once, and a head may be no longer.
+    let bytes = &bytes[..bytes.len().min(HEAD_BYTES_MAX)];
+    // The same reader for all of it: what it keeps of one answer must not touch the next.
+    let mut answer = Answer::new();
+    for to_head in [false, true] {
+        let whole = hear(&mut answer, to_head, &[bytes]);
+        for parts in ways(bytes) {
+            let cut = hear(&mut answer, to_head, &parts);
+            // An unfinished line is looked at when its end has come.
+            let postponed = matches!(whole.end, End::Malformed(_)) && cut.end == End::InHead;
+            assert!(cut == whole || postponed, "{whole:?} whole, {cut:?} cut");
+        }
+    }
+}
+
+fn hear(answer: &mut Answer, to_head: bool, parts: &[&[u8]]) -> Heard {
+    answer.begin(to_head);
+    let (mut body, mut chunk_ends, mut fed) = (Vec::new(), Vec::new(), 0);
+    let mut end = None;
+    for part in parts {
+        let read = answer.read_with(part, &mut |piece| match piece {
+            Piece::Data(data) => body.extend_from_slice(data),
+            Piece::ChunkEnd => chunk_ends.push(body.len()),
+        });
+        fed += part.len();
+        let kept = (answer.partial.len(), answer.partial.capacity());
+        assert!(
+            kept.0 <= HEAD_BYTES_MAX && kept.1 <= 2 * HEAD_BYTES_MAX,
+            "{kept:?} bytes kept"
+        );
+        match read {
+            Ok(Read::Unfinished) => {}
+            Ok(Read::Complete { surplus }) => {
+                assert!(surplus <= part.len(), "{surplus} bytes of {}", part.len());
+                end = Some(End::Complete {
+                    at: fed - surplus,
+                    status: answer.status(),
+                    reusable: answer.reusable(),
+                });
+                break;
+            }
+            Err(malformed) => {
+                end = Some(End::Malformed(malformed));
+                break;
+            }
+        }
+    }
+    assert!(
+        body.len() <= fed,
+        "{} bytes of a body out of {fed}",
+        body.len()
+    );
+    assert!(!to_head || body.is_empty(), "a body in an answer to HEAD");
+    let end = end.unwrap_or_else(|| match answer.state {
+        State::Head => End::InHead,
+        State::UntilClose => {
+            assert!(!answer.reusable(), "a connection that has to end is kept");
+            End::UntilClose {
+                status: answer.status(),
+            }
+        }
+        State::Length(_) | State::Chunks(_) => End::InBody,
+        State::Complete => panic!("it is complete, and did not say so"),
+    });
+    Heard {
+        end,
+        body,
+        chunk_ends,
+    }
+}

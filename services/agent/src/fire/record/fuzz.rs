@@ -1,0 +1,33 @@
+//! What must hold of foreign bytes in a place of a ring: they are one of our records to the last
+//! bit, or none.
+
+use super::*;
+
+/// The first 8 bytes are the place, the next ones the record; what is missing is 0.
+///
+/// # Panics
+/// When a record is read that nobody could have written.
+pub(crate) fn record(bytes: &[u8]) {
+    let mut padded = [0; 8 + RECORD_BYTES];
+    let length = bytes.len().min(padded.len());
+    padded[..length].copy_from_slice(&bytes[..length]);
+    let mut words = [0; 1 + WORDS];
+    for (word, part) in words.iter_mut().zip(padded.as_chunks().0) {
+        *word = u64::from_le_bytes(*part);
+    }
+    let [place, words @ ..] = words;
+    let mut record = [0; RECORD_BYTES];
+    record.copy_from_slice(&padded[8..]);
+    judge(&record, place);
+    // No search finds a check value by chance: the rest must hold up to a forger as well.
+    record[..4].copy_from_slice(&check(&words, place).to_le_bytes());
+    judge(&record, place);
+}
+
+fn judge(bytes: &[u8; RECORD_BYTES], place: u64) {
+    if let Some(record) = CallRecord::decode(bytes, place) {
+        assert_eq!(record.encode(place), *bytes, "{record:?}");
+        let end = record.call_end();
+        assert_eq!(end.is_some(), record.ended.is_some(), "{record:?}");
+    }
+}

@@ -1,0 +1,61 @@
+//! What must hold of the count of tokens, whatever comes: it is that of whoever has all of the text
+//! before him, however it was cut.
+
+use super::*;
+use crate::fire::fuzz::ways;
+
+/// # Panics
+/// When tokens are counted that are not there, or the other way round.
+pub(crate) fn tokens(bytes: &[u8]) {
+    // The same counter for all of it: what it keeps of one answer must not touch the next.
+    let mut tokens = Tokens::new();
+    let counts = [
+        (Stream::Sse, events(bytes)),
+        (Stream::Lines, lines(bytes)),
+        // No end of a chunk is told.
+        (Stream::Chunks, 0),
+    ];
+    for (stream, wanted) in counts {
+        for parts in [vec![bytes]].into_iter().chain(ways(bytes)) {
+            tokens.begin(stream);
+            for (us, part) in (0..).zip(&parts) {
+                tokens.data(part, MonoTime::from_ns(0).plus_us(us));
+            }
+            let counted = u64::from(tokens.first().is_some()) + tokens.gaps().len();
+            assert_eq!(counted, wanted, "{stream:?} in {} parts", parts.len());
+        }
+    }
+}
+
+/// Lines with an end that hold more than its first half.
+fn lines(bytes: &[u8]) -> u64 {
+    let mut lines: Vec<&[u8]> = bytes.split(|&byte| byte == b'\n').collect();
+    lines.pop();
+    let said = lines
+        .iter()
+        .filter(|line| line.iter().any(|&byte| byte != b'\r'));
+    said.count() as u64
+}
+
+/// Events with data, by the letter of WHATWG HTML, section 9.2.6, but for its byte order mark.
+fn events(bytes: &[u8]) -> u64 {
+    let mut text = Vec::with_capacity(bytes.len());
+    for (i, &byte) in bytes.iter().enumerate() {
+        match byte {
+            b'\n' if i > 0 && bytes[i - 1] == b'\r' => {}
+            b'\r' => text.push(b'\n'),
+            _ => text.push(byte),
+        }
+    }
+    let mut lines: Vec<&[u8]> = text.split(|&byte| byte == b'\n').collect();
+    lines.pop();
+    let (mut events, mut has_data) = (0, false);
+    for line in lines {
+        match line {
+            [] => events += u64::from(std::mem::take(&mut has_data)),
+            b"data" => has_data = true,
+            _ => has_data |= line.starts_with(b"data:"),
+        }
+    }
+    events
+}
