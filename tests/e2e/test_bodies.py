@@ -1,4 +1,4 @@
-"""Bodies from files, small and large: the target receives those bytes, and prune lets young ones stay."""
+"""Bodies from files, small and large: the target receives those bytes, prune lets young ones be."""
 
 from __future__ import annotations
 
