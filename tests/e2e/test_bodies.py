@@ -1,4 +1,4 @@
-"""Bodies from files, small and large: the target receives those bytes, prune lets young ones be."""
+"""Bodies from files, small and large: the target receives those bytes, and young ones stay."""
 
 from __future__ import annotations
 
