@@ -151,6 +151,8 @@ REQUESTS = {
     "client.get('/', params='a=b')": "params= must be a dict",
     "client.get('/', params={'a': {'b': 1}})": "params= holds a dict",
     "client.get('/', params={'a': b'x'})": "params= holds a bytes",
+    "client.get('/', stream='tokens')": "stream must be one of sse, lines, chunks (got 'tokens')",
+    "client.get('/', stream=True)": "stream must be one of",
     "client.get('/', headers='X: y')": "headers= must be a dict",
     "client.get('/', headers={'X': 5})": "must have text as its value",
     "client.get('/', headers={5: 'x'})": "header names must be text",

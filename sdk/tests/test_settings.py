@@ -8,9 +8,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from loadpilot.cli import options
 from loadpilot.compile import Overrides, profile
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     from sdk.tests.conftest import Compile, Refuse
 
 SECOND = 1_000_000
@@ -263,6 +266,29 @@ def test_gates_that_need_a_plan_are_refused_in_a_closed_loop(refuse_text: Refuse
     problems = refuse_text(SCENE.format(said=said))
     assert len(problems) == 2
     assert all("must not be a gate of a closed loop" in str(problem) for problem in problems)
+
+
+def test_a_call_may_have_time_outs_in_parts(compile_text: Compile) -> None:
+    """Broken if a part is taken for the whole, or the whole lost its default."""
+    said = "timeout={'connect': '1s', 'first_byte': 2}"
+    plan = compile_text(SCENE.format(said=said)).plan
+    assert plan["timeout_us"] == 30 * SECOND
+    assert plan["timeouts"] == {"connect_us": SECOND, "first_byte_us": 2 * SECOND}
+    plan = compile_text(SCENE.format(said="timeout={'total': '5s'}")).plan
+    assert (plan["timeout_us"], "timeouts" in plan) == (5 * SECOND, False)
+
+
+def test_exchanges_are_written_out_where_flag_or_environment_asks(tmp_path: Path) -> None:
+    """Broken if the variable is not seen, wins over the flag, or takes anything."""
+    for flag, variable, wanted in [(None, "3", 3), ("2", "3", 2), (None, None, 0)]:
+        environ = {} if variable is None else {"LOADPILOT_DEBUG_REQUESTS": variable}
+        flags = options.Flags(file="x.py", debug_requests=flag)
+        found, problems = options.read(flags, environ, tmp_path)
+        assert found is not None
+        assert (found.overrides.debug_requests, problems) == (wanted, [])
+    flags = options.Flags(file="x.py")
+    _, problems = options.read(flags, {"LOADPILOT_DEBUG_REQUESTS": "true"}, tmp_path)
+    assert [problem.place for problem in problems] == ["LOADPILOT_DEBUG_REQUESTS"]
 
 
 def test_the_defaults_are_those_that_are_documented(compile_text: Compile) -> None:
