@@ -117,6 +117,8 @@ struct Event {
 const DATA: &[u8] = b"data";
 /// What an answer may begin with and does not mean.
 const MARK: &[u8] = b"\xef\xbb\xbf";
+/// It has begun with something else, or the mark is over.
+const NO_MARK: u8 = u8::MAX;
 /// The line is one of data.
 const IS_DATA: u8 = 5;
 /// The line is another one.
@@ -125,11 +127,15 @@ const IS_OTHER: u8 = 6;
 impl Event {
     /// Whether `byte` ends an event that carries data.
     fn ends_with(&mut self, byte: u8) -> bool {
-        if MARK.get(usize::from(self.mark)) == Some(&byte) {
-            self.mark += 1;
-            return false;
+        match std::mem::replace(&mut self.mark, NO_MARK) {
+            at if MARK.get(usize::from(at)) == Some(&byte) => {
+                self.mark = at + 1;
+                return false;
+            }
+            // What began like one is the beginning of a line that is none of data.
+            1 | 2 => (self.has_bytes, self.matched) = (true, IS_OTHER),
+            _ => {}
         }
-        self.mark = u8::MAX;
         let after_cr = std::mem::replace(&mut self.after_cr, byte == b'\r');
         match byte {
             // One line end of two bytes.

@@ -37,8 +37,9 @@ fn lines(bytes: &[u8]) -> u64 {
     said.count() as u64
 }
 
-/// Events with data, by the letter of WHATWG HTML, section 9.2.6, but for its byte order mark.
+/// Events with data, by the letter of WHATWG HTML, section 9.2.6.
 fn events(bytes: &[u8]) -> u64 {
+    let bytes = bytes.strip_prefix(b"\xef\xbb\xbf").unwrap_or(bytes);
     let mut text = Vec::with_capacity(bytes.len());
     for (i, &byte) in bytes.iter().enumerate() {
         match byte {
