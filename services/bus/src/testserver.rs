@@ -166,6 +166,25 @@ impl TestServer {
     /// When the signal cannot be sent.
     pub fn freeze(&self) {
         self.signal("-STOP");
+        // The signal is sent, not obeyed: a thread on another core may still answer.
+        while !self.is_frozen() {
+            std::thread::yield_now();
+        }
+    }
+
+    /// Whether every thread stands still; where the system does not tell, it is taken for so.
+    fn is_frozen(&self) -> bool {
+        let child = self.child.as_ref().expect("the server runs");
+        let Ok(threads) = std::fs::read_dir(format!("/proc/{}/task", child.id())) else {
+            return true;
+        };
+        let stats = threads.flatten().map(|thread| thread.path().join("stat"));
+        let mut stats = stats.flat_map(std::fs::read_to_string);
+        // The state stands behind the name, which may hold anything but ends in a bracket.
+        stats.all(|stat| {
+            stat.rsplit_once(") ")
+                .is_some_and(|(_, rest)| rest.starts_with('T'))
+        })
     }
 
     /// Ends [`TestServer::freeze`].
