@@ -10,15 +10,18 @@ command stands beside it.
 
 from __future__ import annotations
 
-from pathlib import Path
+from typing import TYPE_CHECKING
 
-from bench import rounds
 from bench.families.family import COST, PARTS_COST, Column, Result
 from bench.families.max import per_cpu_goal
-from bench.families.nginx_closed import PER_CPU, add_ratios, shoot_closed
+from bench.families.nginx_closed import PER_CPU, play_closed
 from bench.nginx import Speaks
-from bench.rounds import Figures, Setting, Table, play
 from bench.tools.tool import Load, Tool
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from bench.rounds import Setting
 
 SHAPES = ((4, 64), (64, 4))
 """Connections, and requests at a time on each: few with many streams, many with few."""
@@ -44,16 +47,8 @@ def measure(nginx: Path, tools: list[Tool], skipped: dict[str, str], setting: Se
     tables, goals = [], []
     for connections, streams in SHAPES:
         shape = f"{connections} connections with {streams} streams"
-        table = Table(f"{shape}, {setting.secs} s a run")
-        print(table.title, flush=True)
         load = Load("", setting.secs, connections, streams=streams)
-
-        def once(tool: Tool, table: Table, load: Load = load) -> Figures:
-            with rounds.folder() as folder:
-                return shoot_closed(nginx, Speaks.H2C, tool, load, table, setting, Path(folder))
-
-        play(table, tools, setting, once)
-        add_ratios(table, "h2load")
+        table = play_closed(shape, nginx, Speaks.H2C, tools, load, setting, "h2load")
         tables.append(table)
         goals.append(per_cpu_goal(table, f"{shape}:", "h2load", FLOOR))
     setup = [("target", f"nginx, one worker, {Speaks.H2C.value}, 25 bytes of JSON, stub_status")]

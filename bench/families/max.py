@@ -14,15 +14,17 @@ report is made after its run and is not in its cost.
 
 from __future__ import annotations
 
-from pathlib import Path
+from typing import TYPE_CHECKING
 
-from bench import rounds
 from bench.families.family import COST, PARTS_COST, Column, Result
-from bench.families.nginx_closed import PER_CPU, add_ratios, shoot_closed
+from bench.families.nginx_closed import PER_CPU, play_closed
 from bench.goals import Goal, at_least, at_most
 from bench.nginx import Speaks
-from bench.rounds import Figures, Setting, Table, agent_of, play
+from bench.rounds import Setting, Table, agent_of
 from bench.tools.tool import Load, Tool
+
+if TYPE_CHECKING:
+    from pathlib import Path
 
 CONNECTIONS = (64, 256)
 COLUMNS = (
@@ -49,16 +51,9 @@ def measure(nginx: Path, tools: list[Tool], skipped: dict[str, str], setting: Se
     """Play all rounds, at each number of connections."""
     tables = []
     for connections in CONNECTIONS:
-        table = Table(f"{connections} connections, {setting.secs} s a run")
-        print(table.title, flush=True)
+        title = f"{connections} connections"
         load = Load("", setting.secs, connections)
-
-        def once(tool: Tool, table: Table, load: Load = load) -> Figures:
-            with rounds.folder() as folder:
-                return shoot_closed(nginx, Speaks.HTTP1, tool, load, table, setting, Path(folder))
-
-        play(table, tools, setting, once)
-        add_ratios(table, "wrk")
+        table = play_closed(title, nginx, Speaks.HTTP1, tools, load, setting, "wrk")
         tables.append(table)
     goals = [goal for table in tables for goal in _goals(table)]
     setup = [("target", "nginx, one worker, `return 200` with 25 bytes of JSON, stub_status")]

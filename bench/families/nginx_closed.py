@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from pathlib import Path
 from typing import TYPE_CHECKING
 
+from bench import rounds
 from bench.nginx import Nginx, Speaks
-from bench.rounds import Figures, Setting, Table, cost, shoot
+from bench.rounds import Figures, Setting, Table, cost, play, shoot
 from bench.tools.loadpilot import parts
 
 if TYPE_CHECKING:
-    from pathlib import Path
-
     from bench.tools.tool import Load, Tool
 
 PER_CPU = "per_cpu_sec"
@@ -48,6 +48,28 @@ def shoot_closed(
         "failed": None if told.failed is None else float(told.failed),
         "target_busy_pct": 100 * target_cpu_secs / setting.secs,
     }
+
+
+def play_closed(
+    title: str,
+    path: Path,
+    speaks: Speaks,
+    tools: list[Tool],
+    load: Load,
+    setting: Setting,
+    yardstick: str,
+) -> Table:
+    """Play all rounds of one table, and put each row's ratio to the yardstick into it."""
+    table = Table(f"{title}, {setting.secs} s a run")
+    print(table.title, flush=True)
+
+    def once(tool: Tool, table: Table) -> Figures:
+        with rounds.folder() as folder:
+            return shoot_closed(path, speaks, tool, load, table, setting, Path(folder))
+
+    play(table, tools, setting, once)
+    add_ratios(table, yardstick)
+    return table
 
 
 def add_ratios(table: Table, yardstick: str) -> None:

@@ -9,15 +9,18 @@ Rows and goals are those of *max*: the agent is judged, the whole command stands
 
 from __future__ import annotations
 
-from pathlib import Path
+from typing import TYPE_CHECKING
 
-from bench import rounds
 from bench.families.family import COST, PARTS_COST, Column, Result
 from bench.families.max import per_cpu_goal
-from bench.families.nginx_closed import PER_CPU, add_ratios, shoot_closed
+from bench.families.nginx_closed import PER_CPU, play_closed
 from bench.nginx import CIPHER, Speaks
-from bench.rounds import Figures, Setting, Table, play
 from bench.tools.tool import Load, Tool
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from bench.rounds import Setting
 
 CONNECTIONS = (64,)
 FLOOR = 0.95
@@ -41,16 +44,9 @@ def measure(nginx: Path, tools: list[Tool], skipped: dict[str, str], setting: Se
     """Play all rounds."""
     tables, goals = [], []
     for connections in CONNECTIONS:
-        table = Table(f"{connections} connections, {setting.secs} s a run")
-        print(table.title, flush=True)
+        title = f"{connections} connections"
         load = Load("", setting.secs, connections)
-
-        def once(tool: Tool, table: Table, load: Load = load) -> Figures:
-            with rounds.folder() as folder:
-                return shoot_closed(nginx, Speaks.TLS, tool, load, table, setting, Path(folder))
-
-        play(table, tools, setting, once)
-        add_ratios(table, "wrk")
+        table = play_closed(title, nginx, Speaks.TLS, tools, load, setting, "wrk")
         tables.append(table)
         goals.append(per_cpu_goal(table, f"{connections} connections:", "wrk", FLOOR))
     setup = [
