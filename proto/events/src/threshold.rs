@@ -111,22 +111,6 @@ impl Metric {
             Operator::AtMost
         }
     }
-
-    /// The percentile this metric reads, when it is one (0–100; 100 is the maximum).
-    #[must_use]
-    pub fn percentile(self) -> Option<f64> {
-        Some(match self {
-            Self::P50Ms => 50.0,
-            Self::P75Ms => 75.0,
-            Self::P90Ms => 90.0,
-            Self::P95Ms => 95.0,
-            Self::P99Ms => 99.0,
-            Self::P999Ms => 99.9,
-            Self::P9999Ms => 99.99,
-            Self::MaxMs => 100.0,
-            _ => return None,
-        })
-    }
 }
 
 /// Which side of the limit passes; the limit itself passes too.

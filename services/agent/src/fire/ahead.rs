@@ -14,12 +14,13 @@ use loadpilot_events::cause::Cause;
 use tokio::time::timeout;
 
 use super::broken::Broken;
+use super::dial::Dial;
 
 /// Most connections that a core opens at a time: a target's queue of unaccepted ones is short.
 const OPENING_MAX: u32 = 64;
 
 /// Longest time for all of them; shorter than the coordinator waits for an agent to be ready.
-pub(crate) const PATIENCE: Duration = Duration::from_secs(8);
+const PATIENCE: Duration = Duration::from_secs(8);
 
 /// What became of the connections to open before the start.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -44,8 +45,20 @@ impl Warmed {
     }
 }
 
+/// Does what can be done before the first request is due: opens `open_first` connections, or, when
+/// there are to be none, resolves the target's name. Opening does that too, within its patience.
+pub(crate) async fn warm<T>(dial: &Dial, open_first: u32, open: impl Fn() -> T) -> Warmed
+where
+    T: Future<Output = Result<(), Broken>>,
+{
+    if open_first == 0 {
+        dial.resolve().await;
+    }
+    open_all(open_first, PATIENCE, open).await
+}
+
 /// Opens `count` connections, some at a time, within `patience`.
-pub(crate) async fn open_all<T>(count: u32, patience: Duration, open: impl Fn() -> T) -> Warmed
+async fn open_all<T>(count: u32, patience: Duration, open: impl Fn() -> T) -> Warmed
 where
     T: Future<Output = Result<(), Broken>>,
 {

@@ -7,7 +7,7 @@ use std::sync::Arc;
 use loadpilot_events::connections::Http;
 use tokio::sync::Mutex;
 
-use super::ahead::{self, Warmed, open_all};
+use super::ahead::{self, Warmed};
 use super::broken::Broken;
 use super::dial::Dial;
 use super::http1::Http1;
@@ -84,14 +84,9 @@ impl Agreed {
             _ => self.http1.send(order, trace).await,
         }
     }
-}
 
-impl Agreed {
     async fn warm(&self) -> Warmed {
-        if self.open_first == 0 {
-            self.dial.resolve().await;
-        }
-        open_all(self.open_first, ahead::PATIENCE, || self.keep_one()).await
+        ahead::warm(&self.dial, self.open_first, || self.keep_one()).await
     }
 
     /// Opens a connection that nobody uses yet; the first one asks the target.

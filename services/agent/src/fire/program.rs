@@ -124,6 +124,7 @@ impl Program {
             id_header: id_header.transpose()?,
             secrets,
             bodies,
+            masks: Masks::new(secrets.values()),
         };
         let mut number = 0_u16;
         let mut tasks = Vec::with_capacity(plan.tasks.len());
@@ -143,7 +144,7 @@ impl Program {
             tasks,
             has_ids: compiler.id_header.is_some(),
             debug_requests: plan.debug_requests.into(),
-            masks: Masks::new(secrets.values()),
+            masks: compiler.masks,
         })
     }
 }
@@ -159,6 +160,7 @@ struct Compiler<'a> {
     id_header: Option<HeaderName>,
     secrets: &'a BTreeMap<String, String>,
     bodies: &'a Bodies,
+    masks: Masks,
 }
 
 impl<'a> Compiler<'a> {
@@ -186,7 +188,7 @@ impl<'a> Compiler<'a> {
         let body_bytes = wording.body.len() as u64;
         let shown = match self.plan.debug_requests {
             0 => Vec::new(),
-            _ => shown(step, &wording, &Masks::new(self.secrets.values())),
+            _ => shown(step, &wording, &self.masks),
         };
         Ok(Call {
             number,

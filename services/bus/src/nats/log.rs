@@ -1,6 +1,6 @@
 //! Writing to the log and asking about it. Reading it in order is the tail's work.
 
-use async_nats::jetstream::message::PublishMessage;
+use async_nats::jetstream::message::{PublishMessage, StreamMessage};
 use async_nats::jetstream::publish::PublishAck;
 use async_nats::jetstream::stream::{LastRawMessageErrorKind, PurgeErrorKind};
 use bytes::Bytes;
@@ -102,12 +102,7 @@ impl Nats {
         match stream.get_last_raw_message_by_subject(subject).await {
             Ok(found) => {
                 self.line.heard();
-                Ok(Some(Stored {
-                    subject: found.subject.to_string(),
-                    seq: found.sequence,
-                    stored_at_us: micros(found.time.unix_timestamp_nanos()),
-                    payload: found.payload,
-                }))
+                Ok(Some(stored(found)))
             }
             Err(err) => match err.kind() {
                 LastRawMessageErrorKind::NoMessageFound => Ok(None),
@@ -137,6 +132,16 @@ impl Nats {
                 _ => api::fault(&what(), &err),
             }),
         }
+    }
+}
+
+/// A message as the leader gave it.
+pub(super) fn stored(found: StreamMessage) -> Stored {
+    Stored {
+        subject: found.subject.to_string(),
+        seq: found.sequence,
+        stored_at_us: micros(found.time.unix_timestamp_nanos()),
+        payload: found.payload,
     }
 }
 

@@ -22,7 +22,7 @@ use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
 use tokio::time::timeout;
 
-use super::log::micros;
+use super::log::stored;
 use super::{ACK_TIMEOUT, Nats, api};
 use crate::{Fault, Stored};
 
@@ -331,12 +331,7 @@ impl Nats {
         {
             Ok(found) => {
                 self.line.heard();
-                Ok(Some(Stored {
-                    subject: found.subject.to_string(),
-                    seq: found.sequence,
-                    stored_at_us: micros(found.time.unix_timestamp_nanos()),
-                    payload: found.payload,
-                }))
+                Ok(Some(stored(found)))
             }
             Err(err) if matches!(err.kind(), LastRawMessageErrorKind::NoMessageFound) => Ok(None),
             Err(err) => Err(api::fault(&what(), &err)),

@@ -18,7 +18,7 @@ use loadpilot_engine::tally::ConnectionUse;
 use loadpilot_events::connections::Reuse;
 
 use self::link::{Exchange, Failed, Link, Reach, Scratch, scratch};
-use super::ahead::{self, Warmed, open_all};
+use super::ahead::{self, Warmed};
 use super::broken::Broken;
 use super::dial::Dial;
 use super::pool::Pool;
@@ -140,15 +140,12 @@ impl Wire for Http1 {
     }
 
     async fn warm(&self) -> Warmed {
-        if self.pool.open_first == 0 {
-            self.dial.resolve().await;
-        }
         let open = || async {
             let stream = self.dial.open_ahead(Offer::Http1).await?;
             self.keep(stream);
             Ok(())
         };
-        open_all(self.pool.open_first, ahead::PATIENCE, open).await
+        ahead::warm(&self.dial, self.pool.open_first, open).await
     }
 
     fn tidy(&self) {

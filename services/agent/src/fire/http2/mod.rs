@@ -19,7 +19,7 @@ use tokio::sync::Notify;
 
 use self::answer::{broken, drain, header_bytes, refuses_the_rest, show, was_not_begun};
 use self::sending::Sending;
-use super::ahead::{self, Warmed, open_all};
+use super::ahead::{self, Warmed};
 use super::broken::Broken;
 use super::clock::MonoTime;
 use super::dial::Dial;
@@ -425,14 +425,11 @@ impl Wire for Http2 {
     }
 
     async fn warm(&self) -> Warmed {
-        if self.pool.open_first == 0 {
-            self.dial.resolve().await;
-        }
         let open = || async {
             let stream = self.dial.open_ahead(Offer::Http2).await?;
             self.keep(stream).await
         };
-        open_all(self.pool.open_first, ahead::PATIENCE, open).await
+        ahead::warm(&self.dial, self.pool.open_first, open).await
     }
 
     fn tidy(&self) {
