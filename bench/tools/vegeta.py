@@ -13,6 +13,10 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 
+CONNECTIONS_MAX = 4_096
+"""Most connections that it may open to keep a rate."""
+
+
 @dataclass(frozen=True)
 class Vegeta:
     """Its defaults: at a rate it starts workers as it needs them."""
@@ -29,7 +33,8 @@ class Vegeta:
             workers = [f"-workers={load.connections}", f"-max-workers={load.connections}"]
             pace = ["-rate=0", *workers]
         else:
-            pace = [f"-rate={load.rps}/1s"]
+            # Behind its schedule it would open connections until the target has no threads left.
+            pace = [f"-rate={load.rps}/1s", f"-max-connections={CONNECTIONS_MAX}"]
         files = [f"-targets={targets}", f"-output={folder / 'results.bin'}"]
         # It would choose HTTP/2 by itself over TLS.
         trust = [] if load.cacert is None else [f"-root-certs={load.cacert}", "-http2=false"]
