@@ -20,6 +20,7 @@ from bench.families import (
     http2,
     max,  # noqa: A004  (it is named so)
     precision,
+    python,
     scaling,
     seeds,
     soak,
@@ -58,6 +59,7 @@ class Family(StrEnum):
     HONESTY = "honesty"
     HTTP2 = "http2"
     TLS = "tls"
+    PYTHON = "python"
     SCALING = "scaling"
     SOAK = "soak"
     SEEDS = "seeds"
@@ -78,6 +80,7 @@ FULL = {
     Family.HONESTY: Size(5, 20),
     Family.HTTP2: Size(9, 5),
     Family.TLS: Size(9, 5),
+    Family.PYTHON: Size(5, 5),
     Family.SCALING: Size(3, 10),
     Family.SOAK: Size(1, 600),
     Family.SEEDS: Size(3, 30),
@@ -89,6 +92,7 @@ QUICK = {
     Family.HONESTY: Size(2, 5),
     Family.HTTP2: Size(3, 2),
     Family.TLS: Size(3, 2),
+    Family.PYTHON: Size(2, 2),
     Family.SCALING: Size(1, 2),
     Family.SOAK: Size(1, 10),
     Family.SEEDS: Size(1, 5),
@@ -100,6 +104,7 @@ MEMBERS = {
     Family.HONESTY: ("LoadPilot", "oha", "vegeta", "hey", "k6", "Locust"),
     Family.HTTP2: ("LoadPilot", "h2load", "oha"),
     Family.TLS: ("LoadPilot", "wrk", "h2load", "oha", "vegeta", "hey", "k6", "Locust"),
+    Family.PYTHON: ("LoadPilot", "wrk", "k6", "Locust"),
     Family.SCALING: ("LoadPilot",),
     Family.SOAK: ("LoadPilot",),
     Family.SEEDS: ("LoadPilot", "k6", "Locust"),
@@ -180,7 +185,15 @@ def compare(wish: Wish) -> list[Path]:
 def _measure(lab: Lab) -> Result:
     """Play the rounds of a family."""
     tools, skipped, setting = lab.tools, lab.skipped, lab.setting
-    at_nginx = {Family.MAX: max, Family.HTTP2: http2, Family.TLS: tls, Family.SOAK: soak}
+    at_nginx = {
+        Family.MAX: max,
+        Family.HTTP2: http2,
+        Family.TLS: tls,
+        Family.PYTHON: python,
+        Family.SOAK: soak,
+    }
+    if lab.family is Family.PYTHON:
+        tools = [*python.ways(lab.made), *(tool for tool in tools if not tool.ours)]
     if lab.family in at_nginx:
         if lab.nginx.path is None:
             raise SystemExit(f"bench: {lab.family} needs nginx, which is {lab.nginx.version}")

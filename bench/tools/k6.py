@@ -32,6 +32,7 @@ class K6:
             "BENCH_RPS": str(load.rps or 0),
             "BENCH_SUMMARY": str(folder / "summary.json"),
             "BENCH_SHOP": "1" if load.shop else "",
+            "BENCH_CHECKED": "1" if load.checked else "",
         }
         flags = [flag for name, value in given.items() for flag in ("-e", f"{name}={value}")]
         environ = dict(os.environ) | {"K6_NO_USAGE_REPORT": "true", "HOME": str(folder)}

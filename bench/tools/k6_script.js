@@ -1,5 +1,7 @@
-// One small request, again and again, or the shop's three routes in turn: what k6 runs in the bench.
+// One small request, again and again, with or without a look at its answer, or the shop's three
+// routes in turn: what k6 runs in the bench.
 // The environment says how.
+import { check } from "k6";
 import http from "k6/http";
 
 const rps = Number(__ENV.BENCH_RPS);
@@ -17,7 +19,7 @@ const open = {
 };
 
 export const options = {
-  discardResponseBodies: true,
+  discardResponseBodies: !__ENV.BENCH_CHECKED,
   scenarios: { steady: rps > 0 ? open : closed },
   summaryTrendStats: ["med", "p(90)", "p(99)", "max"],
 };
@@ -36,6 +38,11 @@ let turn = __VU;
 export default function () {
   if (__ENV.BENCH_SHOP) {
     routes[turn++ % routes.length]();
+  } else if (__ENV.BENCH_CHECKED) {
+    check(http.get(url, { headers: { "X-Token": "1" } }), {
+      "status is 200": (answer) => answer.status === 200,
+      "id is 1234": (answer) => answer.json().id === 1234,
+    });
   } else {
     http.get(url);
   }

@@ -22,7 +22,9 @@ if TYPE_CHECKING:
     from bench.rounds import Figures
 
 BENCH = Path(__file__).parents[1]
-STEADY, STREAMS, SHOP = (BENCH / f"{name}.py" for name in ("steady", "streams", "shop"))
+STEADY, STREAMS, SHOP, CHECKED = (
+    BENCH / f"{name}.py" for name in ("steady", "streams", "shop", "checked")
+)
 PARTS = {
     "agent": "import agent;",
     "nats": "nats-server",
@@ -42,6 +44,8 @@ class LoadPilot:
     build: Build
     name: str = "LoadPilot"
     ours: bool = True
+    user: str = ""
+    """The class of `bench/checked.py` to run; none: what the load asks for."""
 
     def task(self, load: Load, folder: Path) -> Task:
         """Run the scenario of the benches; flags set the load."""
@@ -50,6 +54,9 @@ class LoadPilot:
             scenario = SHOP
         if load.streams is not None:
             scenario, environ["BENCH_STREAMS"] = STREAMS, str(load.streams)
+        chosen: list[str] = []
+        if self.user:
+            scenario, chosen = CHECKED, ["--scenario", self.user]
         if load.rps is None:
             users = load.connections * (load.streams or 1)
             pace = ["--max", "--users", str(users)]
@@ -58,7 +65,7 @@ class LoadPilot:
         trust = [] if load.cacert is None else ["--cacert", str(load.cacert)]
         argv = self.build.command(
             *("run", str(scenario), "--target", load.url.rstrip("/"), "--agents", "1"),
-            *("--duration", f"{load.secs}s", *pace, *trust),
+            *("--duration", f"{load.secs}s", *pace, *trust, *chosen),
             *("--results-json", str(folder / "results.json")),
         )
         return Task(argv, environ)

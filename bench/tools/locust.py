@@ -27,7 +27,10 @@ class Locust:
 
     def task(self, load: Load, folder: Path) -> Task:  # noqa: ARG002  (it writes no file)
         """Start all users at once; at a rate each sends its share of it."""
-        environ = dict(os.environ) | {"BENCH_SHOP": "1" if load.shop else ""}
+        environ = dict(os.environ) | {
+            "BENCH_SHOP": "1" if load.shop else "",
+            "BENCH_CHECKED": "1" if load.checked else "",
+        }
         if load.rps is not None:
             environ["BENCH_RPS_PER_USER"] = str(load.rps / load.connections)
         users = str(load.connections)

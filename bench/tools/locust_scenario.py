@@ -9,6 +9,7 @@ from locust import FastHttpUser, constant, constant_throughput, task
 
 RPS = float(os.environ.get("BENCH_RPS_PER_USER", "0"))
 SHOP = bool(os.environ.get("BENCH_SHOP"))
+CHECKED = bool(os.environ.get("BENCH_CHECKED"))
 
 
 class User(FastHttpUser):
@@ -26,8 +27,13 @@ class Steady(User):
 
     @task
     def get(self) -> None:
-        """Request the root."""
-        self.client.get("/")
+        """Request the root, and look at the answer if that is asked for."""
+        if not CHECKED:
+            self.client.get("/")
+            return
+        with self.client.get("/", headers={"X-Token": "1"}, catch_response=True) as answer:
+            if answer.status_code != 200 or answer.json()["id"] != 1234:
+                answer.failure("not what was expected")
 
 
 class Shop(User):

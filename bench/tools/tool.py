@@ -25,6 +25,8 @@ class Load:
     """HTTP/2 with so many requests at a time on each connection; none: HTTP/1.1."""
     cacert: Path | None = None
     """The certificate of an https target, in PEM."""
+    checked: bool = False
+    """Each answer is looked at: its status, and a field of its JSON."""
     shop: bool = False
     """Three routes of the shop in turn, instead of one GET: see `SHOP`."""
 

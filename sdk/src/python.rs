@@ -27,6 +27,8 @@ use pyo3::pybacked::PyBackedBytes;
 use tokio::runtime::Runtime;
 use tokio::sync::mpsc;
 
+use crate::answer::PyAnswer;
+use crate::scripting::{Interpreter, PyRequest};
 use crate::session::{Place, Session, SessionError};
 use crate::watch::{Change, watch};
 
@@ -46,8 +48,9 @@ const SIGNALS_EVERY: Duration = Duration::from_millis(50);
 pub mod _native {
     #[pymodule_export]
     use super::{
-        Fault, PySession, PyWatch, Refused, agent_main, check_plan, coordinator_main, metric_keys,
-        parse_duration_us, parse_rate_urps, plan_facts, supervisor_main,
+        Fault, PyAnswer, PyRequest, PySession, PyWatch, Refused, agent_main, check_plan,
+        coordinator_main, metric_keys, parse_duration_us, parse_rate_urps, plan_facts,
+        supervisor_main,
     };
 }
 
@@ -133,7 +136,8 @@ fn coordinator_main(py: Python<'_>, argv: Vec<String>) -> i32 {
 #[pyfunction]
 fn agent_main(py: Python<'_>, argv: Vec<String>) -> i32 {
     let program = "loadpilot-agent".to_owned();
-    py.detach(|| loadpilot_agent::main_from([program].into_iter().chain(argv)))
+    let argv = [program].into_iter().chain(argv);
+    py.detach(|| loadpilot_agent::main_with(argv, Some(Arc::new(Interpreter))))
 }
 
 /// Runs a local stack; returns the exit code.

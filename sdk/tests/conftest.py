@@ -11,7 +11,7 @@ import pytest
 from loadpilot.compile import Compiled, Overrides, Problem, Refused, choose, compile_scenario, load
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Sequence
     from pathlib import Path
 
 TARGET = "http://localhost:8000"
@@ -31,6 +31,12 @@ class Refuse(Protocol):
     """Compiles the text of a scenario file that must be refused; returns the problems."""
 
     def __call__(self, text: str, overrides: Overrides = ...) -> list[Problem]: ...
+
+
+class Reasons(Protocol):
+    """Compiles the text of a scenario file that must run in Python; returns why."""
+
+    def __call__(self, text: str) -> Sequence[Problem]: ...
 
 
 @pytest.fixture(autouse=True)
@@ -67,3 +73,16 @@ def refuse_text(compile_text: Compile) -> Refuse:
         return refused.value.problems
 
     return refuse
+
+
+@pytest.fixture
+def reasons_of(compile_text: Compile) -> Reasons:
+    """Return a function that expects a scenario file to run in Python as a whole."""
+
+    def reasons(text: str) -> Sequence[Problem]:
+        compiled = compile_text(text)
+        assert "script" in compiled.plan, "it was compiled"
+        assert all(task["steps"] == [] for task in compiled.plan["tasks"])
+        return compiled.reasons
+
+    return reasons

@@ -16,7 +16,7 @@ from loadpilot import from_file
 from loadpilot.compile import Overrides, Refused, choose, compile_scenario, load
 
 if TYPE_CHECKING:
-    from sdk.tests.conftest import Compile, Refuse
+    from sdk.tests.conftest import Compile, Reasons, Refuse
 
 BYTES = bytes(range(256))
 SCENE = """
@@ -184,13 +184,13 @@ NO_FILE = {
 
 
 @pytest.mark.parametrize("line", NO_FILE)
-def test_only_our_own_file_may_be_called(line: str, refuse_text: Refuse) -> None:
+def test_only_our_own_file_may_be_called(line: str, reasons_of: Reasons) -> None:
     """Broken if some other function of that name is run and frozen, or its argument is."""
     argument = "NAME" if "NAME" in line else "'x'"
     line = line.replace("= input", "= str(1)")
     scene = f"{line}\n" + textwrap.dedent(SCENE)
-    problems = refuse_text(scene.format(f"client.post('/', content=file({argument}))"))
-    assert NO_FILE.get(line, "`NAME` is not a literal") in problems[0].what
+    reasons = reasons_of(scene.format(f"client.post('/', content=file({argument}))"))
+    assert NO_FILE.get(line, "`NAME` is not a literal") in reasons[0].what
 
 
 def test_a_large_body_stands_beside_the_plan_under_its_hash(

@@ -15,6 +15,7 @@ use crate::pace::Pace;
 mod body;
 mod closed_loop;
 mod connections;
+mod script;
 
 /// Headers that would break the framing or the accounting of the engine.
 const ENGINE_HEADERS: [&str; 8] = [
@@ -158,7 +159,8 @@ pub fn plan(plan: &Plan) -> Vec<Problem> {
         at_least_one,
         0,
     );
-    tasks(&mut must, &plan.tasks);
+    tasks(&mut must, plan);
+    script::script(&mut must, plan);
     debug_requests(&mut must, plan);
     body::objects(&mut must, plan);
     thresholds(&mut must, plan);
@@ -344,7 +346,8 @@ fn times(must: &mut Musts<'_>, plan: &Plan) {
     }
 }
 
-fn tasks(must: &mut Musts<'_>, tasks: &[Task]) {
+fn tasks(must: &mut Musts<'_>, plan: &Plan) {
+    let tasks: &[Task] = &plan.tasks;
     let count = (1..=limits::TASKS_MAX).contains(&tasks.len());
     must.hold(count, "tasks", "must be 1 to 1000 tasks", tasks.len());
     let calls: usize = tasks.iter().map(|task| task.steps.len()).sum();
@@ -380,9 +383,13 @@ fn tasks(must: &mut Musts<'_>, tasks: &[Task]) {
             "must be at least 1",
             task.weight,
         );
-        let count = (1..=limits::STEPS_MAX).contains(&task.steps.len());
+        let (range, rule) = match plan.script {
+            None => (1..=limits::STEPS_MAX, "must be 1 to 100 calls"),
+            Some(_) => (0..=0, "must be empty: the scenario runs in Python"),
+        };
+        let count = range.contains(&task.steps.len());
         let steps = format!("{field}.steps");
-        must.hold(count, steps, "must be 1 to 100 calls", task.steps.len());
+        must.hold(count, steps, rule, task.steps.len());
         for (place, step) in task.steps.iter().enumerate() {
             self::step(must, &format!("{field}.steps[{place}]"), step);
         }

@@ -25,6 +25,10 @@ use crate::state::{Resignation, RunState};
 /// What each byte of the bodies beside a plan adds to the time for getting ready, in µs: a store
 /// that hands out less than 1 MB/s to an agent is too slow for them.
 pub const OBJECT_BYTE_US: u64 = 1;
+/// So much longer may it take when users of a scenario in Python are prepared, in µs.
+const USERS_US: u64 = 60_000_000;
+/// And so much longer for each of them: they are prepared several at a time.
+const USER_US: u64 = 100_000;
 
 /// The times by which a fleet lives, in µs.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -204,6 +208,9 @@ fn create(run: &RunRequested, hearing: &Hearing, now: Timestamp) -> Decision {
     }))
 }
 
+/// So many time-outs of a call an arrival of a task in Python may take.
+const SCRIPT_TIMEOUTS: u64 = 10;
+
 /// The longest that an arrival can take from its due time to its end, in µs.
 fn longest_arrival_us(plan: &Plan) -> u64 {
     let steps = |task: &loadpilot_events::plan::Task| -> u64 {
@@ -212,7 +219,12 @@ fn longest_arrival_us(plan: &Plan) -> u64 {
             .map(|step| step.timeout_us.unwrap_or(plan.timeout_us))
             .sum()
     };
-    plan.max_wait_us + plan.tasks.iter().map(steps).max().unwrap_or(0)
+    let calls_us = match plan.script {
+        // Nobody knows how many calls a task in Python makes.
+        Some(_) => SCRIPT_TIMEOUTS * plan.timeout_us,
+        None => plan.tasks.iter().map(steps).max().unwrap_or(0),
+    };
+    plan.max_wait_us + calls_us
 }
 
 /// The arguments of one decision, together.
@@ -266,12 +278,15 @@ impl Run<'_> {
         let enough = offered.len() >= wanted.want as usize;
         let wait_is_over = self.now >= self.created.gather_by;
         if enough || wait_is_over && offered.len() >= wanted.min.max(1) as usize {
-            let fetch_us = self.created.plan.objects_bytes() * OBJECT_BYTE_US;
+            let plan = &self.created.plan;
+            let fetch_us = plan.objects_bytes() * OBJECT_BYTE_US;
+            let users = plan.script.as_ref().map(|script| u64::from(script.users));
+            let users_us = users.map_or(0, |users| USERS_US + users * USER_US);
             let chosen = &offered[..offered.len().min(wanted.want as usize)];
             return Some(Decision::ShardsAssigned(ShardsAssigned {
                 generation: 1,
                 holdings: deal(self.created.shards, chosen),
-                ready_by: self.now.plus_us(self.policy.ready_us).plus_us(fetch_us),
+                ready_by: self.now.plus_us(self.policy.ready_us + fetch_us + users_us),
             }));
         }
         wait_is_over.then(|| {

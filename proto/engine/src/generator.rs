@@ -6,6 +6,7 @@ use loadpilot_events::delta::Phase;
 use loadpilot_events::id::AgentId;
 use loadpilot_events::report::GeneratorReport;
 
+use crate::called::Called;
 use crate::ladder::ladders;
 use crate::project::{HolderSums, Projection, Window};
 use crate::report::percent;
@@ -13,10 +14,10 @@ use crate::sums::AnatomySums;
 
 /// Where the time of the calls that `keep` wants went, in the measured time.
 #[must_use]
-pub fn anatomy(data: &Projection, keep: impl Fn(u16) -> bool) -> AnatomySums {
+pub fn anatomy(data: &Projection, keep: impl Fn(&Called) -> bool) -> AnatomySums {
     let mut sums = AnatomySums::default();
-    for (&(window, call), more) in &data.anatomy {
-        if window == Window::Measured && keep(call) {
+    for ((window, call), more) in &data.anatomy {
+        if *window == Window::Measured && keep(call) {
             sums.add(more);
         }
     }

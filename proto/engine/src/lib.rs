@@ -7,6 +7,7 @@
 
 pub mod accounts;
 pub mod assign;
+pub mod called;
 pub mod certificate;
 pub mod check;
 pub mod closed;

@@ -12,6 +12,7 @@ use loadpilot_events::live::{LatencyMs, LoadPhase, Snapshot, TaskSnapshot};
 use loadpilot_events::report::RunState;
 use loadpilot_events::units::Timestamp;
 
+use crate::called::{Called, Names};
 use crate::control::{Control, envelope};
 use crate::ladder::{ms, percentile_us};
 use crate::plausible::believable;
@@ -30,7 +31,7 @@ pub struct LiveView {
     started: u64,
     dropped: u64,
     /// By call: ended calls, errors among them, response times.
-    calls: BTreeMap<u16, CallSoFar>,
+    calls: BTreeMap<Called, CallSoFar>,
 }
 
 /// The newest window of one agent.
@@ -114,12 +115,16 @@ impl LiveView {
                 .map(|row| row.connections_reused)
                 .sum::<u64>();
         }
+        let names = Names::of(&delta);
         for row in &delta.calls {
-            let sums = self.calls.entry(row.call).or_insert_with(|| CallSoFar {
-                ended: 0,
-                errors: 0,
-                response: hist::latency(),
-            });
+            let sums = self
+                .calls
+                .entry(names.called(row.call))
+                .or_insert_with(|| CallSoFar {
+                    ended: 0,
+                    errors: 0,
+                    response: hist::latency(),
+                });
             sums.ended += row.count;
             if !row.outcome.is_finished() {
                 continue;
@@ -192,11 +197,15 @@ impl LiveView {
         };
         let mut first_call = 0;
         let mut tasks = Vec::new();
-        for task in &created.plan.tasks {
+        for (place, task) in created.plan.tasks.iter().enumerate() {
             let calls = first_call..first_call + u16::try_from(task.steps.len()).unwrap_or(0);
             first_call = calls.end;
             let (mut requests, mut errors, mut response) = (0, 0, hist::latency());
-            for (_, call) in self.calls.range(calls) {
+            let of_task = self.calls.iter().filter(|(call, _)| match call {
+                Called::Planned(number) => calls.contains(number),
+                Called::Named { task, .. } => usize::from(*task) == place,
+            });
+            for (_, call) in of_task {
                 requests += call.ended;
                 errors += call.errors;
                 merge(&mut response, &call.response);

@@ -5,8 +5,10 @@
 
 use loadpilot_events::delta::DeltaReported;
 use loadpilot_events::hist::Hist;
+use loadpilot_events::limits::{NAME_BYTES_MAX, RAISED_BYTES_MAX};
 use loadpilot_events::plan::Plan;
 
+use crate::called::Names;
 use crate::control::Control;
 
 /// The greatest sequence number and total that is believed: what a double still counts exactly.
@@ -14,6 +16,11 @@ const TOTAL_MAX: u64 = 1 << 53;
 
 /// The greatest count of one row that is believed; a tick of 60 s at the highest rate has 2³⁰.
 const ROW_COUNT_MAX: u64 = 1 << 36;
+
+/// Longest name of a call made in Python.
+const NAME_BYTES: u64 = NAME_BYTES_MAX as u64;
+/// Longest text of an error raised there.
+const RAISED_BYTES: u64 = RAISED_BYTES_MAX as u64;
 
 /// Refuses a delta with a number that no run can have.
 ///
@@ -75,13 +82,30 @@ pub(crate) fn plausible(control: &Control, delta: &DeltaReported) -> Result<(), 
         at_most("due tick", [row.tick.into()], limits.tick)?;
         at_most("task", [row.task.into()], limits.task)?;
     }
+    let names = Names::of(delta);
     for row in &delta.calls {
         at_most("due tick", [row.tick.into()], limits.tick)?;
-        at_most("call", [row.call.into()], limits.call)?;
+        limits.call(&names, row.call)?;
     }
     for row in &delta.anatomy {
         at_most("due tick", [row.tick.into()], limits.tick)?;
-        at_most("call", [row.call.into()], limits.call)?;
+        limits.call(&names, row.call)?;
+    }
+    for named in &delta.names {
+        at_most("task", [named.task.into()], limits.task)?;
+        at_most(
+            "bytes of a call's name",
+            [named.name.len() as u64],
+            NAME_BYTES,
+        )?;
+        if u64::from(named.call) < limits.calls {
+            return Err(format!("call {} is named, the plan has it", named.call));
+        }
+    }
+    for row in &delta.raised {
+        at_most("task", [row.task.into()], limits.task)?;
+        at_most("count of errors raised", [row.count], ROW_COUNT_MAX)?;
+        at_most("bytes of an error", [row.text.len() as u64], RAISED_BYTES)?;
     }
     Ok(())
 }
@@ -95,11 +119,11 @@ pub(crate) fn counted(hist: Hist) -> Result<Hist, String> {
     Ok(hist)
 }
 
-/// The last tick, task and call of a plan.
+/// The last tick and task of a plan, and how many calls it has.
 struct Limits {
     tick: u64,
     task: u64,
-    call: u64,
+    calls: u64,
 }
 
 impl Limits {
@@ -109,7 +133,15 @@ impl Limits {
         Self {
             tick: ticks.saturating_sub(1),
             task: last(plan.tasks.len()),
-            call: last(plan.calls().count()),
+            calls: plan.calls().count() as u64,
+        }
+    }
+
+    /// A call must be in the plan, or have a name.
+    fn call(&self, names: &Names, call: u16) -> Result<(), String> {
+        match u64::from(call) < self.calls || names.has(call) {
+            true => Ok(()),
+            false => Err(format!("call {call}, {} are in the plan", self.calls)),
         }
     }
 }

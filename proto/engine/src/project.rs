@@ -16,7 +16,9 @@ use loadpilot_events::limits;
 use loadpilot_events::outcome::Outcome;
 use loadpilot_events::plan::Plan;
 use loadpilot_events::report::Quarantined;
+use loadpilot_events::script::RaisedBy;
 
+use crate::called::{Called, Names};
 use crate::closed::Reported;
 use crate::control::{Control, envelope};
 use crate::plausible::{counted, plausible};
@@ -128,9 +130,11 @@ pub enum Window {
 #[derive(Debug, Clone, Default)]
 pub struct Projection {
     /// By window, call and outcome.
-    pub calls: BTreeMap<(Window, u16, Outcome), CallSums>,
+    pub calls: BTreeMap<(Window, Called, Outcome), CallSums>,
     /// By window and call.
-    pub anatomy: BTreeMap<(Window, u16), AnatomySums>,
+    pub anatomy: BTreeMap<(Window, Called), AnatomySums>,
+    /// What was raised in Python: how often, by task, part and text.
+    pub raised: BTreeMap<(u16, RaisedBy, String), u64>,
     /// By due tick and task.
     pub arrivals: BTreeMap<(u32, u16), ArrivalSums>,
     /// By due tick.
@@ -264,11 +268,22 @@ impl Projection {
         for (row, sums, excess) in &prepared.arrivals {
             self.arrival(&holder, row, sums, *excess);
         }
+        let names = Names::of(&delta);
         for (row, sums, excess) in &prepared.calls {
-            self.call(control, &holder, row, sums, *excess);
+            self.call(
+                control,
+                &holder,
+                (row, names.called(row.call)),
+                sums,
+                *excess,
+            );
+        }
+        for row in &delta.raised {
+            let key = (row.task, row.by, row.text.clone());
+            *self.raised.entry(key).or_default() += row.count;
         }
         for (row, sums) in &prepared.anatomy {
-            let key = (window(control, row.tick), row.call);
+            let key = (window(control, row.tick), names.called(row.call));
             self.anatomy.entry(key).or_default().add(sums);
         }
         drop(prepared);
@@ -291,7 +306,7 @@ impl Projection {
         &mut self,
         control: &Control,
         holder: &Holder,
-        row: &CallRow,
+        (row, called): (&CallRow, Called),
         more: &CallSums,
         excess: bool,
     ) {
@@ -300,7 +315,7 @@ impl Projection {
             self.excess_calls += more.count;
             return;
         }
-        let key = (window(control, row.tick), row.call, row.outcome);
+        let key = (window(control, row.tick), called, row.outcome);
         self.calls.entry(key).or_default().add(more);
         if row.outcome.is_finished() {
             let tick = self.ticks.entry(row.tick).or_default();

@@ -4,29 +4,33 @@
 //! or in a year. Must never read a clock.
 
 use loadpilot_events::ctl::RunCreated;
+use loadpilot_events::evt::What;
 use loadpilot_events::hist::{self, Hist};
 use loadpilot_events::outcome::{DropReason, Outcome};
-use loadpilot_events::plan::{Plan, Profile, Task, hex};
+use loadpilot_events::plan::{Plan, Profile, hex};
 use loadpilot_events::report::{
-    ArrivalCounts, Bytes, CallCounts, CallReport, Certificate, Gaps, Grade, HolderFacts, Ladder,
-    Latency, Quarantined, Rates, Report, ReportSchema, RunFacts, RunState, TaskReport, TickReport,
-    Verdict, WarmUp,
+    ArrivalCounts, Bytes, CallCounts, Certificate, Failure, Gaps, Grade, HolderFacts, Ladder,
+    Latency, Quarantined, Rates, Report, ReportSchema, RunFacts, RunState, TickReport, Verdict,
+    WarmUp,
 };
 use loadpilot_events::units::SECOND_US;
 use sha2::{Digest, Sha256};
 
 use crate::accounts::{Accounts, account};
+use crate::called::Called;
 use crate::certificate;
 use crate::check;
-use crate::control::Control;
+use crate::control::{Control, Parsed};
 use crate::generator::{anatomy, generator};
-use crate::ladder::{ladder, ladders, ms, percentile_us};
+use crate::ladder::{ladder, ms, percentile_us};
 use crate::project::{HolderSums, Projection, Window, first_measured_tick};
 use crate::story;
 use crate::streams::streams;
 use crate::sums::{CallSums, add_counts, merge};
 use crate::verdict;
 use crate::workload::Workload;
+
+mod tasks;
 
 /// Why there is no report.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -126,7 +130,7 @@ impl Closing<'_> {
             target_url: self.plan.target.clone(),
             rps_target: self.plan.profile.peak().as_rps(),
             rps_actual: rates.achieved_rps,
-            requests_total: self.count(|window, _, _| window == Window::Measured),
+            requests_total: self.count(Window::Measured),
             errors_total: errors,
             error_rate_pct: (finished > 0).then(|| percent(errors, finished)),
             p50_ms: point(|ladder| ladder.p50_us),
@@ -152,7 +156,7 @@ impl Closing<'_> {
             warm_up: WarmUp {
                 warm_up_us: self.measured_from_us(),
                 arrivals: self.planned_before(&accounts, self.measured_from_us()),
-                calls: self.count(|window, _, _| window == Window::WarmUp),
+                calls: self.count(Window::WarmUp),
             },
             tasks: self.tasks(&accounts),
             series: self.series(&accounts),
@@ -167,28 +171,27 @@ impl Closing<'_> {
     }
 
     /// Finished calls of the measured time that `keep` wants, by call and outcome, merged.
-    fn sum(&self, keep: impl Fn(u16, Outcome) -> bool) -> CallSums {
+    fn sum(&self, keep: impl Fn(&Called, Outcome) -> bool) -> CallSums {
         let mut sum = CallSums::default();
-        for (&(window, call, outcome), more) in &self.data.calls {
-            if window == Window::Measured && outcome.is_finished() && keep(call, outcome) {
+        for ((window, call, outcome), more) in &self.data.calls {
+            let measured = *window == Window::Measured && outcome.is_finished();
+            if measured && keep(call, *outcome) {
                 sum.add(more);
             }
         }
         sum
     }
 
-    fn count(&self, keep: impl Fn(Window, u16, Outcome) -> bool) -> u64 {
-        let kept = self
-            .data
-            .calls
-            .iter()
-            .filter(|((w, c, o), _)| keep(*w, *c, *o));
+    fn count(&self, of: Window) -> u64 {
+        let calls = self.data.calls.iter();
+        let kept = calls.filter(|((window, ..), _)| *window == of);
         kept.map(|(_, sums)| sums.count).sum()
     }
 
-    fn call_counts(&self, keep: impl Fn(u16) -> bool) -> CallCounts {
+    fn call_counts(&self, keep: impl Fn(&Called) -> bool) -> CallCounts {
         let mut counts = CallCounts::default();
-        for (&(_, call, outcome), sums) in &self.data.calls {
+        for ((_, call, outcome), sums) in &self.data.calls {
+            let outcome = *outcome;
             if keep(call) {
                 counts.attempted += sums.count;
                 *counts.outcomes.entry(outcome).or_default() += sums.count;
@@ -242,52 +245,6 @@ impl Closing<'_> {
         let end = u32::try_from(t_us.div_ceil(self.plan.tick_us)).unwrap_or(u32::MAX);
         let ticks = accounts.ticks.range(..end);
         ticks.map(|(_, account)| account.planned).sum()
-    }
-
-    fn tasks(&self, accounts: &Accounts) -> Vec<TaskReport> {
-        let mut first_call = 0;
-        let mut tasks = Vec::with_capacity(self.plan.tasks.len());
-        for (task, arrivals) in self.plan.tasks.iter().zip(&accounts.tasks) {
-            tasks.push(self.task(task, arrivals.clone(), first_call));
-            first_call += task.steps.len();
-        }
-        tasks
-    }
-
-    fn task(&self, task: &Task, arrivals: ArrivalCounts, first_call: usize) -> TaskReport {
-        let number = |place: usize| u16::try_from(first_call + place).unwrap_or(u16::MAX);
-        let calls = number(0)..number(task.steps.len());
-        let all = self.sum(|call, _| calls.contains(&call));
-        let failed = self.sum(|call, outcome| calls.contains(&call) && outcome.is_error());
-        TaskReport {
-            name: task.name.clone(),
-            weight: task.weight,
-            arrivals,
-            errors: failed.count,
-            finished: all.count,
-            response: ladder(&all.response),
-            service: ladder(&all.service),
-            streams: streams(&anatomy(self.data, |call| calls.contains(&call))),
-            calls: task
-                .steps
-                .iter()
-                .enumerate()
-                .map(|(place, step)| self.call(&step.name, number(place)))
-                .collect(),
-        }
-    }
-
-    fn call(&self, name: &str, number: u16) -> CallReport {
-        let sums = self.sum(|call, _| call == number);
-        let anatomy = self.data.anatomy.get(&(Window::Measured, number));
-        CallReport {
-            name: name.to_owned(),
-            counts: self.call_counts(|call| call == number),
-            response: ladder(&sums.response),
-            service: ladder(&sums.service),
-            status: sums.status,
-            anatomy: anatomy.map(ladders).unwrap_or_default(),
-        }
     }
 
     fn series(&self, accounts: &Accounts) -> Vec<TickReport> {
@@ -353,9 +310,24 @@ impl Closing<'_> {
             created_at: self.control.created_at,
             start_at: state.start.as_ref().map(|start| start.start_at),
             stopped_at_us: self.control.stopped_at_us(),
+            failure: self.failure(),
             holders: self.holders(),
             generation: state.generation,
         }
+    }
+
+    fn failure(&self) -> Option<Failure> {
+        let mut facts = self.control.records.iter().map(|(_, parsed)| parsed);
+        facts.find_map(|parsed| match parsed {
+            Parsed::Fact(_, envelope) => match &envelope.event.what {
+                What::ShardsFailed(failed) => Some(Failure {
+                    cause: failed.cause,
+                    reason: failed.reason.clone(),
+                }),
+                _ => None,
+            },
+            _ => None,
+        })
     }
 
     fn holders(&self) -> Vec<HolderFacts> {

@@ -4,11 +4,13 @@
 //! is left out here as it is there. Text that somebody chose never begins as a formula does. Must
 //! never stand in for the report: its figures are folded from rows, not from these.
 
+use std::collections::BTreeMap;
 use std::fmt::Write as _;
 
 use loadpilot_events::Timestamp;
 use loadpilot_events::delta::DeltaReported;
 use loadpilot_events::id::{AgentId, Holder};
+use loadpilot_events::plan::Plan;
 use loadpilot_events::samples::{self, NotSamples, Sample};
 
 use crate::control::Control;
@@ -38,6 +40,7 @@ pub struct Sheet<'a> {
     workload: Workload,
     /// Of each call, its task and its own name, ready for a cell.
     names: Vec<(String, String)>,
+    plan: &'a Plan,
 }
 
 impl<'a> Sheet<'a> {
@@ -58,6 +61,7 @@ impl<'a> Sheet<'a> {
             start_at: start.ok_or(NoSamples::NeverStarted)?.start_at,
             workload: Workload::new(plan, created.seed),
             names: names.collect(),
+            plan,
         })
     }
 
@@ -76,20 +80,34 @@ impl<'a> Sheet<'a> {
             boot_id: delta.boot_id.clone(),
         };
         let agent = cell(agent.as_str());
+        let named = delta.names.iter().map(|named| {
+            let task = self.plan.tasks.get(usize::from(named.task));
+            let task = cell(task.map_or("", |task| &task.name));
+            (named.call, (task, cell(&named.name)))
+        });
+        let named: BTreeMap<u16, (String, String)> = named.collect();
         let mut lines = 0;
         for call in samples::decode(&delta.samples)? {
             if counts(self.control, &holder, call.tick, call.generation) {
-                self.line(&agent, &call, text);
+                let names = named.get(&call.call);
+                let names = names.or_else(|| self.names.get(usize::from(call.call)));
+                self.line(&agent, &call, names, text);
                 lines += 1;
             }
         }
         Ok(lines)
     }
 
-    fn line(&self, agent: &str, call: &Sample, text: &mut String) {
+    fn line(
+        &self,
+        agent: &str,
+        call: &Sample,
+        names: Option<&(String, String)>,
+        text: &mut String,
+    ) {
         let due = self.start_at.plus_us(call.due_us);
         let due_ns = u128::from(due.0) * 1_000;
-        let (task, name) = match self.names.get(usize::from(call.call)) {
+        let (task, name) = match names {
             Some((task, name)) => (task.as_str(), name.as_str()),
             None => ("", ""),
         };

@@ -108,9 +108,9 @@ impl AnatomySums {
 }
 
 /// Adds the counts of `more` to `sums`.
-pub fn add_counts<K: Ord + Copy>(sums: &mut BTreeMap<K, u64>, more: &BTreeMap<K, u64>) {
-    for (&key, &count) in more {
-        *sums.entry(key).or_default() += count;
+pub fn add_counts<K: Ord + Clone>(sums: &mut BTreeMap<K, u64>, more: &BTreeMap<K, u64>) {
+    for (key, &count) in more {
+        *sums.entry(key.clone()).or_default() += count;
     }
 }
 

@@ -9,17 +9,19 @@ use std::collections::BTreeMap;
 
 use loadpilot_events::assign::Generation;
 use loadpilot_events::cause::Cause;
-use loadpilot_events::delta::{
-    AnatomyRow, ArrivalRow, CallRow, DeltaReported, Gauges, Phase, Totals,
-};
+use loadpilot_events::delta::{AnatomyRow, ArrivalRow, CallRow, Phase};
 use loadpilot_events::exchange::ExchangeSeen;
 use loadpilot_events::hist::{self, Hist};
-use loadpilot_events::id::BootId;
-use loadpilot_events::limits::{DELTA_BYTES_MAX, SAMPLES_PER_TICK_MAX};
+use loadpilot_events::limits::{RAISED_MAX, SAMPLES_PER_TICK_MAX};
 use loadpilot_events::outcome::{DropReason, Outcome};
-use loadpilot_events::samples::{self, EncodedSamples, Sample};
+use loadpilot_events::samples::Sample;
+use loadpilot_events::script::{CallName, RaisedBy};
 
 use crate::sums::{AnatomySums, ArrivalSums, CallSums, add_counts, merge};
+
+mod ledger;
+
+pub use ledger::Ledger;
 
 /// Which arrivals a count belongs to.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -75,7 +77,7 @@ pub struct CallEnd {
     pub tick: u32,
     /// The generation held at the due tick of its arrival.
     pub generation: Generation,
-    /// The call, by its place in the plan's list of calls.
+    /// The call, by its place in the plan's list of calls, or as [`Tally::name`] was told.
     pub call: u16,
     /// How it ended.
     pub outcome: Outcome,
@@ -99,12 +101,17 @@ type CallKey = (u32, Generation, u16, Outcome);
 /// Due tick, generation, and the call by its place in the plan.
 type AnatomyKey = (u32, Generation, u16);
 
+/// Errors that are not told apart.
+const OTHER_ERRORS: &str = "(other errors)";
+
 /// What finished, not yet closed into a delta.
 #[derive(Debug, Default)]
 pub struct Rows {
     arrivals: BTreeMap<RowKey, ArrivalSums>,
     calls: BTreeMap<CallKey, CallSums>,
     anatomy: BTreeMap<AnatomyKey, AnatomySums>,
+    names: BTreeMap<u16, CallName>,
+    raised: BTreeMap<(u16, RaisedBy, String), u64>,
     exchanges: Vec<ExchangeSeen>,
     samples: Vec<Sample>,
     samples_dropped: u64,
@@ -172,6 +179,24 @@ impl Tally {
         );
     }
 
+    /// What a call is called that is not in the plan; again after each [`Tally::take`].
+    pub fn name(&mut self, name: &CallName) {
+        let names = &mut self.rows.names;
+        names.entry(name.call).or_insert_with(|| name.clone());
+    }
+
+    /// A check or a task raised an error. Of one task so many are told apart, the others go
+    /// together: their texts may hold anything.
+    pub fn raised(&mut self, task: u16, by: RaisedBy, text: &str) {
+        let raised = &mut self.rows.raised;
+        let mut key = (task, by, text.to_owned());
+        let of_task = raised.keys().filter(|(other, ..)| *other == task);
+        if !raised.contains_key(&key) && of_task.count() >= RAISED_MAX {
+            key.2 = OTHER_ERRORS.to_owned();
+        }
+        *raised.entry(key).or_default() += 1;
+    }
+
     /// An exchange to be written out.
     pub fn exchange(&mut self, seen: ExchangeSeen) {
         self.rows.exchanges.push(seen);
@@ -211,6 +236,8 @@ impl Rows {
         for (key, sums) in other.anatomy {
             self.anatomy.entry(key).or_default().add(&sums);
         }
+        self.names.extend(other.names);
+        add_counts(&mut self.raised, &other.raised);
         self.exchanges.extend(other.exchanges);
         let room = SAMPLES_PER_TICK_MAX.saturating_sub(self.samples.len());
         let without = other.samples.len().saturating_sub(room) as u64;
@@ -248,159 +275,6 @@ impl AnatomySums {
             None => {}
         }
         self.resent += u64::from(phases.resent);
-    }
-}
-
-/// Closes rows into deltas of one process in one run: numbers them and keeps the totals.
-#[derive(Debug)]
-pub struct Ledger {
-    boot_id: BootId,
-    last_seq: u64,
-    totals: Totals,
-}
-
-impl Ledger {
-    /// The ledger of a process that has sent nothing yet.
-    #[must_use]
-    pub fn new(boot_id: BootId) -> Self {
-        Self {
-            boot_id,
-            last_seq: 0,
-            totals: Totals::default(),
-        }
-    }
-
-    /// Everything closed so far.
-    #[must_use]
-    pub fn totals(&self) -> &Totals {
-        &self.totals
-    }
-
-    /// The sequence number of the last delta; 0 before the first.
-    #[must_use]
-    pub fn last_seq(&self) -> u64 {
-        self.last_seq
-    }
-
-    /// Closes `rows`, which finished from `from_us` to `to_us` after the start, into at least one
-    /// delta; above [`DELTA_BYTES_MAX`] of rows the next one begins.
-    #[must_use]
-    pub fn close(
-        &mut self,
-        rows: Rows,
-        from_us: u64,
-        to_us: u64,
-        gauges: Gauges,
-    ) -> Vec<DeltaReported> {
-        let mut open = OpenDelta::default();
-        let mut parts = Vec::new();
-        for (key, sums) in rows.arrivals {
-            open.make_room(80 + 20 * sums.dropped.len(), &mut parts);
-            open.arrivals.push(sums.row(key));
-        }
-        for (key, sums) in rows.calls {
-            let row = sums.row(key);
-            let bytes = 200
-                + 12 * row.status.len()
-                + 40 * row.causes.len()
-                + row.response.0.len()
-                + row.service.0.len();
-            open.make_room(bytes, &mut parts);
-            open.calls.push(row);
-        }
-        for (key, sums) in rows.anatomy {
-            let row = sums.row(key);
-            let bytes = 80
-                + row
-                    .phases
-                    .values()
-                    .map(|hist| 24 + hist.0.len())
-                    .sum::<usize>();
-            open.make_room(bytes, &mut parts);
-            open.anatomy.push(row);
-        }
-        for seen in rows.exchanges {
-            let lines = seen.request.iter().chain(&seen.answer);
-            let bytes = 200 + lines.map(|line| 4 + line.len()).sum::<usize>();
-            open.make_room(bytes, &mut parts);
-            open.exchanges.push(seen);
-        }
-        open.samples_dropped = rows.samples_dropped;
-        for text in encoded(rows.samples) {
-            if !open.samples.is_empty() {
-                parts.push(std::mem::take(&mut open));
-            }
-            open.make_room(text.0.len(), &mut parts);
-            open.samples = text;
-        }
-        parts.push(open);
-        let mut gauges = gauges;
-        let mut deltas = Vec::with_capacity(parts.len());
-        for part in parts {
-            deltas.push(self.number(part, from_us, to_us, &gauges));
-            // What adds up is said once.
-            (gauges.retransmits, gauges.listen_overflows) = (0, 0);
-        }
-        deltas
-    }
-
-    fn number(
-        &mut self,
-        part: OpenDelta,
-        from_us: u64,
-        to_us: u64,
-        gauges: &Gauges,
-    ) -> DeltaReported {
-        for row in &part.arrivals {
-            self.totals.started += row.started;
-            add_counts(&mut self.totals.dropped, &row.dropped);
-        }
-        for row in &part.calls {
-            *self.totals.calls.entry(row.outcome).or_default() += row.count;
-        }
-        self.last_seq += 1;
-        DeltaReported {
-            boot_id: self.boot_id.clone(),
-            seq: self.last_seq,
-            from_us,
-            to_us,
-            arrivals: part.arrivals,
-            calls: part.calls,
-            anatomy: part.anatomy,
-            exchanges: part.exchanges,
-            samples: part.samples,
-            samples_dropped: part.samples_dropped,
-            totals: self.totals.clone(),
-            gauges: gauges.clone(),
-        }
-    }
-}
-
-/// The rows of a delta that is still being filled.
-#[derive(Debug, Default)]
-struct OpenDelta {
-    bytes: usize,
-    arrivals: Vec<ArrivalRow>,
-    calls: Vec<CallRow>,
-    anatomy: Vec<AnatomyRow>,
-    exchanges: Vec<ExchangeSeen>,
-    samples: EncodedSamples,
-    samples_dropped: u64,
-}
-
-/// Sorted, which takes the least room.
-fn encoded(mut samples: Vec<Sample>) -> Vec<EncodedSamples> {
-    samples.sort_unstable_by_key(|call| (call.due_us, call.user, call.number, call.call));
-    samples::encode(&samples)
-}
-
-impl OpenDelta {
-    /// Moves itself to `parts` and starts afresh when `bytes` more would be too many.
-    fn make_room(&mut self, bytes: usize, parts: &mut Vec<Self>) {
-        if self.bytes > 0 && self.bytes + bytes > DELTA_BYTES_MAX {
-            parts.push(std::mem::take(self));
-        }
-        self.bytes += bytes;
     }
 }
 

@@ -15,6 +15,7 @@ use crate::hist::EncodedHistogram;
 use crate::id::BootId;
 use crate::outcome::{DropReason, Outcome};
 use crate::samples::EncodedSamples;
+use crate::script::{CallName, RaisedRow};
 
 /// What finished since the last delta of this process.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -36,6 +37,13 @@ pub struct DeltaReported {
     /// Where the time of calls went.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub anatomy: Vec<AnatomyRow>,
+    /// What the calls of a scenario in Python are called: every number of a call in this delta that
+    /// the plan does not have.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub names: Vec<CallName>,
+    /// What checks and tasks in Python raised.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub raised: Vec<RaisedRow>,
     /// Exchanges written out, where the plan asks for them.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub exchanges: Vec<ExchangeSeen>,
@@ -66,7 +74,7 @@ pub struct ArrivalRow {
     /// Never started, by reason.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub dropped: BTreeMap<DropReason, u64>,
-    /// Started, and not every call of it was ok.
+    /// Started, and not every call of it was ok, or it raised an error.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub task_errors: u64,
 }
@@ -79,7 +87,7 @@ pub struct CallRow {
     pub tick: u32,
     /// The generation under which the agent held the shard at the arrival's due tick.
     pub generation: Generation,
-    /// The call, by its place in the plan's list of calls.
+    /// The call, by its place in the plan's list of calls, or as [`DeltaReported::names`] says.
     pub call: u16,
     /// How they ended.
     pub outcome: Outcome,
@@ -138,7 +146,7 @@ pub struct AnatomyRow {
     pub tick: u32,
     /// The generation, as in [`CallRow`].
     pub generation: Generation,
-    /// The call, by its place in the plan's list of calls.
+    /// The call, as in [`CallRow`].
     pub call: u16,
     /// One histogram per phase that took place, in µs, two significant digits.
     pub phases: BTreeMap<Phase, EncodedHistogram>,

@@ -104,6 +104,8 @@ pub struct ShardsFinished {
 pub enum FailureCause {
     /// It could not get ready: secrets, requests or threads.
     NotPrepared,
+    /// The scenario cannot be loaded in Python, or its users could not be prepared.
+    Scenario,
     /// Its firing threads broke down.
     Broken,
     /// The log takes no more deltas: the run must end, whoever fires.

@@ -32,6 +32,14 @@ pub const HEADER_VALUE_BYTES_MAX: usize = 16 * 1024;
 pub const HEADERS_MAX: usize = 64;
 /// Longest path with query, in bytes.
 pub const PATH_BYTES_MAX: usize = 8 * 1024;
+/// Most calls of a task in Python that an agent tells apart by name; the others go together.
+pub const CALL_NAMES_MAX: usize = 200;
+/// What the others are called.
+pub const OTHER_CALLS: &str = "(other calls)";
+/// Most different errors of a task in Python that an agent tells apart in a tick.
+pub const RAISED_MAX: usize = 20;
+/// Longest text of an error raised in Python, in bytes.
+pub const RAISED_BYTES_MAX: usize = 400;
 /// Most exchanges of a run that are written out.
 pub const DEBUG_REQUESTS_MAX: u32 = 100;
 /// Longest head of an answer that is written out, in bytes.

@@ -10,6 +10,7 @@ use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
 
 use crate::connections::{Connections, is_default};
+use crate::script::Script;
 use crate::threshold::Threshold;
 use crate::units::Rate;
 
@@ -76,6 +77,9 @@ pub struct Plan {
     /// ones is drawn from the seed. Absent: none.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub samples_ppm: Option<u32>,
+    /// The scenario runs in Python: its tasks have no steps. Absent: everything is compiled.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub script: Option<Script>,
 }
 
 /// The offered rate over time: pieces one after the other, each linear.
@@ -159,7 +163,7 @@ pub struct Task {
     pub name: String,
     /// Its share: weight out of the sum of weights; at least 1.
     pub weight: u32,
-    /// Calls in order; at least one.
+    /// Calls in order; at least one, unless the scenario runs in Python.
     pub steps: Vec<Step>,
 }
 
@@ -321,17 +325,18 @@ impl Plan {
         tasks.flat_map(|(index, task)| task.steps.iter().map(move |step| (index, step)))
     }
 
-    /// The bodies that are kept beside the plan, sorted, each once.
+    /// What is kept beside the plan, large bodies and scripts, sorted, each once.
     pub fn objects(&self) -> BTreeSet<&Object> {
         let bodies = self.calls().filter_map(|(_, step)| step.body.as_ref());
-        let objects = bodies.filter_map(|body| match body {
+        let bodies = bodies.filter_map(|body| match body {
             Body::Object(object) => Some(object),
             Body::Text(_) | Body::Base64(_) => None,
         });
-        objects.collect()
+        let bundle = self.script.iter().map(|script| &script.bundle);
+        bodies.chain(bundle).collect()
     }
 
-    /// The bytes of those bodies together: what each agent fetches before the start.
+    /// The bytes of those objects together: what each agent fetches before the start.
     #[must_use]
     pub fn objects_bytes(&self) -> u64 {
         let sizes = self.objects().into_iter().map(|object| object.bytes);

@@ -11,6 +11,8 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 pub use crate::certificate::{Certificate, Finding, FindingKind, Grade};
+pub use crate::gaps::{Gaps, LostInterval, Quarantined};
+pub use crate::script::{Raised, RaisedBy};
 pub use crate::streams::StreamReport;
 
 use crate::assign::{Generation, LossReason};
@@ -18,6 +20,7 @@ use crate::cause::Cause;
 use crate::connections::{Connections, is_default};
 use crate::ctl::Ending;
 use crate::delta::Phase;
+use crate::evt::FailureCause;
 use crate::exchange::ExchangeSeen;
 use crate::hist::EncodedHistogram;
 use crate::id::{Holder, RunId};
@@ -161,10 +164,22 @@ pub struct RunFacts {
     pub start_at: Option<Timestamp>,
     /// When it was stopped before its end, in µs after the start.
     pub stopped_at_us: Option<u64>,
+    /// What the first holder said that could not do its shards.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub failure: Option<Failure>,
     /// Everybody who ever held shards.
     pub holders: Vec<HolderFacts>,
     /// The last assignment's number.
     pub generation: Generation,
+}
+
+/// Why a holder could not do its shards.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct Failure {
+    /// What kind of reason it is.
+    pub cause: FailureCause,
+    /// Why, for people to read.
+    pub reason: String,
 }
 
 /// What one process did in the run.
@@ -233,7 +248,7 @@ pub struct ArrivalCounts {
     pub lost: u64,
     /// Not yet reported in a run that goes on; 0 once sealed.
     pub waiting: u64,
-    /// Started, and not every call of it was ok.
+    /// Started, and not every call of it was ok, or it raised an error.
     pub task_errors: u64,
 }
 
@@ -367,7 +382,10 @@ pub struct TaskReport {
     /// Its streamed answers; null when it has none.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub streams: Option<StreamReport>,
-    /// Its calls, in order.
+    /// What its checks and itself raised in Python, the most frequent first.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub raised: Vec<Raised>,
+    /// Its calls, in order; those made in Python by name.
     pub calls: Vec<CallReport>,
 }
 
@@ -444,48 +462,6 @@ pub struct GeneratorReport {
     pub busy_deltas_pct: f64,
     /// The longest that a firing thread was late for its own timer, in µs.
     pub stall_us_max: u64,
-}
-
-/// What the log does not know.
-#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize, JsonSchema)]
-pub struct Gaps {
-    /// Arrivals that a holder did not report.
-    pub lost: Vec<LostInterval>,
-    /// Closed loop only: the time of users that nobody reported on, in percent of all their time.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub lost_time_pct: Option<f64>,
-    /// Arrivals offered by holders that had been superseded at the due tick.
-    pub excess_arrivals: u64,
-    /// Calls of those; outside percentiles and verdict.
-    pub excess_calls: u64,
-    /// Events and deltas that were set aside, and why.
-    pub quarantined: Vec<Quarantined>,
-    /// Deltas that came after the run was sealed.
-    pub late_deltas: u64,
-}
-
-/// Arrivals that a holder did not report.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-pub struct LostInterval {
-    /// Who held them.
-    pub holder: Holder,
-    /// First due tick.
-    pub from_tick: u32,
-    /// Last due tick, inclusive.
-    pub to_tick: u32,
-    /// How many arrivals; in a closed loop those that its later totals name, which may be none.
-    pub arrivals: u64,
-}
-
-/// Something in the log that was set aside.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-pub struct Quarantined {
-    /// Its subject.
-    pub subject: String,
-    /// Its stream sequence.
-    pub seq: u64,
-    /// Why.
-    pub reason: String,
 }
 
 /// One line of the story.

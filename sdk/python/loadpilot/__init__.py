@@ -10,9 +10,20 @@ from __future__ import annotations
 
 from .client import LoadClient
 from .dsl import VUser, scenario, task
+from .errors import HTTPStatusError, RedirectError, RequestError
 from .from_file import file
 
-__all__ = ["LoadClient", "VUser", "__version__", "file", "scenario", "task"]
+__all__ = [
+    "HTTPStatusError",
+    "LoadClient",
+    "RedirectError",
+    "RequestError",
+    "VUser",
+    "__version__",
+    "file",
+    "scenario",
+    "task",
+]
 
 
 def __getattr__(name: str) -> str:

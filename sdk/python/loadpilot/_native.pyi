@@ -2,7 +2,11 @@
 
 # ruff: noqa: PYI021  (this is the only place where Python people can read what Rust offers)
 
+from collections.abc import Generator
 from pathlib import Path
+from typing import Any
+
+from .play.reading import Headers
 
 class Refused(ValueError):
     """A request was refused; the user can fix it."""
@@ -40,6 +44,68 @@ def agent_main(argv: list[str]) -> int:
 
 def supervisor_main(argv: list[str]) -> int:
     """Run a local stack; returns the exit code."""
+
+class Request:
+    """A request that a task made up, ready to be sent."""
+
+    def __init__(
+        self,
+        method: str,
+        path: str,
+        headers: list[tuple[str, str]],
+        body: bytes | None = None,
+        timeout_us: int | None = None,
+        name: str | None = None,
+        stream: str | None = None,
+    ) -> None: ...
+    @property
+    def method(self) -> str: ...
+    @property
+    def path(self) -> str: ...
+    @property
+    def headers(self) -> list[tuple[str, str]]: ...
+    @property
+    def body(self) -> bytes | None: ...
+    @property
+    def timeout_us(self) -> int | None: ...
+
+class Response:
+    """The answer to one request of a task."""
+
+    @property
+    def status_code(self) -> int:
+        """Its status code."""
+
+    @property
+    def ok(self) -> bool:
+        """Whether that is below 400."""
+
+    @property
+    def content(self) -> bytes:
+        """Its body, decoded when it came as gzip or deflate; ValueError for other codings."""
+
+    @property
+    def _brings_cookies(self) -> bool: ...
+    @property
+    def text(self) -> str:
+        """Its body as text, by the charset of its content type, else UTF-8."""
+
+    @property
+    def headers(self) -> Headers:
+        """Its headers; names in any case."""
+
+    @property
+    def elapsed_ms(self) -> float:
+        """From dispatch to the last byte, in ms."""
+
+    def json(self) -> Any:
+        """Read its body as JSON; raises ValueError when it is none."""
+
+    def raise_for_status(self) -> None:
+        """Raise HTTPStatusError when the status is 400 or more."""
+
+    def __await__(self) -> Generator[Any, Any, Response]:
+        """In an ``async def``, a request is sent when it is awaited."""
 
 class Session:
     """One connection to a log."""

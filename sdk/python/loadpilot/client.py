@@ -1,16 +1,16 @@
 """The client that a task is written against.
 
-A task is compiled, not called: these methods describe requests, they never send one. They return
-nothing, so that a type checker already says what the compiler would: a task cannot look at an
-answer yet.
+A task that is nothing but requests is compiled and never called. Any other runs in Python on the
+agents: there a request returns its answer, in an ``async def`` once it is awaited.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Literal, TypeAlias, TypedDict, Unpack
+from typing import TYPE_CHECKING, Any, Literal, Required, TypeAlias, TypedDict, Unpack
 
 if TYPE_CHECKING:
+    from ._native import Response
     from .from_file import File
 
 Primitive: TypeAlias = str | int | float | bool | None
@@ -35,11 +35,32 @@ class Extras(TypedDict, total=False):
     """The body as a form; text and bytes are sent as they are."""
     content: str | bytes | File
     """The body as it is, or ``file("image.jpg")``."""
+    files: Mapping[str, Any] | Sequence[tuple[str, Any]]
+    """Files of a multipart form, beside the fields in ``data``: bytes, an open file, ``file(…)``,
+    or a tuple ``(filename, content, type)``."""
+    cookies: Mapping[str, str]
+    """Cookies for this request alone; those that the target sets are kept for each user."""
+    follow_redirects: bool
+    """Whether to go where an answer with status 301, 302, 303, 307 or 308 leads, each as a call of
+    its own; in hooks unless said otherwise, in tasks only when said."""
+    auth: tuple[str, str]
+    """User and password, sent as Basic credentials and kept as a secret."""
+    name: str
+    """What reports call the request, unless by method and path: one name for many paths."""
     timeout: float | str
     """From dispatch to the last byte, instead of the scenario's: seconds, or ``"500ms"``."""
     stream: Literal["sse", "lines", "chunks"]
     """The answer is a stream: the times of its tokens are taken. A token is a server-sent event
     that carries data, a line that is not empty, or a chunk as it was sent."""
+
+
+class InBatch(Extras, total=False):
+    """One request of a batch."""
+
+    method: str
+    """``GET`` unless said."""
+    path: Required[str]
+    """Where it goes, relative to the target."""
 
 
 class LoadClient:
@@ -49,44 +70,51 @@ class LoadClient:
     listed in :class:`Extras`; it is encoded as httpx encodes it.
     """
 
-    def get(self, path: str, **extras: Unpack[Extras]) -> None:
+    def get(self, path: str, **extras: Unpack[Extras]) -> Response:
         """Request ``path`` with GET."""
-        self._request("GET", path, extras)
+        return self._request("GET", path, extras)
 
-    def post(self, path: str, **extras: Unpack[Extras]) -> None:
+    def post(self, path: str, **extras: Unpack[Extras]) -> Response:
         """Request ``path`` with POST."""
-        self._request("POST", path, extras)
+        return self._request("POST", path, extras)
 
-    def put(self, path: str, **extras: Unpack[Extras]) -> None:
+    def put(self, path: str, **extras: Unpack[Extras]) -> Response:
         """Request ``path`` with PUT."""
-        self._request("PUT", path, extras)
+        return self._request("PUT", path, extras)
 
-    def patch(self, path: str, **extras: Unpack[Extras]) -> None:
+    def patch(self, path: str, **extras: Unpack[Extras]) -> Response:
         """Request ``path`` with PATCH."""
-        self._request("PATCH", path, extras)
+        return self._request("PATCH", path, extras)
 
-    def delete(self, path: str, **extras: Unpack[Extras]) -> None:
+    def delete(self, path: str, **extras: Unpack[Extras]) -> Response:
         """Request ``path`` with DELETE."""
-        self._request("DELETE", path, extras)
+        return self._request("DELETE", path, extras)
 
-    def head(self, path: str, **extras: Unpack[Extras]) -> None:
+    def head(self, path: str, **extras: Unpack[Extras]) -> Response:
         """Request ``path`` with HEAD."""
-        self._request("HEAD", path, extras)
+        return self._request("HEAD", path, extras)
 
-    def options(self, path: str, **extras: Unpack[Extras]) -> None:
+    def options(self, path: str, **extras: Unpack[Extras]) -> Response:
         """Request ``path`` with OPTIONS."""
-        self._request("OPTIONS", path, extras)
+        return self._request("OPTIONS", path, extras)
 
-    def request(self, method: str, path: str, **extras: Unpack[Extras]) -> None:
+    def batch(self, requests: Sequence[InBatch]) -> list[Response]:  # noqa: ARG002
+        """Make several requests at a time; returns their answers in the same order.
+
+        When one of them gets no answer its RequestError is raised, once all have ended.
+        """
+        raise RuntimeError("client.batch() was called outside a run")
+
+    def request(self, method: str, path: str, **extras: Unpack[Extras]) -> Response:
         """Request ``path`` with any of the methods above, ``"POST"``."""
-        self._request(method, path, extras)
+        return self._request(method, path, extras)
 
-    def _request(self, method: str, path: str, extras: Extras) -> None:  # noqa: ARG002
-        """Take note of one request; only the compiler's client can.
+    def _request(self, method: str, path: str, extras: Extras) -> Response:  # noqa: ARG002
+        """Send one request; only the clients that a scenario is given can.
 
         Raises RuntimeError: outside a task there is nothing that would send it.
         """
         raise RuntimeError(
             f"client.{method.lower()}({path!r}) was called outside `loadpilot run`: "
-            "tasks are compiled, nothing is sent from Python"
+            "only tasks and hooks of a run have a client that sends"
         )

@@ -96,10 +96,13 @@ class VUser:
     """
 
     def on_start(self, client: LoadClient) -> None:
-        """Prepare a user before its first task; overriding it is refused for now."""
+        """Prepare a user before the run starts; its requests are sent and not counted.
+
+        May be an ``async def``. Whatever it raises fails the run before it has begun.
+        """
 
     def on_stop(self, client: LoadClient) -> None:
-        """Clean up after a user's last task; overriding it is refused for now."""
+        """Clean up when the run is over, or was stopped; its requests are sent and not counted."""
 
 
 @dataclass(frozen=True, slots=True)

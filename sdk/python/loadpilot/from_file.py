@@ -77,4 +77,14 @@ def file(path: str | os.PathLike[str]) -> File:
     none.
     """
     written_in = sys._getframe(1).f_code.co_filename  # noqa: SLF001  (CPython's documented door)
-    return File(path, Path(written_in).resolve().parent)
+    named = File(path, Path(written_in).resolve().parent)
+    _named.append(named)
+    return named
+
+
+_named: list[File] = []
+
+
+def named_files() -> list[File]:
+    """List the files that were named so far: they travel with a scenario that runs in Python."""
+    return list(_named)

@@ -281,7 +281,8 @@ impl Agent {
     fn offer(&mut self) {
         let slack_us = self.shell.timing.offer_slack.as_micros();
         let slack_us = u64::try_from(slack_us).unwrap_or(u64::MAX);
-        for offer in self.membership.offers(self.shell.capacity) {
+        let has_python = self.shell.scripting.is_some();
+        for offer in self.membership.offers(self.shell.capacity, has_python) {
             self.clerk(&offer.run)
                 .state(What::CapacityOffered(CapacityOffered {
                     rate: offer.rate,

@@ -23,10 +23,11 @@ pub mod orders;
 pub mod outbox;
 mod program;
 pub mod runs;
+pub mod script;
 pub mod secrets;
 pub mod shell;
 pub mod signals;
 mod stamp;
 pub mod timing;
 
-pub use program::main_from;
+pub use program::{main_from, main_with};

@@ -177,7 +177,8 @@ impl Membership {
     }
 
     /// Runs to which capacity is to be offered now, each once. Counted as promised from here on.
-    pub fn offers(&mut self, capacity: Rate) -> Vec<Offer> {
+    /// To one whose scenario runs in Python only when this agent can.
+    pub fn offers(&mut self, capacity: Rate, has_python: bool) -> Vec<Offer> {
         if self.leaving {
             return Vec::new();
         }
@@ -185,7 +186,10 @@ impl Membership {
         let mut left = capacity::left(capacity, claims);
         let mut offers = Vec::new();
         for (run, book) in &mut self.books {
-            let Some((peak, gather_by)) = book.wants_offer() else {
+            let wanted = book
+                .wants_offer()
+                .filter(|_| has_python || !book.needs_python());
+            let Some((peak, gather_by)) = wanted else {
                 continue;
             };
             if let Some(rate) = capacity::offer(left, peak) {
@@ -256,6 +260,11 @@ impl Book {
             ),
             _ => Rate(0),
         }
+    }
+
+    fn needs_python(&self) -> bool {
+        let created = self.view.created();
+        created.is_some_and(|created| created.plan.script.is_some())
     }
 
     /// Peak and end of the wait of a run that still gathers and has no offer of ours.

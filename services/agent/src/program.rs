@@ -1,6 +1,7 @@
 //! The program: read the configuration, connect, run, report the end.
 
 use std::io::IsTerminal as _;
+use std::sync::Arc;
 use std::time::Duration;
 
 use loadpilot_bus::{Bus, Fault, Options};
@@ -9,6 +10,7 @@ use tracing_subscriber::EnvFilter;
 
 use crate::agent::{self, Exit};
 use crate::config::{Config, Unusable, World};
+use crate::script::Scripting;
 use crate::shell::Shell;
 use crate::signals::{self, Shutdown};
 
@@ -26,6 +28,11 @@ const CONNECT_PAUSE: Duration = Duration::from_millis(250);
 /// Returns the exit code: 0 drained and stored · 2 usage · 4 NATS unusable, or not everything
 /// could be stored · 130 and 143 ended at once by a signal.
 pub fn main_from(args: impl Iterator<Item = String>) -> i32 {
+    main_with(args, None)
+}
+
+/// The same with an interpreter for scenarios in Python.
+pub fn main_with(args: impl Iterator<Item = String>, scripting: Option<Arc<dyn Scripting>>) -> i32 {
     let env = |name: &str| std::env::var(name).ok();
     let world = World {
         env: &env,
@@ -49,13 +56,13 @@ pub fn main_from(args: impl Iterator<Item = String>) -> i32 {
             return INFRASTRUCTURE;
         }
     };
-    let end = runtime.block_on(serve(config));
+    let end = runtime.block_on(serve(config, scripting));
     // Nothing that still hangs may keep the process.
     runtime.shutdown_background();
     end
 }
 
-async fn serve(config: Config) -> i32 {
+async fn serve(config: Config, scripting: Option<Arc<dyn Scripting>>) -> i32 {
     let mut shutdown = match signals::listen() {
         Ok(shutdown) => shutdown,
         Err(error) => {
@@ -68,7 +75,7 @@ async fn serve(config: Config) -> i32 {
         _ = shutdown.wait_for(|wish| *wish != Shutdown::No) => return 0,
     };
     let ended = match bus {
-        Ok(bus) => agent::run(shell(config, bus), shutdown).await,
+        Ok(bus) => agent::run(shell(config, scripting, bus), shutdown).await,
         Err(fault) => Err(fault),
     };
     match ended {
@@ -110,7 +117,7 @@ async fn connect(config: &Config) -> Result<Bus, Fault> {
     }
 }
 
-fn shell(config: Config, bus: Bus) -> Shell {
+fn shell(config: Config, scripting: Option<Arc<dyn Scripting>>, bus: Bus) -> Shell {
     let boot_id = BootId::from_ulid(ulid::Ulid::generate());
     tracing::info!(
         agent = %config.id, boot = %boot_id, cores = config.cores,
@@ -134,6 +141,7 @@ fn shell(config: Config, bus: Bus) -> Shell {
         max_in_flight: config.max_in_flight,
         fds: config.fds,
         rings: config.rings,
+        scripting,
         timing: config.timing,
     }
 }

@@ -1,11 +1,14 @@
 //! What every part of the shell needs to know: who this is, the bus, its limits. Fixed for the
 //! life of the process; must never hold anything that changes.
 
+use std::sync::Arc;
+
 use loadpilot_bus::Bus;
 use loadpilot_events::subject::Subjects;
 use loadpilot_events::{Holder, Rate};
 
 use crate::fire::RingPlace;
+use crate::script::Scripting;
 use crate::timing::Timing;
 
 /// One agent process.
@@ -29,6 +32,8 @@ pub struct Shell {
     pub fds: u64,
     /// Where firing threads note the calls of the open tick; `None`: nowhere.
     pub rings: Option<RingPlace>,
+    /// What runs scenarios in Python; `None`: this agent takes compiled ones only.
+    pub scripting: Option<Arc<dyn Scripting>>,
     /// Waits and bounds.
     pub timing: Timing,
 }

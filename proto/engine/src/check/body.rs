@@ -20,19 +20,18 @@ pub(super) fn body(must: &mut Musts<'_>, field: &str, body: &Body) {
             let field = format!("{field}.base64");
             must.hold(sound, field, "must be base64", "not base64");
         }
-        Body::Object(Object { sha256, bytes }) => {
-            let digits = sha256.bytes();
-            let sound = sha256.len() == HASH_DIGITS
-                && digits
-                    .into_iter()
-                    .all(|b| matches!(b, b'0'..=b'9' | b'a'..=b'f'));
-            let rule = "must be 64 hex digits in lower case";
-            must.hold(sound, format!("{field}.object.sha256"), rule, sha256);
-            let fits = (1..=limits::BODY_BYTES_MAX).contains(bytes);
-            let rule = "must be 1 byte to 64 MiB";
-            must.hold(fits, format!("{field}.object.bytes"), rule, bytes);
-        }
+        Body::Object(kept) => object(must, &format!("{field}.object"), kept),
     }
+}
+
+pub(super) fn object(must: &mut Musts<'_>, field: &str, Object { sha256, bytes }: &Object) {
+    let is_digit = |b: u8| matches!(b, b'0'..=b'9' | b'a'..=b'f');
+    let sound = sha256.len() == HASH_DIGITS && sha256.bytes().all(is_digit);
+    let rule = "must be 64 hex digits in lower case";
+    must.hold(sound, format!("{field}.sha256"), rule, sha256);
+    let fits = (1..=limits::BODY_BYTES_MAX).contains(bytes);
+    let rule = "must be 1 byte to 64 MiB";
+    must.hold(fits, format!("{field}.bytes"), rule, bytes);
 }
 
 /// What the bodies that are kept beside the plan come to, together.

@@ -11,6 +11,7 @@ mod holding;
 mod naive;
 mod poison;
 mod samples;
+mod script;
 mod sound;
 mod verdict;
 mod workload;

@@ -62,7 +62,7 @@ type Damage = fn(&mut Value);
 
 const MAX: u64 = u64::MAX;
 
-const DAMAGES: [(&str, Damage); 23] = [
+const DAMAGES: [(&str, Damage); 28] = [
     ("no number", |d| d["seq"] = json!("one")),
     ("sequence 0", |d| d["seq"] = json!(0)),
     ("sequence beyond reason", |d| d["seq"] = json!(MAX)),
@@ -115,6 +115,24 @@ const DAMAGES: [(&str, Damage); 23] = [
     ("gauges beyond reason", |d| {
         d["gauges"]["waiting"] = json!(MAX)
     }),
+    ("another name for a call of the plan", |d| {
+        d["names"] = json!([{"call": 0, "task": 0, "name": "GET /"}])
+    }),
+    ("a name for nobody's call", |d| {
+        d["names"] = json!([{"call": 60_000, "task": 9_999, "name": "GET /"}])
+    }),
+    ("a name without an end", |d| {
+        let name = "x".repeat(10_000);
+        d["names"] = json!([{"call": 60_000, "task": 0, "name": name}])
+    }),
+    ("an error without an end", |d| {
+        let text = "x".repeat(10_000);
+        d["raised"] = json!([{"task": 0, "by": "task", "text": text, "count": 1}])
+    }),
+    (
+        "too many errors raised",
+        |d| d["raised"] = json!([{"task": 0, "by": "check", "text": "x", "count": MAX}]),
+    ),
 ];
 
 /// The reports without and with `payload` as a first delta of the first holder, read twice.

@@ -50,6 +50,7 @@ pub(crate) fn plan(dice: &mut Dice) -> Plan {
         debug_requests: 0,
         connections: Connections::default(),
         samples_ppm: Some(1_000_000),
+        script: None,
     };
     assert_eq!(check::plan(&plan), [], "the plans of the laws are sound");
     plan

@@ -36,7 +36,7 @@ class ArrivalCounts(BaseModel):
     """
     task_errors: Annotated[int, Field(ge=0)]
     """
-    Started, and not every call of it was ok.
+    Started, and not every call of it was ok, or it raised an error.
     """
     waiting: Annotated[int, Field(ge=0)]
     """
@@ -273,6 +273,33 @@ class Ending(StrEnum):
     log_full = "log_full"
     """
     The log had no room left.
+    """
+
+
+class FailureCause(StrEnum):
+    """
+    Why a holder cannot go on.
+    """
+
+    not_prepared = "not_prepared"
+    """
+    It could not get ready: secrets, requests or threads.
+    """
+    scenario = "scenario"
+    """
+    The scenario cannot be loaded in Python, or its users could not be prepared.
+    """
+    broken = "broken"
+    """
+    Its firing threads broke down.
+    """
+    log_full = "log_full"
+    """
+    The log takes no more deltas: the run must end, whoever fires.
+    """
+    log_refuses = "log_refuses"
+    """
+    The log refuses a delta for another reason.
     """
 
 
@@ -654,6 +681,21 @@ class Quarantined(BaseModel):
     subject: str
     """
     Its subject.
+    """
+
+
+class RaisedBy(StrEnum):
+    """
+    Which part of a scenario in Python raised an error.
+    """
+
+    check = "check"
+    """
+    `check_…`: the call that it looked at counts as `check_failed`.
+    """
+    task = "task"
+    """
+    The task itself: its arrival counts among the task errors.
     """
 
 
@@ -1115,6 +1157,21 @@ class ExchangeSeen(BaseModel):
     """
 
 
+class Failure(BaseModel):
+    """
+    Why a holder could not do its shards.
+    """
+
+    cause: FailureCause
+    """
+    What kind of reason it is.
+    """
+    reason: str
+    """
+    Why, for people to read.
+    """
+
+
 class Finding(BaseModel):
     """
     One reason not to trust the run blindly.
@@ -1254,6 +1311,25 @@ class HolderFacts(BaseModel):
     """
 
 
+class Raised(BaseModel):
+    """
+    What a check or a task raised in the whole run.
+    """
+
+    by: RaisedBy
+    """
+    What of the task.
+    """
+    count: Annotated[int, Field(ge=0)]
+    """
+    How many times.
+    """
+    text: str
+    """
+    The kind of the error, its message and its place.
+    """
+
+
 class RunFacts(BaseModel):
     """
     What ran, when, and how it ended.
@@ -1270,6 +1346,10 @@ class RunFacts(BaseModel):
     ending: Ending | None = None
     """
     How it ended, once sealed.
+    """
+    failure: Failure | None = None
+    """
+    What the first holder said that could not do its shards.
     """
     generation: Annotated[int, Field(ge=0)]
     """
@@ -1360,7 +1440,7 @@ class TaskReport(BaseModel):
     """
     calls: list[CallReport]
     """
-    Its calls, in order.
+    Its calls, in order; those made in Python by name.
     """
     errors: Annotated[int, Field(ge=0)]
     """
@@ -1373,6 +1453,10 @@ class TaskReport(BaseModel):
     name: str
     """
     Its name.
+    """
+    raised: list[Raised] | None = None
+    """
+    What its checks and itself raised in Python, the most frequent first.
     """
     response: Ladder | None = None
     """

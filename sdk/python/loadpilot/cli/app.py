@@ -186,6 +186,27 @@ def run(  # noqa: PLR0913  (one parameter per flag)
 
 
 @app.command
+def explain(
+    file: str | None = None,
+    /,
+    *,
+    scenario: Annotated[str | None, Parameter(name=["--scenario", "-s"])] = None,
+) -> ExitCode:
+    """Say which scenarios of a file are compiled, which run in Python, and why.
+
+    Parameters
+    ----------
+    file
+        The scenario file.
+    scenario
+        Only this scenario of the file.
+    """
+    from .explain import explain as execute
+
+    return execute(file, scenario)
+
+
+@app.command
 def report(run: str, /, *, json: bool = False, samples: str | None = None) -> ExitCode:
     """Print the summary of a past run again, from its log alone.
 

@@ -56,6 +56,9 @@ def exit_code(  # noqa: PLR0911  (one line per rule, in the order of precedence)
     if report.run.state.value == "refused":
         return ExitCode.USAGE if _is_users_fault(report) else ExitCode.INFRASTRUCTURE
     ending = report.run.ending.value if report.run.ending is not None else None
+    failure = report.run.failure
+    if failure is not None and failure.cause.value == "scenario" and ending == "failed":
+        return ExitCode.INCOMPLETE
     if ending in {"failed", "log_full"}:
         return ExitCode.INFRASTRUCTURE
     if interruption is not None:

@@ -70,7 +70,10 @@ class Follower:
         if "story" in change:
             story = change["story"]
             text = story.get("text") if isinstance(story, dict) else story
-            self.view.tell(f"· {text}")
+            first, *more = str(text).split("\n")
+            self.view.tell(f"· {first}")
+            for line in more:
+                self.view.tell(line)
             return False
         from .._generated.snapshot import Snapshot
 

@@ -41,9 +41,9 @@ def run(flags: Flags) -> ExitCode:
     try:
         compiled = _compiled(options, problems)
     except Refused as refused:
-        return _refuse([*problems, *refused.problems])
+        return refuse([*problems, *refused.problems])
     if options is None or problems:
-        return _refuse(problems)
+        return refuse(problems)
     if options.dry_run:
         return _dry_run(compiled, options)
     with Interruptions() as interruptions:
@@ -70,7 +70,8 @@ def _compiled(options: Options | None, problems: list[Problem]) -> Compiled:
     return compiled
 
 
-def _refuse(problems: list[Problem]) -> ExitCode:
+def refuse(problems: list[Problem]) -> ExitCode:
+    """Say everything that is wrong, and that nothing came of it."""
     for problem in problems:
         say(f"error: {safe_lines(str(problem))}")
     if len(problems) > 1:
@@ -99,8 +100,13 @@ def _dry_run(compiled: Compiled, options: Options) -> ExitCode:
     for name, planned in zip(names, facts["planned_per_task"], strict=True):
         if users is None:
             say(f"  {safe(name)}: {count(planned)}")
+    bundle = compiled.plan.get("script", {}).get("bundle", {}).get("sha256")
     for digest, content in compiled.bodies.items():
-        say(f"  body kept beside the plan: {digest}, {count(len(content))} bytes")
+        what = "the files of the scenario" if digest == bundle else "body"
+        say(f"  {what} kept beside the plan: {digest}, {count(len(content))} bytes")
+    for name in compiled.files:
+        say(f"    {safe(name)}")
+    say(execution(compiled).rstrip("\n"))
     for handle in compiled.secrets:
         say(f"  secret kept out of the plan: {handle}")
     say("nothing was started")
@@ -181,8 +187,8 @@ class Run:
             f"{self.offered()}"
             f"  duration   {seconds(total_us)}, warm-up {seconds(plan['warm_up_us'])}\n"
             f"{self.connections()}"
-            f"  execution  static: every task is compiled, no Python runs under load;\n"
-            f"             redirects and retries are off, answers are read and not kept\n"
+            f"{execution(self.compiled)}"
+            f"             redirects and retries are off\n"
             f"  agents     {agents}, seed {self.options.seed}"
         )
 
@@ -252,6 +258,22 @@ class Run:
         where = f" (logs: {log_dir})" if log_dir is not None else ""
         say(f"error: {safe_lines(str(fault))}{where}")
         return exit_code(None, self.interruptions.first, strict=self.options.strict, fault=True)
+
+
+def execution(compiled: Compiled) -> str:
+    """Say whether Python runs under load, and why, in whole lines."""
+    script = compiled.plan.get("script")
+    if script is None:
+        return "  execution  static: every task is compiled, no Python runs under load;\n"
+    users = script["users"]
+    why = compiled.reasons[0]
+    more = len(compiled.reasons) - 1
+    others = f", and for {count(more)} more reasons (loadpilot explain)" if more else ""
+    return (
+        f"  execution  Python: {count(users)} user{'s' if users != 1 else ''}, "
+        f"each with one arrival at a time;\n"
+        f"             {safe(str(why))}{others};\n"
+    )
 
 
 def _shape(profile: dict[str, object]) -> str:

@@ -22,6 +22,8 @@ LABEL_WIDTH = 13
 """Columns of the label in front of a line."""
 NAME_WIDTH = 26
 """Columns of a task's or call's name in a table."""
+RAISED_SHOWN = 5
+"""Most errors of a task's Python that are shown; the results file holds more."""
 LOST_LINES_MAX = 10
 """Most lost intervals that are listed; the results file holds all."""
 RUNGS = (
@@ -45,6 +47,7 @@ def summary(report: Report) -> str:
         _latency(report),
         _answers(report),
         _tasks(report),
+        _raised(report),
         _streams(report),
         _thresholds(report),
         _foot(report),
@@ -74,6 +77,10 @@ def _head(report: Report) -> Iterator[str]:
     elif run.ending is not None and run.ending.value != "completed":
         after = f" after {seconds(run.stopped_at_us)}" if run.stopped_at_us is not None else ""
         yield _line("ended", f"{run.ending.value.replace('_', ' ')}{after}")
+    if run.failure is not None:
+        first, *more = run.failure.reason.split("\n")
+        yield _line("failed", safe(first))
+        yield from (_line("", safe(line)) for line in more)
     for problem in run.refused:
         yield _line("refused", safe(f"{problem.field}: {problem.rule} (got {problem.value!r})"))
 
@@ -216,6 +223,19 @@ def _tasks(report: Report) -> Iterator[str]:
         yield _row(safe(task.name), task.finished, task.errors, task.response)
         if len(task.calls) > 1:
             yield from _calls(task)
+
+
+def _raised(report: Report) -> Iterator[str]:
+    """Show what checks and tasks raised in Python, the most frequent first."""
+    for task in report.tasks:
+        raised = task.raised or []
+        for one in raised[:RAISED_SHOWN]:
+            by = "check" if one.by == "check" else "task"
+            yield _line(f"{by} failed", f"{safe(task.name)}, {count(one.count)} times")
+            yield from (_line("", safe(line)) for line in one.text.split("\n"))
+        if len(raised) > RAISED_SHOWN:
+            more = count(len(raised) - RAISED_SHOWN)
+            yield _line("", f"{safe(task.name)}: {more} other errors are in the report")
 
 
 def _calls(task: TaskReport) -> Iterator[str]:

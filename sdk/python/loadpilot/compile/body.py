@@ -1,7 +1,8 @@
 """The judge of task bodies: which of them are nothing but requests with constant arguments.
 
 Only such a body may be recorded, because only for such a body one recording says what every run of
-it would send. Whatever else is in it is refused with its line: never guessed, never left out.
+it would send. Whatever else is in it is a reason to run it in Python, told with its line, or a
+mistake there too: never guessed, never left out.
 """
 
 from __future__ import annotations
@@ -12,7 +13,7 @@ from typing import TYPE_CHECKING
 
 from .constants import named, parts
 from .extras import EXTRAS, unknown
-from .problem import Problem
+from .problem import Problem, Reason
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -21,15 +22,14 @@ if TYPE_CHECKING:
     from .source import SourceFile
 
 METHODS = frozenset({"get", "post", "put", "patch", "delete", "head", "options"})
+BATCH = "batch"
+"""The method of the client that makes several requests at a time."""
 ANY_METHOD = "request"
 """The method of the client that takes the HTTP method by position, before the path."""
 
-NOT_YET = (
-    "tasks are compiled to plain requests; running Python during the load is not supported yet"
-)
 CONSTANTS_ONLY = (
-    "tasks are compiled once, so arguments must be literals, constants of the module, file(…), or "
-    "f-strings, sums and products of those"
+    "compiled are literals, constants of the module, file(…), and f-strings, sums and products of "
+    "those"
 )
 BODIES = (ast.FunctionDef, ast.AsyncFunctionDef)
 
@@ -41,7 +41,7 @@ class Judged:
     calls: list[ast.Call]
     """The requests in order; complete only without problems."""
     problems: list[Problem]
-    """Why it cannot be compiled."""
+    """What is wrong with it, and each :class:`Reason` why it cannot be compiled."""
 
 
 def judge(
@@ -71,11 +71,13 @@ class _Judge:
     def problem(self, node: ast.AST, what: str) -> Problem:
         return Problem(self.file.at(node), f"task {self.node.name}: {what}")
 
+    def reason(self, node: ast.AST, what: str) -> Reason:
+        return Reason(self.file.at(node), f"task {self.node.name}: {what}")
+
     def body(self) -> tuple[list[ast.Call], list[Problem]]:
-        problems = list(self.signature())
+        problems = [*self.signature(), *self.mistakes()]
         if isinstance(self.node, ast.AsyncFunctionDef):
-            what = f"is an async def; {NOT_YET}. Write it as a plain def without awaits"
-            return [], [*problems, self.problem(self.node, what)]
+            return [], [*problems, self.reason(self.node, "is an async def")]
         calls: list[ast.Call] = []
         statements = list(self.node.body)
         if _is_docstring(statements[0]):
@@ -87,10 +89,46 @@ class _Judge:
             else:
                 calls.append(call)
                 problems += self.arguments(call)
-        if not calls and not problems:
-            what = "makes no request; add a call such as client.get('/path')"
-            problems.append(self.problem(self.node, what))
         return calls, problems
+
+    def mistakes(self) -> Iterator[Problem]:
+        """What would be wrong in Python, too."""
+        names = {node.id for node in ast.walk(self.node) if isinstance(node, ast.Name)}
+        if self.client not in names:
+            what = f"makes no request; add a call such as {self.client}.get('/path')"
+            yield self.problem(self.node, what)
+        for node in ast.walk(self.node):
+            if isinstance(node, ast.Yield | ast.YieldFrom):
+                yield self.problem(node, "contains a yield, so that calling it does nothing")
+            elif isinstance(node, ast.Call) and self._is_client_call(node):
+                yield from self.call(node)
+
+    def call(self, call: ast.Call) -> Iterator[Problem]:
+        """What is wrong with a call of the client, whatever its arguments are."""
+        assert isinstance(call.func, ast.Attribute), "only those are calls of the client"  # noqa: S101
+        callee, verb = f"{ast.unparse(call.func)}()", call.func.attr
+        if verb == BATCH:
+            return
+        if verb not in METHODS and verb != ANY_METHOD:
+            methods = ", ".join([*sorted(METHODS), ANY_METHOD])
+            what = f"{self.client} has no method {_callee(call)}; it has {methods}"
+            yield self.problem(call, what)
+            return
+        needed = ["method", "path"] if verb == ANY_METHOD else ["path"]
+        unpacked = any(isinstance(argument, ast.Starred) for argument in call.args)
+        unpacked |= any(keyword.arg is None for keyword in call.keywords)
+        if len(call.args) > len(needed):
+            only = " and ".join(needed)
+            what = f"takes only the {only} by position; name the others: {', '.join(EXTRAS)}"
+            yield self.problem(call.args[len(needed)], f"{callee} {what}")
+        given = {*needed[: len(call.args)], *(keyword.arg for keyword in call.keywords)}
+        for name in needed:
+            if name not in given and not unpacked:
+                yield self.problem(call, f"{callee} needs a {name}")
+        for keyword in call.keywords:
+            # What ** unpacks is known only when it has been recorded, and judged there.
+            if keyword.arg is not None and keyword.arg not in {*EXTRAS, *needed}:
+                yield self.problem(keyword.value, unknown(callee, keyword.arg))
 
     def signature(self) -> Iterator[Problem]:
         arguments = self.node.args
@@ -100,11 +138,8 @@ class _Judge:
             yield self.problem(self.node, "must take exactly (self, client)")
         if len(self.node.decorator_list) > 1:
             extra = next(d for d in self.node.decorator_list if "task" not in ast.unparse(d))
-            what = (
-                f"is decorated with @{ast.unparse(extra)}, which may replace it; "
-                f"{NOT_YET}. Keep @task only"
-            )
-            yield self.problem(extra, what)
+            what = f"is decorated with @{ast.unparse(extra)}, which may replace it"
+            yield self.reason(extra, what)
 
     def request(self, statement: ast.stmt) -> ast.Call | None:
         """The request that a statement makes, if it is one and nothing else."""
@@ -118,26 +153,14 @@ class _Judge:
                 return None
 
     def arguments(self, call: ast.Call) -> Iterator[Problem]:
-        callee = f"{ast.unparse(call.func)}()"
-        needed = ["method", "path"] if callee.endswith(f".{ANY_METHOD}()") else ["path"]
-        if len(call.args) > len(needed):
-            only = " and ".join(needed)
-            what = f"takes only the {only} by position; name the others: {', '.join(EXTRAS)}"
-            yield self.problem(call.args[len(needed)], f"{callee} {what}")
-        given = {*needed[: len(call.args)], *(keyword.arg for keyword in call.keywords)}
-        for name in needed:
-            if name not in given:
-                yield self.problem(call, f"{callee} needs a {name}")
+        """Why the arguments of a request cannot be compiled."""
         for argument in call.args:
             if isinstance(argument, ast.Starred):
-                yield self.problem(
-                    argument, f"spell the {needed[-1]} out instead of unpacking it with *"
-                )
+                yield self.reason(argument, "unpacks arguments with *")
             yield from self.constant(argument)
         for keyword in call.keywords:
-            # What ** unpacks is known only when it has been recorded, and judged there.
-            if keyword.arg is not None and keyword.arg not in {*EXTRAS, *needed}:
-                yield self.problem(keyword.value, unknown(callee, keyword.arg))
+            if keyword.arg == "follow_redirects":
+                yield self.reason(keyword.value, "follows redirects, or may")
             yield from self.constant(keyword.value)
 
     def constant(self, node: ast.expr) -> Iterator[Problem]:
@@ -155,7 +178,7 @@ class _Judge:
                 found = self.name(part.id)  # noqa: PLW2901
             if found is not None:
                 what = f"an argument uses {found}; {CONSTANTS_ONLY}"
-                yield self.problem(part, what)
+                yield self.reason(part, what)
 
     def makes_a_body(self, call: ast.Call) -> bool:
         """Whether a call is one of our own that a literal could stand for."""
@@ -178,42 +201,33 @@ class _Judge:
                 | ast.AnnAssign(target=ast.Name(id=name), value=ast.Call() as call)
             ) if self._is_client_call(call):
                 yield self.kept_response(name, call)
-            case ast.Expr(value=ast.Call() as call) if self._is_batch(call):
-                what = f"uses {self.client}.batch(); {NOT_YET}. Make the requests one by one"
-                yield self.problem(call, what)
             case ast.Expr(value=ast.Call() as call) if self._is_client_call(call):
-                methods = ", ".join([*sorted(METHODS), ANY_METHOD])
-                what = f"{self.client} has no method {_callee(call)}; it has {methods}"
-                yield self.problem(call, what)
+                if _callee(call).endswith(f".{BATCH}"):
+                    yield self.reason(call, "makes several requests at a time")
             case ast.Expr(value=ast.Call() as call) if self._roots_in_response(call):
-                what = f"uses the response of a request, in `{_callee(call)}()`; {NOT_YET}"
-                yield self.problem(call, what)
+                what = f"uses the response of a request, in `{_callee(call)}()`"
+                yield self.reason(call, what)
             case ast.Expr(value=value):
-                yield self.problem(value, f"contains {self.found(value)}; {NOT_YET}")
+                yield self.reason(value, f"contains {self.found(value)}")
             case ast.Pass():
-                yield self.problem(statement, "contains a pass; a task is made of requests")
+                yield self.reason(statement, "contains a pass")
             case _:
-                yield self.problem(statement, f"contains {named(statement)}; {NOT_YET}")
+                yield self.reason(statement, f"contains {named(statement)}")
 
     def found(self, node: ast.expr) -> str:
         if isinstance(node, ast.Call) and _root(node.func) == self.user:
             return f"a call of `{ast.unparse(node.func)}()`, which belongs to the virtual user"
         return named(node)
 
-    def kept_response(self, name: str, call: ast.Call) -> Problem:
+    def kept_response(self, name: str, call: ast.Call) -> Reason:
         uses = [
             node.lineno
             for node in ast.walk(self.node)
             if isinstance(node, ast.Name) and node.id == name and isinstance(node.ctx, ast.Load)
         ]
-        if uses:
-            what = f"uses the response `{name}` of {_callee(call)}() (line {uses[0]}); {NOT_YET}"
-        else:
-            what = (
-                f"keeps the response of {_callee(call)}() as `{name}` and never uses it; responses "
-                f"are not available to a compiled task. Drop `{name} =`"
-            )
-        return self.problem(call, what)
+        where = f" (line {uses[0]})" if uses else ""
+        verb = "uses" if uses else "keeps"
+        return self.reason(call, f"{verb} the response `{name}` of {_callee(call)}(){where}")
 
     def _is_client_call(self, call: ast.Call) -> bool:
         match call.func:
@@ -221,9 +235,6 @@ class _Judge:
                 return name == self.client
             case _:
                 return False
-
-    def _is_batch(self, call: ast.Call) -> bool:
-        return self._is_client_call(call) and _callee(call).endswith(".batch")
 
     def _roots_in_response(self, call: ast.Call) -> bool:
         inner = [n for n in ast.walk(call.func) if isinstance(n, ast.Call)]

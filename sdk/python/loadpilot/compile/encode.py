@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from urllib.parse import urlencode
 
 from ..from_file import File
+from .multipart import multipart
 
 METHODS = ("GET", "POST", "PUT", "PATCH", "DELETE", "HEAD", "OPTIONS")
 JSON_TYPE = "application/json"
@@ -77,7 +78,9 @@ def form(fields: object, name: str) -> str:
 
 
 def body(extras: Mapping[str, object]) -> EncodedBody | None:
-    """Encode the body of a request from its ``json``, ``data`` or ``content``."""
+    """Encode the body of a request from its ``json``, ``data``, ``files`` or ``content``."""
+    if extras.get("files"):
+        return _multipart(extras)
     given = [name for name in ("json", "data", "content") if extras.get(name) is not None]
     if len(given) > 1:
         raise ValueError(f"a request has one body, but {' and '.join(given)} are given")
@@ -99,6 +102,13 @@ def body(extras: Mapping[str, object]) -> EncodedBody | None:
         raise ValueError(what)  # noqa: TRY004  (every refusal here is a ValueError)
     content = _utf8(value, given[0]) if isinstance(value, str) else value
     return EncodedBody(content, None) if content else None
+
+
+def _multipart(extras: Mapping[str, object]) -> EncodedBody:
+    others = [name for name in ("json", "content") if extras.get(name) is not None]
+    if others:
+        raise ValueError(f"a request has one body, but files and {' and '.join(others)} are given")
+    return EncodedBody(*multipart(extras.get("data"), extras["files"]))
 
 
 def _check_path(path: str) -> None:

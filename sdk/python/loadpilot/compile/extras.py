@@ -7,16 +7,26 @@ from __future__ import annotations
 
 from difflib import get_close_matches
 
-EXTRAS = ("content", "data", "headers", "json", "params", "stream", "timeout")
+EXTRAS = (
+    "auth",
+    "content",
+    "cookies",
+    "data",
+    "files",
+    "follow_redirects",
+    "headers",
+    "json",
+    "name",
+    "params",
+    "stream",
+    "timeout",
+)
 """What the client understands beside method and path."""
+STREAMS = ("sse", "lines", "chunks")
+"""What the tokens of a streamed answer can be."""
 
 INSTEAD = {
-    "files": "multipart bodies are not supported yet; give the whole body as content= and its type "
-    'as headers={"Content-Type": …}',
-    "cookies": 'give headers={"Cookie": "name=value"}, whose value stays out of plan and log',
-    "auth": 'give headers={"Authorization": …}, whose value stays out of plan and log',
-    "follow_redirects": "redirects are not followed; request the path that is meant",
-    "allow_redirects": "redirects are not followed; request the path that is meant",
+    "allow_redirects": "write follow_redirects=",
     "extensions": "give timeout= for a time-out; there are no other extensions",
     "verify": "it holds for the whole run: --insecure or --cacert",
     "cert": "it holds for the whole run: --cert and --key",

@@ -7,6 +7,7 @@ value into a message, because it may be one.
 from __future__ import annotations
 
 import re
+from base64 import b64encode
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, TypeAlias
@@ -58,6 +59,30 @@ class Secrets:
     def values(self) -> dict[str, str]:
         """All values by handle."""
         return {handle: value for value, handle in self._handles.items()}
+
+
+def with_auth(given: object, auth: object) -> object:
+    """Add the header of ``auth=(user, password)`` to the headers of a request (RFC 7617)."""
+    match auth:
+        case None:
+            return given
+        case (str() as user, str() as password) if ":" not in user:
+            credentials = b64encode(f"{user}:{password}".encode()).decode()
+            return [*_pairs(given), ("Authorization", f"Basic {credentials}")]
+        case _:
+            raise ValueError("auth= must be a pair of texts, (user, password)")
+
+
+def with_cookies(given: object, cookies: object) -> object:
+    """Add the header of ``cookies={"name": "value"}`` to the headers of a request."""
+    match cookies:
+        case None:
+            return given
+        case Mapping() if all(isinstance(text, str) for pair in cookies.items() for text in pair):
+            pairs = "; ".join(f"{name}={value}" for name, value in cookies.items())
+            return [*_pairs(given), ("Cookie", pairs)] if pairs else given
+        case _:
+            raise ValueError("cookies= must be a dict of names to text")
 
 
 def plan_headers(

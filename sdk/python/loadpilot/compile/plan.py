@@ -8,11 +8,12 @@ from __future__ import annotations
 
 import json
 import re
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
 from .. import _native
 from ..dsl import spec_of
+from .bundle import bundle
 from .connections import connections
 from .headers import Secrets
 from .problem import Problem, Refused, rule
@@ -56,7 +57,11 @@ class Compiled:
     replaced: tuple[str, ...] = ()
     """Settings of the scenario that a flag for a closed loop put aside."""
     bodies: Mapping[str, bytes] = field(default_factory=dict)
-    """Bodies that are kept beside the plan, by their SHA-256."""
+    """What is kept beside the plan, large bodies and scripts, by its SHA-256."""
+    reasons: tuple[Problem, ...] = ()
+    """Why the scenario runs in Python; none when it is compiled."""
+    files: tuple[str, ...] = ()
+    """Files that agents get to run it."""
 
     def plan_json(self) -> str:
         """Write the plan as JSON."""
@@ -78,6 +83,22 @@ def compile_scenario(loaded: Loaded, cls: type, target: str, overrides: Override
         raise Refused(_once(problems))
     replaced = settings.replaced() if "users" in plan else ()
     compiled = Compiled(plan, secrets.values(), tuple(replaced), tasks.bodies.beside)
+    if tasks.reasons:
+        packed = bundle(loaded)
+        plan["script"] = {
+            "bundle": {"sha256": packed.sha256, "bytes": len(packed.content)},
+            "file": packed.file,
+            "users": plan.get("users") or settings.pool(plan["profile"]),
+        }
+        compiled = replace(
+            compiled,
+            bodies={packed.sha256: packed.content},
+            reasons=tuple(tasks.reasons),
+            files=packed.names,
+        )
+    elif settings.says_pool():
+        settings.refuse_pool()
+        raise Refused(settings.problems)
     found = json.loads(_native.check_plan(compiled.plan_json()))
     if found:
         raise Refused(_once([_translated(one, settings, tasks) for one in found]))

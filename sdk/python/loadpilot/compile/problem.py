@@ -25,6 +25,10 @@ class Problem:
         return f"{self.place}: {self.what}"
 
 
+class Reason(Problem):
+    """No mistake, but a reason why a scenario has to run in Python."""
+
+
 class Refused(Exception):
     """Everything that is wrong, at once; nothing was started."""
 

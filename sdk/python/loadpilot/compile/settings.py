@@ -28,6 +28,10 @@ USERS_MAX = 1_000_000
 """Most users of a closed loop."""
 USERS_OF_MAX = 64
 """The users of ``--max`` when nobody says how many."""
+ARRIVALS_A_USER = 100
+"""So many arrivals a second make one user of a scenario in Python …"""
+POOL_LEAST, POOL_MOST = 5, 100
+"""… but there are this many at least, and at most, unless the scenario says."""
 OF_A_SCHEDULE = {
     "rps": "it has no rate",
     "mode": "it has no shape",
@@ -143,9 +147,32 @@ class Settings:
 
     def users(self) -> int | None:
         """Read the users of a closed loop; None when a rate is offered."""
-        if self.overrides.users is None and "users" not in self.spec.said:
+        if self.overrides.users is None and ("users" not in self.spec.said or self.says_pool()):
             return USERS_OF_MAX if self.overrides.as_fast_as_possible else None
         return self.whole("users", 1, USERS_MAX)
+
+    def says_pool(self) -> bool:
+        """Whether the scenario says how many users serve its rate."""
+        said = self.spec.said
+        flagged = self.overrides.users is not None or self.overrides.as_fast_as_possible
+        return "users" in said and ("rps" in said or "stages" in said) and not flagged
+
+    def pool(self, profile: Mapping[str, Any]) -> int:
+        """Read how many users serve the rate of a scenario in Python."""
+        if self.says_pool():
+            return self.whole("users", 1, USERS_MAX)
+        peak_urps: int = max(max(piece["from"], piece["to"]) for piece in profile["pieces"])
+        users = round(peak_urps / 1e6 / ARRIVALS_A_USER)
+        return min(max(users, POOL_LEAST), POOL_MOST)
+
+    def refuse_pool(self) -> None:
+        """Say that a compiled scenario has no users to serve its rate."""
+        other = "stages" if "stages" in self.spec.said else "rps"
+        what = (
+            f"cannot be used with {other}=: nothing in this scenario runs in Python, so that no "
+            "user is needed to serve its rate; drop one of them"
+        )
+        self.problems.append(rule(self.place("users"), what, self.spec.said["users"]))
 
     def closed_loop(self) -> dict[str, Any]:
         """Build the profile of a closed loop; what says a schedule beside it is refused.

@@ -14,12 +14,12 @@ from typing import TYPE_CHECKING, Any
 
 from ..dsl import VUser, task_of
 from .bodies import Bodies
-from .body import NOT_YET, judge
+from .body import judge
 from .durations import Wrong, duration_us
 from .encode import body, method, target_path
-from .extras import EXTRAS, unknown
-from .headers import Secrets, plan_headers
-from .problem import Problem, rule
+from .extras import EXTRAS, STREAMS, unknown
+from .headers import Secrets, plan_headers, with_auth, with_cookies
+from .problem import Problem, Reason, rule
 from .record import Recorded, record
 
 if TYPE_CHECKING:
@@ -29,8 +29,6 @@ if TYPE_CHECKING:
 
 NAME_BYTES_MAX = 128
 """Longest name in a plan, in bytes."""
-STREAMS = ("sse", "lines", "chunks")
-"""What the tokens of a streamed answer can be."""
 HOOKS = ("on_start", "on_stop")
 
 
@@ -43,34 +41,45 @@ class Tasks:
     bodies: Bodies = field(default_factory=Bodies)
     tasks: list[dict[str, Any]] = field(default_factory=list)
     problems: list[Problem] = field(default_factory=list)
+    reasons: list[Reason] = field(default_factory=list)
+    """Why the scenario has to run in Python; nothing of it is compiled then."""
     lines: dict[str, str] = field(default_factory=dict)
     """Places of tasks and steps by their field in the plan, ``tasks[0].steps[1]``."""
 
     def compile(self, cls: type, at: str) -> None:
         """Compile every task of a class; ``at`` is the place of the class."""
         names = task_names(cls)
-        self.problems += self.hooks(cls, names, at)
+        self.note(self.hooks(cls, names, at))
         if not names:
             what = f"scenario {cls.__name__} has no task; mark at least one method with @task"
             self.problems.append(Problem(at, what))
         for name in names:
             self.task(name, inspect.getattr_static(cls, name), at)
+        if self.reasons:
+            self.bodies = Bodies()
+            for task in self.tasks:
+                task["steps"] = []
         self.bodies.settle()
 
+    def note(self, problems: list[Problem]) -> None:
+        """Tell mistakes from reasons for Python."""
+        self.reasons += [one for one in problems if isinstance(one, Reason)]
+        self.problems += [one for one in problems if not isinstance(one, Reason)]
+
     def hooks(self, cls: type, names: list[str], at: str) -> list[Problem]:
-        """Refuse what would need Python at run time: hooks and checks."""
-        problems = []
+        """Find what needs Python beside the tasks: hooks and checks."""
+        problems: list[Problem] = []
         for name in _attributes(cls):
+            what = f"{cls.__name__} defines {name}()"
+            line = self._line_of(getattr(cls, name), at)
             if name in HOOKS and getattr(cls, name) is not getattr(VUser, name):
-                what = f"{cls.__name__} defines {name}(); {NOT_YET}"
+                problems.append(Reason(line, what))
             elif name.startswith("check_"):
-                belongs = name.removeprefix("check_") in names
-                what = f"{cls.__name__} defines {name}(); " + (
-                    NOT_YET if belongs else "it belongs to no task, so it would never be called"
-                )
-            else:
-                continue
-            problems.append(Problem(self._line_of(getattr(cls, name), at), what))
+                if name.removeprefix("check_") in names:
+                    problems.append(Reason(line, what))
+                else:
+                    what += "; it belongs to no task, so it would never be called"
+                    problems.append(Problem(line, what))
         return problems
 
     def task(self, name: str, function: object, at: str) -> None:
@@ -91,7 +100,8 @@ class Tasks:
         judged = judge(function, node, file)
         weight = self.weight(name, function, file.at(node))
         if judged.problems:
-            self.problems += judged.problems
+            self.note(judged.problems)
+            self.tasks.append({"name": name, "weight": weight, "steps": []})
             return
         steps = self.steps(name, function, judged.calls, file, place)
         self.tasks.append({"name": name, "weight": weight, "steps": steps})
@@ -144,7 +154,8 @@ class Tasks:
         with self._noting(name, at):
             step["path"] = target_path(request.path, request.extras.get("params"))
         with self._noting(name, at):
-            given = request.extras.get("headers")
+            given = with_auth(request.extras.get("headers"), request.extras.get("auth"))
+            given = with_cookies(given, request.extras.get("cookies"))
             headers = plan_headers(given, encoded, self.secrets)
             if headers:
                 step["headers"] = headers
@@ -162,7 +173,12 @@ class Tasks:
             else:
                 must = f"stream must be one of {', '.join(STREAMS)}"
                 self.problems.append(rule(at, f"task {name}: {must}", stream))
-        step = {"name": step_name(step["method"], request.path)} | step
+        name_ = request.extras.get("name")
+        if name_ is not None and not isinstance(name_, str):
+            must = "name must be text"
+            self.problems.append(rule(at, f"task {name}: {must}", name_))
+            name_ = None
+        step = {"name": name_ or step_name(step["method"], request.path)} | step
         if encoded is not None:
             self.bodies.give(step, encoded.content)
         return step

@@ -20,6 +20,7 @@ use loadpilot_events::outcome::{DropReason, Outcome};
 use loadpilot_events::samples::Sample;
 
 use super::clock::MonoTime;
+use super::names::CallNames;
 use super::program::{Call, Program};
 use super::progress::Progress;
 use super::ring::{Mark, Recorder, Turned};
@@ -64,12 +65,14 @@ pub(crate) struct Arrival {
 /// What a task of the runtime keeps from one arrival to the next.
 #[derive(Debug)]
 pub(crate) struct Kit {
-    time_out: TimeOut,
-    id: String,
+    pub(super) time_out: TimeOut,
+    pub(super) id: String,
     /// Made for the first streamed answer.
-    tokens: OnceCell<RefCell<Tokens>>,
+    pub(super) tokens: OnceCell<RefCell<Tokens>>,
     /// Its place in the ring.
-    seat: u32,
+    pub(super) seat: u32,
+    /// For whatever goes on beside it: the other requests of a batch.
+    pub(super) others: Vec<Self>,
 }
 
 impl Kit {
@@ -79,18 +82,21 @@ impl Kit {
             id: String::new(),
             tokens: OnceCell::new(),
             seat,
+            others: Vec::new(),
         }
     }
 }
 
 /// The sending side of one core: its engine, its requests, its counters.
 pub(crate) struct Calls<W> {
-    run: RunId,
+    pub(super) run: RunId,
     workload: Arc<Workload>,
-    program: Arc<Program>,
+    pub(super) program: Arc<Program>,
     wire: W,
-    tally: RefCell<Tally>,
-    recorder: Recorder,
+    pub(super) tally: RefCell<Tally>,
+    pub(super) recorder: Recorder,
+    /// Of calls that are not in the plan.
+    pub(super) names: CallNames,
     stopped: Cell<Option<DropReason>>,
     cancelled: Cell<bool>,
     /// An arrival's task panicked: its calls are lost, so nothing counted here can be trusted.
@@ -99,10 +105,10 @@ pub(crate) struct Calls<W> {
 
 /// How a call ended.
 #[derive(Debug, Clone, Copy)]
-struct Ended {
-    outcome: Outcome,
-    status: Option<u16>,
-    cause: Option<Cause>,
+pub(super) struct Ended {
+    pub(super) outcome: Outcome,
+    pub(super) status: Option<u16>,
+    pub(super) cause: Option<Cause>,
 }
 
 impl Ended {
@@ -125,9 +131,9 @@ impl Ended {
 
 /// When a call was due and when it was dispatched.
 #[derive(Debug, Clone, Copy)]
-struct Begin {
-    due: MonoTime,
-    dispatched: MonoTime,
+pub(super) struct Begin {
+    pub(super) due: MonoTime,
+    pub(super) dispatched: MonoTime,
 }
 
 impl<W: Wire> Calls<W> {
@@ -145,6 +151,7 @@ impl<W: Wire> Calls<W> {
             wire,
             tally: RefCell::default(),
             recorder,
+            names: CallNames::default(),
             stopped: Cell::new(None),
             cancelled: Cell::new(false),
             broken: Cell::new(false),
@@ -158,6 +165,11 @@ impl<W: Wire> Calls<W> {
     /// What one task of the runtime needs; must be called on the core's runtime.
     pub(crate) fn kit(&self) -> Kit {
         Kit::new(self.recorder.seat())
+    }
+
+    /// The same for requests that are not counted, and so have no place in the ring.
+    pub(super) fn kit_aside() -> Kit {
+        Kit::new(u32::MAX)
     }
 
     /// The instant of due 0.
@@ -177,6 +189,11 @@ impl<W: Wire> Calls<W> {
     /// Whatever is in flight ends as cancelled when it is next polled.
     pub(crate) fn cancel(&self) {
         self.cancelled.set(true);
+    }
+
+    /// Whether what is in flight is to end at once.
+    pub(super) fn is_cancelled(&self) -> bool {
+        self.cancelled.get()
     }
 
     /// Counts an arrival that will never start.
@@ -242,6 +259,7 @@ impl<W: Wire> Calls<W> {
                 progress: &progress,
                 tokens,
                 seen: seen.as_ref(),
+                kept: None,
             };
             let place = (kit.seat, &mut kit.time_out);
             let (outcome, end) = self.call(order, arrival, begin, phases, place).await;
@@ -277,12 +295,30 @@ impl<W: Wire> Calls<W> {
         let deadline = begin.dispatched.plus_us(order.call.timeout_us);
         let ended = self.exchange(order, deadline, &mut trace, time_out).await;
         let end = MonoTime::now();
+        let call_end = Self::call_end(arrival, order, begin, end, ended, &trace);
+        self.tally.borrow_mut().call(&call_end);
+        self.count_tokens(order, &call_end);
+        self.write_out(order, arrival, &call_end);
+        recorder.end(seat, begun, &call_end);
+        self.sample(arrival, begin.due, &call_end);
+        (ended.outcome, end)
+    }
+
+    /// What is counted of a call.
+    pub(super) fn call_end(
+        arrival: &Arrival,
+        order: Order<'_>,
+        begin: Begin,
+        end: MonoTime,
+        ended: Ended,
+        trace: &Trace,
+    ) -> CallEnd {
         let mut phases = trace.phases;
         if let Some(first) = order.tokens.and_then(|tokens| tokens.borrow().first()) {
             phases.first_token_us = Some(first.since_us(begin.due));
             phases.first_token_service_us = Some(first.since_us(begin.dispatched));
         }
-        let call_end = CallEnd {
+        CallEnd {
             tick: arrival.key.tick,
             generation: arrival.key.generation,
             call: order.call.number,
@@ -294,36 +330,36 @@ impl<W: Wire> Calls<W> {
             sent_bytes: trace.sent_bytes,
             received_bytes: trace.received_bytes,
             phases,
-        };
-        self.count(order, arrival, &call_end);
-        recorder.end(seat, begun, &call_end);
-        self.sample(arrival, begin.due, &call_end);
-        (ended.outcome, end)
+        }
     }
 
-    /// Books a call that has ended, and whatever else it left behind.
-    fn count(&self, order: Order<'_>, arrival: &Arrival, end: &CallEnd) {
-        let mut tally = self.tally.borrow_mut();
-        tally.call(end);
+    /// Books the gaps between the tokens of a streamed answer.
+    pub(super) fn count_tokens(&self, order: Order<'_>, end: &CallEnd) {
         if let Some(tokens) = order.tokens {
             let key = (end.tick, end.generation, end.call);
+            let mut tally = self.tally.borrow_mut();
             tally.token_gaps(key, tokens.borrow().gaps());
         }
+    }
+
+    /// Writes an exchange out, if it is to be.
+    pub(super) fn write_out(&self, order: Order<'_>, arrival: &Arrival, end: &CallEnd) {
         if let Some(seen) = order.seen {
             let answer = seen.borrow().lines(&self.program.masks);
-            tally.exchange(written_out(arrival, order.call, end, answer));
+            let seen = written_out(arrival, order.call, end, answer);
+            self.tally.borrow_mut().exchange(seen);
         }
     }
 
     /// Whether the exchanges of an arrival are written out.
-    fn is_to_be_seen(&self, arrival: &Arrival) -> bool {
+    pub(super) fn is_to_be_seen(&self, arrival: &Arrival) -> bool {
         match arrival.name {
             Name::Planned(n) => n < self.program.debug_requests,
             Name::Iteration { user, k } => k == 0 && u64::from(user) < self.program.debug_requests,
         }
     }
 
-    async fn exchange(
+    pub(super) async fn exchange(
         &self,
         order: Order<'_>,
         deadline: MonoTime,
@@ -356,7 +392,7 @@ impl<W: Wire> Calls<W> {
     }
 
     /// Tells a call by itself, if it was drawn.
-    fn sample(&self, arrival: &Arrival, due: MonoTime, end: &CallEnd) {
+    pub(super) fn sample(&self, arrival: &Arrival, due: MonoTime, end: &CallEnd) {
         let (block, index) = arrival.name.draws();
         if !self.workload.is_sampled(block, index, end.call) {
             return;
@@ -385,7 +421,7 @@ impl<W: Wire> Calls<W> {
     }
 
     /// Whether a call may use a connection that is open already.
-    fn may_reuse(&self, arrival: &Arrival, step: usize) -> bool {
+    pub(super) fn may_reuse(&self, arrival: &Arrival, step: usize) -> bool {
         let share_ppm = match self.program.connections.reuse {
             Reuse::Always => return true,
             Reuse::Never => return false,
@@ -395,7 +431,7 @@ impl<W: Wire> Calls<W> {
         self.workload.reuse_draw_ppm(block, index, step) < share_ppm
     }
 
-    fn write_id(&self, arrival: &Arrival, step: usize, id: &mut String) {
+    pub(super) fn write_id(&self, arrival: &Arrival, step: usize, id: &mut String) {
         if !self.program.has_ids {
             return;
         }

@@ -220,6 +220,7 @@ mod tests {
             debug_requests: 0,
             connections: Connections::default(),
             samples_ppm: None,
+            script: None,
         };
         Arc::new(Workload::new(&plan, 1))
     }

@@ -33,6 +33,8 @@ pub(crate) enum Command {
     Cancel,
     Harvest(oneshot::Sender<Harvest>),
     Close(Mark),
+    /// Lets users clean up, and says when they have.
+    Retire(oneshot::Sender<()>),
 }
 
 /// What a core did since the last harvest, and how it stands.
@@ -155,6 +157,14 @@ impl<W: Wire> Pacer<W> {
                 self.slots.cancel();
             }
             Command::Close(mark) => self.slots.close(mark),
+            Command::Retire(done) => {
+                let slots = Rc::clone(&self.slots);
+                tokio::task::spawn_local(async move {
+                    slots.retire().await;
+                    // Whoever asked may have lost patience.
+                    let _ = done.send(());
+                });
+            }
             Command::Harvest(reply) => {
                 // When nobody waits for it any more, the rows stay for the next one.
                 let harvest = self.harvest();

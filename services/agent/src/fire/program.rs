@@ -31,12 +31,26 @@ pub struct Program {
     pub(crate) connections: Connections,
     pub(crate) timeouts: PhaseTimeouts,
     pub(crate) tasks: Vec<Vec<Call>>,
+    /// How requests are worded that are not known before the start, too.
+    pub(super) manner: Manner,
     /// Whether requests carry an id.
     pub(crate) has_ids: bool,
     /// The exchanges of so many arrivals are written out.
     pub(crate) debug_requests: u64,
     /// What must not be seen in them.
     pub(crate) masks: Masks,
+}
+
+/// What the requests of a plan have in common.
+#[derive(Debug)]
+pub(super) struct Manner {
+    host: HeaderValue,
+    agent: HeaderValue,
+    id_header: Option<(String, HeaderName)>,
+    http: Http,
+    scheme: Scheme,
+    /// A call's, unless it has its own; in µs.
+    pub(super) timeout_us: u64,
 }
 
 /// One call, ready but for its id.
@@ -51,10 +65,10 @@ pub(crate) struct Call {
     pub shown: Vec<String>,
     /// Of its body.
     pub body_bytes: u64,
-    method: plan::Method,
-    http1: Http1Request,
+    pub(super) method: plan::Method,
+    pub(super) http1: Http1Request,
     /// Present when the plan may speak HTTP/2.
-    http2: Option<Http2Request>,
+    pub(super) http2: Option<Http2Request>,
 }
 
 impl fmt::Debug for Call {
@@ -114,14 +128,22 @@ impl Program {
         bodies: &Bodies,
     ) -> Result<Self, Fault> {
         let target = Target::of(plan, secrets)?;
-        let id_header = plan.id_header.as_deref();
-        let id_header = id_header.map(|name| header_name("id_header", name));
+        let id_header = plan.id_header.clone();
+        let id_header = id_header.map(|name| Ok((name.clone(), header_name("id_header", &name)?)));
         let compiler = Compiler {
             plan,
-            host: target.authority.clone(),
-            agent: HeaderValue::try_from(format!("{PRODUCT} (run {run})"))
-                .expect("a run id is letters and digits"),
-            id_header: id_header.transpose()?,
+            manner: Manner {
+                host: target.authority.clone(),
+                agent: HeaderValue::try_from(format!("{PRODUCT} (run {run})"))
+                    .expect("a run id is letters and digits"),
+                id_header: id_header.transpose()?,
+                http: plan.connections.http,
+                scheme: match plan.target.starts_with("https:") {
+                    true => Scheme::HTTPS,
+                    false => Scheme::HTTP,
+                },
+                timeout_us: plan.timeout_us,
+            },
             secrets,
             bodies,
             masks: Masks::new(secrets.values()),
@@ -142,7 +164,8 @@ impl Program {
             connections: plan.connections.clone(),
             timeouts: plan.timeouts,
             tasks,
-            has_ids: compiler.id_header.is_some(),
+            has_ids: compiler.manner.id_header.is_some(),
+            manner: compiler.manner,
             debug_requests: plan.debug_requests.into(),
             masks: compiler.masks,
         })
@@ -150,95 +173,47 @@ impl Program {
 }
 
 /// Header lines: the name as the scenario wrote it, the name, the value.
-type Lines<'a> = Vec<(&'a str, HeaderName, HeaderValue)>;
+pub(super) type Lines<'a> = Vec<(&'a str, HeaderName, HeaderValue)>;
 
-/// What the templates of a plan have in common.
-struct Compiler<'a> {
-    plan: &'a Plan,
-    host: HeaderValue,
-    agent: HeaderValue,
-    id_header: Option<HeaderName>,
-    secrets: &'a BTreeMap<String, String>,
-    bodies: &'a Bodies,
-    masks: Masks,
+/// Why a request cannot be worded.
+pub(super) struct Unwordable {
+    /// Which of its headers; `None`: all of them together.
+    pub(super) header: Option<usize>,
+    /// What must hold.
+    pub(super) rule: &'static str,
 }
 
-impl<'a> Compiler<'a> {
-    fn call(&self, step: &'a Step, number: u16, field: &str) -> Result<Call, Fault> {
-        let path = PathAndQuery::try_from(step.path.as_str())
-            .ok()
-            .filter(|path| path.as_str() == step.path && step.path.starts_with('/'));
-        let path =
-            path.ok_or_else(|| Fault::unsendable(&format!("{field}.path"), "a request path"))?;
-        let body = body(step.body.as_ref(), self.bodies, field)?;
-        let (host, lines) = self.headers(step, body.len(), field)?;
-        let id_header = self.plan.id_header.as_deref();
-        let wording = Wording {
-            method: step.method.name(),
-            path,
-            host,
-            lines,
-            id_header: id_header.zip(self.id_header.clone()),
-            body,
-        };
-        let http2 = match self.plan.connections.http {
-            Http::V1 => None,
-            Http::V2 | Http::Auto => Some(self.http2(&wording, field)?),
-        };
-        let body_bytes = wording.body.len() as u64;
-        let shown = match self.plan.debug_requests {
-            0 => Vec::new(),
-            _ => shown(step, &wording, &self.masks),
-        };
-        Ok(Call {
-            number,
-            stream: step.stream,
-            shown,
-            body_bytes,
-            timeout_us: step.timeout_us.unwrap_or(self.plan.timeout_us),
-            method: step.method,
-            http1: Http1Request::new(&wording),
-            http2,
-        })
-    }
-
-    fn http2(&self, wording: &Wording<'_>, field: &str) -> Result<Http2Request, Fault> {
-        let scheme = match self.plan.target.starts_with("https:") {
-            true => Scheme::HTTPS,
-            false => Scheme::HTTP,
-        };
-        let rule = "free of headers about the connection, which HTTP/2 does not have";
-        Http2Request::new(wording, scheme)
-            .ok_or_else(|| Fault::unsendable(&format!("{field}.headers"), rule))
-    }
-
-    /// Host, and the other lines: the scenario's own in their order, after the defaults that it
-    /// left out, before the length.
-    fn headers(
-        &self,
-        step: &'a Step,
-        body_bytes: usize,
-        field: &str,
-    ) -> Result<(HeaderValue, Lines<'a>), Fault> {
+impl Manner {
+    /// A request: the scenario's headers in their order, after the defaults that it left out,
+    /// before the length.
+    pub(super) fn wording<'a>(
+        &'a self,
+        method: plan::Method,
+        path: PathAndQuery,
+        given: Lines<'a>,
+        body: Option<Bytes>,
+    ) -> Result<Wording<'a>, Unwordable> {
+        let body_bytes = body.as_ref().map_or(0, Bytes::len);
         let mut host = self.host.clone();
         let mut lines = vec![("User-Agent", header::USER_AGENT, self.agent.clone())];
-        for (h, given) in step.headers.iter().enumerate() {
-            let field = format!("{field}.headers[{h}]");
-            let name = header_name(&field, &given.name)?;
-            let value = header_value(given, &field, self.secrets)?;
+        for (place, (shown, name, value)) in given.into_iter().enumerate() {
+            let unwordable = |rule| {
+                Err(Unwordable {
+                    header: Some(place),
+                    rule,
+                })
+            };
             match name {
                 header::TRANSFER_ENCODING => {
-                    let rule = "left out: the engine frames bodies itself";
-                    return Err(Fault::unsendable(&field, rule));
+                    return unwordable("left out: the engine frames bodies itself");
                 }
                 header::CONTENT_LENGTH if value != *body_bytes.to_string() => {
-                    let rule = "equal to the length of the body, or left out";
-                    return Err(Fault::unsendable(&field, rule));
+                    return unwordable("equal to the length of the body, or left out");
                 }
                 header::CONTENT_LENGTH => {}
                 header::HOST => host = value,
-                _ if self.id_header.as_ref() == Some(&name) => {}
-                _ => lines.push((given.name.as_str(), name, value)),
+                _ if self.id_header.as_ref().is_some_and(|(_, id)| *id == name) => {}
+                _ => lines.push((shown, name, value)),
             }
         }
         if lines[1..]
@@ -249,30 +224,103 @@ impl<'a> Compiler<'a> {
         }
         // RFC 9110, 8.6: methods that define content say the length even when it is 0.
         let defines_content = matches!(
-            step.method,
+            method,
             plan::Method::Post | plan::Method::Put | plan::Method::Patch
         );
-        if body_bytes > 0 || defines_content || step.body.is_some() {
+        if body.is_some() || defines_content {
             let length = HeaderValue::from(body_bytes);
             lines.push(("Content-Length", header::CONTENT_LENGTH, length));
         }
-        Ok((host, lines))
+        let id_header = self.id_header.as_ref();
+        Ok(Wording {
+            method: method.name(),
+            path,
+            host,
+            lines,
+            id_header: id_header.map(|(shown, name)| (shown.as_str(), name.clone())),
+            body: body.unwrap_or_default(),
+        })
+    }
+
+    /// The forms of a request in the protocols that may be spoken.
+    pub(super) fn forms(
+        &self,
+        wording: &Wording<'_>,
+    ) -> Result<(Http1Request, Option<Http2Request>), Unwordable> {
+        let unwordable = Unwordable {
+            header: None,
+            rule: "free of headers about the connection, which HTTP/2 does not have",
+        };
+        let http2 = match self.http {
+            Http::V1 => None,
+            Http::V2 | Http::Auto => {
+                let form = Http2Request::new(wording, self.scheme.clone());
+                Some(form.ok_or(unwordable)?)
+            }
+        };
+        Ok((Http1Request::new(wording), http2))
     }
 }
 
-/// A request as it is written out: what the scenario keeps secret is masked, the id left out.
-fn shown(step: &Step, wording: &Wording<'_>, masks: &Masks) -> Vec<String> {
-    let mut lines = vec![
-        format!("{} {}", wording.method, wording.path),
-        seen::request_line("Host", wording.host.to_str().ok()),
-    ];
-    for (name, _, value) in &wording.lines {
-        let given = step.headers.iter().find(|given| given.name == *name);
-        let is_secret = given.is_some_and(|given| matches!(given.value, Text::Secret { .. }));
-        let value = value.to_str().ok().filter(|_| !is_secret);
-        lines.push(seen::request_line(name, value));
+/// Turns the steps of a plan into templates.
+struct Compiler<'a> {
+    plan: &'a Plan,
+    manner: Manner,
+    secrets: &'a BTreeMap<String, String>,
+    bodies: &'a Bodies,
+    masks: Masks,
+}
+
+impl Compiler<'_> {
+    fn call(&self, step: &Step, number: u16, field: &str) -> Result<Call, Fault> {
+        let path = PathAndQuery::try_from(step.path.as_str())
+            .ok()
+            .filter(|path| path.as_str() == step.path && step.path.starts_with('/'));
+        let path =
+            path.ok_or_else(|| Fault::unsendable(&format!("{field}.path"), "a request path"))?;
+        let body = match &step.body {
+            None => None,
+            Some(given) => Some(body(given, self.bodies, field)?),
+        };
+        let mut lines = Lines::with_capacity(step.headers.len());
+        for (h, given) in step.headers.iter().enumerate() {
+            let field = format!("{field}.headers[{h}]");
+            let name = header_name(&field, &given.name)?;
+            let value = header_value(given, &field, self.secrets)?;
+            lines.push((given.name.as_str(), name, value));
+        }
+        let unsendable = |why: Unwordable| {
+            let place = why.header.map_or(String::new(), |h| format!("[{h}]"));
+            Fault::unsendable(&format!("{field}.headers{place}"), why.rule)
+        };
+        let manner = &self.manner;
+        let wording = manner.wording(step.method, path, lines, body);
+        let wording = wording.map_err(unsendable)?;
+        let (http1, http2) = manner.forms(&wording).map_err(unsendable)?;
+        let body_bytes = wording.body.len() as u64;
+        let shown = match self.plan.debug_requests {
+            0 => Vec::new(),
+            _ => shown(step, &wording, &self.masks),
+        };
+        Ok(Call {
+            number,
+            stream: step.stream,
+            shown,
+            body_bytes,
+            timeout_us: step.timeout_us.unwrap_or(manner.timeout_us),
+            method: step.method,
+            http1,
+            http2,
+        })
     }
-    lines.iter().map(|line| masks.apply(line)).collect()
+}
+
+/// A step's request as it is written out.
+fn shown(step: &Step, wording: &Wording<'_>, masks: &Masks) -> Vec<String> {
+    seen::request_lines(wording, masks, |name| {
+        let given = step.headers.iter().find(|given| given.name == *name);
+        given.is_some_and(|given| matches!(given.value, Text::Secret { .. }))
+    })
 }
 
 fn header_name(field: &str, name: &str) -> Result<HeaderName, Fault> {
@@ -294,18 +342,17 @@ fn header_value(
         .map_err(|_| Fault::unsendable(field, "a legal header value"))
 }
 
-fn body(body: Option<&Body>, bodies: &Bodies, field: &str) -> Result<Bytes, Fault> {
+fn body(body: &Body, bodies: &Bodies, field: &str) -> Result<Bytes, Fault> {
     match body {
-        None => Ok(Bytes::new()),
-        Some(Body::Text(text)) => Ok(text.clone().into()),
-        Some(Body::Base64(text)) => match BASE64_STANDARD.decode(text) {
+        Body::Text(text) => Ok(text.clone().into()),
+        Body::Base64(text) => match BASE64_STANDARD.decode(text) {
             Ok(content) => Ok(content.into()),
             Err(_) => Err(Fault::unsendable(
                 &format!("{field}.body"),
                 "standard base64",
             )),
         },
-        Some(Body::Object(object)) => {
+        Body::Object(object) => {
             let content = bodies.get(&object.sha256).cloned();
             content.ok_or_else(|| Fault::NoBody(object.sha256.clone()))
         }

@@ -8,6 +8,8 @@ use std::fmt;
 
 use loadpilot_events::limits::SEEN_HEAD_BYTES_MAX;
 
+use super::template::Wording;
+
 /// In the place of what must not be seen.
 const MASK: &str = "***";
 /// Headers of answers whose values let somebody in.
@@ -96,8 +98,24 @@ impl Masks {
     }
 }
 
-/// A header line of a request; its value is masked when it is a secret.
-pub(crate) fn request_line(name: &str, value: Option<&str>) -> String {
+/// A request as it is written out: what is secret is masked, the id left out.
+pub(super) fn request_lines(
+    wording: &Wording<'_>,
+    masks: &Masks,
+    is_secret: impl Fn(&str) -> bool,
+) -> Vec<String> {
+    let mut lines = vec![
+        format!("{} {}", wording.method, wording.path),
+        request_line("Host", wording.host.to_str().ok()),
+    ];
+    for (name, _, value) in &wording.lines {
+        let value = value.to_str().ok().filter(|_| !is_secret(name));
+        lines.push(request_line(name, value));
+    }
+    lines.iter().map(|line| masks.apply(line)).collect()
+}
+
+fn request_line(name: &str, value: Option<&str>) -> String {
     format!("{name}: {}", value.unwrap_or(MASK))
 }
 

@@ -4,7 +4,7 @@
 //! more than `max_in_flight` arrivals hold a slot, nor more than the connections carry: who waits
 //! for a connection waits here, where it counts as queue. Must never start anything after a stop.
 
-use std::cell::{Cell, RefCell};
+use std::cell::{Cell, OnceCell, RefCell};
 use std::collections::VecDeque;
 use std::future::poll_fn;
 use std::rc::Rc;
@@ -16,6 +16,7 @@ use tokio::sync::watch;
 
 use super::calls::{Arrival, Calls, Name};
 use super::clock::MonoTime;
+use super::crew::{Crew, Troupe};
 use super::ring::{Mark, Turned};
 use super::roster::{Iteration, Roster};
 use super::wire::Wire;
@@ -29,12 +30,16 @@ pub(crate) struct Rules {
     pub max_wait_us: u64,
     /// Latest that the pacer may reach an arrival, in µs after its due.
     pub max_lateness_us: u64,
+    /// What they lack who waited in vain.
+    pub lacking: DropReason,
 }
 
 /// The arrivals of one core that are in flight or waiting, and what became of the others.
 pub(crate) struct Slots<W> {
     calls: Calls<W>,
     rules: Rules,
+    /// Who performs arrivals in Python, once they are there; nobody when the plan is compiled.
+    crew: OnceCell<Crew>,
     /// Who goes on after an arrival; `None` when arrivals come from a schedule.
     roster: Option<Rc<Roster>>,
     /// The instant of due 0.
@@ -119,6 +124,7 @@ impl<W: Wire> Slots<W> {
         Self {
             calls,
             rules,
+            crew: OnceCell::new(),
             roster,
             start: Cell::new(None),
             seats: RefCell::default(),
@@ -126,6 +132,26 @@ impl<W: Wire> Slots<W> {
             waiting: RefCell::default(),
             paced_out: Cell::new(false),
             idle,
+        }
+    }
+
+    /// Loads the scenario and prepares its users here.
+    ///
+    /// # Errors
+    /// Why the run cannot begin, for whoever wrote the scenario.
+    pub(crate) async fn staff(&self, troupe: &Troupe) -> Result<(), String> {
+        let crew = Crew::load(troupe, self.roster.is_some())?;
+        let prepared = self.calls.prepare(self.crew.get_or_init(|| crew)).await;
+        if prepared.is_err() {
+            self.retire().await;
+        }
+        prepared
+    }
+
+    /// Lets the users clean up; nothing is performed after it.
+    pub(crate) async fn retire(&self) {
+        if let Some(crew) = self.crew.get() {
+            self.calls.retire(crew).await;
         }
     }
 
@@ -167,7 +193,7 @@ impl<W: Wire> Slots<W> {
     /// on behind the others.
     pub(crate) fn sweep(&self, now: MonoTime) {
         while let Some(arrival) = self.pop_waiting(|head| self.waited_out(head, now)) {
-            self.drop_arrival(&arrival, DropReason::NoSlot);
+            self.drop_arrival(&arrival, self.rules.lacking);
             let next = self.follow(&arrival, now);
             self.waiting.borrow_mut().extend(next);
         }
@@ -283,7 +309,14 @@ impl<W: Wire> Slots<W> {
         loop {
             let (mut arrival, mut dispatched) = poll_fn(|cx| seat.poll_next(cx)).await;
             loop {
-                let end = self.calls.perform(&arrival, dispatched, &mut kit).await;
+                let calls = &self.calls;
+                let end = match self.crew.get() {
+                    None => calls.perform(&arrival, dispatched, &mut kit).await,
+                    Some(crew) => {
+                        let scripted = calls.perform_script(crew, &arrival, dispatched, &mut kit);
+                        scripted.await
+                    }
+                };
                 let Some(next) = self.follow(&arrival, end) else {
                     break;
                 };

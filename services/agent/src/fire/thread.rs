@@ -16,6 +16,7 @@ use tokio::sync::{mpsc, oneshot, watch};
 use super::ahead::Warmed;
 use super::calls::Calls;
 use super::clock::MonoTime;
+use super::crew::Troupe;
 use super::engine::Engine;
 use super::fault::Fault;
 
@@ -28,6 +29,7 @@ use super::roster::Roster;
 use super::slots::{Rules, Slots};
 use super::timer::{Timer, sharpen_thread};
 use super::wire::Wire as _;
+use crate::script::Scripting;
 
 /// Threads of a core's runtime that may block; only name resolution does.
 const BLOCKING_THREADS: usize = 1;
@@ -51,6 +53,8 @@ pub struct CoreSetup {
     pub name: String,
     /// Where the calls of the open tick are noted, if anywhere.
     pub ring: Option<Ring>,
+    /// Who performs its arrivals, when the scenario runs in Python.
+    pub troupe: Option<Troupe>,
 }
 
 /// Handle to one core. Dropping it ends the thread and whatever it has in flight.
@@ -59,6 +63,7 @@ pub struct Core {
     commands: mpsc::UnboundedSender<Command>,
     idle: watch::Receiver<bool>,
     warmed: watch::Receiver<Option<Warmed>>,
+    staffed: watch::Receiver<Option<Result<(), String>>>,
 }
 
 impl Core {
@@ -70,21 +75,26 @@ impl Core {
         let (commands, orders) = mpsc::unbounded_channel();
         let (idle_set, idle) = watch::channel(false);
         let (warmed_set, warmed) = watch::channel(None);
+        let (staffed_set, staffed) = watch::channel(None);
         let (ready, began) = std::sync::mpsc::channel();
         let named = thread::Builder::new().name(setup.name.clone());
         named
-            .spawn(move || match prepare() {
-                Ok((runtime, timer)) => {
-                    drop(ready.send(Ok(())));
-                    let signals = Signals {
-                        idle: idle_set,
-                        warmed: warmed_set,
-                    };
-                    fire(setup, &runtime, timer, signals, orders);
-                    // A name server that does not answer must not hold up the end.
-                    runtime.shutdown_background();
+            .spawn(move || {
+                let stay = Stay::enter(setup.troupe.as_ref());
+                match prepare(&stay) {
+                    Ok((runtime, timer)) => {
+                        drop(ready.send(Ok(())));
+                        let signals = Signals {
+                            idle: idle_set,
+                            warmed: warmed_set,
+                            staffed: staffed_set,
+                        };
+                        fire(setup, &runtime, timer, signals, orders);
+                        // A name server that does not answer must not hold up the end.
+                        runtime.shutdown_background();
+                    }
+                    Err(error) => drop(ready.send(Err(error))),
                 }
-                Err(error) => drop(ready.send(Err(error))),
             })
             .map_err(Fault::Thread)?;
         let gone = || io::Error::other("the thread ended at once");
@@ -94,6 +104,7 @@ impl Core {
             commands,
             idle,
             warmed,
+            staffed,
         })
     }
 
@@ -148,18 +159,61 @@ impl Core {
         known.ok().and_then(|warmed| *warmed)
     }
 
+    /// Whether its users are prepared, once that is known; says why not, as far as it knows.
+    ///
+    /// # Errors
+    /// What the scenario raised, or that the thread has died.
+    pub async fn staffed(&self) -> Result<(), String> {
+        let mut staffed = self.staffed.clone();
+        let known = staffed.wait_for(Option::is_some).await;
+        let known = known.ok().and_then(|staffed| staffed.clone());
+        known.unwrap_or_else(|| Err("the thread of the scenario has ended".to_owned()))
+    }
+
+    /// Lets its users clean up; returns when they have, or the thread has died.
+    pub async fn retire(&self) {
+        let (done, wait) = oneshot::channel();
+        self.tell(Command::Retire(done));
+        drop(wait.await);
+    }
+
     fn tell(&self, command: Command) {
         // A dead thread hears nothing; the next harvest tells the shell.
         drop(self.commands.send(command));
     }
 }
 
-fn prepare() -> io::Result<(LocalRuntime, Timer)> {
+/// The time of a thread inside an interpreter, if it needs one.
+struct Stay(Option<Arc<dyn Scripting>>);
+
+impl Stay {
+    fn enter(troupe: Option<&Troupe>) -> Self {
+        let scripting = troupe.map(|troupe| Arc::clone(&troupe.scripting));
+        if let Some(scripting) = &scripting {
+            scripting.enter();
+        }
+        Self(scripting)
+    }
+}
+
+impl Drop for Stay {
+    fn drop(&mut self) {
+        if let Some(scripting) = &self.0 {
+            scripting.leave();
+        }
+    }
+}
+
+fn prepare(stay: &Stay) -> io::Result<(LocalRuntime, Timer)> {
     sharpen_thread()?;
-    let runtime = Builder::new_current_thread()
-        .enable_all()
-        .max_blocking_threads(BLOCKING_THREADS)
-        .build_local(LocalOptions::default())?;
+    let mut builder = Builder::new_current_thread();
+    builder.enable_all().max_blocking_threads(BLOCKING_THREADS);
+    if let Some(scripting) = &stay.0 {
+        let (before, after) = (Arc::clone(scripting), Arc::clone(scripting));
+        builder.on_thread_park(move || before.park());
+        builder.on_thread_unpark(move || after.unpark());
+    }
+    let runtime = builder.build_local(LocalOptions::default())?;
     let timer = {
         let _inside = runtime.enter();
         Timer::new()?
@@ -171,6 +225,7 @@ fn prepare() -> io::Result<(LocalRuntime, Timer)> {
 struct Signals {
     idle: watch::Sender<bool>,
     warmed: watch::Sender<Option<Warmed>>,
+    staffed: watch::Sender<Option<Result<(), String>>>,
 }
 
 fn fire(
@@ -180,11 +235,23 @@ fn fire(
     signals: Signals,
     commands: mpsc::UnboundedReceiver<Command>,
 ) {
+    let troupe = setup.troupe;
+    // A user is its own slot: it never has two arrivals at a time.
+    let users = troupe.as_ref().map(|troupe| troupe.users.len());
+    let slots = match setup.workload.users() {
+        Some(users) => users as usize,
+        None => users
+            .unwrap_or(usize::MAX)
+            .min(setup.max_in_flight as usize),
+    };
     let rules = Rules {
-        // A user is its own slot: it never has two arrivals at a time.
-        max_in_flight: setup.workload.users().unwrap_or(setup.max_in_flight) as usize,
+        max_in_flight: slots,
         max_wait_us: setup.plan.max_wait_us,
         max_lateness_us: setup.plan.max_lateness_us,
+        lacking: match users {
+            Some(_) => DropReason::NoUser,
+            None => DropReason::NoSlot,
+        },
     };
     let wire = Engine::new(Arc::clone(&setup.program), setup.pool);
     let workload = Arc::clone(&setup.workload);
@@ -201,6 +268,10 @@ fn fire(
         tokio::task::spawn_local(async move {
             let warmed = slots.wire().warm().await;
             signals.warmed.send_replace(Some(warmed));
+            if let Some(troupe) = troupe {
+                let staffed = slots.staff(&troupe).await;
+                signals.staffed.send_replace(Some(staffed));
+            }
         });
         pacer.run(commands).await
     });

@@ -10,6 +10,7 @@ use loadpilot_engine::tally::Phases;
 
 use super::ahead::Warmed;
 use super::broken::Broken;
+use super::kept::Kept;
 use super::program::Call;
 use super::progress::Progress;
 use super::seen::Seen;
@@ -30,6 +31,8 @@ pub(crate) struct Order<'a> {
     pub tokens: Option<&'a RefCell<Tokens>>,
     /// Where it hands over the head of an answer that is to be written out.
     pub seen: Option<&'a RefCell<Seen>>,
+    /// Where it hands over an answer that somebody wants to read.
+    pub kept: Option<&'a RefCell<Kept>>,
 }
 
 /// What an exchange left behind so far. It is filled while the exchange runs, so that it also says

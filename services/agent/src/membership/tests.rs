@@ -220,14 +220,14 @@ fn capacity_is_promised_once() {
     agent.hear(&news("one", 0, 1, created(rps(80))), now);
     agent.hear(&news("two", 0, 2, created(rps(80))), now);
     let rates = |offers: Vec<Offer>| offers.into_iter().map(|o| o.rate).collect::<Vec<_>>();
-    assert_eq!(rates(agent.offers(rps(100))), [rps(80), rps(20)]);
-    assert!(agent.offers(rps(100)).is_empty(), "each run once");
+    assert_eq!(rates(agent.offers(rps(100), false)), [rps(80), rps(20)]);
+    assert!(agent.offers(rps(100), false).is_empty(), "each run once");
 
     agent.hear(&news("one", 1, 3, assigned(&[0, 1])), now);
     agent.hear(&news("two", 2, 4, assigned(&[])), now);
     agent.hear(&news("three", 0, 5, created(rps(90))), now);
     assert_eq!(
-        rates(agent.offers(rps(100))),
+        rates(agent.offers(rps(100), false)),
         [rps(60)],
         "half of 80 is held"
     );
@@ -235,11 +235,15 @@ fn capacity_is_promised_once() {
     agent.hear(&news("one", 3, 6, sealed()), now);
     assert_eq!(agent.forget(), [run("one")]);
     agent.hear(&news("four", 0, 7, created(rps(90))), now);
-    assert_eq!(rates(agent.offers(rps(100))), [rps(40)], "100 less 60");
+    assert_eq!(
+        rates(agent.offers(rps(100), false)),
+        [rps(40)],
+        "100 less 60"
+    );
     agent.leave();
     agent.hear(&news("five", 0, 8, created(rps(1))), now);
     assert!(
-        agent.offers(rps(100)).is_empty(),
+        agent.offers(rps(100), false).is_empty(),
         "who leaves takes nothing on"
     );
 }

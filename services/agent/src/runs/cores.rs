@@ -16,9 +16,12 @@ use tokio::time::timeout;
 
 use crate::fire::{
     self, Core, CoreHold, CoreSetup, Fault, Mark, MonoTime, Pool, Program, Ring, RingOwner,
-    RingPlace, Warmed, portion,
+    RingPlace, Troupe, Warmed, portion,
 };
 use crate::gauges::CoreFigures;
+
+/// Longer than users are given to clean up.
+const RETIRE_PATIENCE: Duration = Duration::from_secs(12);
 
 /// What the threads of a run have in common.
 pub(super) struct Common {
@@ -36,6 +39,8 @@ pub(super) struct Common {
     pub(super) me: Holder,
     /// Where they note the calls of the open tick, if anywhere.
     pub(super) rings: Option<RingPlace>,
+    /// Who performs its arrivals, when the scenario runs in Python.
+    pub(super) troupe: Option<Troupe>,
 }
 
 /// All firing threads of one run.
@@ -73,6 +78,11 @@ impl Common {
             core,
         };
         let most = self.workload.users().unwrap_or(slots);
+        // A user of a scenario in Python may make several requests at a time.
+        let most = match self.troupe {
+            Some(_) => most.saturating_mul(8),
+            None => most,
+        };
         let ring = Ring::create(place, &owner, &self.plan, most);
         ring.map(Some).map_err(|error| Fault::Ring {
             folder: place.folder.clone(),
@@ -106,6 +116,8 @@ impl Cores {
     /// one is useless.
     pub(super) fn spawn(common: &Common, cores: u32, max_in_flight: u32) -> Result<Self, Fault> {
         let settings = &common.plan.connections;
+        // An interpreter runs on one thread at a time: more cores are more agents.
+        let cores = if common.troupe.is_some() { 1 } else { cores };
         let cores = cores
             .min(max_in_flight)
             .min(settings.max.unwrap_or(u32::MAX))
@@ -139,6 +151,7 @@ impl Cores {
             pool,
             name: format!("fire-{index}"),
             ring,
+            troupe: common.troupe.clone(),
         })?);
         Ok(())
     }
@@ -169,6 +182,26 @@ impl Cores {
             sum = sum.and(core.warmed().await.unwrap_or_default());
         }
         sum
+    }
+
+    /// Waits until the users of a scenario in Python are prepared.
+    ///
+    /// # Errors
+    /// What it raised.
+    pub(super) async fn staffed(&self) -> Result<(), String> {
+        for core in &self.cores {
+            core.staffed().await?;
+        }
+        Ok(())
+    }
+
+    /// Lets them clean up, in bounded time.
+    pub(super) async fn retire(&self) {
+        for core in &self.cores {
+            if timeout(RETIRE_PATIENCE, core.retire()).await.is_err() {
+                tracing::warn!("a load thread hangs while its users clean up");
+            }
+        }
     }
 
     /// Replaces what is held; each shard goes to one thread.

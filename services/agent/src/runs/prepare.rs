@@ -1,7 +1,8 @@
 //! Everything that must be there before a holder is ready: secrets, bodies, compiled requests,
-//! threads, connections if the plan wants some open, and how far the clocks are apart. It must
-//! never send a request to the target.
+//! threads, connections if the plan wants some open, users of a scenario in Python, and how far the
+//! clocks are apart. It must never send a request to the target but what those users send.
 
+use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use loadpilot_engine::holding::Hold;
@@ -12,7 +13,7 @@ use thiserror::Error;
 
 use crate::bodies;
 use crate::clock::{self, Alignment};
-use crate::fire::{self, Program, Warmed};
+use crate::fire::{self, Program, Troupe, Warmed};
 use crate::runs::cores::{Common, Cores};
 use crate::runs::preflight::{self, TooFewFiles};
 use crate::secrets;
@@ -47,6 +48,12 @@ pub(super) enum Unable {
     /// The bodies are not there.
     #[error(transparent)]
     Bodies(#[from] bodies::Fault),
+    /// The scenario runs in Python, and this agent does not.
+    #[error("the scenario runs in Python, and this agent has none")]
+    NoPython,
+    /// The scenario cannot be loaded, or its users cannot be prepared.
+    #[error("{0}")]
+    Script(String),
     /// The requests cannot be compiled, or the threads cannot be started.
     #[error(transparent)]
     Fire(#[from] fire::Fault),
@@ -81,6 +88,7 @@ pub(super) async fn prepare(
         shards: created.shards,
         me: shell.me.clone(),
         rings: shell.rings.clone(),
+        troupe: troupe(shell, created, holds, &bodies)?,
     };
     let wanted = plan.max_in_flight.unwrap_or(shell.max_in_flight);
     let max_in_flight = wanted.min(shell.max_in_flight).max(1);
@@ -88,12 +96,53 @@ pub(super) async fn prepare(
     if plan.connections.open_first.is_some() {
         say_warmed(run, cores.warmed().await);
     }
+    if plan.script.is_some() {
+        cores.staffed().await.map_err(Unable::Script)?;
+    }
     let subject = shell.subjects.clock();
     Ok(Prepared {
         cores,
         alignment: clock::measure(&shell.bus, &subject, &shell.timing).await,
         max_in_flight,
     })
+}
+
+/// Who performs the arrivals of a scenario in Python: its users whose shards are held. A user
+/// belongs to a shard as an arrival does.
+fn troupe(
+    shell: &Shell,
+    created: &RunCreated,
+    holds: &[Hold],
+    bodies: &bodies::Bodies,
+) -> Result<Option<Troupe>, Unable> {
+    let plan = &created.plan;
+    let Some(script) = &plan.script else {
+        return Ok(None);
+    };
+    let scripting = shell.scripting.clone().ok_or(Unable::NoPython)?;
+    let sha256 = &script.bundle.sha256;
+    let bundle = bodies.get(sha256).cloned();
+    let missing = || fire::Fault::NoBody(sha256.clone());
+    let held: BTreeSet<u32> = holds
+        .iter()
+        .flat_map(|hold| &hold.shards)
+        .copied()
+        .collect();
+    let is_held = |user: &u32| held.contains(&(user % created.shards));
+    let mut users: Vec<u32> = (0..script.users).filter(is_held).collect();
+    if users.is_empty() && plan.users.is_none() {
+        // Its arrivals need somebody, however few users the plan has.
+        users.push(script.users);
+    }
+    Ok(Some(Troupe {
+        scripting,
+        bundle: bundle.ok_or_else(missing)?,
+        file: script.file.clone(),
+        scenario: plan.scenario.clone(),
+        tasks: plan.tasks.iter().map(|task| task.name.clone()).collect(),
+        target: plan.target.clone(),
+        users,
+    }))
 }
 
 /// A connection that could not be opened ahead of time is no reason not to start: the calls that

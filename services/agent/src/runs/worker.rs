@@ -15,7 +15,7 @@ use crate::facts::Clerk;
 use crate::fire::MonoTime;
 use crate::orders::Orders;
 use crate::runs::firing::{self, Fired};
-use crate::runs::prepare::{Prepared, prepare};
+use crate::runs::prepare::{Prepared, Unable, prepare};
 use crate::shell::Shell;
 
 /// What a worker needs to know about its run.
@@ -67,11 +67,18 @@ async fn story(shell: &Shell, task: &mut Assignment) -> Result<(), Cut> {
         Ok(prepared) => prepared,
         Err(error) => {
             tracing::error!(run = %task.run, %error, "cannot do its shards");
-            say_failed(task, FailureCause::NotPrepared, error.to_string());
+            let cause = match error {
+                Unable::Script(_) => FailureCause::Scenario,
+                _ => FailureCause::NotPrepared,
+            };
+            say_failed(task, cause, error.to_string());
             return Ok(());
         }
     };
     let told = told(shell, task, &prepared).await;
+    if task.created.plan.script.is_some() {
+        prepared.cores.retire().await;
+    }
     if !matches!(told, Ok(Fired::Broken)) {
         prepared.cores.remove_rings();
     }

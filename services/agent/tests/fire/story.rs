@@ -71,6 +71,7 @@ pub(crate) fn plan(target: String, rps: u64, duration_ms: u64, tasks: Vec<Task>)
         debug_requests: 0,
         connections: Connections::default(),
         samples_ppm: None,
+        script: None,
     }
 }
 
@@ -118,6 +119,7 @@ impl Cores {
             pool: Pool::part(&plan.connections, core, cores),
             name: format!("fire-{core}"),
             ring: ring(&plan, core),
+            troupe: None,
         };
         let cores: Vec<Core> = (0..cores)
             .map(|core| Core::spawn(setup(core)).expect("a thread"))

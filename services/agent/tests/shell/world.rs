@@ -79,6 +79,7 @@ impl World {
                 folder: state.path().to_owned(),
                 bytes_max: RING_BYTES_DEFAULT,
             }),
+            scripting: None,
             timing,
         };
         let (wish, wishes) = watch::channel(Shutdown::No);

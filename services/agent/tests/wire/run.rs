@@ -209,6 +209,7 @@ fn run(
         pool: Pool::default(),
         name: CORE_NAME.to_owned(),
         ring: Some(ring),
+        troupe: None,
     });
     let core = core.expect("a thread");
     core.hold(vec![CoreHold {
@@ -274,6 +275,7 @@ fn plan(target: String, tasks: &[Vec<Ask>], arrivals: u64) -> Plan {
         debug_requests: 0,
         connections: Connections::default(),
         samples_ppm: None,
+        script: None,
     }
 }
 

@@ -48,10 +48,12 @@ pub(crate) enum Read {
     },
 }
 
-/// A piece of a body.
+/// A piece of an answer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Piece<'b> {
-    /// Some of its bytes.
+    /// The head of the final answer, whole.
+    Head(&'b [u8]),
+    /// Some bytes of the body.
     Data(&'b [u8]),
     /// The end of a chunk of the chunked transfer coding.
     ChunkEnd,
@@ -124,7 +126,7 @@ impl Answer {
         self.read_with(bytes, &mut |_| {})
     }
 
-    /// Reads on, and hands over what belongs to the body.
+    /// Reads on, and hands over the pieces of the answer.
     ///
     /// # Errors
     /// As [`Answer::read`].
@@ -140,7 +142,7 @@ impl Answer {
                     return Ok(Read::Complete { surplus });
                 }
                 _ if bytes.is_empty() => return Ok(Read::Unfinished),
-                State::Head => match self.read_head(bytes)? {
+                State::Head => match self.read_head(bytes, take)? {
                     Some(behind) => bytes = behind,
                     None => return Ok(Read::Unfinished),
                 },
@@ -174,10 +176,14 @@ impl Answer {
     }
 
     /// Reads on in the head; gives what lies behind it, once it is whole.
-    fn read_head<'b>(&mut self, bytes: &'b [u8]) -> Result<Option<&'b [u8]>, Malformed> {
+    fn read_head<'b>(
+        &mut self,
+        bytes: &'b [u8],
+        take: &mut impl FnMut(Piece<'_>),
+    ) -> Result<Option<&'b [u8]>, Malformed> {
         if self.partial.is_empty() {
             if let Some((length, head)) = parse(bytes)? {
-                self.take(&head)?;
+                self.take(&head, &bytes[..length], take)?;
                 return Ok(Some(&bytes[length..]));
             }
             if bytes.len() >= HEAD_BYTES_MAX {
@@ -198,8 +204,8 @@ impl Answer {
         match found {
             Some((length, head)) => {
                 // Not kept for the next time: heads come in one piece but for hostile targets.
-                self.partial = Vec::new();
-                self.take(&head)?;
+                let partial = std::mem::take(&mut self.partial);
+                self.take(&head, &partial[..length], take)?;
                 Ok(Some(&bytes[length - before..]))
             }
             None if self.partial.len() == HEAD_BYTES_MAX => Err(Malformed::TooLong),
@@ -207,7 +213,12 @@ impl Answer {
         }
     }
 
-    fn take(&mut self, head: &Head) -> Result<(), Malformed> {
+    fn take(
+        &mut self,
+        head: &Head,
+        bytes: &[u8],
+        take: &mut impl FnMut(Piece<'_>),
+    ) -> Result<(), Malformed> {
         match head.status {
             0..100 => return Err(Malformed::Status),
             101 => return Err(Malformed::Switch),
@@ -220,6 +231,7 @@ impl Answer {
             }
             _ => {}
         }
+        take(Piece::Head(bytes));
         self.status = head.status;
         let bodiless = self.to_head || matches!(head.status, 204 | 304);
         self.reusable = head.keep_alive;

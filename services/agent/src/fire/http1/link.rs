@@ -21,7 +21,6 @@ use crate::fire::broken::Broken;
 use crate::fire::clock::MonoTime;
 use crate::fire::progress::Stage;
 use crate::fire::stream::Stream;
-use crate::fire::tokens::Tokens;
 use crate::fire::wire::{Order, Trace};
 
 /// Bytes read in one go.
@@ -208,9 +207,9 @@ impl Link {
             if let Some(seen) = exchange.order.seen {
                 seen.borrow_mut().add(bytes);
             }
-            let read = match exchange.order.tokens {
-                Some(tokens) => self.read_tokens(bytes, &mut tokens.borrow_mut()),
-                None => self.answer.read(bytes),
+            let read = match (exchange.order.tokens, exchange.order.kept) {
+                (None, None) => self.answer.read(bytes),
+                _ => self.read_for(exchange.order, bytes),
             };
             match read {
                 Ok(Read::Unfinished) => {}
@@ -235,12 +234,26 @@ impl Link {
         }
     }
 
-    /// Reads on in an answer whose tokens have times.
-    fn read_tokens(&mut self, bytes: &[u8], tokens: &mut Tokens) -> Result<Read, Malformed> {
+    /// Reads on in an answer whose tokens have times, or that somebody wants to read.
+    fn read_for(&mut self, order: Order<'_>, bytes: &[u8]) -> Result<Read, Malformed> {
         let now = MonoTime::now();
-        self.answer.read_with(bytes, &mut |piece| match piece {
-            Piece::Data(data) => tokens.data(data, now),
-            Piece::ChunkEnd => tokens.chunk_end(now),
+        let mut tokens = order.tokens.map(RefCell::borrow_mut);
+        let mut kept = order.kept.map(RefCell::borrow_mut);
+        self.answer.read_with(bytes, &mut |piece| {
+            if let Some(tokens) = &mut tokens {
+                match piece {
+                    Piece::Head(_) => {}
+                    Piece::Data(data) => tokens.data(data, now),
+                    Piece::ChunkEnd => tokens.chunk_end(now),
+                }
+            }
+            if let Some(kept) = &mut kept {
+                match piece {
+                    Piece::Head(head) => kept.head = head.to_vec(),
+                    Piece::Data(data) => kept.data(data),
+                    Piece::ChunkEnd => {}
+                }
+            }
         })
     }
 

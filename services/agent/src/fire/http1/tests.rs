@@ -58,6 +58,7 @@ fn a_reset_before_the_first_byte_moves_the_request_to_a_new_connection() {
             progress: &progress,
             tokens: None,
             seen: None,
+            kept: None,
         };
         for round in 0..2 {
             let mut trace = Trace::default();

@@ -1,6 +1,6 @@
 //! The answer of one stream of HTTP/2, and what its errors mean.
 //!
-//! Must never keep a body.
+//! Must never keep a body that nobody asked for.
 
 use h2::{Reason, RecvStream};
 use hyper::http::Response;
@@ -9,7 +9,6 @@ use loadpilot_events::outcome::Outcome;
 
 use crate::fire::broken::Broken;
 use crate::fire::clock::MonoTime;
-use crate::fire::seen::Seen;
 use crate::fire::wire::{Order, Trace};
 
 /// Whether the target has said that it did not begin with the request: it refused the stream, or
@@ -42,6 +41,9 @@ pub(super) async fn drain(
                 tokens.chunk_end(now);
             }
         }
+        if let Some(kept) = order.kept {
+            kept.borrow_mut().data(&data);
+        }
         let bytes = data.len();
         trace.received_bytes += bytes as u64;
         body.flow_control().release_capacity(bytes)?;
@@ -52,11 +54,11 @@ pub(super) async fn drain(
 }
 
 /// Hands over the head of an answer, in the form of HTTP/1.1.
-pub(super) fn show(answer: &Response<RecvStream>, seen: &mut Seen) {
-    seen.add(format!("HTTP/2 {}\r\n", answer.status()).as_bytes());
+pub(super) fn show(answer: &Response<RecvStream>, mut add: impl FnMut(&[u8])) {
+    add(format!("HTTP/2 {}\r\n", answer.status()).as_bytes());
     for (name, value) in answer.headers() {
         for part in [name.as_str().as_bytes(), b": ", value.as_bytes(), b"\r\n"] {
-            seen.add(part);
+            add(part);
         }
     }
 }

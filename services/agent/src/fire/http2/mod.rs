@@ -377,7 +377,12 @@ impl Http2 {
         trace.received_bytes += header_bytes(&answer);
         let status = answer.status().as_u16();
         if let Some(seen) = order.seen {
-            show(&answer, &mut seen.borrow_mut());
+            show(&answer, |part| seen.borrow_mut().add(part));
+        }
+        if let Some(kept) = order.kept {
+            show(&answer, |part| {
+                kept.borrow_mut().head.extend_from_slice(part)
+            });
         }
         let drained = drain(answer, order, trace).await;
         match drained {

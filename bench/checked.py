@@ -1,0 +1,61 @@
+"""One request and a look at its answer, in each way to write a task: what *python* sends.
+
+nginx answers `{"status":"ok","id":1234}`. Flags set rate, users and duration.
+"""
+
+from loadpilot import LoadClient, VUser, scenario, task
+
+BATCH = [{"path": "/"}] * 5
+
+
+@scenario(rps=500, duration="10s", mode="constant", users=64)
+class Awaited(VUser):
+    """A coroutine."""
+
+    def on_start(self, client: LoadClient) -> None:
+        """Make a header as after a login."""
+        self.headers = {"X-Token": str(client.get("/").json()["id"])}
+
+    @task
+    async def look(self, client: LoadClient) -> None:
+        """Request and check."""
+        answer = await client.get("/", headers=self.headers)
+        assert answer.status_code == 200  # noqa: S101  (that is what checks are)
+        assert answer.json()["id"] == 1234  # noqa: S101
+
+
+@scenario(rps=500, duration="10s", mode="constant", users=64)
+class Plain(VUser):
+    """A plain function."""
+
+    def on_start(self, client: LoadClient) -> None:
+        """Make a header as after a login."""
+        self.headers = {"X-Token": str(client.get("/").json()["id"])}
+
+    @task
+    def look(self, client: LoadClient) -> None:
+        """Request and check."""
+        answer = client.get("/", headers=self.headers)
+        assert answer.status_code == 200  # noqa: S101
+        assert answer.json()["id"] == 1234  # noqa: S101
+
+
+@scenario(rps=100, duration="10s", mode="constant", users=64)
+class Batched(VUser):
+    """Five requests at a time."""
+
+    @task
+    def look(self, client: LoadClient) -> None:
+        """Request and check."""
+        for answer in client.batch(BATCH):
+            assert answer.status_code == 200  # noqa: S101
+
+
+@scenario(rps=500, duration="10s", mode="constant")
+class Compiled(VUser):
+    """No Python at all."""
+
+    @task
+    def look(self, client: LoadClient) -> None:
+        """Request."""
+        client.get("/", headers={"X-Token": "1"})

@@ -1,0 +1,93 @@
+"""Tasks in Python: what a look at each answer costs.
+
+A task makes one GET with a header, checks the status and parses the JSON; 64 users against nginx
+with one worker on a core of its own, the generator on the other. *LoadPilot, async* and *LoadPilot,
+sync* are the same task as a coroutine and as a plain function; *LoadPilot, batch* makes five
+requests at a time, without JSON; *LoadPilot, compiled* sends the same request and runs no Python.
+k6 and Locust run the same check; wrk sends the bare request. The second table offers 500 requests a
+second to see what Python costs a run that is not pushed. Ratios are for the agent process, as in
+*max*.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from bench.families.family import Result
+from bench.families.max import COLUMNS
+from bench.families.nginx_closed import PER_CPU, play_closed
+from bench.goals import Goal, at_least, at_most
+from bench.nginx import Speaks
+from bench.rounds import Setting, Table, agent_of
+from bench.tools.loadpilot import LoadPilot
+from bench.tools.tool import Load, Tool
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from bench.build import Build
+
+USERS = 64
+RPS = 500
+WAYS = {"compiled": "Compiled", "async": "Awaited", "sync": "Plain", "batch": "Batched"}
+"""How a task can be written, and the class of `bench/checked.py` that is."""
+OF_WRK = {"compiled": 1.0, "async": 0.9, "sync": 0.8}
+"""Requests a CPU-second, as a multiple of wrk's."""
+OF_PEERS = {"k6": 8.0, "Locust": 10.0}
+"""The same of async, as a multiple of peers with a check."""
+BATCH_OF_COMPILED = 0.97
+CALM_OF_COMPILED = 1.3
+"""CPU at 500 requests a second, as a multiple of compiled."""
+
+
+def ways(made: Build) -> list[Tool]:
+    """List LoadPilot in each way to write the task."""
+    return [LoadPilot(made, name=name(way), user=user) for way, user in WAYS.items()]
+
+
+def measure(nginx: Path, tools: list[Tool], skipped: dict[str, str], setting: Setting) -> Result:
+    """Play all rounds, pushed and calm."""
+    ours = [tool for tool in tools if tool.ours]
+    load = Load("", setting.secs, USERS, checked=True)
+    http1 = Speaks.HTTP1
+    title = f"Pushed, {USERS} users"
+    pushed = play_closed(title, nginx, http1, tools, load, setting, "wrk")
+    title, load = f"Calm, {RPS} requests/s", replace(load, rps=RPS)
+    calm = play_closed(title, nginx, http1, ours[:3], load, setting, name("compiled"))
+    setup = [("target", "nginx, one worker, `return 200` with 25 bytes of JSON, stub_status")]
+    title = "Python: what a look at each answer costs"
+    goals = [*_pushed(pushed), *_calm(calm)]
+    return Result("python", title, __doc__ or "", COLUMNS, [pushed, calm], goals, skipped, setup)
+
+
+def name(way: str) -> str:
+    """Name a row."""
+    return f"LoadPilot, {way}"
+
+
+def _pushed(table: Table) -> list[Goal]:
+    goals = []
+    for way, floor in OF_WRK.items():
+        ratio = table.ratio(agent_of(name(way)), "wrk", PER_CPU)
+        goals.append(at_least(f"{way}: requests a CPU-second, to wrk", ratio, floor))
+    for peer, floor in OF_PEERS.items():
+        ratio = table.ratio(agent_of(name("async")), peer, PER_CPU)
+        words = f"async: requests a CPU-second, to {peer} with a check"
+        goals.append(at_least(words, ratio, floor))
+    batch = table.ratio(agent_of(name("batch")), agent_of(name("compiled")), PER_CPU)
+    words = "batch of five: requests a CPU-second, to compiled"
+    return [*goals, at_least(words, batch, BATCH_OF_COMPILED)]
+
+
+def _calm(table: Table) -> list[Goal]:
+    compiled = agent_of(name("compiled"))
+    return [
+        at_most(
+            f"{way} at {RPS} requests/s: CPU of the agent, to compiled",
+            table.ratio(agent_of(name(way)), compiled, "cpu_secs"),
+            CALM_OF_COMPILED,
+            "x",
+        )
+        for way in ("async", "sync")
+    ]

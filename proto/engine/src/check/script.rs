@@ -1,0 +1,22 @@
+//! Checking what a plan says of a scenario that runs in Python.
+
+use loadpilot_events::limits;
+use loadpilot_events::plan::Plan;
+
+use super::{Musts, body};
+
+pub(super) fn script(must: &mut Musts<'_>, plan: &Plan) {
+    let Some(script) = &plan.script else {
+        return;
+    };
+    body::object(must, "script.bundle", &script.bundle);
+    must.name("script.file", &script.file);
+    let is_inside = !script.file.starts_with('/') && !script.file.contains("..");
+    let rule = "must be the path of a file in the bundle";
+    must.hold(is_inside, "script.file", rule, &script.file);
+    let some = (1..=limits::USERS_MAX).contains(&script.users);
+    must.hold(some, "script.users", "must be 1 to 1000000", script.users);
+    let agrees = plan.users.is_none_or(|users| users == script.users);
+    let rule = "must be the users of the closed loop";
+    must.hold(agrees, "script.users", rule, script.users);
+}

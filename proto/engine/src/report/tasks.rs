@@ -1,0 +1,105 @@
+//! What a report says of each task and of its calls.
+
+use std::collections::BTreeMap;
+use std::ops::Range;
+use std::sync::Arc;
+
+use loadpilot_events::plan::Task;
+use loadpilot_events::report::{ArrivalCounts, CallReport, Raised, TaskReport};
+
+use super::Closing;
+use crate::accounts::Accounts;
+use crate::called::Called;
+use crate::generator::anatomy;
+use crate::ladder::{ladder, ladders};
+use crate::project::Window;
+use crate::streams::streams;
+
+/// A place in a plan as rows have it.
+fn number(place: usize) -> u16 {
+    u16::try_from(place).unwrap_or(u16::MAX)
+}
+
+impl Closing<'_> {
+    pub(super) fn tasks(&self, accounts: &Accounts) -> Vec<TaskReport> {
+        let mut first_call = 0;
+        let mut tasks = Vec::with_capacity(self.plan.tasks.len());
+        for (index, (task, arrivals)) in self.plan.tasks.iter().zip(&accounts.tasks).enumerate() {
+            let place = number(index);
+            let steps = first_call..first_call + task.steps.len();
+            first_call = steps.end;
+            tasks.push(self.task((place, task), arrivals.clone(), steps));
+        }
+        tasks
+    }
+
+    fn task(
+        &self,
+        (place, task): (u16, &Task),
+        arrivals: ArrivalCounts,
+        steps: Range<usize>,
+    ) -> TaskReport {
+        let is_own = |call: &Called| match call {
+            Called::Planned(number) => steps.contains(&usize::from(*number)),
+            Called::Named { task, .. } => *task == place,
+        };
+        let all = self.sum(|call, _| is_own(call));
+        let failed = self.sum(|call, outcome| is_own(call) && outcome.is_error());
+        let planned = task.steps.iter().zip(steps.clone());
+        let planned = planned.map(|(step, n)| (step.name.as_str(), Called::Planned(number(n))));
+        let named = self.named(place);
+        let named = named.iter().map(|(name, call)| (&**name, call.clone()));
+        TaskReport {
+            name: task.name.clone(),
+            weight: task.weight,
+            arrivals,
+            errors: failed.count,
+            finished: all.count,
+            response: ladder(&all.response),
+            service: ladder(&all.service),
+            streams: streams(&anatomy(self.data, is_own)),
+            raised: self.raised(place),
+            calls: planned
+                .chain(named)
+                .map(|(name, call)| self.call(name, &call))
+                .collect(),
+        }
+    }
+
+    /// The calls that a task made in Python, by name.
+    fn named(&self, task: u16) -> BTreeMap<Arc<str>, Called> {
+        let calls = self.data.calls.keys().map(|(_, call, _)| call);
+        let named = calls.filter_map(|call| match call {
+            Called::Named { task: of, name } if *of == task => Some((name.clone(), call.clone())),
+            _ => None,
+        });
+        named.collect()
+    }
+
+    /// What a task raised in Python, the most frequent first.
+    fn raised(&self, task: u16) -> Vec<Raised> {
+        let of_task = self.data.raised.iter().filter(|((of, ..), _)| *of == task);
+        let mut raised: Vec<Raised> = of_task
+            .map(|((_, by, text), &count)| Raised {
+                by: *by,
+                text: text.clone(),
+                count,
+            })
+            .collect();
+        raised.sort_by(|a, b| b.count.cmp(&a.count).then_with(|| a.text.cmp(&b.text)));
+        raised
+    }
+
+    fn call(&self, name: &str, wanted: &Called) -> CallReport {
+        let sums = self.sum(|call, _| call == wanted);
+        let anatomy = self.data.anatomy.get(&(Window::Measured, wanted.clone()));
+        CallReport {
+            name: name.to_owned(),
+            counts: self.call_counts(|call| call == wanted),
+            response: ladder(&sums.response),
+            service: ladder(&sums.service),
+            status: sums.status,
+            anatomy: anatomy.map(ladders).unwrap_or_default(),
+        }
+    }
+}

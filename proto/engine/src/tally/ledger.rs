@@ -1,0 +1,197 @@
+//! Rows closed into deltas: numbered, split where they grow too long, with the totals so far.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use loadpilot_events::delta::{AnatomyRow, ArrivalRow, CallRow, DeltaReported, Gauges, Totals};
+use loadpilot_events::exchange::ExchangeSeen;
+use loadpilot_events::id::BootId;
+use loadpilot_events::limits::DELTA_BYTES_MAX;
+use loadpilot_events::samples::{self, EncodedSamples, Sample};
+use loadpilot_events::script::{CallName, RaisedRow};
+
+use super::Rows;
+use crate::sums::add_counts;
+
+/// Closes rows into deltas of one process in one run: numbers them and keeps the totals.
+#[derive(Debug)]
+pub struct Ledger {
+    boot_id: BootId,
+    last_seq: u64,
+    totals: Totals,
+}
+
+impl Ledger {
+    /// The ledger of a process that has sent nothing yet.
+    #[must_use]
+    pub fn new(boot_id: BootId) -> Self {
+        Self {
+            boot_id,
+            last_seq: 0,
+            totals: Totals::default(),
+        }
+    }
+
+    /// Everything closed so far.
+    #[must_use]
+    pub fn totals(&self) -> &Totals {
+        &self.totals
+    }
+
+    /// The sequence number of the last delta; 0 before the first.
+    #[must_use]
+    pub fn last_seq(&self) -> u64 {
+        self.last_seq
+    }
+
+    /// Closes `rows`, which finished from `from_us` to `to_us` after the start, into at least one
+    /// delta; above [`DELTA_BYTES_MAX`] of rows the next one begins.
+    #[must_use]
+    pub fn close(
+        &mut self,
+        rows: Rows,
+        from_us: u64,
+        to_us: u64,
+        gauges: Gauges,
+    ) -> Vec<DeltaReported> {
+        let mut open = OpenDelta::default();
+        let mut parts = Vec::new();
+        for (key, sums) in rows.arrivals {
+            open.make_room(80 + 20 * sums.dropped.len(), &mut parts);
+            open.arrivals.push(sums.row(key));
+        }
+        for (key, sums) in rows.calls {
+            let row = sums.row(key);
+            let bytes = 200
+                + 12 * row.status.len()
+                + 40 * row.causes.len()
+                + row.response.0.len()
+                + row.service.0.len();
+            open.make_room(bytes, &mut parts);
+            open.calls.push(row);
+        }
+        for (key, sums) in rows.anatomy {
+            let row = sums.row(key);
+            let bytes = 80
+                + row
+                    .phases
+                    .values()
+                    .map(|hist| 24 + hist.0.len())
+                    .sum::<usize>();
+            open.make_room(bytes, &mut parts);
+            open.anatomy.push(row);
+        }
+        for ((task, by, text), count) in rows.raised {
+            open.make_room(80 + text.len(), &mut parts);
+            open.raised.push(RaisedRow {
+                task,
+                by,
+                text,
+                count,
+            });
+        }
+        for seen in rows.exchanges {
+            let lines = seen.request.iter().chain(&seen.answer);
+            let bytes = 200 + lines.map(|line| 4 + line.len()).sum::<usize>();
+            open.make_room(bytes, &mut parts);
+            open.exchanges.push(seen);
+        }
+        open.samples_dropped = rows.samples_dropped;
+        let sampled: BTreeSet<u16> = rows.samples.iter().map(|sample| sample.call).collect();
+        for text in encoded(rows.samples) {
+            if !open.samples.is_empty() {
+                parts.push(std::mem::take(&mut open));
+            }
+            open.make_room(text.0.len(), &mut parts);
+            open.sampled.clone_from(&sampled);
+            open.samples = text;
+        }
+        parts.push(open);
+        let mut gauges = gauges;
+        let mut deltas = Vec::with_capacity(parts.len());
+        for mut part in parts {
+            part.names = part.used(&rows.names);
+            deltas.push(self.number(part, from_us, to_us, &gauges));
+            // What adds up is said once.
+            (gauges.retransmits, gauges.listen_overflows) = (0, 0);
+        }
+        deltas
+    }
+
+    fn number(
+        &mut self,
+        part: OpenDelta,
+        from_us: u64,
+        to_us: u64,
+        gauges: &Gauges,
+    ) -> DeltaReported {
+        for row in &part.arrivals {
+            self.totals.started += row.started;
+            add_counts(&mut self.totals.dropped, &row.dropped);
+        }
+        for row in &part.calls {
+            *self.totals.calls.entry(row.outcome).or_default() += row.count;
+        }
+        self.last_seq += 1;
+        DeltaReported {
+            boot_id: self.boot_id.clone(),
+            seq: self.last_seq,
+            from_us,
+            to_us,
+            arrivals: part.arrivals,
+            calls: part.calls,
+            anatomy: part.anatomy,
+            names: part.names,
+            raised: part.raised,
+            exchanges: part.exchanges,
+            samples: part.samples,
+            samples_dropped: part.samples_dropped,
+            totals: self.totals.clone(),
+            gauges: gauges.clone(),
+        }
+    }
+}
+
+/// The rows of a delta that is still being filled.
+#[derive(Debug, Default)]
+struct OpenDelta {
+    bytes: usize,
+    arrivals: Vec<ArrivalRow>,
+    calls: Vec<CallRow>,
+    anatomy: Vec<AnatomyRow>,
+    names: Vec<CallName>,
+    raised: Vec<RaisedRow>,
+    exchanges: Vec<ExchangeSeen>,
+    sampled: BTreeSet<u16>,
+    samples: EncodedSamples,
+    samples_dropped: u64,
+}
+
+/// Sorted, which takes the least room.
+fn encoded(mut samples: Vec<Sample>) -> Vec<EncodedSamples> {
+    samples.sort_unstable_by_key(|call| (call.due_us, call.user, call.number, call.call));
+    samples::encode(&samples)
+}
+
+impl OpenDelta {
+    /// Of `names` those that its rows need.
+    fn used(&self, names: &BTreeMap<u16, CallName>) -> Vec<CallName> {
+        if names.is_empty() {
+            return Vec::new();
+        }
+        let calls = self.calls.iter().map(|row| row.call);
+        let anatomy = self.anatomy.iter().map(|row| row.call);
+        let exchanges = self.exchanges.iter().map(|seen| seen.call);
+        let used = calls.chain(anatomy).chain(exchanges);
+        let used: BTreeSet<u16> = used.chain(self.sampled.iter().copied()).collect();
+        let used = used.iter().filter_map(|call| names.get(call));
+        used.cloned().collect()
+    }
+
+    /// Moves itself to `parts` and starts afresh when `bytes` more would be too many.
+    fn make_room(&mut self, bytes: usize, parts: &mut Vec<Self>) {
+        if self.bytes > 0 && self.bytes + bytes > DELTA_BYTES_MAX {
+            parts.push(std::mem::take(self));
+        }
+        self.bytes += bytes;
+    }
+}

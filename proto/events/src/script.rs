@@ -1,0 +1,69 @@
+//! Scenarios that run in Python on the agents: where their source is, and what only Python can say.
+//!
+//! Calls made in Python are not in the plan: deltas name them. Must never hold a secret, and no
+//! more of a user's text than fits in [`crate::limits::RAISED_BYTES_MAX`].
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use crate::plan::Object;
+
+/// A scenario that agents run in Python, one instance of its class for each virtual user.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Script {
+    /// The source files, a zip archive that is kept beside the plan.
+    pub bundle: Object,
+    /// The file in it that defines the scenario, `shop.py`.
+    pub file: String,
+    /// Virtual users over all agents, each with one arrival at a time; in a closed loop as many as
+    /// that has.
+    pub users: u32,
+}
+
+/// A call that a task in Python made: its number holds in the delta that says it, and nowhere else.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct CallName {
+    /// The number; not that of a call of the plan.
+    pub call: u16,
+    /// The task that made it, by its place in the plan.
+    pub task: u16,
+    /// What it is called, `GET /api/user` unless the task names it.
+    pub name: String,
+}
+
+/// What a check or a task raised, in the same words each time.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct RaisedRow {
+    /// The task, by its place in the plan.
+    pub task: u16,
+    /// What of it.
+    pub by: RaisedBy,
+    /// The kind of the error, its message and its place: `AssertionError: no cart (shop.py:23)`.
+    pub text: String,
+    /// How many times.
+    pub count: u64,
+}
+
+/// Which part of a scenario in Python raised an error.
+#[derive(
+    Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema,
+)]
+#[serde(rename_all = "snake_case")]
+pub enum RaisedBy {
+    /// `check_…`: the call that it looked at counts as `check_failed`.
+    Check,
+    /// The task itself: its arrival counts among the task errors.
+    Task,
+}
+
+/// What a check or a task raised in the whole run.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct Raised {
+    /// What of the task.
+    pub by: RaisedBy,
+    /// The kind of the error, its message and its place.
+    pub text: String,
+    /// How many times.
+    pub count: u64,
+}

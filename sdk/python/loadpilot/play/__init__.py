@@ -1,0 +1,10 @@
+"""Scenarios while they run: what an agent does with a class and its users.
+
+An agent's firing thread loads a scenario from its bundle with :func:`load` and moves each user on
+from request to request; nothing here waits for anything itself. Must be imported by agents only:
+it changes what ``time.sleep`` and ``asyncio.sleep`` do.
+"""
+
+from .scenario import ScenarioError, load
+
+__all__ = ["ScenarioError", "load"]

@@ -1,0 +1,70 @@
+"""Errors of a scenario in words: their kind, their message, and the user's own line.
+
+Must never show a frame that is not the user's, nor a path of the agent's machine.
+"""
+
+from __future__ import annotations
+
+import linecache
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+_roots: list[str] = []
+"""Folders whose files are a user's."""
+
+
+def know(root: Path) -> None:
+    """Take the files below ``root`` for a user's."""
+    _roots.append(f"{root}/")
+
+
+def told(error: BaseException) -> str:
+    """Tell an error in one line: ``AssertionError: no cart (shop.py:23)``.
+
+    An error without a message of its own, a bare ``assert`` for instance, shows its line. This may
+    be called for every arrival of a run that fails, so it looks no further than it must.
+    """
+    places = _own(error)
+    what = str(error)
+    if not what and places:
+        what = places[-1].line
+    kind = type(error).__name__
+    where = f" ({places[-1]})" if places else ""
+    return f"{kind}: {what}{where}" if what else f"{kind}{where}"
+
+
+def told_at_length(error: BaseException) -> str:
+    """Tell an error with each of the user's own lines that led to it."""
+    return "\n".join([told(error), *(f"    {place}: {place.line}" for place in _own(error))])
+
+
+@dataclass(frozen=True, slots=True)
+class _Place:
+    """A line of the user's."""
+
+    path: str
+    shown: str
+    number: int
+
+    @property
+    def line(self) -> str:
+        """What stands there."""
+        return linecache.getline(self.path, self.number).strip()
+
+    def __str__(self) -> str:
+        return f"{self.shown}:{self.number}"
+
+
+def _own(error: BaseException) -> list[_Place]:
+    places = []
+    trace = error.__traceback__
+    while trace is not None:
+        path = trace.tb_frame.f_code.co_filename
+        for root in _roots:
+            if path.startswith(root):
+                places.append(_Place(path, path.removeprefix(root), trace.tb_lineno))
+        trace = trace.tb_next
+    return places

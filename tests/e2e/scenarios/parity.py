@@ -1,0 +1,25 @@
+"""One user that makes every request of the table, each way that a task can be written."""
+
+from __future__ import annotations
+
+from parity_cases import CASES, told
+
+from loadpilot import LoadClient, VUser, scenario, task
+
+
+@scenario(rps=1, duration="1s", mode="constant", users=1)
+class Parity(VUser):
+    @task
+    def plain(self, client: LoadClient) -> None:
+        for method, path, extras in CASES:
+            answer = client.request(method, path, **extras)
+            client.post("/told", json=told(answer))
+
+
+@scenario(rps=1, duration="1s", mode="constant", users=1)
+class Awaited(VUser):
+    @task
+    async def awaited(self, client: LoadClient) -> None:
+        for method, path, extras in CASES:
+            answer = await client.request(method, path, **extras)
+            await client.post("/told", json=told(answer))
