@@ -1,21 +1,19 @@
 //! `loadpilot._native`: the one place where Python meets Rust.
 //!
 //! [`session`] is a command line's connection to a log, [`watch`] follows one run, [`supervisor`]
-//! keeps a local stack alive, `python` wraps them for Python, `scripting` lets an agent run
+//! keeps a local stack alive, `python` wraps them for Python, `play` lets an agent run
 //! scenarios. Must never fold or judge anything
 //! itself: that is `loadpilot-engine`'s work, here only called.
 
-#[cfg(feature = "python")]
-mod answer;
 mod bodies;
 pub mod session;
 pub mod supervisor;
 pub mod watch;
 
 #[cfg(feature = "python")]
-mod python;
+mod play;
 #[cfg(feature = "python")]
-mod scripting;
+mod python;
 
 #[cfg(feature = "python")]
 pub use python::_native;

@@ -85,8 +85,6 @@ class Response:
         """Its body, decoded when it came as gzip or deflate; ValueError for other codings."""
 
     @property
-    def _brings_cookies(self) -> bool: ...
-    @property
     def text(self) -> str:
         """Its body as text, by the charset of its content type, else UTF-8."""
 
@@ -106,6 +104,15 @@ class Response:
 
     def __await__(self) -> Generator[Any, Any, Response]:
         """In an ``async def``, a request is sent when it is awaited."""
+
+class Client:
+    """One user's view of the target, while its scenario runs: see ``loadpilot.LoadClient``."""
+
+    def send(self, wish: Request | list[Request]) -> Any:
+        """Send what is made already; returns the answer, or what is to be awaited for it."""
+
+class Call:
+    """A request of a coroutine, sent when it is awaited."""
 
 class Session:
     """One connection to a log."""

@@ -8,6 +8,10 @@ if TYPE_CHECKING:
     from ._native import Response
 
 
+class Stopped(BaseException):
+    """The run is over: whatever a task still wants, it ends here."""
+
+
 class RequestError(Exception):
     """A request got no complete answer.
 

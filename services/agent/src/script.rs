@@ -92,7 +92,7 @@ pub enum Next {
 }
 
 /// A request that a user made up.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub struct Request {
     /// Its method.
     pub method: Method,

@@ -1,17 +1,20 @@
 """Think time that stops nobody else: what ``time.sleep`` and ``asyncio.sleep`` do inside a user.
 
-Outside a user, in a thread of the scenario's own for instance, both are what they always were.
+Outside a user, in a thread or an event loop of the scenario's own, both are what they always were.
 """
 
 from __future__ import annotations
 
 import asyncio
 import time
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from greenlet import getcurrent
 
-from .inside import Asked, Playing, is_asking
+from .inside import Playing
+
+if TYPE_CHECKING:
+    from collections.abc import Generator
 
 _real_sleep = time.sleep
 _real_asyncio_sleep = asyncio.sleep
@@ -30,11 +33,23 @@ def _sleep(seconds: float, /) -> None:
         return
     if seconds < 0:
         raise ValueError("sleep length must be non-negative")
-    current.ask(float(seconds))
+    current.rest(float(seconds))
 
 
 async def _asyncio_sleep(delay: float, result: Any = None) -> Any:
-    if not is_asking():
-        return await _real_asyncio_sleep(delay, result)
-    await Asked(max(0.0, float(delay)))
-    return result
+    try:
+        asyncio.get_running_loop()
+    except RuntimeError:  # the engine is what moves this coroutine on
+        await _Rest(max(0.0, float(delay)))
+        return result
+    return await _real_asyncio_sleep(delay, result)
+
+
+class _Rest:
+    """A wish to rest."""
+
+    def __init__(self, seconds: float) -> None:
+        self.seconds = seconds
+
+    def __await__(self) -> Generator[float, None, None]:
+        yield self.seconds

@@ -16,36 +16,26 @@ import weakref
 import zipfile
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 from ..compile.load import choose
 from ..compile.load import load as load_file
 from ..compile.problem import Refused
+from .conversation import Conversation
+from .inside import Playing, driven
 from .pauses import install
 from .told import know
-from .user import User
 
 if TYPE_CHECKING:
     from collections.abc import Callable
-
-START, STOP = -1, -2
-"""The parts of a user's life that are no task."""
-
 
 class ScenarioError(Exception):
     """A scenario cannot be played; for whoever wrote it."""
 
 
-@dataclass(frozen=True, slots=True)
-class Part:
-    """One part of a user's life."""
-
-    function: Callable[..., Any]
-    is_awaiting: bool
-    """Whether it awaits its requests; if not, they are made from a stack of their own."""
-    check: Callable[..., Any] | None = None
-    check_takes_response: bool = False
-    """Whether the check is given the answer as it is, and not its status and its JSON."""
+Part: TypeAlias = "tuple[Callable[..., Any], bool, Callable[..., Any] | None, bool]"
+"""One part of a user's life: its function; whether that awaits its requests, or has to run on a
+stack of its own; its check; whether that is given the answer itself, not its status and JSON."""
 
 
 @dataclass
@@ -53,12 +43,15 @@ class Scenario:
     """A class that is loaded, and what its users do."""
 
     cls: type
-    parts: dict[int, Part]
     target: str
+    start: Part
+    stop: Part
+    tasks: list[Part]
 
-    def user(self) -> User:
-        """Make a user."""
-        return User(self)
+    def user(self) -> tuple[Any, Conversation, Callable[..., Any], Callable[..., Any]]:
+        """Make a user: its instance, what it says, and the ways to its stack and back."""
+        playing = Playing()
+        return self.cls(), Conversation(self.target), playing.switch, playing.engine.switch
 
 
 def load(bundle: bytes, file: str, scenario: str, tasks: list[str], target: str) -> Scenario:
@@ -75,7 +68,7 @@ def load(bundle: bytes, file: str, scenario: str, tasks: list[str], target: str)
         _forget_others(root)
         loaded = load_file(root / file)
         cls = choose(loaded, scenario)
-        played = Scenario(cls, _parts(cls, tasks), target)
+        played = _scenario(cls, tasks, target)
     except Refused as refused:
         shutil.rmtree(root, ignore_errors=True)
         lines = [str(problem).replace(f"{root}/", "") for problem in refused.problems]
@@ -97,29 +90,26 @@ def _forget_others(root: Path) -> None:
     sys.path[:] = [entry for entry in sys.path if not entry.startswith(folder)]
 
 
-def _parts(cls: type, tasks: list[str]) -> dict[int, Part]:
-    parts = {
-        START: _part(cls, "on_start"),
-        STOP: _part(cls, "on_stop"),
-    }
-    for number, name in enumerate(tasks):
-        parts[number] = _part(cls, name, getattr(cls, f"check_{name}", None))
-    return parts
+def _scenario(cls: type, tasks: list[str], target: str) -> Scenario:
+    start, stop = _part(cls, "on_start"), _part(cls, "on_stop")
+    parts = [_part(cls, name, getattr(cls, f"check_{name}", None)) for name in tasks]
+    return Scenario(cls, target, start, stop, parts)
 
 
 def _part(cls: type, name: str, check: Callable[..., Any] | None = None) -> Part:
     function = getattr(cls, name, None)
     if not callable(function):
         raise ScenarioError(f"{cls.__name__} has no {name}()")
-    is_awaiting = inspect.iscoroutinefunction(function) and _awaits_its_client(function)
+    is_awaiting = False
+    if inspect.iscoroutinefunction(function):
+        is_awaiting = _awaits_its_client(function)
+        function = function if is_awaiting else driven(function)
     if check is None:
-        return Part(function, is_awaiting)
+        return function, is_awaiting, None, False
     if inspect.iscoroutinefunction(check):
-        raise ScenarioError(
-            f"{cls.__name__}.{check.__name__}() must be a plain def: it awaits none"
-        )
+        raise ScenarioError(f"{cls.__name__}.{check.__name__}() must be a plain def")
     parameters = list(inspect.signature(check).parameters.values())[1:]
-    return Part(function, is_awaiting, check, check_takes_response=len(parameters) == 1)
+    return function, is_awaiting, check, len(parameters) == 1
 
 
 def _awaits_its_client(function: Callable[..., Any]) -> bool:

@@ -63,8 +63,8 @@ def _own(error: BaseException) -> list[_Place]:
     trace = error.__traceback__
     while trace is not None:
         path = trace.tb_frame.f_code.co_filename
-        for root in _roots:
-            if path.startswith(root):
-                places.append(_Place(path, path.removeprefix(root), trace.tb_lineno))
+        root = next((root for root in _roots if path.startswith(root)), None)
+        if root is not None:
+            places.append(_Place(path, path.removeprefix(root), trace.tb_lineno))
         trace = trace.tb_next
     return places

@@ -4,12 +4,20 @@
 //! put anything into a path.
 
 use std::cell::{Cell, RefCell};
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashMap};
+use std::rc::Rc;
 use std::sync::Arc;
 
 use loadpilot_events::limits::{CALL_NAMES_MAX, OTHER_CALLS};
 use loadpilot_events::script::CallName;
 
+use super::program::Call;
+use crate::script::Request;
+
+/// Most requests that are kept as they were sent.
+const MADE_MAX: usize = 1_024;
+/// Longest body of such a request, in bytes.
+const MADE_BYTES_MAX: usize = 4 << 10;
 /// Most names of calls on one core, whatever their tasks.
 const NAMES_MAX: usize = 10_000;
 
@@ -18,9 +26,41 @@ const NAMES_MAX: usize = 10_000;
 pub(crate) struct CallNames {
     known: RefCell<BTreeMap<u16, BTreeMap<Arc<str>, CallName>>>,
     count: Cell<usize>,
+    /// Requests that were made before, by task: most users make few different ones.
+    made: RefCell<HashMap<(u16, Arc<Request>), Made>>,
+}
+
+/// A request as it was sent before.
+#[derive(Debug, Clone)]
+pub(crate) struct Made {
+    pub named: CallName,
+    pub call: Rc<Call>,
 }
 
 impl CallNames {
+    /// A request of a task that was made before.
+    pub(super) fn made(&self, task: u16, request: &Arc<Request>) -> Option<Made> {
+        let made = self.made.borrow();
+        made.get(&(task, Arc::clone(request))).cloned()
+    }
+
+    /// Keeps a request for the next time; large ones are not worth it.
+    pub(super) fn keep(&self, task: u16, request: &Arc<Request>, made: &Made) {
+        if request
+            .body
+            .as_ref()
+            .is_some_and(|body| body.len() > MADE_BYTES_MAX)
+        {
+            return;
+        }
+        let mut kept = self.made.borrow_mut();
+        if kept.len() >= MADE_MAX {
+            // A task that never makes the same request again must not keep them all.
+            kept.clear();
+        }
+        kept.insert((task, Arc::clone(request)), made.clone());
+    }
+
     /// The number of a call, and what to tell the counters about it; `tasks` is how many there are.
     pub(super) fn number(&self, task: u16, name: &str, tasks: usize) -> CallName {
         let mut known = self.known.borrow_mut();

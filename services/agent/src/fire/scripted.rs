@@ -8,6 +8,7 @@ use std::cell::{Cell, RefCell};
 use std::fmt::Write as _;
 use std::future::poll_fn;
 use std::pin::Pin;
+use std::rc::Rc;
 use std::sync::Arc;
 use std::task::Poll;
 use std::time::Duration;
@@ -22,6 +23,7 @@ use super::calls::{Arrival, Begin, Calls, Ended, Kit, Name};
 use super::clock::MonoTime;
 use super::crew::{Crew, Member};
 use super::kept::Kept;
+use super::names::Made;
 use super::program::Call;
 use super::progress::Progress;
 use super::tokens::Tokens;
@@ -252,7 +254,7 @@ impl<W: Wire> Calls<W> {
     }
 
     /// Sends what a user made up.
-    async fn answer(&self, request: &Request, stage: &mut Stage<'_>) -> Heard {
+    async fn answer(&self, request: &Arc<Request>, stage: &mut Stage<'_>) -> Heard {
         if self.is_over_for(stage) {
             return Heard::Stopped;
         }
@@ -306,27 +308,42 @@ impl<W: Wire> Calls<W> {
     }
 
     /// What is known of a request before it is sent; `place` is its place in its batch.
-    fn sending<'a>(&self, request: &Request, stage: &Stage<'a>, place: usize) -> Sending<'a> {
-        let named = stage.arrival.map(|arrival| {
-            let tasks = self.program.tasks.len();
-            self.names
-                .number(arrival.key.task, &name_of(request), tasks)
-        });
-        let is_seen = stage
-            .arrival
-            .is_some_and(|arrival| self.is_to_be_seen(arrival));
-        let number = named.as_ref().map_or(0, |named| named.call);
-        let call = self.program.compose(request, number, is_seen);
-        if let (Some(named), Ok(_)) = (&named, &call) {
-            self.tally.borrow_mut().name(named);
-        }
+    fn sending<'a>(&self, request: &Arc<Request>, stage: &Stage<'a>, place: usize) -> Sending<'a> {
+        let call = match stage.arrival {
+            None => self.program.compose(request, 0, false).map(Rc::new),
+            Some(arrival) => self.made(arrival, request),
+        };
         Sending {
             arrival: stage.arrival,
             call,
             step: stage.calls + place,
             prelude: (stage.calls == 0).then_some(stage.dispatched),
-            is_seen,
+            is_seen: stage
+                .arrival
+                .is_some_and(|arrival| self.is_to_be_seen(arrival)),
         }
+    }
+
+    /// The call that a request of an arrival is, with its name told to the counters.
+    fn made(&self, arrival: &Arrival, request: &Arc<Request>) -> Result<Rc<Call>, String> {
+        let (task, is_seen) = (arrival.key.task, self.is_to_be_seen(arrival));
+        let known = self.names.made(task, request).filter(|_| !is_seen);
+        let made = match known {
+            Some(made) => made,
+            None => {
+                let tasks = self.program.tasks.len();
+                let named = self.names.number(task, &name_of(request), tasks);
+                let call = self.program.compose(request, named.call, is_seen)?;
+                let call = Rc::new(call);
+                let made = Made { named, call };
+                if !is_seen {
+                    self.names.keep(task, request, &made);
+                }
+                made
+            }
+        };
+        self.tally.borrow_mut().name(&made.named);
+        Ok(made.call)
     }
 
     /// One exchange: what the user hears, and what is to be counted for its arrival.
@@ -423,7 +440,7 @@ impl<W: Wire> Calls<W> {
 struct Sending<'a> {
     arrival: Option<&'a Arrival>,
     /// The call, or why there is none.
-    call: Result<Call, String>,
+    call: Result<Rc<Call>, String>,
     /// Its place among the calls of its part.
     step: usize,
     /// When the arrival was given to the user, if nothing was sent for it before.

@@ -4,6 +4,7 @@ use std::borrow::Cow;
 use std::io::Read;
 
 use flate2::read::{DeflateDecoder, MultiGzDecoder, ZlibDecoder};
+use jiter::{PythonParse, StringCacheMode};
 use loadpilot_agent::script::Answer;
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
@@ -12,9 +13,6 @@ use pyo3::types::PyBytes;
 
 /// What reads the parts of an answer that are made up of text.
 const READING: &str = "loadpilot.play.reading";
-
-/// `json.loads`, which most tasks call on every answer.
-static LOADS: PyOnceLock<Py<PyAny>> = PyOnceLock::new();
 
 /// Most bytes of a body when it is decoded: a few of them can stand for very many.
 const DECODED_BYTES_MAX: u64 = 64 << 20;
@@ -29,19 +27,24 @@ pub(crate) struct PyAnswer {
 
 impl PyAnswer {
     /// Takes what the engine kept.
-    pub(crate) fn new(answer: Answer) -> Self {
+    pub(super) fn new(answer: Answer) -> Self {
         Self {
             answer,
             content: PyOnceLock::new(),
             headers: PyOnceLock::new(),
         }
     }
+
+    /// Whether it brings cookies.
+    pub(super) fn brings_cookies(&self) -> bool {
+        has_header(&self.answer.head, "set-cookie")
+    }
 }
 
 #[pymethods]
 impl PyAnswer {
     #[getter]
-    fn status_code(&self) -> u16 {
+    pub(super) fn status_code(&self) -> u16 {
         self.answer.status
     }
 
@@ -67,16 +70,6 @@ impl PyAnswer {
         Ok(self.content.get_or_try_init(py, content)?.clone_ref(py))
     }
 
-    /// Whether it brings cookies.
-    #[getter]
-    fn _brings_cookies(&self) -> bool {
-        let name = b"set-cookie:";
-        let lines = self.answer.head.split(|&byte| byte == b'\n');
-        lines
-            .filter_map(|line| line.get(..name.len()))
-            .any(|start| start.eq_ignore_ascii_case(name))
-    }
-
     #[getter]
     fn headers(&self, py: Python<'_>) -> PyResult<Py<PyAny>> {
         let read = || {
@@ -94,13 +87,21 @@ impl PyAnswer {
         Ok(text.unbind())
     }
 
-    fn json(&self, py: Python<'_>) -> PyResult<Py<PyAny>> {
-        let import = || {
-            let loads = py.import("json")?.getattr("loads")?;
-            Ok::<_, PyErr>(loads.unbind())
+    pub(super) fn json(&self, py: Python<'_>) -> PyResult<Py<PyAny>> {
+        let decoded = decoded(&self.answer).map_err(PyValueError::new_err)?;
+        let parser = PythonParse {
+            allow_inf_nan: true,
+            cache_mode: StringCacheMode::Keys,
+            ..PythonParse::default()
         };
-        let loads = LOADS.get_or_try_init(py, import)?;
-        loads.call1(py, (self.content(py)?,))
+        match parser.python_parse(py, &decoded) {
+            Ok(value) => Ok(value.unbind()),
+            // The standard library reads other encodings too, and says best what is wrong.
+            Err(_) => {
+                let json = py.import("json")?;
+                Ok(json.call_method1("loads", (self.content(py)?,))?.unbind())
+            }
+        }
     }
 
     fn raise_for_status(slf: Bound<'_, Self>) -> PyResult<()> {
@@ -145,8 +146,29 @@ fn decoded(answer: &Answer) -> Result<Cow<'_, [u8]>, String> {
     Ok(Cow::Owned(decoded))
 }
 
+/// Whether a head has a header. Most have neither of those that are asked for here, so that the
+/// search looks for their colons first.
+fn has_header(head: &[u8], name: &str) -> bool {
+    let name = name.as_bytes();
+    let mut from = 0;
+    while let Some(found) = head[from..].iter().position(|&byte| byte == b':') {
+        let colon = from + found;
+        let begin = colon.checked_sub(name.len()).filter(|&begin| begin > 0);
+        if begin
+            .is_some_and(|at| head[at - 1] == b'\n' && head[at..colon].eq_ignore_ascii_case(name))
+        {
+            return true;
+        }
+        from = colon + 1;
+    }
+    false
+}
+
 /// The last value of a header, in lower case.
 fn header(head: &[u8], name: &str) -> Option<String> {
+    if !has_header(head, name) {
+        return None;
+    }
     let lines = head.split(|&byte| byte == b'\n').skip(1);
     let values = lines.filter_map(|line| {
         let (found, value) = line.split_at_checked(name.len())?;

@@ -1,0 +1,144 @@
+"""What one user says to the target: requests as its tasks wrote them, and where answers lead.
+
+Arguments mean what they mean to httpx. What cannot be sent is an error at the line that wrote it.
+The native client comes here for whatever needs encoding, cookies or redirects.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from functools import lru_cache
+from typing import TYPE_CHECKING, Any
+from urllib.parse import urljoin, urlsplit
+
+from .._native import Request
+from ..compile.durations import duration_us
+from ..compile.encode import body, method, target_path
+from ..compile.extras import EXTRAS, STREAMS, unknown
+from ..compile.headers import with_auth, with_cookies
+from ..errors import RedirectError
+from .cookies import Cookies
+
+if TYPE_CHECKING:
+    from .._native import Client, Response
+    from ..client import InBatch
+
+HOPS_MAX = 20
+"""Most redirects that one request follows, as with httpx."""
+REDIRECTS = frozenset({301, 302, 303, 307, 308})
+ROUND = f"more than {HOPS_MAX} redirects, the last one to {{}}"
+
+_plain_path = lru_cache(maxsize=4096)(lambda path: target_path(path, None))
+
+
+class Conversation:
+    """The requests of one user, and its cookies."""
+
+    def __init__(self, target: str) -> None:
+        """Start with no cookies; ``target`` is where all requests go."""
+        self.target = target
+        self.cookies = Cookies(target)
+
+    def follow(self, client: Client, made: Request) -> Response:
+        """Make a request, and those that its answers lead to."""
+        for _ in range(HOPS_MAX):
+            response: Response = client.send(made)
+            further = self.further(made, response)
+            if further is None:
+                return response
+            made = further
+        raise RedirectError(ROUND.format(made.path))
+
+    async def follow_awaited(self, client: Client, made: Request) -> Response:
+        """Do the same from a coroutine."""
+        for _ in range(HOPS_MAX):
+            response: Response = await client.send(made)
+            further = self.further(made, response)
+            if further is None:
+                return response
+            made = further
+        raise RedirectError(ROUND.format(made.path))
+
+    def further(self, made: Request, response: Response) -> Request | None:
+        """Make the request that an answer leads to; None when it is the end."""
+        location = response.headers.get("location")
+        if response.status_code not in REDIRECTS or location is None:
+            return None
+        return self.redirected(made, response.status_code, location)
+
+    def keep_cookies(self, response: Response, path: str) -> bool:
+        """Keep the cookies that an answer brings; returns whether there are any now."""
+        self.cookies.take(response, path)
+        return not self.cookies.is_empty
+
+    @staticmethod
+    def method(name: object) -> str:
+        """Write a method as requests do; raises ValueError."""
+        return method(name)
+
+    def in_batch(self, one: InBatch) -> Request:
+        """Make one request of a batch."""
+        if "path" not in one:
+            raise TypeError('client.batch() takes dicts such as {"method": "GET", "path": "/a"}')
+        extras = {name: value for name, value in one.items() if name not in {"method", "path"}}
+        return self.request(one.get("method", "GET"), one["path"], extras)
+
+    def request(self, verb: str, path: Any, extras: Mapping[str, Any]) -> Request:
+        """Make a request of what a task wrote; raises TypeError or ValueError with a sentence."""
+        verb = method(verb)
+        for name in extras:
+            if name not in EXTRAS:
+                raise TypeError(unknown(f"client.{verb.lower()}()", name))
+        encoded = body(extras)
+        where = _path(path, extras.get("params"))
+        given = with_auth(extras.get("headers"), extras.get("auth"))
+        headers = _headers(with_cookies(given, extras.get("cookies")))
+        names = {name.lower() for name, _ in headers}
+        if encoded is not None and encoded.content_type and "content-type" not in names:
+            headers.append(("Content-Type", encoded.content_type))
+        if not self.cookies.is_empty and "cookie" not in names:
+            cookie = self.cookies.header(where)
+            headers += [("Cookie", cookie)] if cookie else []
+        timeout, called = extras.get("timeout"), extras.get("name")
+        if called is not None and not isinstance(called, str):
+            raise TypeError(f"name= must be text, not {type(called).__name__}")
+        stream = extras.get("stream")
+        if stream is not None and stream not in STREAMS:
+            raise ValueError(f"stream= must be one of {', '.join(STREAMS)}, not {stream!r}")
+        content = None if encoded is None else encoded.content
+        timeout_us = None if timeout is None else duration_us("timeout", timeout)
+        return Request(verb, where, headers, content, timeout_us, called, stream)
+
+    def redirected(self, made: Request, status: int, location: str) -> Request:
+        """Make the request that an answer leads to (RFC 9110, section 15.4, as browsers do it)."""
+        where = urlsplit(urljoin(self.target + made.path, location))
+        home = urlsplit(self.target)
+        if (where.scheme, where.netloc) != (home.scheme, home.netloc):
+            raise RedirectError(f"the answer leads to {location!r}, which is not the target")
+        path = where.path or "/"
+        path += f"?{where.query}" if where.query else ""
+        verb, content = made.method, made.body
+        is_seen_elsewhere = status in {302, 303} and verb != "HEAD"
+        if is_seen_elsewhere or (status == 301 and verb == "POST"):
+            verb, content = "GET", None
+        headers = [(name, value) for name, value in made.headers if name.lower() != "cookie"]
+        cookie = None if self.cookies.is_empty else self.cookies.header(path)
+        headers += [("Cookie", cookie)] if cookie else []
+        return Request(verb, path, headers, content, made.timeout_us)
+
+
+def _path(path: Any, params: Any) -> str:
+    if isinstance(path, str) and not path.startswith("/") and "://" not in path:
+        path = f"/{path}"
+    encoded: str = target_path(path, params) if params else _plain_path(path)
+    return encoded
+
+
+def _headers(given: Any) -> list[tuple[str, str]]:
+    if given is None:
+        return []
+    pairs = list(given.items() if isinstance(given, Mapping) else given)
+    for pair in pairs:
+        if not all(isinstance(text, str) for text in pair):
+            raise TypeError(f"header {pair[0]!r} must have text as its value")
+    return pairs

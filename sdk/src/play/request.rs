@@ -1,0 +1,133 @@
+//! A request that a task made up, as Python sees it.
+
+use std::sync::Arc;
+
+use bytes::Bytes;
+use loadpilot_agent::script::Request;
+use loadpilot_events::plan::{Method, Stream};
+use pyo3::exceptions::PyValueError;
+use pyo3::prelude::*;
+use pyo3::pybacked::PyBackedBytes;
+use pyo3::types::{PyBytes, PyDict, PyString};
+
+/// A request, ready to be sent.
+#[pyclass(name = "Request", module = "loadpilot._native", frozen)]
+pub(crate) struct PyRequest(pub(super) Arc<Request>);
+
+const METHODS: [Method; 7] = [
+    Method::Get,
+    Method::Post,
+    Method::Put,
+    Method::Patch,
+    Method::Delete,
+    Method::Head,
+    Method::Options,
+];
+
+impl PyRequest {
+    /// A request that needs no encoding; `None` when it may, and Python has to look at it.
+    pub(super) fn simple(
+        method: Method,
+        path: &Bound<'_, PyAny>,
+        extras: Option<&Bound<'_, PyDict>>,
+    ) -> Option<Self> {
+        let path = path.cast::<PyString>().ok()?;
+        let path = path.to_str().ok().filter(|path| is_plain(path))?;
+        let (mut headers, mut name) = (Vec::new(), None);
+        for (key, value) in extras.into_iter().flatten() {
+            match key.cast::<PyString>().ok()?.to_str().ok()? {
+                "headers" => {
+                    for (name, value) in value.cast::<PyDict>().ok()? {
+                        headers.push((text(&name)?, text(&value)?));
+                    }
+                }
+                "name" => name = Some(text(&value)?),
+                _ => return None,
+            }
+        }
+        Some(Self(Arc::new(Request {
+            method,
+            path: path.to_owned(),
+            headers,
+            body: None,
+            timeout_us: None,
+            name,
+            stream: None,
+        })))
+    }
+}
+
+fn text(value: &Bound<'_, PyAny>) -> Option<String> {
+    Some(value.cast::<PyString>().ok()?.to_str().ok()?.to_owned())
+}
+
+/// Whether a path is sent as it is written, whatever rule of encoding one looks at.
+fn is_plain(path: &str) -> bool {
+    let is_plain = |b: u8| b.is_ascii_alphanumeric() || b"/-_~?=&.,:@".contains(&b);
+    path.starts_with('/')
+        && path.bytes().all(is_plain)
+        && !path.starts_with("//")
+        && !path.contains("/.")
+}
+
+#[pymethods]
+impl PyRequest {
+    #[new]
+    #[pyo3(signature = (
+        method, path, headers, body = None, timeout_us = None, name = None, stream = None,
+    ))]
+    fn new(
+        method: &str,
+        path: String,
+        headers: Vec<(String, String)>,
+        body: Option<PyBackedBytes>,
+        timeout_us: Option<u64>,
+        name: Option<String>,
+        stream: Option<&str>,
+    ) -> PyResult<Self> {
+        let known = METHODS.into_iter().find(|known| known.name() == method);
+        let unknown = || PyValueError::new_err(format!("no method {method}"));
+        Ok(Self(Arc::new(Request {
+            method: known.ok_or_else(unknown)?,
+            path,
+            headers,
+            body: body.map(Bytes::from_owner),
+            timeout_us,
+            name,
+            stream: match stream {
+                None => None,
+                Some("sse") => Some(Stream::Sse),
+                Some("lines") => Some(Stream::Lines),
+                Some("chunks") => Some(Stream::Chunks),
+                Some(other) => {
+                    return Err(PyValueError::new_err(format!("no stream {other}")));
+                }
+            },
+        })))
+    }
+
+    #[getter]
+    fn method(&self) -> &'static str {
+        self.0.method.name()
+    }
+
+    #[getter]
+    fn path(&self) -> &str {
+        &self.0.path
+    }
+
+    #[getter]
+    fn headers(&self) -> Vec<(String, String)> {
+        self.0.headers.clone()
+    }
+
+    #[getter]
+    fn body<'py>(&self, py: Python<'py>) -> Option<Bound<'py, PyBytes>> {
+        self.0.body.as_ref().map(|body| PyBytes::new(py, body))
+    }
+
+    #[getter]
+    fn timeout_us(&self) -> Option<u64> {
+        self.0.timeout_us
+    }
+}
