@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import signal
+import time
 from collections import Counter
 from typing import TYPE_CHECKING, Any
 
@@ -280,3 +281,174 @@ def test_what_is_said_of_python_is_true(loadpilot: Loadpilot, oracle: Oracle) ->
     finished = loadpilot.run(SHOP, oracle.url, "--duration", "1s")
     assert "Python: 6 users, each with one arrival at a time" in finished.stderr
     assert oracle.wait_count(1, 1, of=Of.ENDED)
+
+
+def test_calls_that_end_when_nothing_else_happens_keep_their_names(
+    loadpilot: Loadpilot, oracle: Oracle
+) -> None:
+    """Broken if a call that began in one tick and ended in another makes its delta unreadable."""
+    oracle.delay(1_500)
+    scene = (
+        HEAD
+        + """
+@scenario(rps=0.5, duration="6s", mode="constant")
+class S(VUser):
+    @task
+    def t(self, client: LoadClient) -> None:
+        assert client.get("/slow").ok
+        time.sleep(1.2)
+"""
+    )
+    finished = loadpilot.run(scene, oracle.url)
+    assert finished.judged == 0, finished.stdout
+    report = finished.report
+    assert report["gaps"]["quarantined"] == []
+    assert calls_of(task_of(finished, "t")) == {"GET /slow": 3}
+    assert len(oracle.requests()) == 3
+
+
+def test_a_rest_before_the_first_request_is_no_latency(
+    loadpilot: Loadpilot, oracle: Oracle
+) -> None:
+    """Broken if think time counts as the target's slowness, or as the generator's."""
+    scene = (
+        HEAD
+        + """
+import asyncio
+@scenario(rps=20, duration="3s", mode="constant", users=40)
+class S(VUser):
+    @task
+    def plain(self, client: LoadClient) -> None:
+        time.sleep(0.4)
+        client.get("/plain")
+
+    @task
+    async def awaited(self, client: LoadClient) -> None:
+        await asyncio.sleep(0.4)
+        await client.get("/awaited")
+
+    @task
+    async def classic(self, client: LoadClient) -> None:
+        await asyncio.sleep(0.4)
+        client.get("/classic")
+        await asyncio.sleep(0.1)
+"""
+    )
+    finished = loadpilot.run(scene, oracle.url)
+    assert finished.judged == 0, finished.stdout
+    assert [task.get("raised") for task in finished.report["tasks"]] == [None, None, None]
+    assert sum(routes(oracle.requests()).values()) == 60
+    assert finished.report["latency"]["response"]["p50_us"] < 200_000
+    assert finished.report["generator"]["schedule_lag"]["p50_us"] < 200_000
+
+
+def test_nothing_is_counted_after_a_stop_and_users_that_rest_end(
+    loadpilot: Loadpilot, oracle: Oracle
+) -> None:
+    """Broken if a task goes on sending after Ctrl-C, or its rest holds up the end."""
+    scene = (
+        HEAD
+        + """
+@scenario(rps=30, duration="60s", mode="constant", users=60)
+class S(VUser):
+    @task
+    def before(self, client: LoadClient) -> None:
+        time.sleep(3)
+        client.get("/rested")
+
+    @task
+    def between(self, client: LoadClient) -> None:
+        client.get("/first")
+        while True:
+            time.sleep(20)
+            client.get("/next")
+
+    def on_stop(self, client: LoadClient) -> None:
+        client.get("/bye")
+"""
+    )
+    with loadpilot.start(scene, oracle.url) as running:
+        assert oracle.wait_count(60, 30)
+        running.signal(signal.SIGINT)
+        at_us = time.time_ns() // 1000
+        finished = running.end(12)
+    assert finished.code == 130
+    late = [r for r in oracle.requests() if r.arrival_us > at_us + 2_000_000]
+    assert {request.route for request in late} <= {"/bye"}
+    seen = routes(oracle.requests())
+    assert seen.pop("GET /bye") == 60
+    assert finished.report["calls"]["attempted"] == sum(seen.values())
+    assert finished.report["arrivals"]["lost"] == 0
+
+
+def test_an_abort_still_cleans_up(loadpilot: Loadpilot, oracle: Oracle) -> None:
+    """Broken if what cancels the calls in flight also cancels what users do at their end."""
+    oracle.silent(path="/stuck")
+    scene = (
+        HEAD
+        + """
+@scenario(rps=30, duration="60s", mode="constant", users=10, max_wait="1s")
+class S(VUser):
+    @task
+    def t(self, client: LoadClient) -> None:
+        client.get("/stuck")
+
+    def on_stop(self, client: LoadClient) -> None:
+        client.get("/bye")
+"""
+    )
+    with loadpilot.start(scene, oracle.url) as running:
+        assert oracle.wait_count(10, 30)
+        running.signal(signal.SIGINT)
+        running.until("stopping")
+        running.signal(signal.SIGINT)
+        running.until("aborting")
+        running.end(20)
+    assert routes(oracle.requests())["GET /bye"] == 10
+
+
+def test_secret_headers_of_python_are_masked(loadpilot: Loadpilot, oracle: Oracle) -> None:
+    """Broken if the value of a header that the scenario calls secret lands in log or report."""
+    scene = (
+        HEAD
+        + """
+@scenario(rps=5, duration="1s", mode="constant", secret_headers=["X-Session"])
+class S(VUser):
+    def on_start(self, client: LoadClient) -> None:
+        self.token = "hunter" + "2"
+
+    @task
+    def t(self, client: LoadClient) -> None:
+        client.get("/", headers={"X-Session": self.token, "Authorization": self.token})
+"""
+    )
+    finished = loadpilot.run(scene, oracle.url, "--debug-requests", "3")
+    assert finished.judged == 0
+    exchanges = finished.report["exchanges"]
+    assert len(exchanges) == 3
+    assert "X-Session: ***" in exchanges[0]["request"]
+    assert "hunter2" not in finished.results.read_text(encoding="utf-8")
+    assert "hunter2" not in finished.stdout + finished.stderr
+
+
+def test_what_init_raises_is_told_with_its_line(loadpilot: Loadpilot, oracle: Oracle) -> None:
+    """Broken if a user that cannot be made is told without a place."""
+    scene = (
+        HEAD
+        + """
+@scenario(rps=5, duration="1s", mode="constant")
+class S(VUser):
+    def __init__(self):
+        self.rows = open("nowhere.csv").read()
+
+    @task
+    def t(self, client: LoadClient) -> None:
+        client.get(f"/{self.rows}")
+"""
+    )
+    finished = loadpilot.run(scene, oracle.url)
+    assert finished.code == 3
+    reason = finished.report["run"]["failure"]["reason"]
+    assert "FileNotFoundError" in reason
+    assert "scene_1.py:7" in reason
+    assert oracle.counts().received == 0

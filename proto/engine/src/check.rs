@@ -18,7 +18,7 @@ mod connections;
 mod script;
 
 /// Headers that would break the framing or the accounting of the engine.
-const ENGINE_HEADERS: [&str; 8] = [
+pub const ENGINE_HEADERS: [&str; 8] = [
     "connection",
     "content-length",
     "expect",

@@ -208,8 +208,8 @@ fn create(run: &RunRequested, hearing: &Hearing, now: Timestamp) -> Decision {
     }))
 }
 
-/// So many time-outs of a call an arrival of a task in Python may take.
-const SCRIPT_TIMEOUTS: u64 = 10;
+/// So many time-outs of a call an arrival of a task in Python may take; its agent ends it then.
+pub const SCRIPT_TIMEOUTS: u64 = 10;
 
 /// The longest that an arrival can take from its due time to its end, in µs.
 fn longest_arrival_us(plan: &Plan) -> u64 {
@@ -221,7 +221,8 @@ fn longest_arrival_us(plan: &Plan) -> u64 {
     };
     let calls_us = match plan.script {
         // Nobody knows how many calls a task in Python makes.
-        Some(_) => SCRIPT_TIMEOUTS * plan.timeout_us,
+        // One more, for the call that is in flight when its time is up.
+        Some(_) => (SCRIPT_TIMEOUTS + 1) * plan.timeout_us,
         None => plan.tasks.iter().map(steps).max().unwrap_or(0),
     };
     plan.max_wait_us + calls_us

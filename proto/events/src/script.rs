@@ -19,6 +19,9 @@ pub struct Script {
     /// Virtual users over all agents, each with one arrival at a time; in a closed loop as many as
     /// that has.
     pub users: u32,
+    /// Names of further request headers whose values are secret, in lower case.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub secret_headers: Vec<String>,
 }
 
 /// A call that a task in Python made: its number holds in the delta that says it, and nowhere else.

@@ -152,7 +152,9 @@ def scenario(cls: Any = None, /, **said: Any) -> Any:
     ``users``
         A closed loop instead of a rate: that many users, each of which starts its next task when
         its last one ended, without a pause. Its latency is not counted from a schedule; prefer
-        ``rps`` unless you want to know how much the target can take.
+        ``rps`` unless you want to know how much the target can take. Beside ``rps`` or ``stages``:
+        how many users serve that rate in a scenario that runs in Python, one arrival at a time
+        each (one for each 100 arrivals a second of the peak, 5 at least and 100 at most).
     ``duration`` ("1m")
         The steady part for ``mode="ramp"``, the whole run for the other modes and with ``users``.
     ``ramp_up`` ("10s")

@@ -77,14 +77,17 @@ def file(path: str | os.PathLike[str]) -> File:
     none.
     """
     written_in = sys._getframe(1).f_code.co_filename  # noqa: SLF001  (CPython's documented door)
-    named = File(path, Path(written_in).resolve().parent)
-    _named.append(named)
-    return named
+    folder = Path(written_in).parent
+    key = (repr(path), str(folder))
+    if key not in _named:
+        _named[key] = File(path, folder.resolve())
+    return _named[key]
 
 
-_named: list[File] = []
+_named: dict[tuple[str, str], File] = {}
+"""Each file once, however often a task that runs in Python names it."""
 
 
 def named_files() -> list[File]:
     """List the files that were named so far: they travel with a scenario that runs in Python."""
-    return list(_named)
+    return list(_named.values())

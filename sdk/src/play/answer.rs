@@ -120,6 +120,10 @@ impl PyAnswer {
 /// The body without the encoding that the head names (RFC 9110, section 8.4).
 fn decoded(answer: &Answer) -> Result<Cow<'_, [u8]>, String> {
     let body = &answer.body[..];
+    if body.is_empty() {
+        // Of HEAD and of 304, whatever their heads say.
+        return Ok(Cow::Borrowed(body));
+    }
     let coding = header(&answer.head, "content-encoding").unwrap_or_default();
     let plain: Box<dyn Read> = match coding.as_str() {
         "" | "identity" => return Ok(Cow::Borrowed(body)),

@@ -16,6 +16,9 @@ use pyo3::types::{PyDict, PyList};
 use super::answer::PyAnswer;
 use super::request::PyRequest;
 
+/// Most requests that a user makes at a time.
+const BATCH_MAX: usize = 100;
+
 /// The errors of a request.
 const ERRORS: &str = "loadpilot.errors";
 
@@ -283,6 +286,10 @@ impl PyClient {
         let py = slf.py();
         let wishes = PyList::empty(py);
         for one in requests.try_iter()? {
+            if wishes.len() >= BATCH_MAX {
+                let rule = format!("client.batch() takes at most {BATCH_MAX} requests at a time");
+                return Err(PyValueError::new_err(rule));
+            }
             let one = one?;
             let client = slf.borrow();
             let simple = match one.cast::<PyDict>() {

@@ -133,14 +133,10 @@ impl PyScenario {
 
     fn made(&self, py: Python<'_>) -> PyResult<PyUser> {
         let made = self.make.bind(py).call0()?;
-        let (instance, conversation, switch, ask) = made.extract()?;
+        let (instance, conversation, switch, throw, ask) = made.extract()?;
         let client = Py::new(py, PyClient::new(conversation, ask))?;
-        Ok(PyUser::new(
-            Arc::clone(&self.parts),
-            instance,
-            client,
-            switch,
-        ))
+        let parts = Arc::clone(&self.parts);
+        Ok(PyUser::new(parts, instance, client, (switch, throw)))
     }
 }
 

@@ -13,7 +13,7 @@ use pyo3::ffi;
 use pyo3::prelude::*;
 use pyo3::types::{PyFloat, PyList, PyTuple};
 
-use super::client::{PyClient, is_stopped};
+use super::client::{PyClient, is_stopped, stopped};
 use super::request::PyRequest;
 use super::scenario::{PartOf, Parts, words};
 
@@ -25,8 +25,11 @@ pub(super) struct PyUser {
     parts: Arc<Parts>,
     instance: Py<PyAny>,
     client: Py<PyClient>,
-    /// Moves to the user's own stack.
+    /// Moves to the user's own stack, as if it had got what it wished, or with an error.
     switch: Py<PyAny>,
+    throw: Py<PyAny>,
+    /// Whether it wished to rest, so that nothing of the client's is waited for.
+    is_resting: bool,
     /// The part that it is in, and its coroutine if it is one.
     part: Part,
     coroutine: Option<Py<PyAny>>,
@@ -37,13 +40,15 @@ impl PyUser {
         parts: Arc<Parts>,
         instance: Py<PyAny>,
         client: Py<PyClient>,
-        switch: Py<PyAny>,
+        (switch, throw): (Py<PyAny>, Py<PyAny>),
     ) -> Self {
         Self {
             parts,
             instance,
             client,
             switch,
+            throw,
+            is_resting: false,
             part: Part::Start,
             coroutine: None,
         }
@@ -81,12 +86,36 @@ impl PyUser {
     }
 
     fn gone_on(&mut self, py: Python<'_>, heard: Heard) -> PyResult<Next> {
-        *self.client.bind(py).borrow().heard.borrow_mut() = Some(heard);
+        if std::mem::take(&mut self.is_resting) {
+            if matches!(heard, Heard::Stopped) {
+                return self.woken_for_good(py);
+            }
+        } else {
+            *self.client.bind(py).borrow().heard.borrow_mut() = Some(heard);
+        }
         if self.coroutine.is_some() {
             return self.moved_on(py);
         }
         let wish = self.switch.bind(py).call0()?;
         self.wished(py, &wish)
+    }
+
+    /// A rest ends with the run: where the user rests, it is told so.
+    fn woken_for_good(&mut self, py: Python<'_>) -> PyResult<Next> {
+        let error = stopped(py);
+        let Some(coroutine) = &self.coroutine else {
+            let wish = self.throw.bind(py).call1((error.value(py),))?;
+            return self.wished(py, &wish);
+        };
+        let thrown = coroutine.bind(py).call_method1("throw", (error.value(py),));
+        match thrown {
+            Ok(wish) => self.wished(py, &wish),
+            Err(error) => {
+                self.coroutine = None;
+                let error = Some(error).filter(|error| !is_end(py, error));
+                Ok(self.ended(py, error))
+            }
+        }
     }
 
     /// Moves the coroutine on to its next wish.
@@ -137,6 +166,7 @@ impl PyUser {
         }
         if let Ok(seconds) = wish.cast::<PyFloat>() {
             let time = Duration::try_from_secs_f64(seconds.value());
+            self.is_resting = true;
             return Ok(Next::Sleep(time.unwrap_or(Duration::ZERO)));
         }
         if let Ok(requests) = wish.cast::<PyList>() {
@@ -202,6 +232,21 @@ impl User for PyUser {
             let gone_on = self.gone_on(py, heard);
             gone_on.unwrap_or_else(|error| self.ended(py, Some(error)))
         })
+    }
+}
+
+impl Drop for PyUser {
+    fn drop(&mut self) {
+        // A stack that is left in the middle holds on to itself, and to all that the user has.
+        Python::attach(|py| {
+            let end = py
+                .import("greenlet")
+                .and_then(|greenlet| greenlet.getattr("GreenletExit"))
+                .and_then(|exit| self.throw.bind(py).call1((exit,)));
+            if let Err(error) = end {
+                tracing::debug!(%error, "a user's stack is left behind");
+            }
+        });
     }
 }
 

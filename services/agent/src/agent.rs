@@ -23,7 +23,7 @@ use crate::clock;
 use crate::facts::Clerk;
 use crate::membership::Membership;
 use crate::orders::Orders;
-use crate::runs::{Assignment, longest_timeout, work};
+use crate::runs::{Assignment, longest_end, work};
 use crate::shell::Shell;
 use crate::signals::Shutdown;
 
@@ -261,7 +261,7 @@ impl Agent {
 
     fn employ(&mut self, run: RunId, created: RunCreated, orders: Orders) {
         tracing::info!(%run, generation = orders.generation, "holds shards");
-        let patience = longest_timeout(&created.plan);
+        let patience = longest_end(&created.plan);
         let (orders, told) = watch::channel(orders);
         let assignment = Assignment {
             run: run.clone(),

@@ -14,6 +14,12 @@ pub(super) fn script(must: &mut Musts<'_>, plan: &Plan) {
     let is_inside = !script.file.starts_with('/') && !script.file.contains("..");
     let rule = "must be the path of a file in the bundle";
     must.hold(is_inside, "script.file", rule, &script.file);
+    let few = script.secret_headers.len() <= limits::HEADERS_MAX;
+    let count = script.secret_headers.len();
+    must.hold(few, "script.secret_headers", "must be at most 64", count);
+    for (place, name) in script.secret_headers.iter().enumerate() {
+        must.header_name(&format!("script.secret_headers[{place}]"), name);
+    }
     let some = (1..=limits::USERS_MAX).contains(&script.users);
     must.hold(some, "script.users", "must be 1 to 1000000", script.users);
     let agrees = plan.users.is_none_or(|users| users == script.users);

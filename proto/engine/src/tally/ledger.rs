@@ -65,7 +65,11 @@ impl Ledger {
                 + 12 * row.status.len()
                 + 40 * row.causes.len()
                 + row.response.0.len()
-                + row.service.0.len();
+                + row.service.0.len()
+                + rows
+                    .names
+                    .get(&row.call)
+                    .map_or(0, |named| 60 + named.name.len());
             open.make_room(bytes, &mut parts);
             open.calls.push(row);
         }

@@ -6,6 +6,7 @@ their own. Equal files make equal bytes. Must never take in a file that nobody i
 
 from __future__ import annotations
 
+import ast
 import hashlib
 import io
 import sys
@@ -24,6 +25,8 @@ BUNDLE_BYTES_MAX = 64 * 1024 * 1024
 """Largest archive, in bytes: the largest object beside a plan."""
 EPOCH = (1980, 1, 1, 0, 0, 0)
 """The date of every file in it: the oldest that the format knows."""
+PREFIXES = tuple({Path(prefix).resolve() for prefix in (sys.prefix, sys.base_prefix)})
+"""Where Python and what is installed lies."""
 INSTALLED = frozenset({"site-packages", "dist-packages", ".venv", "venv"})
 """Folders of which modules are installed, even when they lie beside the scenario."""
 
@@ -49,11 +52,17 @@ def bundle(loaded: Loaded) -> Bundle:
     file = Path(loaded.file.path).resolve()
     root = file.parent
     paths = {file, *_modules(root), *_named(root)}
+    problems: list[Problem] = []
+    for path in sorted(path for path in paths if path.suffix == ".py"):
+        _follow(path, root, paths, problems)
+    if problems:
+        raise Refused(problems)
     names = {path.relative_to(root).as_posix(): path for path in paths}
     packed = io.BytesIO()
     with zipfile.ZipFile(packed, "w", zipfile.ZIP_DEFLATED) as archive:
         for name in sorted(names):
-            archive.writestr(zipfile.ZipInfo(name, EPOCH), names[name].read_bytes())
+            entry = zipfile.ZipInfo(name, EPOCH)
+            archive.writestr(entry, names[name].read_bytes(), zipfile.ZIP_DEFLATED)
     content = packed.getvalue()
     if len(content) > BUNDLE_BYTES_MAX:
         what = f"it and the files beside it come to {len(content):,} bytes, 64 MiB are the most"
@@ -74,22 +83,66 @@ def _modules(root: Path) -> list[Path]:
     return found
 
 
+def _follow(path: Path, root: Path, paths: set[Path], problems: list[Problem]) -> None:
+    """Add what functions of a file import or name only when they run, as far as it lies beside."""
+    try:
+        tree = ast.parse(path.read_bytes())
+    except SyntaxError:
+        return
+    for node in ast.walk(tree):
+        modules: list[str] = []
+        match node:
+            case ast.Import(names=names):
+                modules = [one.name for one in names]
+            case ast.ImportFrom(module=str() as module, level=0):
+                modules = [module]
+            case ast.Call(func=ast.Name(id="file"), args=[ast.Constant(value=str() as name)]):
+                found = _existing(path.parent / name, root)
+                paths.update(found)
+                if not found and _has_our_file(tree):
+                    what = f"file({name!r}): there is no such file beside the scenario"
+                    problems.append(Problem(f"{path.name}:{node.lineno}", what))
+        for module in modules:
+            source = root / module.replace(".", "/")
+            for one in (source.with_suffix(".py"), source / "__init__.py"):
+                new = _existing(one, root) - paths
+                paths.update(new)
+                for file in new:
+                    _follow(file, root, paths, problems)
+
+
+def _has_our_file(tree: ast.Module) -> bool:
+    """Whether ``file`` is what ``from loadpilot import file`` brings, and nothing else."""
+    if any(isinstance(n, ast.Name) and n.id == "file" and not _is_load(n) for n in ast.walk(tree)):
+        return False
+    imports = [node for node in ast.walk(tree) if isinstance(node, ast.ImportFrom)]
+    names = [one.name for node in imports if node.module == "loadpilot" for one in node.names]
+    return "file" in names
+
+
+def _is_load(name: ast.Name) -> bool:
+    return isinstance(name.ctx, ast.Load)
+
+
+def _existing(path: Path, root: Path) -> set[Path]:
+    """Give a file that is there and lies beside the scenario, as a set; else an empty one."""
+    try:
+        resolved = path.resolve()
+    except (OSError, RuntimeError, ValueError):  # no file, which is told where it is used
+        return set()
+    return {resolved} if _is_beside(resolved, root) and resolved.is_file() else set()
+
+
 def _named(root: Path) -> list[Path]:
     """List the files that the scenario names with ``file(…)``."""
-    paths = []
-    for one in named_files():
-        if not _is_beside(one.folder, root):  # of another scenario of this process
-            continue
-        try:
-            path = (one.folder / str(one.path)).resolve()
-        except (OSError, RuntimeError, ValueError):  # no file, which is told where it is used
-            continue
-        if _is_beside(path, root) and path.is_file():
-            paths.append(path)
-    return paths
+    beside = [one for one in named_files() if _is_beside(one.folder, root)]
+    return [path for one in beside for path in _existing(one.folder / str(one.path), root)]
 
 
 def _is_beside(path: Path, root: Path) -> bool:
     if not path.is_relative_to(root):
+        return False
+    # The interpreter itself may lie below the scenario's folder.
+    if any(path.is_relative_to(prefix) and not root.is_relative_to(prefix) for prefix in PREFIXES):
         return False
     return not INSTALLED & set(path.relative_to(root).parts)

@@ -15,7 +15,7 @@ from .. import _native
 from ..dsl import spec_of
 from .bundle import bundle
 from .connections import connections
-from .headers import Secrets
+from .headers import SECRET_NAMES, Secrets
 from .problem import Problem, Refused, rule
 from .settings import ARRIVALS, MAX_LATENESS_US, TICK_US, Overrides, Settings
 from .tasks import Tasks, task_names
@@ -90,6 +90,9 @@ def compile_scenario(loaded: Loaded, cls: type, target: str, overrides: Override
             "file": packed.file,
             "users": plan.get("users") or settings.pool(plan["profile"]),
         }
+        more_secrets = sorted(secrets.names - SECRET_NAMES)
+        if more_secrets:
+            plan["script"]["secret_headers"] = more_secrets
         compiled = replace(
             compiled,
             bodies={packed.sha256: packed.content},

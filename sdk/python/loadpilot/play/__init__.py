@@ -5,6 +5,6 @@ from request to request; nothing here waits for anything itself. Must be importe
 it changes what ``time.sleep`` and ``asyncio.sleep`` do.
 """
 
-from .scenario import ScenarioError, load
+from .scenario import ScenarioError, clear, load
 
-__all__ = ["ScenarioError", "load"]
+__all__ = ["ScenarioError", "clear", "load"]

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any
-from urllib.parse import urljoin, urlsplit
+from urllib.parse import SplitResult, urljoin, urlsplit
 
 from .._native import Request
 from ..compile.durations import duration_us
@@ -66,6 +66,13 @@ class Conversation:
             return None
         return self.redirected(made, response.status_code, location)
 
+    def cookie(self, path: str, given: Any) -> str | None:
+        """Write the cookies of a request: the user's own, and those given for it alone."""
+        kept = None if self.cookies.is_empty else self.cookies.header(path)
+        own = dict(_headers(with_cookies(None, given))).get("Cookie")
+        both = "; ".join(pairs for pairs in (kept, own) if pairs)
+        return both or None
+
     def keep_cookies(self, response: Response, path: str) -> bool:
         """Keep the cookies that an answer brings; returns whether there are any now."""
         self.cookies.take(response, path)
@@ -92,13 +99,13 @@ class Conversation:
         encoded = body(extras)
         where = _path(path, extras.get("params"))
         given = with_auth(extras.get("headers"), extras.get("auth"))
-        headers = _headers(with_cookies(given, extras.get("cookies")))
+        headers = _headers(given)
         names = {name.lower() for name, _ in headers}
+        cookie = self.cookie(where, extras.get("cookies"))
+        if cookie is not None and "cookie" not in names:
+            headers.append(("Cookie", cookie))
         if encoded is not None and encoded.content_type and "content-type" not in names:
             headers.append(("Content-Type", encoded.content_type))
-        if not self.cookies.is_empty and "cookie" not in names:
-            cookie = self.cookies.header(where)
-            headers += [("Cookie", cookie)] if cookie else []
         timeout, called = extras.get("timeout"), extras.get("name")
         if called is not None and not isinstance(called, str):
             raise TypeError(f"name= must be text, not {type(called).__name__}")
@@ -112,19 +119,26 @@ class Conversation:
     def redirected(self, made: Request, status: int, location: str) -> Request:
         """Make the request that an answer leads to (RFC 9110, section 15.4, as browsers do it)."""
         where = urlsplit(urljoin(self.target + made.path, location))
-        home = urlsplit(self.target)
-        if (where.scheme, where.netloc) != (home.scheme, home.netloc):
-            raise RedirectError(f"the answer leads to {location!r}, which is not the target")
+        if _origin(where) != _origin(urlsplit(self.target)):
+            # Without its path and query, which may hold what nobody else should read.
+            elsewhere = f"{where.scheme}://{where.hostname}"
+            raise RedirectError(f"the answer leads to {elsewhere}, which is not the target")
         path = where.path or "/"
-        path += f"?{where.query}" if where.query else ""
+        path = _path(f"{path}?{where.query}" if where.query else path, None)
         verb, content = made.method, made.body
         is_seen_elsewhere = status in {302, 303} and verb != "HEAD"
         if is_seen_elsewhere or (status == 301 and verb == "POST"):
             verb, content = "GET", None
         headers = [(name, value) for name, value in made.headers if name.lower() != "cookie"]
-        cookie = None if self.cookies.is_empty else self.cookies.header(path)
+        cookie = self.cookie(path, None)
         headers += [("Cookie", cookie)] if cookie else []
         return Request(verb, path, headers, content, made.timeout_us)
+
+
+def _origin(url: SplitResult) -> tuple[str, str | None, int | None]:
+    """Tell whose a URL is, whatever way that is written."""
+    ports = {"http": 80, "https": 443}
+    return url.scheme, url.hostname, url.port or ports.get(url.scheme)
 
 
 def _path(path: Any, params: Any) -> str:

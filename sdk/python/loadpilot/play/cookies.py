@@ -14,6 +14,10 @@ if TYPE_CHECKING:
     from .._native import Response
 
 
+COOKIES_MAX = 180
+"""Most cookies of a user, as many as browsers keep of a site; beyond them all are forgotten."""
+
+
 class _Heard:
     """An answer as the jar wants to see it."""
 
@@ -38,6 +42,8 @@ class Cookies:
     def take(self, response: Response, path: str) -> None:
         """Keep what an answer to a request of ``path`` brings."""
         self._jar.extract_cookies(_Heard(response), self._asked(path))  # type: ignore[arg-type]
+        if len(self._jar) > COOKIES_MAX:  # a target that sets another one each time
+            self._jar.clear()
         self.is_empty = len(self._jar) == 0
 
     def header(self, path: str) -> str | None:

@@ -7,6 +7,7 @@ which switches to the engine's with a wish and is switched to when that has come
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
+from weakref import WeakSet
 
 from greenlet import GreenletExit, getcurrent, greenlet
 
@@ -21,6 +22,7 @@ class Playing(greenlet):
         """Whoever makes it is who moves it on."""
         super().__init__(self._live)
         self.engine = getcurrent()
+        _engines.add(self.engine)
 
     def _live(self, function: Callable[..., Any], user: Any, client: Any) -> None:
         while True:
@@ -36,6 +38,15 @@ class Playing(greenlet):
     def rest(self, seconds: float) -> None:
         """Let the engine come back after so many seconds."""
         self.engine.switch(seconds)
+
+
+_engines: WeakSet[greenlet] = WeakSet()
+"""The stacks from which users are moved on: coroutines run on them, and nothing may block there."""
+
+
+def is_engine(stack: greenlet) -> bool:
+    """Whether users are moved on from this stack."""
+    return stack in _engines
 
 
 def driven(function: Callable[..., Coroutine[Any, Any, None]]) -> Callable[[Any, Any], None]:

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from greenlet import getcurrent
 
-from .inside import Playing
+from .inside import Playing, is_engine
 
 if TYPE_CHECKING:
     from collections.abc import Generator
@@ -29,6 +29,8 @@ def install() -> None:
 def _sleep(seconds: float, /) -> None:
     current = getcurrent()
     if not isinstance(current, Playing):
+        if is_engine(current):
+            raise RuntimeError("time.sleep would stop every user here; await asyncio.sleep instead")
         _real_sleep(seconds)
         return
     if seconds < 0:

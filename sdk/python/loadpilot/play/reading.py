@@ -18,7 +18,8 @@ class Headers(Mapping[str, str]):
     def __init__(self, head: bytes) -> None:
         """Read a head as it came."""
         self._lines: list[tuple[str, str]] = []
-        for line in head.decode("latin-1").splitlines()[1:]:
+        for ended in head.decode("latin-1").split("\n")[1:]:
+            line = ended.removesuffix("\r")
             if line[:1] in " \t" and self._lines and line.strip():
                 name, value = self._lines.pop()
                 self._lines.append((name, f"{value} {line.strip()}"))

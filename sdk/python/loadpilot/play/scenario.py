@@ -8,6 +8,7 @@ from __future__ import annotations
 import ast
 import inspect
 import io
+import os
 import shutil
 import sys
 import tempfile
@@ -24,15 +25,18 @@ from ..compile.problem import Refused
 from .conversation import Conversation
 from .inside import Playing, driven
 from .pauses import install
-from .told import know
+from .told import forget, know, told_at_length
 
 if TYPE_CHECKING:
     from collections.abc import Callable
+
 
 class ScenarioError(Exception):
     """A scenario cannot be played; for whoever wrote it."""
 
 
+Way: TypeAlias = "Callable[..., Any]"
+"""A move from one stack to another."""
 Part: TypeAlias = "tuple[Callable[..., Any], bool, Callable[..., Any] | None, bool]"
 """One part of a user's life: its function; whether that awaits its requests, or has to run on a
 stack of its own; its check; whether that is given the answer itself, not its status and JSON."""
@@ -48,10 +52,18 @@ class Scenario:
     stop: Part
     tasks: list[Part]
 
-    def user(self) -> tuple[Any, Conversation, Callable[..., Any], Callable[..., Any]]:
-        """Make a user: its instance, what it says, and the ways to its stack and back."""
+    def user(self) -> tuple[Any, Conversation, Way, Way, Way]:
+        """Make a user: its instance, what it says, the ways to its stack and the way back.
+
+        The first way leads there as if all were well, the second with an error.
+        """
+        try:
+            instance = self.cls()
+        except Exception as error:  # noqa: BLE001  (user code: any error is the user's)
+            raise ScenarioError(told_at_length(error)) from None
         playing = Playing()
-        return self.cls(), Conversation(self.target), playing.switch, playing.engine.switch
+        back = playing.engine.switch
+        return instance, Conversation(self.target), playing.switch, playing.throw, back
 
 
 def load(bundle: bytes, file: str, scenario: str, tasks: list[str], target: str) -> Scenario:
@@ -59,35 +71,52 @@ def load(bundle: bytes, file: str, scenario: str, tasks: list[str], target: str)
 
     Raises ScenarioError when it cannot be loaded.
     """
+    if _played:
+        what = "this agent plays another scenario in Python, and one at a time is all it can"
+        raise ScenarioError(what)
     install()
-    root = Path(tempfile.mkdtemp(prefix="loadpilot-scenario-")).resolve()
+    root = Path(tempfile.mkdtemp(prefix=f"{FOLDER}{os.getpid()}-")).resolve()
     try:
         with zipfile.ZipFile(io.BytesIO(bundle)) as archive:
             archive.extractall(root)
         know(root)
-        _forget_others(root)
         loaded = load_file(root / file)
         cls = choose(loaded, scenario)
         played = _scenario(cls, tasks, target)
     except Refused as refused:
-        shutil.rmtree(root, ignore_errors=True)
+        _forget(root)
         lines = [str(problem).replace(f"{root}/", "") for problem in refused.problems]
         raise ScenarioError("\n".join(lines)) from None
     except BaseException:
-        shutil.rmtree(root, ignore_errors=True)
+        _forget(root)
         raise
-    weakref.finalize(played, shutil.rmtree, str(root), ignore_errors=True)
+    _played.add(root)
+    weakref.finalize(played, _forget, root)
     return played
 
 
-def _forget_others(root: Path) -> None:
-    """Let modules be imported again that another scenario has brought along."""
-    folder = str(root.parent / "loadpilot-scenario-")
+FOLDER = "loadpilot-scenario-"
+"""How the folders begin in which scenarios are unpacked."""
+_played: set[Path] = set()
+"""Where the scenario lies that is played: two could import modules of the same name."""
+
+
+def _forget(root: Path) -> None:
+    """Let go of a scenario: its files, its modules, its place on the path."""
+    _played.discard(root)
+    forget(root)
+    shutil.rmtree(root, ignore_errors=True)
     for name, module in list(sys.modules.items()):
         path = getattr(module, "__file__", None) or ""
-        if path.startswith(folder):
+        if path.startswith(f"{root}/"):
             del sys.modules[name]
-    sys.path[:] = [entry for entry in sys.path if not entry.startswith(folder)]
+    sys.path[:] = [entry for entry in sys.path if not entry.startswith(str(root))]
+
+
+def clear() -> None:
+    """Remove what scenarios of this process have unpacked; it is about to end."""
+    for root in list(_played):
+        shutil.rmtree(root, ignore_errors=True)
 
 
 def _scenario(cls: type, tasks: list[str], target: str) -> Scenario:

@@ -21,6 +21,12 @@ def know(root: Path) -> None:
     _roots.append(f"{root}/")
 
 
+def forget(root: Path) -> None:
+    """Take them for that no longer."""
+    if f"{root}/" in _roots:
+        _roots.remove(f"{root}/")
+
+
 def told(error: BaseException) -> str:
     """Tell an error in one line: ``AssertionError: no cart (shop.py:23)``.
 

@@ -191,11 +191,6 @@ impl<W: Wire> Calls<W> {
         self.cancelled.set(true);
     }
 
-    /// Whether what is in flight is to end at once.
-    pub(super) fn is_cancelled(&self) -> bool {
-        self.cancelled.get()
-    }
-
     /// Counts an arrival that will never start.
     pub(crate) fn drop_arrival(&self, arrival: &Arrival, reason: DropReason) {
         self.tally.borrow_mut().dropped(arrival.key, reason);
@@ -293,7 +288,8 @@ impl<W: Wire> Calls<W> {
             ..Trace::default()
         };
         let deadline = begin.dispatched.plus_us(order.call.timeout_us);
-        let ended = self.exchange(order, deadline, &mut trace, time_out).await;
+        let ended = self.exchange(order, deadline, &mut trace, time_out, true);
+        let ended = ended.await;
         let end = MonoTime::now();
         let call_end = Self::call_end(arrival, order, begin, end, ended, &trace);
         self.tally.borrow_mut().call(&call_end);
@@ -365,8 +361,11 @@ impl<W: Wire> Calls<W> {
         deadline: MonoTime,
         trace: &mut Trace,
         time_out: &mut TimeOut,
+        is_counted: bool,
     ) -> Ended {
-        if self.cancelled.get() {
+        // What belongs to no arrival, a user's clean-up, is sent all the same.
+        let is_cancelled = || is_counted && self.cancelled.get();
+        if is_cancelled() {
             return Ended::without(Outcome::Cancelled, None);
         }
         let mut answer = pin!(self.wire.send(order, trace));
@@ -383,7 +382,7 @@ impl<W: Wire> Calls<W> {
                 let cause = order.progress.stage().cause();
                 return Poll::Ready(Ended::without(Outcome::Timeout, Some(cause)));
             }
-            match self.cancelled.get() {
+            match is_cancelled() {
                 true => Poll::Ready(Ended::without(Outcome::Cancelled, None)),
                 false => Poll::Pending,
             }

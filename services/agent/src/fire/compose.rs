@@ -6,8 +6,10 @@
 use bytes::Bytes;
 use hyper::header::{HeaderName, HeaderValue};
 use hyper::http::uri::PathAndQuery;
-use loadpilot_engine::check::SECRET_HEADERS;
-use loadpilot_events::limits::{BODY_BYTES_MAX, PATH_BYTES_MAX, TIMEOUT_US_MAX};
+use loadpilot_engine::check::{ENGINE_HEADERS, SECRET_HEADERS};
+use loadpilot_events::limits::{
+    BODY_BYTES_MAX, HEADER_VALUE_BYTES_MAX, HEADERS_MAX, PATH_BYTES_MAX, TIMEOUT_US_MAX,
+};
 
 use super::program::{Call, Lines, Program};
 use super::seen;
@@ -37,7 +39,11 @@ impl Program {
                 "timeout of {timeout_us} µs: must be 1 ms to 10 min"
             ));
         }
-        let mut lines = Lines::with_capacity(request.headers.len());
+        let count = request.headers.len();
+        if count > HEADERS_MAX {
+            return Err(format!("{count} headers: must be at most {HEADERS_MAX}"));
+        }
+        let mut lines = Lines::with_capacity(count);
         for (name, value) in &request.headers {
             lines.push((
                 name.as_str(),
@@ -54,7 +60,10 @@ impl Program {
         })?;
         let forms = manner.forms(&wording);
         let (http1, http2) = forms.map_err(|why| format!("headers: must be {}", why.rule))?;
-        let is_secret = |name: &str| SECRET_HEADERS.contains(&name.to_ascii_lowercase().as_str());
+        let is_secret = |name: &str| {
+            let name = name.to_ascii_lowercase();
+            SECRET_HEADERS.contains(&name.as_str()) || manner.secret_headers.contains(&name)
+        };
         let shown = match is_seen {
             true => seen::request_lines(&wording, &self.masks, is_secret),
             false => Vec::new(),
@@ -79,16 +88,26 @@ fn path(given: &str) -> Result<PathAndQuery, String> {
         && given.bytes().all(|b| b.is_ascii_graphic() && b != b'#');
     let path = PathAndQuery::try_from(given).ok().filter(|_| is_sound);
     path.ok_or_else(|| {
+        // The query may hold what nobody else should read.
+        let shown = given.split('?').next().unwrap_or_default();
         let rule = "must begin with one / and hold only printable ASCII without #";
-        format!("path {given:?}: {rule} (relative to the target; encode the rest)")
+        format!("path {shown:?}: {rule} (relative to the target; encode the rest)")
     })
 }
 
 fn header_name(name: &str) -> Result<HeaderName, String> {
+    if ENGINE_HEADERS.contains(&name.to_ascii_lowercase().as_str()) {
+        return Err(format!(
+            "header {name}: belongs to the engine, leave it out"
+        ));
+    }
     HeaderName::try_from(name).map_err(|_| format!("header name {name:?}: must be a token"))
 }
 
 fn header_value(name: &str, value: &str) -> Result<HeaderValue, String> {
+    if value.len() > HEADER_VALUE_BYTES_MAX {
+        return Err(format!("header {name}: its value must be at most 16 KiB"));
+    }
     let legal = HeaderValue::try_from(value.as_bytes());
     legal.map_err(|_| format!("header {name}: its value must have no line breaks"))
 }

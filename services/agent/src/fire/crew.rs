@@ -104,6 +104,11 @@ impl Crew {
         self.idle.borrow_mut().insert(member.number, member);
     }
 
+    /// Whether nobody is to be given work any more.
+    pub(crate) fn is_dismissed(&self) -> bool {
+        self.dismissed.get()
+    }
+
     /// Takes everybody out who is idle, for good.
     pub(crate) fn dismiss(&self) -> Vec<Member> {
         self.dismissed.set(true);

@@ -1,10 +1,11 @@
-//! The names of calls that tasks in Python make, and the numbers that stand for them here.
+//! What tasks in Python make up, kept within bounds: the names of their calls with the numbers that
+//! stand for them here, the requests that they make again and again, the errors that they raise.
 //!
 //! A number holds on one core; deltas say what it means. Must never grow without end: a task may
-//! put anything into a path.
+//! put anything into a path or a message.
 
 use std::cell::{Cell, RefCell};
-use std::collections::{BTreeMap, HashMap};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::rc::Rc;
 use std::sync::Arc;
 
@@ -19,21 +20,27 @@ const MADE_MAX: usize = 1_024;
 /// Longest body of such a request, in bytes.
 const MADE_BYTES_MAX: usize = 4 << 10;
 /// Most names of calls on one core, whatever their tasks.
-const NAMES_MAX: usize = 10_000;
+const NAMES_MAX: usize = 2_000;
+/// Most errors of one task that are told apart in a run.
+const ERRORS_MAX: usize = 100;
+/// What the others are called.
+const OTHER_ERRORS: &str = "(other errors)";
 
-/// What the calls of tasks in Python are called, and their numbers.
+/// What the tasks of one core made up.
 #[derive(Debug, Default)]
 pub(crate) struct CallNames {
-    known: RefCell<BTreeMap<u16, BTreeMap<Arc<str>, CallName>>>,
+    known: RefCell<BTreeMap<u16, BTreeMap<String, Rc<CallName>>>>,
     count: Cell<usize>,
     /// Requests that were made before, by task: most users make few different ones.
     made: RefCell<HashMap<(u16, Arc<Request>), Made>>,
+    errors: RefCell<BTreeMap<u16, BTreeSet<String>>>,
 }
 
-/// A request as it was sent before.
+/// A request as it is sent.
 #[derive(Debug, Clone)]
 pub(crate) struct Made {
-    pub named: CallName,
+    /// What it is called, if it is counted.
+    pub named: Option<Rc<CallName>>,
     pub call: Rc<Call>,
 }
 
@@ -62,26 +69,42 @@ impl CallNames {
     }
 
     /// The number of a call, and what to tell the counters about it; `tasks` is how many there are.
-    pub(super) fn number(&self, task: u16, name: &str, tasks: usize) -> CallName {
+    pub(super) fn number(&self, task: u16, name: &str, tasks: usize) -> Rc<CallName> {
         let mut known = self.known.borrow_mut();
         let of_task = known.entry(task).or_default();
-        if let Some(name) = of_task.get(name) {
-            return name.clone();
+        if let Some(named) = of_task.get(name) {
+            return Rc::clone(named);
         }
         // The first numbers are set aside for the calls that are not told apart.
         let is_full = of_task.len() >= CALL_NAMES_MAX || self.count.get() >= NAMES_MAX;
-        let (name, number) = match is_full {
+        let (told, number) = match is_full {
             true => (OTHER_CALLS, usize::from(task)),
             false => (name, tasks + self.count.replace(self.count.get() + 1)),
         };
-        let named = CallName {
+        let named = Rc::new(CallName {
             call: u16::try_from(number).unwrap_or(u16::MAX),
             task,
-            name: name.to_owned(),
-        };
+            name: told.to_owned(),
+        });
         if !is_full {
-            of_task.insert(Arc::from(name), named.clone());
+            of_task.insert(name.to_owned(), Rc::clone(&named));
         }
         named
+    }
+
+    /// What an error of a task is told as.
+    pub(super) fn raised(&self, task: u16, text: &str) -> String {
+        let mut errors = self.errors.borrow_mut();
+        let known = errors.entry(task).or_default();
+        let is_known = known.contains(text);
+        match is_known || known.len() < ERRORS_MAX {
+            false => OTHER_ERRORS.to_owned(),
+            true => {
+                if !is_known {
+                    known.insert(text.to_owned());
+                }
+                text.to_owned()
+            }
+        }
     }
 }

@@ -51,6 +51,8 @@ pub(super) struct Manner {
     scheme: Scheme,
     /// A call's, unless it has its own; in µs.
     pub(super) timeout_us: u64,
+    /// Further headers whose values are secret, in lower case.
+    pub(super) secret_headers: Vec<String>,
 }
 
 /// One call, ready but for its id.
@@ -103,6 +105,11 @@ impl Call {
 }
 
 impl Program {
+    /// The plan's time-out of a call, in µs.
+    pub(super) fn timeout_us(&self) -> u64 {
+        self.manner.timeout_us
+    }
+
     /// Compiles a plan that has been checked and keeps no body beside itself, for one run;
     /// `secrets` holds a value for each of its handles.
     ///
@@ -143,6 +150,10 @@ impl Program {
                     false => Scheme::HTTP,
                 },
                 timeout_us: plan.timeout_us,
+                secret_headers: match &plan.script {
+                    Some(script) => script.secret_headers.clone(),
+                    None => Vec::new(),
+                },
             },
             secrets,
             bodies,

@@ -217,6 +217,8 @@ impl<W: Wire> Slots<W> {
         while let Some(arrival) = self.pop_waiting(|_| true) {
             self.drop_arrival(&arrival, reason);
         }
+        // Users that rest have nothing more to wait for.
+        self.seats.borrow().iter().for_each(|seat| seat.wake());
         self.note_idle();
     }
 

@@ -19,9 +19,7 @@ use crate::fire::{
     RingPlace, Troupe, Warmed, portion,
 };
 use crate::gauges::CoreFigures;
-
-/// Longer than users are given to clean up.
-const RETIRE_PATIENCE: Duration = Duration::from_secs(12);
+use crate::runs::RETIRE_PATIENCE;
 
 /// What the threads of a run have in common.
 pub(super) struct Common {

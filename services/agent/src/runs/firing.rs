@@ -40,6 +40,8 @@ pub(super) enum Fired {
     },
     /// Threads died: what they had counted cannot be known, and was said so.
     Broken,
+    /// It never began: the users of its scenario could not be prepared, which was said so.
+    Unprepared,
     /// Nobody needs it any more.
     Forgotten,
 }

@@ -16,6 +16,19 @@ use loadpilot_events::Plan;
 
 pub use worker::{Assignment, work};
 
+/// Users of a scenario in Python are given so long to clean up, and a little more.
+const RETIRE_PATIENCE: Duration = Duration::from_secs(12);
+
+/// So long may it take until a run has ended here that was stopped.
+#[must_use]
+pub fn longest_end(plan: &Plan) -> Duration {
+    let farewell = plan
+        .script
+        .as_ref()
+        .map_or(Duration::ZERO, |_| RETIRE_PATIENCE);
+    longest_timeout(plan) + farewell
+}
+
 /// So long may one call of `plan` be in flight.
 #[must_use]
 pub fn longest_timeout(plan: &Plan) -> Duration {

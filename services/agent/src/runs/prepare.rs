@@ -51,9 +51,6 @@ pub(super) enum Unable {
     /// The scenario runs in Python, and this agent does not.
     #[error("the scenario runs in Python, and this agent has none")]
     NoPython,
-    /// The scenario cannot be loaded, or its users cannot be prepared.
-    #[error("{0}")]
-    Script(String),
     /// The requests cannot be compiled, or the threads cannot be started.
     #[error(transparent)]
     Fire(#[from] fire::Fault),
@@ -95,9 +92,6 @@ pub(super) async fn prepare(
     let cores = Arc::new(Cores::spawn(&common, shell.cores, max_in_flight)?);
     if plan.connections.open_first.is_some() {
         say_warmed(run, cores.warmed().await);
-    }
-    if plan.script.is_some() {
-        cores.staffed().await.map_err(Unable::Script)?;
     }
     let subject = shell.subjects.clock();
     Ok(Prepared {

@@ -15,7 +15,7 @@ use crate::facts::Clerk;
 use crate::fire::MonoTime;
 use crate::orders::Orders;
 use crate::runs::firing::{self, Fired};
-use crate::runs::prepare::{Prepared, Unable, prepare};
+use crate::runs::prepare::{Prepared, prepare};
 use crate::shell::Shell;
 
 /// What a worker needs to know about its run.
@@ -67,25 +67,22 @@ async fn story(shell: &Shell, task: &mut Assignment) -> Result<(), Cut> {
         Ok(prepared) => prepared,
         Err(error) => {
             tracing::error!(run = %task.run, %error, "cannot do its shards");
-            let cause = match error {
-                Unable::Script(_) => FailureCause::Scenario,
-                _ => FailureCause::NotPrepared,
-            };
-            say_failed(task, cause, error.to_string());
+            say_failed(task, FailureCause::NotPrepared, error.to_string());
             return Ok(());
         }
     };
     let told = told(shell, task, &prepared).await;
-    if task.created.plan.script.is_some() {
+    let is_broken = matches!(told, Ok(Fired::Broken));
+    if task.created.plan.script.is_some() && !is_broken {
         prepared.cores.retire().await;
     }
-    if !matches!(told, Ok(Fired::Broken)) {
+    if !is_broken {
         prepared.cores.remove_rings();
     }
     match told? {
         Fired::Forgotten => return Err(Cut::Forgotten),
-        // What its rings hold is in no delta.
-        Fired::Broken => {}
+        // What its rings hold is in no delta, or there is nothing in them.
+        Fired::Broken | Fired::Unprepared => {}
         Fired::Done {
             reason,
             last_seq,
@@ -99,8 +96,20 @@ async fn story(shell: &Shell, task: &mut Assignment) -> Result<(), Cut> {
     Ok(())
 }
 
-/// The story of a holder that is ready.
+/// The story of a holder that is ready but for its users.
 async fn told(shell: &Shell, task: &mut Assignment, prepared: &Prepared) -> Result<Fired, Cut> {
+    if task.created.plan.script.is_some() {
+        let mut orders = task.orders.clone();
+        let staffed = tokio::select! {
+            cut = called_off(&mut orders) => return Err(cut),
+            staffed = prepared.cores.staffed() => staffed,
+        };
+        if let Err(reason) = staffed {
+            tracing::error!(run = %task.run, reason, "its users cannot be prepared");
+            say_failed(task, FailureCause::Scenario, reason);
+            return Ok(Fired::Unprepared);
+        }
+    }
     let start = await_start(shell, task, prepared).await?;
     Ok(firing::fire(shell, task, prepared, start).await)
 }

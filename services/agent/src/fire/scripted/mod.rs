@@ -1,0 +1,275 @@
+//! Arrivals whose tasks run in Python: a user says what it wants, the core does it and goes on with
+//! the user, until its part is over.
+//!
+//! The last call of a task is counted only when the task has ended, since its check decides how it
+//! ended. What happens before the start and after the end is sent, but never counted. For an arrival
+//! nothing is sent after a stop.
+
+mod lives;
+mod sending;
+
+use std::future::poll_fn;
+use std::pin::{Pin, pin};
+use std::rc::Rc;
+use std::task::Poll;
+use std::time::Duration;
+
+use loadpilot_engine::decide::SCRIPT_TIMEOUTS;
+use loadpilot_engine::tally::CallEnd;
+use loadpilot_events::limits::RAISED_BYTES_MAX;
+use loadpilot_events::outcome::Outcome;
+use loadpilot_events::script::{CallName, RaisedBy};
+use tokio::time::sleep;
+
+use super::calls::{Arrival, Calls, Kit, Name};
+use super::clock::MonoTime;
+use super::crew::{Crew, Member};
+use super::record::CallRecord;
+use super::wire::Wire;
+use crate::script::{self, Heard, Next, Part};
+
+/// A user that goes on asking for requests when there are no more to be had is given up.
+const REFUSALS_MAX: u32 = 1_000;
+/// So long does a user rest whose preparation failed, before it tries again.
+const AFTER_FAILURE: Duration = Duration::from_secs(1);
+
+/// What a user's part is done with, on behalf of an arrival or of nobody.
+struct Stage<'a> {
+    arrival: Option<&'a Arrival>,
+    /// When the pacer's arrival was given to the user.
+    dispatched: MonoTime,
+    kit: &'a mut Kit,
+    /// Calls made so far.
+    calls: usize,
+    /// Time before the first call in which the user rested, which is nobody's lateness.
+    rested_us: u64,
+    /// A call that has ended and is not counted yet.
+    held: Option<Held>,
+    all_ok: bool,
+    refusals: u32,
+    /// When the part has taken too long.
+    until: Option<MonoTime>,
+}
+
+/// A call that has ended and is not counted yet: its check may still say how it ended.
+struct Held {
+    end: CallEnd,
+    due: MonoTime,
+    named: Rc<CallName>,
+    /// Its place in the ring, which holds it until it is counted, and what stands there.
+    begun: (u32, Option<CallRecord>),
+}
+
+impl<'a> Stage<'a> {
+    /// Of a part that no arrival asked for.
+    fn aside(kit: &'a mut Kit) -> Self {
+        Self {
+            arrival: None,
+            dispatched: MonoTime::now(),
+            kit,
+            calls: 0,
+            rested_us: 0,
+            held: None,
+            all_ok: true,
+            refusals: 0,
+            until: None,
+        }
+    }
+}
+
+impl<W: Wire> Calls<W> {
+    /// Does an arrival's task in Python; returns when its last call ended.
+    pub(crate) async fn perform_script(
+        &self,
+        crew: &Crew,
+        arrival: &Arrival,
+        dispatched: MonoTime,
+        kit: &mut Kit,
+    ) -> MonoTime {
+        self.tally.borrow_mut().started(arrival.key);
+        let Some(mut member) = self.member(crew, arrival, kit).await else {
+            self.tally.borrow_mut().task_error(arrival.key);
+            return MonoTime::now();
+        };
+        let limit_us = SCRIPT_TIMEOUTS * self.timeout_us();
+        let mut stage = Stage {
+            arrival: Some(arrival),
+            // The preparation of a user that came here late is like a rest.
+            rested_us: MonoTime::now().since_us(dispatched),
+            dispatched,
+            until: Some(dispatched.plus_us(limit_us)),
+            ..Stage::aside(kit)
+        };
+        let part = Part::Task(arrival.key.task);
+        let ended = self.act(&mut member, part, &mut stage).await;
+        let end = MonoTime::now();
+        let Stage {
+            held,
+            mut all_ok,
+            until,
+            ..
+        } = stage;
+        let is_given_up = ended.is_none();
+        let mut ended = ended.unwrap_or_default();
+        if let Some(mut held) = held {
+            if held.end.status.is_some() {
+                match ended.check {
+                    None => {}
+                    Some(Ok(())) => held.end.outcome = Outcome::Ok,
+                    Some(Err(text)) => {
+                        held.end.outcome = Outcome::CheckFailed;
+                        self.raised(arrival, RaisedBy::Check, &text);
+                    }
+                }
+            }
+            all_ok &= held.end.outcome == Outcome::Ok;
+            self.book(arrival, held);
+        }
+        if until.is_some_and(|until| end >= until) && self.stopped().is_none() {
+            let text = format!("took longer than {} s and was ended", limit_us / 1_000_000);
+            ended.raised = ended.raised.or(Some(text));
+        }
+        if let Some(text) = ended.raised {
+            all_ok = false;
+            self.raised(arrival, RaisedBy::Task, &text);
+        }
+        if !all_ok || is_given_up {
+            self.tally.borrow_mut().task_error(arrival.key);
+        }
+        if !is_given_up {
+            crew.give(member);
+        }
+        end
+    }
+
+    /// The user of an arrival. One of a closed loop that came here with a shard is prepared now.
+    async fn member(&self, crew: &Crew, arrival: &Arrival, kit: &mut Kit) -> Option<Member> {
+        if let Some(member) = crew.take(arrival.name) {
+            return Some(member);
+        }
+        let Name::Iteration { user, .. } = arrival.name else {
+            return None;
+        };
+        match self.join(crew, user, kit).await {
+            Ok(()) => crew.take(arrival.name),
+            Err(raised) => {
+                self.raised(arrival, RaisedBy::Task, &format!("on_start: {raised}"));
+                self.rest(AFTER_FAILURE, true).await;
+                None
+            }
+        }
+    }
+
+    /// Lets a user do one part; `None` when it had to be given up.
+    async fn act(
+        &self,
+        member: &mut Member,
+        part: Part,
+        stage: &mut Stage<'_>,
+    ) -> Option<script::Ended> {
+        let mut next = member.user.begin(part);
+        loop {
+            let heard = match next {
+                Next::Ended(ended) => return Some(ended),
+                _ if self.is_over_for(stage) => Heard::Stopped,
+                Next::Sleep(time) => self.rested(time, stage).await,
+                Next::Send(request) => self.answer(&request, stage).await,
+                Next::Batch(requests) => self.answers(&requests, stage).await,
+            };
+            if matches!(heard, Heard::Stopped) {
+                stage.all_ok = false;
+                stage.refusals += 1;
+                if stage.refusals > REFUSALS_MAX {
+                    return None;
+                }
+            }
+            next = member.user.go_on(heard);
+            // A user that never waits would else keep the pacer from its commands.
+            tokio::task::consume_budget().await;
+        }
+    }
+
+    /// Whether an arrival may go on no more: the run was stopped, or it has taken too long.
+    fn is_over_for(&self, stage: &Stage<'_>) -> bool {
+        let too_long = stage.until.is_some_and(|until| MonoTime::now() >= until);
+        stage.arrival.is_some() && (self.stopped().is_some() || too_long)
+    }
+
+    async fn rested(&self, time: Duration, stage: &mut Stage<'_>) -> Heard {
+        let before = MonoTime::now();
+        let left = stage.until.map(|until| until.since_us(before));
+        let time = left.map_or(time, |left_us| time.min(Duration::from_micros(left_us)));
+        self.rest(time, stage.arrival.is_some()).await;
+        if stage.calls == 0 {
+            stage.rested_us += MonoTime::now().since_us(before);
+        }
+        match self.is_over_for(stage) {
+            true => Heard::Stopped,
+            false => Heard::Awake,
+        }
+    }
+
+    /// Waits; for an arrival no longer than until a stop.
+    async fn rest(&self, time: Duration, is_counted: bool) {
+        let mut sleep = pin!(sleep(time));
+        poll_fn(|cx| match is_counted && self.stopped().is_some() {
+            true => Poll::Ready(()),
+            false => sleep.as_mut().poll(cx),
+        })
+        .await;
+    }
+
+    /// Counts the call before, now that it was not the last.
+    fn settle(&self, stage: &mut Stage<'_>) {
+        if let (Some(arrival), Some(held)) = (stage.arrival, stage.held.take()) {
+            stage.all_ok &= held.end.outcome == Outcome::Ok;
+            self.book(arrival, held);
+        }
+    }
+
+    /// Counts a call. Its name goes with it, since rows may have been taken since it was sent.
+    fn book(&self, arrival: &Arrival, held: Held) {
+        let (seat, begun) = held.begun;
+        {
+            let mut tally = self.tally.borrow_mut();
+            tally.name(&held.named);
+            tally.call(&held.end);
+        }
+        self.recorder.end(seat, begun, &held.end);
+        self.sample(arrival, held.due, &held.end);
+    }
+
+    /// Counts what was raised, in words that fit and hold no secret of the plan.
+    fn raised(&self, arrival: &Arrival, by: RaisedBy, text: &str) {
+        let text = self.mask(text);
+        let text = self
+            .names
+            .raised(arrival.key.task, cut(&text, RAISED_BYTES_MAX));
+        self.tally.borrow_mut().raised(arrival.key.task, by, &text);
+    }
+
+    fn mask(&self, text: &str) -> String {
+        self.program.masks.apply(text)
+    }
+
+    fn timeout_us(&self) -> u64 {
+        self.program.timeout_us()
+    }
+}
+
+/// The beginning of `text`, of so many bytes at most.
+fn cut(text: &str, bytes_max: usize) -> &str {
+    &text[..text.floor_char_boundary(bytes_max)]
+}
+
+/// Waits for all of them.
+async fn all(mut futures: Vec<Pin<Box<dyn Future<Output = ()> + '_>>>) {
+    poll_fn(|cx| {
+        futures.retain_mut(|future| future.as_mut().poll(cx).is_pending());
+        match futures.is_empty() {
+            true => Poll::Ready(()),
+            false => Poll::Pending,
+        }
+    })
+    .await;
+}
