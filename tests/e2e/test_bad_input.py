@@ -75,7 +75,7 @@ CASES = (
         scene("'https://elsewhere.example/'"),
     ),
     Case("an address without scheme", [CALL_LINE, "//elsewhere"], scene("'//elsewhere/x'")),
-    Case("a computed path", [CALL_LINE, "the time, `time.time()`"], scene("f'/{time.time()}'")),
+    Case("a keyword that is none", [CALL_LINE, "did you mean json=?"], scene("'/x', jsn={}")),
     Case("a bad duration", ["duration", "'soon'"], scene(duration="soon")),
     Case("a bad duration flag", ["--duration", "'-1s'"], flags=["--duration=-1s"]),
     Case("a bad rate", ["rps", "'many'"], scene(rps="many")),

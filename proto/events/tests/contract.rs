@@ -78,6 +78,7 @@ fn golden_files_are_read_and_written_back() {
             "plan-objects.v1.json",
             "plan-pool.v1.json",
             "plan-samples.v1.json",
+            "plan-script.v1.json",
         ],
         Envelope<Request>: ["run-requested.v1.json", "stop-requested.v1.json"],
         Envelope<Decision>: [
@@ -100,7 +101,11 @@ fn golden_files_are_read_and_written_back() {
             "agent-leaving.v1.json",
             "isolation-stop.v1.json",
         ],
-        Envelope<DeltaReported>: ["delta-reported.v1.json", "delta-samples.v1.json"],
+        Envelope<DeltaReported>: [
+            "delta-reported.v1.json",
+            "delta-samples.v1.json",
+            "delta-script.v1.json",
+        ],
     };
     for (file, roundtrip, text) in goldens {
         let stored: Value = serde_json::from_str(text).expect("a golden file is JSON");

@@ -1,5 +1,5 @@
-//! The client that tasks send with: from a call of the user's to a wish for the engine, and from what
-//! the engine says to an answer or an error at the user's line.
+//! The client that tasks send with: from a call of the user's to a wish for the engine, and from
+//! what the engine says to an answer or an error at the user's line.
 //!
 //! What needs encoding, cookies or redirects is Python's work (`loadpilot.play.conversation`). Must
 //! never hold a borrow of its own state while the user's code may run.

@@ -1,7 +1,7 @@
 //! The rest of a user's life: its preparation before the run, its clean-up after it.
 //!
-//! Whatever is sent there is counted nowhere. Must end in bounded time, and must let everybody clean
-//! up who was prepared.
+//! Whatever is sent there is counted nowhere. Must end in bounded time, and must let everybody
+//! clean up who was prepared.
 
 use std::cell::{Cell, RefCell};
 use std::time::Duration;

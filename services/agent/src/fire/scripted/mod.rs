@@ -2,8 +2,8 @@
 //! the user, until its part is over.
 //!
 //! The last call of a task is counted only when the task has ended, since its check decides how it
-//! ended. What happens before the start and after the end is sent, but never counted. For an arrival
-//! nothing is sent after a stop.
+//! ended. What happens before the start and after the end is sent, but never counted. For an
+//! arrival nothing is sent after a stop.
 
 mod lives;
 mod sending;
