@@ -259,7 +259,11 @@ impl<W: Wire> Calls<W> {
 
 /// The beginning of `text`, of so many bytes at most.
 fn cut(text: &str, bytes_max: usize) -> &str {
-    &text[..text.floor_char_boundary(bytes_max)]
+    let mut end = bytes_max.min(text.len());
+    while !text.is_char_boundary(end) {
+        end -= 1;
+    }
+    &text[..end]
 }
 
 /// Waits for all of them.
