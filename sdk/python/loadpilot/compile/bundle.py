@@ -19,6 +19,8 @@ from ..from_file import named_files
 from .problem import Problem, Refused
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
     from .load import Loaded
 
 BUNDLE_BYTES_MAX = 64 * 1024 * 1024
@@ -90,25 +92,38 @@ def _follow(path: Path, root: Path, paths: set[Path], problems: list[Problem]) -
     except SyntaxError:
         return
     for node in ast.walk(tree):
-        modules: list[str] = []
         match node:
-            case ast.Import(names=names):
-                modules = [one.name for one in names]
-            case ast.ImportFrom(module=str() as module, level=0):
-                modules = [module]
             case ast.Call(func=ast.Name(id="file"), args=[ast.Constant(value=str() as name)]):
                 found = _existing(path.parent / name, root)
                 paths.update(found)
                 if not found and _has_our_file(tree):
                     what = f"file({name!r}): there is no such file beside the scenario"
                     problems.append(Problem(f"{path.name}:{node.lineno}", what))
-        for module in modules:
-            source = root / module.replace(".", "/")
-            for one in (source.with_suffix(".py"), source / "__init__.py"):
-                new = _existing(one, root) - paths
-                paths.update(new)
-                for file in new:
-                    _follow(file, root, paths, problems)
+            case ast.Import() | ast.ImportFrom():
+                for source in _sources(node, path, root):
+                    new = _existing(source, root) - paths
+                    paths.update(new)
+                    for file in new:
+                        _follow(file, root, paths, problems)
+
+
+def _sources(node: ast.Import | ast.ImportFrom, path: Path, root: Path) -> Iterator[Path]:
+    """List where the modules of an import would lie: each with the packages that it is in."""
+    base, names = root, [one.name for one in node.names]
+    if isinstance(node, ast.ImportFrom):
+        if node.level > 0:
+            base = path.parents[node.level - 1]
+        # What is imported from a package may be a module of it.
+        module = node.module or ""
+        names = [module, *(f"{module}.{name}".lstrip(".") for name in names)]
+    for name in names:
+        parts = name.split(".") if name else []
+        for end in range(len(parts) + 1):
+            place = base.joinpath(*parts[:end])
+            if end:
+                yield place.with_suffix(".py")
+            if end or base != root:
+                yield place / "__init__.py"
 
 
 def _has_our_file(tree: ast.Module) -> bool:
