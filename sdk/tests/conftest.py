@@ -8,7 +8,10 @@ from typing import TYPE_CHECKING, Protocol
 
 import pytest
 
-from loadpilot.compile import Compiled, Overrides, Problem, Refused, choose, compile_scenario, load
+from loadpilot.compile.load import choose, load
+from loadpilot.compile.plan import Compiled, compile_scenario
+from loadpilot.compile.problem import Problem, Refused
+from loadpilot.compile.settings import Overrides
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence

@@ -13,7 +13,10 @@ import httpx
 import pytest
 
 from loadpilot import from_file
-from loadpilot.compile import Overrides, Refused, choose, compile_scenario, load
+from loadpilot.compile.load import choose, load
+from loadpilot.compile.plan import compile_scenario
+from loadpilot.compile.problem import Refused
+from loadpilot.compile.settings import Overrides
 
 if TYPE_CHECKING:
     from sdk.tests.conftest import Compile, Reasons, Refuse

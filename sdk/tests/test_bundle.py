@@ -9,8 +9,9 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from loadpilot.compile import Refused, load
 from loadpilot.compile.bundle import bundle
+from loadpilot.compile.load import load
+from loadpilot.compile.problem import Refused
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -8,13 +8,16 @@ import pytest
 from sdk.tests.conftest import HEAD
 
 from loadpilot.cli.spoken import spoken
-from loadpilot.compile import Overrides, Refused, choose, compile_scenario, load
 from loadpilot.compile.connections import ConnectionFlags
+from loadpilot.compile.load import choose, load
+from loadpilot.compile.plan import compile_scenario
+from loadpilot.compile.problem import Refused
+from loadpilot.compile.settings import Overrides
 
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from loadpilot.compile import Compiled
+    from loadpilot.compile.plan import Compiled
 
 SCENE = """
 @scenario(rps=1, duration="1s", mode="constant"{said})

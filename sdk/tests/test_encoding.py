@@ -14,7 +14,9 @@ import httpx
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from loadpilot.compile import Overrides, choose, compile_scenario, load
+from loadpilot.compile.load import choose, load
+from loadpilot.compile.plan import compile_scenario
+from loadpilot.compile.settings import Overrides
 
 BASE = "http://target.example"
 CLIENT = httpx.Client(base_url=BASE, transport=httpx.MockTransport(lambda _: httpx.Response(200)))

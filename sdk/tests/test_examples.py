@@ -6,7 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from loadpilot.compile import Overrides, compile_scenario, load
+from loadpilot.compile.load import load
+from loadpilot.compile.plan import compile_scenario
+from loadpilot.compile.settings import Overrides
 
 EXAMPLES = sorted((Path(__file__).parents[2] / "examples").glob("*.py"))
 

@@ -8,7 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from loadpilot.compile import Problem, Refused, choose, load
+from loadpilot.compile.load import choose, load
+from loadpilot.compile.problem import Problem, Refused
 
 FILES = {
     "class S(:\n": (":1", "SyntaxError: invalid syntax in `class S(:`"),

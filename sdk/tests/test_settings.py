@@ -9,7 +9,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from loadpilot.cli import options
-from loadpilot.compile import Overrides, profile
+from loadpilot.compile import profile
+from loadpilot.compile.settings import Overrides
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -5,13 +5,16 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from ..compile import Overrides, Problem, Refused, choose, compile_scenario, load
+from ..compile.load import choose, load
+from ..compile.plan import compile_scenario
+from ..compile.problem import Problem, Refused
+from ..compile.settings import Overrides
 from .exit_code import ExitCode
 from .run import refuse
 from .terminal import safe
 
 if TYPE_CHECKING:
-    from ..compile import Compiled
+    from ..compile.plan import Compiled
 
 ANYWHERE = "http://localhost"
 """The target of a plan that is only looked at."""

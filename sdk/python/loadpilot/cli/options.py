@@ -7,10 +7,9 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from ..compile import Overrides
 from ..compile.connections import ConnectionFlags
 from ..compile.problem import Problem, rule
-from ..compile.settings import USERS_MAX
+from ..compile.settings import USERS_MAX, Overrides
 from . import results, target
 
 if TYPE_CHECKING:

@@ -15,8 +15,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from .. import _native
-from ..compile import Compiled, Overrides, Problem, Refused, choose, compile_scenario, load
-from ..compile.problem import rule
+from ..compile.load import choose, load
+from ..compile.plan import Compiled, compile_scenario
+from ..compile.problem import Problem, Refused, rule
+from ..compile.settings import Overrides
 from ..local.folders import ROOT, connect
 from ..local.stack import LocalStack, StackFault
 from . import options as reading

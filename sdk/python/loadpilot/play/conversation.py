@@ -17,11 +17,11 @@ from ..compile.encode import body, method, target_path
 from ..compile.extras import EXTRAS, STREAMS, unknown
 from ..compile.headers import with_auth, with_cookies
 from ..errors import RedirectError
-from .cookies import Cookies
 
 if TYPE_CHECKING:
     from .._native import Client, Response
     from ..client import InBatch
+    from .cookies import Cookies
 
 HOPS_MAX = 20
 """Most redirects that one request follows, as with httpx."""
@@ -37,7 +37,8 @@ class Conversation:
     def __init__(self, target: str) -> None:
         """Start with no cookies; ``target`` is where all requests go."""
         self.target = target
-        self.cookies = Cookies(target)
+        self.cookies: Cookies | None = None
+        """None until the target sets one: most set none, and the jar is costly to import."""
 
     def follow(self, client: Client, made: Request) -> Response:
         """Make a request, and those that its answers lead to."""
@@ -68,13 +69,17 @@ class Conversation:
 
     def cookie(self, path: str, given: Any) -> str | None:
         """Write the cookies of a request: the user's own, and those given for it alone."""
-        kept = None if self.cookies.is_empty else self.cookies.header(path)
+        kept = None if self.cookies is None else self.cookies.header(path)
         own = dict(_headers(with_cookies(None, given))).get("Cookie")
         both = "; ".join(pairs for pairs in (kept, own) if pairs)
         return both or None
 
     def keep_cookies(self, response: Response, path: str) -> bool:
         """Keep the cookies that an answer brings; returns whether there are any now."""
+        if self.cookies is None:
+            from .cookies import Cookies  # noqa: PLC0415  (start-up is a promise)
+
+            self.cookies = Cookies(self.target)
         self.cookies.take(response, path)
         return not self.cookies.is_empty
 

@@ -48,6 +48,8 @@ class Cookies:
 
     def header(self, path: str) -> str | None:
         """Write the header of a request of ``path``; None when no cookie is meant for it."""
+        if self.is_empty:
+            return None
         asked = self._asked(path)
         self._jar.add_cookie_header(asked)
         return asked.get_header("Cookie")
