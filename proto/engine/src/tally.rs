@@ -12,7 +12,7 @@ use loadpilot_events::cause::Cause;
 use loadpilot_events::delta::{AnatomyRow, ArrivalRow, CallRow, Phase};
 use loadpilot_events::exchange::ExchangeSeen;
 use loadpilot_events::hist::{self, Hist};
-use loadpilot_events::limits::{RAISED_MAX, SAMPLES_PER_TICK_MAX};
+use loadpilot_events::limits::{OTHER_ERRORS, RAISED_MAX, SAMPLES_PER_TICK_MAX};
 use loadpilot_events::outcome::{DropReason, Outcome};
 use loadpilot_events::samples::Sample;
 use loadpilot_events::script::{CallName, RaisedBy};
@@ -100,9 +100,6 @@ pub struct CallEnd {
 type CallKey = (u32, Generation, u16, Outcome);
 /// Due tick, generation, and the call by its place in the plan.
 type AnatomyKey = (u32, Generation, u16);
-
-/// Errors that are not told apart.
-const OTHER_ERRORS: &str = "(other errors)";
 
 /// What finished, not yet closed into a delta.
 #[derive(Debug, Default)]

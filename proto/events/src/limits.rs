@@ -38,6 +38,8 @@ pub const CALL_NAMES_MAX: usize = 200;
 pub const OTHER_CALLS: &str = "(other calls)";
 /// Most different errors of a task in Python that an agent tells apart in a tick.
 pub const RAISED_MAX: usize = 20;
+/// What the others are called.
+pub const OTHER_ERRORS: &str = "(other errors)";
 /// Longest text of an error raised in Python, in bytes.
 pub const RAISED_BYTES_MAX: usize = 400;
 /// Most exchanges of a run that are written out.

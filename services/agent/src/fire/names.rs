@@ -9,7 +9,7 @@ use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::rc::Rc;
 use std::sync::Arc;
 
-use loadpilot_events::limits::{CALL_NAMES_MAX, OTHER_CALLS};
+use loadpilot_events::limits::{CALL_NAMES_MAX, OTHER_CALLS, OTHER_ERRORS};
 use loadpilot_events::script::CallName;
 
 use super::program::Call;
@@ -23,8 +23,6 @@ const MADE_BYTES_MAX: usize = 4 << 10;
 const NAMES_MAX: usize = 2_000;
 /// Most errors of one task that are told apart in a run.
 const ERRORS_MAX: usize = 100;
-/// What the others are called.
-const OTHER_ERRORS: &str = "(other errors)";
 
 /// What the tasks of one core made up.
 #[derive(Debug, Default)]
@@ -96,15 +94,12 @@ impl CallNames {
     pub(super) fn raised(&self, task: u16, text: &str) -> String {
         let mut errors = self.errors.borrow_mut();
         let known = errors.entry(task).or_default();
-        let is_known = known.contains(text);
-        match is_known || known.len() < ERRORS_MAX {
-            false => OTHER_ERRORS.to_owned(),
-            true => {
-                if !is_known {
-                    known.insert(text.to_owned());
-                }
-                text.to_owned()
+        if !known.contains(text) {
+            if known.len() >= ERRORS_MAX {
+                return OTHER_ERRORS.to_owned();
             }
+            known.insert(text.to_owned());
         }
+        text.to_owned()
     }
 }
