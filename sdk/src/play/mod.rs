@@ -6,11 +6,14 @@
 
 mod answer;
 mod client;
+mod heard;
+mod known;
+mod made;
 mod request;
 mod scenario;
 mod user;
 
 pub(crate) use answer::PyAnswer;
-pub(crate) use client::{PyCall, PyClient};
+pub(crate) use client::PyClient;
 pub(crate) use request::PyRequest;
 pub(crate) use scenario::Interpreter;

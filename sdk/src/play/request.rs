@@ -8,7 +8,7 @@ use loadpilot_events::plan::{Method, Stream};
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use pyo3::pybacked::PyBackedBytes;
-use pyo3::types::{PyBytes, PyDict, PyString};
+use pyo3::types::PyBytes;
 
 /// A request, ready to be sent.
 #[pyclass(name = "Request", module = "loadpilot._native", frozen)]
@@ -23,52 +23,6 @@ const METHODS: [Method; 7] = [
     Method::Head,
     Method::Options,
 ];
-
-impl PyRequest {
-    /// A request that needs no encoding; `None` when it may, and Python has to look at it.
-    pub(super) fn simple(
-        method: Method,
-        path: &Bound<'_, PyAny>,
-        extras: Option<&Bound<'_, PyDict>>,
-    ) -> Option<Self> {
-        let path = path.cast::<PyString>().ok()?;
-        let path = path.to_str().ok().filter(|path| is_plain(path))?;
-        let (mut headers, mut name) = (Vec::new(), None);
-        for (key, value) in extras.into_iter().flatten() {
-            match key.cast::<PyString>().ok()?.to_str().ok()? {
-                "headers" => {
-                    for (name, value) in value.cast::<PyDict>().ok()? {
-                        headers.push((text(&name)?, text(&value)?));
-                    }
-                }
-                "name" => name = Some(text(&value)?),
-                _ => return None,
-            }
-        }
-        Some(Self(Arc::new(Request {
-            method,
-            path: path.to_owned(),
-            headers,
-            body: None,
-            timeout_us: None,
-            name,
-            stream: None,
-        })))
-    }
-}
-
-fn text(value: &Bound<'_, PyAny>) -> Option<String> {
-    Some(value.cast::<PyString>().ok()?.to_str().ok()?.to_owned())
-}
-
-/// Whether a path is sent as it is written, whatever rule of encoding one looks at.
-fn is_plain(path: &str) -> bool {
-    let is_plain = |b: u8| b.is_ascii_alphanumeric() || b"/-_~?=&.,:@".contains(&b);
-    path.starts_with('/')
-        && path.bytes().all(is_plain)
-        && !path.starts_with("//")
-        && !path.contains("/.")
-}
 
 #[pymethods]
 impl PyRequest {

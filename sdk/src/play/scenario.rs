@@ -4,6 +4,7 @@
 //! waits for I/O.
 
 use std::cell::Cell;
+use std::rc::Rc;
 use std::sync::Arc;
 
 use loadpilot_agent::script::{Part, Scenario, Scripting, Source, User};
@@ -12,14 +13,14 @@ use pyo3::prelude::*;
 use pyo3::types::PyBytes;
 
 use super::client::PyClient;
+use super::made::Made;
 use super::user::{Check, PyUser};
 
 /// The module that plays scenarios.
 const PLAY: &str = "loadpilot.play";
 
 thread_local! {
-    /// Of a thread that plays: how it came in, and its state while it waits.
-    static STAY: Cell<Option<ffi::PyGILState_STATE>> = const { Cell::new(None) };
+    /// The state of a thread that plays, while it waits.
     static WAITING: Cell<*mut ffi::PyThreadState> = const { Cell::new(std::ptr::null_mut()) };
 }
 
@@ -28,14 +29,12 @@ thread_local! {
 pub(crate) struct Interpreter;
 
 impl Scripting for Interpreter {
-    fn enter(&self) {
-        // SAFETY: the interpreter runs, since its own main thread called the agent; every entry is
-        // matched by one `leave` on the same thread.
-        STAY.set(Some(unsafe { ffi::PyGILState_Ensure() }));
+    fn inside(&self, work: Box<dyn FnOnce() + '_>) {
+        Python::attach(|_| work());
     }
 
     fn park(&self) {
-        // SAFETY: only called on a thread that has entered and holds the interpreter.
+        // SAFETY: only called on a thread that is inside and holds the interpreter.
         WAITING.set(unsafe { ffi::PyEval_SaveThread() });
     }
 
@@ -44,13 +43,6 @@ impl Scripting for Interpreter {
         if !state.is_null() {
             // SAFETY: `park` saved it on this thread.
             unsafe { ffi::PyEval_RestoreThread(state) };
-        }
-    }
-
-    fn leave(&self) {
-        if let Some(state) = STAY.take() {
-            // SAFETY: `enter` gave it on this thread, which holds the interpreter.
-            unsafe { ffi::PyGILState_Release(state) };
         }
     }
 
@@ -68,6 +60,7 @@ impl Scripting for Interpreter {
 struct PyScenario {
     parts: Arc<Parts>,
     make: Py<PyAny>,
+    made: Rc<Made>,
 }
 
 /// What a user does in each part of its life.
@@ -128,13 +121,14 @@ impl PyScenario {
         Ok(Self {
             parts: Arc::new(parts),
             make: scenario.getattr("user")?.unbind(),
+            made: Rc::default(),
         })
     }
 
     fn made(&self, py: Python<'_>) -> PyResult<PyUser> {
         let made = self.make.bind(py).call0()?;
         let (instance, conversation, switch, throw, ask) = made.extract()?;
-        let client = Py::new(py, PyClient::new(conversation, ask))?;
+        let client = Py::new(py, PyClient::new(conversation, ask, Rc::clone(&self.made)))?;
         let parts = Arc::clone(&self.parts);
         Ok(PyUser::new(parts, instance, client, (switch, throw)))
     }

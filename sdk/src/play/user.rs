@@ -3,17 +3,21 @@
 //! A coroutine is moved on here; anything else runs on a stack of its own (a greenlet), which is
 //! switched to. Nothing that the user raises may get any further than into words.
 
+use std::hint::black_box;
+use std::mem::MaybeUninit;
 use std::ptr;
 use std::sync::Arc;
 use std::time::Duration;
 
 use loadpilot_agent::script::{Ended, Heard, Next, Part, User};
-use pyo3::exceptions::{PyTypeError, PyValueError};
+use pyo3::exceptions::{PyStopIteration, PyTypeError, PyValueError};
 use pyo3::ffi;
 use pyo3::prelude::*;
 use pyo3::types::{PyFloat, PyList, PyTuple};
 
-use super::client::{PyClient, is_stopped, stopped};
+use super::answer::PyAnswer;
+use super::client::PyClient;
+use super::heard::{is_stopped, understood};
 use super::request::PyRequest;
 use super::scenario::{PartOf, Parts, words};
 
@@ -28,11 +32,15 @@ pub(super) struct PyUser {
     /// Moves to the user's own stack, as if it had got what it wished, or with an error.
     switch: Py<PyAny>,
     throw: Py<PyAny>,
-    /// Whether it wished to rest, so that nothing of the client's is waited for.
-    is_resting: bool,
+    /// Whether it has a stack of its own by now.
+    has_stack: bool,
     /// The part that it is in, and its coroutine if it is one.
     part: Part,
     coroutine: Option<Py<PyAny>>,
+    /// What it waits for.
+    wish: Option<Py<PyAny>>,
+    /// The answer to its last request, unless that got none.
+    last: Option<Py<PyAnswer>>,
 }
 
 impl PyUser {
@@ -48,9 +56,11 @@ impl PyUser {
             client,
             switch,
             throw,
-            is_resting: false,
+            has_stack: false,
             part: Part::Start,
             coroutine: None,
+            wish: None,
+            last: None,
         }
     }
 
@@ -62,9 +72,9 @@ impl PyUser {
         self.part = part;
         let parts = Arc::clone(&self.parts);
         let of = parts.of(part);
+        self.last = None;
         {
             let client = self.client.bind(py).borrow();
-            *client.last.borrow_mut() = None;
             client.unsent.set(0);
             client.is_awaited.set(of.is_awaiting);
             // What prepares a user goes where a browser would.
@@ -72,81 +82,62 @@ impl PyUser {
         }
         if !of.is_awaiting {
             let arguments = (&of.function, &self.instance, &self.client);
-            let wish = self.switch.bind(py).call1(arguments)?;
-            return self.wished(py, &wish);
+            let switch = || self.switch.bind(py).call1(arguments);
+            let wish = match std::mem::replace(&mut self.has_stack, true) {
+                true => switch(),
+                false => far_down(switch),
+            };
+            return self.wished(py, wish?);
         }
         let arguments = (&self.instance, &self.client);
         match of.function.bind(py).call1(arguments) {
             Ok(coroutine) => {
+                let sent = send(&coroutine, &py.None().into_bound(py));
                 self.coroutine = Some(coroutine.unbind());
-                self.moved_on(py)
+                self.moved_on(py, sent)
             }
             Err(error) => Ok(self.ended(py, Some(error))),
         }
     }
 
     fn gone_on(&mut self, py: Python<'_>, heard: Heard) -> PyResult<Next> {
-        if std::mem::take(&mut self.is_resting) {
-            if matches!(heard, Heard::Stopped) {
-                return self.woken_for_good(py);
-            }
-        } else {
-            *self.client.bind(py).borrow().heard.borrow_mut() = Some(heard);
-        }
-        if self.coroutine.is_some() {
-            return self.moved_on(py);
-        }
-        let wish = self.switch.bind(py).call0()?;
-        self.wished(py, &wish)
-    }
-
-    /// A rest ends with the run: where the user rests, it is told so.
-    fn woken_for_good(&mut self, py: Python<'_>) -> PyResult<Next> {
-        let error = stopped(py);
+        let Some(wish) = self.wish.take() else {
+            return Err(PyTypeError::new_err("nothing was wished"));
+        };
+        let value = {
+            let client = self.client.bind(py).borrow();
+            understood(py, &client, wish.bind(py), heard, &mut self.last)
+        };
         let Some(coroutine) = &self.coroutine else {
-            let wish = self.throw.bind(py).call1((error.value(py),))?;
-            return self.wished(py, &wish);
+            let wish = match value {
+                Ok(value) => self.switch.bind(py).call1((value,))?,
+                Err(error) => self.throw.bind(py).call1((error.value(py),))?,
+            };
+            return self.wished(py, wish);
         };
-        let thrown = coroutine.bind(py).call_method1("throw", (error.value(py),));
-        match thrown {
-            Ok(wish) => self.wished(py, &wish),
-            Err(error) => {
-                self.coroutine = None;
-                let error = Some(error).filter(|error| !is_end(py, error));
-                Ok(self.ended(py, error))
-            }
-        }
+        let sent = match value {
+            Ok(value) => send(coroutine.bind(py), &value),
+            Err(error) => throw(coroutine.bind(py), &error),
+        };
+        self.moved_on(py, sent)
     }
 
-    /// Moves the coroutine on to its next wish.
-    fn moved_on(&mut self, py: Python<'_>) -> PyResult<Next> {
-        let coroutine = self
-            .coroutine
-            .as_ref()
-            .map(|coroutine| coroutine.clone_ref(py));
-        let Some(coroutine) = coroutine else {
-            return Err(PyTypeError::new_err("no coroutine"));
-        };
-        let mut sent = send_none(coroutine.bind(py));
+    /// The coroutine has been moved on: what it wants now.
+    fn moved_on<'py>(&mut self, py: Python<'py>, sent: PyResult<Sent<'py>>) -> PyResult<Next> {
+        let mut sent = sent;
         loop {
-            match sent {
-                Ok(Sent::Wish(wish)) => match self.wished(py, &wish) {
-                    Ok(next) => return Ok(next),
-                    // It awaits what only an event loop could bring: an error at its own line.
-                    Err(_) => {
-                        let kind = wish.get_type().name()?;
-                        let error = PyTypeError::new_err(format!(
+            let error = match sent {
+                Ok(Sent::Wish(wish)) => {
+                    let kind = wish.get_type().name()?;
+                    match self.wished(py, wish) {
+                        Ok(next) => return Ok(next),
+                        // It awaits what only an event loop could bring: an error at its own line.
+                        Err(_) => PyTypeError::new_err(format!(
                             "a task can await client calls and asyncio.sleep(); it awaits a \
                              {kind}, which needs an event loop"
-                        ));
-                        let thrown = coroutine.bind(py).call_method1("throw", (error.value(py),));
-                        sent = match thrown {
-                            Ok(wish) => Ok(Sent::Wish(wish)),
-                            Err(error) if is_end(py, &error) => Ok(Sent::End),
-                            Err(error) => Err(error),
-                        };
+                        )),
                     }
-                },
+                }
                 Ok(Sent::End) => {
                     self.coroutine = None;
                     return Ok(self.ended(py, None));
@@ -155,45 +146,58 @@ impl PyUser {
                     self.coroutine = None;
                     return Ok(self.ended(py, Some(error)));
                 }
-            }
+            };
+            sent = match &self.coroutine {
+                Some(coroutine) => throw(coroutine.bind(py), &error),
+                None => Err(error),
+            };
         }
     }
 
     /// What the user wants next: a request, several, a rest, or the end of the part.
-    fn wished(&mut self, py: Python<'_>, wish: &Bound<'_, PyAny>) -> PyResult<Next> {
-        if let Ok(request) = wish.cast::<PyRequest>() {
-            return Ok(Next::Send(Arc::clone(&request.get().0)));
-        }
-        if let Ok(seconds) = wish.cast::<PyFloat>() {
+    fn wished(&mut self, py: Python<'_>, wish: Bound<'_, PyAny>) -> PyResult<Next> {
+        let next = if let Ok(request) = wish.cast::<PyRequest>() {
+            self.sends(py);
+            Next::Send(Arc::clone(&request.get().0))
+        } else if let Ok(seconds) = wish.cast::<PyFloat>() {
             let time = Duration::try_from_secs_f64(seconds.value());
-            self.is_resting = true;
-            return Ok(Next::Sleep(time.unwrap_or(Duration::ZERO)));
-        }
-        if let Ok(requests) = wish.cast::<PyList>() {
+            Next::Sleep(time.unwrap_or(Duration::ZERO))
+        } else if let Ok(requests) = wish.cast::<PyList>() {
             let requests = requests.iter().map(|request| {
                 let request = request.cast_into::<PyRequest>()?;
                 Ok(Arc::clone(&request.get().0))
             });
-            return Ok(Next::Batch(requests.collect::<PyResult<_>>()?));
+            let requests = requests.collect::<PyResult<_>>()?;
+            self.sends(py);
+            Next::Batch(requests)
+        } else {
+            let ended = wish.cast::<PyTuple>()?;
+            let (error,) = ended.extract::<(Option<Bound<'_, PyAny>>,)>()?;
+            return Ok(self.ended(py, error.map(PyErr::from_value)));
+        };
+        self.wish = Some(wish.unbind());
+        Ok(next)
+    }
+
+    /// It asks for an answer, so that the one before is not its last.
+    fn sends(&mut self, py: Python<'_>) {
+        self.last = None;
+        if self.coroutine.is_some() {
+            let client = self.client.bind(py).borrow();
+            client.unsent.set(client.unsent.get() - 1);
         }
-        let (error,) = wish
-            .cast::<PyTuple>()?
-            .extract::<(Option<Bound<'_, PyAny>>,)>()?;
-        Ok(self.ended(py, error.map(PyErr::from_value)))
     }
 
     /// The part is over: its check looks at the last answer, if there is one of each.
-    fn ended(&self, py: Python<'_>, error: Option<PyErr>) -> Next {
+    fn ended(&mut self, py: Python<'_>, error: Option<PyErr>) -> Next {
         let raised = error.filter(|error| !is_stopped(py, error));
         let mut raised = raised.map(|error| self.told(py, &error));
-        let client = self.client.bind(py).borrow();
-        let unsent = client.unsent.get();
+        let unsent = self.client.bind(py).borrow().unsent.get();
         if raised.is_none() && unsent > 0 {
             let what = "were made and never awaited, so never sent";
             raised = Some(format!("{unsent} requests {what}"));
         }
-        let last = client.last.borrow_mut().take();
-        drop(client);
+        let last = self.last.take();
         let check = match (&self.part().check, last, &raised) {
             (Some(check), Some(last), None) => {
                 let looked = check.look(py, &self.instance, &last);
@@ -256,12 +260,13 @@ enum Sent<'py> {
     End,
 }
 
-fn send_none<'py>(coroutine: &Bound<'py, PyAny>) -> PyResult<Sent<'py>> {
+/// Moves a coroutine on with what it waited for.
+fn send<'py>(coroutine: &Bound<'py, PyAny>, value: &Bound<'py, PyAny>) -> PyResult<Sent<'py>> {
     let py = coroutine.py();
     let mut result: *mut ffi::PyObject = ptr::null_mut();
     // SAFETY: all three are valid, and the interpreter is held; the result is a new reference.
     let (how, result) = unsafe {
-        let how = ffi::PyIter_Send(coroutine.as_ptr(), ffi::Py_None(), &raw mut result);
+        let how = ffi::PyIter_Send(coroutine.as_ptr(), value.as_ptr(), &raw mut result);
         (how, Bound::from_owned_ptr_or_opt(py, result))
     };
     match (how, result) {
@@ -271,8 +276,28 @@ fn send_none<'py>(coroutine: &Bound<'py, PyAny>) -> PyResult<Sent<'py>> {
     }
 }
 
-fn is_end(py: Python<'_>, error: &PyErr) -> bool {
-    error.is_instance_of::<pyo3::exceptions::PyStopIteration>(py)
+/// Moves a coroutine on with an error.
+fn throw<'py>(coroutine: &Bound<'py, PyAny>, error: &PyErr) -> PyResult<Sent<'py>> {
+    let py = coroutine.py();
+    match coroutine.call_method1("throw", (error.value(py),)) {
+        Ok(wish) => Ok(Sent::Wish(wish)),
+        Err(error) if error.is_instance_of::<PyStopIteration>(py) => Ok(Sent::End),
+        Err(error) => Err(error),
+    }
+}
+
+/// Bytes between the engine's stack and those of users.
+const APART: usize = 64 << 10;
+
+/// Does `work` further down the stack. All stacks of users begin where the first part of each was
+/// begun, and a switch has to save whatever of the engine's stack lies below that.
+#[inline(never)]
+fn far_down<T>(work: impl FnOnce() -> T) -> T {
+    let mut apart = [MaybeUninit::<u8>::uninit(); APART];
+    black_box(&mut apart);
+    let done = work();
+    black_box(&mut apart);
+    done
 }
 
 /// A check of the scenario's.
@@ -283,12 +308,7 @@ pub(super) struct Check {
 }
 
 impl Check {
-    fn look(
-        &self,
-        py: Python<'_>,
-        instance: &Py<PyAny>,
-        last: &Py<super::answer::PyAnswer>,
-    ) -> PyResult<()> {
+    fn look(&self, py: Python<'_>, instance: &Py<PyAny>, last: &Py<PyAnswer>) -> PyResult<()> {
         if self.takes_response {
             return self.function.call1(py, (instance, last)).map(drop);
         }

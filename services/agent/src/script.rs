@@ -15,8 +15,8 @@ use loadpilot_events::plan::{Method, Stream};
 
 /// An interpreter.
 pub trait Scripting: Debug + Send + Sync {
-    /// The calling thread runs a scenario from now on, until it ends.
-    fn enter(&self);
+    /// Does `work` on the calling thread, which has the interpreter meanwhile.
+    fn inside(&self, work: Box<dyn FnOnce() + '_>);
 
     /// That thread is about to wait: others may have the interpreter.
     fn park(&self);
@@ -24,10 +24,7 @@ pub trait Scripting: Debug + Send + Sync {
     /// It has waited.
     fn unpark(&self);
 
-    /// It runs none any more.
-    fn leave(&self);
-
-    /// Loads a scenario on the calling thread, which has entered. May block.
+    /// Loads a scenario on the calling thread, which is inside. May block.
     ///
     /// # Errors
     /// Why it cannot be loaded, for whoever wrote it.
@@ -91,8 +88,9 @@ pub enum Next {
     Ended(Ended),
 }
 
-/// A request that a user made up.
-#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+/// A request that a user made up. One that is made again is best the same object: the engine keeps
+/// what it made of it.
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Request {
     /// Its method.
     pub method: Method,

@@ -6,6 +6,7 @@ which switches to the engine's with a wish and is switched to when that has come
 
 from __future__ import annotations
 
+from functools import partial
 from typing import TYPE_CHECKING, Any
 from weakref import WeakSet
 
@@ -56,12 +57,18 @@ def driven(function: Callable[..., Coroutine[Any, Any, None]]) -> Callable[[Any,
         coroutine = function(user, client)
         current = getcurrent()
         assert isinstance(current, Playing), "plain functions run on a stack of their own"  # noqa: S101
-        wish: Any = None
-        try:
-            while True:
-                wish = coroutine.send(None)
+        step = partial(coroutine.send, None)
+        while True:
+            try:
+                wish = step()
+            except StopIteration:
+                return
+            try:
                 current.engine.switch(wish)
-        except StopIteration:
-            return
+                step = partial(coroutine.send, None)
+            except GreenletExit:
+                raise
+            except BaseException as error:  # noqa: BLE001  (it belongs to where the wish was made)
+                step = partial(coroutine.throw, error)
 
     return play

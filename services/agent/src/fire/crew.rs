@@ -4,7 +4,7 @@
 //! Each does one thing at a time. Must never leave its thread: an interpreter stands behind it.
 
 use std::cell::{Cell, RefCell};
-use std::collections::{BTreeMap, VecDeque};
+use std::collections::{HashMap, VecDeque};
 use std::sync::Arc;
 
 use bytes::Bytes;
@@ -39,14 +39,19 @@ pub(crate) struct Member {
     pub is_prepared: bool,
 }
 
+/// Users that have nothing to do.
+enum Idle {
+    /// Of a schedule: it is served by whoever has rested longest.
+    InTurn(VecDeque<Member>),
+    /// Of a closed loop, which says itself who is next.
+    ByNumber(HashMap<u32, Member>),
+}
+
 /// The users of one core.
 pub(crate) struct Crew {
     scenario: Box<dyn Scenario>,
     numbers: Vec<u32>,
-    idle: RefCell<BTreeMap<u32, Member>>,
-    /// The order in which idle ones serve a schedule: whoever has rested longest. A closed loop
-    /// says itself who is next.
-    turn: Option<RefCell<VecDeque<u32>>>,
+    idle: RefCell<Idle>,
     /// Nobody is to be given work any more.
     dismissed: Cell<bool>,
 }
@@ -64,8 +69,10 @@ impl Crew {
         Ok(Self {
             scenario,
             numbers: troupe.users.clone(),
-            idle: RefCell::default(),
-            turn: (!is_closed_loop).then(RefCell::default),
+            idle: RefCell::new(match is_closed_loop {
+                true => Idle::ByNumber(HashMap::new()),
+                false => Idle::InTurn(VecDeque::new()),
+            }),
             dismissed: Cell::new(false),
         })
     }
@@ -89,19 +96,21 @@ impl Crew {
         if self.dismissed.get() {
             return None;
         }
-        let number = match name {
-            Name::Planned(_) => self.turn.as_ref()?.borrow_mut().pop_front()?,
-            Name::Iteration { user, .. } => user,
-        };
-        self.idle.borrow_mut().remove(&number)
+        match (&mut *self.idle.borrow_mut(), name) {
+            (Idle::InTurn(idle), _) => idle.pop_front(),
+            (Idle::ByNumber(idle), Name::Iteration { user, .. }) => idle.remove(&user),
+            (Idle::ByNumber(_), Name::Planned(_)) => None,
+        }
     }
 
     /// Somebody is idle again.
     pub(crate) fn give(&self, member: Member) {
-        if let Some(turn) = &self.turn {
-            turn.borrow_mut().push_back(member.number);
+        match &mut *self.idle.borrow_mut() {
+            Idle::InTurn(idle) => idle.push_back(member),
+            Idle::ByNumber(idle) => {
+                idle.insert(member.number, member);
+            }
         }
-        self.idle.borrow_mut().insert(member.number, member);
     }
 
     /// Whether nobody is to be given work any more.
@@ -112,7 +121,9 @@ impl Crew {
     /// Takes everybody out who is idle, for good.
     pub(crate) fn dismiss(&self) -> Vec<Member> {
         self.dismissed.set(true);
-        let idle = std::mem::take(&mut *self.idle.borrow_mut());
-        idle.into_values().collect()
+        match &mut *self.idle.borrow_mut() {
+            Idle::InTurn(idle) => idle.drain(..).collect(),
+            Idle::ByNumber(idle) => idle.drain().map(|(_, member)| member).collect(),
+        }
     }
 }

@@ -29,8 +29,9 @@ const ERRORS_MAX: usize = 100;
 pub(crate) struct CallNames {
     known: RefCell<BTreeMap<u16, BTreeMap<String, Rc<CallName>>>>,
     count: Cell<usize>,
-    /// Requests that were made before, by task: most users make few different ones.
-    made: RefCell<HashMap<(u16, Arc<Request>), Made>>,
+    /// Requests that were made before, by their task and place in memory, where they stay as long
+    /// as they are kept here.
+    made: RefCell<HashMap<(u16, usize), (Arc<Request>, Made)>>,
     errors: RefCell<BTreeMap<u16, BTreeSet<String>>>,
 }
 
@@ -46,7 +47,8 @@ impl CallNames {
     /// A request of a task that was made before.
     pub(super) fn made(&self, task: u16, request: &Arc<Request>) -> Option<Made> {
         let made = self.made.borrow();
-        made.get(&(task, Arc::clone(request))).cloned()
+        let (_, made) = made.get(&(task, place(request)))?;
+        Some(made.clone())
     }
 
     /// Keeps a request for the next time; large ones are not worth it.
@@ -63,7 +65,8 @@ impl CallNames {
             // A task that never makes the same request again must not keep them all.
             kept.clear();
         }
-        kept.insert((task, Arc::clone(request)), made.clone());
+        let kept_here = (Arc::clone(request), made.clone());
+        kept.insert((task, place(request)), kept_here);
     }
 
     /// The number of a call, and what to tell the counters about it; `tasks` is how many there are.
@@ -102,4 +105,8 @@ impl CallNames {
         }
         text.to_owned()
     }
+}
+
+fn place(request: &Arc<Request>) -> usize {
+    Arc::as_ptr(request).addr()
 }

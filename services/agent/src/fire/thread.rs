@@ -80,8 +80,9 @@ impl Core {
         let named = thread::Builder::new().name(setup.name.clone());
         named
             .spawn(move || {
-                let stay = Stay::enter(setup.troupe.as_ref());
-                match prepare(&stay) {
+                let scripting = setup.troupe.as_ref();
+                let scripting = scripting.map(|troupe| Arc::clone(&troupe.scripting));
+                let work = || match prepare(scripting.as_ref()) {
                     Ok((runtime, timer)) => {
                         drop(ready.send(Ok(())));
                         let signals = Signals {
@@ -94,6 +95,10 @@ impl Core {
                         runtime.shutdown_background();
                     }
                     Err(error) => drop(ready.send(Err(error))),
+                };
+                match &scripting {
+                    Some(scripting) => scripting.inside(Box::new(work)),
+                    None => work(),
                 }
             })
             .map_err(Fault::Thread)?;
@@ -183,32 +188,11 @@ impl Core {
     }
 }
 
-/// The time of a thread inside an interpreter, if it needs one.
-struct Stay(Option<Arc<dyn Scripting>>);
-
-impl Stay {
-    fn enter(troupe: Option<&Troupe>) -> Self {
-        let scripting = troupe.map(|troupe| Arc::clone(&troupe.scripting));
-        if let Some(scripting) = &scripting {
-            scripting.enter();
-        }
-        Self(scripting)
-    }
-}
-
-impl Drop for Stay {
-    fn drop(&mut self) {
-        if let Some(scripting) = &self.0 {
-            scripting.leave();
-        }
-    }
-}
-
-fn prepare(stay: &Stay) -> io::Result<(LocalRuntime, Timer)> {
+fn prepare(scripting: Option<&Arc<dyn Scripting>>) -> io::Result<(LocalRuntime, Timer)> {
     sharpen_thread()?;
     let mut builder = Builder::new_current_thread();
     builder.enable_all().max_blocking_threads(BLOCKING_THREADS);
-    if let Some(scripting) = &stay.0 {
+    if let Some(scripting) = scripting {
         let (before, after) = (Arc::clone(scripting), Arc::clone(scripting));
         builder.on_thread_park(move || before.park());
         builder.on_thread_unpark(move || after.unpark());

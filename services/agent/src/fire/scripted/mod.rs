@@ -63,9 +63,13 @@ struct Held {
 impl<'a> Stage<'a> {
     /// Of a part that no arrival asked for.
     fn aside(kit: &'a mut Kit) -> Self {
+        Self::of(None, MonoTime::now(), kit)
+    }
+
+    fn of(arrival: Option<&'a Arrival>, dispatched: MonoTime, kit: &'a mut Kit) -> Self {
         Self {
-            arrival: None,
-            dispatched: MonoTime::now(),
+            arrival,
+            dispatched,
             kit,
             calls: 0,
             rested_us: 0,
@@ -87,18 +91,16 @@ impl<W: Wire> Calls<W> {
         kit: &mut Kit,
     ) -> MonoTime {
         self.tally.borrow_mut().started(arrival.key);
-        let Some(mut member) = self.member(crew, arrival, kit).await else {
+        let limit_us = SCRIPT_TIMEOUTS * self.timeout_us();
+        let mut stage = Stage::of(Some(arrival), dispatched, kit);
+        stage.until = Some(dispatched.plus_us(limit_us));
+        let member = match crew.take(arrival.name) {
+            Some(member) => Some(member),
+            None => self.latecomer(crew, &mut stage).await,
+        };
+        let Some(mut member) = member else {
             self.tally.borrow_mut().task_error(arrival.key);
             return MonoTime::now();
-        };
-        let limit_us = SCRIPT_TIMEOUTS * self.timeout_us();
-        let mut stage = Stage {
-            arrival: Some(arrival),
-            // The preparation of a user that came here late is like a rest.
-            rested_us: MonoTime::now().since_us(dispatched),
-            dispatched,
-            until: Some(dispatched.plus_us(limit_us)),
-            ..Stage::aside(kit)
         };
         let part = Part::Task(arrival.key.task);
         let ended = self.act(&mut member, part, &mut stage).await;
@@ -142,16 +144,18 @@ impl<W: Wire> Calls<W> {
         end
     }
 
-    /// The user of an arrival. One of a closed loop that came here with a shard is prepared now.
-    async fn member(&self, crew: &Crew, arrival: &Arrival, kit: &mut Kit) -> Option<Member> {
-        if let Some(member) = crew.take(arrival.name) {
-            return Some(member);
-        }
+    /// A user of a closed loop that came here with a shard: it is prepared now.
+    async fn latecomer(&self, crew: &Crew, stage: &mut Stage<'_>) -> Option<Member> {
+        let arrival = stage.arrival?;
         let Name::Iteration { user, .. } = arrival.name else {
             return None;
         };
-        match self.join(crew, user, kit).await {
-            Ok(()) => crew.take(arrival.name),
+        match self.join(crew, user, stage.kit).await {
+            Ok(()) => {
+                // Its preparation is like a rest.
+                stage.rested_us = MonoTime::now().since_us(stage.dispatched);
+                crew.take(arrival.name)
+            }
             Err(raised) => {
                 self.raised(arrival, RaisedBy::Task, &format!("on_start: {raised}"));
                 self.rest(AFTER_FAILURE, true).await;
@@ -169,11 +173,12 @@ impl<W: Wire> Calls<W> {
     ) -> Option<script::Ended> {
         let mut next = member.user.begin(part);
         loop {
+            let now = MonoTime::now();
             let heard = match next {
                 Next::Ended(ended) => return Some(ended),
-                _ if self.is_over_for(stage) => Heard::Stopped,
-                Next::Sleep(time) => self.rested(time, stage).await,
-                Next::Send(request) => self.answer(&request, stage).await,
+                _ if self.is_over_for(stage, now) => Heard::Stopped,
+                Next::Sleep(time) => self.rested(time, stage, now).await,
+                Next::Send(request) => self.answer(&request, stage, now).await,
                 Next::Batch(requests) => self.answers(&requests, stage).await,
             };
             if matches!(heard, Heard::Stopped) {
@@ -190,20 +195,20 @@ impl<W: Wire> Calls<W> {
     }
 
     /// Whether an arrival may go on no more: the run was stopped, or it has taken too long.
-    fn is_over_for(&self, stage: &Stage<'_>) -> bool {
-        let too_long = stage.until.is_some_and(|until| MonoTime::now() >= until);
+    fn is_over_for(&self, stage: &Stage<'_>, now: MonoTime) -> bool {
+        let too_long = stage.until.is_some_and(|until| now >= until);
         stage.arrival.is_some() && (self.stopped().is_some() || too_long)
     }
 
-    async fn rested(&self, time: Duration, stage: &mut Stage<'_>) -> Heard {
-        let before = MonoTime::now();
+    async fn rested(&self, time: Duration, stage: &mut Stage<'_>, before: MonoTime) -> Heard {
         let left = stage.until.map(|until| until.since_us(before));
         let time = left.map_or(time, |left_us| time.min(Duration::from_micros(left_us)));
         self.rest(time, stage.arrival.is_some()).await;
+        let now = MonoTime::now();
         if stage.calls == 0 {
-            stage.rested_us += MonoTime::now().since_us(before);
+            stage.rested_us += now.since_us(before);
         }
-        match self.is_over_for(stage) {
+        match self.is_over_for(stage, now) {
             true => Heard::Stopped,
             false => Heard::Awake,
         }

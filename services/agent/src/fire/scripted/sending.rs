@@ -33,10 +33,15 @@ struct Sending<'a> {
 
 impl<W: Wire> Calls<W> {
     /// Sends what a user made up.
-    pub(super) async fn answer(&self, request: &Arc<Request>, stage: &mut Stage<'_>) -> Heard {
+    pub(super) async fn answer(
+        &self,
+        request: &Arc<Request>,
+        stage: &mut Stage<'_>,
+        now: MonoTime,
+    ) -> Heard {
         self.settle(stage);
         let one = self.sending(request, stage, 0);
-        let (heard, held) = self.converse(one, stage.kit).await;
+        let (heard, held) = self.converse(one, now, stage.kit).await;
         stage.calls += 1;
         stage.held = held;
         heard
@@ -56,7 +61,7 @@ impl<W: Wire> Calls<W> {
             let lanes = lanes.map(|(place, ((request, kit), heard))| {
                 let one = self.sending(request, stage, place);
                 Box::pin(async move {
-                    *heard.borrow_mut() = Some(self.converse(one, kit).await);
+                    *heard.borrow_mut() = Some(self.converse(one, MonoTime::now(), kit).await);
                 }) as _
             });
             all(lanes.collect()).await;
@@ -105,13 +110,18 @@ impl<W: Wire> Calls<W> {
         Ok(made)
     }
 
-    /// One exchange: what the user hears, and what is to be counted for its arrival.
-    async fn converse(&self, one: Sending<'_>, kit: &mut Kit) -> (Heard, Option<Held>) {
+    /// One exchange, dispatched `now`: what the user hears, and what is to be counted for its
+    /// arrival.
+    async fn converse(
+        &self,
+        one: Sending<'_>,
+        now: MonoTime,
+        kit: &mut Kit,
+    ) -> (Heard, Option<Held>) {
         let Made { named, call } = match &one.made {
             Ok(made) => made,
             Err(why) => return (Heard::Unsendable(why.clone()), None),
         };
-        let now = MonoTime::now();
         let mut begin = Begin {
             due: now,
             dispatched: now,
