@@ -83,7 +83,7 @@ REASONS = {
 }
 
 MISTAKES = {
-    "client.stream('GET', '/')": "client has no method client.stream",
+    "client.steam('GET', '/')": "client has no method client.steam",
     "client.request('GET')": "client.request() needs a path",
     "client.request(path='/')": "client.request() needs a method",
     "client.request('GET', '/', {'a': 1})": "takes only the method and path by position",

@@ -2,11 +2,11 @@
 
 # ruff: noqa: PYI021  (this is the only place where Python people can read what Rust offers)
 
-from collections.abc import Generator
+from collections.abc import Generator, Iterator
 from pathlib import Path
 from typing import Any
 
-from .play.reading import Headers
+from .play.reading import Event, Headers
 
 class Refused(ValueError):
     """A request was refused; the user can fix it."""
@@ -99,6 +99,12 @@ class Response:
     def json(self) -> Any:
         """Read its body as JSON; raises ValueError when it is none."""
 
+    def events(self) -> Iterator[Event]:
+        """Read the server-sent events of a stream that has ended."""
+
+    def iter_lines(self) -> Iterator[str]:
+        """Read its body line by line."""
+
     def raise_for_status(self) -> None:
         """Raise HTTPStatusError when the status is 400 or more."""
 
@@ -111,8 +117,11 @@ class Client:
     def send(self, wish: Request | list[Request]) -> Any:
         """Send what is made already; returns the answer, or what is to be awaited for it."""
 
-class Call:
-    """A request of a coroutine, sent when it is awaited."""
+    is_in_step: bool
+    """Whether the user is in a step, so that its requests are named after it."""
+
+    def stir(self) -> None:
+        """Let the engine look at what the user's part on the event loop wants."""
 
 class Session:
     """One connection to a log."""

@@ -10,6 +10,8 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Literal, Required, TypeAlias, TypedDict, Unpack
 
 if TYPE_CHECKING:
+    from contextlib import AbstractContextManager
+
     from ._native import Response
     from .from_file import File
 
@@ -108,6 +110,22 @@ class LoadClient:
     def request(self, method: str, path: str, **extras: Unpack[Extras]) -> Response:
         """Request ``path`` with any of the methods above, ``"POST"``."""
         return self._request(method, path, extras)
+
+    def stream(self, method: str, path: str, **extras: Unpack[Extras]) -> Response:
+        """Request ``path`` for a stream of server-sent events, unless ``stream=`` says otherwise.
+
+        The times of its tokens are taken as they come. The answer is there when the stream has
+        ended: read it with ``response.events()`` or ``response.iter_lines()``.
+        """
+        extras.setdefault("stream", "sse")
+        return self._request(method, path, extras)
+
+    def step(self, name: str) -> AbstractContextManager[None]:  # noqa: ARG002
+        """Put the requests made inside ``with client.step("checkout"):`` under a name.
+
+        Reports call them ``checkout / POST /orders``; steps may lie inside each other.
+        """
+        raise RuntimeError("client.step() was called outside a run")
 
     def _request(self, method: str, path: str, extras: Extras) -> Response:  # noqa: ARG002
         """Send one request; only the clients that a scenario is given can.

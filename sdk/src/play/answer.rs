@@ -104,6 +104,19 @@ impl PyAnswer {
         }
     }
 
+    /// The events of a stream that has ended.
+    fn events(&self, py: Python<'_>) -> PyResult<Py<PyAny>> {
+        let text = (self.text(py)?,);
+        let events = py.import(READING)?.call_method1("events", text)?;
+        Ok(events.unbind())
+    }
+
+    /// Its lines, without their ends.
+    fn iter_lines(&self, py: Python<'_>) -> PyResult<Py<PyAny>> {
+        let lines = self.text(py)?.call_method0(py, "splitlines")?;
+        Ok(lines.bind(py).try_iter()?.into_any().unbind())
+    }
+
     fn raise_for_status(slf: Bound<'_, Self>) -> PyResult<()> {
         if slf.get().answer.status < 400 {
             return Ok(());

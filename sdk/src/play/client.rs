@@ -3,13 +3,15 @@
 //! What needs encoding, cookies or redirects is Python's work (`loadpilot.play.conversation`). Must
 //! never hold a borrow of its own state while the user's code may run.
 
-use std::cell::Cell;
+use std::cell::{Cell, RefCell};
 use std::rc::Rc;
+use std::task::Waker;
 
 use loadpilot_events::plan::Method;
-use pyo3::exceptions::{PyTypeError, PyValueError};
+use pyo3::exceptions::{PyRuntimeError, PyTypeError, PyValueError};
 use pyo3::intern;
 use pyo3::prelude::*;
+use pyo3::sync::PyOnceLock;
 use pyo3::types::{PyDict, PyList};
 
 use super::answer::PyAnswer;
@@ -30,16 +32,33 @@ pub(crate) struct PyClient {
     conversation: Py<PyAny>,
     /// Moves from the user's own stack to the engine, with a wish.
     ask: Py<PyAny>,
-    /// Whether a coroutine uses it, which awaits its requests.
-    pub(super) is_awaited: Cell<bool>,
+    /// The same for coroutines on an event loop, if the scenario has any.
+    pub(super) ask_on_loop: PyOnceLock<Py<PyAny>>,
+    /// How the part is moved on that uses it.
+    pub(super) moved: Cell<Moved>,
     /// Whether redirects are followed unless a request says.
     pub(super) follows: Cell<bool>,
     /// Whether the user has cookies.
     has_cookies: Cell<bool>,
+    is_in_step: Cell<bool>,
     /// Requests that wait to be awaited.
     pub(super) unsent: Cell<i64>,
     /// What the users of this scenario wrote before.
     made: Rc<Made>,
+    /// On an event loop: whether the user wants something, and who waits for that.
+    pub(super) stirred: Cell<bool>,
+    pub(super) waker: RefCell<Option<Waker>>,
+}
+
+/// How a part of a user's life is moved on, as `loadpilot.play.awaiting` tells.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Moved {
+    /// On a stack of its own: its requests return answers.
+    Stack,
+    /// A coroutine, by the engine: its requests are awaited, here as below.
+    Engine,
+    /// A coroutine, by an event loop.
+    Loop,
 }
 
 impl PyClient {
@@ -47,12 +66,21 @@ impl PyClient {
         Self {
             conversation,
             ask,
-            is_awaited: Cell::new(false),
+            ask_on_loop: PyOnceLock::new(),
+            moved: Cell::new(Moved::Stack),
             follows: Cell::new(false),
             has_cookies: Cell::new(false),
+            is_in_step: Cell::new(false),
             unsent: Cell::new(0),
             made,
+            stirred: Cell::new(false),
+            waker: RefCell::new(None),
         }
+    }
+
+    /// Whether every request of the user's carries more than its task writes.
+    fn needs_more(&self) -> bool {
+        self.has_cookies.get() || self.is_in_step.get()
     }
 
     /// Keeps the cookies that an answer brings.
@@ -76,7 +104,7 @@ impl PyClient {
         path: &Bound<'py, PyAny>,
         extras: Option<&Bound<'py, PyDict>>,
     ) -> PyResult<Bound<'py, PyRequest>> {
-        if !self.has_cookies.get()
+        if !self.needs_more()
             && let Some(simple) = self.made.simple(method, path, extras)?
         {
             return Ok(simple);
@@ -104,9 +132,9 @@ impl PyClient {
     ) -> PyResult<Bound<'py, PyAny>> {
         let (py, client) = (slf.py(), slf.borrow());
         if client.is_to_follow(extras)? {
-            let how = match client.is_awaited.get() {
-                true => "follow_awaited",
-                false => "follow",
+            let how = match client.moved.get() {
+                Moved::Stack => "follow",
+                Moved::Engine | Moved::Loop => "follow_awaited",
             };
             let conversation = client.conversation.clone_ref(py);
             let first = client.written(py, method, path, extras)?;
@@ -124,12 +152,19 @@ impl PyClient {
     /// Sends a request, or several at a time, that are made already.
     fn send<'py>(slf: &Bound<'py, Self>, wish: Bound<'py, PyAny>) -> PyResult<Bound<'py, PyAny>> {
         let (py, client) = (slf.py(), slf.borrow());
-        if client.is_awaited.get() {
+        let moved = client.moved.get();
+        if moved != Moved::Stack {
             client.unsent.set(client.unsent.get() + 1);
-            drop(client);
-            return ASKED.of(py)?.call1((wish,));
         }
-        let ask = client.ask.clone_ref(py);
+        let ask = match moved {
+            Moved::Stack => &client.ask,
+            Moved::Engine => ASKED.of(py)?.as_unbound(),
+            Moved::Loop => {
+                let ask = client.ask_on_loop.get(py);
+                ask.ok_or_else(|| PyRuntimeError::new_err("the scenario has no event loop"))?
+            }
+        };
+        let ask = ask.clone_ref(py);
         // Whoever is moved on meanwhile may use this client, but for its own user: nothing is held.
         drop(client);
         ask.bind(py).call1((wish,))
@@ -212,6 +247,43 @@ impl PyClient {
         Self::make(slf, method_of(&method)?, &path, extras.as_ref())
     }
 
+    /// For an answer that is read event by event.
+    #[pyo3(signature = (method, path, **extras))]
+    fn stream<'py>(
+        slf: &Bound<'py, Self>,
+        method: Bound<'py, PyAny>,
+        path: Bound<'py, PyAny>,
+        extras: Option<Bound<'py, PyDict>>,
+    ) -> PyResult<Bound<'py, PyAny>> {
+        let extras = extras.unwrap_or_else(|| PyDict::new(slf.py()));
+        if !extras.contains("stream")? {
+            extras.set_item("stream", "sse")?;
+        }
+        Self::request(slf, method, path, Some(extras))
+    }
+
+    /// Requests made meanwhile go under a name.
+    fn step<'py>(slf: &Bound<'py, Self>, name: Bound<'py, PyAny>) -> PyResult<Bound<'py, PyAny>> {
+        let conversation = slf.borrow().conversation.clone_ref(slf.py());
+        conversation
+            .bind(slf.py())
+            .call_method1("step", (slf, name))
+    }
+
+    /// Whether the user is in a step, so that its requests are named after it.
+    #[setter]
+    fn set_is_in_step(&self, is_in_step: bool) {
+        self.is_in_step.set(is_in_step);
+    }
+
+    /// The user wants something, on an event loop.
+    fn stir(&self) {
+        self.stirred.set(true);
+        if let Some(waker) = self.waker.borrow_mut().take() {
+            waker.wake();
+        }
+    }
+
     /// Makes several requests at a time.
     fn batch<'py>(
         slf: &Bound<'py, Self>,
@@ -227,7 +299,7 @@ impl PyClient {
             let one = one?;
             let client = slf.borrow();
             let simple = match one.cast::<PyDict>() {
-                Ok(fields) if fields.len() == 1 && !client.has_cookies.get() => {
+                Ok(fields) if fields.len() == 1 && !client.needs_more() => {
                     match fields.get_item(intern!(py, "path"))? {
                         Some(path) => client.made.simple(Method::Get, &path, None)?,
                         None => None,

@@ -8,6 +8,7 @@ mod answer;
 mod client;
 mod heard;
 mod known;
+mod looped;
 mod made;
 mod request;
 mod scenario;

@@ -4,6 +4,7 @@
 //! waits for I/O.
 
 use std::cell::Cell;
+use std::pin::Pin;
 use std::rc::Rc;
 use std::sync::Arc;
 
@@ -12,7 +13,8 @@ use pyo3::ffi;
 use pyo3::prelude::*;
 use pyo3::types::PyBytes;
 
-use super::client::PyClient;
+use super::client::{Moved, PyClient};
+use super::looped::Guest;
 use super::made::Made;
 use super::user::{Check, PyUser};
 
@@ -61,6 +63,8 @@ struct PyScenario {
     parts: Arc<Parts>,
     make: Py<PyAny>,
     made: Rc<Made>,
+    /// The event loop, if any part needs one.
+    guest: Option<Guest>,
 }
 
 /// What a user does in each part of its life.
@@ -73,8 +77,7 @@ pub(super) struct Parts {
 /// One part.
 pub(super) struct PartOf {
     pub(super) function: Py<PyAny>,
-    /// Whether it is a coroutine that awaits its requests; if not, it runs on a stack of its own.
-    pub(super) is_awaiting: bool,
+    pub(super) moved: Moved,
     pub(super) check: Option<Check>,
 }
 
@@ -88,19 +91,23 @@ impl Parts {
     }
 }
 
-/// How `loadpilot.play` tells a part: function, whether it awaits, check, whether that takes the
+/// How `loadpilot.play` tells a part: function, how it is moved on, check, whether that takes the
 /// answer itself.
-type Told = (Py<PyAny>, bool, Option<Py<PyAny>>, bool);
+type Told = (Py<PyAny>, String, Option<Py<PyAny>>, bool);
 
 impl PartOf {
-    fn new((function, is_awaiting, check, takes_response): Told) -> Self {
+    fn new((function, moved, check, takes_response): Told) -> Self {
         let check = check.map(|function| Check {
             function,
             takes_response,
         });
         Self {
             function,
-            is_awaiting,
+            moved: match moved.as_str() {
+                "LOOP" => Moved::Loop,
+                "ENGINE" => Moved::Engine,
+                _ => Moved::Stack,
+            },
             check,
         }
     }
@@ -122,6 +129,10 @@ impl PyScenario {
             parts: Arc::new(parts),
             make: scenario.getattr("user")?.unbind(),
             made: Rc::default(),
+            guest: scenario
+                .getattr("guest")?
+                .extract::<Option<Py<PyAny>>>()?
+                .map(Guest::new),
         })
     }
 
@@ -130,7 +141,15 @@ impl PyScenario {
         let (instance, conversation, switch, throw, ask) = made.extract()?;
         let client = Py::new(py, PyClient::new(conversation, ask, Rc::clone(&self.made)))?;
         let parts = Arc::clone(&self.parts);
-        Ok(PyUser::new(parts, instance, client, (switch, throw)))
+        let looped = self.guest.as_ref();
+        let looped = looped.map(|guest| guest.looped(py, &client)).transpose()?;
+        Ok(PyUser::new(
+            parts,
+            instance,
+            client,
+            (switch, throw),
+            looped,
+        ))
     }
 }
 
@@ -140,6 +159,11 @@ impl Scenario for PyScenario {
             let user = self.made(py).map_err(|error| words(py, &error))?;
             Ok(Box::new(user) as Box<dyn User>)
         })
+    }
+
+    fn beside(&self) -> Option<Pin<Box<dyn Future<Output = ()>>>> {
+        let guest = self.guest.as_ref()?;
+        Some(Box::pin(guest.host()))
     }
 }
 

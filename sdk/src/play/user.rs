@@ -7,6 +7,7 @@ use std::hint::black_box;
 use std::mem::MaybeUninit;
 use std::ptr;
 use std::sync::Arc;
+use std::task::{Context, Poll};
 use std::time::Duration;
 
 use loadpilot_agent::script::{Ended, Heard, Next, Part, User};
@@ -16,8 +17,9 @@ use pyo3::prelude::*;
 use pyo3::types::{PyFloat, PyList, PyTuple};
 
 use super::answer::PyAnswer;
-use super::client::PyClient;
+use super::client::{Moved, PyClient};
 use super::heard::{is_stopped, understood};
+use super::looped::Looped;
 use super::request::PyRequest;
 use super::scenario::{PartOf, Parts, words};
 
@@ -41,6 +43,8 @@ pub(super) struct PyUser {
     wish: Option<Py<PyAny>>,
     /// The answer to its last request, unless that got none.
     last: Option<Py<PyAnswer>>,
+    /// Its place on the event loop, if the scenario needs one.
+    looped: Option<Looped>,
 }
 
 impl PyUser {
@@ -49,6 +53,7 @@ impl PyUser {
         instance: Py<PyAny>,
         client: Py<PyClient>,
         (switch, throw): (Py<PyAny>, Py<PyAny>),
+        looped: Option<Looped>,
     ) -> Self {
         Self {
             parts,
@@ -61,6 +66,7 @@ impl PyUser {
             coroutine: None,
             wish: None,
             last: None,
+            looped,
         }
     }
 
@@ -76,11 +82,15 @@ impl PyUser {
         {
             let client = self.client.bind(py).borrow();
             client.unsent.set(0);
-            client.is_awaited.set(of.is_awaiting);
+            client.moved.set(of.moved);
             // What prepares a user goes where a browser would.
             client.follows.set(!matches!(part, Part::Task(_)));
         }
-        if !of.is_awaiting {
+        if let (Moved::Loop, Some(looped)) = (of.moved, &mut self.looped) {
+            looped.begin(py, &of.function, &self.instance)?;
+            return Ok(Next::Outside);
+        }
+        if of.moved == Moved::Stack {
             let arguments = (&of.function, &self.instance, &self.client);
             let switch = || self.switch.bind(py).call1(arguments);
             let wish = match std::mem::replace(&mut self.has_stack, true) {
@@ -101,6 +111,11 @@ impl PyUser {
     }
 
     fn gone_on(&mut self, py: Python<'_>, heard: Heard) -> PyResult<Next> {
+        if let (Moved::Loop, Some(looped)) = (self.part().moved, &mut self.looped) {
+            let client = self.client.bind(py).borrow();
+            looped.hear(py, heard, &client, &mut self.last)?;
+            return Ok(Next::Outside);
+        }
         let Some(wish) = self.wish.take() else {
             return Err(PyTypeError::new_err("nothing was wished"));
         };
@@ -190,7 +205,11 @@ impl PyUser {
 
     /// The part is over: its check looks at the last answer, if there is one of each.
     fn ended(&mut self, py: Python<'_>, error: Option<PyErr>) -> Next {
-        let raised = error.filter(|error| !is_stopped(py, error));
+        let was_called_off = self
+            .looped
+            .as_ref()
+            .is_some_and(|looped| looped.is_called_off);
+        let raised = error.filter(|error| !is_stopped(py, error) && !was_called_off);
         let mut raised = raised.map(|error| self.told(py, &error));
         let unsent = self.client.bind(py).borrow().unsent.get();
         if raised.is_none() && unsent > 0 {
@@ -223,6 +242,25 @@ impl PyUser {
     }
 }
 
+impl PyUser {
+    /// On the loop: the end of the part, or what it wants.
+    fn wanted(&mut self, py: Python<'_>) -> PyResult<Option<Next>> {
+        let Some(looped) = &mut self.looped else {
+            return Ok(Some(self.ended(py, None)));
+        };
+        if let Some(error) = looped.ended(py)? {
+            return Ok(Some(self.ended(py, error)));
+        }
+        let Some((next, written)) = looped.wanted(py)? else {
+            return Ok(None);
+        };
+        self.last = None;
+        let client = self.client.bind(py).borrow();
+        client.unsent.set(client.unsent.get() - written);
+        Ok(Some(next))
+    }
+}
+
 impl User for PyUser {
     fn begin(&mut self, part: Part) -> Next {
         Python::attach(|py| {
@@ -237,12 +275,33 @@ impl User for PyUser {
             gone_on.unwrap_or_else(|error| self.ended(py, Some(error)))
         })
     }
+
+    fn poll_outside(&mut self, cx: &mut Context<'_>) -> Poll<Next> {
+        Python::attach(|py| {
+            {
+                let client = self.client.bind(py).borrow();
+                *client.waker.borrow_mut() = Some(cx.waker().clone());
+                if !client.stirred.replace(false) {
+                    return Poll::Pending;
+                }
+            }
+            match self.wanted(py) {
+                Ok(Some(next)) => Poll::Ready(next),
+                Ok(None) => Poll::Pending,
+                Err(error) => Poll::Ready(self.ended(py, Some(error))),
+            }
+        })
+    }
 }
 
 impl Drop for PyUser {
     fn drop(&mut self) {
         // A stack that is left in the middle holds on to itself, and to all that the user has.
         Python::attach(|py| {
+            let left = self.looped.as_ref().map(|looped| looped.leave(py));
+            if let Some(Err(error)) = left {
+                tracing::debug!(%error, "a user's task is left behind");
+            }
             let end = py
                 .import("greenlet")
                 .and_then(|greenlet| greenlet.getattr("GreenletExit"))

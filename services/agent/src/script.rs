@@ -5,7 +5,9 @@
 //! block: it says what it wants next, and is gone on with when that is there.
 
 use std::fmt::Debug;
+use std::pin::Pin;
 use std::sync::Arc;
+use std::task::{Context, Poll};
 use std::time::Duration;
 
 use bytes::Bytes;
@@ -53,6 +55,12 @@ pub trait Scenario {
     /// # Errors
     /// What its making raised.
     fn user(&self) -> Result<Box<dyn User>, String>;
+
+    /// Work of its own, for users that wait for something outside: done on the scenario's thread
+    /// beside everything else, as long as the scenario is there.
+    fn beside(&self) -> Option<Pin<Box<dyn Future<Output = ()>>>> {
+        None
+    }
 }
 
 /// One virtual user: does one part at a time, step by step.
@@ -62,6 +70,12 @@ pub trait User {
 
     /// Goes on with what it wanted.
     fn go_on(&mut self, heard: Heard) -> Next;
+
+    /// After [`Next::Outside`]: what it wants next, once it wants anything; wakes whoever polls it.
+    /// To call such a wait off, [`User::go_on`] is told [`Heard::Stopped`].
+    fn poll_outside(&mut self, _cx: &mut Context<'_>) -> Poll<Next> {
+        Poll::Ready(Next::Ended(Ended::default()))
+    }
 }
 
 /// A part of a user's life.
@@ -84,6 +98,8 @@ pub enum Next {
     Batch(Vec<Arc<Request>>),
     /// To do nothing for a while.
     Sleep(Duration),
+    /// To wait for something that the engine does not bring.
+    Outside,
     /// Nothing: the part is over.
     Ended(Ended),
 }

@@ -26,6 +26,10 @@ BATCH = "batch"
 """The method of the client that makes several requests at a time."""
 ANY_METHOD = "request"
 """The method of the client that takes the HTTP method by position, before the path."""
+STREAM = "stream"
+"""The same for an answer that is read event by event, or line by line."""
+STEP = "step"
+"""The method of the client that groups requests under a name."""
 
 CONSTANTS_ONLY = (
     "compiled are literals, constants of the module, file(…), and f-strings, sums and products of "
@@ -107,14 +111,14 @@ class _Judge:
         """What is wrong with a call of the client, whatever its arguments are."""
         assert isinstance(call.func, ast.Attribute), "only those are calls of the client"  # noqa: S101
         callee, verb = f"{ast.unparse(call.func)}()", call.func.attr
-        if verb == BATCH:
+        if verb in {BATCH, STEP}:
             return
-        if verb not in METHODS and verb != ANY_METHOD:
-            methods = ", ".join([*sorted(METHODS), ANY_METHOD])
+        if verb not in METHODS and verb not in {ANY_METHOD, STREAM}:
+            methods = ", ".join([*sorted(METHODS), ANY_METHOD, BATCH, STREAM, STEP])
             what = f"{self.client} has no method {_callee(call)}; it has {methods}"
             yield self.problem(call, what)
             return
-        needed = ["method", "path"] if verb == ANY_METHOD else ["path"]
+        needed = ["path"] if verb in METHODS else ["method", "path"]
         unpacked = any(isinstance(argument, ast.Starred) for argument in call.args)
         unpacked |= any(keyword.arg is None for keyword in call.keywords)
         if len(call.args) > len(needed):
@@ -204,6 +208,8 @@ class _Judge:
             case ast.Expr(value=ast.Call() as call) if self._is_client_call(call):
                 if _callee(call).endswith(f".{BATCH}"):
                     yield self.reason(call, "makes several requests at a time")
+                else:
+                    yield self.reason(call, f"calls {_callee(call)}()")
             case ast.Expr(value=ast.Call() as call) if self._roots_in_response(call):
                 what = f"uses the response of a request, in `{_callee(call)}()`"
                 yield self.reason(call, what)

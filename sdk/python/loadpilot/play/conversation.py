@@ -7,6 +7,7 @@ The native client comes here for whatever needs encoding, cookies or redirects.
 from __future__ import annotations
 
 from collections.abc import Mapping
+from contextlib import contextmanager
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 from urllib.parse import SplitResult, urljoin, urlsplit
@@ -19,6 +20,8 @@ from ..compile.headers import with_auth, with_cookies
 from ..errors import RedirectError
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
     from .._native import Client, Response
     from ..client import InBatch
     from .cookies import Cookies
@@ -39,6 +42,8 @@ class Conversation:
         self.target = target
         self.cookies: Cookies | None = None
         """None until the target sets one: most set none, and the jar is costly to import."""
+        self.steps = ""
+        """The names of the steps that the user is in."""
 
     def follow(self, client: Client, made: Request) -> Response:
         """Make a request, and those that its answers lead to."""
@@ -88,6 +93,19 @@ class Conversation:
         """Write a method as requests do; raises ValueError."""
         return method(name)
 
+    @contextmanager
+    def step(self, client: Client, name: object) -> Iterator[None]:
+        """Put what is requested meanwhile under a name."""
+        if not isinstance(name, str) or not name:
+            raise TypeError(f"client.step() takes a name, not {name!r}")
+        around, self.steps = self.steps, f"{self.steps}{name} / "
+        client.is_in_step = True
+        try:
+            yield
+        finally:
+            self.steps = around
+            client.is_in_step = bool(around)
+
     def in_batch(self, one: InBatch) -> Request:
         """Make one request of a batch."""
         if "path" not in one:
@@ -114,6 +132,8 @@ class Conversation:
         timeout, called = extras.get("timeout"), extras.get("name")
         if called is not None and not isinstance(called, str):
             raise TypeError(f"name= must be text, not {type(called).__name__}")
+        if self.steps:
+            called = self.steps + (called or f"{verb} {where.partition('?')[0]}")
         stream = extras.get("stream")
         if stream is not None and stream not in STREAMS:
             raise ValueError(f"stream= must be one of {', '.join(STREAMS)}, not {stream!r}")

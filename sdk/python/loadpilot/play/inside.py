@@ -50,6 +50,11 @@ def is_engine(stack: greenlet) -> bool:
     return stack in _engines
 
 
+def no_rest_on(stack: greenlet) -> None:
+    """Let nothing block on a stack from which several users are moved on."""
+    _engines.add(stack)
+
+
 def driven(function: Callable[..., Coroutine[Any, Any, None]]) -> Callable[[Any, Any], None]:
     """Make a plain function of a coroutine that makes its requests without awaiting them."""
 

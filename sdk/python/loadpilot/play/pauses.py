@@ -40,8 +40,10 @@ def _sleep(seconds: float, /) -> None:
 
 async def _asyncio_sleep(delay: float, result: Any = None) -> Any:
     try:
-        asyncio.get_running_loop()
-    except RuntimeError:  # the engine is what moves this coroutine on
+        task = asyncio.current_task()
+    except RuntimeError:  # there is no event loop
+        task = None
+    if task is None:  # the engine is what moves this coroutine on
         await _Rest(max(0.0, float(delay)))
         return result
     return await _real_asyncio_sleep(delay, result)

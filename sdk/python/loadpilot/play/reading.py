@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
 from email.message import Message
 from typing import TYPE_CHECKING
 
@@ -45,6 +46,38 @@ class Headers(Mapping[str, str]):
 
     def __repr__(self) -> str:
         return f"Headers({self._lines!r})"
+
+
+@dataclass(frozen=True, slots=True)
+class Event:
+    """A server-sent event (WHATWG HTML, section 9.2.6)."""
+
+    data: str
+    """Its lines of data, joined."""
+    event: str = "message"
+    """Its type."""
+    id: str = ""
+    """The last id that the stream has named."""
+
+
+def events(stream: str) -> Iterator[Event]:
+    """Read the events of a stream; what it breaks off in the middle of is none."""
+    data: list[str] = []
+    kind = last_id = ""
+    whole = stream.removeprefix("\ufeff").replace("\r\n", "\n").replace("\r", "\n")
+    for line in whole.split("\n")[:-1]:
+        field, _, value = line.partition(":")
+        value = value.removeprefix(" ")
+        if not line:
+            if data:
+                yield Event("\n".join(data), kind or "message", last_id)
+            data, kind = [], ""
+        elif field == "data":
+            data.append(value)
+        elif field == "event":
+            kind = value
+        elif field == "id" and "\0" not in value:
+            last_id = value
 
 
 def text(content: bytes, headers: Headers) -> str:

@@ -5,14 +5,12 @@ Must never leave a module of one scenario for another to import.
 
 from __future__ import annotations
 
-import ast
 import inspect
 import io
 import os
 import shutil
 import sys
 import tempfile
-import textwrap
 import weakref
 import zipfile
 from dataclasses import dataclass
@@ -22,6 +20,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 from ..compile.load import choose
 from ..compile.load import load as load_file
 from ..compile.problem import Refused
+from .awaiting import Moved, moved
 from .conversation import Conversation
 from .inside import Playing, driven
 from .pauses import install
@@ -30,6 +29,8 @@ from .told import forget, know, told_at_length
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+    from .loop import Guest
+
 
 class ScenarioError(Exception):
     """A scenario cannot be played; for whoever wrote it."""
@@ -37,9 +38,9 @@ class ScenarioError(Exception):
 
 Way: TypeAlias = "Callable[..., Any]"
 """A move from one stack to another."""
-Part: TypeAlias = "tuple[Callable[..., Any], bool, Callable[..., Any] | None, bool]"
-"""One part of a user's life: its function; whether that awaits its requests, or has to run on a
-stack of its own; its check; whether that is given the answer itself, not its status and JSON."""
+Part: TypeAlias = "tuple[Callable[..., Any], str, Callable[..., Any] | None, bool]"
+"""One part of a user's life: its function; how that is moved on, by the name in :class:`Moved`; its
+check; whether that is given the answer itself, not its status and JSON."""
 
 
 @dataclass
@@ -51,6 +52,8 @@ class Scenario:
     start: Part
     stop: Part
     tasks: list[Part]
+    guest: Guest | None
+    """The event loop, if any part needs one."""
 
     def user(self) -> tuple[Any, Conversation, Way, Way, Way]:
         """Make a user: its instance, what it says, the ways to its stack and the way back.
@@ -122,42 +125,24 @@ def clear() -> None:
 def _scenario(cls: type, tasks: list[str], target: str) -> Scenario:
     start, stop = _part(cls, "on_start"), _part(cls, "on_stop")
     parts = [_part(cls, name, getattr(cls, f"check_{name}", None)) for name in tasks]
-    return Scenario(cls, target, start, stop, parts)
+    guest = None
+    if any(way == Moved.LOOP.name for _, way, _, _ in (start, stop, *parts)):
+        from .loop import Guest  # noqa: PLC0415  (few scenarios need one)
+
+        guest = Guest()
+    return Scenario(cls, target, start, stop, parts, guest)
 
 
 def _part(cls: type, name: str, check: Callable[..., Any] | None = None) -> Part:
     function = getattr(cls, name, None)
     if not callable(function):
         raise ScenarioError(f"{cls.__name__} has no {name}()")
-    is_awaiting = False
-    if inspect.iscoroutinefunction(function):
-        is_awaiting = _awaits_its_client(function)
-        function = function if is_awaiting else driven(function)
+    way = moved(cls, function)
+    if way is Moved.STACK and inspect.iscoroutinefunction(function):
+        function = driven(function)
     if check is None:
-        return function, is_awaiting, None, False
+        return function, way.name, None, False
     if inspect.iscoroutinefunction(check):
         raise ScenarioError(f"{cls.__name__}.{check.__name__}() must be a plain def")
     parameters = list(inspect.signature(check).parameters.values())[1:]
-    return function, is_awaiting, check, len(parameters) == 1
-
-
-def _awaits_its_client(function: Callable[..., Any]) -> bool:
-    """Whether a coroutine awaits what its client gives it.
-
-    One that calls its client without ever awaiting is written for a client that returns answers.
-    """
-    try:
-        tree = ast.parse(textwrap.dedent(inspect.getsource(function)))
-    except (OSError, SyntaxError):
-        return True
-    client = list(inspect.signature(function).parameters)[1:2]
-    calls = {
-        id(node)
-        for node in ast.walk(tree)
-        if isinstance(node, ast.Call)
-        and isinstance(node.func, ast.Attribute)
-        and isinstance(node.func.value, ast.Name)
-        and [node.func.value.id] == client
-    }
-    awaited = {id(node.value) for node in ast.walk(tree) if isinstance(node, ast.Await)}
-    return not calls or bool(calls & awaited)
+    return function, way.name, check, len(parameters) == 1

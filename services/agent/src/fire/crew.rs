@@ -8,6 +8,7 @@ use std::collections::{HashMap, VecDeque};
 use std::sync::Arc;
 
 use bytes::Bytes;
+use tokio::task::JoinHandle;
 
 use super::calls::Name;
 use crate::script::{Scenario, Scripting, Source, User};
@@ -50,6 +51,8 @@ enum Idle {
 /// The users of one core.
 pub(crate) struct Crew {
     scenario: Box<dyn Scenario>,
+    /// What the scenario does beside.
+    beside: Option<JoinHandle<()>>,
     numbers: Vec<u32>,
     idle: RefCell<Idle>,
     /// Nobody is to be given work any more.
@@ -66,8 +69,10 @@ impl Crew {
             tasks: &troupe.tasks,
             target: &troupe.target,
         })?;
+        let beside = scenario.beside().map(tokio::task::spawn_local);
         Ok(Self {
             scenario,
+            beside,
             numbers: troupe.users.clone(),
             idle: RefCell::new(match is_closed_loop {
                 true => Idle::ByNumber(HashMap::new()),
@@ -124,6 +129,14 @@ impl Crew {
         match &mut *self.idle.borrow_mut() {
             Idle::InTurn(idle) => idle.drain(..).collect(),
             Idle::ByNumber(idle) => idle.drain().map(|(_, member)| member).collect(),
+        }
+    }
+}
+
+impl Drop for Crew {
+    fn drop(&mut self) {
+        if let Some(beside) = &self.beside {
+            beside.abort();
         }
     }
 }

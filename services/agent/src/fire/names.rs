@@ -31,13 +31,15 @@ pub(crate) struct CallNames {
     count: Cell<usize>,
     /// Requests that were made before, by their task and place in memory, where they stay as long
     /// as they are kept here.
-    made: RefCell<HashMap<(u16, usize), (Arc<Request>, Made)>>,
+    made: RefCell<HashMap<(u16, usize), Made>>,
     errors: RefCell<BTreeMap<u16, BTreeSet<String>>>,
 }
 
 /// A request as it is sent.
 #[derive(Debug, Clone)]
 pub(crate) struct Made {
+    /// What it was made of.
+    pub request: Arc<Request>,
     /// What it is called, if it is counted.
     pub named: Option<Rc<CallName>>,
     pub call: Rc<Call>,
@@ -47,17 +49,13 @@ impl CallNames {
     /// A request of a task that was made before.
     pub(super) fn made(&self, task: u16, request: &Arc<Request>) -> Option<Made> {
         let made = self.made.borrow();
-        let (_, made) = made.get(&(task, place(request)))?;
-        Some(made.clone())
+        made.get(&(task, place(request))).cloned()
     }
 
     /// Keeps a request for the next time; large ones are not worth it.
-    pub(super) fn keep(&self, task: u16, request: &Arc<Request>, made: &Made) {
-        if request
-            .body
-            .as_ref()
-            .is_some_and(|body| body.len() > MADE_BYTES_MAX)
-        {
+    pub(super) fn keep(&self, task: u16, made: &Made) {
+        let body = made.request.body.as_ref();
+        if body.is_some_and(|body| body.len() > MADE_BYTES_MAX) {
             return;
         }
         let mut kept = self.made.borrow_mut();
@@ -65,8 +63,7 @@ impl CallNames {
             // A task that never makes the same request again must not keep them all.
             kept.clear();
         }
-        let kept_here = (Arc::clone(request), made.clone());
-        kept.insert((task, place(request)), kept_here);
+        kept.insert((task, place(&made.request)), made.clone());
     }
 
     /// The number of a call, and what to tell the counters about it; `tasks` is how many there are.

@@ -26,12 +26,17 @@ use super::clock::MonoTime;
 use super::crew::{Crew, Member};
 use super::record::CallRecord;
 use super::wire::Wire;
-use crate::script::{self, Heard, Next, Part};
+use crate::script::{self, Heard, Next, Part, User};
 
 /// A user that goes on asking for requests when there are no more to be had is given up.
 const REFUSALS_MAX: u32 = 1_000;
 /// So long does a user rest whose preparation failed, before it tries again.
 const AFTER_FAILURE: Duration = Duration::from_secs(1);
+
+/// So long may a user go on waiting for something of its own after it was told not to.
+const CALLED_OFF: Duration = Duration::from_secs(1);
+/// Without a limit.
+const FAR: Duration = Duration::from_secs(365 * 24 * 3600);
 
 /// What a user's part is done with, on behalf of an arrival or of nobody.
 struct Stage<'a> {
@@ -47,6 +52,8 @@ struct Stage<'a> {
     held: Option<Held>,
     all_ok: bool,
     refusals: u32,
+    /// Whether it was told to wait for nothing of its own any more.
+    is_called_off: bool,
     /// When the part has taken too long.
     until: Option<MonoTime>,
 }
@@ -76,6 +83,7 @@ impl<'a> Stage<'a> {
             held: None,
             all_ok: true,
             refusals: 0,
+            is_called_off: false,
             until: None,
         }
     }
@@ -176,6 +184,10 @@ impl<W: Wire> Calls<W> {
             let now = MonoTime::now();
             let heard = match next {
                 Next::Ended(ended) => return Some(ended),
+                Next::Outside => {
+                    next = self.outside(member.user.as_mut(), stage, now).await?;
+                    continue;
+                }
                 _ if self.is_over_for(stage, now) => Heard::Stopped,
                 Next::Sleep(time) => self.rested(time, stage, now).await,
                 Next::Send(request) => self.answer(&request, stage, now).await,
@@ -198,6 +210,45 @@ impl<W: Wire> Calls<W> {
     fn is_over_for(&self, stage: &Stage<'_>, now: MonoTime) -> bool {
         let too_long = stage.until.is_some_and(|until| now >= until);
         stage.arrival.is_some() && (self.stopped().is_some() || too_long)
+    }
+
+    /// Waits with a user for something of its own. When that may not go on it is told so, once;
+    /// `None`: it waits on all the same.
+    async fn outside(
+        &self,
+        user: &mut dyn User,
+        stage: &mut Stage<'_>,
+        before: MonoTime,
+    ) -> Option<Next> {
+        let left = match stage.until {
+            _ if stage.is_called_off => CALLED_OFF,
+            Some(until) => Duration::from_micros(until.since_us(before)),
+            None => FAR,
+        };
+        let (is_counted, is_called_off) = (stage.arrival.is_some(), stage.is_called_off);
+        let mut limit = pin!(sleep(left));
+        let next = poll_fn(|cx| {
+            if let Poll::Ready(next) = user.poll_outside(cx) {
+                return Poll::Ready(Some(next));
+            }
+            let is_stopped = is_counted && !is_called_off && self.stopped().is_some();
+            match is_stopped || limit.as_mut().poll(cx).is_ready() {
+                true => Poll::Ready(None),
+                false => Poll::Pending,
+            }
+        });
+        let next = next.await;
+        if stage.calls == 0 {
+            stage.rested_us += MonoTime::now().since_us(before);
+        }
+        if next.is_some() {
+            return next;
+        }
+        stage.all_ok = false;
+        match std::mem::replace(&mut stage.is_called_off, true) {
+            true => None,
+            false => Some(user.go_on(Heard::Stopped)),
+        }
     }
 
     async fn rested(&self, time: Duration, stage: &mut Stage<'_>, before: MonoTime) -> Heard {

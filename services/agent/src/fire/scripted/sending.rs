@@ -93,7 +93,12 @@ impl<W: Wire> Calls<W> {
     fn made(&self, arrival: Option<&Arrival>, request: &Arc<Request>) -> Result<Made, String> {
         let Some(arrival) = arrival else {
             let call = Rc::new(self.program.compose(request, 0, false)?);
-            return Ok(Made { named: None, call });
+            let request = Arc::clone(request);
+            return Ok(Made {
+                request,
+                named: None,
+                call,
+            });
         };
         let (task, is_seen) = (arrival.key.task, self.is_to_be_seen(arrival));
         if let Some(made) = self.names.made(task, request).filter(|_| !is_seen) {
@@ -103,9 +108,13 @@ impl<W: Wire> Calls<W> {
         let named = self.names.number(task, &name_of(request), tasks);
         let call = Rc::new(self.program.compose(request, named.call, is_seen)?);
         let named = Some(named);
-        let made = Made { named, call };
+        let made = Made {
+            request: Arc::clone(request),
+            named,
+            call,
+        };
         if !is_seen {
-            self.names.keep(task, request, &made);
+            self.names.keep(task, &made);
         }
         Ok(made)
     }
@@ -118,7 +127,7 @@ impl<W: Wire> Calls<W> {
         now: MonoTime,
         kit: &mut Kit,
     ) -> (Heard, Option<Held>) {
-        let Made { named, call } = match &one.made {
+        let Made { named, call, .. } = match &one.made {
             Ok(made) => made,
             Err(why) => return (Heard::Unsendable(why.clone()), None),
         };

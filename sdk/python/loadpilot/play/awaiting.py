@@ -1,0 +1,140 @@
+"""What a coroutine of a scenario awaits, as its source says.
+
+Most tasks await their client and nothing else: the engine moves those on by itself. Whatever else
+is awaited needs an event loop. Must never take one that needs a loop for one that does not.
+"""
+
+from __future__ import annotations
+
+import ast
+import asyncio
+import inspect
+import textwrap
+from dataclasses import dataclass
+from enum import Enum
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+
+class Moved(Enum):
+    """How a part of a user's life is moved on."""
+
+    STACK = "on a stack of its own"
+    """A plain function, or a coroutine that expects answers of its client at once."""
+    ENGINE = "by the engine"
+    """A coroutine that awaits its client, and rests."""
+    LOOP = "by an event loop"
+    """A coroutine that awaits anything else too."""
+
+
+def moved(cls: type, function: Callable[..., Any]) -> Moved:
+    """Tell how a function of a scenario's class has to be moved on."""
+    if not inspect.iscoroutinefunction(function):
+        return Moved.STACK
+    seen = _Seen.of(function)
+    if seen is None:
+        return Moved.LOOP  # without its source nobody knows what it awaits
+    if seen.calls and not seen.calls & seen.awaited_calls:
+        return Moved.LOOP if seen.awaits else Moved.STACK
+    return Moved.ENGINE if seen.is_plain(cls, set()) else Moved.LOOP
+
+
+@dataclass
+class _Seen:
+    """The body of a coroutine, as its source shows it."""
+
+    function: Callable[..., Any]
+    tree: ast.AST
+    client: str
+
+    @classmethod
+    def of(cls, function: Callable[..., Any], client: str | None = None) -> _Seen | None:
+        """Look at a function; ``client`` is what its client is called, if that is known."""
+        try:
+            tree = ast.parse(textwrap.dedent(inspect.getsource(function)))
+        except (OSError, SyntaxError):
+            return None
+        parameters = list(inspect.signature(function).parameters)[1:]
+        return cls(function, tree, client or next(iter(parameters), ""))
+
+    @property
+    def calls(self) -> set[int]:
+        """Calls of the client."""
+        return {id(node) for node in ast.walk(self.tree) if self._is_of_client(node)}
+
+    @property
+    def awaits(self) -> list[ast.expr]:
+        """Whatever is awaited."""
+        return [node.value for node in ast.walk(self.tree) if isinstance(node, ast.Await)]
+
+    @property
+    def awaited_calls(self) -> set[int]:
+        """Calls whose results are awaited where they are made, or entered."""
+        return {id(node) for node in (*self.awaits, *self._entered())}
+
+    def is_plain(self, cls: type, known: set[str]) -> bool:
+        """Whether only the client, a rest, and coroutines of the same kind are awaited."""
+        loops = (ast.AsyncFor, ast.comprehension)
+        for node in ast.walk(self.tree):
+            if isinstance(node, loops) and getattr(node, "is_async", True):
+                return False
+            if isinstance(node, ast.Name) and self._is_foreign(node):
+                return False
+        entered = all(self._is_of_client(node) for node in self._entered())
+        return entered and all(self._is_plain_await(node, cls, known) for node in self.awaits)
+
+    def _entered(self) -> Iterator[ast.expr]:
+        for node in ast.walk(self.tree):
+            if isinstance(node, ast.AsyncWith):
+                yield from (item.context_expr for item in node.items)
+
+    def _is_of_client(self, node: ast.AST) -> bool:
+        return (
+            isinstance(node, ast.Call)
+            and isinstance(node.func, ast.Attribute)
+            and isinstance(node.func.value, ast.Name)
+            and node.func.value.id == self.client
+        )
+
+    def _is_plain_await(self, node: ast.expr, cls: type, known: set[str]) -> bool:
+        if self._is_of_client(node):
+            return True
+        if not isinstance(node, ast.Call):
+            return False
+        if self._value(node.func) is asyncio.sleep:
+            return True
+        match node.func:
+            case ast.Attribute(value=ast.Name(id="self"), attr=name):
+                return name in known or self._is_plain_method(name, cls, known)
+            case _:
+                return False
+
+    def _is_plain_method(self, name: str, cls: type, known: set[str]) -> bool:
+        """Whether a method of the user's is a coroutine of the same kind."""
+        function = getattr(cls, name, None)
+        if not inspect.iscoroutinefunction(function):
+            return False
+        seen = _Seen.of(function, self.client)
+        return seen is not None and seen.is_plain(cls, {*known, name})
+
+    def _value(self, node: ast.expr) -> Any:
+        """Find what a name stands for in the function's module; None when that is not known."""
+        names = getattr(self.function, "__globals__", {})
+        if isinstance(node, ast.Name):
+            return names.get(node.id)
+        if isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name):
+            return getattr(names.get(node.value.id), node.attr, None)
+        return None
+
+    def _is_foreign(self, name: ast.Name) -> bool:
+        """Whether a name is asyncio's, other than to rest."""
+        value = getattr(self.function, "__globals__", {}).get(name.id)
+        if value is asyncio:
+            used = [node for node in ast.walk(self.tree) if isinstance(node, ast.Attribute)]
+            return any(
+                node.value is name and self._value(node) is not asyncio.sleep for node in used
+            )
+        module = getattr(value, "__module__", None) or ""
+        return value is not asyncio.sleep and module.split(".")[0] == "asyncio"

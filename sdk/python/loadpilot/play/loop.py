@@ -1,0 +1,120 @@
+"""An event loop that is a guest of the engine's thread.
+
+It runs on a stack of its own, and when it has nothing to do it hands the thread back, with the time
+when it wants to go on. Must never wait for anything itself.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import selectors
+from typing import TYPE_CHECKING, Any
+
+from greenlet import GreenletExit, getcurrent, greenlet
+
+from .inside import no_rest_on
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Coroutine
+
+    from .._native import Client
+
+    Way = Callable[..., Any]
+
+
+class _Polled(selectors.DefaultSelector):
+    """A selector that never waits: whoever runs the loop does."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.host = getcurrent()
+
+    def select(self, timeout: float | None = None) -> Any:
+        if timeout is None or timeout > 0:
+            self.host.switch(timeout)
+        return super().select(0)
+
+
+class Guest:
+    """The loop of a scenario, and its stack."""
+
+    def __init__(self) -> None:
+        """Make it; it runs with :meth:`turn`."""
+        self._selector = _Polled()
+        self.loop = asyncio.SelectorEventLoop(self._selector)
+        self._stack = greenlet(self.loop.run_forever)
+        no_rest_on(self._stack)
+
+    def fileno(self) -> int:
+        """Tell the descriptor that is readable when something has come for the loop."""
+        return self._selector.fileno()
+
+    def turn(self) -> float | None:
+        """Let the loop do what there is to do; returns in how many seconds it wants to go on.
+
+        None: only when something has come, or one of its tasks has heard from the engine.
+        """
+        seconds: float | None = self._stack.switch()
+        return seconds
+
+    def close(self) -> None:
+        """End the loop, and whatever still runs on it."""
+        for task in asyncio.all_tasks(self.loop):
+            task.cancel()
+        self._stack.switch()
+        self._stack.throw(GreenletExit)
+        self.loop.close()
+
+
+class Looped:
+    """One user's parts on the loop: what they want of the engine, and what they hear."""
+
+    def __init__(self, guest: Guest, client: Client) -> None:
+        """Take part in a loop; ``client`` is what the user's tasks send with."""
+        self._loop = guest.loop
+        self._client = client
+        self._task: asyncio.Task[None] | None = None
+        self._wishes: list[tuple[Any, asyncio.Future[Any]]] = []
+        self._granted: list[asyncio.Future[Any]] = []
+
+    def begin(self, function: Callable[..., Coroutine[Any, Any, None]], user: Any) -> None:
+        """Begin a part."""
+        self._wishes = []
+        self._task = self._loop.create_task(function(user, self._client))
+        self._task.add_done_callback(lambda _: self._client.stir())
+
+    async def ask(self, wish: Any) -> Any:
+        """Have a wish, of a request or of several; returns when it has come true."""
+        future = self._loop.create_future()
+        self._wishes.append((wish, future))
+        self._client.stir()
+        return await future
+
+    def wishes(self) -> list[Any]:
+        """Take what is wished for; :meth:`hear` is told in the same order."""
+        wishes = [wish for wish, future in self._wishes if not future.done()]
+        self._granted = [future for _, future in self._wishes if not future.done()]
+        self._wishes = []
+        return wishes
+
+    def hear(self, place: int, value: Any, error: BaseException | None) -> None:
+        """Hear what became of a wish."""
+        future = self._granted[place]
+        if future.done():  # whoever waited was cancelled
+            return
+        if error is None:
+            future.set_result(value)
+        else:
+            future.set_exception(error)
+
+    def ended(self) -> tuple[BaseException | None] | None:
+        """Tell how the part ended, by an error or by none; None: it has not ended."""
+        if self._task is None or not self._task.done():
+            return None
+        task, self._task = self._task, None
+        return (asyncio.CancelledError() if task.cancelled() else task.exception(),)
+
+    def cancel(self) -> None:
+        """Call the part off."""
+        if self._task is not None:
+            self._task.cancel()

@@ -1,0 +1,215 @@
+//! Coroutines that await more than their client: they run on an event loop
+//! (`loadpilot.play.loop`), a guest of the firing thread that is turned here whenever there is
+//! something for it to do.
+//!
+//! Must never wait on behalf of the loop while anything else could go on.
+
+use std::future::pending;
+use std::io;
+use std::os::fd::{BorrowedFd, RawFd};
+use std::rc::Rc;
+use std::time::Duration;
+
+use loadpilot_agent::script::{Heard, Next};
+use pyo3::prelude::*;
+use pyo3::types::{PyList, PyTuple};
+use tokio::io::Interest;
+use tokio::io::unix::AsyncFd;
+use tokio::sync::Notify;
+use tokio::time::sleep;
+
+use super::answer::PyAnswer;
+use super::client::PyClient;
+use super::heard::{stopped, understood};
+use super::known::Known;
+use super::request::PyRequest;
+
+static LOOPED: Known = Known::new("loadpilot.play.loop", "Looped");
+
+/// The loop of a scenario.
+pub(super) struct Guest {
+    guest: Py<PyAny>,
+    /// A user has begun something on it, or heard something.
+    stirred: Rc<Notify>,
+}
+
+impl Guest {
+    pub(super) fn new(guest: Py<PyAny>) -> Self {
+        Self {
+            guest,
+            stirred: Rc::default(),
+        }
+    }
+
+    /// A user's place on the loop.
+    pub(super) fn looped(&self, py: Python<'_>, client: &Py<PyClient>) -> PyResult<Looped> {
+        let looped = LOOPED.of(py)?.call1((&self.guest, client))?;
+        let ask = looped.getattr("ask")?.unbind();
+        // It was made just now, and so has none yet.
+        let _ = client.bind(py).borrow().ask_on_loop.set(py, ask);
+        Ok(Looped {
+            looped: looped.unbind(),
+            stirred: Rc::clone(&self.stirred),
+            wishes: None,
+            is_called_off: false,
+        })
+    }
+
+    /// Turns the loop whenever there is something for it to do.
+    pub(super) fn host(&self) -> impl Future<Output = ()> + use<> {
+        let guest = Python::attach(|py| self.guest.clone_ref(py));
+        let stirred = Rc::clone(&self.stirred);
+        async move {
+            if let Err(error) = host(&guest, &stirred).await {
+                tracing::error!(%error, "the event loop of the scenario has ended");
+            }
+        }
+    }
+}
+
+impl Drop for Guest {
+    fn drop(&mut self) {
+        let closed = Python::attach(|py| self.guest.call_method0(py, "close").map(drop));
+        if let Err(error) = closed {
+            tracing::debug!(%error, "the event loop of the scenario was not closed");
+        }
+    }
+}
+
+async fn host(guest: &Py<PyAny>, stirred: &Notify) -> io::Result<()> {
+    let fd = Python::attach(|py| guest.call_method0(py, "fileno")?.extract::<RawFd>(py));
+    // SAFETY: the loop keeps it open as long as there is a reference to it, which is held here.
+    let fd = unsafe { BorrowedFd::borrow_raw(fd.map_err(io::Error::other)?) };
+    // SAFETY: a descriptor of our own, which lives until the end of what registers it here.
+    let fd =
+        unsafe { AsyncFd::register_with_interest(fd.try_clone_to_owned()?, Interest::READABLE)? };
+    loop {
+        let turned = Python::attach(|py| guest.call_method0(py, "turn")?.extract(py));
+        let rest: Option<f64> = turned.map_err(io::Error::other)?;
+        let rest = rest.map(|secs| Duration::try_from_secs_f64(secs).unwrap_or(Duration::MAX));
+        let rested = async {
+            match rest {
+                Some(Duration::ZERO) => tokio::task::yield_now().await,
+                Some(rest) => sleep(rest).await,
+                None => pending().await,
+            }
+        };
+        tokio::select! {
+            () = stirred.notified() => {}
+            ready = fd.readable() => ready?.clear_ready(),
+            () = rested => {}
+        }
+    }
+}
+
+/// A user's place on the loop.
+pub(super) struct Looped {
+    looped: Py<PyAny>,
+    stirred: Rc<Notify>,
+    /// What it waits for of the engine.
+    wishes: Option<Py<PyList>>,
+    pub(super) is_called_off: bool,
+}
+
+impl Looped {
+    /// Begins a part.
+    pub(super) fn begin(
+        &mut self,
+        py: Python<'_>,
+        function: &Py<PyAny>,
+        instance: &Py<PyAny>,
+    ) -> PyResult<()> {
+        self.is_called_off = false;
+        let looped = self.looped.bind(py);
+        looped.call_method1("begin", (function, instance))?;
+        self.stirred.notify_one();
+        Ok(())
+    }
+
+    /// How the part ended, with an error or none, if it has ended.
+    pub(super) fn ended(&self, py: Python<'_>) -> PyResult<Option<Option<PyErr>>> {
+        let ended = self.looped.bind(py).call_method0("ended")?;
+        let Ok(ended) = ended.cast::<PyTuple>() else {
+            return Ok(None);
+        };
+        let (error,) = ended.extract::<(Option<Bound<'_, PyAny>>,)>()?;
+        Ok(Some(error.map(PyErr::from_value)))
+    }
+
+    /// What the part wants of the engine, if anything; and how many requests were written for it.
+    pub(super) fn wanted(&mut self, py: Python<'_>) -> PyResult<Option<(Next, i64)>> {
+        let wishes = self.looped.bind(py).call_method0("wishes")?;
+        let wishes = wishes.cast_into::<PyList>()?;
+        let mut requests = Vec::new();
+        for wish in &wishes {
+            each(&wish, |request| requests.push(request.get().0.clone()))?;
+        }
+        let written = i64::try_from(wishes.len()).unwrap_or(i64::MAX);
+        let is_one = wishes.len() == 1 && wishes.get_item(0)?.is_instance_of::<PyRequest>();
+        self.wishes = Some(wishes.unbind());
+        Ok(match requests.len() {
+            0 => None,
+            1 if is_one => requests.pop().map(|request| (Next::Send(request), written)),
+            _ => Some((Next::Batch(requests), written)),
+        })
+    }
+
+    /// Tells the part what became of what it wanted, or that it may wait no more.
+    pub(super) fn hear(
+        &mut self,
+        py: Python<'_>,
+        heard: Heard,
+        client: &PyClient,
+        last: &mut Option<Py<PyAnswer>>,
+    ) -> PyResult<()> {
+        let looped = self.looped.bind(py);
+        let Some(wishes) = self.wishes.take() else {
+            self.is_called_off = true;
+            looped.call_method0("cancel")?;
+            self.stirred.notify_one();
+            return Ok(());
+        };
+        let (mut one, mut all) = match heard {
+            Heard::Batch(all) => (None, all.into_iter()),
+            one => (Some(one), Vec::new().into_iter()),
+        };
+        for (place, wish) in wishes.bind(py).iter().enumerate() {
+            let heard = match wish.cast::<PyList>() {
+                _ if one.is_some() => one.take(),
+                Ok(batch) => Some(Heard::Batch(all.by_ref().take(batch.len()).collect())),
+                Err(_) => all.next(),
+            };
+            let value = match heard {
+                Some(heard) => understood(py, client, &wish, heard, last),
+                None => Err(stopped(py)),
+            };
+            let (value, error) = match value {
+                Ok(value) => (Some(value), None),
+                Err(error) => (None, Some(error.into_value(py))),
+            };
+            looped.call_method1("hear", (place, value, error))?;
+        }
+        self.stirred.notify_one();
+        Ok(())
+    }
+
+    /// Nobody waits for its part any more.
+    pub(super) fn leave(&self, py: Python<'_>) -> PyResult<()> {
+        self.looped.bind(py).call_method0("cancel")?;
+        self.stirred.notify_one();
+        Ok(())
+    }
+}
+
+/// Each request of a wish, which is one or several.
+fn each(wish: &Bound<'_, PyAny>, mut hear: impl FnMut(&Bound<'_, PyRequest>)) -> PyResult<()> {
+    match wish.cast::<PyRequest>() {
+        Ok(request) => hear(request),
+        Err(_) => {
+            for request in wish.cast::<PyList>()? {
+                hear(request.cast::<PyRequest>()?);
+            }
+        }
+    }
+    Ok(())
+}

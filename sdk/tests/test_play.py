@@ -1,0 +1,95 @@
+"""What an agent finds out about a scenario before it plays it, and about answers."""
+
+from __future__ import annotations
+
+import asyncio
+from asyncio import sleep
+from typing import Any
+
+import pytest
+
+from loadpilot import VUser
+from loadpilot.play.awaiting import Moved, moved
+from loadpilot.play.reading import Event, events
+
+
+class Ways(VUser):
+    """Coroutines of all kinds."""
+
+    def plain(self, client: Any) -> None:
+        client.get("/")
+
+    async def answers_at_once(self, client: Any) -> None:
+        assert client.get("/").ok
+
+    async def awaits_its_client(self, client: Any) -> None:
+        await client.get("/")
+        await asyncio.sleep(1)
+        await sleep(1)
+
+    async def lets_another_do_it(self, client: Any) -> None:
+        await self.awaits_its_client(client)
+
+    async def awaits_a_thread(self, client: Any) -> None:
+        await client.get("/")
+        await asyncio.to_thread(print)
+
+    async def gathers(self, client: Any) -> None:
+        await asyncio.gather(client.get("/a"), client.get("/b"))
+
+    async def lets_another_await(self, client: Any) -> None:
+        await self.awaits_a_thread(client)
+
+    async def awaits_what_it_was_given(self, client: Any) -> None:
+        call = client.get("/")
+        await call
+
+    async def spawns(self, client: Any) -> None:
+        asyncio.create_task(self.awaits_its_client(client))  # noqa: RUF006
+        await client.get("/")
+
+    async def iterates(self, client: Any) -> None:
+        await client.get("/")
+        async for _ in self.rows():
+            pass
+
+    async def comprehends(self, client: Any) -> None:
+        await client.get("/")
+        [row async for row in self.rows()]
+
+    async def rows(self) -> Any:
+        yield 1
+
+
+@pytest.mark.parametrize(
+    ("name", "way"),
+    [
+        ("plain", Moved.STACK),
+        ("answers_at_once", Moved.STACK),
+        ("awaits_its_client", Moved.ENGINE),
+        ("lets_another_do_it", Moved.ENGINE),
+        ("awaits_a_thread", Moved.LOOP),
+        ("gathers", Moved.LOOP),
+        ("lets_another_await", Moved.LOOP),
+        ("awaits_what_it_was_given", Moved.LOOP),
+        ("spawns", Moved.LOOP),
+        ("iterates", Moved.LOOP),
+        ("comprehends", Moved.LOOP),
+    ],
+)
+def test_what_a_coroutine_awaits_says_how_it_is_moved_on(name: str, way: Moved) -> None:
+    """Broken if a task that needs an event loop gets none, or one that does not pays for it."""
+    assert moved(Ways, getattr(Ways, name)) is way
+
+
+def test_events_are_read_as_browsers_read_them() -> None:
+    """Broken if an event is lost, joined wrongly, or made of what a stream broke off in."""
+    stream = (
+        "\ufeff: a comment\ndata: one\ndata:two\n\n"
+        "event: end\nid: 7\ndata:  spaced\r\n\r\nretry: 5\n\ndata\n\ndata: broken off\n"
+    )
+    assert list(events(stream)) == [
+        Event("one\ntwo"),
+        Event(" spaced", "end", "7"),
+        Event("", "message", "7"),
+    ]
