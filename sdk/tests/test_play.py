@@ -22,6 +22,14 @@ class Ways(VUser):
     async def answers_at_once(self, client: Any) -> None:
         assert client.get("/").ok
 
+    async def answers_and_rests(self, client: Any) -> None:
+        await asyncio.sleep(1)
+        assert client.get("/").ok
+
+    async def mixes(self, client: Any) -> None:
+        await asyncio.to_thread(print)
+        assert client.get("/").ok
+
     async def awaits_its_client(self, client: Any) -> None:
         await client.get("/")
         await asyncio.sleep(1)
@@ -66,6 +74,7 @@ class Ways(VUser):
     [
         ("plain", Moved.STACK),
         ("answers_at_once", Moved.STACK),
+        ("answers_and_rests", Moved.STACK),
         ("awaits_its_client", Moved.ENGINE),
         ("lets_another_do_it", Moved.ENGINE),
         ("awaits_a_thread", Moved.LOOP),
@@ -80,6 +89,12 @@ class Ways(VUser):
 def test_what_a_coroutine_awaits_says_how_it_is_moved_on(name: str, way: Moved) -> None:
     """Broken if a task that needs an event loop gets none, or one that does not pays for it."""
     assert moved(Ways, getattr(Ways, name)) is way
+
+
+def test_a_coroutine_on_a_loop_has_to_await_its_client() -> None:
+    """Broken if a task whose client could only block the loop is found out under load."""
+    with pytest.raises(TypeError, match=r"mixes\(\) awaits .*: await client.get"):
+        moved(Ways, Ways.mixes)
 
 
 def test_events_are_read_as_browsers_read_them() -> None:

@@ -30,15 +30,22 @@ class Moved(Enum):
 
 
 def moved(cls: type, function: Callable[..., Any]) -> Moved:
-    """Tell how a function of a scenario's class has to be moved on."""
+    """Tell how a function of a scenario's class has to be moved on.
+
+    Raises TypeError with a sentence when it can be in no way.
+    """
     if not inspect.iscoroutinefunction(function):
         return Moved.STACK
     seen = _Seen.of(function)
     if seen is None:
         return Moved.LOOP  # without its source nobody knows what it awaits
-    if seen.calls and not seen.calls & seen.awaited_calls:
-        return Moved.LOOP if seen.awaits else Moved.STACK
-    return Moved.ENGINE if seen.is_plain(cls, set()) else Moved.LOOP
+    is_plain = seen.is_plain(cls, set())
+    if seen.calls and not seen.calls & seen.awaited_calls and (is_plain or seen.used_at_once):
+        if not is_plain:
+            what = "awaits what needs an event loop, so it has to await its client too"
+            raise TypeError(f"{function.__name__}() {what}: await {seen.client}.get(…)")
+        return Moved.STACK
+    return Moved.ENGINE if is_plain else Moved.LOOP
 
 
 @dataclass
@@ -63,6 +70,12 @@ class _Seen:
     def calls(self) -> set[int]:
         """Calls of the client."""
         return {id(node) for node in ast.walk(self.tree) if self._is_of_client(node)}
+
+    @property
+    def used_at_once(self) -> set[int]:
+        """Calls of the client whose results are taken for answers."""
+        users = [n for n in ast.walk(self.tree) if isinstance(n, ast.Attribute | ast.Expr)]
+        return self.calls & {id(node.value) for node in users}
 
     @property
     def awaits(self) -> list[ast.expr]:

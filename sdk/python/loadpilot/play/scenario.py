@@ -137,7 +137,10 @@ def _part(cls: type, name: str, check: Callable[..., Any] | None = None) -> Part
     function = getattr(cls, name, None)
     if not callable(function):
         raise ScenarioError(f"{cls.__name__} has no {name}()")
-    way = moved(cls, function)
+    try:
+        way = moved(cls, function)
+    except TypeError as error:
+        raise ScenarioError(f"{cls.__name__}.{error}") from None
     if way is Moved.STACK and inspect.iscoroutinefunction(function):
         function = driven(function)
     if check is None:
