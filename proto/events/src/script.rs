@@ -48,7 +48,7 @@ pub struct RaisedRow {
     pub count: u64,
 }
 
-/// Which part of a scenario in Python raised an error.
+/// Which part of a scenario in Python raised an error, or what else is to be said of it.
 #[derive(
     Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema,
 )]
@@ -58,6 +58,8 @@ pub enum RaisedBy {
     Check,
     /// The task itself: its arrival counts among the task errors.
     Task,
+    /// Neither raised anything, but the task kept every user of its agent waiting.
+    Blocking,
 }
 
 /// What a check or a task raised in the whole run.

@@ -69,6 +69,15 @@ class Request:
     @property
     def timeout_us(self) -> int | None: ...
 
+def moves() -> int:
+    """Tell a number that is odd while a user's code runs, and another one each time."""
+
+def note_blocking(words: str) -> None:
+    """Say of the code that runs right now that it keeps everybody waiting."""
+
+def raise_in(thread: int, error: type[BaseException]) -> None:
+    """Raise an error in the code that runs on a thread, as soon as that is Python's own."""
+
 class Response:
     """The answer to one request of a task."""
 

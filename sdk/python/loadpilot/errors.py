@@ -12,6 +12,10 @@ class Stopped(BaseException):
     """The run is over: whatever a task still wants, it ends here."""
 
 
+class TookTooLong(BaseException):
+    """A task ran for ten seconds without a request or a rest, and nobody else could."""
+
+
 class RequestError(Exception):
     """A request got no complete answer.
 

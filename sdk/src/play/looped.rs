@@ -4,6 +4,7 @@
 //!
 //! Must never wait on behalf of the loop while anything else could go on.
 
+use std::cell::Cell;
 use std::future::pending;
 use std::io;
 use std::os::fd::{BorrowedFd, RawFd};
@@ -22,6 +23,7 @@ use super::answer::PyAnswer;
 use super::client::PyClient;
 use super::heard::{stopped, understood};
 use super::known::Known;
+use super::moving::Moving;
 use super::request::PyRequest;
 
 static LOOPED: Known = Known::new("loadpilot.play.loop", "Looped");
@@ -31,6 +33,8 @@ pub(super) struct Guest {
     guest: Py<PyAny>,
     /// A user has begun something on it, or heard something.
     stirred: Rc<Notify>,
+    /// Where one of its users kept the others waiting; told with whichever part ends next.
+    blocked: Rc<Cell<Option<String>>>,
 }
 
 impl Guest {
@@ -38,6 +42,7 @@ impl Guest {
         Self {
             guest,
             stirred: Rc::default(),
+            blocked: Rc::default(),
         }
     }
 
@@ -50,6 +55,7 @@ impl Guest {
         Ok(Looped {
             looped: looped.unbind(),
             stirred: Rc::clone(&self.stirred),
+            blocked: Rc::clone(&self.blocked),
             wishes: None,
             is_called_off: false,
         })
@@ -58,9 +64,9 @@ impl Guest {
     /// Turns the loop whenever there is something for it to do.
     pub(super) fn host(&self) -> impl Future<Output = ()> + use<> {
         let guest = Python::attach(|py| self.guest.clone_ref(py));
-        let stirred = Rc::clone(&self.stirred);
+        let (stirred, blocked) = (Rc::clone(&self.stirred), Rc::clone(&self.blocked));
         async move {
-            if let Err(error) = host(&guest, &stirred).await {
+            if let Err(error) = host(&guest, &stirred, &blocked).await {
                 tracing::error!(%error, "the event loop of the scenario has ended");
             }
         }
@@ -76,7 +82,11 @@ impl Drop for Guest {
     }
 }
 
-async fn host(guest: &Py<PyAny>, stirred: &Notify) -> io::Result<()> {
+async fn host(
+    guest: &Py<PyAny>,
+    stirred: &Notify,
+    blocked: &Cell<Option<String>>,
+) -> io::Result<()> {
     let fd = Python::attach(|py| guest.call_method0(py, "fileno")?.extract::<RawFd>(py));
     // SAFETY: the loop keeps it open as long as there is a reference to it, which is held here.
     let fd = unsafe { BorrowedFd::borrow_raw(fd.map_err(io::Error::other)?) };
@@ -84,7 +94,11 @@ async fn host(guest: &Py<PyAny>, stirred: &Notify) -> io::Result<()> {
     let fd =
         unsafe { AsyncFd::register_with_interest(fd.try_clone_to_owned()?, Interest::READABLE)? };
     loop {
+        let moving = Moving::new();
         let turned = Python::attach(|py| guest.call_method0(py, "turn")?.extract(py));
+        if let Some(words) = moving.end() {
+            blocked.set(Some(words));
+        }
         let rest: Option<f64> = turned.map_err(io::Error::other)?;
         let rest = rest.map(|secs| Duration::try_from_secs_f64(secs).unwrap_or(Duration::MAX));
         let rested = async {
@@ -106,6 +120,7 @@ async fn host(guest: &Py<PyAny>, stirred: &Notify) -> io::Result<()> {
 pub(super) struct Looped {
     looped: Py<PyAny>,
     stirred: Rc<Notify>,
+    pub(super) blocked: Rc<Cell<Option<String>>>,
     /// What it waits for of the engine.
     wishes: Option<Py<PyList>>,
     pub(super) is_called_off: bool,

@@ -10,11 +10,13 @@ mod heard;
 mod known;
 mod looped;
 mod made;
+mod moving;
 mod request;
 mod scenario;
 mod user;
 
 pub(crate) use answer::PyAnswer;
 pub(crate) use client::PyClient;
+pub(crate) use moving::{moves, note_blocking, raise_in};
 pub(crate) use request::PyRequest;
 pub(crate) use scenario::Interpreter;

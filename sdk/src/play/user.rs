@@ -20,6 +20,7 @@ use super::answer::PyAnswer;
 use super::client::{Moved, PyClient};
 use super::heard::{is_stopped, understood};
 use super::looped::Looped;
+use super::moving::Moving;
 use super::request::PyRequest;
 use super::scenario::{PartOf, Parts, words};
 
@@ -45,6 +46,8 @@ pub(super) struct PyUser {
     last: Option<Py<PyAnswer>>,
     /// Its place on the event loop, if the scenario needs one.
     looped: Option<Looped>,
+    /// Where it kept the others waiting in this part.
+    blocked: Option<String>,
 }
 
 impl PyUser {
@@ -67,6 +70,7 @@ impl PyUser {
             wish: None,
             last: None,
             looped,
+            blocked: None,
         }
     }
 
@@ -224,7 +228,11 @@ impl PyUser {
             }
             _ => None,
         };
-        Next::Ended(Ended { check, raised })
+        Next::Ended(Ended {
+            check,
+            raised,
+            blocked: None,
+        })
     }
 
     fn told(&self, py: Python<'_>, error: &PyErr) -> String {
@@ -249,7 +257,12 @@ impl PyUser {
             return Ok(Some(self.ended(py, None)));
         };
         if let Some(error) = looped.ended(py)? {
-            return Ok(Some(self.ended(py, error)));
+            let blocked = looped.blocked.take();
+            let mut next = self.ended(py, error);
+            if let Next::Ended(ended) = &mut next {
+                ended.blocked = blocked;
+            }
+            return Ok(Some(next));
         }
         let Some((next, written)) = looped.wanted(py)? else {
             return Ok(None);
@@ -261,19 +274,29 @@ impl PyUser {
     }
 }
 
+impl PyUser {
+    /// Runs the user's own code, and takes down where it kept the others waiting.
+    fn moved(&mut self, code: impl FnOnce(&mut Self, Python<'_>) -> PyResult<Next>) -> Next {
+        Python::attach(|py| {
+            let moving = Moving::new();
+            let next = code(self, py);
+            let mut next = next.unwrap_or_else(|error| self.ended(py, Some(error)));
+            self.blocked = moving.end().or(self.blocked.take());
+            if let Next::Ended(ended) = &mut next {
+                ended.blocked = self.blocked.take();
+            }
+            next
+        })
+    }
+}
+
 impl User for PyUser {
     fn begin(&mut self, part: Part) -> Next {
-        Python::attach(|py| {
-            let begun = self.begun(py, part);
-            begun.unwrap_or_else(|error| self.ended(py, Some(error)))
-        })
+        self.moved(|user, py| user.begun(py, part))
     }
 
     fn go_on(&mut self, heard: Heard) -> Next {
-        Python::attach(|py| {
-            let gone_on = self.gone_on(py, heard);
-            gone_on.unwrap_or_else(|error| self.ended(py, Some(error)))
-        })
+        self.moved(|user, py| user.gone_on(py, heard))
     }
 
     fn poll_outside(&mut self, cx: &mut Context<'_>) -> Poll<Next> {

@@ -166,4 +166,6 @@ pub struct Ended {
     pub check: Option<Result<(), String>>,
     /// What the part itself raised: the kind of the error, its message and its place.
     pub raised: Option<String>,
+    /// Where it kept every other user waiting, in words.
+    pub blocked: Option<String>,
 }

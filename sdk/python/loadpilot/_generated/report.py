@@ -686,7 +686,7 @@ class Quarantined(BaseModel):
 
 class RaisedBy(StrEnum):
     """
-    Which part of a scenario in Python raised an error.
+    Which part of a scenario in Python raised an error, or what else is to be said of it.
     """
 
     check = "check"
@@ -696,6 +696,10 @@ class RaisedBy(StrEnum):
     task = "task"
     """
     The task itself: its arrival counts among the task errors.
+    """
+    blocking = "blocking"
+    """
+    Neither raised anything, but the task kept every user of its agent waiting.
     """
 
 

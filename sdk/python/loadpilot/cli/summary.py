@@ -23,6 +23,7 @@ LABEL_WIDTH = 13
 NAME_WIDTH = 26
 """Columns of a task's or call's name in a table."""
 RAISED_SHOWN = 5
+RAISED = {"check": "check failed", "task": "task failed", "blocking": "blocked"}
 """Most errors of a task's Python that are shown; the results file holds more."""
 LOST_LINES_MAX = 10
 """Most lost intervals that are listed; the results file holds all."""
@@ -230,8 +231,7 @@ def _raised(report: Report) -> Iterator[str]:
     for task in report.tasks:
         raised = task.raised or []
         for one in raised[:RAISED_SHOWN]:
-            by = "check" if one.by == "check" else "task"
-            yield _line(f"{by} failed", f"{safe(task.name)}, {count(one.count)} times")
+            yield _line(RAISED[one.by], f"{safe(task.name)}, {count(one.count)} times")
             yield from (_line("", safe(line)) for line in one.text.split("\n"))
         if len(raised) > RAISED_SHOWN:
             more = count(len(raised) - RAISED_SHOWN)

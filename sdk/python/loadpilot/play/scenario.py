@@ -25,6 +25,7 @@ from .conversation import Conversation
 from .inside import Playing, driven
 from .pauses import install
 from .told import forget, know, told_at_length
+from .watch import Watch
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -95,6 +96,9 @@ def load(bundle: bytes, file: str, scenario: str, tasks: list[str], target: str)
         raise
     _played.add(root)
     weakref.finalize(played, _forget, root)
+    watch = Watch()
+    weakref.finalize(played, watch.end)
+    watch.start()
     return played
 
 

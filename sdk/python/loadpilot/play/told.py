@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from pathlib import Path
+    from types import FrameType
 
 _roots: list[str] = []
 """Folders whose files are a user's."""
@@ -64,13 +65,27 @@ class _Place:
         return f"{self.shown}:{self.number}"
 
 
+def places_below(frame: FrameType | None) -> list[_Place]:
+    """List the user's own lines that lead to a frame, the innermost first."""
+    places = []
+    while frame is not None:
+        place = _place(frame.f_code.co_filename, frame.f_lineno)
+        places += [place] if place else []
+        frame = frame.f_back
+    return places
+
+
+def _place(path: str, number: int) -> _Place | None:
+    root = next((root for root in _roots if path.startswith(root)), None)
+    return None if root is None else _Place(path, path.removeprefix(root), number)
+
+
 def _own(error: BaseException) -> list[_Place]:
     places = []
     trace = error.__traceback__
     while trace is not None:
-        path = trace.tb_frame.f_code.co_filename
-        root = next((root for root in _roots if path.startswith(root)), None)
-        if root is not None:
-            places.append(_Place(path, path.removeprefix(root), trace.tb_lineno))
+        place = _place(trace.tb_frame.f_code.co_filename, trace.tb_lineno)
+        if place is not None:
+            places.append(place)
         trace = trace.tb_next
     return places

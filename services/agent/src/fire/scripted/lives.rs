@@ -69,8 +69,13 @@ impl<W: Wire> Calls<W> {
         let mut member = crew.make(number)?;
         let ended = self
             .act(&mut member, Part::Start, &mut Stage::aside(kit))
-            .await;
-        if let Some(raised) = ended.and_then(|ended| ended.raised) {
+            .await
+            .unwrap_or_default();
+        if let Some(blocked) = ended.blocked {
+            let blocked = self.mask(&blocked);
+            tracing::warn!(user = number, blocked, "on_start");
+        }
+        if let Some(raised) = ended.raised {
             return Err(raised);
         }
         member.is_prepared = true;

@@ -143,6 +143,9 @@ impl<W: Wire> Calls<W> {
             all_ok = false;
             self.raised(arrival, RaisedBy::Task, &text);
         }
+        if let Some(text) = ended.blocked {
+            self.raised(arrival, RaisedBy::Blocking, &text);
+        }
         if !all_ok || is_given_up {
             self.tally.borrow_mut().task_error(arrival.key);
         }
