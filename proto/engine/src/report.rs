@@ -162,6 +162,8 @@ impl Closing<'_> {
             series: self.series(&accounts),
             generator: generator(self.data),
             streams: streams(&anatomy(self.data, |_| true)),
+            checks: self.checks(None),
+            metrics: self.metrics(None),
             gaps: self.gaps(&accounts),
             exchanges: self.data.exchanges.iter().cloned().collect(),
             story: story::story(self.control),
@@ -427,7 +429,7 @@ pub fn percent(part: u64, whole: u64) -> f64 {
     clippy::cast_precision_loss,
     reason = "a rate for people and thresholds"
 )]
-fn per_second(count: u64, us: u64) -> f64 {
+pub(crate) fn per_second(count: u64, us: u64) -> f64 {
     if us == 0 {
         0.0
     } else {
