@@ -7,13 +7,14 @@ use std::ptr;
 use std::sync::Arc;
 use std::time::Duration;
 
-use loadpilot_agent::script::{Ended, Heard, Next, Part, User};
+use loadpilot_agent::script::{Ended, Heard, Measured, Next, Part, User};
 use pyo3::exceptions::{PyTypeError, PyValueError};
 use pyo3::ffi;
 use pyo3::prelude::*;
 use pyo3::types::{PyFloat, PyList, PyTuple};
 
 use super::client::{PyClient, is_stopped, stopped};
+use super::measuring::measuring;
 use super::request::PyRequest;
 use super::scenario::{PartOf, Parts, words};
 
@@ -33,6 +34,8 @@ pub(super) struct PyUser {
     /// The part that it is in, and its coroutine if it is one.
     part: Part,
     coroutine: Option<Py<PyAny>>,
+    /// What its task added to metrics so far.
+    measured: Vec<Measured>,
 }
 
 impl PyUser {
@@ -51,7 +54,20 @@ impl PyUser {
             is_resting: false,
             part: Part::Start,
             coroutine: None,
+            measured: Vec::new(),
         }
+    }
+
+    /// Runs a stretch of the user's Python. What a task adds to metrics meanwhile is its own; what
+    /// hooks add goes nowhere, like their requests.
+    fn turn(&mut self, part: Part, play: impl FnOnce(&mut Self) -> Next) -> Next {
+        if !matches!(part, Part::Task(_)) {
+            return play(self);
+        }
+        let mut measured = std::mem::take(&mut self.measured);
+        let next = measuring(&mut measured, || play(self));
+        self.measured = measured;
+        next
     }
 
     fn part(&self) -> &PartOf {
@@ -222,16 +238,24 @@ impl PyUser {
 impl User for PyUser {
     fn begin(&mut self, part: Part) -> Next {
         Python::attach(|py| {
-            let begun = self.begun(py, part);
-            begun.unwrap_or_else(|error| self.ended(py, Some(error)))
+            self.turn(part, |user| {
+                let begun = user.begun(py, part);
+                begun.unwrap_or_else(|error| user.ended(py, Some(error)))
+            })
         })
     }
 
     fn go_on(&mut self, heard: Heard) -> Next {
         Python::attach(|py| {
-            let gone_on = self.gone_on(py, heard);
-            gone_on.unwrap_or_else(|error| self.ended(py, Some(error)))
+            self.turn(self.part, |user| {
+                let gone_on = user.gone_on(py, heard);
+                gone_on.unwrap_or_else(|error| user.ended(py, Some(error)))
+            })
         })
+    }
+
+    fn measured(&mut self) -> Vec<Measured> {
+        std::mem::take(&mut self.measured)
     }
 }
 
