@@ -20,7 +20,7 @@ ASIDE = {"/hello", "/bye"}
 HEAD = "from loadpilot import LoadClient, VUser, metrics, scenario, task\n"
 
 
-def measured(finished: Finished, oracle: Oracle) -> Counter[str]:
+def measured(oracle: Oracle) -> Counter[str]:
     """How often each route was requested by arrivals that were due after the warm-up."""
     requests = [request for request in oracle.requests() if request.route not in ASIDE]
     due = {request: int((request.id or "").split("/")[1]) for request in requests}
@@ -41,7 +41,7 @@ def test_what_a_scenario_adds_is_in_the_report_once(
     oracle.status(503, path="/orders/0")
     finished = loadpilot.run(MEASURED, oracle.url, "--agents", str(agents))
     assert finished.judged == 0, finished.stdout
-    seen = measured(finished, oracle)
+    seen = measured(oracle)
     orders = {route: n for route, n in seen.items() if route.startswith("/orders/")}
     bought, browsed = sum(orders.values()), seen["/browse"]
     assert (bought, browsed) == (300, 100)

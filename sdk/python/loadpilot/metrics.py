@@ -123,13 +123,13 @@ def is_name(name: str) -> bool:
 
 
 def _metric(kind: type[M], name: str) -> M:
-    known = _known.get(name) if isinstance(name, str) else None
+    if not isinstance(name, str):
+        raise TypeError(f"metrics.{kind.KIND}() takes a name, not {type(name).__name__}")
+    known = _known.get(name)
     if isinstance(known, kind):
         return known
     if known is not None:
         raise ValueError(f"metrics.{kind.KIND}({name!r}): {name} is a {known.KIND} already")
-    if not isinstance(name, str):
-        raise TypeError(f"metrics.{kind.KIND}() takes a name, not {type(name).__name__}")
     if len(name) > NAME_CHARS_MAX:
         shown = f"{name[:NAME_CHARS_MAX]}…"
         raise ValueError(f"the name of a metric has at most 128 characters: {shown!r}")

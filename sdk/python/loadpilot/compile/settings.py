@@ -281,7 +281,7 @@ class Settings:
         for text in self.overrides.thresholds:
             pair = assignment(text)
             if pair is None:
-                must = "must be key=limit such as p99_ms=500, or orders.count>=100"
+                must = "must be key=value such as p99_ms=500, or orders.count>=100"
                 self.problems.append(rule("--threshold", must, text))
             else:
                 flagged.append(pair)

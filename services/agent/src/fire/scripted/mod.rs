@@ -113,10 +113,10 @@ impl<W: Wire> Calls<W> {
         let is_given_up = ended.is_none();
         let mut ended = ended.unwrap_or_default();
         if let Some(mut held) = held {
-            if held.end.status.is_some() {
-                if let Some(check) = ended.check {
-                    held.end.outcome = self.checked(arrival, check);
-                }
+            if held.end.status.is_some()
+                && let Some(check) = ended.check
+            {
+                held.end.outcome = self.checked(arrival, check);
             }
             all_ok &= held.end.outcome == Outcome::Ok;
             self.book(arrival, held);
