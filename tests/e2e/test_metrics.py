@@ -206,19 +206,19 @@ def test_misuse_is_an_error_of_its_line(loadpilot: Loadpilot, oracle: Oracle) ->
     """Broken if a name of two kinds, a bad value or too many names are counted in silence."""
     scene = (
         HEAD
-        + """
+        + """TAKEN, TIME = metrics.counter("taken"), metrics.trend("time")
 @scenario(rps=50, duration="2s", mode="constant")
 class S(VUser):
     @task
     def kinds(self, client: LoadClient) -> None:
         client.get("/")
-        metrics.counter("taken").add()
+        TAKEN.add()
         metrics.trend("taken").add(1)
 
     @task
     def values(self, client: LoadClient) -> None:
         client.get("/")
-        metrics.trend("time").add(float("nan"))
+        TIME.add(float("nan"))
 
     @task
     def names(self, client: LoadClient) -> None:
@@ -230,11 +230,11 @@ class S(VUser):
     finished = loadpilot.run(scene, oracle.url)
     told = {task["name"]: task["raised"][0]["text"] for task in finished.report["tasks"]}
     assert told["kinds"] == (
-        "ValueError: metrics.trend('taken'): taken is a counter already (scene_1.py:8)"
+        "ValueError: metrics.trend('taken'): taken is a counter already (scene_1.py:9)"
     )
     assert told["values"] == (
         "ValueError: metrics.trend('time').add() takes a number that is finite, not nan "
-        "(scene_1.py:13)"
+        "(scene_1.py:14)"
     )
     assert told["names"].startswith("ValueError: a scenario has at most 100 metrics, and 'm")
     counters = finished.report["metrics"]["counters"]
