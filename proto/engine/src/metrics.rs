@@ -4,7 +4,7 @@
 //! Sums are of whole numbers, so that adding, in any order and grouping, gives the same. Must never
 //! add up floats before the report is closed.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use loadpilot_events::metrics::{
@@ -17,6 +17,8 @@ use crate::tally::RowKey;
 
 /// Most values of a trend in one row, so that a row fits well into a delta.
 const ROW_VALUES_MAX: usize = 4_096;
+/// Most metrics that are named where another one was looked for.
+const NAMES_TOLD_MAX: usize = 20;
 /// Millionths in one.
 const MILLION: u128 = 1_000_000;
 
@@ -278,11 +280,17 @@ fn never_added(name: &str, measured: &MetricsReport) -> String {
     let names = counters
         .chain(measured.trends.keys())
         .chain(measured.rates.keys());
-    let mut names: Vec<&str> = names.map(String::as_str).collect();
-    names.sort_unstable();
-    names.dedup();
-    match names.is_empty() {
-        true => format!("nothing was added to {name}, nor to any other metric"),
-        false => format!("nothing was added to {name}, but to {}", names.join(", ")),
+    let names: BTreeSet<&str> = names.map(String::as_str).collect();
+    let shown: Vec<&str> = names.iter().copied().take(NAMES_TOLD_MAX).collect();
+    let more = match names.len() - shown.len() {
+        0 => String::new(),
+        more => format!(" and {more} more"),
+    };
+    match shown.is_empty() {
+        true => format!("nothing was added to {name} outside the warm-up, nor to any other metric"),
+        false => format!(
+            "nothing was added to {name} outside the warm-up, only to {}{more}",
+            shown.join(", ")
+        ),
     }
 }

@@ -81,7 +81,8 @@ fn result(threshold: &Threshold, report: &Report) -> ThresholdResult {
         (Some(own), None) => told(figure(own, report.metrics.as_ref())),
         (Some(own), Some(name)) => {
             let task = named(name);
-            told(figure(own, task.and_then(|task| task.metrics.as_ref())))
+            let figure = figure(own, task.and_then(|task| task.metrics.as_ref()));
+            told(figure.map_err(|reason| format!("task {name}: {reason}")))
         }
         (None, None) => (of_run(threshold.metric, report), None),
         (None, Some(name)) => {
@@ -92,7 +93,9 @@ fn result(threshold: &Threshold, report: &Report) -> ThresholdResult {
     };
     let actual = actual.filter(|actual| actual.is_finite());
     let unchecked = threshold.metric == Metric::Checks && actual.is_none();
-    let reason = reason.or_else(|| unchecked.then(|| "no check looked at an answer".to_owned()));
+    let reason = reason.or_else(|| {
+        unchecked.then(|| "no check looked at an answer outside the warm-up".to_owned())
+    });
     ThresholdResult {
         key: threshold.key(),
         metric: threshold.metric,

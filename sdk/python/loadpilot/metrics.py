@@ -30,6 +30,7 @@ VALUE_MAX = 1e15
 """The greatest value of a trend, and with a minus the least."""
 
 _known: dict[str, _Metric] = {}
+"""The metrics of the scenario that is played."""
 _measure: Callable[[str, str, float], None] | None = None
 """Where values go; an agent that plays a scenario sets it."""
 
@@ -125,11 +126,6 @@ def is_name(name: str) -> bool:
 def _metric(kind: type[M], name: str) -> M:
     if not isinstance(name, str):
         raise TypeError(f"metrics.{kind.KIND}() takes a name, not {type(name).__name__}")
-    known = _known.get(name)
-    if isinstance(known, kind):
-        return known
-    if known is not None:
-        raise ValueError(f"metrics.{kind.KIND}({name!r}): {name} is a {known.KIND} already")
     if len(name) > NAME_CHARS_MAX:
         shown = f"{name[:NAME_CHARS_MAX]}…"
         raise ValueError(f"the name of a metric has at most 128 characters: {shown!r}")
@@ -138,6 +134,16 @@ def _metric(kind: type[M], name: str) -> M:
         near = f"_{near}" if near[:1].isdigit() else near or kind.KIND
         must = "letters, digits and _, not a digit first"
         raise ValueError(f"the name of a metric has {must}: {near!r} instead of {name!r}")
+    return kind(name) if _measure is None else _shared(kind, name)
+
+
+def _shared(kind: type[M], name: str) -> M:
+    """Get the metric of a scenario that is played; each name is of one kind there."""
+    known = _known.get(name)
+    if isinstance(known, kind):
+        return known
+    if known is not None:
+        raise ValueError(f"metrics.{kind.KIND}({name!r}): {name} is a {known.KIND} already")
     if len(_known) >= METRICS_MAX:
         what = f"a scenario has at most {METRICS_MAX} metrics, and {name!r} would be one more"
         raise ValueError(f"{what}; a name must not hold a value, such as an id")
