@@ -12,7 +12,7 @@ use loadpilot_events::metrics::{
     Rounded, TrendReport,
 };
 
-use crate::report::{per_second, percent};
+use crate::report::percent;
 use crate::tally::RowKey;
 
 /// Most values of a trend in one row, so that a row fits well into a delta.
@@ -146,7 +146,7 @@ impl MetricSums {
         }
         let counters = self.counters.iter().map(|(name, &sum)| {
             let count = as_units(sum);
-            let rate = per_second(1, measured_us) * count;
+            let rate = per_second(count, measured_us);
             (name.to_string(), CounterReport { count, rate })
         });
         let trends = self.trends.iter().filter_map(|(name, values)| {
@@ -165,7 +165,7 @@ impl MetricSums {
     }
 }
 
-/// The sums of a metric; its name is copied only when it is new.
+/// The sums of a metric.
 fn of<'s, S: Default>(sums: &'s mut BTreeMap<Arc<str>, S>, name: &Arc<str>) -> &'s mut S {
     sums.entry(Arc::clone(name)).or_default()
 }
@@ -178,6 +178,17 @@ fn as_units(millionths: u128) -> f64 {
     match millionths.is_multiple_of(MILLION) {
         true => (millionths / MILLION) as f64,
         false => millionths as f64 / 1e6,
+    }
+}
+
+#[expect(
+    clippy::cast_precision_loss,
+    reason = "a rate for people and thresholds"
+)]
+fn per_second(count: f64, us: u64) -> f64 {
+    match us {
+        0 => 0.0,
+        us => count * 1e6 / us as f64,
     }
 }
 

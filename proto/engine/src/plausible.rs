@@ -81,10 +81,12 @@ fn believable_metric(row: &MetricRow) -> Result<(), String> {
         }
         Added::Trend { values } => {
             let counts = values.iter().map(|value| value.2);
-            at_most("count of a trend", counts, ROW_COUNT_MAX)
+            at_most("count of a trend", counts.clone(), ROW_COUNT_MAX)?;
+            some("values of a trend", counts.min())
         }
         &Added::Rate { count, trues } => {
             at_most("count of a rate", [count], ROW_COUNT_MAX)?;
+            some("values of a rate", Some(count))?;
             at_most("trues of a rate", [trues], count)
         }
     }
@@ -170,6 +172,14 @@ impl Limits {
             true => Ok(()),
             false => Err(format!("call {call}, {} are in the plan", self.calls)),
         }
+    }
+}
+
+/// Refuses a row that was written for nothing: what was never added to has no figures.
+fn some(what: &str, least: Option<u64>) -> Result<(), String> {
+    match least {
+        None | Some(0) => Err(format!("no {what}, and yet a row")),
+        Some(_) => Ok(()),
     }
 }
 

@@ -429,7 +429,7 @@ pub fn percent(part: u64, whole: u64) -> f64 {
     clippy::cast_precision_loss,
     reason = "a rate for people and thresholds"
 )]
-pub(crate) fn per_second(count: u64, us: u64) -> f64 {
+fn per_second(count: u64, us: u64) -> f64 {
     if us == 0 {
         0.0
     } else {

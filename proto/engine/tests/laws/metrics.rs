@@ -60,13 +60,20 @@ fn counted(history: &History, task: Option<u16>) -> Vec<u64> {
 }
 
 /// Holds what is said of some arrivals to what they added.
-fn compare(numbers: &[u64], measured: Option<&MetricsReport>, checks: Option<Checks>) {
+fn compare(
+    numbers: &[u64],
+    measured: Option<&MetricsReport>,
+    checks: Option<Checks>,
+    measured_us: u64,
+) {
     let Some(measured) = measured else {
         assert!(numbers.is_empty() && checks.is_none());
         return;
     };
     let tenths: u64 = numbers.iter().map(|n| n % 13).sum();
-    assert_eq!(measured.counters["orders"].count, tenths as f64 / 10.0);
+    let orders = &measured.counters["orders"];
+    assert_eq!(orders.count, tenths as f64 / 10.0);
+    assert_eq!(orders.rate, orders.count * 1e6 / measured_us as f64);
     let mut values: Vec<f64> = numbers.iter().map(|&n| near(value(n))).collect();
     values.sort_by(f64::total_cmp);
     let cart = &measured.trends["cart"];
@@ -101,10 +108,11 @@ proptest! {
     fn every_value_counts_once(seed: u64) {
         let history = History::new(seed);
         let report = fold(&history, &history.control, &history.data);
-        compare(&counted(&history, None), report.metrics.as_ref(), report.checks);
+        let us = report.rates.measured_us;
+        compare(&counted(&history, None), report.metrics.as_ref(), report.checks, us);
         for (place, task) in report.tasks.iter().enumerate() {
             let numbers = counted(&history, Some(place as u16));
-            compare(&numbers, task.metrics.as_ref(), task.checks);
+            compare(&numbers, task.metrics.as_ref(), task.checks, us);
         }
     }
 

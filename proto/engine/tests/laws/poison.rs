@@ -62,7 +62,7 @@ type Damage = fn(&mut Value);
 
 const MAX: u64 = u64::MAX;
 
-const DAMAGES: [(&str, Damage); 36] = [
+const DAMAGES: [(&str, Damage); 39] = [
     ("no number", |d| d["seq"] = json!("one")),
     ("sequence 0", |d| d["seq"] = json!(0)),
     ("sequence beyond reason", |d| d["seq"] = json!(MAX)),
@@ -151,6 +151,15 @@ const DAMAGES: [(&str, Damage); 36] = [
     }),
     ("too many values", |d| {
         added(d, "m", 0, json!({"trend": {"values": [[2500, -1, MAX]]}}))
+    }),
+    ("a trend of nothing", |d| {
+        added(d, "m", 0, json!({"trend": {"values": []}}))
+    }),
+    ("a value that never was", |d| {
+        added(d, "m", 0, json!({"trend": {"values": [[2500, -1, 0]]}}))
+    }),
+    ("a rate of nothing", |d| {
+        added(d, "m", 0, json!({"rate": {"count": 0, "trues": 0}}))
     }),
     ("more true than there are", |d| {
         added(d, "m", 0, json!({"rate": {"count": 1, "trues": 2}}))
