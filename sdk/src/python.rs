@@ -14,6 +14,7 @@ use bytes::Bytes;
 use loadpilot_bus::Limits;
 use loadpilot_engine::check;
 use loadpilot_engine::workload::Workload;
+use loadpilot_events::metrics::Figure;
 use loadpilot_events::plan::Plan;
 use loadpilot_events::refusal::{Problem, Refusal};
 use loadpilot_events::req::RunRequested;
@@ -27,7 +28,9 @@ use pyo3::pybacked::PyBackedBytes;
 use tokio::runtime::Runtime;
 use tokio::sync::mpsc;
 
-use crate::play::{Interpreter, PyAnswer, PyClient, PyRequest, moves, note_blocking, raise_in};
+use crate::play::{
+    Interpreter, PyAnswer, PyClient, PyRequest, measure, moves, note_blocking, raise_in,
+};
 use crate::session::{Place, Session, SessionError};
 use crate::watch::{Change, watch};
 
@@ -48,8 +51,8 @@ pub mod _native {
     #[pymodule_export]
     use super::{
         Fault, PyAnswer, PyClient, PyRequest, PySession, PyWatch, Refused, agent_main, check_plan,
-        coordinator_main, metric_keys, moves, note_blocking, parse_duration_us, parse_rate_urps,
-        plan_facts, raise_in, supervisor_main,
+        coordinator_main, figure_keys, measure, metric_keys, moves, note_blocking,
+        parse_duration_us, parse_rate_urps, plan_facts, raise_in, supervisor_main,
     };
 }
 
@@ -122,6 +125,12 @@ fn parse_rate_urps(field: &str, text: &str) -> PyResult<u64> {
 #[pyfunction]
 fn metric_keys() -> Vec<&'static str> {
     Metric::ALL.into_iter().map(Metric::key).collect()
+}
+
+/// The keys of all figures of a scenario's own metrics.
+#[pyfunction]
+fn figure_keys() -> Vec<&'static str> {
+    Figure::ALL.into_iter().map(Figure::key).collect()
 }
 
 /// Runs a coordinator; returns the exit code.

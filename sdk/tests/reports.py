@@ -263,6 +263,34 @@ def troubled() -> dict[str, Any]:
     return report
 
 
+def measured() -> dict[str, Any]:
+    """Build the report of a scenario that checked and measured, and of gates on both."""
+    report = changed()
+    cart = {"min": -2.5, "p50": 19.99, "p90": 88.0, "p95": 99.5, "p99": 250.0, "max": 1234.0}
+    report["checks"] = {"passed": 1_199_999, "failed": 1}
+    report["tasks"][1]["checks"] = {"passed": 600_000, "failed": 0}
+    report["tasks"][2]["checks"] = {"passed": 599_999, "failed": 1}
+    report["metrics"] = {
+        "counters": {
+            "orders": {"count": 1200, "rate": 120.0},
+            "revenue": {"count": 23_988.000_5, "rate": 2398.800_05},
+        },
+        "trends": {"cart_value": {"count": 1200, "mean": 24.375, **cart}},
+        "rates": {"cache_hit": {"count": 1200, "trues": 1, "rate": 1 / 12}},
+    }
+    gates: list[dict[str, Any]] = [
+        {"key": "cart_value.p95", "operator": "<", "limit": 250.0, "actual": 99.5},
+        {"key": "buy:refunds.count", "task": "buy", "operator": "<=", "limit": 0.0},
+    ]
+    gates[1]["reason"] = "nothing was added to refunds outside the warm-up, only to cart_value"
+    for gate in gates:
+        passed = "actual" in gate
+        common = {"metric": "own", "task": None, "actual": None, "passed": passed}
+        report["verdict"]["thresholds"].append(common | gate)
+    report["verdict"]["passed"] = False
+    return report
+
+
 def closed() -> dict[str, Any]:
     """Build the report of a closed loop, of which a stretch is missing."""
     report = changed(

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from sdk.tests.reports import GOOD, changed, closed, empty, parsed, troubled
+from sdk.tests.reports import GOOD, changed, closed, empty, measured, parsed, troubled
 
 from loadpilot._generated.report import Report
 from loadpilot.cli.figures import clock, millis, number, percent, seconds, size
@@ -16,7 +16,9 @@ from loadpilot.cli.summary import summary
 from loadpilot.cli.terminal import coloured, safe
 
 EXPECTED = Path(__file__).with_name("expected")
-REPORTS = {"good": GOOD, "troubled": troubled(), "empty": empty(), "closed": closed()}
+REPORTS = {"good": GOOD, "troubled": troubled(), "empty": empty(), "closed": closed()} | {
+    "measured": measured()
+}
 
 
 @pytest.mark.parametrize("name", REPORTS)

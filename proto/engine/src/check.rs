@@ -16,6 +16,7 @@ mod body;
 mod closed_loop;
 mod connections;
 mod script;
+mod thresholds;
 
 /// Headers that would break the framing or the accounting of the engine.
 pub const ENGINE_HEADERS: [&str; 8] = [
@@ -163,7 +164,7 @@ pub fn plan(plan: &Plan) -> Vec<Problem> {
     script::script(&mut must, plan);
     debug_requests(&mut must, plan);
     body::objects(&mut must, plan);
-    thresholds(&mut must, plan);
+    thresholds::thresholds(&mut must, plan);
     if let Some(name) = &plan.id_header {
         must.header_name("id_header", name);
     }
@@ -454,45 +455,4 @@ fn debug_requests(must: &mut Musts<'_>, plan: &Plan) {
     let rule = format!("must be at most {most}: an arrival may make {calls} requests");
     let fits = plan.debug_requests <= most;
     must.hold(fits, "debug_requests", &rule, plan.debug_requests);
-}
-
-fn thresholds(must: &mut Musts<'_>, plan: &Plan) {
-    let count = plan.thresholds.len();
-    must.hold(
-        count <= limits::THRESHOLDS_MAX,
-        "thresholds",
-        "must be at most 200",
-        count,
-    );
-    let mut keys = BTreeSet::new();
-    for threshold in &plan.thresholds {
-        let key = threshold.key();
-        let field = format!("thresholds.{key}");
-        let sound = threshold.limit.is_finite() && threshold.limit >= 0.0;
-        must.hold(
-            sound,
-            &field,
-            "must be a finite number, 0 or more",
-            threshold.limit,
-        );
-        must.hold(
-            keys.insert(key),
-            &field,
-            "must be given once",
-            threshold.limit,
-        );
-        let measured = plan.users.is_none() || !threshold.metric.needs_schedule();
-        must.hold(
-            measured,
-            &field,
-            "must not be a gate of a closed loop, which plans no arrivals: use achieved_rps",
-            threshold.limit,
-        );
-        if let Some(task) = &threshold.task {
-            let known = plan.tasks.iter().any(|known| known.name == *task);
-            let names: Vec<&str> = plan.tasks.iter().map(|task| task.name.as_str()).collect();
-            let rule = format!("must name a task of the scenario ({})", names.join(", "));
-            must.hold(known, &field, &rule, task);
-        }
-    }
 }

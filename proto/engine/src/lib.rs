@@ -18,6 +18,7 @@ pub mod holding;
 pub mod ladder;
 pub mod live;
 mod loss;
+pub mod metrics;
 pub mod mix;
 pub mod pace;
 pub mod planned;

@@ -6,6 +6,7 @@
 use loadpilot_events::delta::DeltaReported;
 use loadpilot_events::hist::Hist;
 use loadpilot_events::limits::{NAME_BYTES_MAX, RAISED_BYTES_MAX};
+use loadpilot_events::metrics::{Added, MetricRow, is_metric_name};
 use loadpilot_events::plan::Plan;
 
 use crate::called::Names;
@@ -41,8 +42,9 @@ pub(crate) fn believable(delta: &DeltaReported) -> Result<(), String> {
     at_most("total", totals.dropped.values().copied(), TOTAL_MAX)?;
     at_most("total", totals.calls.values().copied(), TOTAL_MAX)?;
     for row in &delta.arrivals {
-        let counts = [row.started, row.task_errors];
-        let counts = counts.into_iter().chain(row.dropped.values().copied());
+        let checks = [row.checks_passed, row.checks_failed];
+        let counts = [row.started, row.task_errors].into_iter().chain(checks);
+        let counts = counts.chain(row.dropped.values().copied());
         at_most("count of arrivals", counts, ROW_COUNT_MAX)?;
     }
     for row in &delta.calls {
@@ -64,7 +66,30 @@ pub(crate) fn believable(delta: &DeltaReported) -> Result<(), String> {
         let connections = [row.connections_opened, row.connections_reused, row.resent];
         at_most("count of connections", connections, ROW_COUNT_MAX)?;
     }
+    delta.metrics.iter().try_for_each(believable_metric)?;
     Ok(())
+}
+
+fn believable_metric(row: &MetricRow) -> Result<(), String> {
+    if !is_metric_name(&row.name) {
+        return Err(format!("{:?} is no name of a metric", row.name));
+    }
+    match &row.added {
+        Added::Counter { whole, millionths } => {
+            at_most("sum of a counter", [*whole], TOTAL_MAX)?;
+            at_most("millionths of a counter", [(*millionths).into()], 999_999)
+        }
+        Added::Trend { values } => {
+            let counts = values.iter().map(|value| value.2);
+            at_most("count of a trend", counts.clone(), ROW_COUNT_MAX)?;
+            some("values of a trend", counts.min())
+        }
+        &Added::Rate { count, trues } => {
+            at_most("count of a rate", [count], ROW_COUNT_MAX)?;
+            some("values of a rate", Some(count))?;
+            at_most("trues of a rate", [trues], count)
+        }
+    }
 }
 
 /// Refuses a delta with a number that this run cannot have: no such tick, task or call, or one that
@@ -90,6 +115,10 @@ pub(crate) fn plausible(control: &Control, delta: &DeltaReported) -> Result<(), 
     for row in &delta.anatomy {
         at_most("due tick", [row.tick.into()], limits.tick)?;
         limits.call(&names, row.call)?;
+    }
+    for row in &delta.metrics {
+        at_most("due tick", [row.tick.into()], limits.tick)?;
+        at_most("task", [row.task.into()], limits.task)?;
     }
     for named in &delta.names {
         at_most("task", [named.task.into()], limits.task)?;
@@ -143,6 +172,14 @@ impl Limits {
             true => Ok(()),
             false => Err(format!("call {call}, {} are in the plan", self.calls)),
         }
+    }
+}
+
+/// Refuses a row that was written for nothing: what was never added to has no figures.
+fn some(what: &str, least: Option<u64>) -> Result<(), String> {
+    match least {
+        None | Some(0) => Err(format!("no {what}, and yet a row")),
+        Some(_) => Ok(()),
     }
 }
 

@@ -16,11 +16,12 @@ use loadpilot_events::limits;
 use loadpilot_events::outcome::Outcome;
 use loadpilot_events::plan::Plan;
 use loadpilot_events::report::Quarantined;
-use loadpilot_events::script::RaisedBy;
+use loadpilot_events::script::{Checks, RaisedBy};
 
 use crate::called::{Called, Names};
 use crate::closed::Reported;
 use crate::control::{Control, envelope};
+use crate::metrics::MetricSums;
 use crate::plausible::{counted, plausible};
 use crate::sums::{AnatomySums, ArrivalSums, CallSums};
 
@@ -135,6 +136,8 @@ pub struct Projection {
     pub anatomy: BTreeMap<(Window, Called), AnatomySums>,
     /// What was raised in Python: how often, by task, part and text.
     pub raised: BTreeMap<(u16, RaisedBy, String), u64>,
+    /// What the scenario measured itself, by window and task.
+    pub metrics: BTreeMap<(Window, u16), MetricSums>,
     /// By due tick and task.
     pub arrivals: BTreeMap<(u32, u16), ArrivalSums>,
     /// By due tick.
@@ -282,6 +285,9 @@ impl Projection {
             let key = (row.task, row.by, row.text.clone());
             *self.raised.entry(key).or_default() += row.count;
         }
+        for (key, sums) in &prepared.metrics {
+            self.metrics.entry(*key).or_default().add(sums);
+        }
         for (row, sums) in &prepared.anatomy {
             let key = (window(control, row.tick), names.called(row.call));
             self.anatomy.entry(key).or_default().add(sums);
@@ -334,6 +340,8 @@ struct Prepared<'a> {
     calls: Vec<(&'a CallRow, CallSums, bool)>,
     /// Without those that are excess.
     anatomy: Vec<(&'a AnatomyRow, AnatomySums)>,
+    /// Likewise.
+    metrics: Vec<((Window, u16), MetricSums)>,
 }
 
 impl<'a> Prepared<'a> {
@@ -348,12 +356,17 @@ impl<'a> Prepared<'a> {
             arrivals: Vec::new(),
             calls: Vec::new(),
             anatomy: Vec::new(),
+            metrics: Vec::new(),
         };
         for row in &delta.arrivals {
             let sums = ArrivalSums {
                 started: row.started,
                 dropped: row.dropped.clone(),
                 task_errors: row.task_errors,
+                checks: Checks {
+                    passed: row.checks_passed,
+                    failed: row.checks_failed,
+                },
             };
             let excess = excess(row.tick, row.generation)?;
             prepared.arrivals.push((row, sums, excess));
@@ -395,6 +408,13 @@ impl<'a> Prepared<'a> {
                     resent: row.resent,
                 };
                 prepared.anatomy.push((row, sums));
+            }
+        }
+        for row in &delta.metrics {
+            let sums = MetricSums::of_row(row)?;
+            if !excess(row.tick, row.generation)? {
+                let key = (window(control, row.tick), row.task);
+                prepared.metrics.push((key, sums));
             }
         }
         Ok(prepared)

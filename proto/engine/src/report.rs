@@ -162,6 +162,8 @@ impl Closing<'_> {
             series: self.series(&accounts),
             generator: generator(self.data),
             streams: streams(&anatomy(self.data, |_| true)),
+            checks: self.checks(None),
+            metrics: self.metrics(None),
             gaps: self.gaps(&accounts),
             exchanges: self.data.exchanges.iter().cloned().collect(),
             story: story::story(self.control),

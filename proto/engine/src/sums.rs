@@ -9,6 +9,7 @@ use loadpilot_events::cause::Cause;
 use loadpilot_events::delta::Phase;
 use loadpilot_events::hist::{self, Hist};
 use loadpilot_events::outcome::DropReason;
+use loadpilot_events::script::Checks;
 
 /// Arrivals that were reported.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -19,6 +20,8 @@ pub struct ArrivalSums {
     pub dropped: BTreeMap<DropReason, u64>,
     /// Started, with a call that was not ok.
     pub task_errors: u64,
+    /// Checks that looked at an answer.
+    pub checks: Checks,
 }
 
 impl ArrivalSums {
@@ -32,6 +35,8 @@ impl ArrivalSums {
     pub fn add(&mut self, more: &Self) {
         self.started += more.started;
         self.task_errors += more.task_errors;
+        self.checks.passed += more.checks.passed;
+        self.checks.failed += more.checks.failed;
         add_counts(&mut self.dropped, &more.dropped);
     }
 }

@@ -6,6 +6,7 @@
 //! there is room for and counts the others.
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
 use loadpilot_events::assign::Generation;
 use loadpilot_events::cause::Cause;
@@ -13,10 +14,12 @@ use loadpilot_events::delta::{AnatomyRow, ArrivalRow, CallRow, Phase};
 use loadpilot_events::exchange::ExchangeSeen;
 use loadpilot_events::hist::{self, Hist};
 use loadpilot_events::limits::{OTHER_ERRORS, RAISED_MAX, SAMPLES_PER_TICK_MAX};
+use loadpilot_events::metrics::MetricValue;
 use loadpilot_events::outcome::{DropReason, Outcome};
 use loadpilot_events::samples::Sample;
 use loadpilot_events::script::{CallName, RaisedBy};
 
+use crate::metrics::MetricSums;
 use crate::sums::{AnatomySums, ArrivalSums, CallSums, add_counts, merge};
 
 mod ledger;
@@ -109,6 +112,7 @@ pub struct Rows {
     anatomy: BTreeMap<AnatomyKey, AnatomySums>,
     names: BTreeMap<u16, CallName>,
     raised: BTreeMap<(u16, RaisedBy, String), u64>,
+    metrics: BTreeMap<RowKey, MetricSums>,
     exchanges: Vec<ExchangeSeen>,
     samples: Vec<Sample>,
     samples_dropped: u64,
@@ -194,6 +198,21 @@ impl Tally {
         *raised.entry(key).or_default() += 1;
     }
 
+    /// A check looked at an answer of an arrival.
+    pub fn check(&mut self, key: RowKey, passed: bool) {
+        let checks = &mut self.rows.arrivals.entry(key).or_default().checks;
+        match passed {
+            true => checks.passed += 1,
+            false => checks.failed += 1,
+        }
+    }
+
+    /// An arrival added to a metric of the scenario's own.
+    pub fn metric(&mut self, key: RowKey, name: &Arc<str>, value: MetricValue) {
+        let sums = self.rows.metrics.entry(key).or_default();
+        sums.record(name, value);
+    }
+
     /// An exchange to be written out.
     pub fn exchange(&mut self, seen: ExchangeSeen) {
         self.rows.exchanges.push(seen);
@@ -219,7 +238,7 @@ impl Rows {
     /// Whether nothing was recorded.
     #[must_use]
     pub fn is_empty(&self) -> bool {
-        self.arrivals.is_empty() && self.calls.is_empty()
+        self.arrivals.is_empty() && self.calls.is_empty() && self.metrics.is_empty()
     }
 
     /// Adds `other` to these.
@@ -235,6 +254,9 @@ impl Rows {
         }
         self.names.extend(other.names);
         add_counts(&mut self.raised, &other.raised);
+        for (key, sums) in other.metrics {
+            self.metrics.entry(key).or_default().add(&sums);
+        }
         self.exchanges.extend(other.exchanges);
         let room = SAMPLES_PER_TICK_MAX.saturating_sub(self.samples.len());
         let without = other.samples.len().saturating_sub(room) as u64;
@@ -284,6 +306,8 @@ impl ArrivalSums {
             started: self.started,
             dropped: self.dropped,
             task_errors: self.task_errors,
+            checks_passed: self.checks.passed,
+            checks_failed: self.checks.failed,
         }
     }
 }

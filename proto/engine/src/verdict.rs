@@ -7,12 +7,14 @@ use loadpilot_events::ctl::Ending;
 use loadpilot_events::outcome::DropReason;
 use loadpilot_events::plan::Plan;
 use loadpilot_events::report::{
-    ArrivalCounts, Ladder, Report, RunState, StreamReport, TaskReport, ThresholdResult, Verdict,
+    ArrivalCounts, Checks, Ladder, Report, RunState, StreamReport, TaskReport, ThresholdResult,
+    Verdict,
 };
 use loadpilot_events::threshold::{Metric, Operator, Threshold};
 
 use crate::certificate::lost_pct;
 use crate::ladder::ms;
+use crate::metrics::figure;
 use crate::report::{dropped_for, percent};
 
 /// Share, in percent, of which no more may be lost, or too little is left to judge.
@@ -41,6 +43,8 @@ pub fn passes(operator: Operator, actual: Option<f64>, limit: f64) -> bool {
     actual.is_some_and(|actual| match operator {
         Operator::AtMost => actual <= limit,
         Operator::AtLeast => actual >= limit,
+        Operator::Below => actual < limit,
+        Operator::Above => actual > limit,
     })
 }
 
@@ -71,15 +75,27 @@ fn reasons(report: &Report) -> Vec<String> {
 }
 
 fn result(threshold: &Threshold, report: &Report) -> ThresholdResult {
-    let operator = threshold.metric.operator();
-    let actual = match &threshold.task {
-        None => of_run(threshold.metric, report),
-        Some(name) => {
-            let task = report.tasks.iter().find(|task| task.name == *name);
-            task.and_then(|task| of_task(threshold.metric, task, report))
+    let operator = threshold.operator();
+    let named = |name: &String| report.tasks.iter().find(|task| task.name == *name);
+    let (actual, reason) = match (&threshold.own, &threshold.task) {
+        (Some(own), None) => told(figure(own, report.metrics.as_ref())),
+        (Some(own), Some(name)) => {
+            let task = named(name);
+            let figure = figure(own, task.and_then(|task| task.metrics.as_ref()));
+            told(figure.map_err(|reason| format!("task {name}: {reason}")))
+        }
+        (None, None) => (of_run(threshold.metric, report), None),
+        (None, Some(name)) => {
+            let task = named(name);
+            let actual = task.and_then(|task| of_task(threshold.metric, task, report));
+            (actual, None)
         }
     };
     let actual = actual.filter(|actual| actual.is_finite());
+    let unchecked = threshold.metric == Metric::Checks && actual.is_none();
+    let reason = reason.or_else(|| {
+        unchecked.then(|| "no check looked at an answer outside the warm-up".to_owned())
+    });
     ThresholdResult {
         key: threshold.key(),
         metric: threshold.metric,
@@ -88,7 +104,22 @@ fn result(threshold: &Threshold, report: &Report) -> ThresholdResult {
         limit: threshold.limit,
         actual,
         passed: passes(operator, actual, threshold.limit),
+        reason,
     }
+}
+
+/// What was measured, or why nothing was.
+fn told(figure: Result<f64, String>) -> (Option<f64>, Option<String>) {
+    match figure {
+        Ok(actual) => (Some(actual), None),
+        Err(reason) => (None, Some(reason)),
+    }
+}
+
+/// Checks that passed, in percent of those that looked at an answer.
+fn of_checks(checks: Option<Checks>) -> Option<f64> {
+    let Checks { passed, failed } = checks?;
+    Some(percent(passed, passed + failed))
 }
 
 fn of_run(metric: Metric, report: &Report) -> Option<f64> {
@@ -98,6 +129,7 @@ fn of_run(metric: Metric, report: &Report) -> Option<f64> {
         Metric::DroppedRate => dropped_rate(&report.arrivals),
         Metric::Shortfall => (report.rates.planned > 0).then_some(report.rates.shortfall_pct),
         Metric::AchievedRps => Some(report.rates.achieved_rps),
+        Metric::Checks => of_checks(report.checks),
         _ if is_of_streams(metric) => of_streams(metric, report.streams.as_ref()?),
         _ => of_ladder(metric, report.latency.response.as_ref()?),
     }
@@ -124,6 +156,7 @@ fn of_task(metric: Metric, task: &TaskReport, report: &Report) -> Option<f64> {
             let started = task.arrivals.started as f64;
             (seconds > 0.0).then(|| started / seconds)
         }
+        Metric::Checks => of_checks(task.checks),
         _ if is_of_streams(metric) => of_streams(metric, task.streams.as_ref()?),
         _ => of_ladder(metric, task.response.as_ref()?),
     }

@@ -13,6 +13,7 @@ use crate::cause::Cause;
 use crate::exchange::ExchangeSeen;
 use crate::hist::EncodedHistogram;
 use crate::id::BootId;
+use crate::metrics::MetricRow;
 use crate::outcome::{DropReason, Outcome};
 use crate::samples::EncodedSamples;
 use crate::script::{CallName, RaisedRow};
@@ -44,6 +45,9 @@ pub struct DeltaReported {
     /// What checks and tasks in Python raised.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub raised: Vec<RaisedRow>,
+    /// What the scenario added to metrics of its own, by due tick, generation, task and metric.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub metrics: Vec<MetricRow>,
     /// Exchanges written out, where the plan asks for them.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub exchanges: Vec<ExchangeSeen>,
@@ -77,6 +81,12 @@ pub struct ArrivalRow {
     /// Started, and not every call of it was ok, or it raised an error.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub task_errors: u64,
+    /// Checks of a scenario in Python that looked at an answer and passed.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub checks_passed: u64,
+    /// Checks that looked at an answer and failed.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub checks_failed: u64,
 }
 
 /// Calls that ended alike and whose arrivals were due in one tick.

@@ -21,6 +21,7 @@ pub mod hist;
 pub mod id;
 pub mod limits;
 pub mod live;
+pub mod metrics;
 pub mod outcome;
 pub mod plan;
 pub mod refusal;

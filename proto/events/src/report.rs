@@ -12,7 +12,8 @@ use serde::{Deserialize, Serialize};
 
 pub use crate::certificate::{Certificate, Finding, FindingKind, Grade};
 pub use crate::gaps::{Gaps, LostInterval, Quarantined};
-pub use crate::script::{Raised, RaisedBy};
+pub use crate::metrics::{CounterReport, MetricsReport, RateReport, TrendReport};
+pub use crate::script::{Checks, Raised, RaisedBy};
 pub use crate::streams::StreamReport;
 
 use crate::assign::{Generation, LossReason};
@@ -97,6 +98,12 @@ pub struct Report {
     /// Streamed answers of all tasks, in the measured time; null when there were none.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub streams: Option<StreamReport>,
+    /// Checks of all tasks, in the measured time; null when none looked at an answer.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub checks: Option<Checks>,
+    /// What the scenario measured itself, in the measured time; null when it did not.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub metrics: Option<MetricsReport>,
     /// What the log does not know.
     pub gaps: Gaps,
     /// Decisions and facts of the run in order, for people.
@@ -231,6 +238,9 @@ pub struct ThresholdResult {
     pub actual: Option<f64>,
     /// Whether it passed.
     pub passed: bool,
+    /// Why nothing was measured, where that needs words.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub reason: Option<String>,
 }
 
 /// Every planned arrival: `planned = started + Σ dropped + lost + waiting`. A closed loop plans
@@ -382,6 +392,12 @@ pub struct TaskReport {
     /// Its streamed answers; null when it has none.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub streams: Option<StreamReport>,
+    /// Its checks; null when none looked at an answer.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub checks: Option<Checks>,
+    /// What it measured itself; null when it did not.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub metrics: Option<MetricsReport>,
     /// What its checks and itself raised in Python, the most frequent first.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub raised: Vec<Raised>,

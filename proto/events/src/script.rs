@@ -62,6 +62,15 @@ pub enum RaisedBy {
     Blocking,
 }
 
+/// Checks that looked at an answer.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
+pub struct Checks {
+    /// Those that passed.
+    pub passed: u64,
+    /// Those that failed.
+    pub failed: u64,
+}
+
 /// What a check or a task raised in the whole run.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Raised {

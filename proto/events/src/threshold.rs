@@ -5,6 +5,8 @@ use std::fmt;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use crate::metrics::OwnMetric;
+
 /// What a threshold measures. Latencies are corrected (counted from due) and cover every finished
 /// call outside the warm-up, failures and time-outs included.
 #[derive(
@@ -41,13 +43,17 @@ pub enum Metric {
     DroppedRate,
     /// Percent by which started arrivals fell short of planned ones.
     Shortfall,
-    /// Started arrivals per second; the only metric where more is better.
+    /// Started arrivals per second: more is better.
     AchievedRps,
+    /// Percent of checks that passed, of those that looked at an answer: more is better.
+    Checks,
+    /// A figure of a metric of the scenario's own: [`Threshold::own`] says which.
+    Own,
 }
 
 impl Metric {
-    /// All metrics, in the order in which help texts list them.
-    pub const ALL: [Self; 19] = [
+    /// All metrics that are ours, in the order in which help texts list them.
+    pub const ALL: [Self; 20] = [
         Self::P50Ms,
         Self::P75Ms,
         Self::P90Ms,
@@ -67,6 +73,7 @@ impl Metric {
         Self::DroppedRate,
         Self::Shortfall,
         Self::AchievedRps,
+        Self::Checks,
     ];
 
     /// The key that people write and JSON stores.
@@ -92,6 +99,8 @@ impl Metric {
             Self::DroppedRate => "dropped_rate",
             Self::Shortfall => "shortfall",
             Self::AchievedRps => "achieved_rps",
+            Self::Checks => "checks",
+            Self::Own => "own",
         }
     }
 
@@ -102,18 +111,17 @@ impl Metric {
         matches!(self, Self::DroppedRate | Self::Shortfall)
     }
 
-    /// Which side of the limit passes.
+    /// Which side of the limit passes, unless a threshold says it itself.
     #[must_use]
     pub fn operator(self) -> Operator {
-        if self == Self::AchievedRps {
-            Operator::AtLeast
-        } else {
-            Operator::AtMost
+        match self {
+            Self::AchievedRps | Self::Checks => Operator::AtLeast,
+            _ => Operator::AtMost,
         }
     }
 }
 
-/// Which side of the limit passes; the limit itself passes too.
+/// Which side of the limit passes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub enum Operator {
     /// The measured value must not exceed the limit.
@@ -122,6 +130,12 @@ pub enum Operator {
     /// The measured value must reach the limit.
     #[serde(rename = ">=")]
     AtLeast,
+    /// The measured value must be less than the limit.
+    #[serde(rename = "<")]
+    Below,
+    /// The measured value must be more than the limit.
+    #[serde(rename = ">")]
+    Above,
 }
 
 impl fmt::Display for Operator {
@@ -129,6 +143,8 @@ impl fmt::Display for Operator {
         f.write_str(match self {
             Self::AtMost => "<=",
             Self::AtLeast => ">=",
+            Self::Below => "<",
+            Self::Above => ">",
         })
     }
 }
@@ -142,17 +158,35 @@ pub struct Threshold {
     /// For one task only; the whole run when absent.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub task: Option<String>,
-    /// Milliseconds, percent or arrivals per second, as the metric says; finite and ≥ 0.
+    /// Milliseconds, percent or arrivals per second, as the metric says; finite and ≥ 0. For a
+    /// metric of the scenario's own whatever that is counted in, finite.
     pub limit: f64,
+    /// Which side of the limit passes; absent: as the metric says.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub operator: Option<Operator>,
+    /// The metric of the scenario's own and its figure, if and only if that is what is measured.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub own: Option<OwnMetric>,
 }
 
 impl Threshold {
-    /// The key as people write it: `p99_ms`, or `browse:p99_ms` for one task.
+    /// The key as people write it: `p99_ms`, or `browse:p99_ms` for one task, `cart_value.p95` of
+    /// a metric of the scenario's own.
     #[must_use]
     pub fn key(&self) -> String {
-        match &self.task {
-            Some(task) => format!("{task}:{}", self.metric.key()),
+        let metric = match &self.own {
+            Some(own) => format!("{}.{}", own.name, own.figure.key()),
             None => self.metric.key().to_owned(),
+        };
+        match &self.task {
+            Some(task) => format!("{task}:{metric}"),
+            None => metric,
         }
+    }
+
+    /// Which side of the limit passes.
+    #[must_use]
+    pub fn operator(&self) -> Operator {
+        self.operator.unwrap_or_else(|| self.metric.operator())
     }
 }

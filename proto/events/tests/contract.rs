@@ -75,6 +75,7 @@ fn golden_files_are_read_and_written_back() {
             "plan.v1.json",
             "plan-closed.v1.json",
             "plan-connections.v1.json",
+            "plan-metrics.v1.json",
             "plan-objects.v1.json",
             "plan-pool.v1.json",
             "plan-samples.v1.json",
@@ -102,6 +103,7 @@ fn golden_files_are_read_and_written_back() {
             "isolation-stop.v1.json",
         ],
         Envelope<DeltaReported>: [
+            "delta-metrics.v1.json",
             "delta-reported.v1.json",
             "delta-samples.v1.json",
             "delta-script.v1.json",

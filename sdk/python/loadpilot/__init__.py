@@ -8,6 +8,7 @@ because its cost is paid before the first request of every run.
 
 from __future__ import annotations
 
+from . import metrics
 from .client import LoadClient
 from .dsl import VUser, scenario, task
 from .errors import HTTPStatusError, RedirectError, RequestError
@@ -21,6 +22,7 @@ __all__ = [
     "VUser",
     "__version__",
     "file",
+    "metrics",
     "scenario",
     "task",
 ]

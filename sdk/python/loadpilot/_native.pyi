@@ -36,6 +36,12 @@ def parse_rate_urps(field: str, text: str) -> int:
 def metric_keys() -> list[str]:
     """List the keys of all metrics that a threshold can name."""
 
+def figure_keys() -> list[str]:
+    """List the figures of a scenario's own metrics that a threshold can name."""
+
+def measure(kind: str, name: str, value: float) -> None:
+    """Add to a metric for the user whose turn it is on this thread, if it is doing a task."""
+
 def coordinator_main(argv: list[str]) -> int:
     """Run a coordinator; returns the exit code."""
 

@@ -134,7 +134,7 @@ def scenario(
     ramp_up: Duration | None = None,
     mode: Mode | None = None,
     steps: int | None = None,
-    thresholds: Mapping[str, float] | None = None,
+    thresholds: Mapping[str, float | str] | None = None,
     stages: Sequence[Stage] | None = None,
     warm_up: Duration | None = None,
     max_in_flight: int | None = None,
@@ -167,7 +167,9 @@ def scenario(cls: Any = None, /, **said: Any) -> Any:
         rate moves linearly from the target before (0 for the first stage) to the stage's own. A
         stage of length 0 jumps to its target: ``[("0s", 500), ("1m", 500)]`` begins at 500.
     ``thresholds``
-        Gates such as ``{"p99_ms": 500, "error_rate": 1, "browse:p95_ms": 200}``.
+        Gates such as ``{"p99_ms": 500, "error_rate": 1, "browse:p95_ms": 200}``; ``"checks"`` in
+        percent that must pass. Text says which side passes, as a metric of your own needs it
+        (``loadpilot.metrics``): ``{"orders.count": ">= 100", "cart_value.p95": "<= 250"}``.
     ``warm_up`` ("0s")
         Arrivals due in it are sent and counted, but left out of gates and percentiles.
     ``timeout`` ("30s"), ``max_wait`` (the time-out), ``max_in_flight`` (the agent's own)

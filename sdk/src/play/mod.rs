@@ -1,8 +1,9 @@
 //! Scenarios in Python on a firing thread: how the agent's seam meets the interpreter.
 //!
-//! [`scenario`] loads them, [`user`] moves a user on, [`client`] is what its tasks send with. All
-//! of it happens on the firing thread of a run, and the path from one request to the next runs no
-//! Python but the user's own. Must never decide what a load is: it only says what tasks want.
+//! [`scenario`] loads them, [`user`] moves a user on, [`client`] is what its tasks send with,
+//! [`measuring`] keeps what they add to metrics. All of it happens on the firing thread of a run,
+//! and the path from one request to the next runs no Python but the user's own. Must never decide
+//! what a load is: it only says what tasks want.
 
 mod answer;
 mod client;
@@ -10,6 +11,7 @@ mod heard;
 mod known;
 mod looped;
 mod made;
+mod measuring;
 mod moving;
 mod request;
 mod scenario;
@@ -17,6 +19,7 @@ mod user;
 
 pub(crate) use answer::PyAnswer;
 pub(crate) use client::PyClient;
+pub(crate) use measuring::measure;
 pub(crate) use moving::{moves, note_blocking, raise_in};
 pub(crate) use request::PyRequest;
 pub(crate) use scenario::Interpreter;

@@ -10,7 +10,7 @@ use std::sync::Arc;
 use std::task::{Context, Poll};
 use std::time::Duration;
 
-use loadpilot_agent::script::{Ended, Heard, Next, Part, User};
+use loadpilot_agent::script::{Ended, Heard, Measured, Next, Part, User};
 use pyo3::exceptions::{PyStopIteration, PyTypeError, PyValueError};
 use pyo3::ffi;
 use pyo3::prelude::*;
@@ -20,6 +20,7 @@ use super::answer::PyAnswer;
 use super::client::{Moved, PyClient};
 use super::heard::{is_stopped, understood};
 use super::looped::Looped;
+use super::measuring::measuring;
 use super::moving::Moving;
 use super::request::PyRequest;
 use super::scenario::{PartOf, Parts, words};
@@ -48,6 +49,8 @@ pub(super) struct PyUser {
     looped: Option<Looped>,
     /// Where it kept the others waiting in this part.
     blocked: Option<String>,
+    /// What its task added to metrics so far.
+    measured: Vec<Measured>,
 }
 
 impl PyUser {
@@ -71,7 +74,20 @@ impl PyUser {
             last: None,
             looped,
             blocked: None,
+            measured: Vec::new(),
         }
+    }
+
+    /// Runs a stretch of the user's Python. What a task adds to metrics meanwhile is its own; what
+    /// hooks add goes nowhere, like their requests.
+    fn turn(&mut self, part: Part, play: impl FnOnce(&mut Self) -> Next) -> Next {
+        if !matches!(part, Part::Task(_)) {
+            return play(self);
+        }
+        let mut measured = std::mem::take(&mut self.measured);
+        let next = measuring(&mut measured, || play(self));
+        self.measured = measured;
+        next
     }
 
     fn part(&self) -> &PartOf {
@@ -276,11 +292,17 @@ impl PyUser {
 
 impl PyUser {
     /// Runs the user's own code, and takes down where it kept the others waiting.
-    fn moved(&mut self, code: impl FnOnce(&mut Self, Python<'_>) -> PyResult<Next>) -> Next {
+    fn moved(
+        &mut self,
+        part: Part,
+        code: impl FnOnce(&mut Self, Python<'_>) -> PyResult<Next>,
+    ) -> Next {
         Python::attach(|py| {
             let moving = Moving::new();
-            let next = code(self, py);
-            let mut next = next.unwrap_or_else(|error| self.ended(py, Some(error)));
+            let mut next = self.turn(part, |user| {
+                let next = code(user, py);
+                next.unwrap_or_else(|error| user.ended(py, Some(error)))
+            });
             self.blocked = moving.end().or(self.blocked.take());
             if let Next::Ended(ended) = &mut next {
                 ended.blocked = self.blocked.take();
@@ -292,11 +314,11 @@ impl PyUser {
 
 impl User for PyUser {
     fn begin(&mut self, part: Part) -> Next {
-        self.moved(|user, py| user.begun(py, part))
+        self.moved(part, |user, py| user.begun(py, part))
     }
 
     fn go_on(&mut self, heard: Heard) -> Next {
-        self.moved(|user, py| user.gone_on(py, heard))
+        self.moved(self.part, |user, py| user.gone_on(py, heard))
     }
 
     fn poll_outside(&mut self, cx: &mut Context<'_>) -> Poll<Next> {
@@ -314,6 +336,10 @@ impl User for PyUser {
                 Err(error) => Poll::Ready(self.ended(py, Some(error))),
             }
         })
+    }
+
+    fn measured(&mut self) -> Vec<Measured> {
+        std::mem::take(&mut self.measured)
     }
 }
 

@@ -12,6 +12,7 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use loadpilot_events::cause::Cause;
+use loadpilot_events::metrics::MetricValue;
 use loadpilot_events::outcome::Outcome;
 use loadpilot_events::plan::{Method, Stream};
 
@@ -76,6 +77,21 @@ pub trait User {
     fn poll_outside(&mut self, _cx: &mut Context<'_>) -> Poll<Next> {
         Poll::Ready(Next::Ended(Ended::default()))
     }
+
+    /// What it added to metrics of the scenario's own in the task that it did last, whether that
+    /// has ended or was given up. Told once.
+    fn measured(&mut self) -> Vec<Measured> {
+        Vec::new()
+    }
+}
+
+/// One value that a user added to a metric.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Measured {
+    /// What the scenario calls the metric.
+    pub name: Arc<str>,
+    /// What was added.
+    pub value: MetricValue,
 }
 
 /// A part of a user's life.

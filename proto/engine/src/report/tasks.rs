@@ -5,14 +5,17 @@ use std::ops::Range;
 use std::sync::Arc;
 
 use loadpilot_events::plan::Task;
-use loadpilot_events::report::{ArrivalCounts, CallReport, Raised, TaskReport};
+use loadpilot_events::report::{
+    ArrivalCounts, CallReport, Checks, MetricsReport, Raised, TaskReport,
+};
 
 use super::Closing;
 use crate::accounts::Accounts;
 use crate::called::Called;
 use crate::generator::anatomy;
 use crate::ladder::{ladder, ladders};
-use crate::project::Window;
+use crate::metrics::MetricSums;
+use crate::project::{Window, first_measured_tick};
 use crate::streams::streams;
 
 /// A place in a plan as rows have it.
@@ -58,6 +61,8 @@ impl Closing<'_> {
             response: ladder(&all.response),
             service: ladder(&all.service),
             streams: streams(&anatomy(self.data, is_own)),
+            checks: self.checks(Some(place)),
+            metrics: self.metrics(Some(place)),
             raised: self.raised(place),
             calls: planned
                 .chain(named)
@@ -88,6 +93,30 @@ impl Closing<'_> {
             .collect();
         raised.sort_by(|a, b| b.count.cmp(&a.count).then_with(|| a.text.cmp(&b.text)));
         raised
+    }
+
+    /// The checks of a task, or of all of them; `None` when none looked at an answer.
+    pub(super) fn checks(&self, task: Option<u16>) -> Option<Checks> {
+        let measured = (first_measured_tick(self.plan), 0)..;
+        let rows = self.data.arrivals.range(measured);
+        let rows = rows.filter(|((_, of), _)| task.is_none_or(|task| task == *of));
+        let mut checks = Checks::default();
+        for (_, sums) in rows {
+            checks.passed += sums.checks.passed;
+            checks.failed += sums.checks.failed;
+        }
+        (checks != Checks::default()).then_some(checks)
+    }
+
+    /// What a task measured itself, or all of them.
+    pub(super) fn metrics(&self, task: Option<u16>) -> Option<MetricsReport> {
+        let mut sums = MetricSums::default();
+        for ((window, of), more) in &self.data.metrics {
+            if *window == Window::Measured && task.is_none_or(|task| task == *of) {
+                sums.add(more);
+            }
+        }
+        sums.report(self.measured_us())
     }
 
     fn call(&self, name: &str, wanted: &Called) -> CallReport {

@@ -6,6 +6,7 @@ use loadpilot_events::delta::{AnatomyRow, ArrivalRow, CallRow, DeltaReported, Ga
 use loadpilot_events::exchange::ExchangeSeen;
 use loadpilot_events::id::BootId;
 use loadpilot_events::limits::DELTA_BYTES_MAX;
+use loadpilot_events::metrics::{Added, MetricRow};
 use loadpilot_events::samples::{self, EncodedSamples, Sample};
 use loadpilot_events::script::{CallName, RaisedRow};
 
@@ -93,6 +94,14 @@ impl Ledger {
                 count,
             });
         }
+        for row in rows.metrics.iter().flat_map(|(key, sums)| sums.rows(*key)) {
+            let values = match &row.added {
+                Added::Trend { values } => values.len(),
+                Added::Counter { .. } | Added::Rate { .. } => 1,
+            };
+            open.make_room(120 + row.name.len() + 20 * values, &mut parts);
+            open.metrics.push(row);
+        }
         for seen in rows.exchanges {
             let lines = seen.request.iter().chain(&seen.answer);
             let bytes = 200 + lines.map(|line| 4 + line.len()).sum::<usize>();
@@ -146,6 +155,7 @@ impl Ledger {
             anatomy: part.anatomy,
             names: part.names,
             raised: part.raised,
+            metrics: part.metrics,
             exchanges: part.exchanges,
             samples: part.samples,
             samples_dropped: part.samples_dropped,
@@ -164,6 +174,7 @@ struct OpenDelta {
     anatomy: Vec<AnatomyRow>,
     names: Vec<CallName>,
     raised: Vec<RaisedRow>,
+    metrics: Vec<MetricRow>,
     exchanges: Vec<ExchangeSeen>,
     sampled: BTreeSet<u16>,
     samples: EncodedSamples,

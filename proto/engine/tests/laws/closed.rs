@@ -326,6 +326,8 @@ fn what_needs_a_schedule_is_refused() {
         metric,
         task,
         limit: 1.0,
+        operator: None,
+        own: None,
     };
     assert_eq!(refused(&|plan| plan.users = Some(0)), ["users"]);
     assert_eq!(refused(&|plan| plan.users = Some(1_000_001)), ["users"]);
@@ -400,6 +402,8 @@ fn a_closed_loop_is_not_judged_by_a_schedule() {
                 metric,
                 task,
                 limit,
+                operator: None,
+                own: None,
             }];
             assert!(!verdict(&gated, &report).passed, "{metric:?}");
         }

@@ -26,6 +26,7 @@ use loadpilot_events::subject::{Kind, Subjects};
 use loadpilot_events::units::Timestamp;
 use serde::Serialize;
 
+use crate::metrics;
 use crate::rules::dice::Dice;
 use crate::rules::plans;
 
@@ -430,6 +431,7 @@ fn count(tally: &mut Tally, deed: &Deed, window: u64) {
         Act::Started(calls) => {
             if deed.window == window {
                 tally.started(key);
+                metrics::count(tally, key, deed.n);
             }
             for call in calls.iter().filter(|call| call.window == window) {
                 tally.call(&CallEnd {

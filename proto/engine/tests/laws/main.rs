@@ -8,6 +8,7 @@ mod deltas;
 mod fold;
 mod history;
 mod holding;
+mod metrics;
 mod naive;
 mod poison;
 mod samples;

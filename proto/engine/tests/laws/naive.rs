@@ -89,7 +89,7 @@ fn fate(history: &History, n: u64, tick: u32, deed: Option<&Deed>) -> Fate {
     }
 }
 
-fn stored(history: &History, holder: &Holder, window: u64) -> bool {
+pub(crate) fn stored(history: &History, holder: &Holder, window: u64) -> bool {
     history.stored.contains_key(&(holder.clone(), window))
 }
 

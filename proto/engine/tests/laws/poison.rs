@@ -62,7 +62,7 @@ type Damage = fn(&mut Value);
 
 const MAX: u64 = u64::MAX;
 
-const DAMAGES: [(&str, Damage); 28] = [
+const DAMAGES: [(&str, Damage); 39] = [
     ("no number", |d| d["seq"] = json!("one")),
     ("sequence 0", |d| d["seq"] = json!(0)),
     ("sequence beyond reason", |d| d["seq"] = json!(MAX)),
@@ -133,7 +133,48 @@ const DAMAGES: [(&str, Damage); 28] = [
         "too many errors raised",
         |d| d["raised"] = json!([{"task": 0, "by": "check", "text": "x", "count": MAX}]),
     ),
+    ("too many checks", |d| {
+        d["arrivals"][0]["checks_failed"] = json!(MAX)
+    }),
+    ("a metric without a name", |d| {
+        added(d, "", 0, counter(1, 0))
+    }),
+    ("a metric of no task", |d| {
+        added(d, "m", 9_999, counter(1, 0))
+    }),
+    ("a sum beyond reason", |d| added(d, "m", 0, counter(MAX, 0))),
+    ("more than a million millionths", |d| {
+        added(d, "m", 0, counter(0, 1_000_000))
+    }),
+    ("a value in another form", |d| {
+        added(d, "m", 0, json!({"trend": {"values": [[25, 1, 1]]}}))
+    }),
+    ("too many values", |d| {
+        added(d, "m", 0, json!({"trend": {"values": [[2500, -1, MAX]]}}))
+    }),
+    ("a trend of nothing", |d| {
+        added(d, "m", 0, json!({"trend": {"values": []}}))
+    }),
+    ("a value that never was", |d| {
+        added(d, "m", 0, json!({"trend": {"values": [[2500, -1, 0]]}}))
+    }),
+    ("a rate of nothing", |d| {
+        added(d, "m", 0, json!({"rate": {"count": 0, "trues": 0}}))
+    }),
+    ("more true than there are", |d| {
+        added(d, "m", 0, json!({"rate": {"count": 1, "trues": 2}}))
+    }),
 ];
+
+/// Adds a row of a metric to a delta.
+fn added(delta: &mut Value, name: &str, task: u16, added: Value) {
+    let row = json!({"tick": 0, "generation": 1, "task": task, "name": name, "added": added});
+    delta["metrics"] = json!([row]);
+}
+
+fn counter(whole: u64, millionths: u32) -> Value {
+    json!({"counter": {"whole": whole, "millionths": millionths}})
+}
 
 /// The reports without and with `payload` as a first delta of the first holder, read twice.
 fn reports(payload: Vec<u8>) -> (Report, Report) {

@@ -4,7 +4,7 @@ use loadpilot_engine::verdict::{passes, verdict};
 use loadpilot_events::ctl::Ending;
 use loadpilot_events::outcome::DropReason;
 use loadpilot_events::plan::Plan;
-use loadpilot_events::report::{Ladder, Report, RunState, StreamReport, Verdict};
+use loadpilot_events::report::{Checks, Ladder, Report, RunState, StreamReport, Verdict};
 use loadpilot_events::threshold::{Metric, Operator, Threshold};
 
 use crate::rules::dice::Dice;
@@ -25,9 +25,15 @@ fn judge(report: &Report, metric: Metric, task: Option<&str>, limit: f64) -> Ver
             metric,
             task,
             limit,
+            operator: None,
+            own: None,
         }]),
         report,
     )
+}
+
+fn checks(passed: u64, failed: u64) -> Checks {
+    Checks { passed, failed }
 }
 
 /// A report in which every metric has a value of its own.
@@ -53,11 +59,13 @@ fn measured() -> Report {
         token_gap: Some(sound::ladder()),
     });
     report.tasks[0].streams = report.streams.clone();
+    report.checks = Some(checks(3, 1));
+    report.tasks[0].checks = Some(checks(2, 3));
     report
 }
 
 /// What each metric is in [`measured`], for the run and for its task.
-const VALUES: [(Metric, f64, f64); 19] = [
+const VALUES: [(Metric, f64, f64); 20] = [
     (Metric::P50Ms, 1.0, 1.0),
     (Metric::P75Ms, 2.0, 2.0),
     (Metric::P90Ms, 3.0, 3.0),
@@ -77,6 +85,7 @@ const VALUES: [(Metric, f64, f64); 19] = [
     (Metric::DroppedRate, 5.0, 5.0),
     (Metric::Shortfall, 5.0, 5.0),
     (Metric::AchievedRps, 1_000.0, 950.0),
+    (Metric::Checks, 75.0, 40.0),
 ];
 
 /// A metric that read its neighbour's figure, or the wrong direction, would pass the wrong runs.
@@ -94,7 +103,7 @@ fn each_metric_passes_at_its_limit_and_fails_beyond() {
             assert!(verdict.passed, "{metric:?} at its limit: {verdict:?}");
             assert_eq!(verdict.thresholds[0].actual, Some(value), "{metric:?}");
             let (worse, better) = match metric {
-                Metric::AchievedRps => (value + 0.001, value - 0.001),
+                Metric::AchievedRps | Metric::Checks => (value + 0.001, value - 0.001),
                 _ => (value - 0.001, value + 0.001),
             };
             assert!(
@@ -147,6 +156,7 @@ fn what_was_not_measured_does_not_pass() {
     report.error_rate_pct = None;
     report.rates.planned = 0;
     report.arrivals = Default::default();
+    report.checks = None;
     for metric in Metric::ALL
         .into_iter()
         .filter(|&metric| metric != Metric::AchievedRps)
@@ -191,6 +201,8 @@ fn all_gates_must_pass() {
         metric,
         task: None,
         limit,
+        operator: None,
+        own: None,
     };
     let good = threshold(Metric::P99Ms, 5.0);
     let bad = threshold(Metric::MaxMs, 8.9);

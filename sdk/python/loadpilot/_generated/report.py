@@ -245,6 +245,36 @@ class Cause(StrEnum):
     """
 
 
+class Checks(BaseModel):
+    """
+    Checks that looked at an answer.
+    """
+
+    failed: Annotated[int, Field(ge=0)]
+    """
+    Those that failed.
+    """
+    passed: Annotated[int, Field(ge=0)]
+    """
+    Those that passed.
+    """
+
+
+class CounterReport(BaseModel):
+    """
+    One counter.
+    """
+
+    count: float
+    """
+    The sum of what was added, each to a millionth.
+    """
+    rate: float
+    """
+    That, per second of the measured time.
+    """
+
+
 class Ending(StrEnum):
     """
     How a run ended.
@@ -582,7 +612,7 @@ class Metric1(StrEnum):
 
 class Operator(StrEnum):
     """
-    Which side of the limit passes; the limit itself passes too.
+    Which side of the limit passes.
     """
 
     field__ = "<="
@@ -592,6 +622,14 @@ class Operator(StrEnum):
     field___1 = ">="
     """
     The measured value must reach the limit.
+    """
+    field_ = "<"
+    """
+    The measured value must be less than the limit.
+    """
+    field__1 = ">"
+    """
+    The measured value must be more than the limit.
     """
 
 
@@ -700,6 +738,25 @@ class RaisedBy(StrEnum):
     blocking = "blocking"
     """
     Neither raised anything, but the task kept every user of its agent waiting.
+    """
+
+
+class RateReport(BaseModel):
+    """
+    One rate.
+    """
+
+    count: Annotated[int, Field(ge=0)]
+    """
+    How many values; at least one.
+    """
+    rate: float
+    """
+    That, in percent.
+    """
+    trues: Annotated[int, Field(ge=0)]
+    """
+    How many of them were true.
     """
 
 
@@ -870,6 +927,8 @@ class ThresholdResult(BaseModel):
         | Literal["dropped_rate"]
         | Literal["shortfall"]
         | Literal["achieved_rps"]
+        | Literal["checks"]
+        | Literal["own"]
     )
     """
     What was measured.
@@ -881,6 +940,10 @@ class ThresholdResult(BaseModel):
     passed: bool
     """
     Whether it passed.
+    """
+    reason: str | None = None
+    """
+    Why nothing was measured, where that needs words.
     """
     task: str | None = None
     """
@@ -983,6 +1046,45 @@ class TlsSettings(BaseModel):
     roots_pem: str | None = None
     """
     Certificates (PEM) to trust instead of those of the agent's machine.
+    """
+
+
+class TrendReport(BaseModel):
+    """
+    One trend: its values to four significant digits, in the unit of the scenario.
+    """
+
+    count: Annotated[int, Field(ge=0)]
+    """
+    How many values; at least one.
+    """
+    max: float
+    """
+    The greatest.
+    """
+    mean: float
+    """
+    The arithmetic mean.
+    """
+    min: float
+    """
+    The least.
+    """
+    p50: float
+    """
+    50 %.
+    """
+    p90: float
+    """
+    90 %.
+    """
+    p95: float
+    """
+    95 %.
+    """
+    p99: float
+    """
+    99 %.
     """
 
 
@@ -1315,6 +1417,25 @@ class HolderFacts(BaseModel):
     """
 
 
+class MetricsReport(BaseModel):
+    """
+    What a scenario measured itself in the measured time, by name.
+    """
+
+    counters: dict[str, CounterReport] | None = None
+    """
+    Its counters.
+    """
+    rates: dict[str, RateReport] | None = None
+    """
+    Its rates.
+    """
+    trends: dict[str, TrendReport] | None = None
+    """
+    Its trends.
+    """
+
+
 class Raised(BaseModel):
     """
     What a check or a task raised in the whole run.
@@ -1446,6 +1567,10 @@ class TaskReport(BaseModel):
     """
     Its calls, in order; those made in Python by name.
     """
+    checks: Checks | None = None
+    """
+    Its checks; null when none looked at an answer.
+    """
     errors: Annotated[int, Field(ge=0)]
     """
     Finished calls of it that were not ok, in the measured time.
@@ -1453,6 +1578,10 @@ class TaskReport(BaseModel):
     finished: Annotated[int, Field(ge=0)]
     """
     Finished calls of it, in the measured time.
+    """
+    metrics: MetricsReport | None = None
+    """
+    What it measured itself; null when it did not.
     """
     name: str
     """
@@ -1516,6 +1645,10 @@ class Report(BaseModel):
     """
     Whether the run can be trusted at all.
     """
+    checks: Checks | None = None
+    """
+    Checks of all tasks, in the measured time; null when none looked at an answer.
+    """
     digest: str
     """
     SHA-256 in hex of the canonical JSON of this report with an empty digest.
@@ -1551,6 +1684,10 @@ class Report(BaseModel):
     max_ms: float | None = None
     """
     Longest response time in ms.
+    """
+    metrics: MetricsReport | None = None
+    """
+    What the scenario measured itself, in the measured time; null when it did not.
     """
     p50_ms: float | None = None
     """

@@ -103,7 +103,8 @@ def run(  # noqa: PLR0913  (one parameter per flag)
         Leave arrivals due in the first part out of gates, rates and percentiles.
     threshold
         A gate, key=limit or task:key=limit, such as p99_ms=500; repeatable; replaces the
-        scenario's gate of the same key.
+        scenario's gate of the same key. Of a metric of your own with the side that passes:
+        "orders.count>=100".
     results_json
         Write the full report to this file.
     samples

@@ -10,13 +10,14 @@ from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 
 from .figures import closed_loop, count, millis, number, percent, seconds, size
+from .measured import tables
 from .spoken import spoken
 from .terminal import safe
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
 
-    from .._generated.report import Ladder, Report, TaskReport
+    from .._generated.report import Checks, Ladder, Report, TaskReport
 
 LABEL_WIDTH = 13
 """Columns of the label in front of a line."""
@@ -49,6 +50,7 @@ def summary(report: Report) -> str:
         _answers(report),
         _tasks(report),
         _raised(report),
+        _measured(report),
         _streams(report),
         _thresholds(report),
         _foot(report),
@@ -238,6 +240,25 @@ def _raised(report: Report) -> Iterator[str]:
             yield _line("", f"{safe(task.name)}: {more} other errors are in the report")
 
 
+def _measured(report: Report) -> Iterator[str]:
+    """Show how many checks passed, and what the scenario measured itself."""
+    if report.checks is not None:
+        yield _line("checks", _passed(report.checks))
+        checked = [(task.name, task.checks) for task in report.tasks if task.checks is not None]
+        if len(checked) > 1:
+            yield from (_line("", f"{safe(name)}: {_passed(checks)}") for name, checks in checked)
+    if report.metrics is not None:
+        yield from tables(report.metrics, NAME_WIDTH)
+
+
+def _passed(checks: Checks) -> str:
+    whole = checks.passed + checks.failed
+    share = checks.passed * 100 / whole
+    # Rounded up, a check that failed would be hidden.
+    shown = "99.99 %" if checks.failed and share > 99.99 else percent(share)
+    return f"{shown} of {count(whole)} passed"
+
+
 def _calls(task: TaskReport) -> Iterator[str]:
     for call in task.calls:
         finished = call.response.count if call.response is not None else 0
@@ -308,6 +329,8 @@ def _thresholds(report: Report) -> Iterator[str]:
         actual, limit = _against(result.actual, result.limit)
         operator = result.operator.value
         yield f"  {mark} {safe(result.key):<{NAME_WIDTH - 4}}{actual:>12} {operator} {limit}"
+        if result.reason is not None:
+            yield f"      {safe(result.reason)}"
     failed = sum(not result.passed for result in results)
     yield f"  {failed} of {len(results)} failed" if failed else "  all passed"
 

@@ -19,6 +19,7 @@ from .headers import SECRET_NAMES, Secrets
 from .problem import Problem, Refused, rule
 from .settings import ARRIVALS, MAX_LATENESS_US, TICK_US, Overrides, Settings
 from .tasks import Tasks, task_names
+from .thresholds import Gated
 from .time_outs import time_outs
 
 if TYPE_CHECKING:
@@ -131,7 +132,9 @@ def _plan(cls: type, settings: Settings, tasks: Tasks, target: str) -> dict[str,
     }
     if "max_in_flight" in said and not closed:
         plan["max_in_flight"] = settings.whole("max_in_flight", 1, 2**32 - 1)
-    plan["thresholds"] = settings.thresholds(task_names(cls))
+    names = task_names(cls)
+    checked = [name for name in names if hasattr(cls, f"check_{name}")]
+    plan["thresholds"] = settings.thresholds(Gated(names, checked, bool(tasks.reasons)))
     if settings.overrides.id_header is not None:
         plan["id_header"] = settings.overrides.id_header
     if settings.overrides.debug_requests:

@@ -14,7 +14,7 @@ from . import profile
 from .connections import ConnectionFlags
 from .durations import Wrong, duration_us, rate_urps
 from .problem import Problem, rule
-from .thresholds import assignment, overriding, threshold
+from .thresholds import Gated, assignment, overriding, threshold
 
 if TYPE_CHECKING:
     from ..dsl import ScenarioSpec
@@ -270,7 +270,7 @@ class Settings:
             self.problems.append(wrong.problem)
         return us, urps
 
-    def thresholds(self, tasks: Sequence[str]) -> list[dict[str, Any]]:
+    def thresholds(self, gated: Gated) -> list[dict[str, Any]]:
         """Read the gates of scenario and flags."""
         said = self.spec.get("thresholds")
         if said is not None and not isinstance(said, Mapping):
@@ -281,20 +281,20 @@ class Settings:
         for text in self.overrides.thresholds:
             pair = assignment(text)
             if pair is None:
-                must = "must be key=value such as p99_ms=500"
+                must = "must be key=value such as p99_ms=500, or orders.count>=100"
                 self.problems.append(rule("--threshold", must, text))
             else:
                 flagged.append(pair)
-        own = self._built(self.place("thresholds"), list((said or {}).items()), tasks)
-        flags = self._built("--threshold", flagged, tasks)
+        own = self._built(self.place("thresholds"), list((said or {}).items()), gated)
+        flags = self._built("--threshold", flagged, gated)
         return overriding(own, flags)
 
     def _built(
-        self, place: str, pairs: Sequence[tuple[Any, Any]], tasks: Sequence[str]
+        self, place: str, pairs: Sequence[tuple[Any, Any]], gated: Gated
     ) -> list[tuple[str, dict[str, Any]]]:
         built = []
         for key, limit in pairs:
-            one, problems = threshold(place, key, limit, tasks)
+            one, problems = threshold(place, key, limit, gated)
             self.problems += problems
             if one is not None:
                 built.append((key, one))

@@ -17,6 +17,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeAlias
 
+from .. import metrics
+from .._native import measure
 from ..compile.load import choose
 from ..compile.load import load as load_file
 from ..compile.problem import Refused
@@ -79,6 +81,7 @@ def load(bundle: bytes, file: str, scenario: str, tasks: list[str], target: str)
         what = "this agent plays another scenario in Python, and one at a time is all it can"
         raise ScenarioError(what)
     install()
+    metrics.measuring(measure)
     root = Path(tempfile.mkdtemp(prefix=f"{FOLDER}{os.getpid()}-")).resolve()
     try:
         with zipfile.ZipFile(io.BytesIO(bundle)) as archive:

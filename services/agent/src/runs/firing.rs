@@ -84,7 +84,7 @@ struct Firing<'a> {
 /// What woke the loop.
 enum Woken {
     Orders(bool),
-    Harvest(Harvest),
+    Harvest(Box<Harvest>),
     Stored(Result<Appended, AppendError>),
     Idle,
     Alarm,
@@ -147,7 +147,7 @@ impl Firing<'_> {
                 changed = self.task.orders.changed() => Woken::Orders(changed.is_ok()),
                 () = until(alarm) => Woken::Alarm,
                 () = finished(&mut idle) => Woken::Idle,
-                sum = finished(&mut harvest) => Woken::Harvest(sum),
+                sum = finished(&mut harvest) => Woken::Harvest(Box::new(sum)),
                 stored = finished(&mut append) => Woken::Stored(stored),
             };
             match woken {
@@ -155,7 +155,7 @@ impl Firing<'_> {
                 Woken::Orders(false) => return Fired::Forgotten,
                 Woken::Alarm => self.on_time(),
                 Woken::Idle => self.on_idle(),
-                Woken::Harvest(sum) => self.on_harvest(sum),
+                Woken::Harvest(sum) => self.on_harvest(*sum),
                 Woken::Stored(stored) => self.on_stored(stored),
             }
         }

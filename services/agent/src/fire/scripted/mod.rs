@@ -113,6 +113,7 @@ impl<W: Wire> Calls<W> {
         let part = Part::Task(arrival.key.task);
         let ended = self.act(&mut member, part, &mut stage).await;
         let end = MonoTime::now();
+        self.measured(arrival, &mut member);
         let Stage {
             held,
             mut all_ok,
@@ -122,15 +123,10 @@ impl<W: Wire> Calls<W> {
         let is_given_up = ended.is_none();
         let mut ended = ended.unwrap_or_default();
         if let Some(mut held) = held {
-            if held.end.status.is_some() {
-                match ended.check {
-                    None => {}
-                    Some(Ok(())) => held.end.outcome = Outcome::Ok,
-                    Some(Err(text)) => {
-                        held.end.outcome = Outcome::CheckFailed;
-                        self.raised(arrival, RaisedBy::Check, &text);
-                    }
-                }
+            if held.end.status.is_some()
+                && let Some(check) = ended.check
+            {
+                held.end.outcome = self.checked(arrival, check);
             }
             all_ok &= held.end.outcome == Outcome::Ok;
             self.book(arrival, held);
@@ -296,6 +292,27 @@ impl<W: Wire> Calls<W> {
         }
         self.recorder.end(seat, begun, &held.end);
         self.sample(arrival, held.due, &held.end);
+    }
+
+    /// Counts a check that looked at an answer; gives what that makes of the call.
+    fn checked(&self, arrival: &Arrival, check: Result<(), String>) -> Outcome {
+        self.tally.borrow_mut().check(arrival.key, check.is_ok());
+        match check {
+            Ok(()) => Outcome::Ok,
+            Err(text) => {
+                self.raised(arrival, RaisedBy::Check, &text);
+                Outcome::CheckFailed
+            }
+        }
+    }
+
+    /// Counts what a user added to metrics in an arrival's task, however that ended.
+    fn measured(&self, arrival: &Arrival, member: &mut Member) {
+        let measured = member.user.measured();
+        let mut tally = self.tally.borrow_mut();
+        for one in measured {
+            tally.metric(arrival.key, &one.name, one.value);
+        }
     }
 
     /// Counts what was raised, in words that fit and hold no secret of the plan.
