@@ -15,6 +15,7 @@ use crate::pace::Pace;
 mod body;
 mod closed_loop;
 mod connections;
+mod given;
 mod script;
 
 /// Headers that would break the framing or the accounting of the engine.
@@ -159,6 +160,7 @@ pub fn plan(plan: &Plan) -> Vec<Problem> {
         at_least_one,
         0,
     );
+    given::given(&mut must, plan);
     tasks(&mut must, plan);
     script::script(&mut must, plan);
     debug_requests(&mut must, plan);

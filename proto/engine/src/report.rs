@@ -307,6 +307,8 @@ impl Closing<'_> {
             tick_us: self.plan.tick_us,
             max_in_flight: self.plan.max_in_flight,
             connections: self.plan.connections.clone(),
+            parameters: self.plan.parameters.clone(),
+            tags: self.plan.tags.clone(),
             created_at: self.control.created_at,
             start_at: state.start.as_ref().map(|start| start.start_at),
             stopped_at_us: self.control.stopped_at_us(),

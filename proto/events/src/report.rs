@@ -25,7 +25,7 @@ use crate::exchange::ExchangeSeen;
 use crate::hist::EncodedHistogram;
 use crate::id::{Holder, RunId};
 use crate::outcome::{DropReason, Outcome};
-use crate::plan::Shape;
+use crate::plan::{Shape, Text};
 use crate::refusal::Problem;
 use crate::threshold::{Metric, Operator};
 use crate::units::Timestamp;
@@ -158,6 +158,12 @@ pub struct RunFacts {
     /// How the target was spoken to, where that is not the ordinary way.
     #[serde(default, skip_serializing_if = "is_default")]
     pub connections: Connections,
+    /// What the scenario asked for by name, and what it was given.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub parameters: BTreeMap<String, Text>,
+    /// What people tell it from other runs by.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub tags: BTreeMap<String, String>,
     /// When it was created.
     pub created_at: Timestamp,
     /// When it started, if it did.

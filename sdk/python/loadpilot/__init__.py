@@ -11,6 +11,7 @@ from __future__ import annotations
 from .client import LoadClient
 from .dsl import VUser, scenario, task
 from .errors import HTTPStatusError, RedirectError, RequestError
+from .from_env import env
 from .from_file import file
 
 __all__ = [
@@ -20,6 +21,7 @@ __all__ = [
     "RequestError",
     "VUser",
     "__version__",
+    "env",
     "file",
     "scenario",
     "task",

@@ -9,7 +9,7 @@ use std::sync::Arc;
 use loadpilot_agent::script::{Part, Scenario, Scripting, Source, User};
 use pyo3::ffi;
 use pyo3::prelude::*;
-use pyo3::types::PyBytes;
+use pyo3::types::{PyBytes, PyDict};
 
 use super::client::PyClient;
 use super::user::{Check, PyUser};
@@ -118,7 +118,10 @@ impl PyScenario {
         let bundle = PyBytes::new(py, source.bundle);
         let tasks: Vec<&str> = source.tasks.iter().map(String::as_str).collect();
         let arguments = (bundle, source.file, source.scenario, tasks, source.target);
-        let scenario = py.import(PLAY)?.call_method1("load", arguments)?;
+        let given = PyDict::new(py);
+        given.set_item("parameters", source.parameters)?;
+        let load = py.import(PLAY)?.getattr("load")?;
+        let scenario = load.call(arguments, Some(&given))?;
         let tasks: Vec<Told> = scenario.getattr("tasks")?.extract()?;
         let parts = Parts {
             start: PartOf::new(scenario.getattr("start")?.extract()?),

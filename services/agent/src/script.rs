@@ -4,6 +4,7 @@
 //! for I/O. What is here knows no Python, so that the plain binary needs none. A user must never
 //! block: it says what it wants next, and is gone on with when that is there.
 
+use std::collections::BTreeMap;
 use std::fmt::Debug;
 use std::sync::Arc;
 use std::time::Duration;
@@ -47,6 +48,8 @@ pub struct Source<'a> {
     pub tasks: &'a [String],
     /// Where the load goes: `http://host[:port]`.
     pub target: &'a str,
+    /// What it was given by name when it was submitted, secrets included.
+    pub parameters: &'a BTreeMap<String, String>,
 }
 
 /// A scenario that is loaded; it stays on its thread.

@@ -841,6 +841,17 @@ class StreamReport(BaseModel):
     """
 
 
+class Text1(BaseModel):
+    """
+    The name under which the submitter handed over the value.
+    """
+
+    secret: str
+    """
+    The handle.
+    """
+
+
 class ThresholdResult(BaseModel):
     """
     How one threshold came out.
@@ -1367,6 +1378,10 @@ class RunFacts(BaseModel):
     """
     Most arrivals in flight per agent that the plan allows; null: what each agent can hold.
     """
+    parameters: dict[str, str | Text1] | None = None
+    """
+    What the scenario asked for by name, and what it was given.
+    """
     plan_hash: str
     """
     SHA-256 of the plan's canonical JSON.
@@ -1398,6 +1413,10 @@ class RunFacts(BaseModel):
     stopped_at_us: Annotated[int | None, Field(ge=0)] = None
     """
     When it was stopped before its end, in µs after the start.
+    """
+    tags: dict[str, str] | None = None
+    """
+    What people tell it from other runs by.
     """
     tick_us: Annotated[int, Field(ge=0)]
     """

@@ -28,8 +28,8 @@ ANY_METHOD = "request"
 """The method of the client that takes the HTTP method by position, before the path."""
 
 CONSTANTS_ONLY = (
-    "compiled are literals, constants of the module, file(…), and f-strings, sums and products of "
-    "those"
+    "compiled are literals, constants of the module, file(…), env(…), and f-strings, sums and "
+    "products of those"
 )
 BODIES = (ast.FunctionDef, ast.AsyncFunctionDef)
 

@@ -51,14 +51,10 @@ class Bundle:
 
 def bundle(loaded: Loaded) -> Bundle:
     """Pack the files of a scenario; raises :class:`Refused` when they are too many."""
-    file = Path(loaded.file.path).resolve()
-    root = file.parent
-    paths = {file, *_modules(root), *_named(root)}
-    problems: list[Problem] = []
-    for path in sorted(path for path in paths if path.suffix == ".py"):
-        _follow(path, root, paths, problems)
+    file, paths, problems = _files(loaded)
     if problems:
         raise Refused(problems)
+    root = file.parent
     names = {path.relative_to(root).as_posix(): path for path in paths}
     packed = io.BytesIO()
     with zipfile.ZipFile(packed, "w", zipfile.ZIP_DEFLATED) as archive:
@@ -70,6 +66,23 @@ def bundle(loaded: Loaded) -> Bundle:
         what = f"it and the files beside it come to {len(content):,} bytes, 64 MiB are the most"
         raise Refused([Problem(loaded.file.shown, what)])
     return Bundle(content, file.name, tuple(sorted(names)))
+
+
+def beside(loaded: Loaded) -> list[Path]:
+    """List the modules beside a scenario's file that it imports, sorted."""
+    file, paths, _ = _files(loaded)
+    return sorted(path for path in paths if path.suffix == ".py" and path != file)
+
+
+def _files(loaded: Loaded) -> tuple[Path, set[Path], list[Problem]]:
+    """Find a scenario's own file, all that belong to it, and what is missing."""
+    file = Path(loaded.file.path).resolve()
+    root = file.parent
+    paths = {file, *_modules(root), *_named(root)}
+    problems: list[Problem] = []
+    for path in sorted(path for path in paths if path.suffix == ".py"):
+        _follow(path, root, paths, problems)
+    return file, paths, problems
 
 
 def _modules(root: Path) -> list[Path]:

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 from .. import _native
 from ..dsl import spec_of
+from .asked import ask, parameters
 from .bundle import bundle
 from .connections import connections
 from .headers import SECRET_NAMES, Secrets
@@ -40,9 +41,15 @@ FIELDS = {
     "connections": "connections",
     "scenario": "the scenario's name",
     "tasks": "the tasks",
+    "tags": "tags",
 }
 """What people wrote for a field of the plan."""
-FLAGS = {"target": "the target", "id_header": "--id-header", "samples_ppm": "--samples-share"}
+FLAGS = {
+    "target": "the target",
+    "id_header": "--id-header",
+    "samples_ppm": "--samples-share",
+    "parameters": "the parameters",
+}
 """Fields of the plan that only flags set."""
 STEP = re.compile(r"(tasks\[\d+\](?:\.steps\[\d+\])?)\.?(.*)")
 
@@ -74,11 +81,14 @@ def compile_scenario(loaded: Loaded, cls: type, target: str, overrides: Override
     assert spec is not None, "only marked classes are scenarios"  # noqa: S101
     at = loaded.file.at(loaded.file.class_line(cls.__name__))
     settings = Settings(spec, overrides, at)
-    secrets = Secrets().with_names(settings.secret_headers())
+    asking = ask(loaded, cls)
+    texts = frozenset(one.value for one in loaded.given.asked.values() if one.is_secret)
+    secrets = Secrets(texts=texts).with_names(settings.secret_headers())
     tasks = Tasks(loaded.sources, secrets)
     tasks.compile(cls, at)
     plan = _plan(cls, settings, tasks, target)
-    problems = [*settings.problems, *tasks.problems]
+    plan |= parameters(loaded.given, overrides.env, secrets, asking)
+    problems = [*asking, *settings.problems, *tasks.problems]
     if problems:
         raise Refused(_once(problems))
     replaced = settings.replaced() if "users" in plan else ()
@@ -136,6 +146,9 @@ def _plan(cls: type, settings: Settings, tasks: Tasks, target: str) -> dict[str,
         plan["id_header"] = settings.overrides.id_header
     if settings.overrides.debug_requests:
         plan["debug_requests"] = settings.overrides.debug_requests
+    tags = settings.tags(tasks.secrets)
+    if tags:
+        plan["tags"] = tags
     spoken = connections(settings, settings.overrides.connections, tasks.secrets)
     if spoken:
         plan["connections"] = spoken

@@ -22,6 +22,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 from ..compile.load import choose
 from ..compile.load import load as load_file
 from ..compile.problem import Refused
+from ..from_env import Given
 from .conversation import Conversation
 from .inside import Playing, driven
 from .pauses import install
@@ -66,10 +67,19 @@ class Scenario:
         return instance, Conversation(self.target), playing.switch, playing.throw, back
 
 
-def load(bundle: bytes, file: str, scenario: str, tasks: list[str], target: str) -> Scenario:
+def load(
+    bundle: bytes,
+    file: str,
+    scenario: str,
+    tasks: list[str],
+    target: str,
+    *,
+    parameters: dict[str, str],
+) -> Scenario:
     """Load a scenario from the archive of its files, to play it against ``target``.
 
-    Raises ScenarioError when it cannot be loaded.
+    ``parameters`` is what it was given by name when it was submitted. Raises ScenarioError when it
+    cannot be loaded.
     """
     if _played:
         what = "this agent plays another scenario in Python, and one at a time is all it can"
@@ -80,7 +90,7 @@ def load(bundle: bytes, file: str, scenario: str, tasks: list[str], target: str)
         with zipfile.ZipFile(io.BytesIO(bundle)) as archive:
             archive.extractall(root)
         know(root)
-        loaded = load_file(root / file)
+        loaded = load_file(root / file, Given(parameters, is_playing=True))
         cls = choose(loaded, scenario)
         played = _scenario(cls, tasks, target)
     except Refused as refused:

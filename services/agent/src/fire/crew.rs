@@ -11,6 +11,7 @@ use bytes::Bytes;
 
 use super::calls::Name;
 use crate::script::{Scenario, Scripting, Source, User};
+use crate::secrets::Secrets;
 
 /// What a core needs for a crew.
 #[derive(Debug, Clone)]
@@ -27,6 +28,8 @@ pub struct Troupe {
     pub tasks: Vec<String>,
     /// Where the load goes.
     pub target: String,
+    /// What the scenario was given by name.
+    pub parameters: Secrets,
     /// The numbers of its users here, of all users of the run.
     pub users: Vec<u32>,
 }
@@ -60,6 +63,7 @@ impl Crew {
             scenario: &troupe.scenario,
             tasks: &troupe.tasks,
             target: &troupe.target,
+            parameters: &troupe.parameters.0,
         })?;
         Ok(Self {
             scenario,

@@ -140,7 +140,8 @@ impl<W: Wire> Slots<W> {
     /// # Errors
     /// Why the run cannot begin, for whoever wrote the scenario.
     pub(crate) async fn staff(&self, troupe: &Troupe) -> Result<(), String> {
-        let crew = Crew::load(troupe, self.roster.is_some())?;
+        let loaded = Crew::load(troupe, self.roster.is_some());
+        let crew = loaded.map_err(|why| self.calls.mask(&why))?;
         let prepared = self.calls.prepare(self.crew.get_or_init(|| crew)).await;
         if prepared.is_err() {
             self.retire().await;

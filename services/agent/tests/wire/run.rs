@@ -276,6 +276,8 @@ fn plan(target: String, tasks: &[Vec<Ask>], arrivals: u64) -> Plan {
         connections: Connections::default(),
         samples_ppm: None,
         script: None,
+        parameters: BTreeMap::new(),
+        tags: BTreeMap::new(),
     }
 }
 

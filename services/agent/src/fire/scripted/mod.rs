@@ -248,7 +248,8 @@ impl<W: Wire> Calls<W> {
         self.tally.borrow_mut().raised(arrival.key.task, by, &text);
     }
 
-    fn mask(&self, text: &str) -> String {
+    /// A text of the scenario's, without the secrets that it was given.
+    pub(crate) fn mask(&self, text: &str) -> String {
         self.program.masks.apply(text)
     }
 
