@@ -27,7 +27,7 @@ use pyo3::pybacked::PyBackedBytes;
 use tokio::runtime::Runtime;
 use tokio::sync::mpsc;
 
-use crate::play::{Interpreter, PyAnswer, PyCall, PyClient, PyRequest};
+use crate::play::{Interpreter, PyAnswer, PyCall, PyClient, PyRequest, drawn, due_us, row};
 use crate::session::{Place, Session, SessionError};
 use crate::watch::{Change, watch};
 
@@ -48,8 +48,8 @@ pub mod _native {
     #[pymodule_export]
     use super::{
         Fault, PyAnswer, PyCall, PyClient, PyRequest, PySession, PyWatch, Refused, agent_main,
-        check_plan, coordinator_main, metric_keys, parse_duration_us, parse_rate_urps, plan_facts,
-        supervisor_main,
+        check_plan, coordinator_main, drawn, due_us, metric_keys, parse_duration_us,
+        parse_rate_urps, plan_facts, row, supervisor_main,
     };
 }
 

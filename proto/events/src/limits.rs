@@ -48,6 +48,8 @@ pub const PARAMETERS_MAX: usize = 200;
 pub const PARAMETER_BYTES_MAX: usize = 16 * 1024;
 /// Most tags of a plan.
 pub const TAGS_MAX: usize = 20;
+/// Most feeds of a scenario.
+pub const FEEDS_MAX: usize = 100;
 /// Most exchanges of a run that are written out.
 pub const DEBUG_REQUESTS_MAX: u32 = 100;
 /// Longest head of an answer that is written out, in bytes.

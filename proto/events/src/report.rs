@@ -12,7 +12,7 @@ use serde::{Deserialize, Serialize};
 
 pub use crate::certificate::{Certificate, Finding, FindingKind, Grade};
 pub use crate::gaps::{Gaps, LostInterval, Quarantined};
-pub use crate::script::{Raised, RaisedBy};
+pub use crate::script::{FeedFacts, Raised, RaisedBy};
 pub use crate::streams::StreamReport;
 
 use crate::assign::{Generation, LossReason};
@@ -164,6 +164,9 @@ pub struct RunFacts {
     /// What people tell it from other runs by.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub tags: BTreeMap<String, String>,
+    /// The data of which its arrivals took rows.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub feeds: Vec<FeedFacts>,
     /// When it was created.
     pub created_at: Timestamp,
     /// When it started, if it did.

@@ -9,9 +9,11 @@ because its cost is paid before the first request of every run.
 from __future__ import annotations
 
 from .client import LoadClient
+from .drawn import now, rand
 from .dsl import VUser, scenario, task
 from .errors import HTTPStatusError, RedirectError, RequestError
 from .from_env import env
+from .from_feed import feed
 from .from_file import file
 
 __all__ = [
@@ -22,7 +24,10 @@ __all__ = [
     "VUser",
     "__version__",
     "env",
+    "feed",
     "file",
+    "now",
+    "rand",
     "scenario",
     "task",
 ]

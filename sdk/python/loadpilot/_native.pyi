@@ -45,6 +45,18 @@ def agent_main(argv: list[str]) -> int:
 def supervisor_main(argv: list[str]) -> int:
     """Run a local stack; returns the exit code."""
 
+def drawn() -> int:
+    """Draw the next value of the part that a user is in, uniform over 64 bits."""
+
+def due_us() -> int:
+    """Tell when that part is due, in µs since 1970."""
+
+def row(feed: int) -> int:
+    """Tell which row of a feed that part takes, from 0; ``feed`` is its place in the plan.
+
+    Raises LookupError when its task takes none.
+    """
+
 class Request:
     """A request that a task made up, ready to be sent."""
 

@@ -4,6 +4,7 @@
 //! waits for I/O.
 
 use std::cell::Cell;
+use std::rc::Rc;
 use std::sync::Arc;
 
 use loadpilot_agent::script::{Part, Scenario, Scripting, Source, User};
@@ -12,6 +13,7 @@ use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyDict};
 
 use super::client::PyClient;
+use super::given::{Given, Sources};
 use super::user::{Check, PyUser};
 
 /// The module that plays scenarios.
@@ -67,6 +69,7 @@ impl Scripting for Interpreter {
 /// A scenario that is loaded.
 struct PyScenario {
     parts: Arc<Parts>,
+    sources: Rc<Sources>,
     make: Py<PyAny>,
 }
 
@@ -120,6 +123,8 @@ impl PyScenario {
         let arguments = (bundle, source.file, source.scenario, tasks, source.target);
         let given = PyDict::new(py);
         given.set_item("parameters", source.parameters)?;
+        let feeds: Vec<&str> = source.feeds.iter().map(|feed| feed.name.as_str()).collect();
+        given.set_item("feeds", feeds)?;
         let load = py.import(PLAY)?.getattr("load")?;
         let scenario = load.call(arguments, Some(&given))?;
         let tasks: Vec<Told> = scenario.getattr("tasks")?.extract()?;
@@ -130,6 +135,7 @@ impl PyScenario {
         };
         Ok(Self {
             parts: Arc::new(parts),
+            sources: Rc::new(Sources::new(source)),
             make: scenario.getattr("user")?.unbind(),
         })
     }
@@ -139,7 +145,8 @@ impl PyScenario {
         let (instance, conversation, switch, throw, ask) = made.extract()?;
         let client = Py::new(py, PyClient::new(conversation, ask))?;
         let parts = Arc::clone(&self.parts);
-        Ok(PyUser::new(parts, instance, client, (switch, throw)))
+        let given = Given::new(Rc::clone(&self.sources));
+        Ok(PyUser::new(parts, instance, client, given, (switch, throw)))
     }
 }
 

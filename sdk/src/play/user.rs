@@ -4,16 +4,18 @@
 //! switched to. Nothing that the user raises may get any further than into words.
 
 use std::ptr;
+use std::rc::Rc;
 use std::sync::Arc;
 use std::time::Duration;
 
-use loadpilot_agent::script::{Ended, Heard, Next, Part, User};
+use loadpilot_agent::script::{Ended, Heard, Next, Occasion, Part, User};
 use pyo3::exceptions::{PyTypeError, PyValueError};
 use pyo3::ffi;
 use pyo3::prelude::*;
 use pyo3::types::{PyFloat, PyList, PyTuple};
 
 use super::client::{PyClient, is_stopped, stopped};
+use super::given::Given;
 use super::request::PyRequest;
 use super::scenario::{PartOf, Parts, words};
 
@@ -25,6 +27,7 @@ pub(super) struct PyUser {
     parts: Arc<Parts>,
     instance: Py<PyAny>,
     client: Py<PyClient>,
+    given: Rc<Given>,
     /// Moves to the user's own stack, as if it had got what it wished, or with an error.
     switch: Py<PyAny>,
     throw: Py<PyAny>,
@@ -40,12 +43,14 @@ impl PyUser {
         parts: Arc<Parts>,
         instance: Py<PyAny>,
         client: Py<PyClient>,
+        given: Rc<Given>,
         (switch, throw): (Py<PyAny>, Py<PyAny>),
     ) -> Self {
         Self {
             parts,
             instance,
             client,
+            given,
             switch,
             throw,
             is_resting: false,
@@ -220,7 +225,9 @@ impl PyUser {
 }
 
 impl User for PyUser {
-    fn begin(&mut self, part: Part) -> Next {
+    fn begin(&mut self, part: Part, occasion: Occasion) -> Next {
+        self.given.begin(occasion);
+        self.given.enter();
         Python::attach(|py| {
             let begun = self.begun(py, part);
             begun.unwrap_or_else(|error| self.ended(py, Some(error)))
@@ -228,6 +235,7 @@ impl User for PyUser {
     }
 
     fn go_on(&mut self, heard: Heard) -> Next {
+        self.given.enter();
         Python::attach(|py| {
             let gone_on = self.gone_on(py, heard);
             gone_on.unwrap_or_else(|error| self.ended(py, Some(error)))

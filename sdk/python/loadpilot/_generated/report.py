@@ -303,6 +303,30 @@ class FailureCause(StrEnum):
     """
 
 
+class FeedFacts(BaseModel):
+    """
+    What became of a feed in a run.
+    """
+
+    cycles: bool
+    """
+    Rows are meant to be used again when there are no more.
+    """
+    name: str
+    """
+    What the scenario calls it.
+    """
+    rows: Annotated[int, Field(ge=0)]
+    """
+    How many rows there are.
+    """
+    taken: Annotated[int, Field(ge=0)]
+    """
+    How many arrivals were planned that take one, in a closed loop how many there were; or how
+    many users, if they are more.
+    """
+
+
 class FindingKind(StrEnum):
     """
     What a finding is about.
@@ -347,6 +371,10 @@ class FindingKind(StrEnum):
     coverage = "coverage"
     """
     Started arrivals whose calls did not all come to an end of their own.
+    """
+    feeder_wrap_around = "feeder_wrap_around"
+    """
+    Rows of a feed were used again, and nobody said that they may be.
     """
 
 
@@ -1361,6 +1389,10 @@ class RunFacts(BaseModel):
     failure: Failure | None = None
     """
     What the first holder said that could not do its shards.
+    """
+    feeds: list[FeedFacts] | None = None
+    """
+    The data of which its arrivals took rows.
     """
     generation: Annotated[int, Field(ge=0)]
     """

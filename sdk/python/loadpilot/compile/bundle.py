@@ -19,7 +19,7 @@ from ..from_file import named_files
 from .problem import Problem, Refused
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterable, Iterator
 
     from .load import Loaded
 
@@ -49,9 +49,13 @@ class Bundle:
         return hashlib.sha256(self.content).hexdigest()
 
 
-def bundle(loaded: Loaded) -> Bundle:
-    """Pack the files of a scenario; raises :class:`Refused` when they are too many."""
+def bundle(loaded: Loaded, more: Iterable[Path] = ()) -> Bundle:
+    """Pack the files of a scenario, and ``more``, which lie beside it too.
+
+    Raises :class:`Refused` when they are too many.
+    """
     file, paths, problems = _files(loaded)
+    paths.update(more)
     if problems:
         raise Refused(problems)
     root = file.parent

@@ -16,6 +16,7 @@ from ..dsl import spec_of
 from .asked import ask, parameters
 from .bundle import bundle
 from .connections import connections
+from .feeds import plan_feeds
 from .headers import SECRET_NAMES, Secrets
 from .problem import Problem, Refused, rule
 from .settings import ARRIVALS, MAX_LATENESS_US, TICK_US, Overrides, Settings
@@ -94,7 +95,10 @@ def compile_scenario(loaded: Loaded, cls: type, target: str, overrides: Override
     replaced = settings.replaced() if "users" in plan else ()
     compiled = Compiled(plan, secrets.values(), tuple(replaced), tasks.bodies.beside)
     if tasks.reasons:
-        packed = bundle(loaded)
+        feeds, files, wrong = plan_feeds(loaded, cls, task_names(cls))
+        if wrong:
+            raise Refused(_once(wrong))
+        packed = bundle(loaded, files)
         plan["script"] = {
             "bundle": {"sha256": packed.sha256, "bytes": len(packed.content)},
             "file": packed.file,
@@ -103,6 +107,8 @@ def compile_scenario(loaded: Loaded, cls: type, target: str, overrides: Override
         more_secrets = sorted(secrets.names - SECRET_NAMES)
         if more_secrets:
             plan["script"]["secret_headers"] = more_secrets
+        if feeds:
+            plan["script"]["feeds"] = feeds
         compiled = replace(
             compiled,
             bodies={packed.sha256: packed.content},

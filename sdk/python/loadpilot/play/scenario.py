@@ -19,10 +19,13 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeAlias
 
+from .. import _native, drawn, from_feed
+from ..compile.feeds import feeds_of
 from ..compile.load import choose
 from ..compile.load import load as load_file
 from ..compile.problem import Refused
 from ..from_env import Given
+from ..from_feed import FeedError
 from .conversation import Conversation
 from .inside import Playing, driven
 from .pauses import install
@@ -75,11 +78,12 @@ def load(
     target: str,
     *,
     parameters: dict[str, str],
+    feeds: list[str],
 ) -> Scenario:
     """Load a scenario from the archive of its files, to play it against ``target``.
 
-    ``parameters`` is what it was given by name when it was submitted. Raises ScenarioError when it
-    cannot be loaded.
+    ``parameters`` is what it was given by name when it was submitted, ``feeds`` are the names of
+    those that the plan has. Raises ScenarioError when it cannot be loaded.
     """
     if _played:
         what = "this agent plays another scenario in Python, and one at a time is all it can"
@@ -92,6 +96,7 @@ def load(
         know(root)
         loaded = load_file(root / file, Given(parameters, is_playing=True))
         cls = choose(loaded, scenario)
+        _number(cls, feeds)
         played = _scenario(cls, tasks, target)
     except Refused as refused:
         _forget(root)
@@ -127,6 +132,20 @@ def clear() -> None:
     """Remove what scenarios of this process have unpacked; it is about to end."""
     for root in list(_played):
         shutil.rmtree(root, ignore_errors=True)
+
+
+def _number(cls: type, names: list[str]) -> None:
+    """Let the feeds of the plan know their places in it, and read their rows."""
+    feeds = feeds_of(cls)
+    for number, name in enumerate(names):
+        feed = feeds[name]
+        try:
+            len(feed.rows)
+        except FeedError as error:
+            raise ScenarioError(f"{feed.place}: {error}") from None
+        feed.number = number
+    from_feed.play(_native.row)
+    drawn.play(_native.drawn, _native.due_us)
 
 
 def _scenario(cls: type, tasks: list[str], target: str) -> Scenario:

@@ -8,6 +8,8 @@ use std::collections::{BTreeMap, VecDeque};
 use std::sync::Arc;
 
 use bytes::Bytes;
+use loadpilot_engine::workload::Workload;
+use loadpilot_events::script::Feed;
 
 use super::calls::Name;
 use crate::script::{Scenario, Scripting, Source, User};
@@ -30,6 +32,10 @@ pub struct Troupe {
     pub target: String,
     /// What the scenario was given by name.
     pub parameters: Secrets,
+    /// The data that it takes rows of.
+    pub feeds: Vec<Feed>,
+    /// The arrivals of the run.
+    pub workload: Arc<Workload>,
     /// The numbers of its users here, of all users of the run.
     pub users: Vec<u32>,
 }
@@ -64,6 +70,8 @@ impl Crew {
             tasks: &troupe.tasks,
             target: &troupe.target,
             parameters: &troupe.parameters.0,
+            feeds: &troupe.feeds,
+            workload: &troupe.workload,
         })?;
         Ok(Self {
             scenario,

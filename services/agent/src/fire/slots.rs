@@ -11,6 +11,7 @@ use std::rc::Rc;
 use std::task::{Context, Poll, Waker};
 
 use loadpilot_engine::tally::Rows;
+use loadpilot_events::Timestamp;
 use loadpilot_events::outcome::DropReason;
 use tokio::sync::watch;
 
@@ -164,9 +165,9 @@ impl<W: Wire> Slots<W> {
         self.start.get()
     }
 
-    pub(crate) fn start_at(&self, start: MonoTime) {
+    pub(crate) fn start_at(&self, start: MonoTime, shown: Timestamp) {
         self.start.set(Some(start));
-        self.calls.start_at(start);
+        self.calls.start_at(start, shown);
     }
 
     pub(crate) fn stopped(&self) -> Option<DropReason> {

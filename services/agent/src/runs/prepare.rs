@@ -78,15 +78,17 @@ pub(super) async fn prepare(
     let secrets = secrets::fetch(shell, run, &plan.secrets()).await?;
     let bodies = bodies::fetch(shell, plan).await?;
     let program = Program::compile_with(plan, run, &secrets.0, &bodies)?;
+    let workload = Arc::new(Workload::new(plan, created.seed));
+    let troupe = troupe(shell, (created, &workload), holds, &bodies, &secrets)?;
     let common = Common {
         run: run.clone(),
         plan: Arc::new(plan.clone()),
-        workload: Arc::new(Workload::new(plan, created.seed)),
+        workload,
         program: Arc::new(program),
         shards: created.shards,
         me: shell.me.clone(),
         rings: shell.rings.clone(),
-        troupe: troupe(shell, created, holds, &bodies, &secrets)?,
+        troupe,
     };
     let wanted = plan.max_in_flight.unwrap_or(shell.max_in_flight);
     let max_in_flight = wanted.min(shell.max_in_flight).max(1);
@@ -106,7 +108,7 @@ pub(super) async fn prepare(
 /// belongs to a shard as an arrival does.
 fn troupe(
     shell: &Shell,
-    created: &RunCreated,
+    (created, workload): (&RunCreated, &Arc<Workload>),
     holds: &[Hold],
     bodies: &bodies::Bodies,
     secrets: &Secrets,
@@ -138,6 +140,8 @@ fn troupe(
         tasks: plan.tasks.iter().map(|task| task.name.clone()).collect(),
         target: plan.target.clone(),
         parameters: parameters(plan, secrets),
+        feeds: script.feeds.clone(),
+        workload: Arc::clone(workload),
         users,
     }))
 }
