@@ -322,8 +322,8 @@ class FeedFacts(BaseModel):
     """
     taken: Annotated[int, Field(ge=0)]
     """
-    How many arrivals were planned that take one, in a closed loop how many there were; or how
-    many users, if they are more.
+    How many arrivals were planned that take one, up to a stop, in a closed loop how many there
+    were; or how many users, if they are more.
     """
 
 
