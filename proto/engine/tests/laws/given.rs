@@ -154,6 +154,9 @@ fn draws_and_rows_never_change() {
     assert_eq!(rows, [1, 8, 4, 3, 5, 0, 9, 7, 2, 6]);
 }
 
+/// The field that is named after a change.
+type Case<'a> = (&'static str, &'a dyn Fn(&mut Plan));
+
 /// Broken if a plan can say what cannot be kept, shown or taken.
 #[test]
 fn what_a_plan_says_of_it_is_checked() {
@@ -168,7 +171,7 @@ fn what_a_plan_says_of_it_is_checked() {
     }
     let long = |bytes: usize| Text::Literal("x".repeat(bytes));
     let some = |count: usize| (0..count).map(|n| (format!("n{n}"), "x".to_owned()));
-    let cases: [(&str, &dyn Fn(&mut Plan)); 10] = [
+    let cases: [Case<'_>; 10] = [
         ("parameters.", &|plan| {
             plan.parameters.insert(String::new(), long(1));
         }),
