@@ -42,8 +42,8 @@ class Feed:
         self.place = place
         self.cycle = cycle
         self.order = order
-        self.number: int | None = None
-        """Its place among the feeds of the plan, once it is played."""
+        self.place_of_row: Callable[[], int] | None = None
+        """Tells the place of the row of whoever asks, once the scenario is played."""
 
     def __repr__(self) -> str:
         shown = self.source if isinstance(self.source, str | os.PathLike) else "…"
@@ -57,10 +57,10 @@ class Feed:
 
         Raises FeedError where nobody takes rows, or in a task of which that was not seen.
         """
-        if self.number is None:
+        if self.place_of_row is None:
             raise FeedError(f"{self!r}: {NOWHERE}")
         try:
-            row = self.rows[_row(self.number)]
+            row = self.rows[self.place_of_row()]
         except LookupError:
             raise FeedError(f"{self!r}: {UNSEEN}") from None
         return dict(row) if isinstance(row, dict) else row
@@ -223,16 +223,3 @@ def feed(
     written_in = Path(caller.f_code.co_filename)
     place = f"{written_in}:{caller.f_lineno}"
     return Feed(source, written_in.parent.resolve(), place, cycle=cycle, order=order)
-
-
-def _no_row(_number: int) -> int:
-    raise FeedError(NOWHERE)
-
-
-_row: Callable[[int], int] = _no_row
-
-
-def play(row: Callable[[int], int]) -> None:
-    """From now on the places of rows come from there: of a feed by its place in the plan."""
-    global _row  # noqa: PLW0603  (a scenario asks its feeds, which look nowhere else)
-    _row = row

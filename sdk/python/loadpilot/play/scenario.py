@@ -16,10 +16,11 @@ import textwrap
 import weakref
 import zipfile
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeAlias
 
-from .. import _native, drawn, from_feed
+from .. import _native, drawn
 from ..compile.feeds import feeds_of
 from ..compile.load import choose
 from ..compile.load import load as load_file
@@ -143,8 +144,7 @@ def _number(cls: type, names: list[str]) -> None:
             len(feed.rows)
         except FeedError as error:
             raise ScenarioError(f"{feed.place}: {error}") from None
-        feed.number = number
-    from_feed.play(_native.row)
+        feed.place_of_row = partial(_native.row, number)
     drawn.play(_native.drawn, _native.due_us)
 
 
