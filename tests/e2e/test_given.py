@@ -101,6 +101,51 @@ def test_rows_that_are_taken_again_are_told(loadpilot: Loadpilot, oracle: Oracle
     assert finding["evidence"] == told
 
 
+LOOP = """
+from loadpilot import LoadClient, VUser, feed, rand, scenario, task
+
+
+@scenario(users=4, duration="1s")
+class Shop(VUser):
+    names = feed([f"name{n}" for n in range(100_000)])
+
+    @task(weight=3)
+    def take(self, client: LoadClient) -> None:
+        client.get("/take", params={"name": next(self.names), "draw": rand.uuid()}, name="take")
+
+    @task
+    def hide(self, client: LoadClient) -> None:
+        client.get("/hide", params={"name": next(getattr(self, "na" + "mes"))})
+"""
+
+
+def test_users_of_a_closed_loop_share_rows(loadpilot: Loadpilot, oracle: Oracle) -> None:
+    """Broken if two users take the same row while there are enough, or a task takes rows that
+    nobody counted."""
+    finished = loadpilot.run(LOOP, oracle.url, "--agents", "2")
+    assert finished.judged == 0, finished.stderr
+    queries = [parse_qs(urlsplit(request.path).query) for request in oracle.requests()]
+    taken = names(queries)
+    assert len(taken) > 100
+    assert set(taken.values()) == {1}
+    assert len({query["draw"][0] for query in queries}) == len(queries)
+    take, hide = finished.report["tasks"]
+    assert "raised" not in take
+    assert hide["arrivals"]["task_errors"] == hide["arrivals"]["started"] > 10
+    told = "FeedError: feed('…'): this task takes a row, which could not be seen in its source"
+    assert hide["raised"][0]["text"].startswith(told)
+
+
+def test_rows_that_differ_on_an_agent_fail_the_run(loadpilot: Loadpilot, oracle: Oracle) -> None:
+    """Broken if agents take rows of data that nobody counted."""
+    scene = LOOP.replace("range(100_000)", "range(__import__('os').getpid())")
+    finished = loadpilot.run(scene, oracle.url)
+    assert finished.code == 3
+    assert oracle.requests() == []
+    reason = finished.report["run"]["failure"]["reason"]
+    assert "rows must not depend on where they are read" in reason
+
+
 def drawn(asked: dict[str, list[dict[str, Any]]]) -> dict[str, Counter[str]]:
     """What was asked for, without the time of day."""
     every = {path: [query | {"now": None} for query in found] for path, found in asked.items()}

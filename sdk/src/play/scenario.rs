@@ -123,7 +123,8 @@ impl PyScenario {
         let arguments = (bundle, source.file, source.scenario, tasks, source.target);
         let given = PyDict::new(py);
         given.set_item("parameters", source.parameters)?;
-        let feeds: Vec<&str> = source.feeds.iter().map(|feed| feed.name.as_str()).collect();
+        let feeds = source.feeds.iter();
+        let feeds: Vec<(&str, u64)> = feeds.map(|feed| (&*feed.name, feed.rows)).collect();
         given.set_item("feeds", feeds)?;
         let load = py.import(PLAY)?.getattr("load")?;
         let scenario = load.call(arguments, Some(&given))?;

@@ -79,12 +79,12 @@ def load(
     target: str,
     *,
     parameters: dict[str, str],
-    feeds: list[str],
+    feeds: list[tuple[str, int]],
 ) -> Scenario:
     """Load a scenario from the archive of its files, to play it against ``target``.
 
-    ``parameters`` is what it was given by name when it was submitted, ``feeds`` are the names of
-    those that the plan has. Raises ScenarioError when it cannot be loaded.
+    ``parameters`` is what it was given by name when it was submitted, ``feeds`` are those of the
+    plan, each with the number of its rows. Raises ScenarioError when it cannot be loaded.
     """
     if _played:
         what = "this agent plays another scenario in Python, and one at a time is all it can"
@@ -97,7 +97,7 @@ def load(
         know(root)
         loaded = load_file(root / file, Given(parameters, is_playing=True))
         cls = choose(loaded, scenario)
-        _number(cls, feeds)
+        _give(cls, feeds)
         played = _scenario(cls, tasks, target)
     except Refused as refused:
         _forget(root)
@@ -135,15 +135,20 @@ def clear() -> None:
         shutil.rmtree(root, ignore_errors=True)
 
 
-def _number(cls: type, names: list[str]) -> None:
-    """Let the feeds of the plan know their places in it, and read their rows."""
+def _give(cls: type, planned: list[tuple[str, int]]) -> None:
+    """Let the feeds of the plan know their rows, and the scenario draw."""
     feeds = feeds_of(cls)
-    for number, name in enumerate(names):
+    for number, (name, rows) in enumerate(planned):
         feed = feeds[name]
         try:
-            len(feed.rows)
+            count = len(feed.rows)
         except FeedError as error:
             raise ScenarioError(f"{feed.place}: {error}") from None
+        if count != rows:
+            what = f"{feed!r}: has {count} rows here, and had {rows} where the run was submitted"
+            raise ScenarioError(
+                f"{feed.place}: {what}; rows must not depend on where they are read"
+            )
         feed.place_of_row = partial(_native.row, number)
     drawn.play(_native.drawn, _native.due_us)
 
