@@ -53,6 +53,12 @@ def test_wrong_tags_are_refused(refuse_text: Refuse, tags: str, what: str) -> No
     assert problem.what.startswith(what)
 
 
+def test_a_wrong_flag_is_refused_where_it_is_said(refuse_text: Refuse) -> None:
+    """Broken if somebody looks for a mistake of the command line in the file."""
+    problems = refuse_text(tagged("{}"), Overrides(tags={"my team": "shop", "area": ""}))
+    assert [problem.place for problem in problems] == ["--tag", "--tag"]
+
+
 @pytest.mark.parametrize("argument", ["team", "=shop"])
 def test_a_flag_is_a_name_and_a_value(argument: str) -> None:
     """Broken if half a tag is taken for one."""

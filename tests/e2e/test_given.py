@@ -146,6 +146,17 @@ def test_rows_that_differ_on_an_agent_fail_the_run(loadpilot: Loadpilot, oracle:
     assert "rows must not depend on where they are read" in reason
 
 
+def test_a_user_cannot_draw_before_it_is_one(loadpilot: Loadpilot, oracle: Oracle) -> None:
+    """Broken if what `__init__` draws is taken from whoever was moved on last."""
+    scene = LOOP.replace(
+        "    @task\n", "    def __init__(self) -> None:\n        rand.float()\n\n    @task\n"
+    )
+    finished = loadpilot.run(scene, oracle.url)
+    assert finished.code == 3
+    reason = finished.report["run"]["failure"]["reason"]
+    assert "only on_start, tasks, checks and on_stop can draw" in reason
+
+
 def drawn(asked: dict[str, list[dict[str, Any]]]) -> dict[str, Counter[str]]:
     """What was asked for, without the time of day."""
     every = {path: [query | {"now": None} for query in found] for path, found in asked.items()}

@@ -263,7 +263,8 @@ pub struct Header {
     pub value: Text,
 }
 
-/// Text of a request, or of a parameter: written out, or a handle to a secret that only agents resolve.
+/// Text of a request or a parameter: written out, or a handle to a secret that only agents
+/// resolve.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(untagged)]
 pub enum Text {

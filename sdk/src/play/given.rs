@@ -16,7 +16,7 @@ use pyo3::exceptions::{PyLookupError, PyRuntimeError};
 use pyo3::prelude::*;
 
 thread_local! {
-    /// Of the user that is moved on, or was last.
+    /// Of the user that is moved on.
     static CURRENT: RefCell<Option<Rc<Given>>> = const { RefCell::new(None) };
 }
 
@@ -64,9 +64,12 @@ impl Given {
         self.draws.set(None);
     }
 
-    /// From now on it is this user that is moved on.
-    pub(super) fn enter(self: &Rc<Self>) {
-        CURRENT.with_borrow_mut(|current| *current = Some(Rc::clone(self)));
+    /// This user is moved on, and draws until that is done.
+    pub(super) fn during<T>(self: &Rc<Self>, moved_on: impl FnOnce() -> T) -> T {
+        CURRENT.set(Some(Rc::clone(self)));
+        let result = moved_on();
+        CURRENT.set(None);
+        result
     }
 
     fn next_value(&self) -> u64 {
@@ -79,7 +82,12 @@ impl Given {
 }
 
 fn current<T>(read: impl FnOnce(&Given) -> T) -> PyResult<T> {
-    let nobody = || PyRuntimeError::new_err("no user is moved on by this thread");
+    let nobody = || {
+        PyRuntimeError::new_err(
+            "only on_start, tasks, checks and on_stop can draw, take rows and ask when they are \
+             due: nothing else belongs to an arrival or a user",
+        )
+    };
     CURRENT.with_borrow(|current| current.as_deref().map(read).ok_or_else(nobody))
 }
 

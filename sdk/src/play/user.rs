@@ -227,18 +227,20 @@ impl PyUser {
 impl User for PyUser {
     fn begin(&mut self, part: Part, occasion: Occasion) -> Next {
         self.given.begin(occasion);
-        self.given.enter();
-        Python::attach(|py| {
-            let begun = self.begun(py, part);
-            begun.unwrap_or_else(|error| self.ended(py, Some(error)))
+        Rc::clone(&self.given).during(|| {
+            Python::attach(|py| {
+                let begun = self.begun(py, part);
+                begun.unwrap_or_else(|error| self.ended(py, Some(error)))
+            })
         })
     }
 
     fn go_on(&mut self, heard: Heard) -> Next {
-        self.given.enter();
-        Python::attach(|py| {
-            let gone_on = self.gone_on(py, heard);
-            gone_on.unwrap_or_else(|error| self.ended(py, Some(error)))
+        Rc::clone(&self.given).during(|| {
+            Python::attach(|py| {
+                let gone_on = self.gone_on(py, heard);
+                gone_on.unwrap_or_else(|error| self.ended(py, Some(error)))
+            })
         })
     }
 }

@@ -21,7 +21,6 @@ from . import results
 from .exit_code import ExitCode
 from .figures import seconds
 from .options import pairs_of
-from .run import refuse
 from .signals import Interruptions
 from .spoken import pairs
 from .terminal import safe, say, write_product
@@ -60,6 +59,8 @@ def runs(tags: list[str]) -> ExitCode:
     problems: list[Problem] = []
     wanted = pairs_of("--tag", tags, "team=shop", problems)
     if problems:
+        from .run import refuse
+
         return refuse(problems)
     with _reporting() as (interruptions, outcome):
         every = _all(interruptions)

@@ -273,10 +273,14 @@ class Run:
 
 
 def _said(plan: Mapping[str, Any]) -> Iterator[str]:
-    """Say what a plan was given, and its tags, a line each."""
+    """Say what a plan was given, its feeds and its tags, a line each."""
     parameters, tags = plan.get("parameters", {}), plan.get("tags", {})
+    feeds = plan.get("script", {}).get("feeds", [])
     if parameters:
         yield f"parameters {pairs(parameters)}"
+    if feeds:
+        told = (f"{safe(feed['name'])}, {count(feed['rows'])} rows" for feed in feeds)
+        yield f"feeds      {'; '.join(told)}"
     if tags:
         yield f"tags       {pairs(tags)}"
 

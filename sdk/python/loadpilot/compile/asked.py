@@ -8,6 +8,7 @@ anything of the user's.
 from __future__ import annotations
 
 import ast
+import contextlib
 from difflib import get_close_matches
 from typing import TYPE_CHECKING, Any, TypeAlias
 
@@ -36,7 +37,9 @@ def ask(loaded: Loaded, cls: type) -> list[Problem]:
     problems = _ask(loaded.file, others, loaded)
     for path in beside(loaded):
         text = path.read_bytes()
-        if b"env" in text:
+        if b"env" not in text:
+            continue
+        with contextlib.suppress(SyntaxError):  # it is told where the module is imported
             file = SourceFile(str(path), ast.parse(text, str(path)))
             problems += _ask(file, frozenset(), loaded)
     return problems

@@ -42,7 +42,6 @@ FIELDS = {
     "connections": "connections",
     "scenario": "the scenario's name",
     "tasks": "the tasks",
-    "tags": "tags",
 }
 """What people wrote for a field of the plan."""
 FLAGS = {
@@ -173,6 +172,9 @@ def _translated(found: dict[str, str], settings: Settings, tasks: Tasks) -> Prob
         what = f"{step[2]} {must}" if step[2] else must
         return rule(tasks.lines[step[1]], what, value)
     root = re.split(r"[.\[]", path, maxsplit=1)[0]
+    if root == "tags":
+        flagged = {path.removeprefix("tags."), value} & settings.overrides.tags.keys()
+        return rule("--tag" if flagged else settings.place("tags"), must, value)
     if root == "profile":
         return rule(_place_of_shape(path, settings), must, value)
     name = FIELDS.get(root)
