@@ -146,11 +146,23 @@ def test_rows_that_differ_on_an_agent_fail_the_run(loadpilot: Loadpilot, oracle:
     assert "rows must not depend on where they are read" in reason
 
 
+DRAWING = """
+    is_begun = False
+
+    def __init__(self) -> None:
+        if Shop.is_begun:
+            rand.float()
+
+    def on_start(self, client: LoadClient) -> None:
+        Shop.is_begun = True
+        client.get("/start")
+
+"""
+
+
 def test_a_user_cannot_draw_before_it_is_one(loadpilot: Loadpilot, oracle: Oracle) -> None:
     """Broken if what `__init__` draws is taken from whoever was moved on last."""
-    scene = LOOP.replace(
-        "    @task\n", "    def __init__(self) -> None:\n        rand.float()\n\n    @task\n"
-    )
+    scene = LOOP.replace("    @task\n", f"{DRAWING}    @task\n")
     finished = loadpilot.run(scene, oracle.url)
     assert finished.code == 3
     reason = finished.report["run"]["failure"]["reason"]
