@@ -13,8 +13,9 @@ use crate::draws::Whose;
 use crate::mix::{Purpose, shuffled};
 use crate::workload::Workload;
 
-/// Arrivals whose turns are kept, for whoever asks for neighbours.
-const KEPT_MAX: usize = 1 << 20;
+/// Arrivals whose turns are kept, for whoever asks for neighbours: each user of a closed loop has
+/// blocks of its own.
+const KEPT_MAX: u64 = 1 << 16;
 
 /// The rows of one feed. It keeps the blocks of arrivals that were asked for last.
 #[derive(Debug)]
@@ -92,7 +93,7 @@ impl Feeder {
         let len = self.workload.block_len();
         let block = first_block.wrapping_add(n / len);
         if !self.blocks.contains_key(&block) {
-            if self.blocks.values().map(Vec::len).sum::<usize>() >= KEPT_MAX {
+            if self.blocks.len() as u64 * len >= KEPT_MAX {
                 self.blocks.clear();
             }
             let turns = self.turns(block, len);
