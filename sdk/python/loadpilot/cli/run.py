@@ -279,7 +279,8 @@ def _said(plan: Mapping[str, Any]) -> Iterator[str]:
     if parameters:
         yield f"parameters {pairs(parameters)}"
     if feeds:
-        told = (f"{safe(feed['name'])}, {count(feed['rows'])} rows" for feed in feeds)
+        rows = ((safe(feed["name"]), feed["rows"]) for feed in feeds)
+        told = (f"{name}, {count(of)} row{'s' if of != 1 else ''}" for name, of in rows)
         yield f"feeds      {'; '.join(told)}"
     if tags:
         yield f"tags       {pairs(tags)}"
