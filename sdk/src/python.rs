@@ -29,7 +29,8 @@ use tokio::runtime::Runtime;
 use tokio::sync::mpsc;
 
 use crate::play::{
-    Interpreter, PyAnswer, PyClient, PyRequest, measure, moves, note_blocking, raise_in,
+    Interpreter, PyAnswer, PyClient, PyRequest, PyTurn, drawn, due_us, measure, moves,
+    note_blocking, raise_in, row, whose_turn,
 };
 use crate::session::{Place, Session, SessionError};
 use crate::watch::{Change, watch};
@@ -50,9 +51,10 @@ const SIGNALS_EVERY: Duration = Duration::from_millis(50);
 pub mod _native {
     #[pymodule_export]
     use super::{
-        Fault, PyAnswer, PyClient, PyRequest, PySession, PyWatch, Refused, agent_main, check_plan,
-        coordinator_main, figure_keys, measure, metric_keys, moves, note_blocking,
-        parse_duration_us, parse_rate_urps, plan_facts, raise_in, supervisor_main,
+        Fault, PyAnswer, PyClient, PyRequest, PySession, PyTurn, PyWatch, Refused, agent_main,
+        check_plan, coordinator_main, drawn, due_us, figure_keys, measure, metric_keys, moves,
+        note_blocking, parse_duration_us, parse_rate_urps, plan_facts, raise_in, row,
+        supervisor_main, whose_turn,
     };
 }
 

@@ -111,6 +111,8 @@ pub struct Listed {
     pub target: String,
     /// The length of its profile in µs.
     pub profile_us: u64,
+    /// What people tell it from other runs by.
+    pub tags: BTreeMap<String, String>,
 }
 
 /// An open connection.
@@ -489,5 +491,6 @@ fn listed(control: &Control) -> Option<Listed> {
             .map_or(control.created_at, |(_, r)| r.record().0),
         target: plan.target.clone(),
         profile_us: plan.profile.duration_us(),
+        tags: plan.tags.clone(),
     })
 }

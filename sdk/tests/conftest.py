@@ -12,6 +12,7 @@ from loadpilot.compile.load import choose, load
 from loadpilot.compile.plan import Compiled, compile_scenario
 from loadpilot.compile.problem import Problem, Refused
 from loadpilot.compile.settings import Overrides
+from loadpilot.from_env import Given
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -19,6 +20,8 @@ if TYPE_CHECKING:
 
 TARGET = "http://localhost:8000"
 NONE = Overrides()
+ENVIRON = {"TOKEN": "hunter2", "SIZE": "7"}
+"""The environment in which every scenario of these tests is compiled."""
 HEAD = "from loadpilot import LoadClient, VUser, scenario, task\n"
 
 
@@ -60,7 +63,7 @@ def compile_text(tmp_path: Path) -> Compile:
     def compile_(text: str, overrides: Overrides = NONE, scenario: str | None = None) -> Compiled:
         path = tmp_path / "scene.py"
         path.write_text(HEAD + textwrap.dedent(text), encoding="utf-8")
-        loaded = load(path)
+        loaded = load(path, Given(ENVIRON, overrides.env))
         return compile_scenario(loaded, choose(loaded, scenario), TARGET, overrides)
 
     return compile_

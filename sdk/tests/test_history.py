@@ -23,6 +23,7 @@ FACTS = {
     "created_at": 1_790_000_000_000_000,
     "target": "http://h:1",
     "profile_us": 10_000_000,
+    "tags": {"team": "shop"},
 }
 
 
@@ -88,6 +89,18 @@ def test_runs_of_all_logs_are_listed_newest_last(
     assert "Sh\\x1bop" in rows[0]
     assert "running" in rows[3]
     assert len(logs.runs) == 2
+
+
+def test_runs_are_listed_by_tag(logs: FakeLogs, capsys: pytest.CaptureFixture[str]) -> None:
+    """Broken if the runs of another team are listed, or a tag that nobody has goes unsaid."""
+    logs.runs[Path(".loadpilot/log-1")][1]["tags"] = {"team": "shop", "build": "7"}
+    assert main(["runs", "--tag", "build=7", "--tag", "team=shop"]) == 0
+    (row,) = capsys.readouterr().out.splitlines()[1:]
+    assert row.startswith("01abb")
+    assert row.endswith(", team=shop, build=7")
+    assert main(["runs", "--tag", "team=till"]) == 0
+    assert "none of the 4 runs in .loadpilot has the tags team=till" in capsys.readouterr().err
+    assert main(["runs", "--tag", "team"]) == 2
 
 
 @pytest.mark.parametrize(

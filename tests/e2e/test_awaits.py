@@ -170,3 +170,49 @@ class S(VUser):
         "GET /done": 20,
     }
     assert calls_of(task_of(finished, "look")) == {"browse / GET /list": 20, "GET /end": 20}
+
+
+def test_what_a_task_of_a_loop_adds_and_draws_is_its_own_users(
+    loadpilot: Loadpilot, oracle: Oracle
+) -> None:
+    """Broken if metrics and draws of coroutines on a loop are lost, or another user's."""
+    scene = (
+        HEAD
+        + """
+from loadpilot import metrics, rand
+
+@scenario(rps=40, duration="3s", mode="constant", users=4, thresholds={"checks": 100})
+class S(VUser):
+    @task
+    async def t(self, client: LoadClient) -> None:
+        await asyncio.to_thread(int)
+        drawn = rand.int(1, 10**9)
+        metrics.counter("drawn").add(1)
+        async with asyncio.TaskGroup() as group:
+            group.create_task(self.other(client))
+        await client.get(f"/drawn/{drawn}", name="drawn")
+
+    async def other(self, client: LoadClient) -> None:
+        await client.get("/other")
+        metrics.counter("other").add(1)
+
+    def check_t(self, status_code, body):
+        metrics.rate("ok").add(status_code == 200)
+"""
+    )
+
+    def drawn() -> list[str]:
+        return sorted(r.path for r in oracle.requests() if r.path.startswith("/drawn"))
+
+    first = loadpilot.run(scene, oracle.url)
+    assert first.judged == 0, first.stdout
+    once = drawn()
+    assert len(set(once)) == 120
+    metrics = first.report["metrics"]
+    assert {name: made["count"] for name, made in metrics["counters"].items()} == {
+        "drawn": 120,
+        "other": 120,
+    }
+    assert metrics["rates"]["ok"] == {"count": 120, "trues": 120, "rate": 100.0}
+    assert loadpilot.run(scene, oracle.url, "--agents", "2").judged == 0
+    assert drawn() == sorted(once * 2)

@@ -6,6 +6,7 @@ import base64
 import secrets
 from typing import TYPE_CHECKING
 
+import pytest
 from tests.e2e.command import Loadpilot, gone
 from tests.e2e.processes import PROC, command_line, descendants
 from tests.oracle.oracle import Oracle, built_binary
@@ -73,6 +74,60 @@ def test_secrets_of_a_killed_run_are_shredded_by_the_next_one(tmp_path: Path) ->
         )
     assert finished.judged == 0, finished.stderr
     assert files_with(bearer, files_below(loadpilot.log)) == []
+
+
+ASKING = """
+from loadpilot import LoadClient, VUser, env, scenario, task
+
+BASE = env("BASE", "/get")
+OWN = env("OWN", secret=True)
+
+
+@scenario(rps=50, duration="2s", mode="constant")
+class Guarded(VUser):
+    @task
+    def get(self, client: LoadClient) -> None:
+        client.get(BASE, headers={"X-Own": OWN, "X-Size": env("SIZE", "1")})
+"""
+TELLING = """
+        client.get(f"/told/{OWN}", params={"key": OWN})
+        raise LookupError(f"no {OWN}")
+"""
+
+
+@pytest.mark.parametrize("more", ["", TELLING], ids=["compiled", "python"])
+def test_secret_parameters_reach_the_target_alone(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, more: str
+) -> None:
+    """Broken if a secret parameter is stored or shown, were it in what Python makes up; or if an
+    agent does not get what was read where the run was submitted."""
+    own = secrets.token_hex(16)
+    monkeypatch.setenv("OWN", own)
+    loadpilot = Loadpilot(tmp_path / "work")
+    flags = ("--agents", "2", "-e", "SIZE=8", "--debug-requests", "1")
+    with (
+        Oracle(built_binary(), tmp_path / "oracle.jsonl", log_headers=True) as oracle,
+        loadpilot.start(ASKING + more, oracle.url, *flags) as running,
+    ):
+        assert oracle.wait_count(25, 30)
+        commands = "".join(command_line(int(p.name)) for p in PROC.iterdir() if p.name.isdigit())
+        finished = running.end()
+        requests = oracle.requests()
+    assert finished.judged == 0, finished.stderr
+    asked = [request for request in requests if request.route == "/get"]
+    assert {(r.header("x-own"), r.header("x-size")) for r in asked} == {(own, "8")}
+    assert len(requests) == (200 if more else 100)
+    parameters = finished.report["run"]["parameters"]
+    handle = parameters.pop("OWN")
+    assert list(handle) == ["secret"]
+    assert parameters == {"BASE": "/get", "SIZE": "8"}
+    assert "BASE=/get, OWN=(secret), SIZE=8" in finished.stdout
+    assert files_with(own, files_below(loadpilot.folder)) == []
+    assert own not in finished.stdout + finished.stderr + commands
+    if more:
+        (task,) = finished.report["tasks"]
+        assert [call["name"] for call in task["calls"]] == ["GET /get", "GET /told/***"]
+        assert task["raised"][0]["text"].startswith("LookupError: no *** (")
 
 
 def files_below(folder: Path) -> list[Path]:

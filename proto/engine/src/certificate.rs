@@ -4,7 +4,9 @@
 
 use loadpilot_events::ctl::Ending;
 use loadpilot_events::outcome::{DropReason, Outcome};
-use loadpilot_events::report::{Certificate, Finding, FindingKind, Grade, Report, RunState};
+use loadpilot_events::report::{
+    Certificate, FeedFacts, Finding, FindingKind, Grade, Report, RunState,
+};
 
 use crate::report::percent;
 
@@ -39,6 +41,7 @@ pub fn certificate(report: &Report) -> Certificate {
         clock_bound(report),
         coverage(report),
         quarantined(report),
+        feeder_wrap_around(report),
     ];
     let findings: Vec<Finding> = checks.into_iter().flatten().collect();
     let worst = findings.iter().map(|finding| finding.grade).max();
@@ -240,4 +243,14 @@ fn quarantined(report: &Report) -> Option<Finding> {
     let count = report.gaps.quarantined.len();
     let evidence = format!("{count} records were set aside, first: {}", first.reason);
     finding(FindingKind::Quarantined, Grade::Degraded, evidence)
+}
+
+fn feeder_wrap_around(report: &Report) -> Option<Finding> {
+    let is_short = |feed: &&FeedFacts| !feed.cycles && feed.taken > feed.rows;
+    let feed = report.run.feeds.iter().find(is_short)?;
+    let FeedFacts {
+        name, rows, taken, ..
+    } = feed;
+    let evidence = format!("{name} has {rows} rows and {taken} were taken: they were used again");
+    finding(FindingKind::FeederWrapAround, Grade::Degraded, evidence)
 }

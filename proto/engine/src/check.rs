@@ -15,6 +15,7 @@ use crate::pace::Pace;
 mod body;
 mod closed_loop;
 mod connections;
+mod given;
 mod script;
 mod thresholds;
 
@@ -160,6 +161,7 @@ pub fn plan(plan: &Plan) -> Vec<Problem> {
         at_least_one,
         0,
     );
+    given::given(&mut must, plan);
     tasks(&mut must, plan);
     script::script(&mut must, plan);
     debug_requests(&mut must, plan);

@@ -13,6 +13,8 @@ pub mod check;
 pub mod closed;
 pub mod control;
 pub mod decide;
+pub mod draws;
+pub mod feed;
 pub mod generator;
 pub mod holding;
 pub mod ladder;

@@ -18,6 +18,20 @@ pub enum Purpose {
     Reuse = 4,
     /// Whether a call is told one by one.
     Sample = 5,
+    /// What an arrival draws in a scenario.
+    OfArrival = 6,
+    /// What an iteration of a closed loop draws.
+    OfIteration = 7,
+    /// What a user draws while it is prepared.
+    OfStart = 8,
+    /// What a user draws while it cleans up.
+    OfStop = 9,
+    /// One value after the other of those.
+    Value = 10,
+    /// The keys of the order of a feed.
+    FeedKey = 11,
+    /// The coin flips of the order of a feed.
+    FeedFlip = 12,
 }
 
 /// A uniform 64-bit value fixed by its arguments.
@@ -37,6 +51,37 @@ pub fn below(bound: u64, uniform: u64) -> u64 {
     let product = u128::from(uniform) * u128::from(bound);
     u64::try_from(product >> 64).unwrap_or(u64::MAX)
 }
+
+/// Where place `place` of 0..len comes to lie: swap-or-not (Hoang, Morris, Rogaway: "An enciphering
+/// scheme based on a card shuffle", CRYPTO 2012), a permutation of which any single place costs the
+/// same. `len` must not be 0; the purposes are those of its keys and of its coin flips.
+#[must_use]
+pub fn shuffled(
+    seed: u64,
+    (keys, flips): (Purpose, Purpose),
+    block: u64,
+    place: u64,
+    len: u64,
+) -> u64 {
+    let bits = u64::from(u64::BITS - (len - 1).leading_zeros());
+    let rounds = bits + SHUFFLE_ROUNDS_BEYOND_BITS;
+    let mut x = place;
+    for round in 0..rounds {
+        let key = below(len, draw(seed, keys, block, round));
+        let partner = (key + len - x) % len;
+        let representative = x.max(partner);
+        let flip = representative.wrapping_mul(rounds).wrapping_add(round);
+        if draw(seed, flips, block, flip) & 1 == 1 {
+            x = partner;
+        }
+    }
+    x
+}
+
+/// Rounds of the swap-or-not shuffle beyond one for each bit of the length of a block. A place that
+/// was once swapped by a random key is anywhere with equal chance; after r rounds it was not with
+/// chance 2⁻ʳ, so that of a whole block 2⁻¹² places are expected to stand where they stood.
+const SHUFFLE_ROUNDS_BEYOND_BITS: u64 = 12;
 
 const GOLDEN: u64 = 0x9e37_79b9_7f4a_7c15;
 

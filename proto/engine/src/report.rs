@@ -138,7 +138,7 @@ impl Closing<'_> {
             p99_ms: point(|ladder| ladder.p99_us),
             max_ms: point(|ladder| ladder.max_us),
             duration_secs: ms(self.offered_us()) / 1e3,
-            run: self.run_facts(),
+            run: self.run_facts(&accounts),
             verdict: Verdict {
                 passed: false,
                 thresholds: Vec::new(),
@@ -293,7 +293,7 @@ impl Closing<'_> {
         }
     }
 
-    fn run_facts(&self) -> RunFacts {
+    fn run_facts(&self, accounts: &Accounts) -> RunFacts {
         let state = &self.control.state;
         let created = state.created.as_deref();
         RunFacts {
@@ -309,6 +309,9 @@ impl Closing<'_> {
             tick_us: self.plan.tick_us,
             max_in_flight: self.plan.max_in_flight,
             connections: self.plan.connections.clone(),
+            parameters: self.plan.parameters.clone(),
+            tags: self.plan.tags.clone(),
+            feeds: self.feeds(accounts),
             created_at: self.control.created_at,
             start_at: state.start.as_ref().map(|start| start.start_at),
             stopped_at_us: self.control.stopped_at_us(),

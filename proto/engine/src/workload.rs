@@ -8,7 +8,7 @@ use std::sync::Arc;
 
 use loadpilot_events::plan::{Arrivals, Plan};
 
-use crate::mix::{Purpose, below, draw};
+use crate::mix::{Purpose, below, draw, shuffled};
 use crate::pace::{PARTS_PER_ARRIVAL, Pace};
 
 /// Arrivals in one block of Poisson points.
@@ -17,11 +17,6 @@ pub const POISSON_BLOCK: u64 = 1_024;
 /// Blocks of the task permutation that a user has before the next user's begin: more than the
 /// iterations of the longest run.
 const BLOCKS_PER_USER: u64 = 1 << 42;
-
-/// Rounds of the swap-or-not shuffle beyond one for each bit of the length of a block. A place that
-/// was once swapped by a random key is anywhere with equal chance; after r rounds it was not with
-/// chance 2⁻ʳ, so that of a whole block 2⁻¹² places are expected to stand where they stood.
-const SHUFFLE_ROUNDS_BEYOND_BITS: u64 = 12;
 
 /// All arrivals of a run.
 #[derive(Debug)]
@@ -107,6 +102,12 @@ impl Workload {
         self.users
     }
 
+    /// What fixes every random choice.
+    #[must_use]
+    pub fn seed(&self) -> u64 {
+        self.seed
+    }
+
     /// The number of arrivals of the whole run; 0 in a closed loop, which plans none.
     #[must_use]
     pub fn planned(&self) -> u64 {
@@ -164,7 +165,7 @@ impl Workload {
     /// user in every block, and users do not march in step.
     #[must_use]
     pub fn task_of_user(&self, user: u32, k: u64) -> u16 {
-        self.task_in_blocks(u64::from(user) * BLOCKS_PER_USER, k)
+        self.task_in_blocks(Self::first_block_of(user), k)
     }
 
     /// The task at place `n` of a sequence whose first block has number `first_block`.
@@ -172,11 +173,47 @@ impl Workload {
         if self.weight_ends.len() <= 1 {
             return 0;
         }
-        let block_len = self.weight_ends.last().copied().unwrap_or(1);
+        let block_len = self.block_len();
         let block = first_block.wrapping_add(n / block_len);
-        let place = self.shuffled(block, n % block_len, block_len);
+        self.task_at(block, n % block_len)
+    }
+
+    /// The task at a place of a block.
+    pub(crate) fn task_at(&self, block: u64, place: u64) -> u16 {
+        let keys = (Purpose::TaskKey, Purpose::TaskFlip);
+        let place = shuffled(self.seed, keys, block, place, self.block_len());
         let task = self.weight_ends.partition_point(|&end| end <= place);
         u16::try_from(task).unwrap_or(u16::MAX)
+    }
+
+    /// The arrivals of one block: the sum of the weights.
+    pub(crate) fn block_len(&self) -> u64 {
+        self.weight_ends.last().copied().unwrap_or(1)
+    }
+
+    /// The first block of the task permutation of a user.
+    pub(crate) fn first_block_of(user: u32) -> u64 {
+        u64::from(user) * BLOCKS_PER_USER
+    }
+
+    /// How many tasks there are.
+    pub(crate) fn tasks(&self) -> usize {
+        self.weight_ends.len()
+    }
+
+    /// The sum of the weights of the tasks that are marked.
+    pub(crate) fn weights(&self, marked: &[bool]) -> u64 {
+        let begins = [0].into_iter().chain(self.weight_ends.iter().copied());
+        let weights = self
+            .weight_ends
+            .iter()
+            .zip(begins)
+            .map(|(end, begin)| end - begin);
+        weights
+            .zip(marked)
+            .filter(|(_, marked)| **marked)
+            .map(|(weight, _)| weight)
+            .sum()
     }
 
     /// The draw, in 0..1,000,000, that decides whether a call may use an open connection: of step
@@ -234,7 +271,7 @@ impl Workload {
     /// How many arrivals of each task are among the numbers `range`.
     #[must_use]
     pub fn count_per_task(&self, range: std::ops::Range<u64>) -> Vec<u64> {
-        let block_len = self.weight_ends.last().copied().unwrap_or(1);
+        let block_len = self.block_len();
         let mut counts = vec![0; self.weight_ends.len()];
         let mut n = range.start;
         while n < range.end {
@@ -252,24 +289,6 @@ impl Workload {
             }
         }
         counts
-    }
-
-    /// Swap-or-not (Hoang, Morris, Rogaway: "An enciphering scheme based on a card shuffle",
-    /// CRYPTO 2012): a permutation of 0..len of which any single place costs the same.
-    fn shuffled(&self, block: u64, place: u64, len: u64) -> u64 {
-        let bits = u64::from(u64::BITS - (len - 1).leading_zeros());
-        let rounds = bits + SHUFFLE_ROUNDS_BEYOND_BITS;
-        let mut x = place;
-        for round in 0..rounds {
-            let key = below(len, draw(self.seed, Purpose::TaskKey, block, round));
-            let partner = (key + len - x) % len;
-            let representative = x.max(partner);
-            let flip = representative.wrapping_mul(rounds).wrapping_add(round);
-            if draw(self.seed, Purpose::TaskFlip, block, flip) & 1 == 1 {
-                x = partner;
-            }
-        }
-        x
     }
 
     /// The sorted points of one block: uniform over the block's stretch of Λ.

@@ -50,6 +50,8 @@ pub enum FindingKind {
     Quarantined,
     /// Started arrivals whose calls did not all come to an end of their own.
     Coverage,
+    /// Rows of a feed were used again, and nobody said that they may be.
+    FeederWrapAround,
 }
 
 /// One reason not to trust the run blindly.

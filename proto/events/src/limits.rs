@@ -42,6 +42,14 @@ pub const RAISED_MAX: usize = 20;
 pub const OTHER_ERRORS: &str = "(other errors)";
 /// Longest text of an error raised in Python, in bytes.
 pub const RAISED_BYTES_MAX: usize = 400;
+/// Most parameters of a plan.
+pub const PARAMETERS_MAX: usize = 200;
+/// Longest value of a parameter, in bytes: what a header can carry.
+pub const PARAMETER_BYTES_MAX: usize = 16 * 1024;
+/// Most tags of a plan.
+pub const TAGS_MAX: usize = 20;
+/// Most feeds of a scenario.
+pub const FEEDS_MAX: usize = 100;
 /// Most exchanges of a run that are written out.
 pub const DEBUG_REQUESTS_MAX: u32 = 100;
 /// Longest head of an answer that is written out, in bytes.

@@ -3,7 +3,7 @@
 //! A plan holds no secret: secret values are handles ([`Text::Secret`]). It never says which agent
 //! does what; that is the assignment's business.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -41,6 +41,12 @@ pub struct Plan {
     /// How due times spread inside the profile.
     #[serde(default)]
     pub arrivals: Arrivals,
+    /// What the scenario asked for by name when it was compiled, and what it was given.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub parameters: BTreeMap<String, Text>,
+    /// What people tell this run from others by; it changes nothing.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub tags: BTreeMap<String, String>,
     /// What an arrival may do; at least one.
     pub tasks: Vec<Task>,
     /// Arrivals due before this, in µs after the start, are offered and counted but left out of
@@ -257,7 +263,8 @@ pub struct Header {
     pub value: Text,
 }
 
-/// Text of a request: written out, or a handle to a secret that only agents resolve.
+/// Text of a request or a parameter: written out, or a handle to a secret that only agents
+/// resolve.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(untagged)]
 pub enum Text {
@@ -347,13 +354,15 @@ impl Plan {
     #[must_use]
     pub fn secrets(&self) -> Vec<String> {
         let headers = self.calls().flat_map(|(_, step)| &step.headers);
-        let in_headers = headers.filter_map(|header| match &header.value {
+        let values = headers.map(|header| &header.value);
+        let texts = values.chain(self.parameters.values());
+        let in_texts = texts.filter_map(|text| match text {
             Text::Secret { secret } => Some(secret.clone()),
             Text::Literal(_) => None,
         });
         let identity = self.connections.tls.identity.as_ref();
         let key = identity.map(|identity| identity.key_secret.clone());
-        let mut names: Vec<String> = in_headers.chain(key).collect();
+        let mut names: Vec<String> = in_texts.chain(key).collect();
         names.sort();
         names.dedup();
         names

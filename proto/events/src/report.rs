@@ -13,7 +13,7 @@ use serde::{Deserialize, Serialize};
 pub use crate::certificate::{Certificate, Finding, FindingKind, Grade};
 pub use crate::gaps::{Gaps, LostInterval, Quarantined};
 pub use crate::metrics::{CounterReport, MetricsReport, RateReport, TrendReport};
-pub use crate::script::{Checks, Raised, RaisedBy};
+pub use crate::script::{Checks, FeedFacts, Raised, RaisedBy};
 pub use crate::streams::StreamReport;
 
 use crate::assign::{Generation, LossReason};
@@ -26,7 +26,7 @@ use crate::exchange::ExchangeSeen;
 use crate::hist::EncodedHistogram;
 use crate::id::{Holder, RunId};
 use crate::outcome::{DropReason, Outcome};
-use crate::plan::Shape;
+use crate::plan::{Shape, Text};
 use crate::refusal::Problem;
 use crate::threshold::{Metric, Operator};
 use crate::units::Timestamp;
@@ -165,6 +165,15 @@ pub struct RunFacts {
     /// How the target was spoken to, where that is not the ordinary way.
     #[serde(default, skip_serializing_if = "is_default")]
     pub connections: Connections,
+    /// What the scenario asked for by name, and what it was given.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub parameters: BTreeMap<String, Text>,
+    /// What people tell it from other runs by.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub tags: BTreeMap<String, String>,
+    /// The data of which its arrivals took rows.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub feeds: Vec<FeedFacts>,
     /// When it was created.
     pub created_at: Timestamp,
     /// When it started, if it did.

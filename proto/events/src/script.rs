@@ -6,6 +6,7 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use crate::connections::is_default;
 use crate::plan::Object;
 
 /// A scenario that agents run in Python, one instance of its class for each virtual user.
@@ -22,6 +23,44 @@ pub struct Script {
     /// Names of further request headers whose values are secret, in lower case.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub secret_headers: Vec<String>,
+    /// The data that its tasks and users take rows of.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub feeds: Vec<Feed>,
+}
+
+/// Data of a scenario, of which each arrival takes a row: the rows are in the bundle.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Feed {
+    /// What the scenario calls it.
+    pub name: String,
+    /// How many rows there are; at least 1.
+    pub rows: u64,
+    /// The tasks that take rows, by their places in the plan, rising.
+    pub tasks: Vec<u16>,
+    /// Users take rows too, while they are prepared and clean up.
+    #[serde(default, skip_serializing_if = "is_default")]
+    pub prepares: bool,
+    /// Rows are meant to be used again when there are no more.
+    #[serde(default, skip_serializing_if = "is_default")]
+    pub cycles: bool,
+    /// Rows are taken in an order that the seed fixes; absent: in the order of the data.
+    #[serde(default, skip_serializing_if = "is_default")]
+    pub shuffled: bool,
+}
+
+/// What became of a feed in a run.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct FeedFacts {
+    /// What the scenario calls it.
+    pub name: String,
+    /// How many rows there are.
+    pub rows: u64,
+    /// How many arrivals were planned that take one, up to a stop, in a closed loop how many there
+    /// were; or how many users, if they are more.
+    pub taken: u64,
+    /// Rows are meant to be used again when there are no more.
+    pub cycles: bool,
 }
 
 /// A call that a task in Python made: its number holds in the delta that says it, and nowhere else.

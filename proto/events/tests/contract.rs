@@ -75,6 +75,8 @@ fn golden_files_are_read_and_written_back() {
             "plan.v1.json",
             "plan-closed.v1.json",
             "plan-connections.v1.json",
+            "plan-feeds.v1.json",
+            "plan-given.v1.json",
             "plan-metrics.v1.json",
             "plan-objects.v1.json",
             "plan-pool.v1.json",

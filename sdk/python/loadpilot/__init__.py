@@ -10,8 +10,11 @@ from __future__ import annotations
 
 from . import metrics
 from .client import LoadClient
+from .drawn import now, rand
 from .dsl import VUser, scenario, task
 from .errors import HTTPStatusError, RedirectError, RequestError
+from .from_env import env
+from .from_feed import feed
 from .from_file import file
 
 __all__ = [
@@ -21,8 +24,12 @@ __all__ = [
     "RequestError",
     "VUser",
     "__version__",
+    "env",
+    "feed",
     "file",
     "metrics",
+    "now",
+    "rand",
     "scenario",
     "task",
 ]

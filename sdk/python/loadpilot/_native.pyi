@@ -51,6 +51,18 @@ def agent_main(argv: list[str]) -> int:
 def supervisor_main(argv: list[str]) -> int:
     """Run a local stack; returns the exit code."""
 
+def drawn() -> int:
+    """Draw the next value of the part that a user is in, uniform over 64 bits."""
+
+def due_us() -> int:
+    """Tell when that part is due, in µs since 1970."""
+
+def row(feed: int) -> int:
+    """Tell which row of a feed that part takes, from 0; ``feed`` is its place in the plan.
+
+    Raises LookupError when its task takes none.
+    """
+
 class Request:
     """A request that a task made up, ready to be sent."""
 
@@ -74,6 +86,18 @@ class Request:
     def body(self) -> bytes | None: ...
     @property
     def timeout_us(self) -> int | None: ...
+
+class Turn:
+    """One user's turn: what is drawn, taken or added meanwhile is that user's."""
+
+    def begin(self) -> None:
+        """It is this user's turn now."""
+
+    def end(self) -> None:
+        """It is nobody's."""
+
+def whose_turn() -> Turn | None:
+    """Tell whose turn it is, if it is anybody's."""
 
 def moves() -> int:
     """Tell a number that is odd while a user's code runs, and another one each time."""

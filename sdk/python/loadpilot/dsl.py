@@ -143,6 +143,7 @@ def scenario(
     arrivals: Literal["uniform", "poisson"] | None = None,
     secret_headers: Iterable[str] | None = None,
     connections: Connections | None = None,
+    tags: Mapping[str, str] | None = None,
 ) -> Callable[[C], C]: ...
 def scenario(cls: Any = None, /, **said: Any) -> Any:
     """Mark a class as a scenario; its name is the class's name.
@@ -181,6 +182,9 @@ def scenario(cls: Any = None, /, **said: Any) -> Any:
         Names of further headers whose values must stay out of plan, log and report.
     ``connections``
         How the target is spoken to: see :class:`Connections`.
+    ``tags``
+        What people tell its runs from others by, ``{"team": "shop"}``: shown in report, summary
+        and the list of runs, and nothing else. ``--tag team=shop`` says one on the command line.
     """
     spec = ScenarioSpec({name: value for name, value in said.items() if value is not None})
     unknown = [name for name in said if name not in SETTINGS]
@@ -213,6 +217,7 @@ SETTINGS = (
     "arrivals",
     "secret_headers",
     "connections",
+    "tags",
 )
 """Everything that ``@scenario`` understands."""
 

@@ -1,7 +1,7 @@
 //! What users add to metrics of the scenario's own, kept with the user that adds it.
 //!
-//! Users of one firing thread take turns, and each turn is one stretch of Python: whatever is added
-//! meanwhile is that user's. What is added at any other time, or on another thread, goes nowhere.
+//! It is of whoever's turn it is ([`super::turn`]). What is added when it is nobody's, or on another
+//! thread, goes nowhere.
 
 use std::cell::RefCell;
 use std::collections::BTreeSet;
@@ -12,38 +12,44 @@ use loadpilot_events::metrics::{MetricValue, Millionths, Rounded};
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 
+use super::turn::current;
+
 /// Most values that one task adds: they are kept until it has ended.
 const VALUES_MAX: usize = 100_000;
 
-/// Where values go on this thread.
+/// What one user added in the task that it does; `None` while it does none.
 #[derive(Default)]
-struct Turn {
-    /// Of the user whose turn it is, if it is doing a task.
-    values: Option<Vec<Measured>>,
-    /// Names that were used before, to be shared.
-    names: BTreeSet<Arc<str>>,
+pub(super) struct Values(RefCell<Option<Vec<Measured>>>);
+
+impl Values {
+    /// A part begins: only what a task adds is kept. What hooks add goes nowhere, like their
+    /// requests.
+    pub(super) fn begin(&self, is_task: bool) {
+        *self.0.borrow_mut() = is_task.then(Vec::new);
+    }
+
+    /// What was added so far; told once.
+    pub(super) fn take(&self) -> Vec<Measured> {
+        let mut values = self.0.borrow_mut();
+        values.as_mut().map(std::mem::take).unwrap_or_default()
+    }
 }
 
 thread_local! {
-    static TURN: RefCell<Turn> = RefCell::default();
-}
-
-/// The user of `values` has its turn: calls `play`, and keeps what is added meanwhile.
-pub(super) fn measuring<T>(values: &mut Vec<Measured>, play: impl FnOnce() -> T) -> T {
-    let own = std::mem::take(values);
-    TURN.with_borrow_mut(|turn| turn.values = Some(own));
-    let played = play();
-    TURN.with_borrow_mut(|turn| *values = turn.values.take().unwrap_or_default());
-    played
+    /// Names that were used before, to be shared.
+    static NAMES: RefCell<BTreeSet<Arc<str>>> = RefCell::default();
 }
 
 /// Adds to a metric: `kind` is `counter`, `trend` or `rate`; of a rate everything but 0 is true.
 /// Outside of a task it does nothing.
 #[pyfunction]
 pub(crate) fn measure(kind: &str, name: &str, value: f64) -> PyResult<()> {
-    TURN.with_borrow_mut(|turn| {
-        let Turn { values, names } = turn;
-        let Some(values) = values else {
+    current(|turn| {
+        let Some(turn) = turn else {
+            return Ok(());
+        };
+        let mut values = turn.values.0.borrow_mut();
+        let Some(values) = values.as_mut() else {
             return Ok(());
         };
         if values.len() >= VALUES_MAX {
@@ -60,14 +66,14 @@ pub(crate) fn measure(kind: &str, name: &str, value: f64) -> PyResult<()> {
         let Some(value) = value else {
             return Err(PyValueError::new_err(format!("no value of a {kind}")));
         };
-        let name = match names.get(name) {
+        let name = NAMES.with_borrow_mut(|names| match names.get(name) {
             Some(name) => Arc::clone(name),
             None => {
                 let name = Arc::from(name);
                 names.insert(Arc::clone(&name));
                 name
             }
-        };
+        });
         values.push(Measured { name, value });
         Ok(())
     })

@@ -7,6 +7,7 @@
 
 mod answer;
 mod client;
+mod given;
 mod heard;
 mod known;
 mod looped;
@@ -15,11 +16,14 @@ mod measuring;
 mod moving;
 mod request;
 mod scenario;
+mod turn;
 mod user;
 
 pub(crate) use answer::PyAnswer;
 pub(crate) use client::PyClient;
+pub(crate) use given::{drawn, due_us, row};
 pub(crate) use measuring::measure;
 pub(crate) use moving::{moves, note_blocking, raise_in};
 pub(crate) use request::PyRequest;
 pub(crate) use scenario::Interpreter;
+pub(crate) use turn::{PyTurn, whose_turn};

@@ -11,11 +11,13 @@ use std::sync::Arc;
 use loadpilot_agent::script::{Part, Scenario, Scripting, Source, User};
 use pyo3::ffi;
 use pyo3::prelude::*;
-use pyo3::types::PyBytes;
+use pyo3::types::{PyBytes, PyDict};
 
 use super::client::{Moved, PyClient};
+use super::given::{Given, Sources};
 use super::looped::Guest;
 use super::made::Made;
+use super::turn::Turn;
 use super::user::{Check, PyUser};
 
 /// The module that plays scenarios.
@@ -61,6 +63,7 @@ impl Scripting for Interpreter {
 /// A scenario that is loaded.
 struct PyScenario {
     parts: Arc<Parts>,
+    sources: Rc<Sources>,
     make: Py<PyAny>,
     made: Rc<Made>,
     /// The event loop, if any part needs one.
@@ -118,7 +121,13 @@ impl PyScenario {
         let bundle = PyBytes::new(py, source.bundle);
         let tasks: Vec<&str> = source.tasks.iter().map(String::as_str).collect();
         let arguments = (bundle, source.file, source.scenario, tasks, source.target);
-        let scenario = py.import(PLAY)?.call_method1("load", arguments)?;
+        let given = PyDict::new(py);
+        given.set_item("parameters", source.parameters)?;
+        let feeds = source.feeds.iter();
+        let feeds: Vec<(&str, u64)> = feeds.map(|feed| (&*feed.name, feed.rows)).collect();
+        given.set_item("feeds", feeds)?;
+        let load = py.import(PLAY)?.getattr("load")?;
+        let scenario = load.call(arguments, Some(&given))?;
         let tasks: Vec<Told> = scenario.getattr("tasks")?.extract()?;
         let parts = Parts {
             start: PartOf::new(scenario.getattr("start")?.extract()?),
@@ -127,6 +136,7 @@ impl PyScenario {
         };
         Ok(Self {
             parts: Arc::new(parts),
+            sources: Rc::new(Sources::new(source)),
             make: scenario.getattr("user")?.unbind(),
             made: Rc::default(),
             guest: scenario
@@ -141,15 +151,11 @@ impl PyScenario {
         let (instance, conversation, switch, throw, ask) = made.extract()?;
         let client = Py::new(py, PyClient::new(conversation, ask, Rc::clone(&self.made)))?;
         let parts = Arc::clone(&self.parts);
+        let turn = Turn::new(Given::new(Rc::clone(&self.sources)));
         let looped = self.guest.as_ref();
         let looped = looped.map(|guest| guest.looped(py, &client)).transpose()?;
-        Ok(PyUser::new(
-            parts,
-            instance,
-            client,
-            (switch, throw),
-            looped,
-        ))
+        let ways = (switch, throw);
+        Ok(PyUser::new(parts, instance, client, ways, turn, looped))
     }
 }
 

@@ -6,11 +6,12 @@
 use std::hint::black_box;
 use std::mem::MaybeUninit;
 use std::ptr;
+use std::rc::Rc;
 use std::sync::Arc;
 use std::task::{Context, Poll};
 use std::time::Duration;
 
-use loadpilot_agent::script::{Ended, Heard, Measured, Next, Part, User};
+use loadpilot_agent::script::{Ended, Heard, Measured, Next, Occasion, Part, User};
 use pyo3::exceptions::{PyStopIteration, PyTypeError, PyValueError};
 use pyo3::ffi;
 use pyo3::prelude::*;
@@ -20,10 +21,10 @@ use super::answer::PyAnswer;
 use super::client::{Moved, PyClient};
 use super::heard::{is_stopped, understood};
 use super::looped::Looped;
-use super::measuring::measuring;
 use super::moving::Moving;
 use super::request::PyRequest;
 use super::scenario::{PartOf, Parts, words};
+use super::turn::Turn;
 
 /// What tells errors in words.
 const TOLD: &str = "loadpilot.play.told";
@@ -33,6 +34,7 @@ pub(super) struct PyUser {
     parts: Arc<Parts>,
     instance: Py<PyAny>,
     client: Py<PyClient>,
+    turn: Rc<Turn>,
     /// Moves to the user's own stack, as if it had got what it wished, or with an error.
     switch: Py<PyAny>,
     throw: Py<PyAny>,
@@ -49,8 +51,6 @@ pub(super) struct PyUser {
     looped: Option<Looped>,
     /// Where it kept the others waiting in this part.
     blocked: Option<String>,
-    /// What its task added to metrics so far.
-    measured: Vec<Measured>,
 }
 
 impl PyUser {
@@ -59,12 +59,14 @@ impl PyUser {
         instance: Py<PyAny>,
         client: Py<PyClient>,
         (switch, throw): (Py<PyAny>, Py<PyAny>),
+        turn: Rc<Turn>,
         looped: Option<Looped>,
     ) -> Self {
         Self {
             parts,
             instance,
             client,
+            turn,
             switch,
             throw,
             has_stack: false,
@@ -74,20 +76,7 @@ impl PyUser {
             last: None,
             looped,
             blocked: None,
-            measured: Vec::new(),
         }
-    }
-
-    /// Runs a stretch of the user's Python. What a task adds to metrics meanwhile is its own; what
-    /// hooks add goes nowhere, like their requests.
-    fn turn(&mut self, part: Part, play: impl FnOnce(&mut Self) -> Next) -> Next {
-        if !matches!(part, Part::Task(_)) {
-            return play(self);
-        }
-        let mut measured = std::mem::take(&mut self.measured);
-        let next = measuring(&mut measured, || play(self));
-        self.measured = measured;
-        next
     }
 
     fn part(&self) -> &PartOf {
@@ -273,12 +262,8 @@ impl PyUser {
             return Ok(Some(self.ended(py, None)));
         };
         if let Some(error) = looped.ended(py)? {
-            let blocked = looped.blocked.take();
-            let mut next = self.ended(py, error);
-            if let Next::Ended(ended) = &mut next {
-                ended.blocked = blocked;
-            }
-            return Ok(Some(next));
+            self.blocked = looped.blocked.take();
+            return Ok(Some(self.ended(py, error)));
         }
         let Some((next, written)) = looped.wanted(py)? else {
             return Ok(None);
@@ -291,20 +276,21 @@ impl PyUser {
 }
 
 impl PyUser {
-    /// Runs the user's own code, and takes down where it kept the others waiting.
-    fn moved(
+    /// A stretch of the user's own code: it is its turn, and where it keeps the others waiting is
+    /// taken down. `None`: it wants nothing yet.
+    fn stretch(
         &mut self,
-        part: Part,
-        code: impl FnOnce(&mut Self, Python<'_>) -> PyResult<Next>,
-    ) -> Next {
+        code: impl FnOnce(&mut Self, Python<'_>) -> PyResult<Option<Next>>,
+    ) -> Option<Next> {
         Python::attach(|py| {
             let moving = Moving::new();
-            let mut next = self.turn(part, |user| {
-                let next = code(user, py);
-                next.unwrap_or_else(|error| user.ended(py, Some(error)))
+            let turn = Rc::clone(&self.turn);
+            let mut next = turn.during(|| {
+                let next = code(self, py);
+                next.unwrap_or_else(|error| Some(self.ended(py, Some(error))))
             });
             self.blocked = moving.end().or(self.blocked.take());
-            if let Next::Ended(ended) = &mut next {
+            if let Some(Next::Ended(ended)) = &mut next {
                 ended.blocked = self.blocked.take();
             }
             next
@@ -313,33 +299,35 @@ impl PyUser {
 }
 
 impl User for PyUser {
-    fn begin(&mut self, part: Part) -> Next {
-        self.moved(part, |user, py| user.begun(py, part))
+    fn begin(&mut self, part: Part, occasion: Occasion) -> Next {
+        self.turn.given.begin(occasion);
+        self.turn.values.begin(matches!(part, Part::Task(_)));
+        let next = self.stretch(|user, py| user.begun(py, part).map(Some));
+        next.unwrap_or(Next::Outside)
     }
 
     fn go_on(&mut self, heard: Heard) -> Next {
-        self.moved(self.part, |user, py| user.gone_on(py, heard))
+        let next = self.stretch(|user, py| user.gone_on(py, heard).map(Some));
+        next.unwrap_or(Next::Outside)
     }
 
     fn poll_outside(&mut self, cx: &mut Context<'_>) -> Poll<Next> {
-        Python::attach(|py| {
-            {
-                let client = self.client.bind(py).borrow();
-                *client.waker.borrow_mut() = Some(cx.waker().clone());
-                if !client.stirred.replace(false) {
-                    return Poll::Pending;
-                }
-            }
-            match self.wanted(py) {
-                Ok(Some(next)) => Poll::Ready(next),
-                Ok(None) => Poll::Pending,
-                Err(error) => Poll::Ready(self.ended(py, Some(error))),
-            }
-        })
+        let is_stirred = Python::attach(|py| {
+            let client = self.client.bind(py).borrow();
+            *client.waker.borrow_mut() = Some(cx.waker().clone());
+            client.stirred.replace(false)
+        });
+        if !is_stirred {
+            return Poll::Pending;
+        }
+        match self.stretch(Self::wanted) {
+            Some(next) => Poll::Ready(next),
+            None => Poll::Pending,
+        }
     }
 
     fn measured(&mut self) -> Vec<Measured> {
-        std::mem::take(&mut self.measured)
+        self.turn.values.take()
     }
 }
 

@@ -72,6 +72,13 @@ impl Alignment {
         MonoTime::from_ns(i64::try_from(ns).unwrap_or(if ns < 0 { i64::MIN } else { i64::MAX }))
     }
 
+    /// What the coordinator's clock shows at `mono`.
+    #[must_use]
+    pub fn shown_at(&self, mono: MonoTime) -> Timestamp {
+        let us = i128::from(mono.as_ns() / 1_000) + self.offset_us;
+        Timestamp(u64::try_from(us).unwrap_or(0))
+    }
+
     /// The same against the wall clock, for the log; the two arguments belong to one instant.
     #[must_use]
     pub fn estimate(&self, wall: Timestamp, mono: MonoTime) -> ClockEstimate {

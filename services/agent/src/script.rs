@@ -4,6 +4,7 @@
 //! for I/O. What is here knows no Python, so that the plain binary needs none. A user must never
 //! block: it says what it wants next, and is gone on with when that is there.
 
+use std::collections::BTreeMap;
 use std::fmt::Debug;
 use std::pin::Pin;
 use std::sync::Arc;
@@ -11,10 +12,14 @@ use std::task::{Context, Poll};
 use std::time::Duration;
 
 use bytes::Bytes;
+use loadpilot_engine::draws::Whose;
+use loadpilot_engine::workload::Workload;
+use loadpilot_events::Timestamp;
 use loadpilot_events::cause::Cause;
 use loadpilot_events::metrics::MetricValue;
 use loadpilot_events::outcome::Outcome;
 use loadpilot_events::plan::{Method, Stream};
+use loadpilot_events::script::Feed;
 
 /// An interpreter.
 pub trait Scripting: Debug + Send + Sync {
@@ -47,6 +52,12 @@ pub struct Source<'a> {
     pub tasks: &'a [String],
     /// Where the load goes: `http://host[:port]`.
     pub target: &'a str,
+    /// What it was given by name when it was submitted, secrets included.
+    pub parameters: &'a BTreeMap<String, String>,
+    /// The data that it takes rows of.
+    pub feeds: &'a [Feed],
+    /// What its arrivals are.
+    pub workload: &'a Arc<Workload>,
 }
 
 /// A scenario that is loaded; it stays on its thread.
@@ -67,7 +78,7 @@ pub trait Scenario {
 /// One virtual user: does one part at a time, step by step.
 pub trait User {
     /// Begins a part; the last one has ended.
-    fn begin(&mut self, part: Part) -> Next;
+    fn begin(&mut self, part: Part, occasion: Occasion) -> Next;
 
     /// Goes on with what it wanted.
     fn go_on(&mut self, heard: Heard) -> Next;
@@ -103,6 +114,16 @@ pub enum Part {
     Task(u16),
     /// Its clean-up, after the run.
     Stop,
+}
+
+/// Whose a part is and when it is due: with the seed, all that fixes what a scenario draws.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Occasion {
+    /// Whose.
+    pub whose: Whose,
+    /// When the arrival is due, by the coordinator's clock; of what no arrival asked for: when it
+    /// begins, by the agent's.
+    pub due: Timestamp,
 }
 
 /// What a user wants next.

@@ -1,7 +1,10 @@
 //! Checking what a plan says of a scenario that runs in Python.
 
+use std::collections::BTreeSet;
+
 use loadpilot_events::limits;
 use loadpilot_events::plan::Plan;
+use loadpilot_events::script::Feed;
 
 use super::{Musts, body};
 
@@ -25,4 +28,31 @@ pub(super) fn script(must: &mut Musts<'_>, plan: &Plan) {
     let agrees = plan.users.is_none_or(|users| users == script.users);
     let rule = "must be the users of the closed loop";
     must.hold(agrees, "script.users", rule, script.users);
+    feeds(must, plan, &script.feeds);
+}
+
+fn feeds(must: &mut Musts<'_>, plan: &Plan, feeds: &[Feed]) {
+    let few = feeds.len() <= limits::FEEDS_MAX;
+    must.hold(few, "script.feeds", "must be at most 100", feeds.len());
+    let mut names = BTreeSet::new();
+    for (place, feed) in feeds.iter().enumerate() {
+        let field = format!("script.feeds[{place}]");
+        must.name(&format!("{field}.name"), &feed.name);
+        let unique = names.insert(&feed.name);
+        let rule = "must be unique in the plan";
+        must.hold(unique, format!("{field}.name"), rule, &feed.name);
+        let some = feed.rows > 0;
+        must.hold(
+            some,
+            format!("{field}.rows"),
+            "must be at least 1",
+            feed.rows,
+        );
+        let rising = feed.tasks.is_sorted_by(|a, b| a < b);
+        let last = feed.tasks.last().map_or(0, |&task| usize::from(task));
+        let known = feed.tasks.is_empty() || last < plan.tasks.len();
+        let rule = "must be places of tasks, rising";
+        let shown = format!("{:?}", feed.tasks);
+        must.hold(rising && known, format!("{field}.tasks"), rule, shown);
+    }
 }

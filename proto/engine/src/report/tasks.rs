@@ -4,14 +4,17 @@ use std::collections::BTreeMap;
 use std::ops::Range;
 use std::sync::Arc;
 
+use loadpilot_events::outcome::DropReason;
 use loadpilot_events::plan::Task;
 use loadpilot_events::report::{
-    ArrivalCounts, CallReport, Checks, MetricsReport, Raised, TaskReport,
+    ArrivalCounts, CallReport, Checks, FeedFacts, MetricsReport, Raised, TaskReport,
 };
+use loadpilot_events::script::Feed;
 
-use super::Closing;
+use super::{Closing, dropped_for};
 use crate::accounts::Accounts;
 use crate::called::Called;
+use crate::feed::taken;
 use crate::generator::anatomy;
 use crate::ladder::{ladder, ladders};
 use crate::metrics::MetricSums;
@@ -24,6 +27,29 @@ fn number(place: usize) -> u16 {
 }
 
 impl Closing<'_> {
+    /// The feeds of a scenario, and how many rows its plan took of each.
+    pub(super) fn feeds(&self, accounts: &Accounts) -> Vec<FeedFacts> {
+        let Some(script) = &self.plan.script else {
+            return Vec::new();
+        };
+        let of_task = |task: usize| {
+            let counts = accounts.tasks.get(task);
+            // What was due after a stop took nothing.
+            let taken = |counts: &ArrivalCounts| {
+                let stopped = dropped_for(counts, DropReason::Stopped);
+                counts.planned.saturating_sub(stopped)
+            };
+            counts.map_or(0, taken)
+        };
+        let facts = |feed: &Feed| FeedFacts {
+            name: feed.name.clone(),
+            rows: feed.rows,
+            taken: taken(feed, script.users, of_task),
+            cycles: feed.cycles,
+        };
+        script.feeds.iter().map(facts).collect()
+    }
+
     pub(super) fn tasks(&self, accounts: &Accounts) -> Vec<TaskReport> {
         let mut first_call = 0;
         let mut tasks = Vec::with_capacity(self.plan.tasks.len());

@@ -3,7 +3,9 @@
 use loadpilot_engine::certificate::certificate;
 use loadpilot_events::ctl::Ending;
 use loadpilot_events::outcome::{DropReason, Outcome};
-use loadpilot_events::report::{FindingKind, Grade, LostInterval, Quarantined, Report, RunState};
+use loadpilot_events::report::{
+    FeedFacts, FindingKind, Grade, LostInterval, Quarantined, Report, RunState,
+};
 
 use crate::rules::plans::holder;
 use crate::sound;
@@ -260,4 +262,22 @@ fn the_grade_is_the_worst_finding() {
     });
     assert_eq!(grade, Grade::Invalid);
     assert_eq!(kinds, [FindingKind::LostInterval, FindingKind::Excess]);
+}
+
+#[test]
+fn rows_that_are_used_again() {
+    let feed = |taken, cycles| {
+        move |report: &mut Report| {
+            report.run.feeds.push(FeedFacts {
+                name: "users".to_owned(),
+                rows: 100,
+                taken,
+                cycles,
+            });
+        }
+    };
+    let kind = FindingKind::FeederWrapAround;
+    holds(kind, Grade::Valid, feed(100, false));
+    holds(kind, Grade::Degraded, feed(101, false));
+    holds(kind, Grade::Valid, feed(101, true));
 }

@@ -6,6 +6,7 @@ mod closed;
 mod decide;
 mod deltas;
 mod fold;
+mod given;
 mod history;
 mod holding;
 mod metrics;

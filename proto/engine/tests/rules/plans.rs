@@ -51,6 +51,8 @@ pub(crate) fn plan(dice: &mut Dice) -> Plan {
         connections: Connections::default(),
         samples_ppm: Some(1_000_000),
         script: None,
+        parameters: std::collections::BTreeMap::new(),
+        tags: std::collections::BTreeMap::new(),
     };
     assert_eq!(check::plan(&plan), [], "the plans of the laws are sound");
     plan

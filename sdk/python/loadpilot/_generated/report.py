@@ -333,6 +333,30 @@ class FailureCause(StrEnum):
     """
 
 
+class FeedFacts(BaseModel):
+    """
+    What became of a feed in a run.
+    """
+
+    cycles: bool
+    """
+    Rows are meant to be used again when there are no more.
+    """
+    name: str
+    """
+    What the scenario calls it.
+    """
+    rows: Annotated[int, Field(ge=0)]
+    """
+    How many rows there are.
+    """
+    taken: Annotated[int, Field(ge=0)]
+    """
+    How many arrivals were planned that take one, up to a stop, in a closed loop how many there
+    were; or how many users, if they are more.
+    """
+
+
 class FindingKind(StrEnum):
     """
     What a finding is about.
@@ -377,6 +401,10 @@ class FindingKind(StrEnum):
     coverage = "coverage"
     """
     Started arrivals whose calls did not all come to an end of their own.
+    """
+    feeder_wrap_around = "feeder_wrap_around"
+    """
+    Rows of a feed were used again, and nobody said that they may be.
     """
 
 
@@ -899,6 +927,17 @@ class StreamReport(BaseModel):
     tokens: Annotated[int, Field(ge=0)]
     """
     Tokens that came.
+    """
+
+
+class Text1(BaseModel):
+    """
+    The name under which the submitter handed over the value.
+    """
+
+    secret: str
+    """
+    The handle.
     """
 
 
@@ -1476,6 +1515,10 @@ class RunFacts(BaseModel):
     """
     What the first holder said that could not do its shards.
     """
+    feeds: list[FeedFacts] | None = None
+    """
+    The data of which its arrivals took rows.
+    """
     generation: Annotated[int, Field(ge=0)]
     """
     The last assignment's number.
@@ -1491,6 +1534,10 @@ class RunFacts(BaseModel):
     max_in_flight: Annotated[int | None, Field(ge=0)] = None
     """
     Most arrivals in flight per agent that the plan allows; null: what each agent can hold.
+    """
+    parameters: dict[str, str | Text1] | None = None
+    """
+    What the scenario asked for by name, and what it was given.
     """
     plan_hash: str
     """
@@ -1523,6 +1570,10 @@ class RunFacts(BaseModel):
     stopped_at_us: Annotated[int | None, Field(ge=0)] = None
     """
     When it was stopped before its end, in µs after the start.
+    """
+    tags: dict[str, str] | None = None
+    """
+    What people tell it from other runs by.
     """
     tick_us: Annotated[int, Field(ge=0)]
     """

@@ -65,6 +65,8 @@ def run(  # noqa: PLR0913  (one parameter per flag)
     strict: bool = False,
     id_header: str | None = None,
     debug_requests: str | None = None,
+    env: Annotated[list[str] | None, Parameter(name=["--env", "-e"])] = None,
+    tag: list[str] | None = None,
     http: str | None = None,
     connections: str | None = None,
     open_first: str | None = None,
@@ -122,6 +124,12 @@ def run(  # noqa: PLR0913  (one parameter per flag)
     debug_requests
         Write out the exchanges of the first so many arrivals, at most 100, below the summary: heads
         only, secrets masked. Else LOADPILOT_DEBUG_REQUESTS.
+    env
+        A parameter that the scenario asks for, NAME=VALUE; repeatable; goes before the environment.
+        Never for secrets: others see command lines.
+    tag
+        What to tell this run from others by, NAME=VALUE such as team=shop; repeatable; shown in
+        report, summary and `loadpilot runs`.
     http
         1.1 (the default), 2, or auto: what an https target chooses.
     connections
@@ -169,6 +177,8 @@ def run(  # noqa: PLR0913  (one parameter per flag)
             strict=strict,
             id_header=id_header,
             debug_requests=debug_requests,
+            env=tuple(env or ()),
+            tag=tuple(tag or ()),
             connections=ConnectionFlags(
                 http=http,
                 max=connections,
@@ -226,11 +236,17 @@ def report(run: str, /, *, json: bool = False, samples: str | None = None) -> Ex
 
 
 @runs_app.default
-def runs() -> ExitCode:
-    """List the runs of this directory, newest last."""
+def runs(*, tag: list[str] | None = None) -> ExitCode:
+    """List the runs of this directory, newest last.
+
+    Parameters
+    ----------
+    tag
+        Only runs that have this tag, NAME=VALUE; repeatable: all of them.
+    """
     from .history import runs as execute
 
-    return execute()
+    return execute(tag or [])
 
 
 @runs_app.command

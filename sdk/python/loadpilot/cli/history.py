@@ -20,11 +20,15 @@ from ..local.stack import StackFault
 from . import results
 from .exit_code import ExitCode
 from .figures import seconds
+from .options import pairs_of
 from .signals import Interruptions
+from .spoken import pairs
 from .terminal import safe, say, write_product
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
+
+    from ..compile.problem import Problem
 
 NEWEST = "last"
 """What names the newest run."""
@@ -50,12 +54,21 @@ class Asked(Exception):
     """The user asked for something that there is not."""
 
 
-def runs() -> ExitCode:
-    """List all runs of this directory, newest last."""
+def runs(tags: list[str]) -> ExitCode:
+    """List the runs of this directory that have all of ``tags``, newest last."""
+    problems: list[Problem] = []
+    wanted = pairs_of("--tag", tags, "team=shop", problems)
+    if problems:
+        from .run import refuse
+
+        return refuse(problems)
     with _reporting() as (interruptions, outcome):
-        past = _all(interruptions)
-        if not past:
+        every = _all(interruptions)
+        past = [one for one in every if wanted.items() <= one.facts["tags"].items()]
+        if not every:
             say(f"no runs in {ROOT}; start one with `loadpilot run`")
+        elif not past:
+            say(f"none of the {len(every)} runs in {ROOT} has the tags {pairs(wanted)}")
         else:
             write_product("".join(f"{row}\n" for row in table(past)))
     return outcome[-1]
@@ -114,7 +127,7 @@ def prune(names: list[str], *, everything: bool, keep: str | None) -> ExitCode:
 def table(past: list[Past]) -> Iterator[str]:
     """Write the runs as rows."""
     heads = f"{'run':<28}{'created (UTC)':<21}{'ended':<12}{'planned':>10}"
-    yield f"{heads}  {'scenario':<20}target, log"
+    yield f"{heads}  {'scenario':<20}target, log, tags"
     for one in past:
         facts = one.facts
         ended = facts["ending"] or facts["state"]
@@ -122,6 +135,7 @@ def table(past: list[Past]) -> Iterator[str]:
             f"{safe(one.run):<28}{_instant(facts['created_at']):<21}{safe(str(ended)):<12}"
             f"{seconds(facts['profile_us']):>10}  {safe(facts['scenario']):<20}"
             f"{safe(facts['target'])}, {one.log_dir}"
+            + (f", {pairs(facts['tags'])}" if facts["tags"] else "")
         )
 
 

@@ -13,7 +13,7 @@ from ..compile.settings import USERS_MAX, Overrides
 from . import results, target
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Mapping, Sequence
 
 AGENTS_MAX = 256
 """Most agents of a local stack: each is a process."""
@@ -50,6 +50,8 @@ class Flags:
     strict: bool = False
     id_header: str | None = None
     debug_requests: str | None = None
+    env: tuple[str, ...] = ()
+    tag: tuple[str, ...] = ()
     connections: ConnectionFlags = field(default_factory=ConnectionFlags)
 
 
@@ -106,6 +108,8 @@ def read(
         flags.connections,
         debug_requests,
         _share(flags, problems),
+        pairs_of("--env", flags.env, "BASE=/api", problems),
+        pairs_of("--tag", flags.tag, "team=shop", problems),
     )
     options = Options(
         Path(flags.file),
@@ -144,6 +148,22 @@ def _share(flags: Flags, problems: list[Problem]) -> int | None:
         return share_ppm
     problems.append(rule("--samples-share", SHARE, flags.samples_share))
     return None
+
+
+def pairs_of(
+    place: str, texts: Sequence[str], example: str, problems: list[Problem]
+) -> dict[str, str]:
+    """Read NAME=VALUE, each name once. What is wrong is not quoted: it may be a secret."""
+    pairs: dict[str, str] = {}
+    for text in texts:
+        name, separator, value = text.partition("=")
+        if not separator or not name:
+            problems.append(Problem(place, f"must be NAME=VALUE such as {example}"))
+        elif name in pairs:
+            problems.append(Problem(place, f"says {name!r} twice"))
+        else:
+            pairs[name] = value
+    return pairs
 
 
 def _whole(place: str, text: str, least: int, most: int, problems: list[Problem]) -> int:

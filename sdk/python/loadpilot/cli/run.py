@@ -12,23 +12,26 @@ import json
 import os
 import uuid
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from .. import _native
 from ..compile.load import choose, load
 from ..compile.plan import Compiled, compile_scenario
 from ..compile.problem import Problem, Refused, rule
 from ..compile.settings import Overrides
+from ..from_env import Given, given
 from ..local.folders import ROOT, connect
 from ..local.stack import LocalStack, StackFault
 from . import options as reading
 from .exit_code import ExitCode, exit_code
 from .figures import closed_loop, count, number, seconds
 from .signals import Interruptions
-from .spoken import spoken
+from .spoken import pairs, spoken
 from .terminal import safe, say
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping
+
     from .options import Flags, Options
 
 WAIT_US = 30_000_000
@@ -59,7 +62,7 @@ def _compiled(options: Options | None, problems: list[Problem]) -> Compiled:
     """Compile the scenario; raises Refused, also when there is none to compile."""
     if options is None:
         raise Refused([])
-    loaded = load(options.file)
+    loaded = load(options.file, Given(os.environ, options.overrides.env))
     cls = choose(loaded, options.scenario)
     # A target that was refused already is not refused again by the plan's checker.
     sound = not any(problem.place == options.target.place for problem in problems)
@@ -75,7 +78,7 @@ def _compiled(options: Options | None, problems: list[Problem]) -> Compiled:
 def refuse(problems: list[Problem]) -> ExitCode:
     """Say everything that is wrong, and that nothing came of it."""
     for problem in problems:
-        say(f"error: {safe_lines(str(problem))}")
+        say(f"error: {safe_lines(given().masked(str(problem)))}")
     if len(problems) > 1:
         say(f"{len(problems)} errors; nothing was started")
     else:
@@ -109,6 +112,8 @@ def _dry_run(compiled: Compiled, options: Options) -> ExitCode:
     for name in compiled.files:
         say(f"    {safe(name)}")
     say(execution(compiled).rstrip("\n"))
+    for line in _said(compiled.plan):
+        say(f"  {line}")
     for handle in compiled.secrets:
         say(f"  secret kept out of the plan: {handle}")
     say("nothing was started")
@@ -189,10 +194,15 @@ class Run:
             f"{self.offered()}"
             f"  duration   {seconds(total_us)}, warm-up {seconds(plan['warm_up_us'])}\n"
             f"{self.connections()}"
+            f"{self.given()}"
             f"{execution(self.compiled)}"
             f"             redirects and retries are off\n"
             f"  agents     {agents}, seed {self.options.seed}"
         )
+
+    def given(self) -> str:
+        """Say what the scenario was given, and the run's tags, in whole lines."""
+        return "".join(f"  {line}\n" for line in _said(self.compiled.plan))
 
     def connections(self) -> str:
         """Say how the target is spoken to where that is not as usual, in whole lines."""
@@ -260,6 +270,20 @@ class Run:
         where = f" (logs: {log_dir})" if log_dir is not None else ""
         say(f"error: {safe_lines(str(fault))}{where}")
         return exit_code(None, self.interruptions.first, strict=self.options.strict, fault=True)
+
+
+def _said(plan: Mapping[str, Any]) -> Iterator[str]:
+    """Say what a plan was given, its feeds and its tags, a line each."""
+    parameters, tags = plan.get("parameters", {}), plan.get("tags", {})
+    feeds = plan.get("script", {}).get("feeds", [])
+    if parameters:
+        yield f"parameters {pairs(parameters)}"
+    if feeds:
+        rows = ((safe(feed["name"]), feed["rows"]) for feed in feeds)
+        told = (f"{name}, {count(of)} row{'s' if of != 1 else ''}" for name, of in rows)
+        yield f"feeds      {'; '.join(told)}"
+    if tags:
+        yield f"tags       {pairs(tags)}"
 
 
 def execution(compiled: Compiled) -> str:

@@ -1,4 +1,4 @@
-"""How the target was spoken to, in one line of words: for the banner and for the summary.
+"""What a plan says beside its load, in one line of words: for the banner and for the summary.
 
 Says only what is not as usual, and all of that: a figure made over unverified TLS or with a new
 connection per call must not look like any other.
@@ -14,6 +14,8 @@ from .terminal import safe
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
 
+VALUE_CHARS_MAX = 60
+"""Longest value of a parameter or tag that is shown, in characters; the results file holds all."""
 HTTP = {"2": "HTTP/2", "auto": "HTTP as the target chooses"}
 
 
@@ -61,3 +63,14 @@ def spoken(connections: Mapping[str, Any]) -> str:
     """Write the plan's ``connections``; empty when all is as usual."""
     said = (say(connections[name]) for name, say in WORDS.items() if name in connections)
     return ", ".join(words for words in said if words)
+
+
+def pairs(texts: Mapping[str, Any]) -> str:
+    """Write parameters or tags, ``team=shop, TOKEN=(secret)``; long values are cut."""
+
+    def written(value: Any) -> str:
+        if not isinstance(value, str):
+            return "(secret)"
+        return safe(value if len(value) <= VALUE_CHARS_MAX else value[:VALUE_CHARS_MAX] + "…")
+
+    return ", ".join(f"{safe(name)}={written(value)}" for name, value in texts.items())

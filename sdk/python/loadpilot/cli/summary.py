@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 from .figures import closed_loop, count, millis, number, percent, seconds, size
 from .measured import tables
-from .spoken import spoken
+from .spoken import pairs, spoken
 from .terminal import safe
 
 if TYPE_CHECKING:
@@ -378,6 +378,10 @@ def _foot(report: Report) -> Iterator[str]:
     agents = f"{holders} agent{'s' if holders != 1 else ''}"
     yield _line("run", f"{safe(run.id)}, {started}, {seconds(run.profile_us)} planned, {agents}")
     yield _line("seed", f"{run.seed}")
+    if run.parameters:
+        yield _line("parameters", pairs(run.parameters))
+    if run.tags:
+        yield _line("tags", pairs(run.tags))
 
 
 def _line(label: str, text: str) -> str:

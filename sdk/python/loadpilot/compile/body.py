@@ -32,8 +32,8 @@ STEP = "step"
 """The method of the client that groups requests under a name."""
 
 CONSTANTS_ONLY = (
-    "compiled are literals, constants of the module, file(…), and f-strings, sums and products of "
-    "those"
+    "compiled are literals, constants of the module, file(…), env(…), and f-strings, sums and "
+    "products of those"
 )
 BODIES = (ast.FunctionDef, ast.AsyncFunctionDef)
 

@@ -19,7 +19,7 @@ from ..from_file import named_files
 from .problem import Problem, Refused
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterable, Iterator
 
     from .load import Loaded
 
@@ -49,16 +49,16 @@ class Bundle:
         return hashlib.sha256(self.content).hexdigest()
 
 
-def bundle(loaded: Loaded) -> Bundle:
-    """Pack the files of a scenario; raises :class:`Refused` when they are too many."""
-    file = Path(loaded.file.path).resolve()
-    root = file.parent
-    paths = {file, *_modules(root), *_named(root)}
-    problems: list[Problem] = []
-    for path in sorted(path for path in paths if path.suffix == ".py"):
-        _follow(path, root, paths, problems)
+def bundle(loaded: Loaded, more: Iterable[Path] = ()) -> Bundle:
+    """Pack the files of a scenario, and ``more``, which lie beside it too.
+
+    Raises :class:`Refused` when they are too many.
+    """
+    file, paths, problems = _files(loaded)
+    paths.update(more)
     if problems:
         raise Refused(problems)
+    root = file.parent
     names = {path.relative_to(root).as_posix(): path for path in paths}
     packed = io.BytesIO()
     with zipfile.ZipFile(packed, "w", zipfile.ZIP_DEFLATED) as archive:
@@ -72,12 +72,31 @@ def bundle(loaded: Loaded) -> Bundle:
     return Bundle(content, file.name, tuple(sorted(names)))
 
 
+def beside(loaded: Loaded) -> list[Path]:
+    """List the modules beside a scenario's file that it imports, sorted."""
+    file, paths, _ = _files(loaded)
+    return sorted(path for path in paths if path.suffix == ".py" and path != file)
+
+
+def _files(loaded: Loaded) -> tuple[Path, set[Path], list[Problem]]:
+    """Find a scenario's own file, all that belong to it, and what is missing."""
+    file = Path(loaded.file.path).resolve()
+    root = file.parent
+    paths = {file, *_modules(root), *_named(root)}
+    problems: list[Problem] = []
+    for path in sorted(path for path in paths if path.suffix == ".py"):
+        _follow(path, root, paths, problems)
+    return file, paths, problems
+
+
 def _modules(root: Path) -> list[Path]:
     """List the files of modules that were imported from beside the scenario."""
     found = []
+    # Most are Python's own: told by their names alone, since to resolve them all takes 5 ms.
+    own = tuple(f"{prefix}/" for prefix in PREFIXES if not root.is_relative_to(prefix))
     for module in list(sys.modules.values()):
         path = getattr(module, "__file__", None)
-        if not path or not str(path).endswith(".py"):
+        if not path or not str(path).endswith(".py") or str(path).startswith(own):
             continue
         resolved = Path(path).resolve()
         if _is_beside(resolved, root):

@@ -17,9 +17,10 @@ if TYPE_CHECKING:
 
 Scope: TypeAlias = ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda | ast.ClassDef
 
-MAKERS = frozenset({"loadpilot.file", "loadpilot.infer.triton_binary"})
-"""Functions whose calls are as good as literals: what they return depends on their arguments and
-on files only. At the top level the arguments may be anything: the call is made once, on loading."""
+MAKERS = frozenset({"loadpilot.env", "loadpilot.file", "loadpilot.infer.triton_binary"})
+"""Functions whose calls are as good as literals: what they return depends on their arguments, on
+files and on parameters only, none of which change in a run. At the top level the arguments may be
+anything: the call is made once, on loading."""
 
 LITERALS = str, bytes, int, float, bool, type(None)
 """Types of a literal that a request can carry (complex numbers and ``...`` cannot)."""

@@ -44,17 +44,35 @@ class Secrets:
 
     names: frozenset[str] = SECRET_NAMES
     """Header names that are secret, in lower case."""
+    texts: frozenset[str] = frozenset()
+    """Values of secret parameters: whatever holds one is secret too."""
     _handles: dict[str, str] = field(default_factory=dict)
 
     def with_names(self, more: Iterable[str]) -> Secrets:
         """Build an empty store that treats ``more`` header names as secret too."""
-        return Secrets(SECRET_NAMES | {name.lower() for name in more})
+        return Secrets(SECRET_NAMES | {name.lower() for name in more}, self.texts)
 
     def handle(self, header: str, value: str) -> str:
         """Keep a value; its handle names the header and a number, never the value."""
         if value not in self._handles:
             self._handles[value] = f"{header.lower()}-{len(self._handles) + 1}"
         return self._handles[value]
+
+    def held_by(self, what: object) -> bool:
+        """Whether the value of a secret parameter stands anywhere in what a request says."""
+        match what:
+            case _ if not self.texts:
+                return False
+            case str():
+                return any(text in what for text in self.texts)
+            case bytes() | bytearray():
+                return any(text.encode() in what for text in self.texts)
+            case Mapping():
+                return any(self.held_by(pair) for pair in what.items())
+            case list() | tuple():
+                return any(map(self.held_by, what))
+            case _:
+                return False
 
     def values(self) -> dict[str, str]:
         """All values by handle."""
@@ -102,7 +120,7 @@ def plan_headers(
         raise ValueError("\n".join(wrong))
     headers: list[dict[str, HeaderValue]] = []
     for name, value in pairs:
-        secret = name.lower() in secrets.names
+        secret = name.lower() in secrets.names or secrets.held_by(value)
         kept: HeaderValue = {"secret": secrets.handle(name, value)} if secret else value
         headers.append({"name": name, "value": kept})
     if body is not None and body.content_type is not None and "content-type" not in names:

@@ -17,6 +17,7 @@ from pathlib import Path
 from types import ModuleType, TracebackType
 
 from ..dsl import spec_of
+from ..from_env import Given, ParameterError, give
 from .problem import Problem, Refused
 from .source import SourceFile, Sources
 
@@ -36,10 +37,17 @@ class Loaded:
     scenarios: dict[str, type]
     """By name, in the order of the file; at least one."""
     sources: Sources
+    given: Given
+    """What it asked for by name so far."""
 
 
-def load(path: Path) -> Loaded:
-    """Load a scenario file; raises :class:`Refused`."""
+def load(path: Path, given: Given | None = None) -> Loaded:
+    """Load a scenario file; raises :class:`Refused`.
+
+    ``given`` is where its parameters come from: the environment unless said.
+    """
+    given = given or Given()
+    give(given)
     text = _read(path)
     sources = Sources()
     try:
@@ -62,7 +70,7 @@ def load(path: Path) -> Loaded:
         raise
     except BaseException as error:  # noqa: BLE001  (user code: whatever it raises is the user's)
         raise Refused([_raised(error, file)]) from None
-    return Loaded(file, _scenarios(module, file), sources)
+    return Loaded(file, _scenarios(module, file), sources, given)
 
 
 def choose(loaded: Loaded, name: str | None) -> type:
@@ -136,6 +144,8 @@ def _raised(error: BaseException, file: SourceFile) -> Problem:
         what = (
             f"called sys.exit({code}) while it was imported; a scenario file only defines classes"
         )
+    elif isinstance(error, ParameterError):
+        what = str(error)
     elif isinstance(error, ImportError):
         what = f"{type(error).__name__} while it was imported: {error}"
     else:

@@ -13,8 +13,10 @@ from typing import TYPE_CHECKING, Any
 
 from .. import _native
 from ..dsl import spec_of
+from .asked import ask, parameters
 from .bundle import bundle
 from .connections import connections
+from .feeds import plan_feeds
 from .headers import SECRET_NAMES, Secrets
 from .problem import Problem, Refused, rule
 from .settings import ARRIVALS, MAX_LATENESS_US, TICK_US, Overrides, Settings
@@ -43,7 +45,12 @@ FIELDS = {
     "tasks": "the tasks",
 }
 """What people wrote for a field of the plan."""
-FLAGS = {"target": "the target", "id_header": "--id-header", "samples_ppm": "--samples-share"}
+FLAGS = {
+    "target": "the target",
+    "id_header": "--id-header",
+    "samples_ppm": "--samples-share",
+    "parameters": "the parameters",
+}
 """Fields of the plan that only flags set."""
 STEP = re.compile(r"(tasks\[\d+\](?:\.steps\[\d+\])?)\.?(.*)")
 
@@ -75,17 +82,23 @@ def compile_scenario(loaded: Loaded, cls: type, target: str, overrides: Override
     assert spec is not None, "only marked classes are scenarios"  # noqa: S101
     at = loaded.file.at(loaded.file.class_line(cls.__name__))
     settings = Settings(spec, overrides, at)
-    secrets = Secrets().with_names(settings.secret_headers())
+    asking = ask(loaded, cls)
+    texts = frozenset(one.value for one in loaded.given.asked.values() if one.is_secret)
+    secrets = Secrets(texts=texts).with_names(settings.secret_headers())
     tasks = Tasks(loaded.sources, secrets)
     tasks.compile(cls, at)
     plan = _plan(cls, settings, tasks, target)
-    problems = [*settings.problems, *tasks.problems]
+    plan |= parameters(loaded.given, overrides.env, secrets, asking)
+    problems = [*asking, *settings.problems, *tasks.problems]
     if problems:
         raise Refused(_once(problems))
     replaced = settings.replaced() if "users" in plan else ()
     compiled = Compiled(plan, secrets.values(), tuple(replaced), tasks.bodies.beside)
     if tasks.reasons:
-        packed = bundle(loaded)
+        feeds, files, wrong = plan_feeds(loaded, cls, task_names(cls))
+        if wrong:
+            raise Refused(_once(wrong))
+        packed = bundle(loaded, files)
         plan["script"] = {
             "bundle": {"sha256": packed.sha256, "bytes": len(packed.content)},
             "file": packed.file,
@@ -94,6 +107,8 @@ def compile_scenario(loaded: Loaded, cls: type, target: str, overrides: Override
         more_secrets = sorted(secrets.names - SECRET_NAMES)
         if more_secrets:
             plan["script"]["secret_headers"] = more_secrets
+        if feeds:
+            plan["script"]["feeds"] = feeds
         compiled = replace(
             compiled,
             bodies={packed.sha256: packed.content},
@@ -139,6 +154,9 @@ def _plan(cls: type, settings: Settings, tasks: Tasks, target: str) -> dict[str,
         plan["id_header"] = settings.overrides.id_header
     if settings.overrides.debug_requests:
         plan["debug_requests"] = settings.overrides.debug_requests
+    tags = settings.tags(tasks.secrets)
+    if tags:
+        plan["tags"] = tags
     spoken = connections(settings, settings.overrides.connections, tasks.secrets)
     if spoken:
         plan["connections"] = spoken
@@ -157,6 +175,9 @@ def _translated(found: dict[str, str], settings: Settings, tasks: Tasks) -> Prob
         what = f"{step[2]} {must}" if step[2] else must
         return rule(tasks.lines[step[1]], what, value)
     root = re.split(r"[.\[]", path, maxsplit=1)[0]
+    if root == "tags":
+        flagged = {path.removeprefix("tags."), value} & settings.overrides.tags.keys()
+        return rule("--tag" if flagged else settings.place("tags"), must, value)
     if root == "profile":
         return rule(_place_of_shape(path, settings), must, value)
     name = FIELDS.get(root)

@@ -18,6 +18,7 @@ from .thresholds import Gated, assignment, overriding, threshold
 
 if TYPE_CHECKING:
     from ..dsl import ScenarioSpec
+    from .headers import Secrets
     from .profile import Pieces
 
 MODES = ("ramp", "constant", "step", "spike", "stages")
@@ -65,6 +66,9 @@ class Overrides:
     """The exchanges of so many arrivals are written out."""
     samples_ppm: int | None = None
     """The share of calls that are told one by one, in millionths."""
+    env: Mapping[str, str] = field(default_factory=dict, hash=False)
+    """Parameters; they go before the environment."""
+    tags: Mapping[str, str] = field(default_factory=dict, hash=False)
 
     def loop_flag(self) -> str | None:
         """Name the flag that asks for a closed loop, if one does."""
@@ -299,6 +303,22 @@ class Settings:
             if one is not None:
                 built.append((key, one))
         return built
+
+    def tags(self, secrets: Secrets) -> dict[str, str]:
+        """Read the tags of scenario and flags, sorted; flags replace those of the same name."""
+        said = self.spec.get("tags") or {}
+        sound = isinstance(said, Mapping) and all(
+            isinstance(text, str) for pair in said.items() for text in pair
+        )
+        if not sound:
+            must = 'must be a dict of text to text such as {"team": "shop"}'
+            self.problems.append(rule(self.place("tags"), must, said))
+            said = {}
+        tags = {**said, **self.overrides.tags}
+        if secrets.held_by(tags):
+            what = "hold the value of a secret; tags are shown to everybody"
+            self.problems.append(Problem(self.place("tags"), what))
+        return dict(sorted(tags.items()))
 
     def secret_headers(self) -> list[str]:
         """Read the names of further secret headers."""

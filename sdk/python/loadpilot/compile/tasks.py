@@ -13,6 +13,7 @@ from types import FunctionType
 from typing import TYPE_CHECKING, Any
 
 from ..dsl import VUser, task_of
+from ..from_env import ParameterError
 from .bodies import Bodies
 from .body import judge
 from .durations import Wrong, duration_us
@@ -30,6 +31,8 @@ if TYPE_CHECKING:
 NAME_BYTES_MAX = 128
 """Longest name in a plan, in bytes."""
 HOOKS = ("on_start", "on_stop")
+KEPT_APART = frozenset({"headers", "auth", "cookies"})
+"""Parts of a request whose secrets stay out of the plan."""
 
 
 @dataclass
@@ -129,6 +132,8 @@ class Tasks:
             requests = record(function)
         except Exception as error:  # noqa: BLE001  (user code: any error is the user's)
             what = f"task {name}: {type(error).__name__} while its arguments were read: {error}"
+            if isinstance(error, ParameterError):
+                what = str(error)
             own = [f for f in extract_tb(error.__traceback__) if f.filename == file.path]
             line = own[-1].lineno if own else None
             self.problems.append(Problem(file.at(line or function.__code__.co_firstlineno), what))
@@ -137,6 +142,10 @@ class Tasks:
         steps = []
         for number, (request, call) in enumerate(zip(requests, calls, strict=True)):
             self.lines[f"{place}.steps[{number}]"] = file.at(call)
+            shown = [v for k, v in request.extras.items() if k not in KEPT_APART]
+            if self.secrets.held_by([request.path, *shown]):
+                what = f"task {name}: sends the value of a secret elsewhere than in a header"
+                self.reasons.append(Reason(file.at(call), what))
             steps.append(self.step(name, request, file.at(call)))
         return steps
 

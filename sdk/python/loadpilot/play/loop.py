@@ -8,16 +8,18 @@ from __future__ import annotations
 
 import asyncio
 import selectors
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from greenlet import GreenletExit, getcurrent, greenlet
 
+from .._native import whose_turn
 from .inside import no_rest_on
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Coroutine
+    from collections.abc import Callable, Coroutine, Generator
 
-    from .._native import Client
+    from .._native import Client, Turn
 
     Way = Callable[..., Any]
 
@@ -35,6 +37,47 @@ class _Polled(selectors.DefaultSelector):
         return super().select(0)
 
 
+class _InTurn:
+    """A coroutine that is moved on in a user's turn: what it draws or adds is that user's."""
+
+    def __init__(self, coroutine: Coroutine[Any, Any, Any], turn: Turn) -> None:
+        self._coroutine = coroutine
+        self._turn = turn
+
+    def __await__(self) -> Generator[Any, Any, Any]:
+        step = partial(self._coroutine.send, None)
+        while True:
+            self._turn.begin()
+            try:
+                wish = step()
+            except StopIteration as end:
+                return end.value
+            finally:
+                self._turn.end()
+            try:
+                value = yield wish
+                step = partial(self._coroutine.send, value)
+            except GeneratorExit:
+                self._coroutine.close()
+                raise
+            except BaseException as error:  # noqa: BLE001  (it belongs to where the wish was made)
+                step = partial(self._coroutine.throw, error)
+
+
+async def _in_turn(coroutine: Coroutine[Any, Any, Any], turn: Turn) -> Any:
+    return await _InTurn(coroutine, turn)
+
+
+def _task(
+    loop: asyncio.AbstractEventLoop, coroutine: Coroutine[Any, Any, Any], **more: Any
+) -> asyncio.Task[Any]:
+    """Make a task; it is of the user in whose turn it is made."""
+    whose = whose_turn()
+    if whose is not None:
+        coroutine = _in_turn(coroutine, whose)
+    return asyncio.Task(coroutine, loop=loop, **more)
+
+
 class Guest:
     """The loop of a scenario, and its stack."""
 
@@ -42,6 +85,7 @@ class Guest:
         """Make it; it runs with :meth:`turn`."""
         self._selector = _Polled()
         self.loop = asyncio.SelectorEventLoop(self._selector)
+        self.loop.set_task_factory(_task)  # type: ignore[arg-type]
         self._stack = greenlet(self.loop.run_forever)
         no_rest_on(self._stack)
 

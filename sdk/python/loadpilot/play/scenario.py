@@ -14,14 +14,17 @@ import tempfile
 import weakref
 import zipfile
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeAlias
 
-from .. import metrics
-from .._native import measure
+from .. import _native, drawn, metrics
+from ..compile.feeds import feeds_of
 from ..compile.load import choose
 from ..compile.load import load as load_file
 from ..compile.problem import Refused
+from ..from_env import Given
+from ..from_feed import FeedError
 from .awaiting import Moved, moved
 from .conversation import Conversation
 from .inside import Playing, driven
@@ -72,23 +75,34 @@ class Scenario:
         return instance, Conversation(self.target), playing.switch, playing.throw, back
 
 
-def load(bundle: bytes, file: str, scenario: str, tasks: list[str], target: str) -> Scenario:
+def load(
+    bundle: bytes,
+    file: str,
+    scenario: str,
+    tasks: list[str],
+    target: str,
+    *,
+    parameters: dict[str, str],
+    feeds: list[tuple[str, int]],
+) -> Scenario:
     """Load a scenario from the archive of its files, to play it against ``target``.
 
-    Raises ScenarioError when it cannot be loaded.
+    ``parameters`` is what it was given by name when it was submitted, ``feeds`` are those of the
+    plan, each with the number of its rows. Raises ScenarioError when it cannot be loaded.
     """
     if _played:
         what = "this agent plays another scenario in Python, and one at a time is all it can"
         raise ScenarioError(what)
     install()
-    metrics.measuring(measure)
+    metrics.measuring(_native.measure)
     root = Path(tempfile.mkdtemp(prefix=f"{FOLDER}{os.getpid()}-")).resolve()
     try:
         with zipfile.ZipFile(io.BytesIO(bundle)) as archive:
             archive.extractall(root)
         know(root)
-        loaded = load_file(root / file)
+        loaded = load_file(root / file, Given(parameters, is_playing=True))
         cls = choose(loaded, scenario)
+        _give(cls, feeds)
         played = _scenario(cls, tasks, target)
     except Refused as refused:
         _forget(root)
@@ -127,6 +141,24 @@ def clear() -> None:
     """Remove what scenarios of this process have unpacked; it is about to end."""
     for root in list(_played):
         shutil.rmtree(root, ignore_errors=True)
+
+
+def _give(cls: type, planned: list[tuple[str, int]]) -> None:
+    """Let the feeds of the plan know their rows, and the scenario draw."""
+    feeds = feeds_of(cls)
+    for number, (name, rows) in enumerate(planned):
+        feed = feeds[name]
+        try:
+            count = len(feed.rows)
+        except FeedError as error:
+            raise ScenarioError(f"{feed.place}: {error}") from None
+        if count != rows:
+            what = f"{feed!r}: has {count} rows here, and had {rows} where the run was submitted"
+            raise ScenarioError(
+                f"{feed.place}: {what}; rows must not depend on where they are read"
+            )
+        feed.place_of_row = partial(_native.row, number)
+    drawn.play(_native.drawn, _native.due_us)
 
 
 def _scenario(cls: type, tasks: list[str], target: str) -> Scenario:

@@ -12,6 +12,7 @@ use std::task::Poll;
 
 use loadpilot_engine::tally::{CallEnd, ConnectionUse, Phases, RowKey, Rows, Tally};
 use loadpilot_engine::workload::Workload;
+use loadpilot_events::Timestamp;
 use loadpilot_events::cause::Cause;
 use loadpilot_events::connections::Reuse;
 use loadpilot_events::exchange::ExchangeSeen;
@@ -97,6 +98,8 @@ pub(crate) struct Calls<W> {
     pub(super) recorder: Recorder,
     /// Of calls that are not in the plan.
     pub(super) names: CallNames,
+    /// What the coordinator's clock shows at due 0.
+    start: Cell<Timestamp>,
     stopped: Cell<Option<DropReason>>,
     cancelled: Cell<bool>,
     /// An arrival's task panicked: its calls are lost, so nothing counted here can be trusted.
@@ -152,6 +155,7 @@ impl<W: Wire> Calls<W> {
             tally: RefCell::default(),
             recorder,
             names: CallNames::default(),
+            start: Cell::new(Timestamp(0)),
             stopped: Cell::new(None),
             cancelled: Cell::new(false),
             broken: Cell::new(false),
@@ -172,9 +176,16 @@ impl<W: Wire> Calls<W> {
         Kit::new(u32::MAX)
     }
 
-    /// The instant of due 0.
-    pub(crate) fn start_at(&self, start: MonoTime) {
+    /// The instant of due 0, and what the coordinator's clock shows then.
+    pub(crate) fn start_at(&self, start: MonoTime, shown: Timestamp) {
         self.recorder.start_at(start);
+        self.start.set(shown);
+    }
+
+    /// What the coordinator's clock shows at an instant after due 0.
+    pub(super) fn shown_at(&self, at: MonoTime) -> Timestamp {
+        let since_us = self.recorder.since_start_us(at);
+        Timestamp(self.start.get().0.saturating_add(since_us))
     }
 
     pub(crate) fn stopped(&self) -> Option<DropReason> {

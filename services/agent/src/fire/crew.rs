@@ -8,10 +8,13 @@ use std::collections::{HashMap, VecDeque};
 use std::sync::Arc;
 
 use bytes::Bytes;
+use loadpilot_engine::workload::Workload;
+use loadpilot_events::script::Feed;
 use tokio::task::JoinHandle;
 
 use super::calls::Name;
 use crate::script::{Scenario, Scripting, Source, User};
+use crate::secrets::Secrets;
 
 /// What a core needs for a crew.
 #[derive(Debug, Clone)]
@@ -28,6 +31,12 @@ pub struct Troupe {
     pub tasks: Vec<String>,
     /// Where the load goes.
     pub target: String,
+    /// What the scenario was given by name.
+    pub parameters: Secrets,
+    /// The data that it takes rows of.
+    pub feeds: Vec<Feed>,
+    /// The arrivals of the run.
+    pub workload: Arc<Workload>,
     /// The numbers of its users here, of all users of the run.
     pub users: Vec<u32>,
 }
@@ -68,6 +77,9 @@ impl Crew {
             scenario: &troupe.scenario,
             tasks: &troupe.tasks,
             target: &troupe.target,
+            parameters: &troupe.parameters.0,
+            feeds: &troupe.feeds,
+            workload: &troupe.workload,
         })?;
         let beside = scenario.beside().map(tokio::task::spawn_local);
         Ok(Self {

@@ -221,6 +221,8 @@ mod tests {
             connections: Connections::default(),
             samples_ppm: None,
             script: None,
+            parameters: std::collections::BTreeMap::new(),
+            tags: std::collections::BTreeMap::new(),
         };
         Arc::new(Workload::new(&plan, 1))
     }

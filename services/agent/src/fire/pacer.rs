@@ -8,6 +8,7 @@ use std::rc::Rc;
 
 use loadpilot_engine::tally::Rows;
 use loadpilot_engine::workload::Workload;
+use loadpilot_events::Timestamp;
 use loadpilot_events::outcome::DropReason;
 use tokio::sync::{mpsc, oneshot};
 
@@ -28,7 +29,7 @@ const BATCH: usize = 64;
 #[derive(Debug)]
 pub(crate) enum Command {
     Hold(Vec<CoreHold>),
-    Start(MonoTime),
+    Start(MonoTime, Timestamp),
     Stop(DropReason),
     Cancel,
     Harvest(oneshot::Sender<Harvest>),
@@ -150,7 +151,7 @@ impl<W: Wire> Pacer<W> {
                 Source::Schedule(lanes) => lanes.replace(holds),
                 Source::Users(roster) => roster.replace(holds),
             },
-            Command::Start(at) => self.slots.start_at(at),
+            Command::Start(at, shown) => self.slots.start_at(at, shown),
             Command::Stop(reason) => self.stop(reason),
             Command::Cancel => {
                 self.stop(DropReason::Stopped);

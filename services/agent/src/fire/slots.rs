@@ -11,6 +11,7 @@ use std::rc::Rc;
 use std::task::{Context, Poll, Waker};
 
 use loadpilot_engine::tally::Rows;
+use loadpilot_events::Timestamp;
 use loadpilot_events::outcome::DropReason;
 use tokio::sync::watch;
 
@@ -140,7 +141,8 @@ impl<W: Wire> Slots<W> {
     /// # Errors
     /// Why the run cannot begin, for whoever wrote the scenario.
     pub(crate) async fn staff(&self, troupe: &Troupe) -> Result<(), String> {
-        let crew = Crew::load(troupe, self.roster.is_some())?;
+        let loaded = Crew::load(troupe, self.roster.is_some());
+        let crew = loaded.map_err(|why| self.calls.mask(&why))?;
         let prepared = self.calls.prepare(self.crew.get_or_init(|| crew)).await;
         if prepared.is_err() {
             self.retire().await;
@@ -163,9 +165,9 @@ impl<W: Wire> Slots<W> {
         self.start.get()
     }
 
-    pub(crate) fn start_at(&self, start: MonoTime) {
+    pub(crate) fn start_at(&self, start: MonoTime, shown: Timestamp) {
         self.start.set(Some(start));
-        self.calls.start_at(start);
+        self.calls.start_at(start, shown);
     }
 
     pub(crate) fn stopped(&self) -> Option<DropReason> {

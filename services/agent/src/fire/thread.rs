@@ -7,6 +7,7 @@ use std::sync::Arc;
 use std::{io, thread};
 
 use loadpilot_engine::workload::Workload;
+use loadpilot_events::Timestamp;
 use loadpilot_events::id::RunId;
 use loadpilot_events::outcome::DropReason;
 use loadpilot_events::plan::Plan;
@@ -119,9 +120,10 @@ impl Core {
         self.tell(Command::Hold(holds));
     }
 
-    /// Sets the instant of due 0; it may have passed.
-    pub fn start(&self, start_at: MonoTime) {
-        self.tell(Command::Start(start_at));
+    /// Sets the instant of due 0; it may have passed. `shown` is what the coordinator's clock shows
+    /// then.
+    pub fn start(&self, start_at: MonoTime, shown: Timestamp) {
+        self.tell(Command::Start(start_at, shown));
     }
 
     /// From now on nothing is dispatched, not even the next call of a task. What waits, and what

@@ -11,7 +11,7 @@ use loadpilot_engine::holding::Hold;
 use loadpilot_engine::share::Share;
 use loadpilot_engine::tally::Rows;
 use loadpilot_engine::workload::Workload;
-use loadpilot_events::{DropReason, Holder, Plan, RunId};
+use loadpilot_events::{DropReason, Holder, Plan, RunId, Timestamp};
 use tokio::time::timeout;
 
 use crate::fire::{
@@ -220,8 +220,8 @@ impl Cores {
     }
 
     /// Due times count from here.
-    pub(super) fn start(&self, at: MonoTime) {
-        self.cores.iter().for_each(|core| core.start(at));
+    pub(super) fn start(&self, at: MonoTime, shown: Timestamp) {
+        self.cores.iter().for_each(|core| core.start(at, shown));
     }
 
     /// Nothing more is dispatched.

@@ -99,7 +99,7 @@ pub(super) async fn fire(
 ) -> Fired {
     let reports = Reports::new(shell, task.run.clone(), start);
     let cores = prepared.cores.clone();
-    cores.start(start);
+    cores.start(start, prepared.alignment.shown_at(start));
     let mut firing = Firing {
         shell,
         task,

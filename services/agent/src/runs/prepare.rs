@@ -9,6 +9,7 @@ use loadpilot_engine::holding::Hold;
 use loadpilot_engine::workload::Workload;
 use loadpilot_events::RunId;
 use loadpilot_events::ctl::RunCreated;
+use loadpilot_events::plan::{Plan, Text};
 use thiserror::Error;
 
 use crate::bodies;
@@ -16,7 +17,7 @@ use crate::clock::{self, Alignment};
 use crate::fire::{self, Program, Troupe, Warmed};
 use crate::runs::cores::{Common, Cores};
 use crate::runs::preflight::{self, TooFewFiles};
-use crate::secrets;
+use crate::secrets::{self, Secrets};
 use crate::shell::Shell;
 
 /// A holder that only waits for the start.
@@ -77,15 +78,17 @@ pub(super) async fn prepare(
     let secrets = secrets::fetch(shell, run, &plan.secrets()).await?;
     let bodies = bodies::fetch(shell, plan).await?;
     let program = Program::compile_with(plan, run, &secrets.0, &bodies)?;
+    let workload = Arc::new(Workload::new(plan, created.seed));
+    let troupe = troupe(shell, (created, &workload), holds, &bodies, &secrets)?;
     let common = Common {
         run: run.clone(),
         plan: Arc::new(plan.clone()),
-        workload: Arc::new(Workload::new(plan, created.seed)),
+        workload,
         program: Arc::new(program),
         shards: created.shards,
         me: shell.me.clone(),
         rings: shell.rings.clone(),
-        troupe: troupe(shell, created, holds, &bodies)?,
+        troupe,
     };
     let wanted = plan.max_in_flight.unwrap_or(shell.max_in_flight);
     let max_in_flight = wanted.min(shell.max_in_flight).max(1);
@@ -105,9 +108,10 @@ pub(super) async fn prepare(
 /// belongs to a shard as an arrival does.
 fn troupe(
     shell: &Shell,
-    created: &RunCreated,
+    (created, workload): (&RunCreated, &Arc<Workload>),
     holds: &[Hold],
     bodies: &bodies::Bodies,
+    secrets: &Secrets,
 ) -> Result<Option<Troupe>, Unable> {
     let plan = &created.plan;
     let Some(script) = &plan.script else {
@@ -135,8 +139,22 @@ fn troupe(
         scenario: plan.scenario.clone(),
         tasks: plan.tasks.iter().map(|task| task.name.clone()).collect(),
         target: plan.target.clone(),
+        parameters: parameters(plan, secrets),
+        feeds: script.feeds.clone(),
+        workload: Arc::clone(workload),
         users,
     }))
+}
+
+/// The parameters of a plan by name; the values of its secrets were proved to be there.
+fn parameters(plan: &Plan, secrets: &Secrets) -> Secrets {
+    let value = |text: &Text| match text {
+        Text::Literal(text) => Some(text.clone()),
+        Text::Secret { secret } => secrets.0.get(secret).cloned(),
+    };
+    let given = plan.parameters.iter();
+    let values = given.filter_map(|(name, text)| Some((name.clone(), value(text)?)));
+    Secrets(values.collect())
 }
 
 /// A connection that could not be opened ahead of time is no reason not to start: the calls that

@@ -16,7 +16,7 @@ use loadpilot_events::id::{BootId, RunId};
 use loadpilot_events::plan::{Arrivals, Method, Piece, Plan, PlanSchema, Profile, Shape};
 use loadpilot_events::plan::{PhaseTimeouts, Step, Task};
 use loadpilot_events::units::Rate;
-use loadpilot_events::{Cause, DropReason, Outcome};
+use loadpilot_events::{Cause, DropReason, Outcome, Timestamp};
 
 pub(crate) const SHARDS: u32 = 256;
 pub(crate) const RUN: &str = "01run";
@@ -72,6 +72,8 @@ pub(crate) fn plan(target: String, rps: u64, duration_ms: u64, tasks: Vec<Task>)
         connections: Connections::default(),
         samples_ppm: None,
         script: None,
+        parameters: BTreeMap::new(),
+        tags: BTreeMap::new(),
     }
 }
 
@@ -144,7 +146,7 @@ impl Cores {
         let cores = u32::try_from(self.cores.len()).expect("few");
         for (core, share) in self.cores.iter().zip(all.split(cores)) {
             core.hold(vec![hold(1, (0, None), share)]);
-            core.start(start);
+            core.start(start, Timestamp(0));
         }
         self
     }

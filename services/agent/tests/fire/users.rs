@@ -10,7 +10,7 @@ use crate::story::{Cores, SHARDS, hold, plan, step, task};
 use crate::target::{Act, Gate, Seen, Target, nobody};
 use loadpilot_engine::share::Share;
 use loadpilot_events::plan::{Plan, Shape, Task};
-use loadpilot_events::{DropReason, Outcome};
+use loadpilot_events::{DropReason, Outcome, Timestamp};
 
 const USERS: u32 = 8;
 
@@ -210,7 +210,10 @@ async fn users_change_hands_at_a_tick() {
     let now = loadpilot_agent::fire::MonoTime::now();
     cores.cores[0].hold(vec![hold(3, (0, None), halves[0].clone())]);
     cores.cores[1].hold(vec![hold(1, (0, None), halves[1].clone())]);
-    cores.cores.iter().for_each(|core| core.start(now));
+    cores
+        .cores
+        .iter()
+        .for_each(|core| core.start(now, Timestamp(0)));
     target.wait_for(2 * USERS as usize);
     // Tick 3 begins at 600 ms.
     cores.cores[0].hold(vec![hold(3, (0, Some(3)), halves[0].clone())]);

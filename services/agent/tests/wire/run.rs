@@ -20,7 +20,7 @@ use loadpilot_events::id::{AgentId, BootId, Holder, RunId};
 use loadpilot_events::plan::{Arrivals, Body, Method, Piece, Plan, PlanSchema, Profile, Shape};
 use loadpilot_events::plan::{PhaseTimeouts, Step, Task};
 use loadpilot_events::units::Rate;
-use loadpilot_events::{DropReason, Outcome};
+use loadpilot_events::{DropReason, Outcome, Timestamp};
 
 use tempfile::TempDir;
 
@@ -218,7 +218,7 @@ fn run(
         until_tick: None,
         share: Share::new(SHARDS, (0..SHARDS).collect()),
     }]);
-    core.start(MonoTime::now());
+    core.start(MonoTime::now(), Timestamp(0));
     let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_time()
         .build();
@@ -276,6 +276,8 @@ fn plan(target: String, tasks: &[Vec<Ask>], arrivals: u64) -> Plan {
         connections: Connections::default(),
         samples_ppm: None,
         script: None,
+        parameters: BTreeMap::new(),
+        tags: BTreeMap::new(),
     }
 }
 

@@ -15,6 +15,7 @@ use std::task::Poll;
 use std::time::Duration;
 
 use loadpilot_engine::decide::SCRIPT_TIMEOUTS;
+use loadpilot_engine::draws::Whose;
 use loadpilot_engine::tally::CallEnd;
 use loadpilot_events::limits::RAISED_BYTES_MAX;
 use loadpilot_events::outcome::Outcome;
@@ -26,7 +27,8 @@ use super::clock::MonoTime;
 use super::crew::{Crew, Member};
 use super::record::CallRecord;
 use super::wire::Wire;
-use crate::script::{self, Heard, Next, Part, User};
+use crate::clock;
+use crate::script::{self, Heard, Next, Occasion, Part, User};
 
 /// A user that goes on asking for requests when there are no more to be had is given up.
 const REFUSALS_MAX: u32 = 1_000;
@@ -178,7 +180,8 @@ impl<W: Wire> Calls<W> {
         part: Part,
         stage: &mut Stage<'_>,
     ) -> Option<script::Ended> {
-        let mut next = member.user.begin(part);
+        let occasion = self.occasion(member.number, part, stage.arrival);
+        let mut next = member.user.begin(part, occasion);
         loop {
             let now = MonoTime::now();
             let heard = match next {
@@ -203,6 +206,21 @@ impl<W: Wire> Calls<W> {
             // A user that never waits would else keep the pacer from its commands.
             tokio::task::consume_budget().await;
         }
+    }
+
+    /// Whose a part of a user is, and when it is due.
+    fn occasion(&self, user: u32, part: Part, arrival: Option<&Arrival>) -> Occasion {
+        let whose = match arrival.map(|arrival| arrival.name) {
+            Some(Name::Planned(n)) => Whose::Arrival(n),
+            Some(Name::Iteration { user, k }) => Whose::Iteration { user, k },
+            None if part == Part::Stop => Whose::Stop(user),
+            None => Whose::Start(user),
+        };
+        let due = match arrival {
+            Some(arrival) => self.shown_at(arrival.due),
+            None => clock::wall(),
+        };
+        Occasion { whose, due }
     }
 
     /// Whether an arrival may go on no more: the run was stopped, or it has taken too long.
@@ -324,7 +342,8 @@ impl<W: Wire> Calls<W> {
         self.tally.borrow_mut().raised(arrival.key.task, by, &text);
     }
 
-    fn mask(&self, text: &str) -> String {
+    /// A text of the scenario's, without the secrets that it was given.
+    pub(crate) fn mask(&self, text: &str) -> String {
         self.program.masks.apply(text)
     }
 

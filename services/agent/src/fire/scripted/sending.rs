@@ -105,7 +105,8 @@ impl<W: Wire> Calls<W> {
             return Ok(made);
         }
         let tasks = self.program.tasks.len();
-        let named = self.names.number(task, &name_of(request), tasks);
+        let name = self.mask(&name_of(request));
+        let named = self.names.number(task, cut(&name, NAME_BYTES_MAX), tasks);
         let call = Rc::new(self.program.compose(request, named.call, is_seen)?);
         let named = Some(named);
         let made = Made {
@@ -224,12 +225,11 @@ fn heard(ended: Ended, kept: Kept, elapsed_us: u64) -> Heard {
 
 /// What a request is called: as its task says, or by its method and its path without the query.
 fn name_of(request: &Request) -> String {
-    let whole = match &request.name {
+    match &request.name {
         Some(name) => name.clone(),
         None => {
             let path = request.path.split('?').next().unwrap_or_default();
             format!("{} {path}", request.method.name())
         }
-    };
-    cut(&whole, NAME_BYTES_MAX).to_owned()
+    }
 }

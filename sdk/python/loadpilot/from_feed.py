@@ -1,0 +1,225 @@
+"""Data of a scenario, of which each arrival takes a row: ``users = feed("users.csv")``.
+
+Which row that is says the engine; here the rows are read. Only takes note of what is meant:
+whoever compiles the scenario, or plays it, reads the rows. Must never give two arrivals the same
+object to change.
+"""
+
+# ruff: noqa: PLC0415  (imports wait until they are needed: start-up is a promise)
+
+from __future__ import annotations
+
+import os
+import sys
+from functools import cached_property
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Literal, TypeAlias, Union
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+FEED_BYTES_MAX = 64 * 1024 * 1024
+"""Largest file with rows, in bytes: agents hold all of it in memory."""
+SUFFIXES = (".csv", ".json", ".ndjson", ".jsonl")
+ORDERS = ("file", "shuffled")
+Source: TypeAlias = Union[str, os.PathLike[str], "Sequence[Any]"]
+Rows: TypeAlias = list[Any]
+
+
+class FeedError(Exception):
+    """The rows of a feed cannot be had, or a row is taken where there is none to take."""
+
+
+class Feed:
+    """Rows, of which each arrival takes one."""
+
+    def __init__(
+        self, source: object, folder: Path, place: str, *, cycle: object, order: object
+    ) -> None:
+        """Take what was written, the folder that a relative path starts from, and the line."""
+        self.source = source
+        self.folder = folder
+        self.place = place
+        self.cycle = cycle
+        self.order = order
+        self.place_of_row: Callable[[], int] | None = None
+        """Tells the place of the row of whoever asks, once the scenario is played."""
+
+    def __repr__(self) -> str:
+        shown = self.source if isinstance(self.source, str | os.PathLike) else "…"
+        return f"feed({shown!r})"
+
+    def __iter__(self) -> Feed:
+        return self
+
+    def __next__(self) -> Any:
+        """Take the row of this arrival; in hooks, of this user. Again, it is the same row.
+
+        Raises FeedError where nobody takes rows, or in a task of which that was not seen.
+        """
+        if self.place_of_row is None:
+            raise FeedError(f"{self!r}: {NOWHERE}")
+        try:
+            row = self.rows[self.place_of_row()]
+        except LookupError:
+            raise FeedError(f"{self!r}: {UNSEEN}") from None
+        return dict(row) if isinstance(row, dict) else row
+
+    @property
+    def path(self) -> Path | None:
+        """The file that holds the rows; None when they are written in code."""
+        if isinstance(self.source, str | os.PathLike):
+            return self.folder / self.source
+        return None
+
+    @cached_property
+    def rows(self) -> Rows:
+        """Its rows, at least one; raises FeedError with a sentence."""
+        if self.order not in ORDERS:
+            raise FeedError(f'{self!r}: order must be "file" or "shuffled" (got {self.order!r})')
+        if not isinstance(self.cycle, bool):
+            raise FeedError(f"{self!r}: cycle must be True or False (got {self.cycle!r})")
+        path = self.path
+        if path is not None:
+            rows = self._read(path)
+        elif isinstance(self.source, list | tuple):
+            rows = list(self.source)
+        else:
+            kind = type(self.source).__name__
+            raise FeedError(f"{self!r}: takes a file or a list of rows, not {kind}")
+        if not rows:
+            raise FeedError(f"{self!r}: has no rows")
+        return rows
+
+    def _read(self, path: Path) -> Rows:
+        suffix = path.suffix.lower()
+        if suffix not in SUFFIXES:
+            must = f"the name must end in {', '.join(SUFFIXES)}, which says how to read it"
+            raise FeedError(f"{self!r}: {must}")
+        try:
+            with path.open("rb") as file:
+                content = file.read(FEED_BYTES_MAX + 1)
+        except FileNotFoundError:
+            raise FeedError(f"{self!r}: there is no file {path}") from None
+        except (OSError, ValueError) as error:
+            why = getattr(error, "strerror", None) or error
+            raise FeedError(f"{self!r}: {path} cannot be read: {why}") from None
+        if len(content) > FEED_BYTES_MAX:
+            limit = f"{FEED_BYTES_MAX // 1024 // 1024} MiB"
+            raise FeedError(f"{self!r}: {path} is larger than {limit}")
+        try:
+            text = content.decode("utf-8-sig")
+        except UnicodeDecodeError as error:
+            line = content.count(b"\n", 0, error.start) + 1
+            raise FeedError(f"{self!r}: line {line}: is not UTF-8; save it as that") from None
+        if not text.strip():
+            raise FeedError(f"{self!r}: {path} is empty")
+        try:
+            return READERS[suffix](text)
+        except ValueError as error:
+            raise FeedError(f"{self!r}: {error}") from None
+
+
+NOWHERE = (
+    "a row is taken inside a task, on_start or on_stop, by next(self.NAME) of a feed that is an "
+    "attribute of the scenario's class and is named in its tasks"
+)
+UNSEEN = (
+    "this task takes a row, which could not be seen in its source before the run; write "
+    "next(self.NAME) in the task itself, or in a method that it calls"
+)
+
+
+def _csv(text: str) -> Rows:
+    """Read lines of fields below a line of names (RFC 4180)."""
+    import csv
+    import io
+
+    reader = csv.reader(io.StringIO(text, newline=""), strict=True)
+    names: list[str] = []
+    rows: Rows = []
+    try:
+        for fields in reader:
+            if not fields:
+                continue
+            if not names:
+                names = _names(fields)
+                continue
+            if len(fields) != len(names):
+                raise ValueError(
+                    f"line {reader.line_num}: has {len(fields)} fields, but the header has "
+                    f"{len(names)}"
+                )
+            rows.append(dict(zip(names, fields, strict=True)))
+    except csv.Error as error:
+        raise ValueError(f"line {reader.line_num}: {error}") from None
+    return rows
+
+
+def _names(fields: list[str]) -> list[str]:
+    names = [field.strip() for field in fields]
+    if not all(names):
+        raise ValueError("line 1: the header must name every column (one has no name)")
+    twice = [name for name in names if names.count(name) > 1]
+    if twice:
+        raise ValueError(f"line 1: the header names {twice[0]!r} twice")
+    return names
+
+
+def _json(text: str) -> Rows:
+    import json
+
+    try:
+        rows = json.loads(text)
+    except json.JSONDecodeError as error:
+        raise ValueError(f"line {error.lineno}: is no JSON: {error.msg}") from None
+    if not isinstance(rows, list):
+        kind = type(rows).__name__
+        raise ValueError(f"must be a list of rows, not {kind}")  # noqa: TRY004  (a refusal)
+    return rows
+
+
+def _lines(text: str) -> Rows:
+    """Read a JSON value from each line that is not blank."""
+    import json
+
+    rows: Rows = []
+    for number, line in enumerate(text.split("\n"), 1):
+        if line.strip():
+            try:
+                rows.append(json.loads(line))
+            except json.JSONDecodeError as error:
+                raise ValueError(f"line {number}: is no JSON: {error.msg}") from None
+    return rows
+
+
+READERS: dict[str, Callable[[str], Rows]] = {
+    ".csv": _csv,
+    ".json": _json,
+    ".ndjson": _lines,
+    ".jsonl": _lines,
+}
+"""How to read a file, by the end of its name."""
+
+
+def feed(
+    source: Source, *, cycle: bool = False, order: Literal["file", "shuffled"] = "file"
+) -> Feed:
+    """Name data of which each arrival takes a row, as an attribute of a scenario.
+
+    ``users = feed("users.csv")``, and in a task ``row = next(self.users)``
+
+    ``source``
+        A file beside the scenario: CSV in UTF-8 whose first line names the columns, a JSON list, or
+        JSON values line by line (``.ndjson``, ``.jsonl``); or a list of rows. A row of CSV is a
+        dict of text to text.
+    ``cycle``
+        Rows may be used again when there are no more. They are in any case; unless this is said,
+        the certificate calls the run DEGRADED.
+    ``order``
+        ``file``, or ``shuffled`` as the seed says, anew for each time through.
+    """
+    caller = sys._getframe(1)  # noqa: SLF001  (CPython's documented door)
+    written_in = Path(caller.f_code.co_filename)
+    place = f"{written_in}:{caller.f_lineno}"
+    return Feed(source, written_in.parent.resolve(), place, cycle=cycle, order=order)

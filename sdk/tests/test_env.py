@@ -1,0 +1,166 @@
+"""Parameters: read once before the start, recorded, and refused where they cannot be had."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from loadpilot.compile.problem import Problem
+from loadpilot.compile.settings import Overrides
+
+if TYPE_CHECKING:
+    from sdk.tests.conftest import Compile, Refuse
+
+FLAGGED = Overrides(env={"SIZE": "8"})
+SCENE = """
+from loadpilot import env
+BASE = env("BASE", "/api")
+
+@scenario(rps=env("RPS", "5/s"), mode="constant")
+class S(VUser):
+    @task
+    def t(self, client):
+        client.get(f"{BASE}/{env('SIZE')}", headers={"X-Key": env("TOKEN", secret=True)})
+"""
+PYTHON = """
+import loadpilot
+from loadpilot import env as given
+
+@scenario(mode="constant")
+class S(VUser):
+    page = given("PAGE", "1")
+
+    @task
+    def t(self, client):
+        for _ in range(int(given("SIZE"))):
+            client.get("/", headers={"X-Key": loadpilot.env("TOKEN", secret=True)})
+
+@scenario(mode="constant")
+class Other(VUser):
+    @task
+    def t(self, client):
+        client.get(given("NOT_SET"))
+"""
+
+
+@pytest.mark.parametrize(
+    ("text", "more"), [(SCENE, {"BASE": "/api", "RPS": "5/s"}), (PYTHON, {"PAGE": "1"})]
+)
+@pytest.mark.parametrize(("overrides", "size"), [(Overrides(), "7"), (FLAGGED, "8")])
+def test_what_was_asked_for_is_recorded(
+    compile_text: Compile, text: str, more: dict[str, str], overrides: Overrides, size: str
+) -> None:
+    """Broken if a run cannot be told from one with other parameters, or a secret is in its plan."""
+    compiled = compile_text(text, overrides, "S")
+    expected: dict[str, Any] = {**more, "SIZE": size}
+    handle = compiled.plan["parameters"].pop("TOKEN")["secret"]
+    assert compiled.plan["parameters"] == expected
+    assert compiled.secrets[handle] == "hunter2"
+    assert "hunter2" not in compiled.plan_json()
+    assert ("script" in compiled.plan) == (text is PYTHON)
+
+
+def test_a_parameter_may_be_part_of_what_is_compiled(compile_text: Compile) -> None:
+    """Broken if a scenario has to run in Python for the sake of a parameter."""
+    plan = compile_text(SCENE).plan
+    (step,) = plan["tasks"][0]["steps"]
+    assert step["path"] == "/api/7"
+    assert step["headers"] == [{"name": "X-Key", "value": {"secret": "x-key-1"}}]
+    assert plan["profile"]["pieces"][0]["from"] == 5_000_000
+
+
+@pytest.mark.parametrize(
+    "how",
+    ['"/q", params={"key": TOKEN}', '"/q", json={"a": [TOKEN]}', 'f"/{TOKEN}"', '"/q", name=TOKEN'],
+)
+def test_a_secret_beyond_headers_runs_in_python(compile_text: Compile, how: str) -> None:
+    """Broken if the value of a secret is stored with a compiled path, body or name."""
+    compiled = compile_text(f"""
+        from loadpilot import env
+        TOKEN = env("TOKEN", secret=True)
+        @scenario(mode="constant")
+        class S(VUser):
+            @task
+            def t(self, client): client.get({how})
+    """)
+    assert "script" in compiled.plan
+    assert "hunter2" not in json.dumps(compiled.plan)
+    assert compiled.reasons[0].what == (
+        "task t: sends the value of a secret elsewhere than in a header"
+    )
+
+
+def asking(line: str, in_task: str = "client.get('/')") -> str:
+    return f"""
+        from loadpilot import env
+        {line}
+        @scenario(mode="constant")
+        class S(VUser):
+            @task
+            def t(self, client): {in_task}
+    """
+
+
+UNSET = (
+    "env('NONE'): is not set and has no default; set it in the environment, as --env NONE=…, or "
+    "give a default: env('NONE', default)"
+)
+NO_TEXT = "env('COUNT'): a value is text, and so is a default (got 5); write int(env('COUNT', '5'))"
+LITERALS = (
+    "in a function the arguments of env() must be literals, since they are read before the run"
+)
+
+
+@pytest.mark.parametrize(
+    ("text", "line", "what"),
+    [
+        (asking("env('NONE')"), 4, UNSET),
+        (asking("", "client.get(env('NONE'))"), 8, UNSET),
+        (asking("", "client.get('/', json=[env('NONE')][0])"), 8, UNSET),
+        (asking("NAME = 'SIZE'", "client.get(f'/{env(NAME)}')"), 8, LITERALS),
+        (asking("", "client.get(env('SIZE', str(1)))"), 8, LITERALS),
+        (
+            asking("env('COUNT', 5)"),
+            4,
+            NO_TEXT,
+        ),
+        (
+            asking("env('A B', '')"),
+            4,
+            "env('A B'): must be a name of letters, digits and _, 128 at most",
+        ),
+        (
+            asking("env('A', '1'); env('A', '2')"),
+            4,
+            "env('A'): has another default at scene.py:4; a name has one value",
+        ),
+        (
+            asking("env('SIZE'); env('SIZE', secret=True)"),
+            4,
+            "env('SIZE'): is no secret at scene.py:4; say it the same way",
+        ),
+    ],
+)
+def test_what_cannot_be_had_is_refused_at_its_line(
+    refuse_text: Refuse, text: str, line: int, what: str
+) -> None:
+    """Broken if a run begins without a parameter, or nobody can tell which line wants it."""
+    (problem,) = refuse_text(text)
+    assert problem.place.endswith(f"scene.py:{line}")
+    assert problem.what == what
+
+
+def test_a_flag_gives_no_secret_and_nothing_unasked(refuse_text: Refuse) -> None:
+    """Broken if a secret is taken from where others see it, or a misspelt flag does nothing."""
+    secret = asking("env('TOKEN', secret=True)")
+    (problem,) = refuse_text(secret, Overrides(env={"TOKEN": "visible"}))
+    assert problem.what == (
+        "env('TOKEN'): is a secret, which --env cannot give: others see command lines; "
+        "set it in the environment"
+    )
+    problems = refuse_text(asking("env('SIZE')"), replace(FLAGGED, env={"SIZ": "1"}))
+    what = "the scenario never asks for 'SIZ' with env(); did you mean SIZE?"
+    assert problems == [Problem("--env", what)]

@@ -1,0 +1,164 @@
+"""Feeds: their rows, who takes them, and what is refused before anything starts."""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING
+
+import pytest
+
+from loadpilot import now, rand
+from loadpilot.from_feed import Feed, FeedError
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from sdk.tests.conftest import Compile, Refuse
+
+CSV = "name,city\nada,London\n\n'émile',\"Paris, 5e\"\n"
+ROWS = [{"name": "ada", "city": "London"}, {"name": "'émile'", "city": "Paris, 5e"}]
+SCENE = """
+from loadpilot import feed
+
+def pick(user):
+    return next(user.carts)
+
+class Base(VUser):
+    users = feed("data/users.csv", order="shuffled")
+    unused = feed([])
+
+    def one(self):
+        return next(self.users)
+
+@scenario(mode="constant")
+class Shop(Base):
+    carts = feed([{"id": 1}, {"id": 2}, {"id": 3}], cycle=True)
+
+    def on_start(self, client):
+        self.name = next(self.users)["name"]
+
+    @task
+    def browse(self, client): client.get("/")
+
+    @task
+    def pay(self, client): client.post("/", json=[self.one(), pick(self)])
+
+    @task
+    def look(self, client): client.get("/look")
+
+    def check_look(self, status, body): next(self.carts)
+"""
+
+
+def test_who_takes_rows_is_read_from_the_source(compile_text: Compile, tmp_path: Path) -> None:
+    """Broken if an arrival is not counted that takes a row: two would get the same one."""
+    (tmp_path / "data").mkdir()
+    (tmp_path / "data" / "users.csv").write_text(CSV, encoding="utf-8")
+    compiled = compile_text(SCENE)
+    script = compiled.plan["script"]
+    assert [task["name"] for task in compiled.plan["tasks"]] == ["browse", "pay", "look"]
+    assert script["feeds"] == [
+        {"name": "users", "rows": 2, "tasks": [1], "prepares": True, "shuffled": True},
+        {"name": "carts", "rows": 3, "tasks": [1, 2], "cycles": True},
+    ]
+    assert compiled.files == ("data/users.csv", "scene.py")
+
+
+@pytest.mark.parametrize(
+    ("name", "text"),
+    [
+        ("rows.csv", CSV),
+        ("rows.CSV", "\ufeff" + CSV.replace("\n", "\r\n")),
+        ("rows.json", json.dumps(ROWS)),
+        ("rows.ndjson", "\n".join(map(json.dumps, ROWS)) + "\n\n"),
+    ],
+)
+def test_rows_are_read(tmp_path: Path, name: str, text: str) -> None:
+    """Broken if the same data means something else in another form."""
+    (tmp_path / name).write_bytes(text.encode())
+    assert Feed(name, tmp_path, "here", cycle=False, order="file").rows == ROWS
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "what"),
+    [
+        ("none.csv", None, "there is no file "),
+        ("rows.txt", b"a\n1\n", "the name must end in .csv, .json, .ndjson, .jsonl"),
+        ("rows.csv", b"", "is empty"),
+        ("rows.csv", b"a,b\n", "has no rows"),
+        ("rows.csv", b"a,b\n1,2\n1,2,3\n", "line 3: has 3 fields, but the header has 2"),
+        ("rows.csv", b'a,b\n"1\n2",2\n1\n', "line 4: has 1 fields, but the header has 2"),
+        ("rows.csv", b"a,\n1,2\n", "line 1: the header must name every column"),
+        ("rows.csv", b"a,b,a\n1,2,3\n", "line 1: the header names 'a' twice"),
+        ("rows.csv", b'a,b\n1,"2\n', "line 2: unexpected end of data"),
+        ("rows.csv", b"a,b\n1,2\n\xe9,4\n", "line 3: is not UTF-8"),
+        ("rows.json", b'{"a": 1}', "must be a list of rows, not dict"),
+        ("rows.json", b"[]", "has no rows"),
+        ("rows.json", b"[1,\n2", "line 2: is no JSON"),
+        ("rows.ndjson", b"1\n{\n", "line 2: is no JSON"),
+    ],
+)
+def test_a_wrong_file_is_refused_at_the_line_that_names_it(
+    refuse_text: Refuse, tmp_path: Path, name: str, content: bytes | None, what: str
+) -> None:
+    """Broken if a run begins with rows that are missing, cut off or not what the file says."""
+    if content is not None:
+        (tmp_path / name).write_bytes(content)
+    (problem,) = refuse_text(taking(f"feed({name!r})"))
+    assert problem.place.endswith("scene.py:6")
+    assert problem.what.startswith(f"feed({name!r}): ")
+    assert what in problem.what
+
+
+def taking(feed: str, in_task: str = "next(self.users)") -> str:
+    return f"""
+        from loadpilot import feed
+        @scenario(mode="constant")
+        class S(VUser):
+            users = {feed}
+            @task
+            def t(self, client):
+                client.get("/", json={in_task})
+    """
+
+
+@pytest.mark.parametrize(
+    ("feed", "what"),
+    [
+        ("feed(7)", "feed('…'): takes a file or a list of rows, not int"),
+        ("feed([])", "feed('…'): has no rows"),
+        ("feed([1], order='random')", 'order must be "file" or "shuffled" (got \'random\')'),
+        ("feed([1], cycle=1)", "cycle must be True or False (got 1)"),
+        ("feed('../outside.csv')", "agents get files beside the scenario only"),
+    ],
+)
+def test_a_wrong_feed_is_refused(refuse_text: Refuse, tmp_path: Path, feed: str, what: str) -> None:
+    """Broken if an agent cannot have the rows, or a misspelt word is taken for another."""
+    (tmp_path.parent / "outside.csv").write_text("a\n1\n", encoding="utf-8")
+    (problem,) = refuse_text(taking(feed))
+    assert what in problem.what
+
+
+def test_a_feed_that_is_no_attribute_is_refused(refuse_text: Refuse) -> None:
+    """Broken if rows are taken that nobody counts."""
+    text = """
+        from loadpilot import feed
+        USERS = feed([1, 2])
+
+        @scenario(mode="constant")
+        class S(VUser):
+            @task
+            def t(self, client): client.get("/", json=next(USERS))
+    """
+    (problem,) = refuse_text(text)
+    assert problem.place.endswith("scene.py:4")
+    assert "must be an attribute of the scenario" in problem.what
+
+
+def test_outside_of_a_run_there_is_no_row_and_nothing_to_draw(tmp_path: Path) -> None:
+    """Broken if a scenario could take values that no seed fixes, while it is imported."""
+    with pytest.raises(FeedError, match="inside a task, on_start or on_stop"):
+        next(Feed([1], tmp_path, "here", cycle=False, order="file"))
+    for draw in (rand.float, rand.uuid, now):
+        with pytest.raises(RuntimeError, match="while a run plays them"):
+            draw()
