@@ -22,6 +22,23 @@ pub struct Script {
     /// Names of further request headers whose values are secret, in lower case.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub secret_headers: Vec<String>,
+    /// What was prepared before the run was asked for. Absent: agents prepare all users.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub prepared: Option<Prepared>,
+}
+
+/// What `@setup`, or the `on_start` of all users, left on the side of whoever asked for the run.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Prepared {
+    /// The states, sealed (`loadpilot_agent::states`) and kept beside the plan: only who has the
+    /// key can read them.
+    pub states: Object,
+    /// The handle of the key, which is a secret and is shredded when the run is over.
+    pub key_secret: String,
+    /// Whether every user's state is among them, so that agents prepare nobody and clean up after
+    /// nobody; else they hold what the users share.
+    pub users: bool,
 }
 
 /// A call that a task in Python made: its number holds in the delta that says it, and nowhere else.

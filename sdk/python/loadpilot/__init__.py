@@ -9,7 +9,7 @@ because its cost is paid before the first request of every run.
 from __future__ import annotations
 
 from .client import LoadClient
-from .dsl import VUser, scenario, task
+from .dsl import VUser, scenario, setup, task, teardown
 from .errors import HTTPStatusError, RedirectError, RequestError
 from .from_file import file
 
@@ -22,7 +22,9 @@ __all__ = [
     "__version__",
     "file",
     "scenario",
+    "setup",
     "task",
+    "teardown",
 ]
 
 

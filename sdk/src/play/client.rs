@@ -34,7 +34,7 @@ pub(crate) struct PyClient {
     /// Whether redirects are followed unless a request says.
     pub(super) follows: Cell<bool>,
     /// Whether the user has cookies.
-    has_cookies: Cell<bool>,
+    pub(super) has_cookies: Cell<bool>,
     /// What the engine said last.
     pub(super) heard: RefCell<Option<Heard>>,
     /// The answer to the last request, unless that got none.

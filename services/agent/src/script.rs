@@ -13,6 +13,8 @@ use loadpilot_events::cause::Cause;
 use loadpilot_events::outcome::Outcome;
 use loadpilot_events::plan::{Method, Stream};
 
+use crate::states::States;
+
 /// An interpreter.
 pub trait Scripting: Debug + Send + Sync {
     /// The calling thread runs a scenario from now on, until it ends.
@@ -26,6 +28,9 @@ pub trait Scripting: Debug + Send + Sync {
 
     /// It runs none any more.
     fn leave(&self);
+
+    /// A part is over, and nothing is to be done at once.
+    fn tidy(&self) {}
 
     /// Loads a scenario on the calling thread, which has entered. May block.
     ///
@@ -47,15 +52,17 @@ pub struct Source<'a> {
     pub tasks: &'a [String],
     /// Where the load goes: `http://host[:port]`.
     pub target: &'a str,
+    /// What its users are made from, when that was prepared elsewhere.
+    pub states: Option<&'a States>,
 }
 
 /// A scenario that is loaded; it stays on its thread.
 pub trait Scenario {
-    /// A new user of it.
+    /// A new user of it, by its number among all users of the run, or [`NOBODY`].
     ///
     /// # Errors
     /// What its making raised.
-    fn user(&self) -> Result<Box<dyn User>, String>;
+    fn user(&self, number: u32) -> Result<Box<dyn User>, String>;
 }
 
 /// One virtual user: does one part at a time, step by step.
@@ -67,6 +74,9 @@ pub trait User {
     fn go_on(&mut self, heard: Heard) -> Next;
 }
 
+/// The number of one who serves no arrival, and is there for what happens once per run.
+pub const NOBODY: u32 = u32::MAX;
+
 /// A part of a user's life.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Part {
@@ -76,6 +86,8 @@ pub enum Part {
     Task(u16),
     /// Its clean-up, after the run.
     Stop,
+    /// What happens once per run, by its place among all such parts of the scenario.
+    Once(u16),
 }
 
 /// What a user wants next.

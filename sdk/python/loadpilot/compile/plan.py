@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 from .. import _native
 from ..dsl import spec_of
+from .aside import Aside, aside_of
 from .bundle import bundle
 from .connections import connections
 from .headers import SECRET_NAMES, Secrets
@@ -62,6 +63,8 @@ class Compiled:
     """Why the scenario runs in Python; none when it is compiled."""
     files: tuple[str, ...] = ()
     """Files that agents get to run it."""
+    aside: Aside | None = None
+    """What is played on the side that asks for the run; None when that is nothing."""
 
     def plan_json(self) -> str:
         """Write the plan as JSON."""
@@ -78,11 +81,13 @@ def compile_scenario(loaded: Loaded, cls: type, target: str, overrides: Override
     tasks = Tasks(loaded.sources, secrets)
     tasks.compile(cls, at)
     plan = _plan(cls, settings, tasks, target)
+    aside = aside_of(loaded, cls, settings, at)
     problems = [*settings.problems, *tasks.problems]
     if problems:
         raise Refused(_once(problems))
     replaced = settings.replaced() if "users" in plan else ()
     compiled = Compiled(plan, secrets.values(), tuple(replaced), tasks.bodies.beside)
+    compiled = replace(compiled, aside=aside)
     if tasks.reasons:
         packed = bundle(loaded)
         plan["script"] = {

@@ -22,6 +22,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 from ..compile.load import choose
 from ..compile.load import load as load_file
 from ..compile.problem import Refused
+from . import states
 from .conversation import Conversation
 from .inside import Playing, driven
 from .pauses import install
@@ -51,23 +52,54 @@ class Scenario:
     start: Part
     stop: Part
     tasks: list[Part]
+    over: list[str]
+    """Attributes of the class that what a user's ``__init__`` sets does not hide."""
+    users: list[str] | None
+    """The state of each user by its number, as JSON, when they were prepared elsewhere."""
+    once: tuple[Part, ...] = ()
+    """Agents play nothing that happens once per run."""
 
-    def user(self) -> tuple[Any, Conversation, Way, Way, Way]:
-        """Make a user: its instance, what it says, the ways to its stack and the way back.
+    def user(self, number: int) -> tuple[Any, Conversation, Way, Way, Way]:
+        """Make the user of a number: its instance, what it says, the ways to its stack and back.
 
         The first way leads there as if all were well, the second with an error.
         """
-        try:
-            instance = self.cls()
-        except Exception as error:  # noqa: BLE001  (user code: any error is the user's)
-            raise ScenarioError(told_at_length(error)) from None
-        playing = Playing()
-        back = playing.engine.switch
-        return instance, Conversation(self.target), playing.switch, playing.throw, back
+        instance, conversation = made(self.cls, self.over), Conversation(self.target)
+        if self.users is not None:
+            states.restore(self.users[number], instance, conversation)
+        return instance, conversation, *ways()
 
 
-def load(bundle: bytes, file: str, scenario: str, tasks: list[str], target: str) -> Scenario:
+def made(cls: type, over: list[str]) -> Any:
+    """Make an instance of a class; raises ScenarioError with what that raised."""
+    try:
+        instance = cls()
+    except Exception as error:  # noqa: BLE001  (user code: any error is the user's)
+        raise ScenarioError(told_at_length(error)) from None
+    for name in over:
+        vars(instance).pop(name, None)
+    return instance
+
+
+def ways() -> tuple[Way, Way, Way]:
+    """Make a stack for a user: the ways to it, as if all were well or with an error, and back."""
+    playing = Playing()
+    return playing.switch, playing.throw, playing.engine.switch
+
+
+def load(
+    bundle: bytes,
+    file: str,
+    scenario: str,
+    tasks: list[str],
+    target: str,
+    shared: str | None,
+    users: list[str] | None,
+) -> Scenario:
     """Load a scenario from the archive of its files, to play it against ``target``.
+
+    ``shared`` is what its users share, ``users`` the state of each, where they were prepared
+    elsewhere.
 
     Raises ScenarioError when it cannot be loaded.
     """
@@ -82,7 +114,8 @@ def load(bundle: bytes, file: str, scenario: str, tasks: list[str], target: str)
         know(root)
         loaded = load_file(root / file)
         cls = choose(loaded, scenario)
-        played = _scenario(cls, tasks, target)
+        over = [] if shared is None else states.share(shared, cls)
+        played = _scenario(cls, tasks, target, over, users)
     except Refused as refused:
         _forget(root)
         lines = [str(problem).replace(f"{root}/", "") for problem in refused.problems]
@@ -119,13 +152,16 @@ def clear() -> None:
         shutil.rmtree(root, ignore_errors=True)
 
 
-def _scenario(cls: type, tasks: list[str], target: str) -> Scenario:
-    start, stop = _part(cls, "on_start"), _part(cls, "on_stop")
-    parts = [_part(cls, name, getattr(cls, f"check_{name}", None)) for name in tasks]
-    return Scenario(cls, target, start, stop, parts)
+def _scenario(
+    cls: type, tasks: list[str], target: str, over: list[str], users: list[str] | None
+) -> Scenario:
+    start, stop = part_of(cls, "on_start"), part_of(cls, "on_stop")
+    parts = [part_of(cls, name, getattr(cls, f"check_{name}", None)) for name in tasks]
+    return Scenario(cls, target, start, stop, parts, over, users)
 
 
-def _part(cls: type, name: str, check: Callable[..., Any] | None = None) -> Part:
+def part_of(cls: type, name: str, check: Callable[..., Any] | None = None) -> Part:
+    """Understand one part of a user's life, by the name of its method."""
     function = getattr(cls, name, None)
     if not callable(function):
         raise ScenarioError(f"{cls.__name__} has no {name}()")

@@ -11,6 +11,7 @@ use bytes::Bytes;
 
 use super::calls::Name;
 use crate::script::{Scenario, Scripting, Source, User};
+use crate::states::States;
 
 /// What a core needs for a crew.
 #[derive(Debug, Clone)]
@@ -29,6 +30,16 @@ pub struct Troupe {
     pub target: String,
     /// The numbers of its users here, of all users of the run.
     pub users: Vec<u32>,
+    /// What they are made from, when that was prepared elsewhere.
+    pub states: Option<Arc<States>>,
+}
+
+impl Troupe {
+    /// Whether its users come prepared, and are cleaned up after by whoever prepared them.
+    fn comes_prepared(&self) -> bool {
+        let states = self.states.as_ref();
+        states.is_some_and(|states| states.users.is_some())
+    }
 }
 
 /// A user and its number.
@@ -43,6 +54,8 @@ pub(crate) struct Member {
 pub(crate) struct Crew {
     scenario: Box<dyn Scenario>,
     numbers: Vec<u32>,
+    /// Its users need no preparation here.
+    pub(crate) comes_prepared: bool,
     idle: RefCell<BTreeMap<u32, Member>>,
     /// The order in which idle ones serve a schedule: whoever has rested longest. A closed loop
     /// says itself who is next.
@@ -60,10 +73,12 @@ impl Crew {
             scenario: &troupe.scenario,
             tasks: &troupe.tasks,
             target: &troupe.target,
+            states: troupe.states.as_deref(),
         })?;
         Ok(Self {
             scenario,
             numbers: troupe.users.clone(),
+            comes_prepared: troupe.comes_prepared(),
             idle: RefCell::default(),
             turn: (!is_closed_loop).then(RefCell::default),
             dismissed: Cell::new(false),
@@ -79,7 +94,7 @@ impl Crew {
     pub(crate) fn make(&self, number: u32) -> Result<Member, String> {
         Ok(Member {
             number,
-            user: self.scenario.user()?,
+            user: self.scenario.user(number)?,
             is_prepared: false,
         })
     }

@@ -184,10 +184,10 @@ impl Core {
 }
 
 /// The time of a thread inside an interpreter, if it needs one.
-struct Stay(Option<Arc<dyn Scripting>>);
+pub(super) struct Stay(Option<Arc<dyn Scripting>>);
 
 impl Stay {
-    fn enter(troupe: Option<&Troupe>) -> Self {
+    pub(super) fn enter(troupe: Option<&Troupe>) -> Self {
         let scripting = troupe.map(|troupe| Arc::clone(&troupe.scripting));
         if let Some(scripting) = &scripting {
             scripting.enter();
@@ -204,8 +204,8 @@ impl Drop for Stay {
     }
 }
 
-fn prepare(stay: &Stay) -> io::Result<(LocalRuntime, Timer)> {
-    sharpen_thread()?;
+/// The runtime of a thread, which has its interpreter whenever it does not wait.
+pub(super) fn runtime(stay: &Stay) -> io::Result<LocalRuntime> {
     let mut builder = Builder::new_current_thread();
     builder.enable_all().max_blocking_threads(BLOCKING_THREADS);
     if let Some(scripting) = &stay.0 {
@@ -213,7 +213,12 @@ fn prepare(stay: &Stay) -> io::Result<(LocalRuntime, Timer)> {
         builder.on_thread_park(move || before.park());
         builder.on_thread_unpark(move || after.unpark());
     }
-    let runtime = builder.build_local(LocalOptions::default())?;
+    builder.build_local(LocalOptions::default())
+}
+
+fn prepare(stay: &Stay) -> io::Result<(LocalRuntime, Timer)> {
+    sharpen_thread()?;
+    let runtime = runtime(stay)?;
     let timer = {
         let _inside = runtime.enter();
         Timer::new()?

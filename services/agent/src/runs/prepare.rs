@@ -9,6 +9,8 @@ use loadpilot_engine::holding::Hold;
 use loadpilot_engine::workload::Workload;
 use loadpilot_events::RunId;
 use loadpilot_events::ctl::RunCreated;
+use loadpilot_events::plan::Object;
+use loadpilot_events::script;
 use thiserror::Error;
 
 use crate::bodies;
@@ -16,8 +18,9 @@ use crate::clock::{self, Alignment};
 use crate::fire::{self, Program, Troupe, Warmed};
 use crate::runs::cores::{Common, Cores};
 use crate::runs::preflight::{self, TooFewFiles};
-use crate::secrets;
+use crate::secrets::{self, Secrets};
 use crate::shell::Shell;
+use crate::states::{self, States};
 
 /// A holder that only waits for the start.
 pub(super) struct Prepared {
@@ -51,6 +54,15 @@ pub(super) enum Unable {
     /// The scenario runs in Python, and this agent does not.
     #[error("the scenario runs in Python, and this agent has none")]
     NoPython,
+    /// What was prepared for the scenario cannot be used.
+    #[error(transparent)]
+    States(#[from] states::Fault),
+    /// There are prepared users, and none of them is this agent's.
+    #[error("the run has {users} prepared users, and none of them belongs to this agent")]
+    NoUser {
+        /// How many.
+        users: u32,
+    },
     /// The requests cannot be compiled, or the threads cannot be started.
     #[error(transparent)]
     Fire(#[from] fire::Fault),
@@ -85,7 +97,7 @@ pub(super) async fn prepare(
         shards: created.shards,
         me: shell.me.clone(),
         rings: shell.rings.clone(),
-        troupe: troupe(shell, created, holds, &bodies)?,
+        troupe: troupe(shell, created, holds, &bodies, &secrets)?,
     };
     let wanted = plan.max_in_flight.unwrap_or(shell.max_in_flight);
     let max_in_flight = wanted.min(shell.max_in_flight).max(1);
@@ -108,15 +120,22 @@ fn troupe(
     created: &RunCreated,
     holds: &[Hold],
     bodies: &bodies::Bodies,
+    secrets: &Secrets,
 ) -> Result<Option<Troupe>, Unable> {
     let plan = &created.plan;
     let Some(script) = &plan.script else {
         return Ok(None);
     };
     let scripting = shell.scripting.clone().ok_or(Unable::NoPython)?;
-    let sha256 = &script.bundle.sha256;
-    let bundle = bodies.get(sha256).cloned();
-    let missing = || fire::Fault::NoBody(sha256.clone());
+    let body = |object: &Object| {
+        let missing = || fire::Fault::NoBody(object.sha256.clone());
+        bodies.get(&object.sha256).cloned().ok_or_else(missing)
+    };
+    let open = |prepared: &script::Prepared| {
+        let key = secrets.0.get(&prepared.key_secret);
+        let key = key.map(String::as_str).unwrap_or_default();
+        Ok::<_, Unable>(Arc::new(States::open(&body(&prepared.states)?, key)?))
+    };
     let held: BTreeSet<u32> = holds
         .iter()
         .flat_map(|hold| &hold.shards)
@@ -126,16 +145,21 @@ fn troupe(
     let mut users: Vec<u32> = (0..script.users).filter(is_held).collect();
     if users.is_empty() && plan.users.is_none() {
         // Its arrivals need somebody, however few users the plan has.
+        if script.prepared.as_ref().is_some_and(|one| one.users) {
+            let users = script.users;
+            return Err(Unable::NoUser { users });
+        }
         users.push(script.users);
     }
     Ok(Some(Troupe {
         scripting,
-        bundle: bundle.ok_or_else(missing)?,
+        bundle: body(&script.bundle)?,
         file: script.file.clone(),
         scenario: plan.scenario.clone(),
         tasks: plan.tasks.iter().map(|task| task.name.clone()).collect(),
         target: plan.target.clone(),
         users,
+        states: script.prepared.as_ref().map(open).transpose()?,
     }))
 }
 
