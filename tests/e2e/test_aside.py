@@ -103,3 +103,34 @@ class S(VUser):
     assert "no Python runs under load" in finished.stderr
     assert "error: teardown bye() failed: HTTPStatusError" in finished.stderr
     assert Counter(routes(oracle.requests())) == {"GET /": 20, "GET /bye": 1}
+
+
+@pytest.mark.parametrize("kind", ["def", "async def"])
+def test_a_setup_that_waits_for_ever_is_interrupted(
+    loadpilot: Loadpilot, oracle: Oracle, kind: str
+) -> None:
+    """Broken if Ctrl-C has to wait for a target that does not answer, or the teardown is lost."""
+    oracle.silent(path="/seed")
+    scene = SEEDED.replace("def seed", f"{kind} seed").replace("i-7", "i")
+    if kind == "async def":
+        scene = scene.replace('client.post("/seed")', '(await client.post("/seed"))')
+    scene = scene.replace("{self.item}", "item")
+    with loadpilot.start(scene, oracle.url) as running:
+        assert oracle.wait_count(1, 30)
+        running.signal(signal.SIGINT)
+        finished = running.end(8)
+    assert finished.code == 130
+    assert "interrupted before the run was started" in finished.stderr
+    assert routes(oracle.requests()) == {"POST /seed": 1, "DELETE /seed/item": 1}
+    assert "Error" not in finished.stderr
+
+
+def test_a_dry_run_sends_nothing_and_says_what_would_happen(
+    loadpilot: Loadpilot, oracle: Oracle
+) -> None:
+    """Broken if looking at a plan seeds data, or hides that a run would."""
+    finished = loadpilot.run(SEEDED, oracle.url, "--dry-run")
+    assert finished.code == 0
+    assert "  scene_1.py:6: seed() runs once, before the users" in finished.stderr
+    assert "  scene_1.py:19: clear() runs once, when the run is over" in finished.stderr
+    assert oracle.counts().received == 0

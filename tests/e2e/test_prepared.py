@@ -177,6 +177,20 @@ def test_there_are_as_many_prepared_users_as_agents(loadpilot: Loadpilot, oracle
     assert oracle.counts().received == 0
 
 
+def test_a_closed_loop_takes_its_users_prepared(loadpilot: Loadpilot, oracle: Oracle) -> None:
+    """Broken if a user of a closed loop starts without what was prepared for it."""
+    scene = SCENE.replace('rps=40, duration="3s", mode="constant"', 'duration="2s"')
+    scene = scene.replace(
+        "        with self.lock", "        time.sleep(0.05)\n        with self.lock"
+    )
+    finished = loadpilot.run(scene, oracle.url, "--agents", "3")
+    assert finished.judged == 0, finished.stdout
+    seen = routes(oracle.requests())
+    assert seen.pop("POST /login") == USERS
+    assert all(seen[f"GET /of/{number}"] > 0 for number in range(USERS))
+    assert [seen[f"DELETE /login/{number}"] for number in range(USERS)] == [1] * USERS
+
+
 class Cookies(BaseHTTPRequestHandler):
     """A target that gives each session a cookie of its own, and notes those that come back."""
 

@@ -1,8 +1,8 @@
 //! States of users that were prepared before the run was asked for: sealed where they are made,
 //! opened where they are used, and in the clear nowhere in between.
 //!
-//! The sealed form lies in the object store; its key is a secret of the run and is shredded with the
-//! others, which makes what stays in the store noise. Must never show a state or a key.
+//! The sealed form lies in the object store; its key is a secret of the run and is shredded with
+//! the others, which makes what stays in the store noise. Must never show a state or a key.
 
 use std::fmt;
 

@@ -11,6 +11,7 @@ import secrets
 import sys
 from contextlib import contextmanager
 from dataclasses import replace
+from functools import partial
 from hashlib import sha256
 from time import monotonic
 from typing import TYPE_CHECKING, Any
@@ -99,7 +100,7 @@ class Company:
         """Play the setups, prepare the users; raises :class:`Failed`."""
         for place, hook in enumerate(self.aside.setups):
             say(f"setup      {safe_lines(hook.name)}()")
-            told = self._play(hook.name, lambda place=place: self.player.once(place))  # type: ignore[misc]
+            told = self._play(hook.name, partial(self.player.once, place))
             if told:
                 raise Failed(f"setup {hook.name}() failed: {told}")
             if self.is_shared:
@@ -127,8 +128,7 @@ class Company:
         first = len(self.aside.setups)
         for place, hook in enumerate(self.aside.teardowns, first):
             say(f"teardown   {safe_lines(hook.name)}()")
-            begin: Callable[[], None] = lambda place=place: self.player.once(place)  # type: ignore[misc]  # noqa: E731
-            told = self._play(hook.name, begin, TEARDOWN_SECS)
+            told = self._play(hook.name, partial(self.player.once, place), TEARDOWN_SECS)
             if told:
                 say(f"error: teardown {hook.name}() failed: {safe_lines(told)}")
 

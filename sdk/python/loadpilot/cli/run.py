@@ -157,13 +157,13 @@ class Run:
             run = _native.new_run_id()
             aside = self.compiled.aside
             if aside is None:
-                self.follow(self.compiled, run, session, stack)
+                run = self.follow(self.compiled, run, session, stack)
             else:
                 from .aside import Failed, played
 
                 try:
                     with played(self.compiled, aside, run, self.interruptions) as compiled:
-                        self.follow(compiled, run, session, stack)
+                        run = self.follow(compiled, run, session, stack)
                 except Failed as failed:
                     return self.failed_before(failed)
             return self.end(session.report(run), session, run)
@@ -172,13 +172,13 @@ class Run:
 
     def follow(
         self, compiled: Compiled, run: str, session: _native.Session, stack: LocalStack
-    ) -> None:
-        """Ask for the run and follow it to its end."""
+    ) -> str:
+        """Ask for the run and follow it to its end; returns its id."""
         from .follow import Follower
         from .live import Scene, view
 
         request = self.request(compiled.plan)
-        session.submit(request, compiled.secrets, dict(compiled.bodies), run)
+        run = session.submit(request, compiled.secrets, dict(compiled.bodies), run)
         say(f"run {run}, log {stack.log_dir}")
         screen = view(Scene.of(compiled.plan))
         try:
@@ -186,6 +186,7 @@ class Run:
             follower.follow(session.watch(run), stack)
         finally:
             screen.close()
+        return run
 
     def failed_before(self, failed: Exception) -> ExitCode:
         """Say why the run was not asked for: what comes before it failed, or was interrupted."""

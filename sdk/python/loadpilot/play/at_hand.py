@@ -73,7 +73,6 @@ class AtHand:
             written.append(states.user_text(attributes, conversation))
         return written
 
-
     def forget(self) -> None:
         """Let go of all users, on the thread that made them."""
         self._users.clear()

@@ -62,8 +62,9 @@ def kept(before: Mapping[str, Noted], now: Mapping[str, Any], owner: str) -> dic
             found[name] = value
             continue
         was = before.get(name)
-        is_same = was is not None and was.value is value
-        if not is_same or (type(value) in CONTAINERS and was.content != value):  # type: ignore[union-attr]
+        if was is None or was.value is not value:
+            raise Unshareable(flaw)
+        if type(value) in CONTAINERS and was.content != value:
             raise Unshareable(flaw)
     return found
 
