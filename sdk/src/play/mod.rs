@@ -1,8 +1,9 @@
 //! Scenarios in Python on a firing thread: how the agent's seam meets the interpreter.
 //!
 //! [`scenario`] loads them, [`user`] moves a user on, [`client`] is what its tasks send with;
-//! [`player`] is for what a command line plays itself. All of it happens on the one thread that plays
-//! a scenario, and the path from one request to the next runs no Python but the user's own. Must never decide what a load is: it only says what tasks want.
+//! [`player`] is for what a command line plays itself. All of it happens on the one thread that
+//! plays a scenario, and the path from one request to the next runs no Python but the user's own.
+//! Must never decide what a load is: it only says what tasks want.
 
 mod answer;
 mod client;

@@ -2,8 +2,8 @@
 //!
 //! [`Core`] is the handle to it; [`pacer`] keeps the schedule, [`slots`] says who may start,
 //! [`calls`] carries arrivals through their calls, [`aside`] plays what no run counts, [`wire`] is
-//! the seam behind which the HTTP engines sit. It must never know NATS, wait for whoever harvests it,
-//! or share state with another core.
+//! the seam behind which the HTTP engines sit. It must never know NATS, wait for whoever harvests
+//! it, or share state with another core.
 
 mod ahead;
 mod aside;
