@@ -61,7 +61,10 @@ def played(
     Raises :class:`Failed`. What comes after happens however the block ends, unless the user does
     not want to wait for anything.
     """
-    company = Company(compiled, aside, run, interruptions)
+    try:
+        company = Company(compiled, aside, run, interruptions)
+    except (ValueError, RuntimeError) as error:
+        raise Failed(str(error)) from None
     try:
         try:
             yield company.before()
@@ -99,6 +102,7 @@ class Company:
     def before(self) -> Compiled:
         """Play the setups, prepare the users; raises :class:`Failed`."""
         for place, hook in enumerate(self.aside.setups):
+            self._go_on()
             say(f"setup      {safe_lines(hook.name)}()")
             told = self._play(hook.name, partial(self.player.once, place))
             if told:
@@ -108,6 +112,7 @@ class Company:
         users: list[str] | None = None
         start = self.aside.start
         if start is not None:
+            self._go_on()
             say(f"preparing  {self.users} users on this side")
             told = self._play("on_start", self.player.prepare)
             if told:
@@ -134,8 +139,17 @@ class Company:
 
     def close(self) -> None:
         """End the thread of the scenario."""
-        if not self.player.close(CLOSE_SECS):
-            _stuck.append(self.aside.cls.__name__)
+        has_ended = False
+        try:
+            has_ended = self.player.close(CLOSE_SECS)
+        finally:
+            if not has_ended:
+                _stuck.append(self.aside.cls.__name__)
+
+    def _go_on(self) -> None:
+        """Raise :class:`Failed` when the user has asked to end meanwhile."""
+        if self.interruptions.any():
+            raise Failed("it was interrupted")
 
     def _play(
         self, name: str, begin: Callable[[], None], patience_secs: float | None = None
