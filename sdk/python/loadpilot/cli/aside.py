@@ -90,6 +90,8 @@ class Company:
         self.compiled = compiled
         self.aside = aside
         self.interruptions = interruptions
+        self._heard = 0
+        """So many interruptions were answered already: one more ends what is played."""
         plan = compiled.plan
         self.is_shared = "script" in plan
         """Whether anybody on the agents could see what is left here: compiled tasks see nothing."""
@@ -126,6 +128,7 @@ class Company:
 
     def after(self) -> None:
         """Let the users clean up, play the teardowns; what fails is told."""
+        self._heard = self.interruptions.count
         if self.aside.start is not None:
             told = self._play("on_stop", self.player.retire, RETIRE_SECS)
             if told:
@@ -148,8 +151,11 @@ class Company:
 
     def _go_on(self) -> None:
         """Raise :class:`Failed` when the user has asked to end meanwhile."""
-        if self.interruptions.any():
+        if self._is_interrupted():
             raise Failed("it was interrupted")
+
+    def _is_interrupted(self) -> bool:
+        return self.interruptions.count > self._heard
 
     def _play(
         self, name: str, begin: Callable[[], None], patience_secs: float | None = None
@@ -169,20 +175,23 @@ class Company:
         return told
 
     def _told(self, name: str, patience_secs: float | None) -> str:
-        heard, began = self.interruptions.count, monotonic()
+        """Wait for the end of what is played, and call it off when it is time to."""
+        began = monotonic()
         called_off: float | None = None
+        is_late = False
         while True:
             told = self.player.told(POLL_SECS)
             now = monotonic()
             if told is not None:
-                is_late = patience_secs is not None and called_off is not None
-                is_late = is_late and self.interruptions.count == heard
+                if called_off is not None:
+                    self._heard = self.interruptions.count
                 return f"it took longer than {patience_secs:.0f} s" if is_late else told
-            is_over_time = patience_secs is not None and now > began + patience_secs
-            if called_off is None and (self.interruptions.count > heard or is_over_time):
-                self.player.call_off()
-                called_off = now
-            if called_off is not None and now > called_off + LEAVE_SECS:
+            if called_off is None:
+                is_late = patience_secs is not None and now > began + patience_secs
+                if is_late or self._is_interrupted():
+                    self.player.call_off()
+                    called_off = now
+            elif now > called_off + LEAVE_SECS:
                 _stuck.append(f"{name}()")
                 return "it waits for something that is not the client, and could not be ended"
 
