@@ -134,6 +134,14 @@ def test_who_prepares_is_what_the_scenario_says(compile_text: Compile, refuse_te
     assert "says who calls on_start, and S defines none; drop it" in problem.what
 
 
+def test_slots_cannot_travel(refuse_text: Refuse) -> None:
+    """Broken if what a user keeps in slots is left behind in silence."""
+    scene = start("self.token = 1", '(prepare="submitter")')
+    scene = scene.replace("    pool = []", '    __slots__ = ("token",)')
+    (problem,) = refuse_text(scene)
+    assert "S has __slots__, so that what on_start sets cannot travel" in problem.what
+
+
 class Made:
     """A user as its ``__init__`` leaves it."""
 
@@ -170,12 +178,14 @@ def test_a_user_is_the_same_on_the_other_side() -> None:
     user, conversation = Made(), Conversation("http://localhost")
     before = states.note(vars(user))
     user.seen.append({"id": 2**80, "name": "grün \ud800", "ok": True, "rate": 0.1, "none": None})
-    text = states.user_text(states.kept(before, vars(user), "self"), conversation)
+    del user.marks
+    text = states.user_text(before, vars(user), conversation)
     assert text.isascii()
     other = Made()
     states.restore(text, other, Conversation("http://localhost"))
     assert other.seen == user.seen
     assert other.lock is not user.lock
+    assert not hasattr(other, "marks")
     assert set(json.loads(text)["self"]) == {"seen"}
 
 

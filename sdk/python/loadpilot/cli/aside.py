@@ -7,6 +7,7 @@ and must never let what comes after a run hide what became of the run.
 from __future__ import annotations
 
 import gc
+import os
 import secrets
 import sys
 from contextlib import contextmanager
@@ -232,6 +233,4 @@ def leave(code: int) -> None:
     """End this process at once: a thread of the scenario's still runs Python."""
     sys.stdout.flush()
     sys.stderr.flush()
-    import os  # noqa: PLC0415
-
     os._exit(code)

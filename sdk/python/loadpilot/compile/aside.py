@@ -143,10 +143,13 @@ def _prepared_here(
             settings.problems.append(Problem(settings.place("prepare"), what))
         return None, None
     start = Hook("on_start", _place(loaded, function, at))
-    if said is not None:
-        return (start, None) if said == "submitter" else (None, None)
-    why = next(_shared_by_on_start(loaded, cls), None)
-    return (None, None) if why is None else (start, why)
+    why = None if said is not None else next(_shared_by_on_start(loaded, cls), None)
+    if said != "submitter" and why is None:
+        return None, None
+    if any(vars(one).get("__slots__") for one in cls.__mro__):
+        what = "has __slots__, so that what on_start sets cannot travel; drop them, or say"
+        settings.problems.append(Problem(at, f'{cls.__name__} {what} prepare="agents"'))
+    return start, why
 
 
 def _shared_by_on_start(loaded: Loaded, cls: type) -> Iterator[Reason]:

@@ -69,8 +69,7 @@ class AtHand:
         written = []
         for number in sorted(self._users.keys() - {NOBODY}):
             instance, conversation, before = self._users[number]
-            attributes = states.kept(before, vars(instance), "self")
-            written.append(states.user_text(attributes, conversation))
+            written.append(states.user_text(before, vars(instance), conversation))
         return written
 
     def forget(self) -> None:

@@ -100,14 +100,20 @@ def share(text: str, cls: type) -> list[str]:
     return over
 
 
-def user_text(attributes: dict[str, Any], conversation: Conversation) -> str:
-    """Write one user."""
-    return json.dumps({"self": attributes, "cookies": conversation.state()}, allow_nan=False)
+def user_text(
+    before: Mapping[str, Noted], now: Mapping[str, Any], conversation: Conversation
+) -> str:
+    """Write one user, as it is after ``before``; raises :class:`Unshareable`."""
+    gone = sorted(before.keys() - now.keys())
+    state = {"self": kept(before, now, "self"), "gone": gone, "cookies": conversation.state()}
+    return json.dumps(state, allow_nan=False)
 
 
 def restore(text: str, instance: Any, conversation: Conversation) -> None:
     """Make a new user the one that was written."""
     state = json.loads(text)
+    for name in state["gone"]:
+        vars(instance).pop(name, None)
     vars(instance).update(state["self"])
     conversation.restore(state["cookies"])
 
