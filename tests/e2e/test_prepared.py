@@ -156,6 +156,17 @@ def test_a_failed_on_start_on_this_side_lets_no_agent_send_anything(
     assert {route.split("/")[0] for route in seen} == {"DELETE "}
 
 
+def test_a_failed_on_stop_on_this_side_is_told(loadpilot: Loadpilot, oracle: Oracle) -> None:
+    """Broken if sessions stay behind at the target and nobody hears of it."""
+    oracle.status(500, path="/login/3")
+    scene = SCENE.replace('f"/login/{self.number}", headers={"X-Session": self.token})', "PATH)")
+    scene = scene.replace("PATH)", 'f"/login/{self.number}").raise_for_status()')
+    finished = loadpilot.run(scene, oracle.url, "--duration", "1s")
+    assert finished.judged == 0, finished.stdout
+    told = "error: on_stop failed for 1 of 8 users: HTTPStatusError: the answer has the status 500"
+    assert told in finished.stderr
+
+
 def test_what_cannot_travel_is_refused_by_name(loadpilot: Loadpilot, oracle: Oracle) -> None:
     """Broken if a user arrives without something that its on_start had left on it."""
     scene = SCENE.replace('self.seen.append("login")', "self.cart = {1, 2}")

@@ -106,6 +106,7 @@ impl<W: Wire> Calls<W> {
     /// How many could not, and what the first of them raised.
     pub(crate) async fn retire(&self, crew: &Crew) -> Result<(), String> {
         let members = RefCell::new(crew.dismiss());
+        let total = members.borrow().len();
         let failed = RefCell::new((0_usize, None));
         let lane = async || {
             let mut kit = Self::kit_aside();
@@ -132,7 +133,9 @@ impl<W: Wire> Calls<W> {
         }
         match failed.into_inner() {
             (_, None) => Ok(()),
-            (count, Some(raised)) => Err(format!("on_stop failed for {count} users: {raised}")),
+            (count, Some(raised)) => Err(format!(
+                "on_stop failed for {count} of {total} users: {raised}"
+            )),
         }
     }
 
