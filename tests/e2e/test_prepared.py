@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import secrets
 import signal
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
@@ -10,6 +11,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 import pytest
 from tests.e2e.command import Loadpilot
+from tests.e2e.processes import Part
 from tests.e2e.test_python import calls_of, routes, task_of
 from tests.e2e.test_secrets import files_below, files_with
 from tests.oracle.oracle import Oracle, built_binary
@@ -104,6 +106,24 @@ def test_prepared_users_clean_up_after_an_interruption(tmp_path: Path) -> None:
     assert finished.report["arrivals"]["lost"] == 0
 
 
+def test_an_agent_that_comes_back_serves_with_the_same_users(
+    loadpilot: Loadpilot, oracle: Oracle
+) -> None:
+    """Broken if the successor of a killed agent logs in again, or has no users."""
+    flags = ("--agents", "2", "--duration", "12s")
+    with loadpilot.start(SCENE, oracle.url, *flags) as running:
+        assert oracle.wait_count(60, 30)
+        os.kill(running.parts(Part.AGENT)[0].pid, signal.SIGKILL)
+        running.end()
+    requests = oracle.requests()
+    seen = routes(requests)
+    assert seen["POST /login"] == USERS
+    assert [seen[f"DELETE /login/{number}"] for number in range(USERS)] == [1] * USERS
+    served = [one for one in requests if one.method == "GET"]
+    late = [one for one in served if one.arrival_us > served[-1].arrival_us - 2_000_000]
+    assert {one.route for one in late} == {f"/of/{number}" for number in range(USERS)}
+
+
 def test_one_login_is_shared_by_the_users_of_all_agents(
     loadpilot: Loadpilot, oracle: Oracle
 ) -> None:
@@ -159,8 +179,9 @@ def test_a_failed_on_start_on_this_side_lets_no_agent_send_anything(
 def test_a_failed_on_stop_on_this_side_is_told(loadpilot: Loadpilot, oracle: Oracle) -> None:
     """Broken if sessions stay behind at the target and nobody hears of it."""
     oracle.status(500, path="/login/3")
-    scene = SCENE.replace('f"/login/{self.number}", headers={"X-Session": self.token})', "PATH)")
-    scene = scene.replace("PATH)", 'f"/login/{self.number}").raise_for_status()')
+    ending = 'headers={"X-Session": self.token})\n'
+    head, _, _ = SCENE.rpartition(ending)
+    scene = head + ending.replace("\n", ".raise_for_status()\n")
     finished = loadpilot.run(scene, oracle.url, "--duration", "1s")
     assert finished.judged == 0, finished.stdout
     told = "error: on_stop failed for 1 of 8 users: HTTPStatusError: the answer has the status 500"
