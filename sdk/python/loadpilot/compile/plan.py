@@ -12,8 +12,7 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
 from .. import _native
-from ..dsl import spec_of
-from .aside import Aside, aside_of
+from ..dsl import VUser, once_of, spec_of
 from .bundle import bundle
 from .connections import connections
 from .headers import SECRET_NAMES, Secrets
@@ -25,6 +24,7 @@ from .time_outs import time_outs
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
+    from .aside import Aside
     from .load import Loaded
 
 PLAN_SCHEMA = "loadpilot.plan/1"
@@ -81,7 +81,7 @@ def compile_scenario(loaded: Loaded, cls: type, target: str, overrides: Override
     tasks = Tasks(loaded.sources, secrets)
     tasks.compile(cls, at)
     plan = _plan(cls, settings, tasks, target)
-    aside = aside_of(loaded, cls, settings, at)
+    aside = _aside(loaded, cls, settings, at)
     problems = [*settings.problems, *tasks.problems]
     if problems:
         raise Refused(_once(problems))
@@ -111,6 +111,17 @@ def compile_scenario(loaded: Loaded, cls: type, target: str, overrides: Override
     if found:
         raise Refused(_once([_translated(one, settings, tasks) for one in found]))
     return compiled
+
+
+def _aside(loaded: Loaded, cls: type, settings: Settings, at: str) -> Aside | None:
+    """Find what is played on the side that asks for the run; most scenarios have nothing."""
+    marked = any(once_of(one) for base in cls.__mro__ for one in vars(base).values())
+    starts = vars(VUser)["on_start"] is not getattr(cls, "on_start", None)
+    if not marked and not starts and "prepare" not in settings.spec.said:
+        return None
+    from .aside import aside_of  # noqa: PLC0415  (start-up is a promise)
+
+    return aside_of(loaded, cls, settings, at)
 
 
 def _plan(cls: type, settings: Settings, tasks: Tasks, target: str) -> dict[str, Any]:
