@@ -29,8 +29,8 @@ use tokio::runtime::Runtime;
 use tokio::sync::mpsc;
 
 use crate::play::{
-    Interpreter, PyAnswer, PyClient, PyRequest, PyTurn, drawn, due_us, measure, moves,
-    note_blocking, raise_in, row, whose_turn,
+    Interpreter, PyAnswer, PyClient, PyPlayer, PyRequest, PyTurn, drawn, due_us, measure, moves,
+    note_blocking, raise_in, row, seal_states, whose_turn,
 };
 use crate::session::{Place, Session, SessionError};
 use crate::watch::{Change, watch};
@@ -51,14 +51,14 @@ const SIGNALS_EVERY: Duration = Duration::from_millis(50);
 pub mod _native {
     #[pymodule_export]
     use super::{
-        Fault, PyAnswer, PyClient, PyRequest, PySession, PyTurn, PyWatch, Refused, agent_main,
-        check_plan, coordinator_main, drawn, due_us, figure_keys, measure, metric_keys, moves,
-        note_blocking, parse_duration_us, parse_rate_urps, plan_facts, raise_in, row,
-        supervisor_main, whose_turn,
+        Fault, PyAnswer, PyClient, PyPlayer, PyRequest, PySession, PyTurn, PyWatch, Refused,
+        agent_main, check_plan, coordinator_main, drawn, due_us, figure_keys, measure, metric_keys,
+        moves, new_run_id, note_blocking, parse_duration_us, parse_rate_urps, plan_facts, raise_in,
+        row, seal_states, supervisor_main, whose_turn,
     };
 }
 
-fn refused(py: Python<'_>, refusal: &Refusal) -> PyErr {
+pub(crate) fn refused(py: Python<'_>, refusal: &Refusal) -> PyErr {
     let error = Refused::new_err(refusal.to_string());
     let problems = serde_json::to_string(&refusal.problems).unwrap_or_default();
     match error.value(py).setattr("problems", problems) {
@@ -156,8 +156,14 @@ fn supervisor_main(py: Python<'_>, argv: Vec<String>) -> i32 {
     py.detach(|| crate::supervisor::main(argv.into_iter().map(Into::into).collect()))
 }
 
+/// What the next run may be called: parts of it are played before it is asked for.
+#[pyfunction]
+fn new_run_id() -> String {
+    RunId::from_ulid(ulid::Ulid::generate()).to_string()
+}
+
 /// Runs `future` without the GIL until it is done or a Python signal handler raises.
-fn wait<T: Send>(
+pub(crate) fn wait<T: Send>(
     py: Python<'_>,
     runtime: &Runtime,
     future: impl Future<Output = T> + Send,
@@ -221,24 +227,23 @@ impl PySession {
         })
     }
 
-    #[pyo3(signature = (request_json, secrets, bodies = BTreeMap::new()))]
+    #[pyo3(signature = (request_json, secrets, bodies = BTreeMap::new(), run = None))]
     fn submit(
         &self,
         py: Python<'_>,
         request_json: &str,
         secrets: BTreeMap<String, String>,
         bodies: BTreeMap<String, PyBackedBytes>,
+        run: Option<&str>,
     ) -> PyResult<String> {
         let request: RunRequested = serde_json::from_str(request_json)
             .map_err(|error| PyValueError::new_err(format!("not a RunRequested: {error}")))?;
         let shared = |(hash, body)| (hash, Bytes::from_owner(body));
         let bodies = bodies.into_iter().map(shared).collect();
+        let run = run.map(run_id).transpose()?;
         let mut session = self.session.lock().unwrap_or_else(PoisonError::into_inner);
-        let run = wait(
-            py,
-            &self.runtime,
-            session.submit(request, &secrets, &bodies),
-        )?;
+        let submit = session.submit(request, &secrets, &bodies, run);
+        let run = wait(py, &self.runtime, submit)?;
         run.map(|run| run.to_string())
             .map_err(|error| failed(py, &error))
     }
@@ -305,7 +310,7 @@ impl PySession {
     }
 }
 
-fn run_id(run: &str) -> PyResult<RunId> {
+pub(crate) fn run_id(run: &str) -> PyResult<RunId> {
     RunId::parse(run).map_err(|problem| invalid(&problem))
 }
 

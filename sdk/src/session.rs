@@ -157,7 +157,8 @@ impl Session {
     }
 
     /// Asks for a run, handing over its bodies and secrets first, and keeps it owned from now on.
-    /// `bodies` holds, by their hash, those that the plan keeps beside itself.
+    /// `bodies` holds, by their hash, those that the plan keeps beside itself; `run` is what it is
+    /// called, if that is known already.
     ///
     /// # Errors
     /// Everything that is wrong with the request; or the world.
@@ -166,6 +167,7 @@ impl Session {
         request: RunRequested,
         secrets: &BTreeMap<String, String>,
         bodies: &BTreeMap<String, bytes::Bytes>,
+        run: Option<RunId>,
     ) -> Result<RunId, SessionError> {
         let mut problems = check::request(&request);
         for name in request.plan.secrets() {
@@ -182,7 +184,7 @@ impl Session {
             return Err(Refusal { problems }.into());
         }
         bodies::store(&self.bus, &self.subjects, &request.plan, bodies).await?;
-        let run = RunId::from_ulid(ulid::Ulid::generate());
+        let run = run.unwrap_or_else(|| RunId::from_ulid(ulid::Ulid::generate()));
         self.hand_over(&run, &request, secrets).await?;
         let owner = request.owner.clone();
         self.store(&run, Request::RunRequested(Box::new(request)))

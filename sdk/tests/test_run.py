@@ -66,12 +66,15 @@ class FakeLog:
         self.asked: list[str] = []
         self.error: Exception | None = None
 
-    def submit(self, request_json: str, secrets: dict[str, str], bodies: dict[str, bytes]) -> str:
+    def submit(
+        self, request_json: str, secrets: dict[str, str], bodies: dict[str, bytes], run: str
+    ) -> str:
         if self.error is not None:
             raise self.error
         self.submitted.append(json.loads(request_json))
         self.secrets.append(secrets)
         assert bodies == {}
+        assert len(run) == 26
         return RUN
 
     def watch(self, run: str) -> FakeLog:

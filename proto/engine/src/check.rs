@@ -87,6 +87,7 @@ pub fn request(run: &RunRequested) -> Vec<Problem> {
         agents.want,
     );
     closed_loop::agents(&mut must, &run.plan, agents.want);
+    script::agents(&mut must, &run.plan, agents.want);
     let min_fits = agents.min >= 1 && agents.min <= agents.want;
     must.hold(
         min_fits,

@@ -10,7 +10,7 @@ use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
 
 use crate::connections::{Connections, is_default};
-use crate::script::Script;
+use crate::script::{Prepared, Script};
 use crate::threshold::Threshold;
 use crate::units::Rate;
 
@@ -332,7 +332,7 @@ impl Plan {
         tasks.flat_map(|(index, task)| task.steps.iter().map(move |step| (index, step)))
     }
 
-    /// What is kept beside the plan, large bodies and scripts, sorted, each once.
+    /// What is kept beside the plan, large bodies, scripts and states, sorted, each once.
     pub fn objects(&self) -> BTreeSet<&Object> {
         let bodies = self.calls().filter_map(|(_, step)| step.body.as_ref());
         let bodies = bodies.filter_map(|body| match body {
@@ -340,7 +340,14 @@ impl Plan {
             Body::Text(_) | Body::Base64(_) => None,
         });
         let bundle = self.script.iter().map(|script| &script.bundle);
-        bodies.chain(bundle).collect()
+        let states = self.prepared().map(|prepared| &prepared.states);
+        bodies.chain(bundle).chain(states).collect()
+    }
+
+    /// What was prepared for its scenario before the run was asked for.
+    #[must_use]
+    pub fn prepared(&self) -> Option<&Prepared> {
+        self.script.as_ref()?.prepared.as_ref()
     }
 
     /// The bytes of those objects together: what each agent fetches before the start.
@@ -362,7 +369,8 @@ impl Plan {
         });
         let identity = self.connections.tls.identity.as_ref();
         let key = identity.map(|identity| identity.key_secret.clone());
-        let mut names: Vec<String> = in_texts.chain(key).collect();
+        let states = self.prepared().map(|prepared| prepared.key_secret.clone());
+        let mut names: Vec<String> = in_texts.chain(key).chain(states).collect();
         names.sort();
         names.dedup();
         names

@@ -26,6 +26,9 @@ pub struct Script {
     /// The data that its tasks and users take rows of.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub feeds: Vec<Feed>,
+    /// What was prepared before the run was asked for. Absent: agents prepare all users.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub prepared: Option<Prepared>,
 }
 
 /// Data of a scenario, of which each arrival takes a row: the rows are in the bundle.
@@ -61,6 +64,20 @@ pub struct FeedFacts {
     pub taken: u64,
     /// Rows are meant to be used again when there are no more.
     pub cycles: bool,
+}
+
+/// What `@setup`, or the `on_start` of all users, left on the side of whoever asked for the run.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Prepared {
+    /// The states, sealed (`loadpilot_agent::states`) and kept beside the plan: only who has the
+    /// key can read them.
+    pub states: Object,
+    /// The handle of the key, which is a secret and is shredded when the run is over.
+    pub key_secret: String,
+    /// Whether every user's state is among them, so that agents prepare nobody and clean up after
+    /// nobody; else they hold what the users share.
+    pub users: bool,
 }
 
 /// A call that a task in Python made: its number holds in the delta that says it, and nowhere else.

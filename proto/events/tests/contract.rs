@@ -80,6 +80,7 @@ fn golden_files_are_read_and_written_back() {
             "plan-metrics.v1.json",
             "plan-objects.v1.json",
             "plan-pool.v1.json",
+            "plan-prepared.v1.json",
             "plan-samples.v1.json",
             "plan-script.v1.json",
         ],

@@ -11,7 +11,7 @@ from __future__ import annotations
 from . import metrics
 from .client import LoadClient
 from .drawn import now, rand
-from .dsl import VUser, scenario, task
+from .dsl import VUser, scenario, setup, task, teardown
 from .errors import HTTPStatusError, RedirectError, RequestError
 from .from_env import env
 from .from_feed import feed
@@ -31,7 +31,9 @@ __all__ = [
     "now",
     "rand",
     "scenario",
+    "setup",
     "task",
+    "teardown",
 ]
 
 

@@ -33,6 +33,12 @@ def parse_duration_us(field: str, text: str) -> int:
 def parse_rate_urps(field: str, text: str) -> int:
     """Read a rate in millionths per second; raises ValueError that names field, rule and value."""
 
+def new_run_id() -> str:
+    """Make up what the next run is called."""
+
+def seal_states(key: str, shared: str, users: list[str] | None) -> bytes:
+    """Seal what was prepared, each as JSON, with a key of 64 hex digits that serves once."""
+
 def metric_keys() -> list[str]:
     """List the keys of all metrics that a threshold can name."""
 
@@ -150,6 +156,38 @@ class Response:
     def __await__(self) -> Generator[Any, Any, Response]:
         """In an ``async def``, a request is sent when it is awaited."""
 
+class Player:
+    """Plays parts of a scenario aside of its load, one at a time, on a thread of its own."""
+
+    def __init__(
+        self,
+        plan_json: str,
+        run: str,
+        secrets: dict[str, str],
+        scenario: object,
+        users: int,
+        seed: int,
+    ) -> None:
+        """Take a sound plan and what ``loadpilot.play.at_hand`` has; raises ValueError."""
+
+    def once(self, place: int) -> None:
+        """Begin what happens once per run, by its place in the scenario's list."""
+
+    def prepare(self) -> None:
+        """Begin to prepare all users."""
+
+    def retire(self) -> None:
+        """Begin to let those clean up that are prepared."""
+
+    def told(self, timeout_secs: float) -> str | None:
+        """Wait for the end of what was begun: None when it is not over; empty when all was well."""
+
+    def call_off(self) -> None:
+        """End what was begun, as soon as it waits for something."""
+
+    def close(self, timeout_secs: float) -> bool:
+        """End the thread; False when it has not ended in time."""
+
 class Client:
     """One user's view of the target, while its scenario runs: see ``loadpilot.LoadClient``."""
 
@@ -176,9 +214,15 @@ class Session:
         data_bytes: int | None = None,
     ) -> None: ...
     def submit(
-        self, request_json: str, secrets: dict[str, str], bodies: dict[str, bytes] = ...
+        self,
+        request_json: str,
+        secrets: dict[str, str],
+        bodies: dict[str, bytes] = ...,
+        run: str | None = None,
     ) -> str:
         """Store a RunRequested and hand its secrets and bodies over; returns the run id.
+
+        ``run`` is its id when that is known already, from :func:`new_run_id`.
 
         ``bodies`` holds what the plan keeps beside itself, by SHA-256 in hex.
         Ownership is renewed in the background while the session is open. Raises Refused, Fault.

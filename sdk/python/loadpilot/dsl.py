@@ -1,4 +1,4 @@
-"""The words of a scenario file: ``@scenario``, ``@task`` and ``VUser``.
+"""The words of a scenario file: ``@scenario``, ``@task``, ``@setup``, ``@teardown``, ``VUser``.
 
 They only take notes. Whether the notes make sense is the compiler's business, so that it can name
 every mistake of a file at once; nothing here may raise for a wrong value.
@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from enum import StrEnum
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias, TypedDict, TypeVar, overload
 
@@ -73,6 +74,7 @@ F = TypeVar("F", bound=Callable[..., Any])
 
 SPEC_ATTRIBUTE = "__loadpilot_scenario__"
 TASK_ATTRIBUTE = "__loadpilot_task__"
+ONCE_ATTRIBUTE = "__loadpilot_once__"
 
 DEFAULTS: Mapping[str, Any] = MappingProxyType(
     {
@@ -144,6 +146,7 @@ def scenario(
     secret_headers: Iterable[str] | None = None,
     connections: Connections | None = None,
     tags: Mapping[str, str] | None = None,
+    prepare: Literal["agents", "submitter"] | None = None,
 ) -> Callable[[C], C]: ...
 def scenario(cls: Any = None, /, **said: Any) -> Any:
     """Mark a class as a scenario; its name is the class's name.
@@ -185,6 +188,10 @@ def scenario(cls: Any = None, /, **said: Any) -> Any:
     ``tags``
         What people tell its runs from others by, ``{"team": "shop"}``: shown in report, summary
         and the list of runs, and nothing else. ``--tag team=shop`` says one on the command line.
+    ``prepare`` ("agents", or "submitter" when ``on_start`` sets what all users share)
+        Where ``on_start`` and ``on_stop`` run: ``agents``, each for its own users; ``submitter``,
+        on the side that asks for the run, once for each user of the whole run. What ``on_start``
+        leaves must then be JSON, and reaches the agents sealed.
     """
     spec = ScenarioSpec({name: value for name, value in said.items() if value is not None})
     unknown = [name for name in said if name not in SETTINGS]
@@ -218,6 +225,7 @@ SETTINGS = (
     "secret_headers",
     "connections",
     "tags",
+    "prepare",
 )
 """Everything that ``@scenario`` understands."""
 
@@ -239,6 +247,38 @@ def task(function: Any = None, /, *, weight: Any = 1) -> Any:
     return mark if function is None else mark(function)
 
 
+class Once(StrEnum):
+    """What happens once per run."""
+
+    SETUP = "setup"
+    TEARDOWN = "teardown"
+
+
+def setup(function: F, /) -> F:
+    """Mark a method, class method or static method that runs once per run, before everything else.
+
+    It runs on the side that asks for the run; its requests are sent and not counted. What it sets
+    on ``self`` or the class must be JSON, and is there for all users on all agents before their
+    ``on_start``. Whatever it raises ends the run before it is asked for.
+    """
+    return _marked(function, Once.SETUP)
+
+
+def teardown(function: F, /) -> F:
+    """Mark a method that runs once when the run is over, however it ended, beside :func:`setup`.
+
+    It is also owed when the setup failed. What it raises is told, and changes no verdict.
+    """
+    return _marked(function, Once.TEARDOWN)
+
+
+def _marked(marked: F, once: Once) -> F:
+    if not callable(getattr(marked, "__func__", marked)):
+        raise TypeError(f"@{once} marks functions, not {type(marked).__name__}")
+    setattr(marked, ONCE_ATTRIBUTE, once)
+    return marked
+
+
 def spec_of(cls: type) -> ScenarioSpec | None:
     """Look up what ``cls`` itself, not a base of it, was marked with."""
     spec = vars(cls).get(SPEC_ATTRIBUTE)
@@ -249,3 +289,10 @@ def task_of(attribute: object) -> TaskSpec | None:
     """Look up what a method was marked with."""
     spec = getattr(attribute, TASK_ATTRIBUTE, None)
     return spec if isinstance(spec, TaskSpec) else None
+
+
+def once_of(attribute: object) -> Once | None:
+    """Look up what a method, or the function inside a static or class method, was marked with."""
+    inner = getattr(attribute, "__func__", None)
+    once = getattr(attribute, ONCE_ATTRIBUTE, getattr(inner, ONCE_ATTRIBUTE, None))
+    return once if isinstance(once, Once) else None

@@ -39,7 +39,7 @@ pub(crate) struct PyClient {
     /// Whether redirects are followed unless a request says.
     pub(super) follows: Cell<bool>,
     /// Whether the user has cookies.
-    has_cookies: Cell<bool>,
+    pub(super) has_cookies: Cell<bool>,
     is_in_step: Cell<bool>,
     /// Requests that wait to be awaited.
     pub(super) unsent: Cell<i64>,

@@ -61,7 +61,7 @@ impl Scripting for Interpreter {
 }
 
 /// A scenario that is loaded.
-struct PyScenario {
+pub(super) struct PyScenario {
     parts: Arc<Parts>,
     sources: Rc<Sources>,
     make: Py<PyAny>,
@@ -75,6 +75,7 @@ pub(super) struct Parts {
     start: PartOf,
     stop: PartOf,
     tasks: Vec<PartOf>,
+    once: Vec<PartOf>,
 }
 
 /// One part.
@@ -90,6 +91,7 @@ impl Parts {
             Part::Start => &self.start,
             Part::Stop => &self.stop,
             Part::Task(task) => &self.tasks[usize::from(task)],
+            Part::Once(place) => &self.once[usize::from(place)],
         }
     }
 }
@@ -120,19 +122,31 @@ impl PyScenario {
     fn load(py: Python<'_>, source: &Source<'_>) -> PyResult<Self> {
         let bundle = PyBytes::new(py, source.bundle);
         let tasks: Vec<&str> = source.tasks.iter().map(String::as_str).collect();
-        let arguments = (bundle, source.file, source.scenario, tasks, source.target);
         let given = PyDict::new(py);
         given.set_item("parameters", source.parameters)?;
         let feeds = source.feeds.iter();
         let feeds: Vec<(&str, u64)> = feeds.map(|feed| (&*feed.name, feed.rows)).collect();
         given.set_item("feeds", feeds)?;
+        let states = source.states;
+        given.set_item("shared", states.map(|states| &states.shared))?;
+        given.set_item("users", states.and_then(|states| states.users.as_ref()))?;
+        let (file, scenario, target) = (source.file, source.scenario, source.target);
+        let arguments = (bundle, file, scenario, tasks, target);
         let load = py.import(PLAY)?.getattr("load")?;
-        let scenario = load.call(arguments, Some(&given))?;
-        let tasks: Vec<Told> = scenario.getattr("tasks")?.extract()?;
+        Self::of(&load.call(arguments, Some(&given))?, source)
+    }
+
+    /// One that `loadpilot.play` has at hand.
+    pub(super) fn of(scenario: &Bound<'_, PyAny>, source: &Source<'_>) -> PyResult<Self> {
+        let parts_of = |name: &str| -> PyResult<Vec<PartOf>> {
+            let parts: Vec<Told> = scenario.getattr(name)?.extract()?;
+            Ok(parts.into_iter().map(PartOf::new).collect())
+        };
         let parts = Parts {
             start: PartOf::new(scenario.getattr("start")?.extract()?),
             stop: PartOf::new(scenario.getattr("stop")?.extract()?),
-            tasks: tasks.into_iter().map(PartOf::new).collect(),
+            tasks: parts_of("tasks")?,
+            once: parts_of("once")?,
         };
         Ok(Self {
             parts: Arc::new(parts),
@@ -140,16 +154,20 @@ impl PyScenario {
             make: scenario.getattr("user")?.unbind(),
             made: Rc::default(),
             guest: scenario
-                .getattr("guest")?
+                .call_method0("guest")?
                 .extract::<Option<Py<PyAny>>>()?
                 .map(Guest::new),
         })
     }
 
-    fn made(&self, py: Python<'_>) -> PyResult<PyUser> {
-        let made = self.make.bind(py).call0()?;
-        let (instance, conversation, switch, throw, ask) = made.extract()?;
-        let client = Py::new(py, PyClient::new(conversation, ask, Rc::clone(&self.made)))?;
+    fn made(&self, py: Python<'_>, number: u32) -> PyResult<PyUser> {
+        let made = self.make.bind(py).call1((number,))?;
+        let (instance, conversation, switch, throw, ask): (_, Py<PyAny>, _, _, _) =
+            made.extract()?;
+        let has_cookies = conversation.bind(py).getattr("has_cookies")?.extract()?;
+        let client = PyClient::new(conversation, ask, Rc::clone(&self.made));
+        client.has_cookies.set(has_cookies);
+        let client = Py::new(py, client)?;
         let parts = Arc::clone(&self.parts);
         let turn = Turn::new(Given::new(Rc::clone(&self.sources)));
         let looped = self.guest.as_ref();
@@ -160,9 +178,9 @@ impl PyScenario {
 }
 
 impl Scenario for PyScenario {
-    fn user(&self) -> Result<Box<dyn User>, String> {
+    fn user(&self, number: u32) -> Result<Box<dyn User>, String> {
         Python::attach(|py| {
-            let user = self.made(py).map_err(|error| words(py, &error))?;
+            let user = self.made(py, number).map_err(|error| words(py, &error))?;
             Ok(Box::new(user) as Box<dyn User>)
         })
     }

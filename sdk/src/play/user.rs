@@ -242,7 +242,7 @@ impl PyUser {
 
     fn told(&self, py: Python<'_>, error: &PyErr) -> String {
         let how = match self.part {
-            Part::Start => "told_at_length",
+            Part::Start | Part::Once(_) => "told_at_length",
             Part::Task(_) | Part::Stop => "told",
         };
         let told = || {

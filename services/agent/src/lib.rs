@@ -28,6 +28,7 @@ pub mod secrets;
 pub mod shell;
 pub mod signals;
 mod stamp;
+pub mod states;
 pub mod timing;
 
 pub use program::{main_from, main_with};

@@ -21,6 +21,8 @@ use loadpilot_events::outcome::Outcome;
 use loadpilot_events::plan::{Method, Stream};
 use loadpilot_events::script::Feed;
 
+use crate::states::States;
+
 /// An interpreter.
 pub trait Scripting: Debug + Send + Sync {
     /// Does `work` on the calling thread, which has the interpreter meanwhile.
@@ -31,6 +33,9 @@ pub trait Scripting: Debug + Send + Sync {
 
     /// It has waited.
     fn unpark(&self);
+
+    /// A part is over, and nothing is to be done at once.
+    fn tidy(&self) {}
 
     /// Loads a scenario on the calling thread, which is inside. May block.
     ///
@@ -58,15 +63,17 @@ pub struct Source<'a> {
     pub feeds: &'a [Feed],
     /// What its arrivals are.
     pub workload: &'a Arc<Workload>,
+    /// What its users are made from, when that was prepared elsewhere.
+    pub states: Option<&'a States>,
 }
 
 /// A scenario that is loaded; it stays on its thread.
 pub trait Scenario {
-    /// A new user of it.
+    /// A new user of it, by its number among all users of the run, or [`NOBODY`].
     ///
     /// # Errors
     /// What its making raised.
-    fn user(&self) -> Result<Box<dyn User>, String>;
+    fn user(&self, number: u32) -> Result<Box<dyn User>, String>;
 
     /// Work of its own, for users that wait for something outside: done on the scenario's thread
     /// beside everything else, as long as the scenario is there.
@@ -105,6 +112,9 @@ pub struct Measured {
     pub value: MetricValue,
 }
 
+/// The number of one who serves no arrival, and is there for what happens once per run.
+pub const NOBODY: u32 = u32::MAX;
+
 /// A part of a user's life.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Part {
@@ -114,6 +124,8 @@ pub enum Part {
     Task(u16),
     /// Its clean-up, after the run.
     Stop,
+    /// What happens once per run, by its place among all such parts of the scenario.
+    Once(u16),
 }
 
 /// Whose a part is and when it is due: with the seed, all that fixes what a scenario draws.

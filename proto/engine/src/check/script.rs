@@ -25,6 +25,10 @@ pub(super) fn script(must: &mut Musts<'_>, plan: &Plan) {
     }
     let some = (1..=limits::USERS_MAX).contains(&script.users);
     must.hold(some, "script.users", "must be 1 to 1000000", script.users);
+    if let Some(prepared) = &script.prepared {
+        body::object(must, "script.prepared.states", &prepared.states);
+        must.name("script.prepared.key_secret", &prepared.key_secret);
+    }
     let agrees = plan.users.is_none_or(|users| users == script.users);
     let rule = "must be the users of the closed loop";
     must.hold(agrees, "script.users", rule, script.users);
@@ -54,5 +58,21 @@ fn feeds(must: &mut Musts<'_>, plan: &Plan, feeds: &[Feed]) {
         let rule = "must be places of tasks, rising";
         let shown = format!("{:?}", feed.tasks);
         must.hold(rising && known, format!("{field}.tasks"), rule, shown);
+    }
+}
+
+/// Users that were prepared exist once each: an agent without one could not be given another.
+pub(super) fn agents(must: &mut Musts<'_>, plan: &Plan, want: u32) {
+    let Some(script) = &plan.script else {
+        return;
+    };
+    if script
+        .prepared
+        .as_ref()
+        .is_some_and(|prepared| prepared.users)
+    {
+        let users = script.users;
+        let rule = format!("must be at most the users that were prepared ({users})");
+        must.hold(want <= users, "agents.want", &rule, want);
     }
 }

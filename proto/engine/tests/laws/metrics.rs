@@ -289,6 +289,8 @@ fn scripted(threshold: Threshold, is_script: bool) -> Plan {
             file: "laws.py".to_owned(),
             users: 5,
             secret_headers: Vec::new(),
+            feeds: Vec::new(),
+            prepared: None,
         });
     }
     plan

@@ -2,12 +2,14 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use loadpilot_engine::check;
 use loadpilot_engine::tally::{CallEnd, Ledger, Phases, RowKey, Tally};
 use loadpilot_events::delta::Gauges;
 use loadpilot_events::id::BootId;
 use loadpilot_events::limits::RAISED_MAX;
 use loadpilot_events::outcome::Outcome;
 use loadpilot_events::report::{CallReport, Report};
+use loadpilot_events::req::RunRequested;
 use loadpilot_events::script::{CallName, RaisedBy};
 use proptest::prelude::*;
 use serde_json::{Value, json};
@@ -208,4 +210,35 @@ fn errors_beyond_the_limit_go_together() {
     let others = of(0).find(|row| row.text == "(other errors)");
     assert_eq!(others.map(|row| row.count), Some(800));
     assert_eq!(of(1).map(|row| row.count).collect::<Vec<_>>(), [1_000]);
+}
+
+/// Broken if agents were asked for that would find no user left, or a key or states that cannot be
+/// fetched were found out only by the agents.
+#[test]
+fn prepared_users_are_checked_before_the_run() {
+    let golden = include_str!("../../../golden/plan-prepared.v1.json");
+    let fields = |change: fn(&mut Value)| {
+        let plan: Value = serde_json::from_str(golden).expect("JSON");
+        let mut request = json!({"plan": plan, "seed": 1, "lead_us": 0,
+            "agents": {"want": 20, "min": 1, "wait_us": 0}});
+        change(&mut request);
+        let request: RunRequested = serde_json::from_value(request).expect("a request");
+        let found = check::request(&request).into_iter();
+        found.map(|problem| problem.field).collect::<Vec<_>>()
+    };
+    assert_eq!(fields(|_| {}), [""; 0]);
+    assert_eq!(fields(|r| r["agents"]["want"] = json!(21)), ["agents.want"]);
+    let shared_only = |r: &mut Value| {
+        r["agents"]["want"] = json!(21);
+        r["plan"]["script"]["prepared"]["users"] = json!(false);
+    };
+    assert_eq!(fields(shared_only), [""; 0], "agents prepare their own");
+    assert_eq!(
+        fields(|r| r["plan"]["script"]["prepared"]["key_secret"] = json!("")),
+        ["script.prepared.key_secret"]
+    );
+    assert_eq!(
+        fields(|r| r["plan"]["script"]["prepared"]["states"]["bytes"] = json!(0)),
+        ["script.prepared.states.bytes"]
+    );
 }

@@ -17,13 +17,17 @@ def main(argv: list[str] | None = None) -> int:
     from .exit_code import ExitCode
 
     try:
-        return _command(sys.argv[1:] if argv is None else argv)
+        code = _command(sys.argv[1:] if argv is None else argv)
     except KeyboardInterrupt:
-        return ExitCode.INTERRUPTED
+        code = ExitCode.INTERRUPTED
     except BrokenPipeError:
         # Whoever read our output has gone; what is still buffered must not complain at exit.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return ExitCode.INFRASTRUCTURE
+    aside = sys.modules.get("loadpilot.cli.aside")
+    if aside is not None and aside.is_stuck():
+        aside.leave(code)
+    return code
 
 
 def _command(argv: list[str]) -> int:

@@ -25,7 +25,8 @@ class ExitCode(IntEnum):
     USAGE = 2
     """The flags or the scenario were wrong; nothing was started."""
     INCOMPLETE = 3
-    """The run did not come to its end, or its certificate says that it cannot be trusted."""
+    """The run did not come to its end, or its certificate says that it cannot be trusted; or what
+    comes before the run failed, a setup or the users' preparation, and it was not asked for."""
     INFRASTRUCTURE = 4
     """Something of ours, or of the machine, failed."""
     INTERRUPTED = 130

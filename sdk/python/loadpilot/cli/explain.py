@@ -10,7 +10,7 @@ from ..compile.plan import compile_scenario
 from ..compile.problem import Problem, Refused
 from ..compile.settings import Overrides
 from .exit_code import ExitCode
-from .run import refuse
+from .run import on_this_side, refuse
 from .terminal import safe
 
 if TYPE_CHECKING:
@@ -40,13 +40,14 @@ def lines(compiled: Compiled) -> list[str]:
     """Say how a scenario is executed."""
     plan = compiled.plan
     name = safe(plan["scenario"])
+    aside = [f"  {safe(line)}" for line in on_this_side(compiled.aside)] if compiled.aside else []
     if not compiled.reasons:
         tasks = [f"  task {safe(task['name'])}: {_calls(task['steps'])}" for task in plan["tasks"]]
-        return [f"{name}: compiled, no Python runs under load", *tasks]
+        return [f"{name}: compiled, no Python runs under load", *tasks, *aside]
     told = [f"{name}: runs in Python, because"]
     told += [f"  {safe(str(reason))}" for reason in compiled.reasons]
     files = ", ".join(map(safe, compiled.files))
-    return [*told, f"  its agents get {files}"]
+    return [*told, f"  its agents get {files}", *aside]
 
 
 def _calls(steps: list[dict[str, object]]) -> str:

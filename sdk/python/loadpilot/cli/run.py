@@ -27,11 +27,12 @@ from .exit_code import ExitCode, exit_code
 from .figures import closed_loop, count, number, seconds
 from .signals import Interruptions
 from .spoken import pairs, spoken
-from .terminal import safe, say
+from .terminal import safe, safe_lines, say
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
+    from ..compile.aside import Aside
     from .options import Flags, Options
 
 WAIT_US = 30_000_000
@@ -72,6 +73,12 @@ def _compiled(options: Options | None, problems: list[Problem]) -> Compiled:
     if users is not None and options.agents > users:
         must = f"must be at most the users of the closed loop, {users}: each agent holds one"
         raise Refused([rule("--agents", must, options.agents)])
+    aside = compiled.aside
+    if aside is not None and aside.start is not None:
+        users = compiled.plan["script"]["users"]
+        if options.agents > users:
+            must = f"must be at most the users that are prepared, {users}: each exists once"
+            raise Refused([rule("--agents", must, options.agents)])
     return compiled
 
 
@@ -84,11 +91,6 @@ def refuse(problems: list[Problem]) -> ExitCode:
     else:
         say("nothing was started")
     return ExitCode.USAGE
-
-
-def safe_lines(text: str) -> str:
-    """Make foreign text harmless line by line."""
-    return "\n".join(safe(line) for line in text.split("\n"))
 
 
 def _dry_run(compiled: Compiled, options: Options) -> ExitCode:
@@ -114,6 +116,9 @@ def _dry_run(compiled: Compiled, options: Options) -> ExitCode:
     say(execution(compiled).rstrip("\n"))
     for line in _said(compiled.plan):
         say(f"  {line}")
+    if compiled.aside is not None:
+        for line in on_this_side(compiled.aside):
+            say(f"  {safe(line)}")
     for handle in compiled.secrets:
         say(f"  secret kept out of the plan: {handle}")
     say("nothing was started")
@@ -146,9 +151,6 @@ class Run:
 
     def on(self, stack: LocalStack) -> ExitCode:
         """Run on a stack that is starting."""
-        from .follow import Follower
-        from .live import Scene, view
-
         self.banner()
         address = stack.ready(self.interruptions.any)
         if address is None:
@@ -157,24 +159,54 @@ class Run:
         try:
             if self.interruptions.any():
                 return self.cancelled()
-            compiled = self.compiled
-            run = session.submit(self.request(), compiled.secrets, dict(compiled.bodies))
-            say(f"run {run}, log {address.log_dir}")
-            screen = view(Scene.of(self.compiled.plan))
-            try:
-                follower = Follower(session, run, screen, self.interruptions)
-                follower.follow(session.watch(run), stack)
-            finally:
-                screen.close()
+            run = _native.new_run_id()
+            aside = self.compiled.aside
+            if aside is None:
+                run = self.follow(self.compiled, run, session, stack)
+            else:
+                from .aside import Asked, Failed, played
+
+                asked = Asked(run, self.options.seed)
+                try:
+                    with played(self.compiled, aside, asked, self.interruptions) as compiled:
+                        run = self.follow(compiled, run, session, stack)
+                except Failed as failed:
+                    return self.failed_before(failed)
             return self.end(session.report(run), session, run)
         finally:
             session.close()
 
-    def request(self) -> str:
+    def follow(
+        self, compiled: Compiled, run: str, session: _native.Session, stack: LocalStack
+    ) -> str:
+        """Ask for the run and follow it to its end; returns its id."""
+        from .follow import Follower
+        from .live import Scene, view
+
+        request = self.request(compiled.plan)
+        run = session.submit(request, compiled.secrets, dict(compiled.bodies), run)
+        say(f"run {run}, log {stack.log_dir}")
+        screen = view(Scene.of(compiled.plan))
+        try:
+            follower = Follower(session, run, screen, self.interruptions)
+            follower.follow(session.watch(run), stack)
+        finally:
+            screen.close()
+        return run
+
+    def failed_before(self, failed: Exception) -> ExitCode:
+        """Say why the run was not asked for: what comes before it failed, or was interrupted."""
+        if self.interruptions.any():
+            return self.cancelled()
+        say(f"error: {safe_lines(str(failed))}")
+        say("the run was not asked for; no agent sent anything")
+        return ExitCode.INCOMPLETE
+
+    def request(self, plan: dict[str, Any]) -> str:
         """Write the request for the run."""
         agents = self.options.agents
         request = {
-            "plan": self.compiled.plan,
+            "plan": plan,
             "seed": self.options.seed,
             "agents": {"want": agents, "min": agents, "wait_us": WAIT_US},
             "owner": f"cli-{uuid.uuid4().hex}",
@@ -300,6 +332,17 @@ def execution(compiled: Compiled) -> str:
         f"each with one arrival at a time;\n"
         f"             {safe(str(why))}{others};\n"
     )
+
+
+def on_this_side(aside: Aside) -> list[str]:
+    """Say what is played on this side and when, and why, a line each."""
+    told = [f"{hook.place}: {hook.name}() runs once, before the users" for hook in aside.setups]
+    if aside.start is not None:
+        because = f": {aside.why.what}" if aside.why is not None else ""
+        place = aside.start.place if aside.why is None else aside.why.place
+        told.append(f"{place}: users are prepared once, on this side{because}")
+    over = "runs once, when the run is over"
+    return told + [f"{hook.place}: {hook.name}() {over}" for hook in aside.teardowns]
 
 
 def _shape(profile: dict[str, object]) -> str:

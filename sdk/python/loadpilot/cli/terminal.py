@@ -36,6 +36,11 @@ def safe(text: str) -> str:
     return "".join(c if c.isprintable() else _escaped(c) for c in text)
 
 
+def safe_lines(text: str) -> str:
+    """Make foreign text harmless line by line."""
+    return "\n".join(safe(line) for line in text.split("\n"))
+
+
 def wants_colour(stream: TextIO) -> bool:
     """Whether a stream is a terminal that takes colour; NO_COLOR and TERM=dumb are heard."""
     return stream.isatty() and not os.environ.get("NO_COLOR") and os.environ.get("TERM") != "dumb"

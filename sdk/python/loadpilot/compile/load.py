@@ -16,6 +16,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from types import ModuleType, TracebackType
 
+from .. import locks
 from ..dsl import spec_of
 from ..from_env import Given, ParameterError, give
 from .problem import Problem, Refused
@@ -64,7 +65,7 @@ def load(path: Path, given: Given | None = None) -> Loaded:
     sys.path.insert(0, str(path.resolve().parent))
     linecache.checkcache(str(path))
     try:
-        with contextlib.redirect_stdout(sys.stderr):
+        with contextlib.redirect_stdout(sys.stderr), locks.in_place():
             exec(code, module.__dict__)  # noqa: S102  (loading the user's file is the purpose)
     except KeyboardInterrupt:
         raise

@@ -12,7 +12,7 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
 from .. import _native
-from ..dsl import spec_of
+from ..dsl import VUser, once_of, spec_of
 from .asked import ask, parameters
 from .bundle import bundle
 from .connections import connections
@@ -27,6 +27,7 @@ from .time_outs import time_outs
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
+    from .aside import Aside
     from .load import Loaded
 
 PLAN_SCHEMA = "loadpilot.plan/1"
@@ -70,6 +71,8 @@ class Compiled:
     """Why the scenario runs in Python; none when it is compiled."""
     files: tuple[str, ...] = ()
     """Files that agents get to run it."""
+    aside: Aside | None = None
+    """What is played on the side that asks for the run; None when that is nothing."""
 
     def plan_json(self) -> str:
         """Write the plan as JSON."""
@@ -89,11 +92,13 @@ def compile_scenario(loaded: Loaded, cls: type, target: str, overrides: Override
     tasks.compile(cls, at)
     plan = _plan(cls, settings, tasks, target)
     plan |= parameters(loaded.given, overrides.env, secrets, asking)
+    aside = _aside(loaded, cls, settings, at)
     problems = [*asking, *settings.problems, *tasks.problems]
     if problems:
         raise Refused(_once(problems))
     replaced = settings.replaced() if "users" in plan else ()
     compiled = Compiled(plan, secrets.values(), tuple(replaced), tasks.bodies.beside)
+    compiled = replace(compiled, aside=aside)
     if tasks.reasons:
         feeds, files, wrong = plan_feeds(loaded, cls, task_names(cls))
         if wrong:
@@ -122,6 +127,17 @@ def compile_scenario(loaded: Loaded, cls: type, target: str, overrides: Override
     if found:
         raise Refused(_once([_translated(one, settings, tasks) for one in found]))
     return compiled
+
+
+def _aside(loaded: Loaded, cls: type, settings: Settings, at: str) -> Aside | None:
+    """Find what is played on the side that asks for the run; most scenarios have nothing."""
+    marked = any(once_of(one) for base in cls.__mro__ for one in vars(base).values())
+    starts = vars(VUser)["on_start"] is not getattr(cls, "on_start", None)
+    if not marked and not starts and "prepare" not in settings.spec.said:
+        return None
+    from .aside import aside_of  # noqa: PLC0415  (start-up is a promise)
+
+    return aside_of(loaded, cls, settings, at)
 
 
 def _plan(cls: type, settings: Settings, tasks: Tasks, target: str) -> dict[str, Any]:

@@ -36,7 +36,11 @@ def moved(cls: type, function: Callable[..., Any]) -> Moved:
     """
     if not inspect.iscoroutinefunction(function):
         return Moved.STACK
-    seen = _Seen.of(function)
+    is_bound = inspect.ismethod(function) or isinstance(
+        inspect.getattr_static(cls, function.__name__, None), staticmethod
+    )
+    parameters = list(inspect.signature(function).parameters)
+    seen = _Seen.of(function, "".join(parameters[:1] if is_bound else parameters[1:2]))
     if seen is None:
         return Moved.LOOP  # without its source nobody knows what it awaits
     is_plain = seen.is_plain(cls, set())
@@ -57,14 +61,13 @@ class _Seen:
     client: str
 
     @classmethod
-    def of(cls, function: Callable[..., Any], client: str | None = None) -> _Seen | None:
-        """Look at a function; ``client`` is what its client is called, if that is known."""
+    def of(cls, function: Callable[..., Any], client: str) -> _Seen | None:
+        """Look at a function; ``client`` is what its client is called."""
         try:
             tree = ast.parse(textwrap.dedent(inspect.getsource(function)))
         except (OSError, SyntaxError):
             return None
-        parameters = list(inspect.signature(function).parameters)[1:]
-        return cls(function, tree, client or next(iter(parameters), ""))
+        return cls(function, tree, client)
 
     @property
     def calls(self) -> set[int]:

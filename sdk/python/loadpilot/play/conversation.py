@@ -45,6 +45,20 @@ class Conversation:
         self.steps = ""
         """The names of the steps that the user is in."""
 
+    @property
+    def has_cookies(self) -> bool:
+        """Whether there are any to send."""
+        return self.cookies is not None and not self.cookies.is_empty
+
+    def state(self) -> list[dict[str, Any]]:
+        """Write the cookies as JSON."""
+        return [] if self.cookies is None else self.cookies.state()
+
+    def restore(self, cookies: list[dict[str, Any]]) -> None:
+        """Take the cookies of a user that was prepared elsewhere."""
+        if cookies:
+            self._own_cookies().restore(cookies)
+
     def follow(self, client: Client, made: Request) -> Response:
         """Make a request, and those that its answers lead to."""
         for _ in range(HOPS_MAX):
@@ -81,12 +95,15 @@ class Conversation:
 
     def keep_cookies(self, response: Response, path: str) -> bool:
         """Keep the cookies that an answer brings; returns whether there are any now."""
+        self._own_cookies().take(response, path)
+        return self.has_cookies
+
+    def _own_cookies(self) -> Cookies:
         if self.cookies is None:
             from .cookies import Cookies  # noqa: PLC0415  (start-up is a promise)
 
             self.cookies = Cookies(self.target)
-        self.cookies.take(response, path)
-        return not self.cookies.is_empty
+        return self.cookies
 
     @staticmethod
     def method(name: object) -> str:

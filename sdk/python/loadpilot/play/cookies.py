@@ -6,8 +6,8 @@ The standard library's jar does the keeping; here its idea of requests and answe
 from __future__ import annotations
 
 from email.message import Message
-from http.cookiejar import CookieJar
-from typing import TYPE_CHECKING
+from http.cookiejar import Cookie, CookieJar
+from typing import TYPE_CHECKING, Any
 from urllib.request import Request as Asked
 
 if TYPE_CHECKING:
@@ -53,6 +53,17 @@ class Cookies:
         asked = self._asked(path)
         self._jar.add_cookie_header(asked)
         return asked.get_header("Cookie")
+
+    def state(self) -> list[dict[str, Any]]:
+        """Write them as JSON."""
+        return [vars(cookie) for cookie in self._jar]
+
+    def restore(self, state: list[dict[str, Any]]) -> None:
+        """Take what :meth:`state` wrote elsewhere."""
+        for written in state:
+            own = {("rest" if name == "_rest" else name): one for name, one in written.items()}
+            self._jar.set_cookie(Cookie(**own))
+        self.is_empty = len(self._jar) == 0
 
     def _asked(self, path: str) -> Asked:
         return Asked(self._target + path)  # noqa: S310  (it is never opened)

@@ -55,6 +55,29 @@ def no_rest_on(stack: greenlet) -> None:
     _engines.add(stack)
 
 
+def current_user() -> Playing | None:
+    """The user that runs now, if it has a stack of its own."""
+    current = getcurrent()
+    return current if isinstance(current, Playing) else None
+
+
+def rest_of_current() -> Callable[[float], None] | None:
+    """How the one that runs now may wait; None when it is no user, and may block."""
+    user = current_user()
+    if user is not None:
+        return user.rest
+    if is_engine(getcurrent()):
+        return _never
+    return None
+
+
+def _never(_: float) -> None:
+    raise RuntimeError(
+        "another user has this lock, and waiting for it would stop every user here: make it a "
+        "plain def, which may wait"
+    )
+
+
 def driven(function: Callable[..., Coroutine[Any, Any, None]]) -> Callable[[Any, Any], None]:
     """Make a plain function of a coroutine that makes its requests without awaiting them."""
 

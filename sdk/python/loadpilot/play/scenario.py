@@ -16,7 +16,7 @@ import zipfile
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import TYPE_CHECKING, Any, TypeAlias, TypedDict, Unpack
 
 from .. import _native, drawn, metrics
 from ..compile.feeds import feeds_of
@@ -25,6 +25,7 @@ from ..compile.load import load as load_file
 from ..compile.problem import Refused
 from ..from_env import Given
 from ..from_feed import FeedError
+from . import states
 from .awaiting import Moved, moved
 from .conversation import Conversation
 from .inside import Playing, driven
@@ -33,7 +34,7 @@ from .told import forget, know, told_at_length
 from .watch import Watch
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterable
 
     from .loop import Guest
 
@@ -58,21 +59,56 @@ class Scenario:
     start: Part
     stop: Part
     tasks: list[Part]
-    guest: Guest | None
-    """The event loop, if any part needs one."""
+    over: list[str]
+    """Attributes of the class that what a user's ``__init__`` sets does not hide."""
+    users: list[str] | None
+    """The state of each user by its number, as JSON, when they were prepared elsewhere."""
+    once: tuple[Part, ...] = ()
+    """Agents play nothing that happens once per run."""
 
-    def user(self) -> tuple[Any, Conversation, Way, Way, Way]:
-        """Make a user: its instance, what it says, the ways to its stack and the way back.
+    def guest(self) -> Guest | None:
+        """Make its event loop, if any part needs one."""
+        return guest_of((self.start, self.stop, *self.tasks))
+
+    def user(self, number: int) -> tuple[Any, Conversation, Way, Way, Way]:
+        """Make the user of a number: its instance, what it says, the ways to its stack and back.
 
         The first way leads there as if all were well, the second with an error.
         """
-        try:
-            instance = self.cls()
-        except Exception as error:  # noqa: BLE001  (user code: any error is the user's)
-            raise ScenarioError(told_at_length(error)) from None
-        playing = Playing()
-        back = playing.engine.switch
-        return instance, Conversation(self.target), playing.switch, playing.throw, back
+        instance, conversation = made(self.cls, self.over), Conversation(self.target)
+        if self.users is not None:
+            states.restore(self.users[number], instance, conversation)
+        return instance, conversation, *ways()
+
+
+def made(cls: type, over: list[str]) -> Any:
+    """Make an instance of a class; raises ScenarioError with what that raised."""
+    try:
+        instance = cls()
+    except Exception as error:  # noqa: BLE001  (user code: any error is the user's)
+        raise ScenarioError(told_at_length(error)) from None
+    for name in over:
+        vars(instance).pop(name, None)
+    return instance
+
+
+def ways() -> tuple[Way, Way, Way]:
+    """Make a stack for a user: the ways to it, as if all were well or with an error, and back."""
+    playing = Playing()
+    return playing.switch, playing.throw, playing.engine.switch
+
+
+class Submitted(TypedDict):
+    """What came with a scenario from whoever submitted it."""
+
+    parameters: dict[str, str]
+    """What it was given, by name."""
+    feeds: list[tuple[str, int]]
+    """The feeds of the plan, each with the number of its rows."""
+    shared: str | None
+    """What its users share, where they were prepared elsewhere."""
+    users: list[str] | None
+    """The state of each user there."""
 
 
 def load(
@@ -81,14 +117,11 @@ def load(
     scenario: str,
     tasks: list[str],
     target: str,
-    *,
-    parameters: dict[str, str],
-    feeds: list[tuple[str, int]],
+    **given: Unpack[Submitted],
 ) -> Scenario:
     """Load a scenario from the archive of its files, to play it against ``target``.
 
-    ``parameters`` is what it was given by name when it was submitted, ``feeds`` are those of the
-    plan, each with the number of its rows. Raises ScenarioError when it cannot be loaded.
+    Raises ScenarioError when it cannot be loaded.
     """
     if _played:
         what = "this agent plays another scenario in Python, and one at a time is all it can"
@@ -100,10 +133,12 @@ def load(
         with zipfile.ZipFile(io.BytesIO(bundle)) as archive:
             archive.extractall(root)
         know(root)
-        loaded = load_file(root / file, Given(parameters, is_playing=True))
+        loaded = load_file(root / file, Given(given["parameters"], is_playing=True))
         cls = choose(loaded, scenario)
-        _give(cls, feeds)
-        played = _scenario(cls, tasks, target)
+        give(cls, given["feeds"])
+        shared = given["shared"]
+        over = [] if shared is None else states.share(shared, cls)
+        played = _scenario(cls, tasks, target, over, given["users"])
     except Refused as refused:
         _forget(root)
         lines = [str(problem).replace(f"{root}/", "") for problem in refused.problems]
@@ -143,7 +178,7 @@ def clear() -> None:
         shutil.rmtree(root, ignore_errors=True)
 
 
-def _give(cls: type, planned: list[tuple[str, int]]) -> None:
+def give(cls: type, planned: list[tuple[str, int]]) -> None:
     """Let the feeds of the plan know their rows, and the scenario draw."""
     feeds = feeds_of(cls)
     for number, (name, rows) in enumerate(planned):
@@ -161,18 +196,25 @@ def _give(cls: type, planned: list[tuple[str, int]]) -> None:
     drawn.play(_native.drawn, _native.due_us)
 
 
-def _scenario(cls: type, tasks: list[str], target: str) -> Scenario:
-    start, stop = _part(cls, "on_start"), _part(cls, "on_stop")
-    parts = [_part(cls, name, getattr(cls, f"check_{name}", None)) for name in tasks]
-    guest = None
-    if any(way == Moved.LOOP.name for _, way, _, _ in (start, stop, *parts)):
-        from .loop import Guest  # noqa: PLC0415  (few scenarios need one)
-
-        guest = Guest()
-    return Scenario(cls, target, start, stop, parts, guest)
+def _scenario(
+    cls: type, tasks: list[str], target: str, over: list[str], users: list[str] | None
+) -> Scenario:
+    start, stop = part_of(cls, "on_start"), part_of(cls, "on_stop")
+    parts = [part_of(cls, name, getattr(cls, f"check_{name}", None)) for name in tasks]
+    return Scenario(cls, target, start, stop, parts, over, users)
 
 
-def _part(cls: type, name: str, check: Callable[..., Any] | None = None) -> Part:
+def guest_of(parts: Iterable[Part]) -> Guest | None:
+    """Make an event loop for the calling thread, if any part needs one."""
+    if all(way != Moved.LOOP.name for _, way, _, _ in parts):
+        return None
+    from .loop import Guest  # noqa: PLC0415  (few scenarios need one)
+
+    return Guest()
+
+
+def part_of(cls: type, name: str, check: Callable[..., Any] | None = None) -> Part:
+    """Understand one part of a user's life, by the name of its method."""
     function = getattr(cls, name, None)
     if not callable(function):
         raise ScenarioError(f"{cls.__name__} has no {name}()")

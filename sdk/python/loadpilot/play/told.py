@@ -6,8 +6,12 @@ Must never show a frame that is not the user's, nor a path of the agent's machin
 from __future__ import annotations
 
 import linecache
+import os
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
+
+from ..compile.bundle import INSTALLED
+from ..compile.load import PACKAGE
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -76,11 +80,15 @@ def places_below(frame: FrameType | None) -> list[_Place]:
 
 
 def _place(path: str, number: int) -> _Place | None:
+    path = _whole(path)
     root = next((root for root in _roots if path.startswith(root)), None)
     return None if root is None else _Place(path, path.removeprefix(root), number)
 
 
 def _own(error: BaseException) -> list[_Place]:
+    """List the user's own lines that led to an error. What is installed is not the user's, even
+    when it lies below the scenario.
+    """  # noqa: D205
     places = []
     trace = error.__traceback__
     while trace is not None:
@@ -89,3 +97,10 @@ def _own(error: BaseException) -> list[_Place]:
             places.append(place)
         trace = trace.tb_next
     return places
+
+
+def _whole(path: str) -> str:
+    """Write the path of a file in full; nothing for what is no file of a user's."""
+    if path.startswith((PACKAGE, "<")) or any(f"/{one}/" in path for one in INSTALLED):
+        return ""
+    return os.path.abspath(path)  # noqa: PTH100  (a string, and for each error of a run)

@@ -15,6 +15,7 @@ use tokio::task::JoinHandle;
 use super::calls::Name;
 use crate::script::{Scenario, Scripting, Source, User};
 use crate::secrets::Secrets;
+use crate::states::States;
 
 /// What a core needs for a crew.
 #[derive(Debug, Clone)]
@@ -39,6 +40,16 @@ pub struct Troupe {
     pub workload: Arc<Workload>,
     /// The numbers of its users here, of all users of the run.
     pub users: Vec<u32>,
+    /// What they are made from, when that was prepared elsewhere.
+    pub states: Option<Arc<States>>,
+}
+
+impl Troupe {
+    /// Whether its users come prepared, and are cleaned up after by whoever prepared them.
+    fn comes_prepared(&self) -> bool {
+        let states = self.states.as_ref();
+        states.is_some_and(|states| states.users.is_some())
+    }
 }
 
 /// A user and its number.
@@ -63,6 +74,8 @@ pub(crate) struct Crew {
     /// What the scenario does beside.
     beside: Option<JoinHandle<()>>,
     numbers: Vec<u32>,
+    /// Its users need no preparation here.
+    pub(crate) comes_prepared: bool,
     idle: RefCell<Idle>,
     /// Nobody is to be given work any more.
     dismissed: Cell<bool>,
@@ -80,12 +93,14 @@ impl Crew {
             parameters: &troupe.parameters.0,
             feeds: &troupe.feeds,
             workload: &troupe.workload,
+            states: troupe.states.as_deref(),
         })?;
         let beside = scenario.beside().map(tokio::task::spawn_local);
         Ok(Self {
             scenario,
             beside,
             numbers: troupe.users.clone(),
+            comes_prepared: troupe.comes_prepared(),
             idle: RefCell::new(match is_closed_loop {
                 true => Idle::ByNumber(HashMap::new()),
                 false => Idle::InTurn(VecDeque::new()),
@@ -103,7 +118,7 @@ impl Crew {
     pub(crate) fn make(&self, number: u32) -> Result<Member, String> {
         Ok(Member {
             number,
-            user: self.scenario.user()?,
+            user: self.scenario.user(number)?,
             is_prepared: false,
         })
     }

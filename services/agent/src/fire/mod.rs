@@ -1,11 +1,12 @@
 //! Fire: the load engine of one core, a thread with its own reactor, connections and counters.
 //!
 //! [`Core`] is the handle to it; [`pacer`] keeps the schedule, [`slots`] says who may start,
-//! [`calls`] carries arrivals through their calls, [`wire`] is the seam behind which the HTTP
-//! engines sit. It must never know NATS, wait for whoever harvests it, or share state with another
-//! core.
+//! [`calls`] carries arrivals through their calls, [`aside`] plays what no run counts, [`wire`] is
+//! the seam behind which the HTTP engines sit. It must never know NATS, wait for whoever harvests
+//! it, or share state with another core.
 
 mod ahead;
+mod aside;
 mod broken;
 mod calls;
 mod clock;
@@ -43,6 +44,7 @@ mod tokens;
 mod wire;
 
 pub use ahead::Warmed;
+pub use aside::{Aside, AsideSetup};
 pub use calls::Name;
 pub use clock::MonoTime;
 pub use crew::Troupe;

@@ -153,7 +153,8 @@ impl<W: Wire> Slots<W> {
     /// Lets the users clean up; nothing is performed after it.
     pub(crate) async fn retire(&self) {
         if let Some(crew) = self.crew.get() {
-            self.calls.retire(crew).await;
+            // What was raised is in the log.
+            drop(self.calls.retire(crew).await);
         }
     }
 

@@ -190,8 +190,8 @@ impl Core {
     }
 }
 
-fn prepare(scripting: Option<&Arc<dyn Scripting>>) -> io::Result<(LocalRuntime, Timer)> {
-    sharpen_thread()?;
+/// The runtime of a thread, which has its interpreter whenever it does not wait.
+pub(super) fn runtime(scripting: Option<&Arc<dyn Scripting>>) -> io::Result<LocalRuntime> {
     let mut builder = Builder::new_current_thread();
     builder.enable_all().max_blocking_threads(BLOCKING_THREADS);
     if let Some(scripting) = scripting {
@@ -199,7 +199,12 @@ fn prepare(scripting: Option<&Arc<dyn Scripting>>) -> io::Result<(LocalRuntime, 
         builder.on_thread_park(move || before.park());
         builder.on_thread_unpark(move || after.unpark());
     }
-    let runtime = builder.build_local(LocalOptions::default())?;
+    builder.build_local(LocalOptions::default())
+}
+
+fn prepare(scripting: Option<&Arc<dyn Scripting>>) -> io::Result<(LocalRuntime, Timer)> {
+    sharpen_thread()?;
+    let runtime = runtime(scripting)?;
     let timer = {
         let _inside = runtime.enter();
         Timer::new()?

@@ -9,7 +9,8 @@ use loadpilot_engine::holding::Hold;
 use loadpilot_engine::workload::Workload;
 use loadpilot_events::RunId;
 use loadpilot_events::ctl::RunCreated;
-use loadpilot_events::plan::{Plan, Text};
+use loadpilot_events::plan::{Object, Plan, Text};
+use loadpilot_events::script;
 use thiserror::Error;
 
 use crate::bodies;
@@ -19,6 +20,7 @@ use crate::runs::cores::{Common, Cores};
 use crate::runs::preflight::{self, TooFewFiles};
 use crate::secrets::{self, Secrets};
 use crate::shell::Shell;
+use crate::states::{self, States};
 
 /// A holder that only waits for the start.
 pub(super) struct Prepared {
@@ -52,6 +54,15 @@ pub(super) enum Unable {
     /// The scenario runs in Python, and this agent does not.
     #[error("the scenario runs in Python, and this agent has none")]
     NoPython,
+    /// What was prepared for the scenario cannot be used.
+    #[error(transparent)]
+    States(#[from] states::Fault),
+    /// There are prepared users, and none of them is this agent's.
+    #[error("the run has {users} prepared users, and none of them belongs to this agent")]
+    NoUser {
+        /// How many.
+        users: u32,
+    },
     /// The requests cannot be compiled, or the threads cannot be started.
     #[error(transparent)]
     Fire(#[from] fire::Fault),
@@ -118,9 +129,15 @@ fn troupe(
         return Ok(None);
     };
     let scripting = shell.scripting.clone().ok_or(Unable::NoPython)?;
-    let sha256 = &script.bundle.sha256;
-    let bundle = bodies.get(sha256).cloned();
-    let missing = || fire::Fault::NoBody(sha256.clone());
+    let body = |object: &Object| {
+        let missing = || fire::Fault::NoBody(object.sha256.clone());
+        bodies.get(&object.sha256).cloned().ok_or_else(missing)
+    };
+    let open = |prepared: &script::Prepared| {
+        let key = secrets.0.get(&prepared.key_secret);
+        let key = key.map(String::as_str).unwrap_or_default();
+        Ok::<_, Unable>(Arc::new(States::open(&body(&prepared.states)?, key)?))
+    };
     let held: BTreeSet<u32> = holds
         .iter()
         .flat_map(|hold| &hold.shards)
@@ -130,11 +147,15 @@ fn troupe(
     let mut users: Vec<u32> = (0..script.users).filter(is_held).collect();
     if users.is_empty() && plan.users.is_none() {
         // Its arrivals need somebody, however few users the plan has.
+        if script.prepared.as_ref().is_some_and(|one| one.users) {
+            let users = script.users;
+            return Err(Unable::NoUser { users });
+        }
         users.push(script.users);
     }
     Ok(Some(Troupe {
         scripting,
-        bundle: bundle.ok_or_else(missing)?,
+        bundle: body(&script.bundle)?,
         file: script.file.clone(),
         scenario: plan.scenario.clone(),
         tasks: plan.tasks.iter().map(|task| task.name.clone()).collect(),
@@ -143,6 +164,7 @@ fn troupe(
         feeds: script.feeds.clone(),
         workload: Arc::clone(workload),
         users,
+        states: script.prepared.as_ref().map(open).transpose()?,
     }))
 }
 

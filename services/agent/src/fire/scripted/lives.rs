@@ -17,7 +17,7 @@ use crate::script::Part;
 /// Users that are prepared at a time: a target must not be stormed before the run has begun.
 const PREPARED_AT_A_TIME: usize = 16;
 /// Longest time for all clean-ups together.
-const FAREWELL: Duration = Duration::from_secs(10);
+pub(in crate::fire) const FAREWELL: Duration = Duration::from_secs(10);
 /// Longest reason why users could not be prepared, in bytes.
 const REASON_BYTES_MAX: usize = 4_000;
 
@@ -67,6 +67,10 @@ impl<W: Wire> Calls<W> {
     /// Makes and prepares one user.
     pub(super) async fn join(&self, crew: &Crew, number: u32, kit: &mut Kit) -> Result<(), String> {
         let mut member = crew.make(number)?;
+        if crew.comes_prepared {
+            crew.give(member);
+            return Ok(());
+        }
         let ended = self
             .act(&mut member, Part::Start, &mut Stage::aside(kit))
             .await
@@ -80,23 +84,46 @@ impl<W: Wire> Calls<W> {
         }
         member.is_prepared = true;
         match crew.is_dismissed() {
-            // The run was called off meanwhile.
-            true => self.part_with(member, kit).await,
+            // The run was called off meanwhile: what it raises now is in the log.
+            true => drop(self.part_with(member, kit).await),
             false => crew.give(member),
         }
         Ok(())
     }
 
+    /// Lets `member` do what happens once per run.
+    ///
+    /// # Errors
+    /// What that raised.
+    pub(crate) async fn once(&self, member: &mut Member, place: u16) -> Result<(), String> {
+        let mut kit = Self::kit_aside();
+        let mut stage = Stage::aside(&mut kit);
+        let ended = self.act(member, Part::Once(place), &mut stage).await;
+        match ended.and_then(|ended| ended.raised) {
+            None => Ok(()),
+            Some(raised) => Err(cut(&self.mask(&raised), REASON_BYTES_MAX).to_owned()),
+        }
+    }
+
     /// Lets everybody clean up, in bounded time; what they raise is told to the log.
-    pub(crate) async fn retire(&self, crew: &Crew) {
+    ///
+    /// # Errors
+    /// How many could not, and what the first of them raised.
+    pub(crate) async fn retire(&self, crew: &Crew) -> Result<(), String> {
         let members = RefCell::new(crew.dismiss());
+        let total = members.borrow().len();
+        let failed = RefCell::new((0_usize, None));
         let lane = async || {
             let mut kit = Self::kit_aside();
             loop {
                 let Some(member) = members.borrow_mut().pop() else {
                     return;
                 };
-                self.part_with(member, &mut kit).await;
+                if let Err(raised) = self.part_with(member, &mut kit).await {
+                    let mut failed = failed.borrow_mut();
+                    failed.0 += 1;
+                    failed.1.get_or_insert(raised);
+                }
             }
         };
         let lanes = PREPARED_AT_A_TIME.min(self.wire().calls_max());
@@ -104,19 +131,31 @@ impl<W: Wire> Calls<W> {
         if timeout(FAREWELL, all(lanes)).await.is_err() {
             let left = members.borrow().len();
             tracing::warn!(left, "on_stop took too long: users were not cleaned up");
+            return Err(format!(
+                "on_stop took longer than {} s for all users together",
+                FAREWELL.as_secs()
+            ));
+        }
+        match failed.into_inner() {
+            (_, None) => Ok(()),
+            (count, Some(raised)) => Err(format!(
+                "on_stop failed for {count} of {total} users: {raised}"
+            )),
         }
     }
 
     /// Lets one user clean up, if it is owed that.
-    async fn part_with(&self, mut member: Member, kit: &mut Kit) {
+    async fn part_with(&self, mut member: Member, kit: &mut Kit) -> Result<(), String> {
         if !member.is_prepared {
-            return;
+            return Ok(());
         }
         let mut stage = Stage::aside(kit);
         let ended = self.act(&mut member, Part::Stop, &mut stage).await;
         if let Some(raised) = ended.and_then(|ended| ended.raised) {
             let raised = self.mask(&raised);
             tracing::warn!(user = member.number, raised, "on_stop failed");
+            return Err(raised);
         }
+        Ok(())
     }
 }

@@ -8,6 +8,8 @@
 mod lives;
 mod sending;
 
+pub(super) use lives::FAREWELL;
+
 use std::future::poll_fn;
 use std::pin::{Pin, pin};
 use std::rc::Rc;

@@ -1,0 +1,147 @@
+"""What a scenario keeps on its users and its class, as JSON: written here, restored elsewhere.
+
+Users that are prepared on one side and serve on another must be the same users there. Whatever
+cannot be carried over is refused by its name, never left behind in silence.
+"""
+
+from __future__ import annotations
+
+import copy
+import json
+import math
+from collections import deque
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from ..dsl import VUser
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from .conversation import Conversation
+
+DEPTH_MAX = 64
+"""How deep lists and dicts may hold one another."""
+CONTAINERS = (list, dict, set, bytearray, deque)
+"""What may change without becoming another object."""
+
+
+class Unshareable(Exception):
+    """An attribute cannot be carried over; the message names it and its type."""
+
+
+@dataclass(frozen=True, slots=True)
+class Noted:
+    """An attribute as it once was."""
+
+    value: Any
+    text: str | None
+    """As JSON, if it was that."""
+    content: Any
+    """A shallow copy, of what may change in place."""
+
+
+def note(attributes: Mapping[str, Any]) -> dict[str, Noted]:
+    """Note what is there now, to tell later what has changed."""
+    return {
+        name: Noted(value, _text(value), copy.copy(value) if type(value) in CONTAINERS else None)
+        for name, value in attributes.items()
+    }
+
+
+def kept(before: Mapping[str, Noted], now: Mapping[str, Any], owner: str) -> dict[str, Any]:
+    """List what is to be carried over: all that is JSON.
+
+    What was there ``before``, is no JSON and has not changed is made anew elsewhere by the code
+    that made it here. Raises :class:`Unshareable` for anything else; ``owner`` is its name there.
+    """
+    found = {}
+    for name, value in now.items():
+        flaw = flaw_of(value, f"{owner}.{name}")
+        if flaw is None:
+            found[name] = value
+            continue
+        was = before.get(name)
+        if was is None or was.value is not value:
+            raise Unshareable(flaw)
+        if type(value) in CONTAINERS and was.content != value:
+            raise Unshareable(flaw)
+    return found
+
+
+def changed(before: Mapping[str, Noted], now: Mapping[str, Any], owner: str) -> dict[str, Any]:
+    """List what is to be carried over and was not there before, or not the same."""
+    found = kept(before, now, owner)
+    return {n: v for n, v in found.items() if n not in before or before[n].text != _text(v)}
+
+
+def own(cls: type) -> dict[str, Any]:
+    """List what a class itself holds, but for what Python put there."""
+    return {name: one for name, one in vars(cls).items() if not name.startswith("__")}
+
+
+def classes(cls: type) -> list[type]:
+    """List the classes of which users share the attributes."""
+    return [one for one in cls.__mro__ if one not in {object, VUser}]
+
+
+def shared_text(attributes: list[dict[str, Any]], over: list[str]) -> str:
+    """Write what users share: of each class in :func:`classes`, and what no user may hide."""
+    return json.dumps({"classes": attributes, "over": over}, allow_nan=False)
+
+
+def share(text: str, cls: type) -> list[str]:
+    """Put in place what users share; returns the attributes that no user may hide."""
+    told = json.loads(text)
+    for one, attributes in zip(classes(cls), told["classes"], strict=True):
+        for name, value in attributes.items():
+            setattr(one, name, value)
+    over: list[str] = told["over"]
+    return over
+
+
+def user_text(
+    before: Mapping[str, Noted], now: Mapping[str, Any], conversation: Conversation
+) -> str:
+    """Write one user, as it is after ``before``; raises :class:`Unshareable`."""
+    gone = sorted(before.keys() - now.keys())
+    state = {"self": kept(before, now, "self"), "gone": gone, "cookies": conversation.state()}
+    return json.dumps(state, allow_nan=False)
+
+
+def restore(text: str, instance: Any, conversation: Conversation) -> None:
+    """Make a new user the one that was written."""
+    state = json.loads(text)
+    for name in state["gone"]:
+        vars(instance).pop(name, None)
+    vars(instance).update(state["self"])
+    conversation.restore(state["cookies"])
+
+
+def flaw_of(  # noqa: PLR0911  (one line per kind of value)
+    value: Any, name: str, depth: int = 0
+) -> str | None:
+    """Say what of a value is not JSON; None when it would be read back as it is."""
+    kind = type(value)
+    if value is None or kind in {str, bool, int}:
+        return None
+    if kind is float:
+        return None if math.isfinite(value) else f"{name} is {value}"
+    if depth > DEPTH_MAX:
+        return f"{name} holds itself, or lists and dicts more than {DEPTH_MAX} deep"
+    if kind is list:
+        flaws = (flaw_of(one, f"{name}[{place}]", depth + 1) for place, one in enumerate(value))
+        return next(filter(None, flaws), None)
+    if kind is dict:
+        for key, one in value.items():
+            if type(key) is not str:
+                return f"{name} has the key {key!r}, which is no text"
+            flaw = flaw_of(one, f"{name}[{key!r}]", depth + 1)
+            if flaw is not None:
+                return flaw
+        return None
+    return f"{name} is a {kind.__qualname__}"
+
+
+def _text(value: Any) -> str | None:
+    return json.dumps(value) if flaw_of(value, "") is None else None

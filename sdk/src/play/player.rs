@@ -1,0 +1,214 @@
+//! What a command line plays of a scenario itself: what happens once per run, and users that are
+//! prepared before the run is asked for.
+//!
+//! The class is at hand already, so that nothing is unpacked. Must never hold the interpreter while
+//! it waits, and must let Ctrl-C through while it does.
+
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+
+use bytes::Bytes;
+use loadpilot_agent::fire::{Aside, AsideSetup, Program, Troupe};
+use loadpilot_agent::script::{Scenario, Scripting, Source};
+use loadpilot_agent::secrets::Secrets;
+use loadpilot_agent::states::States;
+use loadpilot_engine::check;
+use loadpilot_engine::workload::Workload;
+use loadpilot_events::plan::Plan;
+use pyo3::exceptions::{PyRuntimeError, PyValueError};
+use pyo3::prelude::*;
+use tokio::runtime::Runtime;
+use tokio::sync::oneshot;
+
+use super::scenario::{Interpreter, PyScenario, words};
+use crate::python::{refused, run_id, wait};
+
+/// A scenario whose class this process has loaded.
+#[derive(Debug)]
+struct AtHand(Py<PyAny>);
+
+impl Scripting for AtHand {
+    fn inside(&self, work: Box<dyn FnOnce() + '_>) {
+        Interpreter.inside(Box::new(|| {
+            work();
+            Python::attach(|py| {
+                let forgotten = self.0.bind(py).call_method0("forget");
+                if let Err(error) = forgotten {
+                    tracing::debug!(%error, "users are left behind");
+                }
+            });
+            self.tidy();
+        }));
+    }
+
+    fn park(&self) {
+        Interpreter.park();
+    }
+
+    fn unpark(&self) {
+        Interpreter.unpark();
+    }
+
+    /// Collects what users left in cycles: their clients must be dropped on this thread.
+    fn tidy(&self) {
+        Python::attach(|py| {
+            let collected = py.import("gc").and_then(|gc| gc.call_method0("collect"));
+            if let Err(error) = collected {
+                tracing::debug!(%error, "garbage is left behind");
+            }
+        });
+    }
+
+    fn load(&self, source: &Source<'_>) -> Result<Box<dyn Scenario>, String> {
+        Python::attach(|py| {
+            let scenario = PyScenario::of(self.0.bind(py), source);
+            let scenario = scenario.map_err(|error| words(py, &error))?;
+            Ok(Box::new(scenario) as Box<dyn Scenario>)
+        })
+    }
+}
+
+/// Plays parts of a scenario aside of its load, one at a time.
+#[pyclass(name = "Player", module = "loadpilot._native")]
+pub(crate) struct PyPlayer {
+    runtime: Runtime,
+    aside: Mutex<Option<Aside>>,
+    playing: Mutex<Option<oneshot::Receiver<Result<(), String>>>>,
+}
+
+impl PyPlayer {
+    fn begin(
+        &self,
+        ask: impl FnOnce(&Aside) -> oneshot::Receiver<Result<(), String>>,
+    ) -> PyResult<()> {
+        let aside = self.aside.lock().unwrap_or_else(PoisonError::into_inner);
+        let aside = aside.as_ref();
+        let aside = aside.ok_or_else(|| PyRuntimeError::new_err("the player is closed"))?;
+        let mut playing = self.playing.lock().unwrap_or_else(PoisonError::into_inner);
+        *playing = Some(ask(aside));
+        Ok(())
+    }
+}
+
+#[pymethods]
+impl PyPlayer {
+    #[new]
+    fn new(
+        py: Python<'_>,
+        plan_json: &str,
+        run: &str,
+        secrets: std::collections::BTreeMap<String, String>,
+        scenario: Py<PyAny>,
+        users: u32,
+        seed: u64,
+    ) -> PyResult<Self> {
+        let mut plan: Plan =
+            check::parse_plan(plan_json).map_err(|refusal| refused(py, &refusal))?;
+        for task in &mut plan.tasks {
+            // Nobody performs them here, nor has the bodies that are kept beside the plan.
+            task.steps.clear();
+        }
+        let run = run_id(run)?;
+        let program = Program::compile(&plan, &run, &secrets);
+        let program = program.map_err(|fault| PyValueError::new_err(fault.to_string()))?;
+        let troupe = Troupe {
+            scripting: Arc::new(AtHand(scenario)),
+            bundle: Bytes::new(),
+            file: String::new(),
+            scenario: plan.scenario.clone(),
+            tasks: Vec::new(),
+            target: plan.target.clone(),
+            parameters: Secrets::default(),
+            feeds: plan
+                .script
+                .as_ref()
+                .map_or(Vec::new(), |script| script.feeds.clone()),
+            workload: Arc::new(Workload::new(&plan, seed)),
+            users: (0..users).collect(),
+            states: None,
+        };
+        let setup = AsideSetup {
+            run,
+            plan: Arc::new(plan),
+            program: Arc::new(program),
+            troupe,
+        };
+        // The thread wants the interpreter at once.
+        let aside = py.detach(|| Aside::spawn(setup));
+        let aside = aside.map_err(|fault| PyRuntimeError::new_err(fault.to_string()))?;
+        let runtime = tokio::runtime::Builder::new_current_thread()
+            .enable_time()
+            .build()?;
+        Ok(Self {
+            runtime,
+            aside: Mutex::new(Some(aside)),
+            playing: Mutex::new(None),
+        })
+    }
+
+    fn once(&self, place: u16) -> PyResult<()> {
+        self.begin(|aside| aside.once(place))
+    }
+
+    fn prepare(&self) -> PyResult<()> {
+        self.begin(Aside::prepare)
+    }
+
+    fn retire(&self) -> PyResult<()> {
+        self.begin(Aside::retire)
+    }
+
+    fn call_off(&self) {
+        let aside = self.aside.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(aside) = aside.as_ref() {
+            aside.call_off();
+        }
+    }
+
+    fn told(&self, py: Python<'_>, timeout_secs: f64) -> PyResult<Option<String>> {
+        let timeout = seconds(timeout_secs)?;
+        let mut playing = self.playing.lock().unwrap_or_else(PoisonError::into_inner);
+        let Some(part) = playing.as_mut() else {
+            return Err(PyRuntimeError::new_err("nothing is being played"));
+        };
+        let part = async { tokio::time::timeout(timeout, part).await };
+        let Ok(told) = wait(py, &self.runtime, part)? else {
+            return Ok(None);
+        };
+        *playing = None;
+        let died = || Err("the thread of the scenario has ended".to_owned());
+        let told = told.unwrap_or_else(|_| died());
+        Ok(Some(told.err().unwrap_or_default()))
+    }
+
+    fn close(&self, py: Python<'_>, timeout_secs: f64) -> PyResult<bool> {
+        let timeout = seconds(timeout_secs)?;
+        let aside = self
+            .aside
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+            .take();
+        let Some(aside) = aside else {
+            return Ok(true);
+        };
+        let ended = aside.close();
+        let ended = async { tokio::time::timeout(timeout, ended).await };
+        Ok(wait(py, &self.runtime, ended)?.is_ok())
+    }
+}
+
+fn seconds(secs: f64) -> PyResult<Duration> {
+    Duration::try_from_secs_f64(secs)
+        .map_err(|error| PyValueError::new_err(format!("timeout_secs: {error}")))
+}
+
+/// States of users, sealed with a key of 64 hex digits that serves once.
+#[pyfunction]
+pub(crate) fn seal_states(
+    key: &str,
+    shared: String,
+    users: Option<Vec<String>>,
+) -> PyResult<Vec<u8>> {
+    let sealed = States { shared, users }.seal(key);
+    sealed.map_err(|fault| PyValueError::new_err(fault.to_string()))
+}
