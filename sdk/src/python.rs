@@ -27,7 +27,9 @@ use pyo3::pybacked::PyBackedBytes;
 use tokio::runtime::Runtime;
 use tokio::sync::mpsc;
 
-use crate::play::{Interpreter, PyAnswer, PyCall, PyClient, PyRequest};
+use crate::play::{
+    Interpreter, PyAnswer, PyCall, PyClient, PyRehearsal, PyRehearsedUser, PyRequest, PyWanted,
+};
 use crate::session::{Place, Session, SessionError};
 use crate::watch::{Change, watch};
 
@@ -47,9 +49,9 @@ const SIGNALS_EVERY: Duration = Duration::from_millis(50);
 pub mod _native {
     #[pymodule_export]
     use super::{
-        Fault, PyAnswer, PyCall, PyClient, PyRequest, PySession, PyWatch, Refused, agent_main,
-        check_plan, coordinator_main, metric_keys, parse_duration_us, parse_rate_urps, plan_facts,
-        supervisor_main,
+        Fault, PyAnswer, PyCall, PyClient, PyRehearsal, PyRehearsedUser, PyRequest, PySession,
+        PyWanted, PyWatch, Refused, agent_main, check_plan, coordinator_main, metric_keys,
+        parse_duration_us, parse_rate_urps, plan_facts, supervisor_main,
     };
 }
 

@@ -14,6 +14,7 @@ use crate::pace::Pace;
 
 mod body;
 mod closed_loop;
+mod code;
 mod connections;
 mod script;
 
@@ -161,6 +162,7 @@ pub fn plan(plan: &Plan) -> Vec<Problem> {
     );
     tasks(&mut must, plan);
     script::script(&mut must, plan);
+    code::code(&mut must, plan);
     debug_requests(&mut must, plan);
     body::objects(&mut must, plan);
     thresholds(&mut must, plan);
@@ -383,9 +385,10 @@ fn tasks(must: &mut Musts<'_>, plan: &Plan) {
             "must be at least 1",
             task.weight,
         );
-        let (range, rule) = match plan.script {
-            None => (1..=limits::STEPS_MAX, "must be 1 to 100 calls"),
-            Some(_) => (0..=0, "must be empty: the scenario runs in Python"),
+        let (range, rule) = match (&plan.script, &plan.code) {
+            (None, None) => (1..=limits::STEPS_MAX, "must be 1 to 100 calls"),
+            (Some(_), _) => (0..=0, "must be empty: the scenario runs in Python"),
+            (None, Some(_)) => (0..=0, "must be empty: the scenario is code"),
         };
         let count = range.contains(&task.steps.len());
         let steps = format!("{field}.steps");

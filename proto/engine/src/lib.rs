@@ -13,6 +13,7 @@ pub mod check;
 pub mod closed;
 pub mod control;
 pub mod decide;
+pub mod eval;
 pub mod generator;
 pub mod holding;
 pub mod ladder;

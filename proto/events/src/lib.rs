@@ -9,6 +9,7 @@ pub mod assign;
 pub mod catalogue;
 pub mod cause;
 pub mod certificate;
+pub mod code;
 pub mod connections;
 pub mod ctl;
 pub mod delta;

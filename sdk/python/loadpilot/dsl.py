@@ -143,6 +143,7 @@ def scenario(
     arrivals: Literal["uniform", "poisson"] | None = None,
     secret_headers: Iterable[str] | None = None,
     connections: Connections | None = None,
+    compile: bool | None = None,  # noqa: A002  (what people would call it)
 ) -> Callable[[C], C]: ...
 def scenario(cls: Any = None, /, **said: Any) -> Any:
     """Mark a class as a scenario; its name is the class's name.
@@ -179,6 +180,8 @@ def scenario(cls: Any = None, /, **said: Any) -> Any:
         Names of further headers whose values must stay out of plan, log and report.
     ``connections``
         How the target is spoken to: see :class:`Connections`.
+    ``compile`` (True)
+        False runs tasks in Python that could be compiled.
     """
     spec = ScenarioSpec({name: value for name, value in said.items() if value is not None})
     unknown = [name for name in said if name not in SETTINGS]
@@ -211,6 +214,7 @@ SETTINGS = (
     "arrivals",
     "secret_headers",
     "connections",
+    "compile",
 )
 """Everything that ``@scenario`` understands."""
 

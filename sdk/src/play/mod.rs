@@ -6,11 +6,13 @@
 
 mod answer;
 mod client;
+mod rehearsal;
 mod request;
 mod scenario;
 mod user;
 
 pub(crate) use answer::PyAnswer;
 pub(crate) use client::{PyCall, PyClient};
+pub(crate) use rehearsal::{PyRehearsal, PyRehearsedUser, PyWanted};
 pub(crate) use request::PyRequest;
 pub(crate) use scenario::Interpreter;

@@ -14,9 +14,10 @@ from typing import TYPE_CHECKING, Any
 from .. import _native
 from ..dsl import spec_of
 from .bundle import bundle
+from .code import Coding
 from .connections import connections
 from .headers import SECRET_NAMES, Secrets
-from .problem import Problem, Refused, rule
+from .problem import Problem, Reason, Refused, rule
 from .settings import ARRIVALS, MAX_LATENESS_US, TICK_US, Overrides, Settings
 from .tasks import Tasks, task_names
 from .time_outs import time_outs
@@ -60,6 +61,8 @@ class Compiled:
     """What is kept beside the plan, large bodies and scripts, by its SHA-256."""
     reasons: tuple[Problem, ...] = ()
     """Why the scenario runs in Python; none when it is compiled."""
+    parts: tuple[str, ...] = ()
+    """Tasks, hooks and checks that became code, or could have: "task buy", "check_buy"."""
     files: tuple[str, ...] = ()
     """Files that agents get to run it."""
 
@@ -76,27 +79,37 @@ def compile_scenario(loaded: Loaded, cls: type, target: str, overrides: Override
     settings = Settings(spec, overrides, at)
     secrets = Secrets().with_names(settings.secret_headers())
     tasks = Tasks(loaded.sources, secrets)
-    tasks.compile(cls, at)
+    may_compile = settings.may_compile()
+    wish = None if may_compile else Reason(settings.place("compile"), "compile=False is set")
+    tasks.compile(cls, at, wish)
     plan = _plan(cls, settings, tasks, target)
     problems = [*settings.problems, *tasks.problems]
     if problems:
         raise Refused(_once(problems))
     replaced = settings.replaced() if "users" in plan else ()
     compiled = Compiled(plan, secrets.values(), tuple(replaced), tasks.bodies.beside)
-    if tasks.reasons:
+    coding = Coding(cls, loaded.sources, loaded.file, secrets.names)
+    code = coding.code(task_names(cls)) if tasks.reasons and may_compile else None
+    if code is not None:
+        plan["code"] = {
+            **code,
+            "users": plan.get("users") or settings.pool(plan["profile"]),
+            **_more_secrets(secrets),
+        }
+        compiled = replace(compiled, parts=tuple(coding.compiled))
+    elif tasks.reasons:
         packed = bundle(loaded)
         plan["script"] = {
             "bundle": {"sha256": packed.sha256, "bytes": len(packed.content)},
             "file": packed.file,
             "users": plan.get("users") or settings.pool(plan["profile"]),
         }
-        more_secrets = sorted(secrets.names - SECRET_NAMES)
-        if more_secrets:
-            plan["script"]["secret_headers"] = more_secrets
+        plan["script"] |= _more_secrets(secrets)
         compiled = replace(
             compiled,
             bodies={packed.sha256: packed.content},
-            reasons=tuple(tasks.reasons),
+            reasons=tuple(coding.reasons or tasks.reasons),
+            parts=tuple(coding.compiled),
             files=packed.names,
         )
     elif settings.says_pool():
@@ -106,6 +119,12 @@ def compile_scenario(loaded: Loaded, cls: type, target: str, overrides: Override
     if found:
         raise Refused(_once([_translated(one, settings, tasks) for one in found]))
     return compiled
+
+
+def _more_secrets(secrets: Secrets) -> dict[str, list[str]]:
+    """Name further secret headers, if there are any."""
+    names = sorted(secrets.names - SECRET_NAMES)
+    return {"secret_headers": names} if names else {}
 
 
 def _plan(cls: type, settings: Settings, tasks: Tasks, target: str) -> dict[str, Any]:

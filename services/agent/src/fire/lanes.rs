@@ -221,6 +221,7 @@ mod tests {
             connections: Connections::default(),
             samples_ppm: None,
             script: None,
+            code: None,
         };
         Arc::new(Workload::new(&plan, 1))
     }

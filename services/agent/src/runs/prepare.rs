@@ -5,6 +5,7 @@
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
+use bytes::Bytes;
 use loadpilot_engine::holding::Hold;
 use loadpilot_engine::workload::Workload;
 use loadpilot_events::RunId;
@@ -13,6 +14,7 @@ use thiserror::Error;
 
 use crate::bodies;
 use crate::clock::{self, Alignment};
+use crate::compiled::Compiled;
 use crate::fire::{self, Program, Troupe, Warmed};
 use crate::runs::cores::{Common, Cores};
 use crate::runs::preflight::{self, TooFewFiles};
@@ -101,7 +103,7 @@ pub(super) async fn prepare(
     })
 }
 
-/// Who performs the arrivals of a scenario in Python: its users whose shards are held. A user
+/// Who performs the arrivals of a scenario whose tasks look at answers: its users whose shards are held. A user
 /// belongs to a shard as an arrival does.
 fn troupe(
     shell: &Shell,
@@ -110,28 +112,35 @@ fn troupe(
     bodies: &bodies::Bodies,
 ) -> Result<Option<Troupe>, Unable> {
     let plan = &created.plan;
-    let Some(script) = &plan.script else {
+    let Some(count) = plan.crew() else {
         return Ok(None);
     };
-    let scripting = shell.scripting.clone().ok_or(Unable::NoPython)?;
-    let sha256 = &script.bundle.sha256;
-    let bundle = bodies.get(sha256).cloned();
-    let missing = || fire::Fault::NoBody(sha256.clone());
+    let (scripting, bundle, file) = match (&plan.code, &plan.script) {
+        (Some(code), _) => (Compiled::new(code), Bytes::new(), code.file.clone()),
+        (None, Some(script)) => {
+            let scripting = shell.scripting.clone().ok_or(Unable::NoPython)?;
+            let sha256 = &script.bundle.sha256;
+            let missing = || fire::Fault::NoBody(sha256.clone());
+            let bundle = bodies.get(sha256).cloned().ok_or_else(missing)?;
+            (scripting, bundle, script.file.clone())
+        }
+        (None, None) => return Ok(None),
+    };
     let held: BTreeSet<u32> = holds
         .iter()
         .flat_map(|hold| &hold.shards)
         .copied()
         .collect();
     let is_held = |user: &u32| held.contains(&(user % created.shards));
-    let mut users: Vec<u32> = (0..script.users).filter(is_held).collect();
+    let mut users: Vec<u32> = (0..count).filter(is_held).collect();
     if users.is_empty() && plan.users.is_none() {
         // Its arrivals need somebody, however few users the plan has.
-        users.push(script.users);
+        users.push(count);
     }
     Ok(Some(Troupe {
         scripting,
-        bundle: bundle.ok_or_else(missing)?,
-        file: script.file.clone(),
+        bundle,
+        file,
         scenario: plan.scenario.clone(),
         tasks: plan.tasks.iter().map(|task| task.name.clone()).collect(),
         target: plan.target.clone(),
