@@ -40,11 +40,15 @@ def lines(compiled: Compiled) -> list[str]:
     """Say how a scenario is executed."""
     plan = compiled.plan
     name = safe(plan["scenario"])
+    if "code" in plan:
+        parts = [f"  {safe(part)}: compiled" for part in compiled.parts]
+        return [f"{name}: compiled, no Python runs under load", *parts]
     if not compiled.reasons:
         tasks = [f"  task {safe(task['name'])}: {_calls(task['steps'])}" for task in plan["tasks"]]
         return [f"{name}: compiled, no Python runs under load", *tasks]
     told = [f"{name}: runs in Python, because"]
     told += [f"  {safe(str(reason))}" for reason in compiled.reasons]
+    told += [f"  {safe(part)}: could be compiled" for part in compiled.parts]
     files = ", ".join(map(safe, compiled.files))
     return [*told, f"  its agents get {files}"]
 
