@@ -96,7 +96,11 @@ impl Program {
         let constants = constants.map(|(name, value)| Ok((name.clone(), Value::of(value)?)));
         let hook = |routine: &Option<Routine>| {
             let body = routine.as_ref().map(Body::new);
-            Ok::<_, Halt>(body.transpose()?.unwrap_or_default())
+            let nothing = || Body {
+                operations: vec![Operation::Return],
+                ..Body::default()
+            };
+            Ok::<_, Halt>(body.transpose()?.unwrap_or_else(nothing))
         };
         let tasks = code.tasks.iter().map(|task| {
             let check = task.check.as_ref();
