@@ -84,11 +84,11 @@ class Writer:
     def value(self, depth: int) -> str:
         """Write a value that is often what it should be."""
         picked = self.number(11)
-        if picked < 2:
+        if picked < 3:
             return self.one(*LITERALS)
-        if picked < 5:
-            return self.one(*self.locals)
         if picked < 6:
+            return self.one(*self.locals)
+        if picked < 7:
             return self.one("self.kept", "self.top", "LIMIT", "WORDS", "SHAPE", "self.late")
         if picked < 9 and self.answers:
             answer = self.one(*self.answers)
@@ -107,6 +107,8 @@ class Writer:
     def expression(self, depth: int = 3) -> str:  # noqa: C901, PLR0911, PLR0912  (a table)
         if depth <= 0:
             return self.one(*LITERALS, *self.locals)
+        if self.number(3) > 0:
+            return self.safe()
         one, other = self.value(depth), self.value(depth)
         match self.number(19):
             case 0 | 1 | 2:
@@ -142,6 +144,39 @@ class Writer:
                 return f"({one} {self.one('is', 'is not')} {self.one('None', 'True', 'False')})"
             case _:
                 return self.one(f"[{one}, {other}]", f"{{'id': {one}, 'b': {other}}}", f"(-{one})")
+
+    def safe(self) -> str:
+        """Write an expression that raises nothing once its variables are set."""
+        one, other = self.one(*self.locals), self.one(*self.locals, *LITERALS)
+        return self.one(
+            f"({one} == {other} and {other})",
+            f"({one} or {other} == {one})",
+            f"({one} and {other})",
+            f"(not {one} or {other})",
+            f"({one} in [1, 'a', None, {other}])",
+            f"({other} not in (0, '', {one}))",
+            f"({one} is not None)",
+            f"({self.one('1', '0', '1.0', one)} is {self.one('True', 'False')})",
+            f"SHAPE.get({self.one(*KEYS)}, {other})",
+            f"isinstance({other}, {self.one(*KINDS)})",
+            f"isinstance({self.one('True', '1', '0.5')}, int)",
+            f"(LIMIT // 2 + {self.one('1', '2.5', 'True')} * {self.one('-3', '0.1')})",
+            f"({self.one('-7', '7', '-0.5', '1e16')} {self.one('//', '%')} {self.one('2', '3')})",
+            f"({self.one('1', '2.0', 'True')} {self.one('<', '<=', '>')} {self.one('1', '2')} < 2)",
+            f"({self.one('1', '2', 'True')} {self.one('<=', '>=')} {self.one('1', '2', '1.0')})",
+            f"[{one}, {other}, 0.1]",
+            f"str({other})",
+        )
+
+    def seen(self, indent: int) -> None:
+        """Let what the variables hold be seen."""
+        text = ", ".join(dict.fromkeys(("v0", *self.locals)))
+        if self.may_ask:
+            call = f"client.post('/seen', json=[{text}])"
+            self.add(indent, f"{'await ' * self.is_async}{call}")
+        else:
+            told = "-".join(f"{{{name}!r}}" for name in text.split(", "))
+            self.add(indent, f'assert LIMIT == 4, f"{told}"')
 
     @staticmethod
     def atom(text: str) -> str:
@@ -220,10 +255,11 @@ class Writer:
         elif picked == 12:
             self.add(indent, f"v0 += {self.value(2)}")
         elif picked in (13, 14) and depth > 0:
-            self.add(indent, f"if {self.expression(2)}:")
+            self.add(indent, f"if {self.one(self.expression(2), self.safe())}:")
             self.block(indent + 1, depth - 1, 2)
-            if self.number(2) == 0:
-                self.add(indent, f"elif {self.expression(1)}:")
+            if self.number(1) == 0:
+                self.add(indent, f"elif {self.one(self.expression(1), self.safe())}:")
+                self.add(indent + 1, "v0 = [v0]")
                 self.block(indent + 1, depth - 1, 2)
             if self.number(1) == 0:
                 self.add(indent, "else:")
@@ -233,8 +269,11 @@ class Writer:
             self.add(indent, f"for {self.one(*self.locals)} in {over}:")
             self.loops += 1
             self.block(indent + 1, depth - 1, 3)
-            if self.number(2) == 0:
-                self.add(indent + 1, self.one("break", "continue"))
+            if self.number(1) == 0:
+                self.add(indent + 1, "v2 = [v2]")
+                self.add(indent + 1, f"if {self.safe()}:")
+                self.add(indent + 2, self.one("break", "continue", "continue"))
+                self.add(indent + 1, "v1 = [v1]")
             self.loops -= 1
         elif picked == 17 and self.number(3) == 0:
             self.add(indent, "return")
@@ -265,6 +304,7 @@ def scene(chance: Random) -> str:
     body.add(1, f"{'async ' * body.is_async}def go(self, client):")
     body.begin(2)
     body.block(2, 2, 5)
+    body.seen(2)
     lines += body.lines
     match chance.randrange(3):
         case 0:
@@ -272,12 +312,14 @@ def scene(chance: Random) -> str:
             check.add(1, "def check_go(self, status, body):")
             check.begin(2)
             check.block(2, 1, 3)
+            check.seen(2)
             lines += check.lines
         case 1:
             check = Writer(chance, False, False, ("response",))
             check.add(1, "def check_go(self, response):")
             check.begin(2)
             check.block(2, 1, 3)
+            check.seen(2)
             lines += check.lines
         case _:
             pass

@@ -29,7 +29,8 @@ COMPUTED = frozenset({"params", "headers", "json", "data", "content", "name"})
 SLEEPS = {"time.sleep": time.sleep, "asyncio.sleep": asyncio.sleep}
 SLEEP_MAX_S = 86_400
 TIMES_MAX = 2**32
-ON_STARTED = "on_start"
+HOOKS = ("on_start", "on_stop")
+"""Methods that VUser has too, where they do nothing."""
 
 
 def routine(
@@ -64,8 +65,8 @@ def routine(
         function, file, own, parameters[0], client, is_awaiting, frozenset(answers), names
     )
     body.ask = body.asked
-    body.is_start = node.name == ON_STARTED
-    body.follows = takes == ("client",) and node.name in (ON_STARTED, "on_stop")
+    body.is_start = function.__name__ == HOOKS[0]
+    body.follows = takes == ("client",) and function.__name__ in HOOKS
     does = body.block(node.body)
     made: dict[str, Any] = {"locals": body.locals} if body.locals else {}
     return {**made, "does": does}, body.lines
@@ -140,7 +141,7 @@ class _Body(Lowering):
                 func=ast.Attribute(
                     value=ast.Call(func=ast.Name(id="super"), args=[], keywords=[]), attr=attr
                 )
-            ) if attr == self.function.__name__ and self.is_nothing_above(node):
+            ) if attr in HOOKS and attr == self.function.__name__ and self.is_nothing_above(node):
                 pass
             case _:
                 self.does.append({"do": self.expression(node)})
