@@ -217,17 +217,16 @@ class Writer:
     def begin(self, indent: int) -> None:
         """Give the variables values, or only on some ways."""
         for name in ("v0", *self.locals):
-            if self.number(9) == 0:
+            if self.number(40) == 0:
                 self.add(indent, f"if LIMIT == {self.one('3', '4')}:")
                 self.add(indent + 1, f"{name} = {self.one(*LITERALS)}")
             elif name.startswith("v"):
                 self.add(indent, f"{name} = {self.one(*LITERALS)}")
         if self.may_ask:
-            self.add(indent, f"r0 = {self.call()}")
-            if self.number(3) == 0:
-                self.add(indent, "if r0.status_code == 200:")
-                indent += 1
-            self.add(indent, f"r1 = {self.call()}")
+            for answer, known in (("r0", ()), ("r1", ("r0",))):
+                self.answers = known
+                self.add(indent, f"{answer} = {self.call()}")
+            self.answers = ANSWERS
 
     def block(self, indent: int, depth: int, most: int = 4) -> None:
         for _ in range(1 + self.number(most - 1)):

@@ -175,6 +175,7 @@ PIECES = [
     ("attribute", "count = LIMIT if random.random() else 5"),
     ("attribute", "kept = property(lambda self: 5)"),
     ("start", "Scene.count = 5"),
+    ("method", "    @task\n    def on_stop(self, client): self.kept = client.get('/x').text"),
     ("start", "self.go = 5"),
     ("start", "self.count += 1"),
     ("start", "self.kept.x = 1"),

@@ -112,7 +112,8 @@ class Coding:
             self.refuse(at, f"{label}: its source is not in {self.file.shown}")
             return None
         try:
-            made, lines = routine(function, node, self.file, own, takes)
+            hook = name if label == name and takes == ("client",) else None
+            made, lines = routine(function, node, self.file, own, takes, hook)
         except NotCompiledError as refused:
             at = node if getattr(refused.node, "lineno", None) is None else refused.node
             self.refuse(at, f"{label}: {refused.what}")

@@ -92,6 +92,9 @@ class Lowering:
     locals: list[str]
     lines: set[int] = field(default_factory=set)
     """Lines that errors may name."""
+    bound: set[str] = field(default_factory=set)
+    """Local variables that are set here, whatever way led here. On the others CPython does not
+    always name the line where it fails, so that they are not read in code."""
     touched: bool = False
     """Whether something that may raise was computed before, in this statement."""
     branches: int = 0
@@ -172,10 +175,15 @@ class Lowering:
         if name in self.answers:
             no(node, f"uses the response `{name}` as a value")
         if name in self.locals:
+            self.must_be_bound(node)
             return {"local": {"local": self.slot(name), "line": self.raises(node)}}
         if name in (self.user, self.client):
             no(node, f"uses `{name}` as a value")
         return {"literal": literal(node, self.constant(node))}
+
+    def must_be_bound(self, node: ast.Name) -> None:
+        if node.id not in self.bound:
+            no(node, f"reads `{node.id}`, which may not be set there")
 
     def constant(self, node: ast.Name, *, may_be_tuple: bool = False) -> Any:
         """Look up a constant of the module."""
@@ -318,6 +326,7 @@ class Lowering:
         """Find the local variable that holds an answer; None when the expression is none."""
         match node:
             case ast.Name(id=name) if name in self.answers:
+                self.must_be_bound(node)
                 return self.slot(name)
             case _:
                 return self.ask(node)

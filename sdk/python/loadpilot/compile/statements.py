@@ -39,11 +39,12 @@ def routine(
     file: SourceFile,
     own: Own,
     takes: tuple[str, ...],
+    hook: str | None,
 ) -> tuple[dict[str, Any], set[int]]:
     """Turn a function into code; returns it and the lines that its errors may name.
 
     ``takes`` is what it is given beside the user: ``client``, or ``response``, or ``status`` and
-    ``body``. Raises :class:`NotCompiledError`.
+    ``body``; ``hook`` says which hook it is, if it is one. Raises :class:`NotCompiledError`.
     """
     _refuse_shape(function, node, takes)
     parameters = [argument.arg for argument in [*node.args.posonlyargs, *node.args.args]]
@@ -65,8 +66,8 @@ def routine(
         function, file, own, parameters[0], client, is_awaiting, frozenset(answers), names
     )
     body.ask = body.asked
-    body.is_start = function.__name__ == HOOKS[0]
-    body.follows = takes == ("client",) and function.__name__ in HOOKS
+    body.hook = hook
+    body.bound = set(given)
     does = body.block(node.body)
     made: dict[str, Any] = {"locals": body.locals} if body.locals else {}
     return {**made, "does": does}, body.lines
@@ -75,11 +76,9 @@ def routine(
 class _Body(Lowering):
     """One function while its statements become code."""
 
-    is_start = False
-    """It may give the user something of its own."""
-    follows = False
-    """Its requests go where answers lead, unless they say otherwise."""
-    loops = 0
+    hook: str | None = None
+    """Which hook it is. The first may give the user something of its own, and the requests of both
+    go where answers lead, unless they say otherwise."""
 
     def block(self, statements: list[ast.stmt]) -> list[Any]:
         outer = getattr(self, "does", None)
@@ -87,10 +86,20 @@ class _Body(Lowering):
         for statement in statements:
             self.touched = False
             self.statement(statement)
+            if isinstance(statement, ast.Return | ast.Break | ast.Continue):
+                # What follows is never reached, and whatever is read there is set.
+                self.bound = set(self.locals)
         does = self.does
         if outer is not None:
             self.does = outer
         return does
+
+    def inner(self, statements: list[ast.stmt]) -> tuple[list[Any], set[str]]:
+        """Turn a block that may be left out into code; returns it and what is set at its end."""
+        before = set(self.bound)
+        does = self.block(statements)
+        after, self.bound = self.bound, before
+        return does, after
 
     def statement(self, node: ast.stmt) -> None:  # noqa: C901, PLR0912  (a table of syntax)
         match node:
@@ -141,7 +150,7 @@ class _Body(Lowering):
                 func=ast.Attribute(
                     value=ast.Call(func=ast.Name(id="super"), args=[], keywords=[]), attr=attr
                 )
-            ) if attr in HOOKS and attr == self.function.__name__ and self.is_nothing_above(node):
+            ) if attr == self.hook and self.is_nothing_above(node):
                 pass
             case _:
                 self.does.append({"do": self.expression(node)})
@@ -157,11 +166,13 @@ class _Body(Lowering):
             case ast.Name(id=name) if name in self.answers:
                 if not self.request(value, self.slot(name)):
                     no(node, f"uses the name `{name}` for different things")
+                self.bound.add(name)
             case ast.Name(id=name):
                 made = self.expression(value)
                 self.does.append({"set": {"local": self.slot(name), "to": made}})
+                self.bound.add(name)
             case ast.Attribute(value=ast.Name(id=user), attr=name) if user == self.user:
-                if not self.is_start:
+                if self.hook != HOOKS[0]:
                     no(node, f"changes `self.{name}` outside of on_start")
                 made = self.expression(value)
                 self.does.append({"keep": {"name": name, "value": made}})
@@ -169,19 +180,22 @@ class _Body(Lowering):
                 no(node, f"assigns to `{ast.unparse(target)}`")
 
     def branch(self, node: ast.If) -> None:
-        ways = []
+        ways, ends = [], []
         while True:
             before = len(self.does)
             test = self.expression(node.test)
             if ways and len(self.does) > before:
                 no(node.test, "makes a request in an elif")
-            ways.append({"test": test, "does": self.block(node.body)})
+            does, end = self.inner(node.body)
+            ways.append({"test": test, "does": does})
+            ends.append(end)
             match node.orelse:
                 case [ast.If() as further]:
                     node = further
                     self.touched = True
                 case orelse:
-                    otherwise = self.block(orelse)
+                    otherwise, end = self.inner(orelse)
+                    self.bound = set.intersection(end, *ends)
                     break
         made: dict[str, Any] = {"ways": ways}
         if otherwise:
@@ -189,22 +203,27 @@ class _Body(Lowering):
         self.does.append({"if": made})
 
     def loop(self, node: ast.For, name: str, over: ast.expr, body: list[ast.stmt]) -> None:
-        self.loops += 1
         match over:
             case ast.Call(func=ast.Name(id="range"), args=[times], keywords=[]) if (
                 self.is_builtin("range")
             ):
-                count = self.times(times)
-                made = {"times": count, "does": self.block(body)}
+                made = {"times": self.times(times), "does": self.round(name, body)}
                 self.does.append({"repeat": {"local": self.slot(name), **made}})
             case _:
                 if over.lineno != node.lineno:
                     no(over, "loops over something that is written on another line")
                 found = self.collection(over)
                 line = self.at(node.lineno)
-                made = {"over": found, "does": self.block(body), "line": line}
+                made = {"over": found, "does": self.round(name, body), "line": line}
                 self.does.append({"for": {"local": self.slot(name), **made}})
-        self.loops -= 1
+
+    def round(self, name: str, body: list[ast.stmt]) -> list[Any]:
+        """Turn what is done in each round of a loop into code."""
+        before = set(self.bound)
+        self.bound.add(name)
+        does, _ = self.inner(body)
+        self.bound = before
+        return does
 
     def times(self, node: ast.expr) -> int:
         match node:
@@ -266,6 +285,7 @@ class _Body(Lowering):
         if self.touched or self.branches:
             no(node, "makes a request in the middle of an expression")
         self.locals.append(name)
+        self.bound.add(name)
         self.request(node, self.slot(name))
         self.touched = False
         return self.slot(name)
@@ -282,7 +302,7 @@ class _Body(Lowering):
             no(node, "makes a request that begins on several lines")
         method, path = self.method(call)
         send: dict[str, Any] = {"method": method, "path": self.expression(self.plain(path))}
-        given, follows = [], self.follows
+        given, follows = [], self.hook is not None
         for keyword in call.keywords:
             value = keyword.value
             match keyword.arg, value:
