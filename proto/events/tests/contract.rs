@@ -74,6 +74,7 @@ fn golden_files_are_read_and_written_back() {
         Plan: [
             "plan.v1.json",
             "plan-closed.v1.json",
+            "plan-code.v1.json",
             "plan-connections.v1.json",
             "plan-objects.v1.json",
             "plan-pool.v1.json",

@@ -23,8 +23,10 @@ async fn an_agent_without_python_plays_code() {
     let send = |path, answer| json!({"send": {"method": "GET", "path": path, "answer": answer, "line": 5}});
     let own = json!({"own": {"name": "status", "line": 6}});
     let status = json!({"answer": {"local": 0, "part": "status_code", "line": 7}});
-    let equal = |to| json!({"compare": {"first": {"local": {"local": 0, "line": 9}},
-        "others": [{"how": "equal", "to": {"literal": {"int": to}}}], "line": 9}});
+    let equal = |to| {
+        json!({"compare": {"first": {"local": {"local": 0, "line": 9}},
+        "others": [{"how": "equal", "to": {"literal": {"int": to}}}], "line": 9}})
+    };
     let code = json!({
         "file": "s.py", "python_minor": 11, "users": 3,
         "on_start": {"locals": ["r"], "does": [
@@ -53,7 +55,7 @@ async fn an_agent_without_python_plays_code() {
     let seen = [("/a/200", 150), ("/b", 50), ("/login", 3), ("/logout", 3)];
     let seen = seen.map(|(path, count)| (path.to_owned(), count));
     assert_eq!(world.target.counts(), BTreeMap::from(seen));
-    let deltas = world.deltas().await;
+    let deltas = world.script.deltas().await;
     let raised = deltas.iter().flat_map(|delta| &delta.raised);
     let raised: BTreeMap<String, u64> = raised.fold(BTreeMap::new(), |mut all, row| {
         *all.entry(row.text.clone()).or_default() += row.count;
