@@ -36,9 +36,19 @@ pub struct Code {
     pub on_stop: Option<Routine>,
     /// What each task of the plan does, in the plan's order.
     pub tasks: Vec<TaskCode>,
-    /// The text of lines that errors show, by their numbers.
-    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
-    pub lines: BTreeMap<u32, String>,
+    /// Lines that errors show, in order.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub lines: Vec<Line>,
+}
+
+/// A line of the file.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Line {
+    /// Its number, from 1.
+    pub number: u32,
+    /// What stands there, without the blanks around it.
+    pub text: String,
 }
 
 /// What a task does, and what is then said of its last answer.

@@ -92,6 +92,8 @@ impl Program {
     /// # Errors
     /// When a literal of it has no value here.
     pub fn new(code: &Code, class: &str) -> Result<Self, Halt> {
+        let lines = code.lines.iter();
+        let lines = lines.map(|line| (line.number, line.text.clone()));
         let constants = code.constants.iter();
         let constants = constants.map(|(name, value)| Ok((name.clone(), Value::of(value)?)));
         let hook = |routine: &Option<Routine>| {
@@ -112,7 +114,7 @@ impl Program {
             file: code.file.clone(),
             minor: code.python_minor,
             constants: constants.collect::<Result<_, Halt>>()?,
-            lines: code.lines.clone(),
+            lines: lines.collect(),
             on_start: hook(&code.on_start)?,
             on_stop: hook(&code.on_stop)?,
             tasks: tasks.collect::<Result<_, Halt>>()?,

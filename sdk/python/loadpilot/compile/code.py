@@ -72,7 +72,9 @@ class Coding:
             **({"constants": used} if used else {}),
             **{name: hook for name, hook in hooks.items() if hook},
             "tasks": made,
-            "lines": {str(line): self.file.line(line) for line in sorted(self.lines)},
+            "lines": [
+                {"number": line, "text": self.file.line(line)} for line in sorted(self.lines)
+            ],
         }
         size = len(json.dumps(code))
         if size > CODE_BYTES_MAX:

@@ -92,6 +92,8 @@ class Lowering:
     locals: list[str]
     lines: set[int] = field(default_factory=set)
     """Lines that errors may name."""
+    asserted: set[int] = field(default_factory=set)
+    """Those of them whose text errors may show: an assertion without a message does."""
     bound: set[str] = field(default_factory=set)
     """Local variables that are set here, whatever way led here. On the others CPython does not
     always name the line where it fails, so that they are not read in code."""

@@ -41,7 +41,7 @@ def routine(
     takes: tuple[str, ...],
     hook: str | None,
 ) -> tuple[dict[str, Any], set[int]]:
-    """Turn a function into code; returns it and the lines that its errors may name.
+    """Turn a function into code; returns it and the lines that its errors may show.
 
     ``takes`` is what it is given beside the user: ``client``, or ``response``, or ``status`` and
     ``body``; ``hook`` says which hook it is, if it is one. Raises :class:`NotCompiledError`.
@@ -70,7 +70,8 @@ def routine(
     body.bound = set(given)
     does = body.block(node.body)
     made: dict[str, Any] = {"locals": body.locals} if body.locals else {}
-    return {**made, "does": does}, body.lines
+    # An error of a preparation is told at length, with its line.
+    return {**made, "does": does}, body.lines if hook == HOOKS[0] else body.asserted
 
 
 class _Body(Lowering):
@@ -242,6 +243,7 @@ class _Body(Lowering):
             no(node.test, "asserts something that is written on another line")
         test = self.expression(node.test)
         line = self.at(node.lineno)
+        self.asserted.add(line)
         made: dict[str, Any] = {"test": test}
         if node.msg is not None:
             made["says"] = self.maybe(node.msg)

@@ -43,7 +43,7 @@ async fn an_agent_without_python_plays_code() {
             },
             {"body": {"locals": ["r"], "does": [send(literal("/b"), 0)]}},
         ],
-        "lines": {"9": "assert status == 201"},
+        "lines": [{"number": 9, "text": "assert status == 201"}],
     });
     plan.code = Some(serde_json::from_value(code).expect("code"));
     assert_eq!(loadpilot_engine::check::plan(&plan), []);
