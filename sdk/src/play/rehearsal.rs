@@ -83,7 +83,7 @@ impl PyRehearsal {
             tasks: &tasks,
             target: &plan.target,
         };
-        let scripting: Arc<dyn Scripting> = Compiled::new(code);
+        let scripting: Arc<dyn Scripting> = Compiled::scripting(code);
         let loaded = scripting.load(&source).map_err(PyValueError::new_err)?;
         Ok(Self { scenario: loaded })
     }

@@ -22,7 +22,7 @@ pub struct Compiled(Code);
 impl Compiled {
     /// What plays `code`, which was checked.
     #[must_use]
-    pub fn new(code: &Code) -> Arc<dyn Scripting> {
+    pub fn scripting(code: &Code) -> Arc<dyn Scripting> {
         Arc::new(Self(code.clone()))
     }
 }

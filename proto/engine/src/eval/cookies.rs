@@ -21,8 +21,11 @@ pub(super) struct Jar {
     host: String,
     is_secure: bool,
     /// By domain, path and name, each in the order in which it was first kept.
-    kept: Vec<(String, Vec<(String, Vec<Cookie>)>)>,
+    kept: Vec<(String, Paths)>,
 }
+
+/// Cookies by path.
+type Paths = Vec<(String, Vec<Cookie>)>;
 
 #[derive(Debug, Clone)]
 struct Cookie {

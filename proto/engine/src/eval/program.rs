@@ -55,6 +55,9 @@ pub(super) enum Operation {
     Return,
 }
 
+/// Writes the user's cookies for a path.
+pub(super) type Cookies<'a> = dyn Fn(&str) -> Result<Option<String>, Halt> + 'a;
+
 /// A request that is asked for.
 #[derive(Debug)]
 pub(super) struct Sending {
@@ -280,7 +283,7 @@ impl Sending {
     pub(super) fn wish(
         &self,
         scope: &Scope<'_>,
-        cookies: Option<&dyn Fn(&str) -> Result<Option<String>, Halt>>,
+        cookies: Option<&Cookies<'_>>,
     ) -> Result<Wish, Halt> {
         let path = self.path.compute(scope)?;
         let mut given = Vec::with_capacity(self.given.len());
@@ -295,7 +298,7 @@ impl Sending {
         &self,
         path: &Value,
         given: &[(Extra, Value)],
-        cookies: Option<&dyn Fn(&str) -> Result<Option<String>, Halt>>,
+        cookies: Option<&Cookies<'_>>,
     ) -> Result<Wish, Halt> {
         let get = |what: Extra| {
             let found = given.iter().find(|(known, _)| *known == what);

@@ -116,7 +116,7 @@ fn troupe(
         return Ok(None);
     };
     let (scripting, bundle, file) = match (&plan.code, &plan.script) {
-        (Some(code), _) => (Compiled::new(code), Bytes::new(), code.file.clone()),
+        (Some(code), _) => (Compiled::scripting(code), Bytes::new(), code.file.clone()),
         (None, Some(script)) => {
             let scripting = shell.scripting.clone().ok_or(Unable::NoPython)?;
             let sha256 = &script.bundle.sha256;
