@@ -153,13 +153,8 @@ pub fn plan(plan: &Plan) -> Vec<Problem> {
     closed_loop::plan(&mut must, plan);
     connections::plan(&mut must, plan);
     times(&mut must, plan);
-    let at_least_one = "must be at least 1";
-    must.hold(
-        plan.max_in_flight != Some(0),
-        "max_in_flight",
-        at_least_one,
-        0,
-    );
+    let some = plan.max_in_flight != Some(0);
+    must.hold(some, "max_in_flight", "must be at least 1", 0);
     tasks(&mut must, plan);
     script::script(&mut must, plan);
     code::code(&mut must, plan);

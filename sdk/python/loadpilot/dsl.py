@@ -143,7 +143,7 @@ def scenario(
     arrivals: Literal["uniform", "poisson"] | None = None,
     secret_headers: Iterable[str] | None = None,
     connections: Connections | None = None,
-    compile: bool | None = None,  # noqa: A002  (what people would call it)
+    compile: bool | None = None,
 ) -> Callable[[C], C]: ...
 def scenario(cls: Any = None, /, **said: Any) -> Any:
     """Mark a class as a scenario; its name is the class's name.

@@ -51,7 +51,7 @@ ODD_BODIES = (
     b'{"name": "\\u00e9\\ud83d\\ude00"}',
     b'{"a\\nb": [null, true, false]}',
     b'\n\n  {"id": [}',
-    b' [1 2]',
+    b" [1 2]",
 )
 HEADS = (
     "X-Id: 7",

@@ -76,14 +76,16 @@ BUGS: dict[str, Callable[[Any], Any]] = {
     ),
     "branches are swapped": _inside(
         "if",
-        lambda p: {
-            "if": {
-                "ways": [p["ways"][0] | {"does": p["otherwise"]}, *p["ways"][1:]],
-                "otherwise": p["ways"][0]["does"],
+        lambda p: (
+            {
+                "if": {
+                    "ways": [p["ways"][0] | {"does": p["otherwise"]}, *p["ways"][1:]],
+                    "otherwise": p["ways"][0]["does"],
+                }
             }
-        }
-        if p.get("otherwise")
-        else None,
+            if p.get("otherwise")
+            else None
+        ),
     ),
     "elif is lost": _inside(
         "if", lambda p: {"if": p | {"ways": p["ways"][:1]}} if len(p["ways"]) > 1 else None
@@ -104,9 +106,11 @@ BUGS: dict[str, Callable[[Any], Any]] = {
     "modulo for floor division": _field("binary", "operator", {"floor_divide": "modulo"}),
     "get forgets its default": _inside(
         "call",
-        lambda p: {"call": p | {"to": p["to"][:2]}}
-        if p["function"] == "get" and len(p["to"]) > 2  # noqa: PLR2004
-        else None,
+        lambda p: (
+            {"call": p | {"to": p["to"][:2]}}
+            if p["function"] == "get" and len(p["to"]) > 2
+            else None
+        ),
     ),
     "get for an item": _inside(
         "item",
@@ -122,31 +126,37 @@ BUGS: dict[str, Callable[[Any], Any]] = {
     ),
     "a header is lost": _inside(
         "send",
-        lambda p: {"send": p | {"given": [g for g in p["given"] if g["what"] != "headers"]}}
-        if any(g["what"] == "headers" for g in p.get("given", []))
-        else None,
+        lambda p: (
+            {"send": p | {"given": [g for g in p["given"] if g["what"] != "headers"]}}
+            if any(g["what"] == "headers" for g in p.get("given", []))
+            else None
+        ),
     ),
     "json for data": _field("", "what", {}),
     "a time-out is lost": _inside(
         "send",
-        lambda p: {"send": {k: v for k, v in p.items() if k != "timeout_us"}}
-        if "timeout_us" in p
-        else None,
+        lambda p: (
+            {"send": {k: v for k, v in p.items() if k != "timeout_us"}}
+            if "timeout_us" in p
+            else None
+        ),
     ),
     "rests are in milliseconds": _inside("sleep", lambda p: {"sleep": {"us": p["us"] // 1000}}),
     "raise_for_status is lost": _inside("raise_for_status", lambda _: NOTHING),
     "what is kept is lost": _inside("keep", lambda p: {"do": p["value"]}),
     "floats are whole": _inside(
         "literal",
-        lambda p: {"literal": {"int": int(float(p["float"]))}}
-        if isinstance(p, dict) and "float" in p
-        else None,
+        lambda p: (
+            {"literal": {"int": int(float(p["float"]))}}
+            if isinstance(p, dict) and "float" in p
+            else None
+        ),
     ),
     "bools are numbers": _inside(
         "literal",
-        lambda p: {"literal": {"int": int(p["bool"])}}
-        if isinstance(p, dict) and "bool" in p
-        else None,
+        lambda p: (
+            {"literal": {"int": int(p["bool"])}} if isinstance(p, dict) and "bool" in p else None
+        ),
     ),
     "a bool is no int": _inside(
         "is_instance",

@@ -1,10 +1,9 @@
-"""A scenario played twice, in Python and as code, with the same answers; what each wants and says."""
+"""A scenario played twice, in Python and as code, with the same answers."""
 
 from __future__ import annotations
 
 import warnings
 from dataclasses import dataclass
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from loadpilot._native import Rehearsal
@@ -15,6 +14,8 @@ from loadpilot.compile.problem import Refused
 from loadpilot.compile.settings import Overrides
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     from loadpilot._native import RehearsedUser, Wanted
 
 TARGET = "http://localhost:8000"

@@ -284,7 +284,7 @@ def scene(chance: Random) -> str:
     """Write a scenario file with one task, perhaps hooks, perhaps a check."""
 
     def is_so() -> bool:
-        return chance.random() < 0.5  # noqa: PLR2004  (a coin)
+        return chance.random() < 0.5
 
     lines: list[str] = ["    top = " + chance.choice(LITERALS)]
     if chance.randrange(3) == 0:
@@ -307,14 +307,16 @@ def scene(chance: Random) -> str:
     lines += body.lines
     match chance.randrange(3):
         case 0:
-            check = Writer(chance, False, False, (), ("status", "body", "body", "v0"))
+            check = Writer(
+                chance, is_async=False, may_ask=False, answers=(), locals=("status", "body", "v0")
+            )
             check.add(1, "def check_go(self, status, body):")
             check.begin(2)
             check.block(2, 1, 3)
             check.seen(2)
             lines += check.lines
         case 1:
-            check = Writer(chance, False, False, ("response",))
+            check = Writer(chance, is_async=False, may_ask=False, answers=("response",))
             check.add(1, "def check_go(self, response):")
             check.begin(2)
             check.block(2, 1, 3)

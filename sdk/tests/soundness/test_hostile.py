@@ -200,8 +200,16 @@ def test_the_scene_itself_becomes_code(tmp_path: Path) -> None:
     assert made.is_code, made.compiled.reasons
 
 
+def test_what_nests_too_deep_runs_in_python(tmp_path: Path) -> None:
+    """Broken if a scenario is refused, though Python could run it, since its code is too deep."""
+    made = case(scene("task", f"x = {'[' * 30}1{']' * 30}"), tmp_path)
+    assert made is not None
+    assert not made.is_code
+    assert "nest" in made.compiled.reasons[0].what
+
+
 @pytest.mark.parametrize(("place", "text"), PIECES)
 def test_what_could_change_stays_in_python(tmp_path: Path, place: str, text: str) -> None:
-    """Broken if code is made of what means something else at another moment or on another machine."""
+    """Broken if code is made of what means something else at another moment, or elsewhere."""
     made = case(scene(place, text), tmp_path)
     assert made is None or not made.is_code, text

@@ -101,7 +101,7 @@ impl<'a, 'b> Reader<'a, 'b> {
 
     fn fits(&mut self, depth: usize) -> bool {
         let fits = depth <= limits::CODE_DEPTH_MAX;
-        self.hold(fits, "must nest at most 30 deep", depth);
+        self.hold(fits, "must nest at most 20 deep", depth);
         fits
     }
 

@@ -96,6 +96,7 @@ class Coding:
             self.refuse(at, f"class {cls.__name__} has a metaclass or __getattr__")
 
     def refuse(self, at: int | ast.AST, what: str) -> None:
+        """Note a reason for Python."""
         self.reasons.append(Reason(self.file.at(at), what))
 
     def part(self, label: str, name: str, own: Own, takes: tuple[str, ...]) -> Any:
@@ -110,15 +111,14 @@ class Coding:
         source = self.sources.of(function)
         node = source.function(function) if source is not None else None
         if source is not self.file or node is None:
-            at = function.__code__.co_firstlineno
-            self.refuse(at, f"{label}: its source is not in {self.file.shown}")
+            first = function.__code__.co_firstlineno
+            self.refuse(first, f"{label}: its source is not in {self.file.shown}")
             return None
         try:
             hook = name if label == name and takes == ("client",) else None
             made, lines = routine(function, node, self.file, own, takes, hook)
         except NotCompiledError as refused:
-            at = node if getattr(refused.node, "lineno", None) is None else refused.node
-            self.refuse(at, f"{label}: {refused.what}")
+            self.refuse(refused.node or node, f"{label}: {refused.what}")
             return None
         self.compiled.append(label)
         self.lines |= lines
@@ -163,6 +163,7 @@ class Coding:
         return {name: value for name, value in found.items() if _has_form(value)}
 
     def is_literal(self, value: ast.expr) -> bool:
+        """Say whether a value is written out, with constants of the module at most."""
         for part, problem in parts(value):
             name = part.id if isinstance(part, ast.Name) else ""
             if problem is not None or self.file.bindings.refusal(name) is not None:

@@ -106,9 +106,11 @@ class Lowering:
     local variable that holds its answer, or None when the expression is no such call."""
 
     def slot(self, name: str) -> int:
+        """Give the number of a local variable."""
         return self.locals.index(name)
 
     def at(self, line: int) -> int:
+        """Note a line that an error may name; returns it."""
         self.lines.add(line)
         return line
 
@@ -156,6 +158,7 @@ class Lowering:
                 no(node, f"contains {named(node)}")
 
     def plain(self, node: ast.expr) -> ast.expr:
+        """Refuse what is unpacked with ``*``."""
         if isinstance(node, ast.Starred):
             no(node, "unpacks something with *")
         return node
@@ -173,6 +176,7 @@ class Lowering:
         return self.at(node.lineno)
 
     def name(self, node: ast.Name) -> Any:
+        """Turn a name into code."""
         name = node.id
         if name in self.answers:
             no(node, f"uses the response `{name}` as a value")
@@ -184,6 +188,7 @@ class Lowering:
         return {"literal": literal(node, self.constant(node))}
 
     def must_be_bound(self, node: ast.Name) -> None:
+        """Refuse a variable that some way here leaves unset."""
         if node.id not in self.bound:
             no(node, f"reads `{node.id}`, which may not be set there")
 
@@ -199,6 +204,7 @@ class Lowering:
         return value
 
     def dict(self, node: ast.Dict) -> Any:
+        """Turn a dict that is written out into code."""
         entries = []
         for key, value in zip(node.keys, node.values, strict=True):
             match key:
@@ -231,6 +237,7 @@ class Lowering:
                 self.no_secret(node, inner)
 
     def formatted(self, node: ast.expr) -> Any:
+        """Turn a part of an f-string into code."""
         match node:
             case ast.Constant():
                 return self.expression(node)
@@ -244,6 +251,7 @@ class Lowering:
         no(node, "formats a value in a way of its own")
 
     def binary(self, node: ast.expr, left: ast.expr, op: ast.operator, right: ast.expr) -> Any:
+        """Turn an operation on two values into code."""
         operator = OPERATORS.get(type(op))
         if operator is None:
             no(node, "computes with an operator other than + - * // %")
@@ -256,6 +264,7 @@ class Lowering:
 
     @staticmethod
     def divides(node: ast.expr) -> bool:
+        """Say whether a number is written out that can be divided by."""
         match node:
             case ast.Constant(value=bool()):
                 return False
@@ -265,6 +274,7 @@ class Lowering:
                 return False
 
     def compare(self, node: ast.Compare) -> Any:
+        """Turn a chain of comparisons into code."""
         first = self.expression(node.left)
         others = []
         for place, (op, right) in enumerate(zip(node.ops, node.comparators, strict=True)):
@@ -295,6 +305,7 @@ class Lowering:
                 return self.expression(node)
 
     def item(self, node: ast.Subscript, value: ast.expr, key: ast.expr) -> Any:
+        """Turn ``a[key]`` into code."""
         if isinstance(key, ast.Slice | ast.Tuple):
             no(node, "takes a slice")
         found = self.header(node, value, key, None)
@@ -334,6 +345,7 @@ class Lowering:
                 return self.ask(node)
 
     def attribute(self, node: ast.Attribute) -> Any:
+        """Turn an attribute of the user or of an answer into code."""
         match node.value:
             case ast.Name(id=name) if name == self.user and name not in self.locals:
                 return self.users(node)
@@ -348,6 +360,7 @@ class Lowering:
         return {"answer": {"local": slot, "part": part, "line": line}}
 
     def users(self, node: ast.Attribute) -> Any:
+        """Turn an attribute of the user into code."""
         name = node.attr
         if name in self.own.constants:
             self.own.used.add(name)
@@ -359,6 +372,7 @@ class Lowering:
         return {"own": {"name": name, "line": self.at(node.end_lineno or node.lineno)}}
 
     def call(self, node: ast.Call) -> Any:
+        """Turn a call of one of Python's own functions into code."""
         function, given = node.func, [self.plain(one) for one in node.args]
         if self.ask(node) is not None:
             no(node, "uses a response as a value")
@@ -399,6 +413,7 @@ class Lowering:
         return {"call": {"function": "get", "to": to, "line": line}}
 
     def isinstance(self, of: ast.expr, kinds: ast.expr) -> Any:
+        """Turn ``isinstance(a, int)`` into code."""
         listed = kinds.elts if isinstance(kinds, ast.Tuple) else [kinds]
         names = []
         for kind in listed:
@@ -442,7 +457,9 @@ def literal(node: ast.AST | None, value: Any) -> Any:  # noqa: C901, PLR0911  (o
     if kind is dict:
         if not all(type(key) is str for key in value):
             no(node, "uses a dict whose keys are not texts")
-        return {"dict": [[literal(node, key)["text"], literal(node, one)] for key, one in value.items()]}
+        return {
+            "dict": [[literal(node, key)["text"], literal(node, one)] for key, one in value.items()]
+        }
     no(node, f"uses a value of the type {kind.__name__}")
 
 

@@ -96,6 +96,11 @@ def compile_scenario(loaded: Loaded, cls: type, target: str, overrides: Override
             "users": plan.get("users") or settings.pool(plan["profile"]),
             **_more_secrets(secrets),
         }
+        too_much = _too_much(compiled)
+        if too_much is not None:
+            del plan["code"]
+            coding.reasons.append(Reason(at, too_much))
+    if "code" in plan:
         compiled = replace(compiled, parts=tuple(coding.compiled))
     elif tasks.reasons:
         packed = bundle(loaded)
@@ -119,6 +124,15 @@ def compile_scenario(loaded: Loaded, cls: type, target: str, overrides: Override
     if found:
         raise Refused(_once([_translated(one, settings, tasks) for one in found]))
     return compiled
+
+
+def _too_much(compiled: Compiled) -> str | None:
+    """Say why code cannot stand in a plan; None when it can."""
+    found = json.loads(_native.check_plan(compiled.plan_json()))
+    for one in found:
+        if one["field"] == "plan" or one["field"].startswith("code"):
+            return f"its code {one['rule']} (got {one['value']})"
+    return None
 
 
 def _more_secrets(secrets: Secrets) -> dict[str, list[str]]:

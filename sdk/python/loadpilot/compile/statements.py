@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 from .constants import named
 from .durations import Wrong, duration_us
-from .expressions import Lowering, NotCompiledError, Own, no
+from .expressions import Lowering, Own, no
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -23,10 +23,14 @@ if TYPE_CHECKING:
 
     from .source import SourceFile
 
-METHODS = {name: name.upper() for name in ("get", "post", "put", "patch", "delete", "head", "options")}
+METHODS = {
+    name: name.upper() for name in ("get", "post", "put", "patch", "delete", "head", "options")
+}
 COMPUTED = frozenset({"params", "headers", "json", "data", "content", "name"})
 """What a request may carry that code can compute."""
 SLEEPS = {"time.sleep": time.sleep, "asyncio.sleep": asyncio.sleep}
+DEFINITIONS = (ast.ExceptHandler, ast.FunctionDef, ast.AsyncFunctionDef)
+"""Statements that give a name to something."""
 SLEEP_MAX_S = 86_400
 TIMES_MAX = 2**32
 HOOKS = ("on_start", "on_stop")
@@ -44,7 +48,8 @@ def routine(
     """Turn a function into code; returns it and the lines that its errors may show.
 
     ``takes`` is what it is given beside the user: ``client``, or ``response``, or ``status`` and
-    ``body``; ``hook`` says which hook it is, if it is one. Raises :class:`NotCompiledError`.
+    ``body``; ``hook`` says which hook it is, if it is one. Raises
+    :class:`.expressions.NotCompiledError`.
     """
     _refuse_shape(function, node, takes)
     parameters = [argument.arg for argument in [*node.args.posonlyargs, *node.args.args]]
@@ -62,9 +67,7 @@ def routine(
     if both:
         no(node, f"uses the name `{min(map(str, both))}` for different things")
     names = [*given, *sorted((values | answers) - set(given))]
-    body = _Body(
-        function, file, own, parameters[0], client, is_awaiting, frozenset(answers), names
-    )
+    body = _Body(function, file, own, parameters[0], client, is_awaiting, frozenset(answers), names)
     body.ask = body.asked
     body.hook = hook
     body.bound = set(given)
@@ -181,7 +184,8 @@ class _Body(Lowering):
                 no(node, f"assigns to `{ast.unparse(target)}`")
 
     def branch(self, node: ast.If) -> None:
-        ways, ends = [], []
+        ways: list[Any] = []
+        ends: list[set[str]] = []
         while True:
             before = len(self.does)
             test = self.expression(node.test)
@@ -205,8 +209,8 @@ class _Body(Lowering):
 
     def loop(self, node: ast.For, name: str, over: ast.expr, body: list[ast.stmt]) -> None:
         match over:
-            case ast.Call(func=ast.Name(id="range"), args=[times], keywords=[]) if (
-                self.is_builtin("range")
+            case ast.Call(func=ast.Name(id="range"), args=[times], keywords=[]) if self.is_builtin(
+                "range"
             ):
                 made = {"times": self.times(times), "does": self.round(name, body)}
                 self.does.append({"repeat": {"local": self.slot(name), **made}})
@@ -276,7 +280,8 @@ class _Body(Lowering):
                 self.does.append({"sleep": {"us": _microseconds(seconds)}})
                 return True
             case _:
-                no(node, "rests for a time that is computed")
+                pass
+        return no(node, "rests for a time that is computed")
 
     def asked(self, node: ast.expr) -> int | None:
         """Send a request ahead of the statement that it stands in."""
@@ -292,7 +297,9 @@ class _Body(Lowering):
         self.touched = False
         return self.slot(name)
 
-    def request(self, node: ast.expr, slot: int | None) -> bool:
+    def request(  # noqa: C901, PLR0912  (a table of keywords)
+        self, node: ast.expr, slot: int | None
+    ) -> bool:
         """Turn a request into code, if it is one."""
         call = node.value if isinstance(node, ast.Await) else node
         if self.client is None or not _is_call_of(call, self.client):
@@ -343,7 +350,7 @@ class _Body(Lowering):
                     return name.upper(), path
             case _:
                 pass
-        no(call, f"contains {named(call)}")
+        return no(call, f"contains {named(call)}")
 
 
 def _refuse_shape(
@@ -378,7 +385,8 @@ def _stores(
     node: ast.FunctionDef | ast.AsyncFunctionDef, client: str | None
 ) -> tuple[set[str], set[str]]:
     """Collect the local variables that hold values, and those that hold answers."""
-    values, answers = set(), set()
+    values: set[str] = set()
+    answers: set[str] = set()
     for name, value in _assignments(node):
         call = value.value if isinstance(value, ast.Await) else value
         is_answer = client is not None and call is not None and _is_call_of(call, client)
@@ -400,9 +408,8 @@ def _assignments(node: ast.AST) -> Iterator[tuple[str, ast.expr | None]]:
     for one in ast.walk(node):
         if isinstance(one, ast.Name) and not isinstance(one.ctx, ast.Load):
             yield one.id, plain.get(id(one))
-        elif isinstance(one, ast.ExceptHandler | ast.FunctionDef | ast.AsyncFunctionDef) and one.name:
-            if one is not node:
-                yield one.name, None
+        elif isinstance(one, DEFINITIONS) and one is not node and one.name:
+            yield one.name, None
 
 
 def _is_call_of(node: ast.AST, client: str) -> bool:
@@ -429,5 +436,3 @@ def _attributes(node: ast.expr) -> list[str]:
 
 def _microseconds(seconds: float) -> int:
     return round(seconds * 1_000_000)
-
-
