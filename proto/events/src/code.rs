@@ -1,4 +1,4 @@
-//! Tasks, hooks and checks as data: what a scenario in Python compiles to when they look at answers.
+//! Tasks, hooks and checks as data: what a scenario compiles to when they look at answers.
 //!
 //! A small closed language. What its words mean is `loadpilot-engine`'s `eval`: exactly what Python
 //! means by them, to the words of its errors. Nothing here can do more than compute, ask for
@@ -435,7 +435,7 @@ pub enum Comparison {
     IsNot,
 }
 
-/// Python's own functions, and methods of its values, the value being the first that they are given.
+/// Python's own functions, and methods of its values, which are then the first they are given.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Function {

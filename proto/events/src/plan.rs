@@ -341,8 +341,8 @@ impl Plan {
         bodies.chain(bundle).collect()
     }
 
-    /// How many users do what the tasks say, one arrival at a time each; `None` when tasks are steps,
-    /// which need nobody.
+    /// How many users do what the tasks say, one arrival at a time each; `None` when tasks are
+    /// steps, which need nobody.
     #[must_use]
     pub fn crew(&self) -> Option<u32> {
         let script = self.script.as_ref().map(|script| script.users);

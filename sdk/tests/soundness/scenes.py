@@ -222,6 +222,14 @@ class Writer:
                 self.add(indent + 1, f"{name} = {self.one(*LITERALS)}")
             elif name.startswith("v"):
                 self.add(indent, f"{name} = {self.one(*LITERALS)}")
+        # All of this is reached, since nothing of it raises.
+        for _ in range(2):
+            self.add(indent, f"{self.one(*self.locals)} = {self.safe()}")
+        if self.number(1) == 0:
+            self.add(indent, f"for v0 in {self.one('range(3)', 'WORDS')}:")
+            self.add(indent + 1, f"if {self.safe()}:")
+            self.add(indent + 2, self.one("break", "continue"))
+            self.add(indent + 1, f"{self.locals[-1]} = [{self.locals[-1]}, v0]")
         if self.may_ask:
             for answer, known in (("r0", ()), ("r1", ("r0",))):
                 self.answers = known

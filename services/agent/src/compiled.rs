@@ -1,4 +1,4 @@
-//! Scenarios that were compiled, behind the seam of [`crate::script`]: users without an interpreter.
+//! Scenarios that are code, behind the seam of [`crate::script`]: users without an interpreter.
 //!
 //! What they want is computed by the engine (`loadpilot_engine::eval`); here its words meet the
 //! agent's. The one thing that it cannot know is the time, which cookies want.

@@ -1,8 +1,8 @@
 //! Code, played: what tasks, hooks and checks mean that were written in Python and compiled.
 //!
-//! [`Program`] makes code ready, [`User`] plays it. Values, operators, JSON, requests and errors are
-//! Python's to the last word; where that cannot be, code says so (`CompiledError`) and never does
-//! something else. The sources are CPython's, named where they matter. Pure like all laws here.
+//! [`Program`] makes code ready, [`User`] plays it. Values, operators, JSON, requests and errors
+//! are Python's to the last word; where that cannot be, code says so (`CompiledError`) and never
+//! does something else. The sources are CPython's, named where they matter. Pure like all laws here.
 
 pub mod answer;
 mod cookies;

@@ -28,7 +28,7 @@ pub enum Kind {
     UnboundLocalError,
     UnicodeDecodeError,
     ValueError,
-    /// None of Python's: a limit of compiled code, or an answer that it does not read as Python does.
+    /// None of Python's: a limit of compiled code, or an answer that only Python can read.
     CompiledError,
 }
 

@@ -103,8 +103,8 @@ pub(super) async fn prepare(
     })
 }
 
-/// Who performs the arrivals of a scenario whose tasks look at answers: its users whose shards are held. A user
-/// belongs to a shard as an arrival does.
+/// Who performs the arrivals of a scenario whose tasks look at answers: its users whose shards are
+/// held. A user belongs to a shard as an arrival does.
 fn troupe(
     shell: &Shell,
     created: &RunCreated,
