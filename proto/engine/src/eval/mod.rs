@@ -2,7 +2,7 @@
 //!
 //! [`Program`] makes code ready, [`User`] plays it. Values, operators, JSON, requests and errors
 //! are Python's to the last word; where that cannot be, code says so (`CompiledError`) and never
-//! does something else. The sources are CPython's, named where they matter. Pure like all laws here.
+//! does something else. The sources are CPython's, named where they matter. Pure like all laws.
 
 pub mod answer;
 mod cookies;

@@ -20,7 +20,10 @@ async fn an_agent_without_python_plays_code() {
         task.steps.clear();
     }
     let literal = |text: &str| json!({"literal": {"text": text}});
-    let send = |path, answer| json!({"send": {"method": "GET", "path": path, "answer": answer, "line": 5}});
+    let send = |path, answer| {
+        let method = "GET";
+        json!({"send": {"method": method, "path": path, "answer": answer, "line": 5}})
+    };
     let own = json!({"own": {"name": "status", "line": 6}});
     let status = json!({"answer": {"local": 0, "part": "status_code", "line": 7}});
     let equal = |to| {
