@@ -45,10 +45,11 @@ class Coding:
 
     def code(self, tasks: list[str]) -> dict[str, Any] | None:
         """Turn the whole scenario into code; None when something of it needs Python."""
-        self.reasons += activities(self.file)
         self.shape()
         if self.reasons:
             return None
+        # The parts are looked at all the same: people want to know what of each is in the way.
+        self.reasons += activities(self.file)
         constants, kept = self.constants(), self.kept()
         hidden = kept & (set(dir(self.cls)) - set(constants))
         if hidden:

@@ -122,6 +122,8 @@ class _Body(Lowering):
                 sum_ = {"operator": "add_in_place", "left": left, "right": right}
                 made = {"binary": {**sum_, "line": self.at(node.lineno)}}
                 self.does.append({"set": {"local": self.slot(name), "to": made}})
+            case ast.AugAssign(target=target):
+                no(node, f"changes `{ast.unparse(target)}` in place")
             case ast.If():
                 self.branch(node)
             case ast.For(target=ast.Name(id=name), iter=over, body=body, orelse=[]):
