@@ -155,6 +155,7 @@ METHODS = (
     "    go.x = 5",
     "Scene.go = task(lambda self, client: client.get('/z'))",
     "Scene.count = 7",
+    "class Scene(Scene):\n    count = 7",
     "setattr(Scene, 'count', 7)",
 )
 NOTHING = {

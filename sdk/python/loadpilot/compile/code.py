@@ -90,9 +90,12 @@ class Coding:
         bases = [base for base in cls.__mro__ if base not in (object, VUser)]
         if VUser not in cls.__mro__:
             self.refuse(at, f"class {cls.__name__} is no VUser")
+        defined = [node.name for node in self.file.tree.body if isinstance(node, ast.ClassDef)]
         for base in bases:
             if base.__module__ != cls.__module__:
                 self.refuse(at, f"class {cls.__name__} inherits from another file")
+            elif defined.count(base.__name__) != 1:
+                self.refuse(at, f"class {base.__name__} is not defined once, at the top level")
         if type(cls) is not type or hasattr(cls, "__getattr__"):
             self.refuse(at, f"class {cls.__name__} has a metaclass or __getattr__")
 
