@@ -29,8 +29,8 @@ use tokio::runtime::Runtime;
 use tokio::sync::mpsc;
 
 use crate::play::{
-    Interpreter, PyAnswer, PyClient, PyPlayer, PyRequest, PyTurn, drawn, due_us, measure, moves,
-    note_blocking, raise_in, row, seal_states, whose_turn,
+    Interpreter, PyAnswer, PyClient, PyPlayer, PyRehearsal, PyRehearsedUser, PyRequest, PyTurn,
+    PyWanted, drawn, due_us, measure, moves, note_blocking, raise_in, row, seal_states, whose_turn,
 };
 use crate::session::{Place, Session, SessionError};
 use crate::watch::{Change, watch};
@@ -51,10 +51,11 @@ const SIGNALS_EVERY: Duration = Duration::from_millis(50);
 pub mod _native {
     #[pymodule_export]
     use super::{
-        Fault, PyAnswer, PyClient, PyPlayer, PyRequest, PySession, PyTurn, PyWatch, Refused,
-        agent_main, check_plan, coordinator_main, drawn, due_us, figure_keys, measure, metric_keys,
-        moves, new_run_id, note_blocking, parse_duration_us, parse_rate_urps, plan_facts, raise_in,
-        row, seal_states, supervisor_main, whose_turn,
+        Fault, PyAnswer, PyClient, PyPlayer, PyRehearsal, PyRehearsedUser, PyRequest, PySession,
+        PyTurn, PyWanted, PyWatch, Refused, agent_main, check_plan, coordinator_main, drawn,
+        due_us, figure_keys, measure, metric_keys, moves, new_run_id, note_blocking,
+        parse_duration_us, parse_rate_urps, plan_facts, raise_in, row, seal_states,
+        supervisor_main, whose_turn,
     };
 }
 

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Protocol
 
 import pytest
 
+from loadpilot.compile.code import Coding
 from loadpilot.compile.load import choose, load
 from loadpilot.compile.plan import Compiled, compile_scenario
 from loadpilot.compile.problem import Problem, Refused
@@ -82,12 +83,16 @@ def refuse_text(compile_text: Compile) -> Refuse:
 
 
 @pytest.fixture
-def reasons_of(compile_text: Compile) -> Reasons:
-    """Return a function that expects a scenario file to run in Python as a whole."""
+def reasons_of(compile_text: Compile, monkeypatch: pytest.MonkeyPatch) -> Reasons:
+    """Return a function that expects a file to be more than requests that can be recorded.
+
+    It says why; whether the scenario can be compiled to code is another question.
+    """
+    monkeypatch.setattr(Coding, "code", lambda *_: None)
 
     def reasons(text: str) -> Sequence[Problem]:
         compiled = compile_text(text)
-        assert "script" in compiled.plan, "it was compiled"
+        assert "script" in compiled.plan, "it was recorded"
         assert all(task["steps"] == [] for task in compiled.plan["tasks"])
         return compiled.reasons
 

@@ -14,6 +14,7 @@ use crate::pace::Pace;
 
 mod body;
 mod closed_loop;
+mod code;
 mod connections;
 mod given;
 mod script;
@@ -155,16 +156,12 @@ pub fn plan(plan: &Plan) -> Vec<Problem> {
     closed_loop::plan(&mut must, plan);
     connections::plan(&mut must, plan);
     times(&mut must, plan);
-    let at_least_one = "must be at least 1";
-    must.hold(
-        plan.max_in_flight != Some(0),
-        "max_in_flight",
-        at_least_one,
-        0,
-    );
+    let some = plan.max_in_flight != Some(0);
+    must.hold(some, "max_in_flight", "must be at least 1", 0);
     given::given(&mut must, plan);
     tasks(&mut must, plan);
     script::script(&mut must, plan);
+    code::code(&mut must, plan);
     debug_requests(&mut must, plan);
     body::objects(&mut must, plan);
     thresholds::thresholds(&mut must, plan);
@@ -387,9 +384,10 @@ fn tasks(must: &mut Musts<'_>, plan: &Plan) {
             "must be at least 1",
             task.weight,
         );
-        let (range, rule) = match plan.script {
-            None => (1..=limits::STEPS_MAX, "must be 1 to 100 calls"),
-            Some(_) => (0..=0, "must be empty: the scenario runs in Python"),
+        let (range, rule) = match (&plan.script, &plan.code) {
+            (None, None) => (1..=limits::STEPS_MAX, "must be 1 to 100 calls"),
+            (Some(_), _) => (0..=0, "must be empty: the scenario runs in Python"),
+            (None, Some(_)) => (0..=0, "must be empty: the scenario is code"),
         };
         let count = range.contains(&task.steps.len());
         let steps = format!("{field}.steps");

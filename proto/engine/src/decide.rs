@@ -219,8 +219,8 @@ fn longest_arrival_us(plan: &Plan) -> u64 {
             .map(|step| step.timeout_us.unwrap_or(plan.timeout_us))
             .sum()
     };
-    let calls_us = match plan.script {
-        // Nobody knows how many calls a task in Python makes.
+    let calls_us = match plan.crew() {
+        // Nobody knows how many calls a task makes that looks at answers.
         // One more, for the call that is in flight when its time is up.
         Some(_) => (SCRIPT_TIMEOUTS + 1) * plan.timeout_us,
         None => plan.tasks.iter().map(steps).max().unwrap_or(0),
@@ -281,7 +281,7 @@ impl Run<'_> {
         if enough || wait_is_over && offered.len() >= wanted.min.max(1) as usize {
             let plan = &self.created.plan;
             let fetch_us = plan.objects_bytes() * OBJECT_BYTE_US;
-            let users = plan.script.as_ref().map(|script| u64::from(script.users));
+            let users = plan.crew().map(u64::from);
             let users_us = users.map_or(0, |users| USERS_US + users * USER_US);
             let chosen = &offered[..offered.len().min(wanted.want as usize)];
             return Some(Decision::ShardsAssigned(ShardsAssigned {

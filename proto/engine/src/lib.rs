@@ -14,6 +14,7 @@ pub mod closed;
 pub mod control;
 pub mod decide;
 pub mod draws;
+pub mod eval;
 pub mod feed;
 pub mod generator;
 pub mod holding;

@@ -8,6 +8,13 @@ pub const PLAN_BYTES_MAX: usize = 512 * 1024;
 pub const BODY_BYTES_MAX: u64 = 64 * 1024 * 1024;
 /// All bodies that one plan keeps in the object store, together, in bytes.
 pub const OBJECTS_BYTES_MAX: u64 = 256 * 1024 * 1024;
+/// Deepest nesting of statements and expressions in code. Each is up to four levels of JSON, of
+/// which readers take 128, and messages that carry a plan have some of their own.
+pub const CODE_DEPTH_MAX: usize = 20;
+/// Most local variables of one function of code.
+pub const CODE_LOCALS_MAX: usize = 200;
+/// Longest rest in code, in microseconds (a day).
+pub const SLEEP_US_MAX: u64 = 86_400_000_000;
 /// Most tasks in a plan.
 pub const TASKS_MAX: usize = 1_000;
 /// Most steps in one task.

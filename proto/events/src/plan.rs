@@ -9,6 +9,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
 
+use crate::code::Code;
 use crate::connections::{Connections, is_default};
 use crate::script::{Prepared, Script};
 use crate::threshold::Threshold;
@@ -86,6 +87,10 @@ pub struct Plan {
     /// The scenario runs in Python: its tasks have no steps. Absent: everything is compiled.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub script: Option<Script>,
+    /// The scenario's tasks look at answers, and agents need no Python for it: they have no steps
+    /// but code. Absent: there is no code.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub code: Option<Code>,
 }
 
 /// The offered rate over time: pieces one after the other, each linear.
@@ -348,6 +353,22 @@ impl Plan {
     #[must_use]
     pub fn prepared(&self) -> Option<&Prepared> {
         self.script.as_ref()?.prepared.as_ref()
+    }
+
+    /// How many users do what the tasks say, one arrival at a time each; `None` when tasks are
+    /// steps, which need nobody.
+    #[must_use]
+    pub fn crew(&self) -> Option<u32> {
+        let script = self.script.as_ref().map(|script| script.users);
+        script.or(self.code.as_ref().map(|code| code.users))
+    }
+
+    /// Names of further request headers whose values are secret, in lower case.
+    #[must_use]
+    pub fn secret_headers(&self) -> &[String] {
+        let script = self.script.as_ref().map(|script| &script.secret_headers);
+        let names = script.or(self.code.as_ref().map(|code| &code.secret_headers));
+        names.map_or(&[], Vec::as_slice)
     }
 
     /// The bytes of those objects together: what each agent fetches before the start.

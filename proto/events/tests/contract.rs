@@ -74,6 +74,7 @@ fn golden_files_are_read_and_written_back() {
         Plan: [
             "plan.v1.json",
             "plan-closed.v1.json",
+            "plan-code.v1.json",
             "plan-connections.v1.json",
             "plan-feeds.v1.json",
             "plan-given.v1.json",

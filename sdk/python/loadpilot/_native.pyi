@@ -264,3 +264,50 @@ class Watch:
 
         JSON: ``{"snapshot": …}``, ``{"story": …}`` or ``{"sealed": true}``.
         """
+
+class Wanted:
+    """What a rehearsed user wants next; the first that is not None says it, else it has ended."""
+
+    sends: tuple[str, str, list[tuple[str, str]], bytes | None, int | None, str | None] | None
+    """Method, path, headers, body, time-out in µs, name."""
+    rests_us: int | None
+    """How long, in µs."""
+    check: tuple[bool, str] | None
+    """Whether its check was passed, and what it said; None when none was asked."""
+    raised: str | None
+    """What the part itself raised."""
+
+class RehearsedUser:
+    """One user without a run; what a test tells it is all that it hears."""
+
+    def begin(self, part: int) -> Wanted:
+        """Begin its preparation (-1), its clean-up (-2) or a task, by its place."""
+
+    def answered(self, status: int, head: bytes, body: bytes) -> Wanted:
+        """Get an answer."""
+
+    def timed_out(self) -> Wanted:
+        """Get no answer."""
+
+    def unsendable(self, why: str) -> Wanted:
+        """Hear why its request cannot be sent."""
+
+    def rested(self) -> Wanted:
+        """Come to the end of a rest."""
+
+    def stopped(self) -> Wanted:
+        """Hear that the run is over."""
+
+class Rehearsal:
+    """A scenario without a run: for tests, which hold code against Python."""
+
+    @staticmethod
+    def in_python(bundle: bytes, file: str, plan: str) -> Rehearsal:
+        """Load the scenario of a plan as agents do that play it in Python."""
+
+    @staticmethod
+    def in_code(plan: str) -> Rehearsal:
+        """Take the code of a plan."""
+
+    def user(self) -> RehearsedUser:
+        """Make a user that has done nothing yet."""

@@ -98,3 +98,8 @@ def play(value: Callable[[], int], due_us: Callable[[], int]) -> None:
     """From now on values and due times (µs since 1970) come from there."""
     global _value, _due_us
     _value, _due_us = value, due_us
+
+
+def end() -> None:
+    """From now on nobody plays: whoever draws is told so."""
+    play(_no_value, _no_due_us)

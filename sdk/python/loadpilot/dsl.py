@@ -147,6 +147,7 @@ def scenario(
     connections: Connections | None = None,
     tags: Mapping[str, str] | None = None,
     prepare: Literal["agents", "submitter"] | None = None,
+    compile: bool | None = None,
 ) -> Callable[[C], C]: ...
 def scenario(cls: Any = None, /, **said: Any) -> Any:
     """Mark a class as a scenario; its name is the class's name.
@@ -192,6 +193,8 @@ def scenario(cls: Any = None, /, **said: Any) -> Any:
         Where ``on_start`` and ``on_stop`` run: ``agents``, each for its own users; ``submitter``,
         on the side that asks for the run, once for each user of the whole run. What ``on_start``
         leaves must then be JSON, and reaches the agents sealed.
+    ``compile`` (True)
+        False runs tasks in Python that could be compiled.
     """
     spec = ScenarioSpec({name: value for name, value in said.items() if value is not None})
     unknown = [name for name in said if name not in SETTINGS]
@@ -226,6 +229,7 @@ SETTINGS = (
     "connections",
     "tags",
     "prepare",
+    "compile",
 )
 """Everything that ``@scenario`` understands."""
 

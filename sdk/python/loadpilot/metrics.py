@@ -167,3 +167,10 @@ def measuring(measure: Callable[[str, str, float], None]) -> None:
     global _measure  # noqa: PLW0603  (an agent plays one scenario at a time)
     _known.clear()
     _measure = measure
+
+
+def end() -> None:
+    """From now on nobody plays: values go nowhere."""
+    global _measure  # noqa: PLW0603  (an agent plays one scenario at a time)
+    _known.clear()
+    _measure = None

@@ -26,7 +26,7 @@ const BATCH_MAX: usize = 100;
 static ASKED: Known = Known::new("loadpilot.play.asked", "asked");
 
 /// One user's view of the target.
-#[pyclass(name = "Client", module = "loadpilot._native", unsendable)]
+#[pyclass(name = "Client", module = "loadpilot._native")]
 pub(crate) struct PyClient {
     /// Encoding, cookies, redirects.
     conversation: Py<PyAny>,
@@ -49,6 +49,12 @@ pub(crate) struct PyClient {
     pub(super) stirred: Cell<bool>,
     pub(super) waker: RefCell<Option<Waker>>,
 }
+
+// SAFETY: it is looked at with the interpreter held only, which is one lock for all of it. A client
+// in a cycle of garbage is dropped by whichever thread collects that.
+unsafe impl Send for PyClient {}
+// SAFETY: the same.
+unsafe impl Sync for PyClient {}
 
 /// How a part of a user's life is moved on, as `loadpilot.play.awaiting` tells.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

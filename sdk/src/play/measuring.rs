@@ -1,7 +1,7 @@
 //! What users add to metrics of the scenario's own, kept with the user that adds it.
 //!
-//! It is of whoever's turn it is ([`super::turn`]). What is added when it is nobody's, or on another
-//! thread, goes nowhere.
+//! It is of whoever's turn it is ([`super::turn`]). What is added when it is nobody's, or on
+//! another thread, goes nowhere.
 
 use std::cell::RefCell;
 use std::collections::BTreeSet;

@@ -49,7 +49,7 @@ impl Scripting for AtHand {
         Interpreter.unpark();
     }
 
-    /// Collects what users left in cycles: their clients must be dropped on this thread.
+    /// Collects what users left in cycles: their stacks belong to this thread.
     fn tidy(&self) {
         Python::attach(|py| {
             let collected = py.import("gc").and_then(|gc| gc.call_method0("collect"));

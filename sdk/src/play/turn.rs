@@ -44,8 +44,14 @@ pub(super) fn current<T>(read: impl FnOnce(Option<&Turn>) -> T) -> T {
 }
 
 /// One user's turn, for whoever moves tasks of that user on.
-#[pyclass(name = "Turn", module = "loadpilot._native", unsendable)]
+#[pyclass(name = "Turn", module = "loadpilot._native")]
 pub(crate) struct PyTurn(Rc<Turn>);
+
+// SAFETY: it is looked at with the interpreter held only, which is one lock for all of it. A turn
+// in a cycle of garbage is dropped by whichever thread collects that.
+unsafe impl Send for PyTurn {}
+// SAFETY: the same.
+unsafe impl Sync for PyTurn {}
 
 #[pymethods]
 impl PyTurn {

@@ -13,6 +13,7 @@ mod alarm;
 pub mod bodies;
 pub mod capacity;
 pub mod clock;
+pub mod compiled;
 pub mod config;
 pub mod facts;
 pub mod fence;

@@ -3,6 +3,7 @@
 mod certificate;
 mod check;
 mod closed;
+mod code;
 mod decide;
 mod deltas;
 mod fold;

@@ -51,6 +51,7 @@ pub(crate) fn plan(dice: &mut Dice) -> Plan {
         connections: Connections::default(),
         samples_ppm: Some(1_000_000),
         script: None,
+        code: None,
         parameters: std::collections::BTreeMap::new(),
         tags: std::collections::BTreeMap::new(),
     };

@@ -41,11 +41,15 @@ def lines(compiled: Compiled) -> list[str]:
     plan = compiled.plan
     name = safe(plan["scenario"])
     aside = [f"  {safe(line)}" for line in on_this_side(compiled.aside)] if compiled.aside else []
+    if "code" in plan:
+        parts = [f"  {safe(part)}: compiled" for part in compiled.parts]
+        return [f"{name}: compiled, no Python runs under load", *parts, *aside]
     if not compiled.reasons:
         tasks = [f"  task {safe(task['name'])}: {_calls(task['steps'])}" for task in plan["tasks"]]
         return [f"{name}: compiled, no Python runs under load", *tasks, *aside]
     told = [f"{name}: runs in Python, because"]
     told += [f"  {safe(str(reason))}" for reason in compiled.reasons]
+    told += [f"  {safe(part)}: could be compiled" for part in compiled.parts]
     files = ", ".join(map(safe, compiled.files))
     return [*told, f"  its agents get {files}", *aside]
 

@@ -320,7 +320,14 @@ def _said(plan: Mapping[str, Any]) -> Iterator[str]:
 
 def execution(compiled: Compiled) -> str:
     """Say whether Python runs under load, and why, in whole lines."""
-    script = compiled.plan.get("script")
+    script, code = compiled.plan.get("script"), compiled.plan.get("code")
+    if code is not None:
+        users = code["users"]
+        return (
+            f"  execution  compiled: {count(users)} user{'s' if users != 1 else ''}, "
+            f"each with one arrival at a time;\n"
+            f"             their tasks look at answers, and no Python runs under load;\n"
+        )
     if script is None:
         return "  execution  static: every task is compiled, no Python runs under load;\n"
     users = script["users"]

@@ -59,17 +59,24 @@ class Bindings:
 
     def is_maker(self, call: ast.Call) -> bool:
         """Whether a call is one of :data:`MAKERS`, by whatever name it was imported."""
+        return self.origin_of(call.func) in MAKERS
+
+    def binds(self, name: str) -> bool:
+        """Whether the module has a name of its own."""
+        return name in self._found
+
+    def origin_of(self, node: ast.expr) -> str | None:
+        """Say what was imported under a name, or is an attribute of that: "time.sleep"."""
         attributes = []
-        node = call.func
         while isinstance(node, ast.Attribute):
             attributes.append(node.attr)
             node = node.value
         if not isinstance(node, ast.Name):
-            return False
+            return None
         origins = {binding.origin for binding in self._found.get(node.id, [])}
         if len(origins) != 1 or None in origins:
-            return False
-        return ".".join([*map(str, origins), *reversed(attributes)]) in MAKERS
+            return None
+        return ".".join([*map(str, origins), *reversed(attributes)])
 
     def refusal(  # noqa: PLR0911  (one line per reason)
         self, name: str, _open: frozenset[str] = frozenset()

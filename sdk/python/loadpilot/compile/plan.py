@@ -15,10 +15,11 @@ from .. import _native
 from ..dsl import VUser, once_of, spec_of
 from .asked import ask, parameters
 from .bundle import bundle
+from .code import Coding
 from .connections import connections
 from .feeds import plan_feeds
 from .headers import SECRET_NAMES, Secrets
-from .problem import Problem, Refused, rule
+from .problem import Problem, Reason, Refused, rule
 from .settings import ARRIVALS, MAX_LATENESS_US, TICK_US, Overrides, Settings
 from .tasks import Tasks, task_names
 from .thresholds import Gated
@@ -69,6 +70,8 @@ class Compiled:
     """What is kept beside the plan, large bodies and scripts, by its SHA-256."""
     reasons: tuple[Problem, ...] = ()
     """Why the scenario runs in Python; none when it is compiled."""
+    parts: tuple[str, ...] = ()
+    """Tasks, hooks and checks that became code, or could have: "task buy", "check_buy"."""
     files: tuple[str, ...] = ()
     """Files that agents get to run it."""
     aside: Aside | None = None
@@ -89,7 +92,9 @@ def compile_scenario(loaded: Loaded, cls: type, target: str, overrides: Override
     texts = frozenset(one.value for one in loaded.given.asked.values() if one.is_secret)
     secrets = Secrets(texts=texts).with_names(settings.secret_headers())
     tasks = Tasks(loaded.sources, secrets)
-    tasks.compile(cls, at)
+    may_compile = settings.may_compile()
+    wish = None if may_compile else Reason(settings.place("compile"), "compile=False is set")
+    tasks.compile(cls, at, wish)
     plan = _plan(cls, settings, tasks, target)
     plan |= parameters(loaded.given, overrides.env, secrets, asking)
     aside = _aside(loaded, cls, settings, at)
@@ -99,7 +104,26 @@ def compile_scenario(loaded: Loaded, cls: type, target: str, overrides: Override
     replaced = settings.replaced() if "users" in plan else ()
     compiled = Compiled(plan, secrets.values(), tuple(replaced), tasks.bodies.beside)
     compiled = replace(compiled, aside=aside)
-    if tasks.reasons:
+    # What is prepared on this side has to reach the users, and only Python has attributes.
+    is_prepared = aside is not None and (aside.start is not None or bool(aside.setups))
+    may_compile = may_compile and not is_prepared
+    coding = Coding(cls, loaded.sources, loaded.file, secrets.names)
+    code = coding.code(task_names(cls)) if tasks.reasons and may_compile else None
+    if code is not None:
+        plan["code"] = {
+            **code,
+            "users": plan.get("users") or settings.pool(plan["profile"]),
+            **_more_secrets(secrets),
+        }
+        flaw = _flaw(compiled)
+        if flaw is not None:
+            coding.reasons.append(Reason(at, flaw))
+        # Why a secret must not stand in a plan is told with the task that sends it.
+        if flaw is not None or secrets.held_by(plan["code"]):
+            del plan["code"]
+    if "code" in plan:
+        compiled = replace(compiled, parts=tuple(coding.compiled))
+    elif tasks.reasons:
         feeds, files, wrong = plan_feeds(loaded, cls, task_names(cls))
         if wrong:
             raise Refused(_once(wrong))
@@ -109,15 +133,14 @@ def compile_scenario(loaded: Loaded, cls: type, target: str, overrides: Override
             "file": packed.file,
             "users": plan.get("users") or settings.pool(plan["profile"]),
         }
-        more_secrets = sorted(secrets.names - SECRET_NAMES)
-        if more_secrets:
-            plan["script"]["secret_headers"] = more_secrets
+        plan["script"] |= _more_secrets(secrets)
         if feeds:
             plan["script"]["feeds"] = feeds
         compiled = replace(
             compiled,
             bodies={packed.sha256: packed.content},
-            reasons=tuple(tasks.reasons),
+            reasons=tuple(coding.reasons or tasks.reasons),
+            parts=tuple(coding.compiled),
             files=packed.names,
         )
     elif settings.says_pool():
@@ -138,6 +161,21 @@ def _aside(loaded: Loaded, cls: type, settings: Settings, at: str) -> Aside | No
     from .aside import aside_of  # noqa: PLC0415  (start-up is a promise)
 
     return aside_of(loaded, cls, settings, at)
+
+
+def _flaw(compiled: Compiled) -> str | None:
+    """Say why code cannot stand in a plan; None when it can."""
+    found = json.loads(_native.check_plan(compiled.plan_json()))
+    for one in found:
+        if one["field"] == "plan" or one["field"].startswith("code"):
+            return f"its code {one['rule']} (got {one['value']})"
+    return None
+
+
+def _more_secrets(secrets: Secrets) -> dict[str, list[str]]:
+    """Name further secret headers, if there are any."""
+    names = sorted(secrets.names - SECRET_NAMES)
+    return {"secret_headers": names} if names else {}
 
 
 def _plan(cls: type, settings: Settings, tasks: Tasks, target: str) -> dict[str, Any]:

@@ -320,6 +320,13 @@ class Settings:
             self.problems.append(Problem(self.place("tags"), what))
         return dict(sorted(tags.items()))
 
+    def may_compile(self) -> bool:
+        """Read whether tasks may become code; raises nothing for what is wrong."""
+        said = self.spec.get("compile")
+        if said is not None and not isinstance(said, bool):
+            self.problems.append(rule(self.place("compile"), "compile must be True or False", said))
+        return said is not False
+
     def secret_headers(self) -> list[str]:
         """Read the names of further secret headers."""
         names = self.spec.get("secret_headers") or ()

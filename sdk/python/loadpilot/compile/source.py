@@ -35,6 +35,20 @@ class SourceFile:
         relative = os.path.relpath(self.path)
         return self.path if relative.startswith("..") else relative
 
+    @property
+    def name(self) -> str:
+        """The path below the folder that the scenario's file lies in, for the file itself."""
+        return Path(self.path).name
+
+    @property
+    def folder(self) -> str:
+        """The folder that it lies in."""
+        return str(Path(self.path).resolve().parent)
+
+    def line(self, number: int) -> str:
+        """What stands on a line, without the blanks around it."""
+        return linecache.getline(self.path, number).strip()
+
     def at(self, line: int | ast.AST) -> str:
         """Name a line of this file."""
         number = line if isinstance(line, int) else getattr(line, "lineno", 1)

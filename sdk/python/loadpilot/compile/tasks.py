@@ -49,9 +49,13 @@ class Tasks:
     lines: dict[str, str] = field(default_factory=dict)
     """Places of tasks and steps by their field in the plan, ``tasks[0].steps[1]``."""
 
-    def compile(self, cls: type, at: str) -> None:
-        """Compile every task of a class; ``at`` is the place of the class."""
+    def compile(self, cls: type, at: str, wish: Reason | None = None) -> None:
+        """Compile every task of a class; ``at`` is the place of the class.
+
+        ``wish`` is a reason for Python that its author gave.
+        """
         names = task_names(cls)
+        self.reasons += [wish] if wish else []
         self.note(self.hooks(cls, names, at))
         if not names:
             what = f"scenario {cls.__name__} has no task; mark at least one method with @task"

@@ -26,6 +26,12 @@ def install() -> None:
     asyncio.sleep = _asyncio_sleep
 
 
+def remove() -> None:
+    """Put back what was there."""
+    time.sleep = _real_sleep
+    asyncio.sleep = _real_asyncio_sleep
+
+
 def _sleep(seconds: float, /) -> None:
     current = getcurrent()
     if not isinstance(current, Playing):

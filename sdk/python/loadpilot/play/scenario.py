@@ -25,11 +25,10 @@ from ..compile.load import load as load_file
 from ..compile.problem import Refused
 from ..from_env import Given
 from ..from_feed import FeedError
-from . import states
+from . import pauses, states
 from .awaiting import Moved, moved
 from .conversation import Conversation
 from .inside import Playing, driven
-from .pauses import install
 from .told import forget, know, told_at_length
 from .watch import Watch
 
@@ -126,7 +125,7 @@ def load(
     if _played:
         what = "this agent plays another scenario in Python, and one at a time is all it can"
         raise ScenarioError(what)
-    install()
+    pauses.install()
     metrics.measuring(_native.measure)
     root = Path(tempfile.mkdtemp(prefix=f"{FOLDER}{os.getpid()}-")).resolve()
     try:
@@ -164,6 +163,9 @@ def _forget(root: Path) -> None:
     """Let go of a scenario: its files, its modules, its place on the path."""
     _played.discard(root)
     forget(root)
+    pauses.remove()
+    drawn.end()
+    metrics.end()
     shutil.rmtree(root, ignore_errors=True)
     for name, module in list(sys.modules.items()):
         path = getattr(module, "__file__", None) or ""

@@ -221,6 +221,7 @@ mod tests {
             connections: Connections::default(),
             samples_ppm: None,
             script: None,
+            code: None,
             parameters: std::collections::BTreeMap::new(),
             tags: std::collections::BTreeMap::new(),
         };

@@ -150,10 +150,7 @@ impl Program {
                     false => Scheme::HTTP,
                 },
                 timeout_us: plan.timeout_us,
-                secret_headers: match &plan.script {
-                    Some(script) => script.secret_headers.clone(),
-                    None => Vec::new(),
-                },
+                secret_headers: plan.secret_headers().to_vec(),
             },
             secrets,
             bodies,

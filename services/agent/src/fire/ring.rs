@@ -294,8 +294,8 @@ fn layout_of(plan: &Plan, max_in_flight: u32, bytes_max: u64) -> Layout {
     let a_tick = u64::try_from(a_tick).unwrap_or(u64::MAX).saturating_add(1);
     let wanted = match plan.users {
         Some(_) => half_max,
-        // Nobody knows how many calls a task in Python makes.
-        None if plan.script.is_some() => half_max,
+        // Nobody knows how many calls a task makes that looks at answers.
+        None if plan.crew().is_some() => half_max,
         None => a_tick.saturating_mul(HALF_TICKS * steps.unwrap_or(1)),
     };
     let half = wanted.max(HALF_RECORDS_MIN).min(half_max);

@@ -16,16 +16,13 @@ use loadpilot_events::Plan;
 
 pub use worker::{Assignment, work};
 
-/// Users of a scenario in Python are given so long to clean up, and a little more.
+/// Users are given so long to clean up, and a little more.
 const RETIRE_PATIENCE: Duration = Duration::from_secs(12);
 
 /// So long may it take until a run has ended here that was stopped.
 #[must_use]
 pub fn longest_end(plan: &Plan) -> Duration {
-    let farewell = plan
-        .script
-        .as_ref()
-        .map_or(Duration::ZERO, |_| RETIRE_PATIENCE);
+    let farewell = plan.crew().map_or(Duration::ZERO, |_| RETIRE_PATIENCE);
     longest_timeout(plan) + farewell
 }
 

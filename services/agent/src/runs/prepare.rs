@@ -5,6 +5,7 @@
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
+use bytes::Bytes;
 use loadpilot_engine::holding::Hold;
 use loadpilot_engine::workload::Workload;
 use loadpilot_events::RunId;
@@ -15,6 +16,7 @@ use thiserror::Error;
 
 use crate::bodies;
 use crate::clock::{self, Alignment};
+use crate::compiled::Compiled;
 use crate::fire::{self, Program, Troupe, Warmed};
 use crate::runs::cores::{Common, Cores};
 use crate::runs::preflight::{self, TooFewFiles};
@@ -115,8 +117,8 @@ pub(super) async fn prepare(
     })
 }
 
-/// Who performs the arrivals of a scenario in Python: its users whose shards are held. A user
-/// belongs to a shard as an arrival does.
+/// Who performs the arrivals of a scenario whose tasks look at answers: its users whose shards are
+/// held. A user belongs to a shard as an arrival does.
 fn troupe(
     shell: &Shell,
     (created, workload): (&RunCreated, &Arc<Workload>),
@@ -125,10 +127,9 @@ fn troupe(
     secrets: &Secrets,
 ) -> Result<Option<Troupe>, Unable> {
     let plan = &created.plan;
-    let Some(script) = &plan.script else {
+    let Some(count) = plan.crew() else {
         return Ok(None);
     };
-    let scripting = shell.scripting.clone().ok_or(Unable::NoPython)?;
     let body = |object: &Object| {
         let missing = || fire::Fault::NoBody(object.sha256.clone());
         bodies.get(&object.sha256).cloned().ok_or_else(missing)
@@ -138,33 +139,44 @@ fn troupe(
         let key = key.map(String::as_str).unwrap_or_default();
         Ok::<_, Unable>(Arc::new(States::open(&body(&prepared.states)?, key)?))
     };
+    let (scripting, bundle, file) = match (&plan.code, &plan.script) {
+        (Some(code), _) => (Compiled::scripting(code), Bytes::new(), code.file.clone()),
+        (None, Some(script)) => {
+            let scripting = shell.scripting.clone().ok_or(Unable::NoPython)?;
+            (scripting, body(&script.bundle)?, script.file.clone())
+        }
+        (None, None) => return Ok(None),
+    };
     let held: BTreeSet<u32> = holds
         .iter()
         .flat_map(|hold| &hold.shards)
         .copied()
         .collect();
     let is_held = |user: &u32| held.contains(&(user % created.shards));
-    let mut users: Vec<u32> = (0..script.users).filter(is_held).collect();
+    let mut users: Vec<u32> = (0..count).filter(is_held).collect();
     if users.is_empty() && plan.users.is_none() {
         // Its arrivals need somebody, however few users the plan has.
-        if script.prepared.as_ref().is_some_and(|one| one.users) {
-            let users = script.users;
-            return Err(Unable::NoUser { users });
+        if plan.prepared().is_some_and(|one| one.users) {
+            return Err(Unable::NoUser { users: count });
         }
-        users.push(script.users);
+        users.push(count);
     }
     Ok(Some(Troupe {
         scripting,
-        bundle: body(&script.bundle)?,
-        file: script.file.clone(),
+        bundle,
+        file,
         scenario: plan.scenario.clone(),
         tasks: plan.tasks.iter().map(|task| task.name.clone()).collect(),
         target: plan.target.clone(),
         parameters: parameters(plan, secrets),
-        feeds: script.feeds.clone(),
+        feeds: plan
+            .script
+            .iter()
+            .flat_map(|script| script.feeds.clone())
+            .collect(),
         workload: Arc::clone(workload),
         users,
-        states: script.prepared.as_ref().map(open).transpose()?,
+        states: plan.prepared().map(open).transpose()?,
     }))
 }
 

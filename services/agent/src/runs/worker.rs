@@ -73,7 +73,7 @@ async fn story(shell: &Shell, task: &mut Assignment) -> Result<(), Cut> {
     };
     let told = told(shell, task, &prepared).await;
     let is_broken = matches!(told, Ok(Fired::Broken));
-    if task.created.plan.script.is_some() && !is_broken {
+    if task.created.plan.crew().is_some() && !is_broken {
         prepared.cores.retire().await;
     }
     if !is_broken {
@@ -98,7 +98,7 @@ async fn story(shell: &Shell, task: &mut Assignment) -> Result<(), Cut> {
 
 /// The story of a holder that is ready but for its users.
 async fn told(shell: &Shell, task: &mut Assignment, prepared: &Prepared) -> Result<Fired, Cut> {
-    if task.created.plan.script.is_some() {
+    if task.created.plan.crew().is_some() {
         let mut orders = task.orders.clone();
         let staffed = tokio::select! {
             cut = called_off(&mut orders) => return Err(cut),

@@ -72,6 +72,7 @@ pub(crate) fn plan(target: String, rps: u64, duration_ms: u64, tasks: Vec<Task>)
         connections: Connections::default(),
         samples_ppm: None,
         script: None,
+        code: None,
         parameters: BTreeMap::new(),
         tags: BTreeMap::new(),
     }

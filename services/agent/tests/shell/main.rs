@@ -2,6 +2,7 @@
 //! what it does when the world around it breaks. What the target counted is the truth.
 
 mod bodies;
+mod code;
 mod faults;
 mod life;
 mod script;

@@ -276,6 +276,7 @@ fn plan(target: String, tasks: &[Vec<Ask>], arrivals: u64) -> Plan {
         connections: Connections::default(),
         samples_ppm: None,
         script: None,
+        code: None,
         parameters: BTreeMap::new(),
         tags: BTreeMap::new(),
     }

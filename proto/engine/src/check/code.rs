@@ -1,0 +1,323 @@
+//! Checking code: everything that `eval` takes for granted.
+
+use loadpilot_events::code::{
+    Binary, Code, Comparison, Expression, Function, Literal, Routine, Statement,
+};
+use loadpilot_events::limits;
+use loadpilot_events::plan::Plan;
+
+use super::{Musts, SECRET_HEADERS};
+
+/// Schemes that may stand before a secret in a header: they are none themselves.
+const SCHEMES: [&str; 4] = ["", "Bearer ", "Basic ", "Token "];
+
+pub(super) fn code(must: &mut Musts<'_>, plan: &Plan) {
+    let Some(code) = &plan.code else {
+        return;
+    };
+    let alone = plan.script.is_none();
+    must.hold(alone, "code", "must not stand beside a script", "both");
+    must.name("code.file", &code.file);
+    let some = (1..=limits::USERS_MAX).contains(&code.users);
+    must.hold(some, "code.users", "must be 1 to 1000000", code.users);
+    let agrees = plan.users.is_none_or(|users| users == code.users);
+    let rule = "must be the users of the closed loop";
+    must.hold(agrees, "code.users", rule, code.users);
+    let few = code.secret_headers.len() <= limits::HEADERS_MAX;
+    let count = code.secret_headers.len();
+    must.hold(few, "code.secret_headers", "must be at most 64", count);
+    for (place, name) in code.secret_headers.iter().enumerate() {
+        must.header_name(&format!("code.secret_headers[{place}]"), name);
+    }
+    let same = code.tasks.len() == plan.tasks.len();
+    let rule = "must be as many as the plan has tasks";
+    must.hold(same, "code.tasks", rule, code.tasks.len());
+    for (name, value) in &code.constants {
+        let mut reader = Reader::new(must, code, format!("code.constants.{name}"));
+        reader.literal(value, 0);
+    }
+    for (hook, routine) in [("on_start", &code.on_start), ("on_stop", &code.on_stop)] {
+        if let Some(routine) = routine {
+            let mut reader = Reader::new(must, code, format!("code.{hook}"));
+            reader.may_keep = hook == "on_start";
+            reader.routine(routine, 0);
+        }
+    }
+    for (place, task) in code.tasks.iter().enumerate() {
+        let field = format!("code.tasks[{place}]");
+        Reader::new(must, code, format!("{field}.body")).routine(&task.body, 0);
+        if let Some(check) = &task.check {
+            let mut reader = Reader::new(must, code, format!("{field}.check"));
+            reader.may_ask = false;
+            let given = match check.takes {
+                loadpilot_events::code::Takes::Answer => 1,
+                loadpilot_events::code::Takes::StatusAndBody => 2,
+            };
+            reader.routine(&check.body, given);
+        }
+    }
+}
+
+/// Goes through one function.
+struct Reader<'a, 'b> {
+    must: &'a mut Musts<'b>,
+    code: &'a Code,
+    field: String,
+    locals: usize,
+    loops: usize,
+    may_keep: bool,
+    may_ask: bool,
+}
+
+impl<'a, 'b> Reader<'a, 'b> {
+    fn new(must: &'a mut Musts<'b>, code: &'a Code, field: String) -> Self {
+        Self {
+            must,
+            code,
+            field,
+            locals: 0,
+            loops: 0,
+            may_keep: false,
+            may_ask: true,
+        }
+    }
+
+    fn hold(&mut self, holds: bool, rule: &str, value: impl ToString) {
+        self.must.hold(holds, &self.field, rule, value.to_string());
+    }
+
+    fn routine(&mut self, routine: &Routine, given: usize) {
+        self.locals = routine.locals.len();
+        let rule = "must have at most 200 local variables, and those that it is given";
+        let fits = (given..=limits::CODE_LOCALS_MAX).contains(&self.locals);
+        self.hold(fits, rule, self.locals);
+        self.block(&routine.does, 0);
+    }
+
+    fn local(&mut self, local: u16) {
+        let known = usize::from(local) < self.locals;
+        self.hold(known, "must use local variables that it has", local);
+    }
+
+    fn fits(&mut self, depth: usize) -> bool {
+        let fits = depth <= limits::CODE_DEPTH_MAX;
+        self.hold(fits, "must nest at most 20 deep", depth);
+        fits
+    }
+
+    fn block(&mut self, does: &[Statement], depth: usize) {
+        if !self.fits(depth) {
+            return;
+        }
+        for statement in does {
+            self.statement(statement, depth + 1);
+        }
+    }
+
+    fn repeated(&mut self, local: u16, does: &[Statement], depth: usize) {
+        self.local(local);
+        self.loops += 1;
+        self.block(does, depth);
+        self.loops -= 1;
+    }
+
+    fn statement(&mut self, statement: &Statement, depth: usize) {
+        let asks = matches!(statement, Statement::Send(_) | Statement::Sleep { .. });
+        let rule = "must not ask for anything in a check";
+        self.hold(!asks || self.may_ask, rule, "a request or a rest");
+        match statement {
+            Statement::Send(send) => {
+                self.expression(&send.path, depth);
+                for given in &send.given {
+                    self.expression(&given.value, depth);
+                }
+                if let Some(local) = send.answer {
+                    self.local(local);
+                }
+                let us = send.timeout_us.unwrap_or(1_000);
+                let sound = (1_000..=limits::TIMEOUT_US_MAX).contains(&us);
+                self.hold(sound, "must have time-outs of 1 ms to 10 min", us);
+            }
+            Statement::Sleep { us } => {
+                let sound = *us <= limits::SLEEP_US_MAX;
+                self.hold(sound, "must rest at most a day at a time", us);
+            }
+            Statement::Set { local, to } => {
+                self.local(*local);
+                self.expression(to, depth);
+            }
+            Statement::Keep { value, .. } => {
+                let rule = "must keep something in on_start only";
+                self.hold(self.may_keep, rule, "another function");
+                self.expression(value, depth);
+            }
+            Statement::Do(value) => self.expression(value, depth),
+            Statement::If { ways, otherwise } => {
+                for way in ways {
+                    self.expression(&way.test, depth);
+                    self.block(&way.does, depth);
+                }
+                self.block(otherwise, depth);
+            }
+            Statement::For {
+                local, over, does, ..
+            } => {
+                self.expression(over, depth);
+                self.repeated(*local, does, depth);
+            }
+            Statement::Repeat { local, does, .. } => self.repeated(*local, does, depth),
+            Statement::Break | Statement::Continue => {
+                let rule = "must leave loops only where there is one";
+                self.hold(self.loops > 0, rule, "outside");
+            }
+            Statement::Assert { test, says, .. } => {
+                self.expression(test, depth);
+                if let Some(says) = says {
+                    self.expression(says, depth);
+                }
+            }
+            Statement::RaiseForStatus { local, .. } => self.local(*local),
+            Statement::Return => {}
+        }
+    }
+
+    /// The value of a secret header may be computed, but not written out.
+    fn entry(&mut self, name: &str, is_written: bool) {
+        let lower = name.to_ascii_lowercase();
+        let is_secret =
+            SECRET_HEADERS.contains(&lower.as_str()) || self.code.secret_headers.contains(&lower);
+        let rule = "must not write out the value of a secret header: it would be in the log";
+        self.hold(!(is_secret && is_written), rule, name);
+    }
+
+    fn literal(&mut self, literal: &Literal, depth: usize) {
+        if !self.fits(depth) {
+            return;
+        }
+        match literal {
+            Literal::Float(text) => {
+                let sound = text.parse::<f64>().is_ok_and(f64::is_finite);
+                self.hold(sound, "must write finite numbers", text);
+            }
+            Literal::List(items) => {
+                items.iter().for_each(|item| self.literal(item, depth + 1));
+            }
+            Literal::Dict(entries) => {
+                for (key, value) in entries {
+                    let is_scheme = matches!(value, Literal::Text(text)
+                        if SCHEMES.contains(&text.as_str()));
+                    self.entry(key, !is_scheme);
+                    self.literal(value, depth + 1);
+                }
+            }
+            Literal::None | Literal::Bool(_) | Literal::Int(_) | Literal::Text(_) => {}
+        }
+    }
+
+    fn expression(&mut self, of: &Expression, depth: usize) {
+        if !self.fits(depth) {
+            return;
+        }
+        match of {
+            Expression::Literal(literal) => self.literal(literal, depth),
+            Expression::Local { local, .. } | Expression::Answer { local, .. } => {
+                self.local(*local);
+            }
+            Expression::Header { local, .. } => self.local(*local),
+            Expression::Dict(entries) => {
+                for entry in entries {
+                    self.entry(&entry.key, writes(&entry.value));
+                }
+            }
+            Expression::Binary {
+                operator: Binary::FloorDivide | Binary::Modulo,
+                right,
+                ..
+            } => {
+                let rule = "must divide by numbers that are written out, and not zero";
+                self.hold(divides(right), rule, "another divisor");
+            }
+            Expression::Call { function, to, .. } => {
+                let wanted = match function {
+                    Function::Get => 2..=3,
+                    _ => 1..=1,
+                };
+                let fits = wanted.contains(&to.len());
+                self.hold(fits, "must call functions with what they take", to.len());
+            }
+            Expression::Compare { others, .. } => {
+                let is_single = |next: &loadpilot_events::code::Compared| match next.how {
+                    Comparison::Is | Comparison::IsNot => matches!(
+                        next.to,
+                        Expression::Literal(Literal::None | Literal::Bool(_))
+                    ),
+                    _ => true,
+                };
+                let sound = others.iter().all(is_single);
+                self.hold(
+                    sound,
+                    "must ask `is` of None, True and False only",
+                    "another",
+                );
+            }
+            _ => {}
+        }
+        for part in parts(of) {
+            self.expression(part, depth + 1);
+        }
+    }
+}
+
+/// Whether it writes out more than the scheme of a secret.
+fn writes(value: &Expression) -> bool {
+    match value {
+        Expression::Literal(Literal::Text(text)) => !SCHEMES.contains(&text.as_str()),
+        // What something is looked up by is not what is found.
+        Expression::Item { of, .. } => writes(of),
+        Expression::Call {
+            function: Function::Get,
+            to,
+            ..
+        } => to.iter().take(1).chain(to.iter().skip(2)).any(writes),
+        other => parts(other).into_iter().any(writes),
+    }
+}
+
+fn divides(by: &Expression) -> bool {
+    match by {
+        Expression::Literal(Literal::Int(value)) => *value != 0,
+        Expression::Literal(Literal::Float(text)) => text.parse::<f64>().is_ok_and(|by| by != 0.0),
+        Expression::Negate { of, .. } => divides(of),
+        _ => false,
+    }
+}
+
+/// The expressions that an expression is made of.
+fn parts(of: &Expression) -> Vec<&Expression> {
+    match of {
+        Expression::Literal(_)
+        | Expression::Local { .. }
+        | Expression::Own { .. }
+        | Expression::Answer { .. } => Vec::new(),
+        Expression::List(parts)
+        | Expression::Join(parts)
+        | Expression::And(parts)
+        | Expression::Or(parts)
+        | Expression::Call { to: parts, .. } => parts.iter().collect(),
+        Expression::Dict(entries) => entries.iter().map(|entry| &entry.value).collect(),
+        Expression::Binary { left, right, .. } => vec![left, right],
+        Expression::Item { of, key, .. } => vec![of, key],
+        Expression::Negate { of, .. } | Expression::IsInstance { of, .. } => vec![of],
+        Expression::Not(of) => vec![of],
+        Expression::Compare { first, others, .. } => {
+            let others = others.iter().map(|next| &next.to);
+            std::iter::once(&**first).chain(others).collect()
+        }
+        Expression::Choose {
+            test,
+            then,
+            otherwise,
+        } => vec![test, then, otherwise],
+        Expression::Header { otherwise, .. } => otherwise.as_deref().into_iter().collect(),
+    }
+}

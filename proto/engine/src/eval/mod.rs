@@ -1,0 +1,22 @@
+//! Code, played: what tasks, hooks and checks mean that were written in Python and compiled.
+//!
+//! [`Program`] makes code ready, [`User`] plays it. Values, operators, JSON, requests and errors
+//! are Python's to the last word; where that cannot be, code says so (`CompiledError`) and never
+//! does something else. The sources are CPython's, named where they matter. Pure like all laws.
+
+pub mod answer;
+mod cookies;
+mod encode;
+pub mod json;
+mod operators;
+mod program;
+pub mod raised;
+mod redirect;
+mod term;
+mod user;
+pub mod value;
+mod words;
+
+pub use answer::Answer;
+pub use program::{Program, Wish};
+pub use user::{Act, Heard, Turn, User};

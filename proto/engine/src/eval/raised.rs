@@ -1,0 +1,103 @@
+//! What code raises, in Python's words.
+
+/// Why code goes on no more.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Halt {
+    /// The kind of the error.
+    pub kind: Kind,
+    /// What it says.
+    pub text: String,
+    /// The line where it was raised; 0 until that is known.
+    pub line: u32,
+}
+
+/// Kinds of errors, as Python names them.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[expect(missing_docs, reason = "the names are Python's")]
+pub enum Kind {
+    AssertionError,
+    AttributeError,
+    HTTPStatusError,
+    IndexError,
+    JSONDecodeError,
+    KeyError,
+    OverflowError,
+    RedirectError,
+    RequestError,
+    TypeError,
+    UnboundLocalError,
+    UnicodeDecodeError,
+    ValueError,
+    /// None of Python's: a limit of compiled code, or an answer that only Python can read.
+    CompiledError,
+}
+
+impl Kind {
+    /// Its name.
+    #[must_use]
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::AssertionError => "AssertionError",
+            Self::AttributeError => "AttributeError",
+            Self::HTTPStatusError => "HTTPStatusError",
+            Self::IndexError => "IndexError",
+            Self::JSONDecodeError => "JSONDecodeError",
+            Self::KeyError => "KeyError",
+            Self::OverflowError => "OverflowError",
+            Self::RedirectError => "RedirectError",
+            Self::RequestError => "RequestError",
+            Self::TypeError => "TypeError",
+            Self::UnboundLocalError => "UnboundLocalError",
+            Self::UnicodeDecodeError => "UnicodeDecodeError",
+            Self::ValueError => "ValueError",
+            Self::CompiledError => "CompiledError",
+        }
+    }
+
+    /// Whether Python takes it for a ValueError too.
+    #[must_use]
+    pub fn is_value_error(self) -> bool {
+        matches!(
+            self,
+            Self::ValueError | Self::JSONDecodeError | Self::UnicodeDecodeError
+        )
+    }
+}
+
+impl Halt {
+    /// An error of this kind.
+    #[must_use]
+    pub fn new(kind: Kind, text: impl Into<String>) -> Self {
+        Self {
+            kind,
+            text: text.into(),
+            line: 0,
+        }
+    }
+
+    /// The same, raised on this line unless a line is known already.
+    #[must_use]
+    pub fn at(mut self, line: u32) -> Self {
+        if self.line == 0 {
+            self.line = line;
+        }
+        self
+    }
+}
+
+/// `TypeError`.
+pub(super) fn type_error(text: impl Into<String>) -> Halt {
+    Halt::new(Kind::TypeError, text)
+}
+
+/// `ValueError`.
+pub(super) fn value_error(text: impl Into<String>) -> Halt {
+    Halt::new(Kind::ValueError, text)
+}
+
+/// What compiled code does not do as Python would: said, and never done in some other way.
+#[must_use]
+pub fn beyond(what: &str) -> Halt {
+    let advice = "compiled code cannot go on as Python would; write @scenario(compile=False)";
+    Halt::new(Kind::CompiledError, format!("{what}: {advice}"))
+}

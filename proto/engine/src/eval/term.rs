@@ -1,0 +1,397 @@
+//! Expressions, ready to be computed: literals are values already.
+
+use std::rc::Rc;
+
+use loadpilot_events::code::{Binary, Comparison, Expression, Function, Kind as Type, Part};
+
+use super::answer::Answer;
+use super::operators::{binary, compare, hashed, item, negate};
+use super::raised::{Halt, Kind, beyond, type_error, value_error};
+use super::value::Value;
+use super::words::{fits, repr, str};
+
+/// What a local variable holds.
+#[derive(Debug, Clone)]
+pub(super) enum Slot {
+    Unset,
+    Value(Value),
+    Answer(Rc<Answer>),
+    /// The JSON of an answer, or None when that is none.
+    Body(Rc<Answer>),
+}
+
+/// Where an expression is computed.
+pub(super) struct Scope<'a> {
+    pub(super) slots: &'a [Slot],
+    pub(super) names: &'a [String],
+    /// What the user has of its own, and of its class.
+    pub(super) own: &'a dyn Fn(&str) -> Option<Value>,
+    pub(super) class: &'a str,
+    /// The minor version of Python 3 whose words errors use.
+    pub(super) minor: u8,
+}
+
+/// An expression.
+#[derive(Debug)]
+pub(super) enum Term {
+    Value(Value),
+    Local(u16, u32),
+    Own(String, u32),
+    List(Vec<Term>),
+    Dict(Vec<(Rc<str>, Term)>),
+    Join(Vec<Term>),
+    Binary(Binary, Box<(Term, Term)>, u32),
+    Negate(Box<Term>, u32),
+    Not(Box<Term>),
+    Compare(Box<Term>, Vec<(Comparison, Term)>, u32),
+    And(Vec<Term>),
+    Or(Vec<Term>),
+    Choose(Box<(Term, Term, Term)>),
+    Item(Box<(Term, Term)>, u32),
+    Call(Function, Vec<Term>, u32),
+    IsInstance(Box<Term>, Vec<Type>),
+    Answer(u16, Part, u32),
+    Header(u16, String, Option<Box<Term>>, u32),
+}
+
+impl Term {
+    /// Takes what the plan says, which was checked.
+    pub(super) fn new(of: &Expression) -> Result<Self, Halt> {
+        let all = |all: &[Expression]| all.iter().map(Self::new).collect::<Result<Vec<_>, _>>();
+        let boxed = |of: &Expression| Ok::<_, Halt>(Box::new(Self::new(of)?));
+        let two = |one: &Expression, other: &Expression| {
+            Ok::<_, Halt>(Box::new((Self::new(one)?, Self::new(other)?)))
+        };
+        Ok(match of {
+            Expression::Literal(literal) => Self::Value(Value::of(literal)?),
+            Expression::Local { local, line } => Self::Local(*local, *line),
+            Expression::Own { name, line } => Self::Own(name.clone(), *line),
+            Expression::List(items) => Self::List(all(items)?).folded()?,
+            Expression::Dict(entries) => {
+                let entries = entries
+                    .iter()
+                    .map(|entry| Ok((entry.key.as_str().into(), Self::new(&entry.value)?)));
+                Self::Dict(entries.collect::<Result<_, Halt>>()?).folded()?
+            }
+            Expression::Join(parts) => Self::Join(all(parts)?).folded()?,
+            Expression::Binary {
+                operator,
+                left,
+                right,
+                line,
+            } => Self::Binary(*operator, two(left, right)?, *line),
+            Expression::Negate { of, line } => Self::Negate(boxed(of)?, *line),
+            Expression::Not(of) => Self::Not(boxed(of)?),
+            Expression::Compare {
+                first,
+                others,
+                line,
+            } => {
+                let others = others
+                    .iter()
+                    .map(|next| Ok((next.how, Self::new(&next.to)?)));
+                let others = others.collect::<Result<_, Halt>>()?;
+                Self::Compare(boxed(first)?, others, *line)
+            }
+            Expression::And(parts) => Self::And(all(parts)?),
+            Expression::Or(parts) => Self::Or(all(parts)?),
+            Expression::Choose {
+                test,
+                then,
+                otherwise,
+            } => {
+                let all = (Self::new(test)?, Self::new(then)?, Self::new(otherwise)?);
+                Self::Choose(Box::new(all))
+            }
+            Expression::Item { of, key, line } => Self::Item(two(of, key)?, *line),
+            Expression::Call { function, to, line } => Self::Call(*function, all(to)?, *line),
+            Expression::IsInstance { of, kinds } => Self::IsInstance(boxed(of)?, kinds.clone()),
+            Expression::Answer { local, part, line } => Self::Answer(*local, *part, *line),
+            Expression::Header {
+                local,
+                name,
+                otherwise,
+                line,
+            } => {
+                let otherwise = otherwise.as_deref().map(boxed).transpose()?;
+                Self::Header(*local, name.to_ascii_lowercase(), otherwise, *line)
+            }
+        })
+    }
+
+    /// The same as a value, if all of its parts are.
+    fn folded(self) -> Result<Self, Halt> {
+        let parts: Vec<&Self> = match &self {
+            Self::List(parts) | Self::Join(parts) => parts.iter().collect(),
+            Self::Dict(entries) => entries.iter().map(|(_, value)| value).collect(),
+            _ => return Ok(self),
+        };
+        if !parts.iter().all(|part| matches!(part, Self::Value(_))) {
+            return Ok(self);
+        }
+        let nobody = Scope {
+            slots: &[],
+            names: &[],
+            own: &|_| None,
+            class: "",
+            minor: 0,
+        };
+        // What cannot be computed is told where it is needed.
+        Ok(match self.compute(&nobody) {
+            Ok(value) => Self::Value(value),
+            Err(_) => self,
+        })
+    }
+
+    /// Its value, if it needs nobody to be computed.
+    pub(super) fn constant(&self) -> Option<&Value> {
+        match self {
+            Self::Value(value) => Some(value),
+            _ => None,
+        }
+    }
+
+    /// Computes it.
+    pub(super) fn compute(&self, scope: &Scope<'_>) -> Result<Value, Halt> {
+        let all = |terms: &[Self]| {
+            let values = terms.iter().map(|term| term.compute(scope));
+            values.collect::<Result<Vec<_>, _>>()
+        };
+        match self {
+            Self::Value(value) => Ok(value.clone()),
+            Self::Local(local, line) => scope.value(*local, *line),
+            Self::Own(name, line) => (scope.own)(name).ok_or_else(|| {
+                let text = format!("'{}' object has no attribute '{name}'", scope.class);
+                Halt::new(Kind::AttributeError, text).at(*line)
+            }),
+            Self::List(items) => Value::list(all(items)?),
+            Self::Dict(entries) => {
+                let entries = entries.iter();
+                let entries = entries.map(|(key, value)| Ok((key.clone(), value.compute(scope)?)));
+                Value::dict(entries.collect::<Result<_, Halt>>()?)
+            }
+            Self::Join(parts) => {
+                let mut out = String::new();
+                for part in parts {
+                    out.push_str(&str(&part.compute(scope)?)?);
+                    fits(out.len())?;
+                }
+                Ok(Value::Text(out.into()))
+            }
+            Self::Binary(operator, sides, line) => {
+                let (left, right) = (sides.0.compute(scope)?, sides.1.compute(scope)?);
+                binary(*operator, &left, &right).map_err(|halt| halt.at(*line))
+            }
+            Self::Negate(of, line) => negate(&of.compute(scope)?).map_err(|halt| halt.at(*line)),
+            Self::Not(of) => Ok(Value::Bool(!of.compute(scope)?.is_true())),
+            Self::Compare(first, others, line) => compared(first, others, scope)
+                .map(Value::Bool)
+                .map_err(|halt| halt.at(*line)),
+            Self::And(parts) => first(parts, scope, false),
+            Self::Or(parts) => first(parts, scope, true),
+            Self::Choose(ways) => match ways.0.compute(scope)?.is_true() {
+                true => ways.1.compute(scope),
+                false => ways.2.compute(scope),
+            },
+            Self::Item(sides, line) => {
+                let (of, key) = (sides.0.compute(scope)?, sides.1.compute(scope)?);
+                item(&of, &key).map_err(|halt| halt.at(*line))
+            }
+            Self::Call(Function::Get, to, line) => get(to, scope).map_err(|halt| halt.at(*line)),
+            Self::Call(function, to, line) => {
+                let values = all(to)?;
+                called(*function, &values).map_err(|halt| halt.at(*line))
+            }
+            Self::IsInstance(of, kinds) => {
+                let value = of.compute(scope)?;
+                Ok(Value::Bool(kinds.iter().any(|kind| is_of(&value, *kind))))
+            }
+            Self::Answer(local, part, line) => {
+                let answer = scope.answer(*local, *line)?;
+                answer_part(answer, *part, scope.minor).map_err(|halt| halt.at(*line))
+            }
+            Self::Header(local, name, otherwise, line) => {
+                let answer = scope.answer(*local, *line)?;
+                // Python computes what stands for it before it looks.
+                let otherwise = otherwise.as_ref().map(|term| term.compute(scope));
+                let otherwise = otherwise.transpose()?;
+                match (answer.header(name), otherwise) {
+                    (Some(value), _) => Ok(Value::text(&value)),
+                    (None, Some(otherwise)) => Ok(otherwise),
+                    (None, None) => {
+                        let name = repr(&Value::text(name))?;
+                        Err(Halt::new(Kind::KeyError, name).at(*line))
+                    }
+                }
+            }
+        }
+    }
+}
+
+impl<'a> Scope<'a> {
+    fn unset(&self, local: u16, line: u32) -> Halt {
+        let name = self
+            .names
+            .get(usize::from(local))
+            .map_or("", String::as_str);
+        let rule = "where it is not associated with a value";
+        let text = format!("cannot access local variable '{name}' {rule}");
+        Halt::new(Kind::UnboundLocalError, text).at(line)
+    }
+
+    fn value(&self, local: u16, line: u32) -> Result<Value, Halt> {
+        match &self.slots[usize::from(local)] {
+            Slot::Value(value) => Ok(value.clone()),
+            Slot::Unset => Err(self.unset(local, line)),
+            Slot::Body(answer) => match answer.json(self.minor) {
+                Err(halt) if halt.kind.is_value_error() => Ok(Value::None),
+                read => read.map_err(|halt| halt.at(line)),
+            },
+            Slot::Answer(_) => Err(beyond("an answer taken for a value").at(line)),
+        }
+    }
+
+    pub(super) fn answer(&self, local: u16, line: u32) -> Result<&'a Answer, Halt> {
+        match &self.slots[usize::from(local)] {
+            Slot::Answer(answer) => Ok(answer),
+            Slot::Unset => Err(self.unset(local, line)),
+            Slot::Value(_) | Slot::Body(_) => Err(beyond("a value taken for an answer").at(line)),
+        }
+    }
+}
+
+fn compared(first: &Term, others: &[(Comparison, Term)], scope: &Scope<'_>) -> Result<bool, Halt> {
+    let mut left = first.compute(scope)?;
+    for (how, term) in others {
+        let right = term.compute(scope)?;
+        if !compare(*how, &left, &right)? {
+            return Ok(false);
+        }
+        left = right;
+    }
+    Ok(true)
+}
+
+/// The first that is as true as `wanted`, else the last.
+fn first(parts: &[Term], scope: &Scope<'_>, wanted: bool) -> Result<Value, Halt> {
+    let mut value = Value::None;
+    for part in parts {
+        value = part.compute(scope)?;
+        if value.is_true() == wanted {
+            break;
+        }
+    }
+    Ok(value)
+}
+
+/// `a.get(key, otherwise)`: Python looks for the method before it computes what it is given.
+fn get(to: &[Term], scope: &Scope<'_>) -> Result<Value, Halt> {
+    let of = to[0].compute(scope)?;
+    let Value::Dict(dict) = &of else {
+        let text = format!("'{}' object has no attribute 'get'", of.kind());
+        return Err(Halt::new(Kind::AttributeError, text));
+    };
+    let key = to[1].compute(scope)?;
+    let otherwise = to.get(2).map(|term| term.compute(scope)).transpose()?;
+    let found = hashed(&key)?.and_then(|key| dict.get(key)).cloned();
+    Ok(found.or(otherwise).unwrap_or(Value::None))
+}
+
+fn called(function: Function, to: &[Value]) -> Result<Value, Halt> {
+    let of = &to[0];
+    match function {
+        Function::Len => {
+            let length = match of {
+                Value::Text(text) => text.chars().count(),
+                Value::List(list) => list.items.len(),
+                Value::Dict(dict) => dict.entries().len(),
+                other => {
+                    let kind = other.kind();
+                    return Err(type_error(format!("object of type '{kind}' has no len()")));
+                }
+            };
+            Ok(Value::Int(i128::try_from(length).unwrap_or(i128::MAX)))
+        }
+        Function::Str => Ok(Value::Text(str(of)?.into())),
+        Function::Repr => Ok(Value::Text(repr(of)?.into())),
+        Function::Bool => Ok(Value::Bool(of.is_true())),
+        Function::Int => int(of),
+        Function::Get => Err(beyond("get() called as a function")),
+    }
+}
+
+/// `int(of)`.
+fn int(of: &Value) -> Result<Value, Halt> {
+    match of {
+        Value::Int(value) => Ok(Value::Int(*value)),
+        Value::Bool(value) => Ok(Value::Int(i128::from(*value))),
+        Value::Float(value) if value.is_nan() => {
+            Err(value_error("cannot convert float NaN to integer"))
+        }
+        Value::Float(value) if value.is_infinite() => {
+            let text = "cannot convert float infinity to integer";
+            Err(Halt::new(Kind::OverflowError, text))
+        }
+        Value::Float(value) if value.abs() < 1e38 => {
+            #[expect(
+                clippy::cast_possible_truncation,
+                reason = "it fits, and is cut as in Python"
+            )]
+            let whole = value.trunc() as i128;
+            Ok(Value::Int(whole))
+        }
+        Value::Float(_) => Err(beyond("a whole number of more than 128 bits")),
+        Value::Text(text) => digits(text),
+        other => {
+            let kind = other.kind();
+            let rule = "int() argument must be a string, a bytes-like object or a real number, not";
+            Err(type_error(format!("{rule} '{kind}'")))
+        }
+    }
+}
+
+pub(super) fn digits(text: &str) -> Result<Value, Halt> {
+    if !text.is_ascii() {
+        return Err(beyond("int() of text beyond ASCII"));
+    }
+    let is_blank = |c: char| matches!(c, '\t'..='\r' | '\u{1c}'..=' ');
+    let trimmed = text.trim_matches(is_blank);
+    let (is_negative, bare) = match trimmed.strip_prefix('-') {
+        Some(rest) => (true, rest),
+        None => (false, trimmed.strip_prefix('+').unwrap_or(trimmed)),
+    };
+    // Underscores stand between digits only.
+    let groups = || bare.split('_');
+    let is_sound = |group: &str| !group.is_empty() && group.bytes().all(|b| b.is_ascii_digit());
+    if !groups().all(is_sound) {
+        let shown: String = repr(&Value::text(text))?.chars().take(200).collect();
+        let rule = "invalid literal for int() with base 10";
+        return Err(value_error(format!("{rule}: {shown}")));
+    }
+    let whole: String = groups().collect();
+    let value = whole.parse::<i128>();
+    let value = value.map_err(|_| beyond("a whole number of more than 128 bits"))?;
+    Ok(Value::Int(if is_negative { -value } else { value }))
+}
+
+fn is_of(value: &Value, kind: Type) -> bool {
+    match value {
+        Value::None => false,
+        // A bool is an int, too.
+        Value::Bool(_) => matches!(kind, Type::Bool | Type::Int),
+        Value::Int(_) => kind == Type::Int,
+        Value::Float(_) => kind == Type::Float,
+        Value::Text(_) => kind == Type::Str,
+        Value::List(_) => kind == Type::List,
+        Value::Dict(_) => kind == Type::Dict,
+    }
+}
+
+fn answer_part(answer: &Answer, part: Part, minor: u8) -> Result<Value, Halt> {
+    match part {
+        Part::StatusCode => Ok(Value::Int(answer.status.into())),
+        Part::Ok => Ok(Value::Bool(answer.status < 400)),
+        Part::Text => answer.text(),
+        Part::Json => answer.json(minor),
+    }
+}

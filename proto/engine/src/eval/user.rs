@@ -1,0 +1,420 @@
+//! One virtual user that plays code: moved on from request to request.
+//!
+//! Must never do anything but compute: whoever holds it sends, waits and says what time it is.
+
+use std::collections::BTreeMap;
+use std::rc::Rc;
+
+use loadpilot_events::cause::Cause;
+use loadpilot_events::code::Takes;
+use loadpilot_events::outcome::Outcome;
+
+use super::answer::{Answer, has_header};
+use super::cookies::Jar;
+use super::program::{Body, Operation, Program, Sending, Wish};
+use super::raised::{Halt, Kind, beyond, value_error};
+use super::redirect::{self, HOPS_MAX};
+use super::term::{Scope, Slot};
+use super::value::{Dict, List, Value};
+
+/// Most operations between two requests: a loop must not keep a thread for itself.
+const OPERATIONS_MAX: u32 = 10_000_000;
+
+/// A part of a user's life.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Act {
+    /// Its preparation.
+    Start,
+    /// A task, by its place in the plan.
+    Task(u16),
+    /// Its clean-up.
+    Stop,
+}
+
+/// What a user hears.
+#[derive(Debug)]
+pub enum Heard {
+    /// The answer to its request.
+    Answer(Answer),
+    /// There was no complete answer.
+    Broken(Outcome, Option<Cause>),
+    /// The request cannot be sent, and why.
+    Unsendable(String),
+    /// Its rest is over.
+    Awake,
+    /// The run is over.
+    Stopped,
+}
+
+/// What a user wants next.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Turn {
+    /// To send a request and hear its answer.
+    Send {
+        /// The request.
+        wish: Rc<Wish>,
+        /// Whether it is the same one each time, which lives as long as its program.
+        is_constant: bool,
+    },
+    /// To rest, so many µs.
+    Sleep(u64),
+    /// Nothing: its part is over.
+    Ended {
+        /// What the check said of the last answer; `None`: it was not asked.
+        check: Option<Result<(), String>>,
+        /// What the part itself raised.
+        raised: Option<String>,
+    },
+}
+
+/// One virtual user.
+#[derive(Debug)]
+pub struct User {
+    program: Rc<Program>,
+    own: BTreeMap<Rc<str>, Value>,
+    jar: Jar,
+    act: Act,
+    frame: Frame,
+    /// The answer to the last request, unless that got none.
+    last: Option<Rc<Answer>>,
+    /// Its last request, while it waits for the answer, and how many redirects led there.
+    asked: Option<(Rc<Wish>, u32)>,
+}
+
+/// Where a function is.
+#[derive(Debug, Default)]
+struct Frame {
+    at: usize,
+    slots: Vec<Slot>,
+    loops: Vec<Option<Loop>>,
+}
+
+/// Where a loop is.
+#[derive(Debug)]
+enum Loop {
+    Items(Rc<List>, usize),
+    Keys(Rc<Dict>, usize),
+    Signs(Rc<str>, usize),
+    Count(u32, u32),
+}
+
+/// Why a function stands still.
+enum Still {
+    Asks(Rc<Wish>, bool),
+    Rests(u64),
+    Over,
+}
+
+impl User {
+    /// A user that has done nothing yet; `target` is where its requests go.
+    #[must_use]
+    pub fn new(program: Rc<Program>, target: &str) -> Self {
+        Self {
+            program,
+            own: BTreeMap::new(),
+            jar: Jar::new(target),
+            act: Act::Start,
+            frame: Frame::default(),
+            last: None,
+            asked: None,
+        }
+    }
+
+    /// Begins a part; `now_s` is the time in seconds of the Unix epoch, for cookies.
+    pub fn begin(&mut self, act: Act, now_s: i64) -> Turn {
+        let program = Rc::clone(&self.program);
+        self.act = act;
+        self.last = None;
+        self.asked = None;
+        self.frame = Frame::of(program.body(act), Vec::new());
+        self.go(now_s)
+    }
+
+    /// Goes on with what it wanted.
+    pub fn go_on(&mut self, heard: Heard, now_s: i64) -> Turn {
+        let program = Rc::clone(&self.program);
+        let asked = self.asked.take();
+        let Some((wish, hops)) = asked else {
+            return match heard {
+                Heard::Awake => self.go(now_s),
+                // A rest ends with the run, and with it the task.
+                _ => self.ended(None),
+            };
+        };
+        let Operation::Send(send) = &program.body(self.act).operations[self.frame.at] else {
+            return self.ended(None);
+        };
+        let answer = match heard {
+            Heard::Answer(answer) => Rc::new(answer),
+            Heard::Broken(outcome, cause) => {
+                let text = broken(outcome, cause);
+                let halt = Halt::new(Kind::RequestError, text);
+                return self.ended(Some(halt.at(send.line)));
+            }
+            Heard::Unsendable(why) => return self.ended(Some(value_error(why).at(send.line))),
+            Heard::Awake | Heard::Stopped => return self.ended(None),
+        };
+        match self.answered(send, &wish, hops, &answer, now_s) {
+            Ok(Some(turn)) => turn,
+            Ok(None) => self.go(now_s),
+            Err(halt) => self.ended(Some(halt.at(send.line))),
+        }
+    }
+
+    /// Takes an answer in; the next wish if it leads on.
+    fn answered(
+        &mut self,
+        send: &Sending,
+        wish: &Rc<Wish>,
+        hops: u32,
+        answer: &Rc<Answer>,
+        now_s: i64,
+    ) -> Result<Option<Turn>, Halt> {
+        self.last = Some(Rc::clone(answer));
+        if has_header(&answer.head, "set-cookie") {
+            self.jar.take(answer, &wish.path, now_s)?;
+        }
+        if send.follows
+            && let Some(location) = redirect::leads_on(answer)
+        {
+            if hops + 1 >= HOPS_MAX {
+                // The last answer was looked at, and leads somewhere, too.
+                let further = self.further(wish, answer.status, &location, now_s)?;
+                let text = format!("more than 20 redirects, the last one to {}", further.path);
+                return Err(Halt::new(Kind::RedirectError, text));
+            }
+            let further = Rc::new(self.further(wish, answer.status, &location, now_s)?);
+            self.asked = Some((Rc::clone(&further), hops + 1));
+            self.last = None;
+            return Ok(Some(Turn::Send {
+                wish: further,
+                is_constant: false,
+            }));
+        }
+        if let Some(local) = send.answer {
+            self.frame.slots[usize::from(local)] = Slot::Answer(Rc::clone(answer));
+        }
+        self.frame.at += 1;
+        Ok(None)
+    }
+
+    fn further(&self, wish: &Wish, status: u16, location: &str, now_s: i64) -> Result<Wish, Halt> {
+        let target = self.jar.target();
+        let mut further = redirect::further(target, wish, status, location)?;
+        if let Some(cookie) = self.jar.header(&further.path, now_s)? {
+            further.headers.push(("Cookie".to_owned(), cookie));
+        }
+        Ok(further)
+    }
+
+    /// Goes on until it wants something.
+    fn go(&mut self, now_s: i64) -> Turn {
+        let program = Rc::clone(&self.program);
+        let body = program.body(self.act);
+        let mut frame = std::mem::take(&mut self.frame);
+        let still = self.run(body, &mut frame, now_s);
+        self.frame = frame;
+        match still {
+            Ok(Still::Asks(wish, is_constant)) => {
+                self.last = None;
+                self.asked = Some((Rc::clone(&wish), 0));
+                Turn::Send { wish, is_constant }
+            }
+            Ok(Still::Rests(us)) => Turn::Sleep(us),
+            Ok(Still::Over) => self.ended(None),
+            Err(halt) => self.ended(Some(halt)),
+        }
+    }
+
+    /// The part is over: its check looks at the last answer, if there is one of each.
+    fn ended(&mut self, halt: Option<Halt>) -> Turn {
+        let raised =
+            halt.map(|halt| self.told(&halt, !matches!(self.act, Act::Task(_) | Act::Stop)));
+        let program = Rc::clone(&self.program);
+        let check = match (self.last.take(), self.act, &raised) {
+            (Some(answer), Act::Task(task), None) => {
+                let check = program.tasks[usize::from(task)].1.as_ref();
+                check.map(|(takes, body)| {
+                    let given = match takes {
+                        Takes::Answer => vec![Slot::Answer(answer)],
+                        Takes::StatusAndBody => vec![
+                            Slot::Value(Value::Int(answer.status.into())),
+                            Slot::Body(answer),
+                        ],
+                    };
+                    let looked = self.run(body, &mut Frame::of(body, given), 0);
+                    looked.map(drop).map_err(|halt| self.told(&halt, false))
+                })
+            }
+            _ => None,
+        };
+        self.frame = Frame::default();
+        Turn::Ended { check, raised }
+    }
+
+    /// An error as `loadpilot.play.told` tells it.
+    fn told(&self, halt: &Halt, at_length: bool) -> String {
+        let program = &*self.program;
+        let line = program.lines.get(&halt.line).map_or("", String::as_str);
+        let what = match halt.text.is_empty() {
+            true => line,
+            false => &halt.text,
+        };
+        let kind = halt.kind.name();
+        let place = format!("{}:{}", program.file, halt.line);
+        let told = match what.is_empty() {
+            true => format!("{kind} ({place})"),
+            false => format!("{kind}: {what} ({place})"),
+        };
+        match at_length {
+            true => format!("{told}\n    {place}: {line}"),
+            false => told,
+        }
+    }
+
+    fn run(&mut self, body: &Body, frame: &mut Frame, now_s: i64) -> Result<Still, Halt> {
+        let program = Rc::clone(&self.program);
+        for _ in 0..OPERATIONS_MAX {
+            let scope = Scope {
+                slots: &frame.slots,
+                names: &body.names,
+                own: &|name| {
+                    let own = self.own.get(name);
+                    own.or_else(|| program.constants.get(name)).cloned()
+                },
+                class: &program.class,
+                minor: program.minor,
+            };
+            let mut next = frame.at + 1;
+            match &body.operations[frame.at] {
+                Operation::Send(send) => {
+                    if let Some(wish) = send.constant.as_ref().filter(|_| self.jar.is_empty()) {
+                        return Ok(Still::Asks(Rc::clone(wish), true));
+                    }
+                    let cookies = |path: &str| self.jar.header(path, now_s);
+                    let wish = Rc::new(send.wish(&scope, Some(&cookies))?);
+                    return Ok(Still::Asks(wish, false));
+                }
+                Operation::Sleep(us) => {
+                    frame.at = next;
+                    return Ok(Still::Rests(*us));
+                }
+                Operation::Set(local, term) => {
+                    let value = term.compute(&scope)?;
+                    frame.slots[usize::from(*local)] = Slot::Value(value);
+                }
+                Operation::Keep(name, term) => {
+                    let value = term.compute(&scope)?;
+                    self.own.insert(Rc::clone(name), value);
+                }
+                Operation::Do(term) => drop(term.compute(&scope)?),
+                Operation::Jump(to) => next = *to,
+                Operation::JumpUnless(test, to) => {
+                    if !test.compute(&scope)?.is_true() {
+                        next = *to;
+                    }
+                }
+                Operation::Over(number, term, line) => {
+                    let over = Loop::over(&term.compute(&scope)?);
+                    frame.loops[*number] = Some(over.map_err(|halt| halt.at(*line))?);
+                }
+                Operation::Count(number, times) => {
+                    frame.loops[*number] = Some(Loop::Count(0, *times));
+                }
+                Operation::Next(number, local, end) => {
+                    match frame.loops[*number].as_mut().and_then(Loop::next) {
+                        Some(value) => frame.slots[usize::from(*local)] = Slot::Value(value),
+                        None => {
+                            frame.loops[*number] = None;
+                            next = *end;
+                        }
+                    }
+                }
+                Operation::Assert(test, says, line) => {
+                    if !test.compute(&scope)?.is_true() {
+                        let says = says.as_ref().map(|says| says.compute(&scope)).transpose()?;
+                        let says = says.map(|says| super::words::str(&says)).transpose()?;
+                        let text = says.unwrap_or_default();
+                        return Err(Halt::new(Kind::AssertionError, text).at(*line));
+                    }
+                }
+                Operation::RaiseForStatus(local, line) => {
+                    let answer = scope.answer(*local, *line)?;
+                    answer.raise_for_status().map_err(|halt| halt.at(*line))?;
+                }
+                Operation::Return => return Ok(Still::Over),
+            }
+            frame.at = next;
+        }
+        Err(beyond("a loop of more than 10 million steps"))
+    }
+}
+
+impl Program {
+    fn body(&self, act: Act) -> &Body {
+        match act {
+            Act::Start => &self.on_start,
+            Act::Stop => &self.on_stop,
+            Act::Task(task) => &self.tasks[usize::from(task)].0,
+        }
+    }
+}
+
+impl Frame {
+    /// The beginning of a function that is given `slots`.
+    fn of(body: &Body, mut slots: Vec<Slot>) -> Self {
+        slots.resize(body.names.len(), Slot::Unset);
+        Self {
+            at: 0,
+            slots,
+            loops: (0..body.loops).map(|_| None).collect(),
+        }
+    }
+}
+
+impl Loop {
+    fn over(value: &Value) -> Result<Self, Halt> {
+        match value {
+            Value::List(list) => Ok(Self::Items(Rc::clone(list), 0)),
+            Value::Dict(dict) => Ok(Self::Keys(Rc::clone(dict), 0)),
+            Value::Text(text) => Ok(Self::Signs(Rc::clone(text), 0)),
+            other => {
+                let text = format!("'{}' object is not iterable", other.kind());
+                Err(Halt::new(Kind::TypeError, text))
+            }
+        }
+    }
+
+    fn next(&mut self) -> Option<Value> {
+        match self {
+            Self::Items(list, at) => {
+                *at += 1;
+                list.items.get(*at - 1).cloned()
+            }
+            Self::Keys(dict, at) => {
+                *at += 1;
+                let entry = dict.entries().get(*at - 1);
+                entry.map(|(key, _)| Value::Text(Rc::clone(key)))
+            }
+            Self::Signs(text, at) => {
+                let sign = text[*at..].chars().next()?;
+                *at += sign.len_utf8();
+                Some(Value::text(sign.encode_utf8(&mut [0; 4])))
+            }
+            Self::Count(at, times) => {
+                let is_left = *at < *times;
+                *at += 1;
+                is_left.then(|| Value::Int(i128::from(*at - 1)))
+            }
+        }
+    }
+}
+
+/// What `RequestError` says.
+fn broken(outcome: Outcome, cause: Option<Cause>) -> String {
+    let cause = cause.and_then(|cause| serde_json::to_value(cause).ok());
+    match cause.as_ref().and_then(serde_json::Value::as_str) {
+        Some(cause) => format!("{}: {cause}", outcome.name()),
+        None => outcome.name().to_owned(),
+    }
+}

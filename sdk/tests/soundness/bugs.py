@@ -1,0 +1,185 @@
+"""Bugs that a compiler could have, as changes to the code that it makes.
+
+Each takes one piece of code and returns what a broken compiler would have made of it, or None when
+it would have made the same.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+Bug = "Callable[[Any], Any]"
+
+
+def _inside(kind: str, change: Callable[[Any], Any]) -> Callable[[Any], Any]:
+    """Change what stands in pieces of this kind."""
+
+    def bug(piece: Any) -> Any:
+        if isinstance(piece, dict) and kind in piece and len(piece) == 1:
+            changed = change(piece[kind])
+            return None if changed is None else changed
+        return None
+
+    return bug
+
+
+def _field(kind: str, field: str, swaps: dict[Any, Any]) -> Callable[[Any], Any]:
+    """Change the value of a field of pieces of this kind."""
+
+    def change(piece: Any) -> Any:
+        if piece.get(field) not in swaps:
+            return None
+        return {kind: piece | {field: swaps[piece[field]]}}
+
+    return _inside(kind, change)
+
+
+def _compares(swaps: dict[str, str]) -> Callable[[Any], Any]:
+    """Change how values are compared."""
+
+    def change(piece: Any) -> Any:
+        if not any(one["how"] in swaps for one in piece["others"]):
+            return None
+        others = [one | {"how": swaps.get(one["how"], one["how"])} for one in piece["others"]]
+        return {"compare": piece | {"others": others}}
+
+    return _inside("compare", change)
+
+
+def _last_dropped(piece: Any) -> Any:
+    return piece[:-1] if len(piece) > 1 else None
+
+
+NOTHING = {"do": {"literal": "none"}}
+BUGS: dict[str, Callable[[Any], Any]] = {
+    "less is at most": _compares({"less": "at_most", "more": "at_least"}),
+    "at most is less": _compares({"at_most": "less", "at_least": "more"}),
+    "equal is unequal": _compares({"equal": "unequal"}),
+    "in is not in": _compares({"in": "not_in"}),
+    "is is equal": _compares({"is": "equal", "is_not": "unequal"}),
+    "chains end early": _inside(
+        "compare",
+        lambda p: {"compare": p | {"others": p["others"][:1]}} if len(p["others"]) > 1 else None,
+    ),
+    "and is or": _inside("and", lambda parts: {"or": parts}),
+    "or returns a bool": _inside(
+        "or", lambda parts: {"call": {"function": "bool", "to": [{"or": parts}], "line": 1}}
+    ),
+    "not is lost": _inside("not", lambda part: part),
+    "an assertion is lost": _inside("assert", lambda _: NOTHING),
+    "the words of an assertion are lost": _inside(
+        "assert",
+        lambda p: {"assert": {k: v for k, v in p.items() if k != "says"}} if "says" in p else None,
+    ),
+    "branches are swapped": _inside(
+        "if",
+        lambda p: (
+            {
+                "if": {
+                    "ways": [p["ways"][0] | {"does": p["otherwise"]}, *p["ways"][1:]],
+                    "otherwise": p["ways"][0]["does"],
+                }
+            }
+            if p.get("otherwise")
+            else None
+        ),
+    ),
+    "elif is lost": _inside(
+        "if", lambda p: {"if": p | {"ways": p["ways"][:1]}} if len(p["ways"]) > 1 else None
+    ),
+    "int for str": _field("call", "function", {"str": "int"}),
+    "repr for str": _inside(
+        "join",
+        lambda parts: {
+            "join": [
+                part
+                if "literal" in part
+                else {"call": {"function": "repr", "to": [part], "line": 1}}
+                for part in parts
+            ]
+        },
+    ),
+    "minus for plus": _field("binary", "operator", {"add": "subtract"}),
+    "modulo for floor division": _field("binary", "operator", {"floor_divide": "modulo"}),
+    "get forgets its default": _inside(
+        "call",
+        lambda p: (
+            {"call": p | {"to": p["to"][:2]}}
+            if p["function"] == "get" and len(p["to"]) > 2
+            else None
+        ),
+    ),
+    "get for an item": _inside(
+        "item",
+        lambda p: {"call": {"function": "get", "to": [p["of"], p["key"]], "line": p["line"]}},
+    ),
+    "errors are a line late": _inside("item", lambda p: {"item": p | {"line": p["line"] + 1}}),
+    "a loop counts once too often": _inside(
+        "repeat", lambda p: {"repeat": p | {"times": p["times"] + 1}}
+    ),
+    "break for continue": lambda piece: "break" if piece == "continue" else None,
+    "redirects are followed anyway": _inside(
+        "send", lambda p: None if p.get("follows") else {"send": p | {"follows": True}}
+    ),
+    "a header is lost": _inside(
+        "send",
+        lambda p: (
+            {"send": p | {"given": [g for g in p["given"] if g["what"] != "headers"]}}
+            if any(g["what"] == "headers" for g in p.get("given", []))
+            else None
+        ),
+    ),
+    "json for data": _field("", "what", {}),
+    "a time-out is lost": _inside(
+        "send",
+        lambda p: (
+            {"send": {k: v for k, v in p.items() if k != "timeout_us"}}
+            if "timeout_us" in p
+            else None
+        ),
+    ),
+    "rests are in milliseconds": _inside("sleep", lambda p: {"sleep": {"us": p["us"] // 1000}}),
+    "raise_for_status is lost": _inside("raise_for_status", lambda _: NOTHING),
+    "what is kept is lost": _inside("keep", lambda p: {"do": p["value"]}),
+    "floats are whole": _inside(
+        "literal",
+        lambda p: (
+            {"literal": {"int": int(float(p["float"]))}}
+            if isinstance(p, dict) and "float" in p
+            else None
+        ),
+    ),
+    "bools are numbers": _inside(
+        "literal",
+        lambda p: (
+            {"literal": {"int": int(p["bool"])}} if isinstance(p, dict) and "bool" in p else None
+        ),
+    ),
+    "a bool is no int": _inside(
+        "is_instance",
+        lambda p: {"is_instance": p | {"kinds": ["float"]}} if p["kinds"] == ["int"] else None,
+    ),
+    "the end of a list is lost": _inside(
+        "list", lambda parts: {"list": parts[:-1]} if len(parts) > 1 else None
+    ),
+}
+BUGS["json for data"] = lambda piece: (
+    piece | {"what": "json"} if isinstance(piece, dict) and piece.get("what") == "data" else None
+)
+
+
+def broken(piece: Any, bug: Callable[[Any], Any]) -> tuple[Any, int]:
+    """Give the code that a compiler with this bug would make, and how often it would show."""
+    changed = bug(piece)
+    if changed is not None:
+        return changed, 1
+    if isinstance(piece, dict):
+        made = {key: broken(value, bug) for key, value in piece.items()}
+        return {key: one for key, (one, _) in made.items()}, sum(n for _, n in made.values())
+    if isinstance(piece, list):
+        parts = [broken(value, bug) for value in piece]
+        return [one for one, _ in parts], sum(n for _, n in parts)
+    return piece, 0

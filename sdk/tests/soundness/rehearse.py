@@ -1,0 +1,125 @@
+"""A scenario played twice, in Python and as code, with the same answers."""
+
+from __future__ import annotations
+
+import warnings
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from loadpilot._native import Rehearsal
+from loadpilot.compile.bundle import bundle
+from loadpilot.compile.load import choose, load
+from loadpilot.compile.plan import Compiled, compile_scenario
+from loadpilot.compile.problem import Refused
+from loadpilot.compile.settings import Overrides
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from loadpilot._native import RehearsedUser, Wanted
+
+TARGET = "http://localhost:8000"
+TURNS_MAX = 200
+"""Most that a user wants in one part; loops here are short."""
+BEYOND = "CompiledError: "
+"""What code says where it cannot go on as Python would."""
+
+Answer = tuple[int, bytes, bytes]
+Heard = Answer | str
+Script = list[tuple[int, list[Heard]]]
+"""Parts of a user's life, each with what is heard in it, over and over."""
+Line = tuple[Any, ...]
+
+
+@dataclass(frozen=True)
+class Case:
+    """A scenario that is compiled, or why it is not."""
+
+    text: str
+    compiled: Compiled
+    bundle: bytes
+    file: str
+    scenario: str
+
+    @property
+    def is_code(self) -> bool:
+        return "code" in self.compiled.plan
+
+    def in_python(self, script: Script) -> list[Line]:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", SyntaxWarning)
+            warnings.filterwarnings("ignore", "http.cookiejar bug", UserWarning)
+            return self._in_python(script)
+
+    def _in_python(self, script: Script) -> list[Line]:
+        played = Rehearsal.in_python(self.bundle, self.file, self.compiled.plan_json())
+        return _played(played.user(), script)
+
+    def in_code(self, script: Script, plan: str | None = None) -> list[Line]:
+        played = Rehearsal.in_code(plan or self.compiled.plan_json())
+        return _played(played.user(), script)
+
+
+def case(text: str, folder: Path) -> Case | None:
+    """Compile a scenario file; None when it is refused as a mistake."""
+    path = folder / "scene.py"
+    path.write_text(text)
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", SyntaxWarning)
+            loaded = load(path)
+        cls = choose(loaded, None)
+        compiled = compile_scenario(loaded, cls, TARGET, Overrides())
+    except Refused:
+        return None
+    packed = bundle(loaded)
+    return Case(text, compiled, packed.content, packed.file, cls.__name__)
+
+
+def same(python: list[Line], code: list[Line]) -> bool:
+    """Whether code did what Python did, as far as it did not say that it cannot."""
+    for one, other in zip(python, code, strict=False):
+        if is_beyond(other):
+            return True
+        if one != other:
+            return False
+    return len(python) == len(code)
+
+
+def is_beyond(line: Line) -> bool:
+    """Whether code says that it cannot go on as Python would."""
+    _, _, check, raised = line
+    return (check is not None and check[1].startswith(BEYOND)) or (
+        raised is not None and raised.startswith(BEYOND)
+    )
+
+
+def _played(user: RehearsedUser, script: Script) -> list[Line]:
+    lines: list[Line] = []
+
+    def noted(wanted: Wanted) -> Wanted:
+        lines.append((wanted.sends, wanted.rests_us, wanted.check, wanted.raised))
+        return wanted
+
+    for part, heard in script:
+        wanted = noted(user.begin(part))
+        for turn in range(TURNS_MAX):
+            if wanted.sends is None and wanted.rests_us is None:
+                break
+            wanted = noted(_told(user, wanted, heard[turn % len(heard)]))
+    return lines
+
+
+def _told(user: RehearsedUser, wanted: Wanted, heard: Heard) -> Wanted:
+    if heard == "stopped":
+        return user.stopped()
+    if wanted.rests_us is not None:
+        return user.rested()
+    match heard:
+        case "timed out":
+            return user.timed_out()
+        case "unsendable":
+            return user.unsendable("path: must be short")
+        case (int() as status, bytes() as head, bytes() as body):
+            return user.answered(status, head, body)
+    raise AssertionError(heard)

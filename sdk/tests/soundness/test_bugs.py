@@ -1,0 +1,56 @@
+"""The search finds what it searches for: each bug that is put into the compiler turns it red."""
+
+from __future__ import annotations
+
+import json
+from random import Random
+from typing import TYPE_CHECKING
+
+import pytest
+from sdk.tests.soundness.answers import life
+from sdk.tests.soundness.bugs import BUGS, broken
+from sdk.tests.soundness.rehearse import Case, Line, Script, case, same
+from sdk.tests.soundness.scenes import scene
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+CASES = 400
+"""As many as a normal run searches."""
+
+Played = list[tuple[Case, Script, list[Line]]]
+
+
+@pytest.fixture(scope="module")
+def played(tmp_path_factory: pytest.TempPathFactory) -> Played:
+    """Play scenarios in Python, once for all bugs."""
+    folder: Path = tmp_path_factory.mktemp("scenes")
+    found: Played = []
+    for seed in range(CASES):
+        chance = Random(seed)  # noqa: S311  (a test that can be repeated)
+        made = case(scene(chance), folder)
+        assert made is not None
+        if made.is_code:
+            for script in (life(chance), life(chance)):
+                found.append((made, script, made.in_python(script)))
+    return found
+
+
+@pytest.mark.parametrize("name", BUGS)
+def test_the_search_finds_the_bug(played: Played, name: str) -> None:
+    """Broken if the compiler could have this bug and nobody would know."""
+    shown = 0
+    for made, script, python in played:
+        plan = dict(made.compiled.plan)
+        plan["code"], count = broken(plan["code"], BUGS[name])
+        shown += count
+        if count and not _is_same(made, script, python, json.dumps(plan)):
+            return
+    pytest.fail(f"not found, although {shown} pieces of code were changed")
+
+
+def _is_same(made: Case, script: Script, python: list[Line], plan: str) -> bool:
+    try:
+        return same(python, made.in_code(script, plan))
+    except ValueError:  # the check of plans refused it, which is not what is tested here
+        return True

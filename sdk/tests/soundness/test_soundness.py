@@ -1,0 +1,54 @@
+"""Code means what Python means: searched for a counterexample among scenarios made up at random."""
+
+from __future__ import annotations
+
+import os
+from collections import Counter
+from random import Random
+from typing import TYPE_CHECKING
+
+from sdk.tests.soundness.answers import life
+from sdk.tests.soundness.rehearse import Line, case, is_beyond, same
+from sdk.tests.soundness.scenes import scene
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+CASES = int(os.environ.get("LOADPILOT_SOUNDNESS", "300"))
+"""How many scenarios are searched; 50000 for the long search."""
+FIRST = int(os.environ.get("LOADPILOT_SOUNDNESS_FIRST", "0"))
+"""The seed of the first; the others follow."""
+LIVES = 3
+"""Users that play each of them."""
+
+
+def test_code_does_what_python_does(tmp_path: Path) -> None:
+    """Broken if code sends another request, rests otherwise, or says anything else than Python."""
+    seen: Counter[str] = Counter()
+    for seed in range(FIRST, FIRST + CASES):
+        chance = Random(seed)  # noqa: S311  (a test that can be repeated)
+        text = scene(chance)
+        made = case(text, tmp_path)
+        assert made is not None, f"seed {seed}: {text}"
+        if not made.is_code:
+            seen["python"] += 1
+            seen.update(str(one.what) for one in made.compiled.reasons)
+            continue
+        seen["code"] += 1
+        for _ in range(LIVES):
+            script = life(chance)
+            python, code = made.in_python(script), made.in_code(script)
+            seen["beyond"] += any(map(is_beyond, code))
+            seen["said"] += any(line[2] or line[3] for line in code)
+            assert same(python, code), f"seed {seed}\n{text}\n{_difference(python, code)}"
+    told = ", ".join(f"{what}: {count}" for what, count in seen.most_common(20))
+    assert seen["code"] >= CASES // 2, f"too few scenarios could be compiled: {told}"
+    assert seen["beyond"] <= CASES * LIVES // 10, f"code gives up too often: {told}"
+    assert seen["said"] >= CASES, f"too little goes wrong to compare words: {told}"
+
+
+def _difference(python: list[Line], code: list[Line]) -> str:
+    for one, other in zip(python, code, strict=False):
+        if one != other:
+            return f"Python: {one}\ncode:   {other}"
+    return f"Python: {len(python)} lines, code: {len(code)}"
