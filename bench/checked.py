@@ -8,7 +8,7 @@ from loadpilot import LoadClient, VUser, scenario, task
 BATCH = [{"path": "/"}] * 5
 
 
-@scenario(rps=500, duration="10s", mode="constant", users=64)
+@scenario(rps=500, duration="10s", mode="constant", users=64, compile=False)
 class Awaited(VUser):
     """A coroutine."""
 
@@ -24,7 +24,7 @@ class Awaited(VUser):
         assert answer.json()["id"] == 1234  # noqa: S101
 
 
-@scenario(rps=500, duration="10s", mode="constant", users=64)
+@scenario(rps=500, duration="10s", mode="constant", users=64, compile=False)
 class Plain(VUser):
     """A plain function."""
 
@@ -51,9 +51,14 @@ class Batched(VUser):
             assert answer.status_code == 200  # noqa: S101
 
 
+@scenario(rps=500, duration="10s", mode="constant", users=64)
+class Compiled(Plain):
+    """The plain function, played without Python."""
+
+
 @scenario(rps=500, duration="10s", mode="constant")
-class Compiled(VUser):
-    """No Python at all."""
+class Constant(VUser):
+    """Nothing to look at."""
 
     @task
     def look(self, client: LoadClient) -> None:

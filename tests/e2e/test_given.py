@@ -165,8 +165,8 @@ def test_a_user_cannot_draw_before_it_is_one(loadpilot: Loadpilot, oracle: Oracl
     scene = LOOP.replace("    @task\n", f"{DRAWING}    @task\n")
     finished = loadpilot.run(scene, oracle.url)
     assert finished.code == 3
-    reason = finished.report["run"]["failure"]["reason"]
-    assert "only on_start, tasks, checks and on_stop can draw" in reason
+    # Its on_start sets what all users share, so that they are prepared before the run.
+    assert "only on_start, tasks, checks and on_stop can draw" in finished.stderr
 
 
 def drawn(asked: dict[str, list[dict[str, Any]]]) -> dict[str, Counter[str]]:

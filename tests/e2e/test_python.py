@@ -118,7 +118,7 @@ def test_users_that_rest_stop_nobody_else(loadpilot: Loadpilot, oracle: Oracle) 
     scene = (
         HEAD
         + """
-@scenario(rps=50, duration="4s", mode="constant", users=40)
+@scenario(compile=False, rps=50, duration="4s", mode="constant", users=40)
 class S(VUser):
     @task
     def t(self, client: LoadClient) -> None:
@@ -143,7 +143,7 @@ def test_arrivals_that_find_no_user_are_dropped_and_counted(
     scene = (
         HEAD
         + """
-@scenario(rps=20, duration="4s", mode="constant", users=2, max_wait="500ms")
+@scenario(compile=False, rps=20, duration="4s", mode="constant", users=2, max_wait="500ms")
 class S(VUser):
     @task
     def t(self, client: LoadClient) -> None:
@@ -169,7 +169,7 @@ def test_transport_errors_reach_the_task_as_exceptions(
     scene = (
         HEAD
         + """
-@scenario(rps=20, duration="2s", mode="constant")
+@scenario(compile=False, rps=20, duration="2s", mode="constant")
 class S(VUser):
     @task
     def handled(self, client: LoadClient) -> None:
@@ -198,7 +198,7 @@ def test_a_closed_loop_runs_python_too(loadpilot: Loadpilot, oracle: Oracle) -> 
     scene = (
         HEAD
         + """
-@scenario(users=3, duration="2s")
+@scenario(compile=False, users=3, duration="2s")
 class S(VUser):
     def on_start(self, client: LoadClient) -> None:
         self.turns = 0
@@ -226,7 +226,7 @@ def test_names_beyond_the_limit_go_together(loadpilot: Loadpilot, oracle: Oracle
         + """
 import itertools
 NUMBERS = itertools.count()
-@scenario(rps=150, duration="2s", mode="constant", users=2)
+@scenario(compile=False, rps=150, duration="2s", mode="constant", users=2)
 class S(VUser):
     @task
     def t(self, client: LoadClient) -> None:
@@ -247,7 +247,7 @@ def test_agents_hear_of_a_scenario_that_cannot_be_loaded(
     scene = HEAD + (
         "assert 'loadpilot-scenario-' not in __file__, 'works at home only'\n"
         """
-@scenario(rps=10, duration="1s", mode="constant")
+@scenario(compile=False, rps=10, duration="1s", mode="constant")
 class S(VUser):
     @task
     def t(self, client: LoadClient) -> None:
@@ -294,7 +294,7 @@ def test_calls_that_end_when_nothing_else_happens_keep_their_names(
     scene = (
         HEAD
         + """
-@scenario(rps=0.5, duration="6s", mode="constant")
+@scenario(compile=False, rps=0.5, duration="6s", mode="constant")
 class S(VUser):
     @task
     def t(self, client: LoadClient) -> None:
@@ -318,7 +318,7 @@ def test_a_rest_before_the_first_request_is_no_latency(
         HEAD
         + """
 import asyncio
-@scenario(rps=20, duration="3s", mode="constant", users=40)
+@scenario(compile=False, rps=20, duration="3s", mode="constant", users=40)
 class S(VUser):
     @task
     def plain(self, client: LoadClient) -> None:
@@ -352,7 +352,7 @@ def test_nothing_is_counted_after_a_stop_and_users_that_rest_end(
     scene = (
         HEAD
         + """
-@scenario(rps=30, duration="60s", mode="constant", users=60)
+@scenario(compile=False, rps=30, duration="60s", mode="constant", users=60)
 class S(VUser):
     @task
     def before(self, client: LoadClient) -> None:
@@ -390,7 +390,7 @@ def test_an_abort_still_cleans_up(loadpilot: Loadpilot, oracle: Oracle) -> None:
     scene = (
         HEAD
         + """
-@scenario(rps=30, duration="60s", mode="constant", users=10, max_wait="1s")
+@scenario(compile=False, rps=30, duration="60s", mode="constant", users=10, max_wait="1s")
 class S(VUser):
     @task
     def t(self, client: LoadClient) -> None:
@@ -415,7 +415,7 @@ def test_secret_headers_of_python_are_masked(loadpilot: Loadpilot, oracle: Oracl
     scene = (
         HEAD
         + """
-@scenario(rps=5, duration="1s", mode="constant", secret_headers=["X-Session"])
+@scenario(compile=False, rps=5, duration="1s", mode="constant", secret_headers=["X-Session"])
 class S(VUser):
     def on_start(self, client: LoadClient) -> None:
         self.token = "hunter" + "2"
@@ -439,7 +439,7 @@ def test_what_init_raises_is_told_with_its_line(loadpilot: Loadpilot, oracle: Or
     scene = (
         HEAD
         + """
-@scenario(rps=5, duration="1s", mode="constant")
+@scenario(compile=False, rps=5, duration="1s", mode="constant")
 class S(VUser):
     def __init__(self):
         self.rows = open("nowhere.csv").read()

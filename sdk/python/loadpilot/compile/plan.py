@@ -107,42 +107,15 @@ def compile_scenario(loaded: Loaded, cls: type, target: str, overrides: Override
     # What is prepared on this side has to reach the users, and only Python has attributes.
     is_prepared = aside is not None and (aside.start is not None or bool(aside.setups))
     may_compile = may_compile and not is_prepared
-    coding = Coding(cls, loaded.sources, loaded.file, secrets.names)
-    code = coding.code(task_names(cls)) if tasks.reasons and may_compile else None
-    if code is not None:
-        plan["code"] = {
-            **code,
-            "users": plan.get("users") or settings.pool(plan["profile"]),
-            **_more_secrets(secrets),
-        }
-        flaw = _flaw(compiled)
-        if flaw is not None:
-            coding.reasons.append(Reason(at, flaw))
-        # Why a secret must not stand in a plan is told with the task that sends it.
-        if flaw is not None or secrets.held_by(plan["code"]):
-            del plan["code"]
-    if "code" in plan:
+    if tasks.reasons:
+        coding = Coding(cls, loaded.sources, loaded.file, secrets.names)
+        users = plan.get("users") or settings.pool(plan["profile"])
+        if may_compile:
+            _encode(compiled, coding, {"users": users, **_more_secrets(secrets)}, secrets, at)
         compiled = replace(compiled, parts=tuple(coding.compiled))
-    elif tasks.reasons:
-        feeds, files, wrong = plan_feeds(loaded, cls, task_names(cls))
-        if wrong:
-            raise Refused(_once(wrong))
-        packed = bundle(loaded, files)
-        plan["script"] = {
-            "bundle": {"sha256": packed.sha256, "bytes": len(packed.content)},
-            "file": packed.file,
-            "users": plan.get("users") or settings.pool(plan["profile"]),
-        }
-        plan["script"] |= _more_secrets(secrets)
-        if feeds:
-            plan["script"]["feeds"] = feeds
-        compiled = replace(
-            compiled,
-            bodies={packed.sha256: packed.content},
-            reasons=tuple(coding.reasons or tasks.reasons),
-            parts=tuple(coding.compiled),
-            files=packed.names,
-        )
+        if "code" not in plan:
+            compiled = replace(compiled, reasons=tuple(coding.reasons or tasks.reasons))
+            compiled = _scripted(compiled, loaded, cls, {"users": users, **_more_secrets(secrets)})
     elif settings.says_pool():
         settings.refuse_pool()
         raise Refused(settings.problems)
@@ -150,6 +123,38 @@ def compile_scenario(loaded: Loaded, cls: type, target: str, overrides: Override
     if found:
         raise Refused(_once([_translated(one, settings, tasks) for one in found]))
     return compiled
+
+
+def _encode(
+    compiled: Compiled, coding: Coding, more: dict[str, Any], secrets: Secrets, at: str
+) -> None:
+    """Put the scenario's code into the plan, if all of it becomes code that may stand there."""
+    plan = compiled.plan
+    code = coding.code([task["name"] for task in plan["tasks"]])
+    if code is None:
+        return
+    plan["code"] = {**code, **more}
+    flaw = _flaw(compiled)
+    if flaw is not None:
+        coding.reasons.append(Reason(at, flaw))
+    # Why a secret must not stand in a plan is told with the task that sends it.
+    if flaw is not None or secrets.held_by(plan["code"]):
+        del plan["code"]
+
+
+def _scripted(compiled: Compiled, loaded: Loaded, cls: type, more: dict[str, Any]) -> Compiled:
+    """Let agents run the scenario in Python: give them its files."""
+    feeds, files, wrong = plan_feeds(loaded, cls, task_names(cls))
+    if wrong:
+        raise Refused(_once(wrong))
+    packed = bundle(loaded, files)
+    compiled.plan["script"] = {
+        "bundle": {"sha256": packed.sha256, "bytes": len(packed.content)},
+        "file": packed.file,
+        **more,
+        **({"feeds": feeds} if feeds else {}),
+    }
+    return replace(compiled, bodies={packed.sha256: packed.content}, files=packed.names)
 
 
 def _aside(loaded: Loaded, cls: type, settings: Settings, at: str) -> Aside | None:
