@@ -34,6 +34,7 @@ class Ways(VUser):
         await client.get("/")
         await asyncio.sleep(1)
         await sleep(1)
+        await self.wait(1, 2)
 
     async def lets_another_do_it(self, client: Any) -> None:
         await self.awaits_its_client(client)
@@ -67,6 +68,13 @@ class Ways(VUser):
 
     async def rows(self) -> Any:
         yield 1
+
+
+@pytest.mark.parametrize("bounds", [(-1,), (2, 1), (0, float("inf")), (float("nan"),)])
+def test_a_wait_of_no_time_is_refused(bounds: tuple[float, ...]) -> None:
+    """Broken if a wrong wait becomes none, or one without an end."""
+    with pytest.raises(ValueError, match="seconds from 0 on"):
+        Ways().wait(*bounds)
 
 
 @pytest.mark.parametrize(

@@ -216,3 +216,33 @@ class S(VUser):
     assert metrics["rates"]["ok"] == {"count": 120, "trues": 120, "rate": 100.0}
     assert loadpilot.run(scene, oracle.url, "--agents", "2").judged == 0
     assert drawn() == sorted(once * 2)
+
+
+def test_a_wait_is_think_time_that_the_seed_repeats(loadpilot: Loadpilot, oracle: Oracle) -> None:
+    """Broken if a wait counts as latency, stops other users, or differs from run to run."""
+    scene = (
+        HEAD
+        + """
+@scenario(rps=30, duration="3s", mode="constant", users=60)
+class S(VUser):
+    @task
+    def plain(self, client: LoadClient) -> None:
+        self.wait(0.2, 0.6)
+        client.get("/plain")
+
+    @task
+    async def awaited(self, client: LoadClient) -> None:
+        await self.wait(0.3)
+        await client.get("/awaited")
+
+    @task
+    async def looped(self, client: LoadClient) -> None:
+        await asyncio.gather(self.wait(0.3), self.wait(0.3))
+        await client.get("/looped")
+"""
+    )
+    finished = loadpilot.run(scene, oracle.url)
+    assert finished.judged == 0, finished.stdout
+    assert routes(oracle.requests()) == {f"GET /{n}": 30 for n in ("plain", "awaited", "looped")}
+    assert finished.report["latency"]["response"]["p50_us"] < 150_000
+    assert not any(task.get("raised") for task in finished.report["tasks"])

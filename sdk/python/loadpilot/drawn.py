@@ -11,7 +11,7 @@ import builtins
 from typing import TYPE_CHECKING, TypeVar
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Awaitable, Callable, Generator, Sequence
     from datetime import datetime
 
 T = TypeVar("T")
@@ -90,16 +90,37 @@ def _no_due_us() -> int:
     raise RuntimeError(f"now() {NOWHERE}")
 
 
+class Rested:
+    """What is to be awaited of a rest that is over."""
+
+    def __await__(self) -> Generator[None, None, None]:
+        yield from ()
+
+
+def _no_rest(_: float) -> Rested:
+    return Rested()
+
+
 _value: Callable[[], int] = _no_value
 _due_us: Callable[[], int] = _no_due_us
+_rest: Callable[[float], Awaitable[None]] = _no_rest
 
 
-def play(value: Callable[[], int], due_us: Callable[[], int]) -> None:
-    """From now on values and due times (µs since 1970) come from there."""
-    global _value, _due_us
-    _value, _due_us = value, due_us
+def play(
+    value: Callable[[], int],
+    due_us: Callable[[], int],
+    rest_for: Callable[[float], Awaitable[None]],
+) -> None:
+    """From now on values and due times (µs since 1970) come from there, and users rest so."""
+    global _value, _due_us, _rest
+    _value, _due_us, _rest = value, due_us, rest_for
+
+
+def rest(least: float, most: float) -> Awaitable[None]:
+    """Let the user that runs rest for a time in s that is drawn between two; to be awaited."""
+    return _rest(least if least == most else least + rand.float() * (most - least))
 
 
 def end() -> None:
     """From now on nobody plays: whoever draws is told so."""
-    play(_no_value, _no_due_us)
+    play(_no_value, _no_due_us, _no_rest)

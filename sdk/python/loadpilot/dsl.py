@@ -6,11 +6,14 @@ every mistake of a file at once; nothing here may raise for a wrong value.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
+from math import isfinite
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias, TypedDict, TypeVar, overload
+
+from . import drawn
 
 if TYPE_CHECKING:
     from .client import LoadClient
@@ -105,6 +108,17 @@ class VUser:
 
     def on_stop(self, client: LoadClient) -> None:
         """Clean up when the run is over, or was stopped; its requests are sent and not counted."""
+
+    def wait(self, least: float, most: float | None = None) -> Awaitable[None]:
+        """Rest for ``least`` seconds, or for a time between ``least`` and ``most``.
+
+        The time is drawn for the arrival, so that a seed repeats it. In an ``async def`` it is
+        awaited. Raises ValueError; outside a run nobody rests.
+        """
+        bounds = (least, least if most is None else most)
+        if not all(isfinite(bound) and bound >= 0 for bound in bounds) or bounds[0] > bounds[1]:
+            raise ValueError(f"self.wait() takes seconds from 0 on, the least first, not {bounds}")
+        return drawn.rest(*bounds)
 
 
 @dataclass(frozen=True, slots=True)

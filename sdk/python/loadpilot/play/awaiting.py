@@ -14,6 +14,8 @@ from dataclasses import dataclass
 from enum import Enum
 from typing import TYPE_CHECKING, Any
 
+from ..dsl import VUser
+
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
@@ -130,6 +132,8 @@ class _Seen:
     def _is_plain_method(self, name: str, cls: type, known: set[str]) -> bool:
         """Whether a method of the user's is a coroutine of the same kind."""
         function = getattr(cls, name, None)
+        if function is VUser.wait:
+            return True
         if not inspect.iscoroutinefunction(function):
             return False
         seen = _Seen.of(function, self.client)

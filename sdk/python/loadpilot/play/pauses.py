@@ -11,10 +11,11 @@ from typing import TYPE_CHECKING, Any
 
 from greenlet import getcurrent
 
+from ..drawn import Rested
 from .inside import Playing, is_engine
 
 if TYPE_CHECKING:
-    from collections.abc import Generator
+    from collections.abc import Awaitable, Generator
 
 _real_sleep = time.sleep
 _real_asyncio_sleep = asyncio.sleep
@@ -53,6 +54,15 @@ async def _asyncio_sleep(delay: float, result: Any = None) -> Any:
         await _Rest(max(0.0, float(delay)))
         return result
     return await _real_asyncio_sleep(delay, result)
+
+
+def wait(seconds: float) -> Awaitable[None]:
+    """Rest at once on a stack of one's own; elsewhere, when it is awaited."""
+    current = getcurrent()
+    if not isinstance(current, Playing):
+        return _asyncio_sleep(seconds)
+    current.rest(float(seconds))
+    return Rested()
 
 
 class _Rest:

@@ -195,7 +195,7 @@ def give(cls: type, planned: list[tuple[str, int]]) -> None:
                 f"{feed.place}: {what}; rows must not depend on where they are read"
             )
         feed.place_of_row = partial(_native.row, number)
-    drawn.play(_native.drawn, _native.due_us)
+    drawn.play(_native.drawn, _native.due_us, pauses.wait)
 
 
 def _scenario(

@@ -114,7 +114,7 @@ impl Cores {
     /// one is useless.
     pub(super) fn spawn(common: &Common, cores: u32, max_in_flight: u32) -> Result<Self, Fault> {
         let settings = &common.plan.connections;
-        // An interpreter runs on one thread at a time: more cores are more agents.
+        // Users stay on one thread, which an interpreter needs: more cores are more agents.
         let cores = if common.troupe.is_some() { 1 } else { cores };
         let cores = cores
             .min(max_in_flight)
