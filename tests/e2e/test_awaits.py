@@ -6,6 +6,7 @@ import signal
 import time
 from typing import TYPE_CHECKING
 
+import pytest
 from tests.e2e.test_python import calls_of, routes, task_of
 
 if TYPE_CHECKING:
@@ -107,8 +108,9 @@ class S(VUser):
     assert finished.report["tasks"][0].get("raised", []) == []
 
 
+@pytest.mark.parametrize("first", ["pass", "await asyncio.to_thread(int)"], ids=["engine", "loop"])
 def test_a_coroutine_that_never_rests_stops_nobody_else(
-    loadpilot: Loadpilot, oracle: Oracle
+    loadpilot: Loadpilot, oracle: Oracle, first: str
 ) -> None:
     """Broken if a busy event loop keeps the engine from the arrivals of other users."""
     scene = (
@@ -120,6 +122,7 @@ class S(VUser):
 
     @task
     async def spins(self, client: LoadClient) -> None:
+        FIRST
         await client.get("/spin")
         if not S.spinning:
             S.spinning = True
@@ -131,7 +134,7 @@ class S(VUser):
         await client.get("/calm")
 """
     )
-    finished = loadpilot.run(scene, oracle.url)
+    finished = loadpilot.run(scene.replace("FIRST", first), oracle.url)
     assert routes(oracle.requests()) == {"GET /spin": 80, "GET /calm": 80}
     assert finished.report["arrivals"]["started"] == 160
     (raised,) = task_of(finished, "spins")["raised"]

@@ -24,6 +24,10 @@ if TYPE_CHECKING:
     Way = Callable[..., Any]
 
 
+LAST_TURNS = 100
+"""So many turns does a loop get for what was cancelled at its end."""
+
+
 class _Polled(selectors.DefaultSelector):
     """A selector that never waits: whoever runs the loop does."""
 
@@ -32,9 +36,11 @@ class _Polled(selectors.DefaultSelector):
         self.host = getcurrent()
 
     def select(self, timeout: float | None = None) -> Any:
-        if timeout is None or timeout > 0:
-            self.host.switch(timeout)
-        return super().select(0)
+        # At each turn, also when the loop has more to do: a loop that never rests would else stop
+        # everybody. What is ready already would not make the descriptor readable once more.
+        ready = super().select(0)
+        self.host.switch(0 if ready else timeout)
+        return ready or super().select(0)
 
 
 class _InTurn:
@@ -105,7 +111,9 @@ class Guest:
         """End the loop, and whatever still runs on it."""
         for task in asyncio.all_tasks(self.loop):
             task.cancel()
-        self._stack.switch()
+        for _ in range(LAST_TURNS):
+            if self.turn() != 0:
+                break
         self._stack.throw(GreenletExit)
         self.loop.close()
 
