@@ -14,6 +14,7 @@ ALLOWED_UNDER_PROTO = {
     "base64",
     "flate2",
     "hdrhistogram",
+    "memchr",
     "schemars",
     "serde",
     "serde_json",
@@ -29,7 +30,7 @@ FUZZ = "services/agent/fuzz"
 ALLOWED_BENEATH = {
     *("adler2", "byteorder", "crc32fast", "miniz_oxide", "nom", "simd-adler32"),
     *("block-buffer", "const-oid", "cpufeatures", "crypto-common", "digest", "hybrid-array"),
-    *("cfg-if", "dyn-clone", "itoa", "memchr", "num-traits", "ref-cast", "serde_core"),
+    *("cfg-if", "dyn-clone", "itoa", "num-traits", "ref-cast", "serde_core"),
     *("typenum", "zmij"),
     # What their macros are made of.
     *("proc-macro2", "quote", "syn", "unicode-ident", "serde_derive_internals"),

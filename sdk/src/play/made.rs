@@ -9,6 +9,7 @@ use std::sync::Arc;
 
 use bytes::Bytes;
 use hashbrown::{DefaultHashBuilder, HashTable};
+use loadpilot_agent::fire::Composed;
 use loadpilot_agent::script::Request;
 use loadpilot_events::plan::Method;
 use pyo3::prelude::*;
@@ -17,9 +18,9 @@ use pyo3::types::{PyDict, PyString};
 use super::request::PyRequest;
 
 /// Most requests that are kept.
-const MADE_MAX: usize = 1_024;
+const MADE_MAX: usize = 16 << 10;
 /// Longest body of such a request, in bytes.
-const MADE_BYTES_MAX: usize = 4 << 10;
+const MADE_BYTES_MAX: usize = 1 << 10;
 
 /// Requests that were made before, by what they say: most users make few different ones, and the
 /// engine knows a request again that it has composed.
@@ -59,6 +60,7 @@ impl Made {
             timeout_us: None,
             name: None,
             stream: None,
+            composed: Composed::default(),
         };
         let built = each(extras, |said| match said {
             Said::Header(name, value) => request.headers.push((name.to_owned(), value.to_owned())),

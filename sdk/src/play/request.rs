@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use bytes::Bytes;
+use loadpilot_agent::fire::Composed;
 use loadpilot_agent::script::Request;
 use loadpilot_events::plan::{Method, Stream};
 use pyo3::exceptions::PyValueError;
@@ -57,6 +58,7 @@ impl PyRequest {
                     return Err(PyValueError::new_err(format!("no stream {other}")));
                 }
             },
+            composed: Composed::default(),
         })))
     }
 

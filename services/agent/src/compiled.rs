@@ -3,8 +3,6 @@
 //! What they want is computed by the engine (`loadpilot_engine::eval`); here its words meet the
 //! agent's. The one thing that it cannot know is the time, which cookies want.
 
-use std::cell::RefCell;
-use std::collections::BTreeMap;
 use std::rc::Rc;
 use std::sync::Arc;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
@@ -13,6 +11,7 @@ use bytes::Bytes;
 use loadpilot_engine::eval::{self, Act, Program, Turn, Wish};
 use loadpilot_events::code::Code;
 
+use crate::fire::Composed;
 use crate::script::{
     Ended, Heard, Next, Occasion, Part, Request, Scenario, Scripting, Source, User,
 };
@@ -38,59 +37,32 @@ impl Scripting for Compiled {
 
     fn unpark(&self) {}
 
+    fn is_spread(&self) -> bool {
+        true
+    }
+
     fn load(&self, source: &Source<'_>) -> Result<Box<dyn Scenario>, String> {
         let program = Program::new(&self.0, source.scenario).map_err(|halt| halt.text)?;
         Ok(Box::new(CompiledScenario {
             program: Rc::new(program),
-            requests: Rc::default(),
             target: source.target.to_owned(),
         }))
     }
 }
 
-/// Requests that are the same each time, by the address of their wish, which the program keeps.
-type Requests = Rc<RefCell<BTreeMap<*const Wish, Arc<Request>>>>;
-
 struct CompiledScenario {
     program: Rc<Program>,
-    requests: Requests,
     target: String,
 }
 
 impl Scenario for CompiledScenario {
     fn user(&self, _number: u32) -> Result<Box<dyn User>, String> {
-        Ok(Box::new(CompiledUser {
-            user: eval::User::new(Rc::clone(&self.program), &self.target),
-            requests: Rc::clone(&self.requests),
-        }))
+        let user = eval::User::new(Rc::clone(&self.program), &self.target);
+        Ok(Box::new(CompiledUser(user)))
     }
 }
 
-struct CompiledUser {
-    user: eval::User,
-    requests: Requests,
-}
-
-impl CompiledUser {
-    fn next(&self, turn: Turn) -> Next {
-        match turn {
-            Turn::Send { wish, is_constant } => Next::Send(match is_constant {
-                true => {
-                    let mut requests = self.requests.borrow_mut();
-                    let request = requests.entry(Rc::as_ptr(&wish));
-                    Arc::clone(request.or_insert_with(|| Arc::new(request_of(&wish))))
-                }
-                false => Arc::new(request_of(&wish)),
-            }),
-            Turn::Sleep(us) => Next::Sleep(Duration::from_micros(us)),
-            Turn::Ended { check, raised } => Next::Ended(Ended {
-                check,
-                raised,
-                blocked: None,
-            }),
-        }
-    }
-}
+struct CompiledUser(eval::User);
 
 impl User for CompiledUser {
     fn begin(&mut self, part: Part, _occasion: Occasion) -> Next {
@@ -101,8 +73,7 @@ impl User for CompiledUser {
             // What happens once is played on the side that asks for the run, in Python.
             Part::Once(_) => return Next::Ended(Ended::default()),
         };
-        let turn = self.user.begin(act, now_s());
-        self.next(turn)
+        next(self.0.begin(act, now_s()))
     }
 
     fn go_on(&mut self, heard: Heard) -> Next {
@@ -116,21 +87,36 @@ impl User for CompiledUser {
             // Code asks for one request at a time.
             Heard::Stopped | Heard::Batch(_) => eval::Heard::Stopped,
         };
-        let turn = self.user.go_on(heard, now_s());
-        self.next(turn)
+        next(self.0.go_on(heard, now_s()))
     }
 }
 
-fn request_of(wish: &Wish) -> Request {
-    Request {
-        method: wish.method,
-        path: wish.path.clone(),
-        headers: wish.headers.clone(),
-        body: wish.body.clone().map(Bytes::from),
-        timeout_us: wish.timeout_us,
-        name: wish.name.clone(),
-        stream: None,
+fn next(turn: Turn) -> Next {
+    match turn {
+        Turn::Send(wish) => Next::Send(request_of(&wish)),
+        Turn::Sleep(us) => Next::Sleep(Duration::from_micros(us)),
+        Turn::Ended { check, raised } => Next::Ended(Ended {
+            check,
+            raised,
+            blocked: None,
+        }),
     }
+}
+
+/// The request that a wish is: the same one each time that the wish is the same.
+fn request_of(wish: &Wish) -> Arc<Request> {
+    wish.kept.get_or(|| {
+        Arc::new(Request {
+            method: wish.method,
+            path: wish.path.clone(),
+            headers: wish.headers.clone(),
+            body: wish.body.clone().map(Bytes::from),
+            timeout_us: wish.timeout_us,
+            name: wish.name.clone(),
+            stream: None,
+            composed: Composed::default(),
+        })
+    })
 }
 
 /// The time in seconds of the Unix epoch.

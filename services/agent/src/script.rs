@@ -21,6 +21,7 @@ use loadpilot_events::outcome::Outcome;
 use loadpilot_events::plan::{Method, Stream};
 use loadpilot_events::script::Feed;
 
+use crate::fire::Composed;
 use crate::states::States;
 
 /// An interpreter.
@@ -36,6 +37,12 @@ pub trait Scripting: Debug + Send + Sync {
 
     /// A part is over, and nothing is to be done at once.
     fn tidy(&self) {}
+
+    /// Whether the users of a scenario may be spread over several threads, each with a scenario of
+    /// its own. More threads under one interpreter would only wait for each other.
+    fn is_spread(&self) -> bool {
+        false
+    }
 
     /// Loads a scenario on the calling thread, which is inside. May block.
     ///
@@ -154,8 +161,8 @@ pub enum Next {
 }
 
 /// A request that a user made up. One that is made again is best the same object: the engine keeps
-/// what it made of it.
-#[derive(Debug, Clone, PartialEq, Eq)]
+/// in it what it made of it. It stays with the scenario that made it.
+#[derive(Debug, PartialEq, Eq)]
 pub struct Request {
     /// Its method.
     pub method: Method,
@@ -171,6 +178,8 @@ pub struct Request {
     pub name: Option<String>,
     /// The answer is a stream of tokens, whose times are taken.
     pub stream: Option<Stream>,
+    /// What the engine made of it, of which nobody else knows anything.
+    pub composed: Composed,
 }
 
 /// What a user hears.

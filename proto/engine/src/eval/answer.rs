@@ -4,6 +4,7 @@ use std::cell::OnceCell;
 use std::io::Read as _;
 
 use flate2::read::{DeflateDecoder, MultiGzDecoder, ZlibDecoder};
+use memchr::memchr_iter;
 
 use super::json;
 use super::raised::{Halt, Kind, beyond, value_error};
@@ -187,23 +188,14 @@ pub fn decoded<'a>(head: &[u8], body: &'a [u8]) -> Result<std::borrow::Cow<'a, [
     Ok(Cow::Owned(decoded))
 }
 
-/// Whether a head has a header. Most have neither of those that are asked for here, so that the
-/// search looks for their colons first.
+/// Whether a head has a header; `name` in any case.
 #[must_use]
 pub fn has_header(head: &[u8], name: &str) -> bool {
     let name = name.as_bytes();
-    let mut from = 0;
-    while let Some(found) = head[from..].iter().position(|&byte| byte == b':') {
-        let colon = from + found;
-        let begin = colon.checked_sub(name.len()).filter(|&begin| begin > 0);
-        if begin
-            .is_some_and(|at| head[at - 1] == b'\n' && head[at..colon].eq_ignore_ascii_case(name))
-        {
-            return true;
-        }
-        from = colon + 1;
-    }
-    false
+    memchr_iter(b'\n', head).any(|end| {
+        let line = &head[end + 1..];
+        line.get(name.len()) == Some(&b':') && line[..name.len()].eq_ignore_ascii_case(name)
+    })
 }
 
 /// The last value of a header, in lower case.

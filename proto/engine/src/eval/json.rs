@@ -1,6 +1,7 @@
 //! JSON as Python's `json` module reads and writes it, to the words of its errors
 //! (CPython, `Modules/_json.c` and `Lib/json/decoder.py`).
 
+use std::borrow::Cow;
 use std::fmt::Write as _;
 use std::rc::Rc;
 
@@ -85,7 +86,7 @@ struct Reader<'a> {
     depth: u16,
 }
 
-impl Reader<'_> {
+impl<'a> Reader<'a> {
     fn peek(&self) -> Option<u8> {
         self.text.as_bytes().get(self.at).copied()
     }
@@ -108,16 +109,7 @@ impl Reader<'_> {
     }
 
     fn value(&mut self) -> Result<Value, Halt> {
-        let rest = &self.text[self.at..];
-        let words = [
-            ("null", Value::None),
-            ("true", Value::Bool(true)),
-            ("false", Value::Bool(false)),
-            ("NaN", Value::Float(f64::NAN)),
-            ("Infinity", Value::Float(f64::INFINITY)),
-            ("-Infinity", Value::Float(f64::NEG_INFINITY)),
-        ];
-        match rest.as_bytes().first() {
+        match self.peek() {
             None => Err(self.wrong("Expecting value", self.at)),
             Some(b'"') => {
                 self.at += 1;
@@ -126,13 +118,27 @@ impl Reader<'_> {
             Some(b'{') => self.nested(Self::object),
             Some(b'[') => self.nested(Self::array),
             Some(b'0'..=b'9') => self.number(),
-            _ => match words.into_iter().find(|(word, _)| rest.starts_with(word)) {
-                Some((word, value)) => {
-                    self.at += word.len();
-                    Ok(value)
-                }
-                None => self.number(),
-            },
+            Some(_) => self.word(),
+        }
+    }
+
+    fn word(&mut self) -> Result<Value, Halt> {
+        let words = [
+            ("null", Value::None),
+            ("true", Value::Bool(true)),
+            ("false", Value::Bool(false)),
+            ("NaN", Value::Float(f64::NAN)),
+            ("Infinity", Value::Float(f64::INFINITY)),
+            ("-Infinity", Value::Float(f64::NEG_INFINITY)),
+        ];
+        let rest = &self.text.as_bytes()[self.at..];
+        let mut words = words.into_iter();
+        match words.find(|(word, _)| rest.starts_with(word.as_bytes())) {
+            Some((word, value)) => {
+                self.at += word.len();
+                Ok(value)
+            }
+            None => self.number(),
         }
     }
 
@@ -253,7 +259,9 @@ impl Reader<'_> {
         let text = &self.text[start..self.at];
         match is_whole {
             true => {
-                let value = text.parse().map(Value::Int);
+                // Most are short, and short ones are read faster.
+                let short = text.parse::<i64>().map(i128::from);
+                let value = short.or_else(|_| text.parse()).map(Value::Int);
                 value.map_err(|_| beyond("a whole number of more than 128 bits"))
             }
             false => Ok(Value::Float(text.parse().unwrap_or(f64::NAN))),
@@ -261,9 +269,9 @@ impl Reader<'_> {
     }
 
     /// The rest of a string, behind its first quote.
-    fn string(&mut self) -> Result<String, Halt> {
+    fn string(&mut self) -> Result<Cow<'a, str>, Halt> {
         let begin = self.at - 1;
-        let mut out = String::new();
+        let mut out = Cow::Borrowed("");
         loop {
             let from = self.at;
             let special = |byte: &u8| matches!(byte, b'"' | b'\\' | 0..=0x1f);
@@ -271,14 +279,15 @@ impl Reader<'_> {
             let Some(length) = bytes.iter().position(special) else {
                 return Err(self.wrong("Unterminated string starting at", begin));
             };
-            out.push_str(&self.text[from..from + length]);
+            // Copies nothing while there is nothing else.
+            out += &self.text[from..from + length];
             self.at = from + length;
             match bytes[length] {
                 b'"' => {
                     self.at += 1;
                     return Ok(out);
                 }
-                b'\\' => out.push(self.escape(begin)?),
+                b'\\' => out.to_mut().push(self.escape(begin)?),
                 _ => return Err(self.wrong("Invalid control character at", self.at)),
             }
         }

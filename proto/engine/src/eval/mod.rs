@@ -4,6 +4,7 @@
 //! are Python's to the last word; where that cannot be, code says so (`CompiledError`) and never
 //! does something else. The sources are CPython's, named where they matter. Pure like all laws.
 
+mod again;
 pub mod answer;
 mod cookies;
 mod encode;
@@ -18,5 +19,5 @@ pub mod value;
 mod words;
 
 pub use answer::Answer;
-pub use program::{Program, Wish};
+pub use program::{Keep, Program, Wish};
 pub use user::{Act, Heard, Turn, User};

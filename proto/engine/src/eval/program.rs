@@ -1,6 +1,8 @@
 //! Code made ready: statements as a list of operations with jumps, so that it can be left at a
 //! request and gone on with there.
 
+use std::any::Any;
+use std::cell::OnceCell;
 use std::collections::BTreeMap;
 use std::rc::Rc;
 
@@ -61,6 +63,8 @@ pub(super) type Cookies<'a> = dyn Fn(&str) -> Result<Option<String>, Halt> + 'a;
 /// A request that is asked for.
 #[derive(Debug)]
 pub(super) struct Sending {
+    /// Its place among all of the program.
+    pub(super) number: usize,
     pub(super) method: Method,
     pub(super) path: Term,
     pub(super) given: Vec<(Extra, Term)>,
@@ -87,7 +91,30 @@ pub struct Wish {
     pub timeout_us: Option<u64>,
     /// What it is called in reports, unless by method and path.
     pub name: Option<String>,
+    /// Room for whoever sends it to keep what it made of it.
+    pub kept: Keep,
 }
+
+/// What somebody made of a [`Wish`]. Says nothing about the wish: two that say the same are equal.
+#[derive(Debug, Clone, Default)]
+pub struct Keep(OnceCell<Rc<dyn Any>>);
+
+impl Keep {
+    /// What was kept, or else what `make` makes, from now on. Whoever keeps something must be the
+    /// only one to do so.
+    pub fn get_or<T: Clone + 'static>(&self, make: impl Fn() -> T) -> T {
+        let kept = self.0.get_or_init(|| Rc::new(make()));
+        kept.downcast_ref().cloned().unwrap_or_else(make)
+    }
+}
+
+impl PartialEq for Keep {
+    fn eq(&self, _: &Self) -> bool {
+        true
+    }
+}
+
+impl Eq for Keep {}
 
 impl Program {
     /// Makes `code` ready, which was checked, of the scenario that is called `class`.
@@ -112,7 +139,7 @@ impl Program {
             let check = check.map(|check| Ok((check.takes, Body::new(&check.body)?)));
             Ok((Body::new(&task.body)?, check.transpose()?))
         });
-        Ok(Self {
+        let mut program = Self {
             class: class.to_owned(),
             file: code.file.clone(),
             minor: code.python_minor,
@@ -121,7 +148,24 @@ impl Program {
             on_start: hook(&code.on_start)?,
             on_stop: hook(&code.on_stop)?,
             tasks: tasks.collect::<Result<_, Halt>>()?,
-        })
+        };
+        program.number_requests();
+        Ok(program)
+    }
+
+    fn number_requests(&mut self) {
+        let tasks = self.tasks.iter_mut().map(|(body, _)| body);
+        let bodies = [&mut self.on_start, &mut self.on_stop]
+            .into_iter()
+            .chain(tasks);
+        let operations = bodies.flat_map(|body| &mut body.operations);
+        let sends = operations.filter_map(|operation| match operation {
+            Operation::Send(send) => Some(send),
+            _ => None,
+        });
+        for (number, send) in sends.enumerate() {
+            send.number = number;
+        }
     }
 }
 
@@ -253,6 +297,7 @@ impl Sending {
         let given = send.given.iter();
         let given = given.map(|given| Ok((given.what, Term::new(&given.value)?)));
         let mut sending = Self {
+            number: 0,
             method: send.method,
             path: Term::new(&send.path)?,
             given: given.collect::<Result<_, Halt>>()?,
@@ -273,36 +318,45 @@ impl Sending {
                 class: "",
                 minor: 0,
             };
+            let mut given = Vec::new();
             // What cannot be sent is told when it is.
-            sending.constant = sending.wish(&nobody, None).ok().map(Rc::new);
+            let made = sending.given(&nobody, &mut given);
+            let made = made.and_then(|()| sending.wish(&given, None));
+            sending.constant = made.ok().map(|(wish, _)| Rc::new(wish));
         }
         Ok(sending)
     }
 
-    /// Makes the request; `cookies` writes the user's header for a path.
+    /// Computes what the request is made of: its path, then what is given beside, in order.
+    pub(super) fn given(&self, scope: &Scope<'_>, values: &mut Vec<Value>) -> Result<(), Halt> {
+        values.clear();
+        values.push(self.path.compute(scope)?);
+        for (_, term) in &self.given {
+            values.push(term.compute(scope)?);
+        }
+        Ok(())
+    }
+
+    /// Makes the request of that, and says what cookie it got; `cookies` writes the user's header
+    /// for a path.
     pub(super) fn wish(
         &self,
-        scope: &Scope<'_>,
+        values: &[Value],
         cookies: Option<&Cookies<'_>>,
-    ) -> Result<Wish, Halt> {
-        let path = self.path.compute(scope)?;
-        let mut given = Vec::with_capacity(self.given.len());
-        for (what, term) in &self.given {
-            given.push((*what, term.compute(scope)?));
-        }
-        self.made(&path, &given, cookies)
+    ) -> Result<(Wish, Option<String>), Halt> {
+        self.made(values, cookies)
             .map_err(|halt| halt.at(self.line))
     }
 
     fn made(
         &self,
-        path: &Value,
-        given: &[(Extra, Value)],
+        values: &[Value],
         cookies: Option<&Cookies<'_>>,
-    ) -> Result<Wish, Halt> {
+    ) -> Result<(Wish, Option<String>), Halt> {
+        let (path, values) = values.split_first().unwrap_or((&Value::None, &[]));
         let get = |what: Extra| {
-            let found = given.iter().find(|(known, _)| *known == what);
-            found.map(|(_, value)| value)
+            let place = self.given.iter().position(|(known, _)| *known == what);
+            place.and_then(|place| values.get(place))
         };
         let (json, data, content) = (get(Extra::Json), get(Extra::Data), get(Extra::Content));
         let body = encode::body(json, data, content)?;
@@ -315,21 +369,23 @@ impl Sending {
         };
         let (has_cookie, has_type) = (has(&headers, "cookie"), has(&headers, "content-type"));
         let cookie = cookies.map(|cookies| cookies(&path)).transpose()?.flatten();
-        if let Some(cookie) = cookie.filter(|_| !has_cookie) {
-            headers.push(("Cookie".to_owned(), cookie));
+        if let Some(cookie) = cookie.as_ref().filter(|_| !has_cookie) {
+            headers.push(("Cookie".to_owned(), cookie.clone()));
         }
         if let Some((_, Some(kind))) = body
             && !has_type
         {
             headers.push(("Content-Type".to_owned(), kind.to_owned()));
         }
-        Ok(Wish {
+        let wish = Wish {
             method: self.method,
             path,
             headers,
             body: body.map(|(content, _)| content),
             timeout_us: self.timeout_us,
             name: encode::name(get(Extra::Name))?,
-        })
+            kept: Keep::default(),
+        };
+        Ok((wish, cookie))
     }
 }

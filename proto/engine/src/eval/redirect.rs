@@ -5,7 +5,7 @@ use loadpilot_events::plan::Method;
 
 use super::answer::Answer;
 use super::encode;
-use super::program::Wish;
+use super::program::{Keep, Wish};
 use super::raised::{Halt, Kind, beyond};
 use super::value::Value;
 
@@ -91,6 +91,7 @@ pub(super) fn further(
         body: if is_read { None } else { made.body.clone() },
         timeout_us: made.timeout_us,
         name: None,
+        kept: Keep::default(),
     })
 }
 

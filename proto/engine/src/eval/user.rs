@@ -9,9 +9,10 @@ use loadpilot_events::cause::Cause;
 use loadpilot_events::code::Takes;
 use loadpilot_events::outcome::Outcome;
 
+use super::again::Again;
 use super::answer::{Answer, has_header};
 use super::cookies::Jar;
-use super::program::{Body, Operation, Program, Sending, Wish};
+use super::program::{Body, Cookies, Operation, Program, Sending, Wish};
 use super::raised::{Halt, Kind, beyond, value_error};
 use super::redirect::{self, HOPS_MAX};
 use super::term::{Scope, Slot};
@@ -50,12 +51,7 @@ pub enum Heard {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Turn {
     /// To send a request and hear its answer.
-    Send {
-        /// The request.
-        wish: Rc<Wish>,
-        /// Whether it is the same one each time, which lives as long as its program.
-        is_constant: bool,
-    },
+    Send(Rc<Wish>),
     /// To rest, so many µs.
     Sleep(u64),
     /// Nothing: its part is over.
@@ -73,6 +69,7 @@ pub struct User {
     program: Rc<Program>,
     own: BTreeMap<Rc<str>, Value>,
     jar: Jar,
+    again: Again,
     act: Act,
     frame: Frame,
     /// The answer to the last request, unless that got none.
@@ -100,7 +97,7 @@ enum Loop {
 
 /// Why a function stands still.
 enum Still {
-    Asks(Rc<Wish>, bool),
+    Asks(Rc<Wish>),
     Rests(u64),
     Over,
 }
@@ -113,6 +110,7 @@ impl User {
             program,
             own: BTreeMap::new(),
             jar: Jar::new(target),
+            again: Again::default(),
             act: Act::Start,
             frame: Frame::default(),
             last: None,
@@ -126,7 +124,7 @@ impl User {
         self.act = act;
         self.last = None;
         self.asked = None;
-        self.frame = Frame::of(program.body(act), Vec::new());
+        self.frame.enter(program.body(act));
         self.go(now_s)
     }
 
@@ -186,10 +184,7 @@ impl User {
             let further = Rc::new(self.further(wish, answer.status, &location, now_s)?);
             self.asked = Some((Rc::clone(&further), hops + 1));
             self.last = None;
-            return Ok(Some(Turn::Send {
-                wish: further,
-                is_constant: false,
-            }));
+            return Ok(Some(Turn::Send(further)));
         }
         if let Some(local) = send.answer {
             self.frame.slots[usize::from(local)] = Slot::Answer(Rc::clone(answer));
@@ -215,10 +210,10 @@ impl User {
         let still = self.run(body, &mut frame, now_s);
         self.frame = frame;
         match still {
-            Ok(Still::Asks(wish, is_constant)) => {
+            Ok(Still::Asks(wish)) => {
                 self.last = None;
                 self.asked = Some((Rc::clone(&wish), 0));
-                Turn::Send { wish, is_constant }
+                Turn::Send(wish)
             }
             Ok(Still::Rests(us)) => Turn::Sleep(us),
             Ok(Still::Over) => self.ended(None),
@@ -235,20 +230,23 @@ impl User {
             (Some(answer), Act::Task(task), None) => {
                 let check = program.tasks[usize::from(task)].1.as_ref();
                 check.map(|(takes, body)| {
-                    let given = match takes {
-                        Takes::Answer => vec![Slot::Answer(answer)],
-                        Takes::StatusAndBody => vec![
-                            Slot::Value(Value::Int(answer.status.into())),
-                            Slot::Body(answer),
-                        ],
-                    };
-                    let looked = self.run(body, &mut Frame::of(body, given), 0);
+                    let mut frame = std::mem::take(&mut self.frame);
+                    frame.enter(body);
+                    match takes {
+                        Takes::Answer => frame.slots[0] = Slot::Answer(answer),
+                        Takes::StatusAndBody => {
+                            frame.slots[0] = Slot::Value(Value::Int(answer.status.into()));
+                            frame.slots[1] = Slot::Body(answer);
+                        }
+                    }
+                    let looked = self.run(body, &mut frame, 0);
+                    self.frame = frame;
                     looked.map(drop).map_err(|halt| self.told(&halt, false))
                 })
             }
             _ => None,
         };
-        self.frame = Frame::default();
+        self.frame.leave();
         Turn::Ended { check, raised }
     }
 
@@ -288,12 +286,12 @@ impl User {
             let mut next = frame.at + 1;
             match &body.operations[frame.at] {
                 Operation::Send(send) => {
-                    if let Some(wish) = send.constant.as_ref().filter(|_| self.jar.is_empty()) {
-                        return Ok(Still::Asks(Rc::clone(wish), true));
-                    }
                     let cookies = |path: &str| self.jar.header(path, now_s);
-                    let wish = Rc::new(send.wish(&scope, Some(&cookies))?);
-                    return Ok(Still::Asks(wish, false));
+                    let cookies: Option<&Cookies<'_>> = match self.jar.is_empty() {
+                        true => None,
+                        false => Some(&cookies),
+                    };
+                    return self.again.wish(send, &scope, cookies).map(Still::Asks);
                 }
                 Operation::Sleep(us) => {
                     frame.at = next;
@@ -361,14 +359,18 @@ impl Program {
 }
 
 impl Frame {
-    /// The beginning of a function that is given `slots`.
-    fn of(body: &Body, mut slots: Vec<Slot>) -> Self {
-        slots.resize(body.names.len(), Slot::Unset);
-        Self {
-            at: 0,
-            slots,
-            loops: (0..body.loops).map(|_| None).collect(),
-        }
+    /// Goes to the beginning of a function; what room there is from the one before is used again.
+    fn enter(&mut self, body: &Body) {
+        self.leave();
+        self.slots.resize(body.names.len(), Slot::Unset);
+        self.loops.resize_with(body.loops, || None);
+    }
+
+    /// Lets go of everything in it.
+    fn leave(&mut self) {
+        self.at = 0;
+        self.slots.clear();
+        self.loops.clear();
     }
 }
 

@@ -114,6 +114,34 @@ impl Value {
         }
     }
 
+    /// Whether nobody can tell them apart, by whatever they are made into: `1`, `1.0` and `True`
+    /// are equal and not the same.
+    #[must_use]
+    pub fn is_same(&self, other: &Self) -> bool {
+        match (self, other) {
+            (Self::None, Self::None) => true,
+            (Self::Bool(one), Self::Bool(other)) => one == other,
+            (Self::Int(one), Self::Int(other)) => one == other,
+            (Self::Float(one), Self::Float(other)) => one.to_bits() == other.to_bits(),
+            (Self::Text(one), Self::Text(other)) => one == other,
+            (Self::List(one), Self::List(other)) => {
+                let pairs = || one.items.iter().zip(&other.items);
+                Rc::ptr_eq(one, other)
+                    || one.items.len() == other.items.len()
+                        && pairs().all(|(one, other)| one.is_same(other))
+            }
+            (Self::Dict(one), Self::Dict(other)) => {
+                let pairs = || one.entries.iter().zip(&other.entries);
+                let is_same = |((key, one), (other_key, other)): (&(_, Self), &(_, Self))| {
+                    key == other_key && one.is_same(other)
+                };
+                Rc::ptr_eq(one, other)
+                    || one.entries.len() == other.entries.len() && pairs().all(is_same)
+            }
+            _ => false,
+        }
+    }
+
     fn depth(&self) -> u16 {
         match self {
             Self::List(list) => list.depth,
@@ -191,6 +219,13 @@ impl Dict {
 
     /// Keeps each key once: its first place, its last value.
     fn settle(&mut self) {
+        let has_twin = |place: usize| {
+            let (before, key) = (&self.entries[..place], &self.entries[place].0);
+            before.iter().any(|(known, _)| known == key)
+        };
+        if self.entries.len() <= LINEAR_MAX && !(1..self.entries.len()).any(has_twin) {
+            return;
+        }
         let sorted = self.by_key();
         let entries = &mut self.entries;
         let key = |entries: &[(Rc<str>, Value)], place: u32| Rc::clone(&entries[place as usize].0);

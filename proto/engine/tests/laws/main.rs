@@ -1,5 +1,6 @@
 //! The laws of the engine, held against computations that are written another way.
 
+mod again;
 mod certificate;
 mod check;
 mod closed;

@@ -4,7 +4,7 @@
 //! Each does one thing at a time. Must never leave its thread: an interpreter stands behind it.
 
 use std::cell::{Cell, RefCell};
-use std::collections::{HashMap, VecDeque};
+use std::collections::VecDeque;
 use std::sync::Arc;
 
 use bytes::Bytes;
@@ -64,8 +64,8 @@ pub(crate) struct Member {
 enum Idle {
     /// Of a schedule: it is served by whoever has rested longest.
     InTurn(VecDeque<Member>),
-    /// Of a closed loop, which says itself who is next.
-    ByNumber(HashMap<u32, Member>),
+    /// Of a closed loop, which says itself who is next: each at the place of its number.
+    ByNumber(Vec<Option<Member>>),
 }
 
 /// The users of one core.
@@ -102,7 +102,7 @@ impl Crew {
             numbers: troupe.users.clone(),
             comes_prepared: troupe.comes_prepared(),
             idle: RefCell::new(match is_closed_loop {
-                true => Idle::ByNumber(HashMap::new()),
+                true => Idle::ByNumber(Vec::new()),
                 false => Idle::InTurn(VecDeque::new()),
             }),
             dismissed: Cell::new(false),
@@ -130,7 +130,9 @@ impl Crew {
         }
         match (&mut *self.idle.borrow_mut(), name) {
             (Idle::InTurn(idle), _) => idle.pop_front(),
-            (Idle::ByNumber(idle), Name::Iteration { user, .. }) => idle.remove(&user),
+            (Idle::ByNumber(idle), Name::Iteration { user, .. }) => {
+                idle.get_mut(user as usize).and_then(Option::take)
+            }
             (Idle::ByNumber(_), Name::Planned(_)) => None,
         }
     }
@@ -140,7 +142,11 @@ impl Crew {
         match &mut *self.idle.borrow_mut() {
             Idle::InTurn(idle) => idle.push_back(member),
             Idle::ByNumber(idle) => {
-                idle.insert(member.number, member);
+                let place = member.number as usize;
+                if idle.len() <= place {
+                    idle.resize_with(place + 1, || None);
+                }
+                idle[place] = Some(member);
             }
         }
     }
@@ -155,7 +161,7 @@ impl Crew {
         self.dismissed.set(true);
         match &mut *self.idle.borrow_mut() {
             Idle::InTurn(idle) => idle.drain(..).collect(),
-            Idle::ByNumber(idle) => idle.drain().map(|(_, member)| member).collect(),
+            Idle::ByNumber(idle) => idle.drain(..).flatten().collect(),
         }
     }
 }

@@ -51,6 +51,7 @@ pub use crew::Troupe;
 pub use fault::Fault;
 pub use http2::STREAMS_MAX;
 pub use lanes::CoreHold;
+pub use names::Composed;
 pub(crate) use origin::systems_ports;
 pub use pacer::Harvest;
 pub use pool::{Pool, portion};

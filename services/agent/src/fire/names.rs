@@ -1,24 +1,18 @@
 //! What tasks in Python make up, kept within bounds: the names of their calls with the numbers that
-//! stand for them here, the requests that they make again and again, the errors that they raise.
+//! stand for them here, the errors that they raise; and requests as they are sent, kept in themselves.
 //!
 //! A number holds on one core; deltas say what it means. Must never grow without end: a task may
 //! put anything into a path or a message.
 
 use std::cell::{Cell, RefCell};
-use std::collections::{BTreeMap, BTreeSet, HashMap};
-use std::rc::Rc;
-use std::sync::Arc;
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::{Arc, Mutex, PoisonError};
 
 use loadpilot_events::limits::{CALL_NAMES_MAX, OTHER_CALLS, OTHER_ERRORS};
 use loadpilot_events::script::CallName;
 
 use super::program::Call;
-use crate::script::Request;
 
-/// Most requests that are kept as they were sent.
-const MADE_MAX: usize = 1_024;
-/// Longest body of such a request, in bytes.
-const MADE_BYTES_MAX: usize = 4 << 10;
 /// Most names of calls on one core, whatever their tasks.
 const NAMES_MAX: usize = 2_000;
 /// Most errors of one task that are told apart in a run.
@@ -27,51 +21,54 @@ const ERRORS_MAX: usize = 100;
 /// What the tasks of one core made up.
 #[derive(Debug, Default)]
 pub(crate) struct CallNames {
-    known: RefCell<BTreeMap<u16, BTreeMap<String, Rc<CallName>>>>,
+    known: RefCell<BTreeMap<u16, BTreeMap<String, Arc<CallName>>>>,
     count: Cell<usize>,
-    /// Requests that were made before, by their task and place in memory, where they stay as long
-    /// as they are kept here.
-    made: RefCell<HashMap<(u16, usize), Made>>,
     errors: RefCell<BTreeMap<u16, BTreeSet<String>>>,
 }
 
 /// A request as it is sent.
 #[derive(Debug, Clone)]
 pub(crate) struct Made {
-    /// What it was made of.
-    pub request: Arc<Request>,
     /// What it is called, if it is counted.
-    pub named: Option<Rc<CallName>>,
-    pub call: Rc<Call>,
+    pub named: Option<Arc<CallName>>,
+    pub call: Arc<Call>,
 }
 
-impl CallNames {
-    /// A request of a task that was made before.
-    pub(super) fn made(&self, task: u16, request: &Arc<Request>) -> Option<Made> {
-        let made = self.made.borrow();
-        made.get(&(task, place(request))).cloned()
+/// What was made of a request, by the task that asked for it. Says nothing about the request: two
+/// that ask for the same are equal.
+#[derive(Debug, Default)]
+pub struct Composed(Mutex<Vec<(u16, Made)>>);
+
+impl Composed {
+    /// As it is sent for a task, if it was before.
+    pub(super) fn of(&self, task: u16) -> Option<Made> {
+        let kept = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let found = kept.iter().find(|(known, _)| *known == task);
+        found.map(|(_, made)| made.clone())
     }
 
-    /// Keeps a request for the next time; large ones are not worth it.
+    /// Keeps how it is sent for a task.
     pub(super) fn keep(&self, task: u16, made: &Made) {
-        let body = made.request.body.as_ref();
-        if body.is_some_and(|body| body.len() > MADE_BYTES_MAX) {
-            return;
-        }
-        let mut kept = self.made.borrow_mut();
-        if kept.len() >= MADE_MAX {
-            // A task that never makes the same request again must not keep them all.
-            kept.clear();
-        }
-        kept.insert((task, place(&made.request)), made.clone());
+        let mut kept = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        kept.push((task, made.clone()));
     }
+}
 
+impl PartialEq for Composed {
+    fn eq(&self, _: &Self) -> bool {
+        true
+    }
+}
+
+impl Eq for Composed {}
+
+impl CallNames {
     /// The number of a call, and what to tell the counters about it; `tasks` is how many there are.
-    pub(super) fn number(&self, task: u16, name: &str, tasks: usize) -> Rc<CallName> {
+    pub(super) fn number(&self, task: u16, name: &str, tasks: usize) -> Arc<CallName> {
         let mut known = self.known.borrow_mut();
         let of_task = known.entry(task).or_default();
         if let Some(named) = of_task.get(name) {
-            return Rc::clone(named);
+            return Arc::clone(named);
         }
         // The first numbers are set aside for the calls that are not told apart.
         let is_full = of_task.len() >= CALL_NAMES_MAX || self.count.get() >= NAMES_MAX;
@@ -79,13 +76,13 @@ impl CallNames {
             true => (OTHER_CALLS, usize::from(task)),
             false => (name, tasks + self.count.replace(self.count.get() + 1)),
         };
-        let named = Rc::new(CallName {
+        let named = Arc::new(CallName {
             call: u16::try_from(number).unwrap_or(u16::MAX),
             task,
             name: told.to_owned(),
         });
         if !is_full {
-            of_task.insert(name.to_owned(), Rc::clone(&named));
+            of_task.insert(name.to_owned(), Arc::clone(&named));
         }
         named
     }
@@ -102,8 +99,4 @@ impl CallNames {
         }
         text.to_owned()
     }
-}
-
-fn place(request: &Arc<Request>) -> usize {
-    Arc::as_ptr(request).addr()
 }

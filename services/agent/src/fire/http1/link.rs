@@ -236,15 +236,16 @@ impl Link {
 
     /// Reads on in an answer whose tokens have times, or that somebody wants to read.
     fn read_for(&mut self, order: Order<'_>, bytes: &[u8]) -> Result<Read, Malformed> {
-        let now = MonoTime::now();
-        let mut tokens = order.tokens.map(RefCell::borrow_mut);
+        let mut tokens = order
+            .tokens
+            .map(|tokens| (tokens.borrow_mut(), MonoTime::now()));
         let mut kept = order.kept.map(RefCell::borrow_mut);
         self.answer.read_with(bytes, &mut |piece| {
-            if let Some(tokens) = &mut tokens {
+            if let Some((tokens, now)) = &mut tokens {
                 match piece {
                     Piece::Head(_) => {}
-                    Piece::Data(data) => tokens.data(data, now),
-                    Piece::ChunkEnd => tokens.chunk_end(now),
+                    Piece::Data(data) => tokens.data(data, *now),
+                    Piece::ChunkEnd => tokens.chunk_end(*now),
                 }
             }
             if let Some(kept) = &mut kept {

@@ -12,7 +12,7 @@ pub(super) use lives::FAREWELL;
 
 use std::future::poll_fn;
 use std::pin::{Pin, pin};
-use std::rc::Rc;
+use std::sync::Arc;
 use std::task::Poll;
 use std::time::Duration;
 
@@ -66,7 +66,7 @@ struct Stage<'a> {
 struct Held {
     end: CallEnd,
     due: MonoTime,
-    named: Rc<CallName>,
+    named: Arc<CallName>,
     /// Its place in the ring, which holds it until it is counted, and what stands there.
     begun: (u32, Option<CallRecord>),
 }
@@ -185,7 +185,11 @@ impl<W: Wire> Calls<W> {
         let occasion = self.occasion(member.number, part, stage.arrival);
         let mut next = member.user.begin(part, occasion);
         loop {
-            let now = MonoTime::now();
+            let now = match next {
+                // Nobody asks when, and each look at a clock costs.
+                Next::Ended(_) => stage.dispatched,
+                _ => MonoTime::now(),
+            };
             let heard = match next {
                 Next::Ended(ended) => return Some(ended),
                 Next::Outside => {

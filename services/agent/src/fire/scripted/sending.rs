@@ -2,7 +2,6 @@
 
 use std::cell::RefCell;
 use std::fmt::Write as _;
-use std::rc::Rc;
 use std::sync::Arc;
 
 use loadpilot_engine::tally::Phases;
@@ -35,7 +34,7 @@ impl<W: Wire> Calls<W> {
     /// Sends what a user made up.
     pub(super) async fn answer(
         &self,
-        request: &Arc<Request>,
+        request: &Request,
         stage: &mut Stage<'_>,
         now: MonoTime,
     ) -> Heard {
@@ -77,7 +76,7 @@ impl<W: Wire> Calls<W> {
     }
 
     /// What is known of a request before it is sent; `place` is its place in its batch.
-    fn sending<'a>(&self, request: &Arc<Request>, stage: &Stage<'a>, place: usize) -> Sending<'a> {
+    fn sending<'a>(&self, request: &Request, stage: &Stage<'a>, place: usize) -> Sending<'a> {
         Sending {
             arrival: stage.arrival,
             made: self.made(stage.arrival, request),
@@ -90,32 +89,23 @@ impl<W: Wire> Calls<W> {
     }
 
     /// The call that a request is, made anew only if it was not made before.
-    fn made(&self, arrival: Option<&Arrival>, request: &Arc<Request>) -> Result<Made, String> {
+    fn made(&self, arrival: Option<&Arrival>, request: &Request) -> Result<Made, String> {
         let Some(arrival) = arrival else {
-            let call = Rc::new(self.program.compose(request, 0, false)?);
-            let request = Arc::clone(request);
-            return Ok(Made {
-                request,
-                named: None,
-                call,
-            });
+            let call = Arc::new(self.program.compose(request, 0, false)?);
+            return Ok(Made { named: None, call });
         };
         let (task, is_seen) = (arrival.key.task, self.is_to_be_seen(arrival));
-        if let Some(made) = self.names.made(task, request).filter(|_| !is_seen) {
+        if let Some(made) = request.composed.of(task).filter(|_| !is_seen) {
             return Ok(made);
         }
         let tasks = self.program.tasks.len();
         let name = self.mask(&name_of(request));
         let named = self.names.number(task, cut(&name, NAME_BYTES_MAX), tasks);
-        let call = Rc::new(self.program.compose(request, named.call, is_seen)?);
+        let call = Arc::new(self.program.compose(request, named.call, is_seen)?);
         let named = Some(named);
-        let made = Made {
-            request: Arc::clone(request),
-            named,
-            call,
-        };
+        let made = Made { named, call };
         if !is_seen {
-            self.names.keep(task, &made);
+            request.composed.keep(task, &made);
         }
         Ok(made)
     }
@@ -190,13 +180,16 @@ impl<W: Wire> Calls<W> {
         let end = MonoTime::now();
         let held = one.arrival.zip(named.as_ref()).map(|(arrival, named)| {
             let call_end = Self::call_end(arrival, order, begin, end, ended, &trace);
-            self.tally.borrow_mut().name(named);
-            self.count_tokens(order, &call_end);
-            self.write_out(order, arrival, &call_end);
+            if order.tokens.is_some() || order.seen.is_some() {
+                // What is counted here goes with its name; the call itself is counted later.
+                self.tally.borrow_mut().name(named);
+                self.count_tokens(order, &call_end);
+                self.write_out(order, arrival, &call_end);
+            }
             Held {
                 end: call_end,
                 due: begin.due,
-                named: Rc::clone(named),
+                named: Arc::clone(named),
                 begun: (kit.seat, begun),
             }
         });
