@@ -21,6 +21,9 @@ use crate::fire::{
 use crate::gauges::CoreFigures;
 use crate::runs::RETIRE_PATIENCE;
 
+/// Fewest users of an open loop on one thread of several.
+const USERS_A_THREAD_MIN: u32 = 32;
+
 /// What the threads of a run have in common.
 pub(super) struct Common {
     /// Which run.
@@ -112,14 +115,19 @@ impl Harvest {
 impl Cores {
     /// Starts the threads; no more than there are slots, or connections, since a thread without
     /// one is useless.
-    pub(super) fn spawn(common: &Common, cores: u32, max_in_flight: u32) -> Result<Self, Fault> {
+    pub(super) fn spawn(
+        common: &Common,
+        cores: u32,
+        max_in_flight: u32,
+        holds: &[Hold],
+    ) -> Result<Self, Fault> {
         let settings = &common.plan.connections;
-        // Users stay on one thread, which an interpreter needs: more cores are more agents.
-        let cores = if common.troupe.is_some() { 1 } else { cores };
         let cores = cores
+            .min(common.troupe.as_ref().map_or(u32::MAX, threads_max))
             .min(max_in_flight)
             .min(settings.max.unwrap_or(u32::MAX))
             .max(1);
+        let homes = homes(holds, cores as usize);
         let mut sum = Self {
             cores: Vec::new(),
             shards: common.shards,
@@ -128,7 +136,14 @@ impl Cores {
         for index in 0..cores {
             let slots = portion(max_in_flight, index, cores);
             let pool = Pool::part(settings, index, cores);
-            if let Err(fault) = sum.add(common, index, slots, pool) {
+            let troupe = common.troupe.as_ref().map(|troupe| {
+                let users = users_at(common, &troupe.users, &homes, (index, cores));
+                Troupe {
+                    users,
+                    ..troupe.clone()
+                }
+            });
+            if let Err(fault) = sum.add(common, (index, slots), pool, troupe) {
                 sum.remove_rings();
                 return Err(fault);
             }
@@ -136,7 +151,13 @@ impl Cores {
         Ok(sum)
     }
 
-    fn add(&mut self, common: &Common, index: u32, slots: u32, pool: Pool) -> Result<(), Fault> {
+    fn add(
+        &mut self,
+        common: &Common,
+        (index, slots): (u32, u32),
+        pool: Pool,
+        troupe: Option<Troupe>,
+    ) -> Result<(), Fault> {
         let ring = common.ring(index, slots)?;
         self.rings
             .extend(ring.iter().map(|ring| ring.path().to_owned()));
@@ -149,7 +170,7 @@ impl Cores {
             pool,
             name: format!("fire-{index}"),
             ring,
-            troupe: common.troupe.clone(),
+            troupe,
         })?);
         Ok(())
     }
@@ -258,6 +279,35 @@ impl Cores {
             core.idle().await;
         }
     }
+}
+
+/// On how many threads users may live. An interpreter has one: more cores are more agents. In an
+/// open loop an arrival is served by whoever is idle on its thread, which few could not do well.
+fn threads_max(troupe: &Troupe) -> u32 {
+    if !troupe.scripting.is_spread() {
+        return 1;
+    }
+    let users = u32::try_from(troupe.users.len()).unwrap_or(u32::MAX);
+    match troupe.workload.users() {
+        Some(_) => users,
+        None => users / USERS_A_THREAD_MIN,
+    }
+}
+
+/// The users of one thread of several: in a closed loop those whose shards are at home there.
+fn users_at(
+    common: &Common,
+    users: &[u32],
+    homes: &BTreeMap<u32, usize>,
+    (index, cores): (u32, u32),
+) -> Vec<u32> {
+    let is_here = |place: usize, user: u32| match common.workload.users() {
+        Some(_) => homes.get(&(user % common.shards)) == Some(&(index as usize)),
+        None => place % cores as usize == index as usize,
+    };
+    let placed = users.iter().enumerate();
+    let here = placed.filter(|(place, user)| is_here(*place, **user));
+    here.map(|(_, user)| *user).collect()
 }
 
 /// The thread of each shard. Once given, a shard keeps its thread through all generations: only

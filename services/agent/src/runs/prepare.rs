@@ -105,7 +105,7 @@ pub(super) async fn prepare(
     };
     let wanted = plan.max_in_flight.unwrap_or(shell.max_in_flight);
     let max_in_flight = wanted.min(shell.max_in_flight).max(1);
-    let cores = Arc::new(Cores::spawn(&common, shell.cores, max_in_flight)?);
+    let cores = Arc::new(Cores::spawn(&common, shell.cores, max_in_flight, holds)?);
     if plan.connections.open_first.is_some() {
         say_warmed(run, cores.warmed().await);
     }

@@ -1,11 +1,14 @@
 //! A scenario that is code, on an agent without Python.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
+use loadpilot_agent::fire::{Leftover, Name};
 use loadpilot_bus::Limits;
 use loadpilot_events::Outcome;
 use loadpilot_events::evt::FinishReason;
+use loadpilot_events::plan::Shape;
+use loadpilot_events::units::Rate;
 use serde_json::json;
 
 use crate::world::{World, timing};
@@ -66,4 +69,53 @@ async fn an_agent_without_python_plays_code() {
     });
     let text = "AssertionError: assert status == 201 (s.py:9)".to_owned();
     assert_eq!(raised, BTreeMap::from([(text, 150)]));
+}
+
+/// Users that stayed on one thread would leave the other cores idle; users that two threads had
+/// would log in twice.
+#[tokio::test]
+async fn users_of_a_closed_loop_are_spread_over_the_cores() {
+    const USERS: u32 = 6;
+    let world = World::start(Limits::default(), timing(), Duration::from_millis(20)).await;
+    let mut plan = world.plan(2);
+    plan.users = Some(USERS);
+    plan.profile.shape = Shape::Closed;
+    plan.profile.pieces[0].from = Rate(0);
+    plan.profile.pieces[0].to = Rate(0);
+    for task in &mut plan.tasks {
+        task.steps.clear();
+    }
+    let send = |path: &str| {
+        let path = json!({"literal": {"text": path}});
+        json!([{"send": {"method": "GET", "path": path, "line": 5}}])
+    };
+    let code = json!({
+        "file": "s.py", "python_minor": 11, "users": USERS, "lines": [],
+        "on_start": {"locals": [], "does": send("/login")},
+        "tasks": [
+            {"body": {"locals": [], "does": send("/a")}},
+            {"body": {"locals": [], "does": send("/b")}},
+        ],
+    });
+    plan.code = Some(serde_json::from_value(code).expect("code"));
+    world.begin(plan).await;
+    world.script.deltas_stored(3).await;
+    let users = |ring: &Leftover| -> BTreeSet<u32> {
+        let calls = ring.finished.iter().chain(&ring.in_flight);
+        let users = calls.filter_map(|call| match call.arrival {
+            Name::Iteration { user, .. } => Some(user),
+            Name::Planned(_) => None,
+        });
+        users.collect()
+    };
+    let [one, other]: [BTreeSet<u32>; 2] = {
+        let rings: Vec<_> = world.rings().iter().map(users).collect();
+        rings.try_into().expect("a ring for each thread")
+    };
+    assert!(!one.is_empty() && !other.is_empty() && one.is_disjoint(&other));
+    let words = world.last_words().await;
+    let mut seen = world.target.counts();
+    assert_eq!(seen.remove("/login"), Some(u64::from(USERS)));
+    let ok = words.totals.calls.get(&Outcome::Ok).copied();
+    assert_eq!(ok, Some(seen.values().sum()));
 }
