@@ -4,8 +4,9 @@ nginx answers `{"status":"ok","id":1234}`. Flags set rate, users and duration.
 """
 
 from loadpilot import LoadClient, VUser, scenario, task
+from loadpilot.client import InBatch
 
-BATCH = [{"path": "/"}] * 5
+BATCH: list[InBatch] = [{"path": "/"}] * 5
 
 
 @scenario(rps=500, duration="10s", mode="constant", users=64, compile=False)
