@@ -44,9 +44,9 @@ class Constant(VUser):
         client.get("/api/chat", stream="sse")
 
 
-@scenario(rps=40, duration="10s", mode="constant", users=10, thresholds={"checks": 100})
+@scenario(rps=40, duration="10s", mode="step", steps=4, users=10, thresholds={"checks": 100})
 class Buyer(VUser):
-    """Looks at answers and keeps state: compiled to code that any agent plays."""
+    """Looks at answers and keeps state: compiled to code. Its rate rises in four steps."""
 
     def on_start(self, client: LoadClient) -> None:
         """Log in, once for each user."""
