@@ -11,6 +11,7 @@ ASKED = {
     "rps": int(os.environ.get("BENCH_RPS", "10")),
     "duration": os.environ.get("BENCH_SECS", "5") + "s",
     "mode": "constant",
+    "ramp_up": "0s",  # it wants that shorter than the run, whatever the mode
 }
 
 

@@ -37,7 +37,13 @@ class Base(VUser):
         self.headers = {"Authorization": f"Bearer {Base.session['id']}"}
 
 
-@scenario(rps=60, duration="3s", mode="constant", thresholds={"p99_ms": 5000, "error_rate": 1.0})
+@scenario(
+    rps=60,
+    duration="3s",
+    ramp_up="1s",
+    mode="constant",
+    thresholds={"p99_ms": 5000, "error_rate": 1.0},
+)
 class CheckoutFlow(Base):
     def on_start(self, client):
         super().on_start(client)
@@ -70,7 +76,7 @@ class CheckoutFlow(Base):
         client.post("/logout", headers=self.headers)
 
 
-@scenario(rps=5, duration="1s", mode="constant")
+@scenario(rps=5, duration="1s", ramp_up="1s", mode="constant")
 class Health(VUser):
     @task
     def ping(self, client):
