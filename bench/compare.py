@@ -195,7 +195,7 @@ def _measure(lab: Lab) -> Result:
     }
     if lab.family is Family.PYTHON:
         tools = [*python.ways(lab.made), *(tool for tool in tools if not tool.ours)]
-    if lab.family is Family.SOAK:
+    if lab.family is Family.SOAK and tools:
         tools = [*tools, *soak.scripted(lab.made)]
     if lab.family in at_nginx:
         if lab.nginx.path is None:
