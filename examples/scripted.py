@@ -189,3 +189,7 @@ class Awaited(Member):
         answers = await client.batch([{"path": "/health"}, {"path": "/api/products"}])
         assert len(answers) == size
         await self.wait(0.01)
+
+    async def on_stop(self, client: LoadClient) -> None:
+        """Hooks may be coroutines, too."""
+        await client.post("/auth/logout")

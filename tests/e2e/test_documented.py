@@ -208,12 +208,15 @@ class S(VUser):
     assert all(max(times) - min(times) < 350_000 for times in batches.values())
 
 
-def test_hooks_follow_redirects_and_tasks_when_they_say_so(loadpilot: Loadpilot) -> None:
+@pytest.mark.parametrize("compiled", [True, False], ids=["code", "python"])
+def test_hooks_follow_redirects_and_tasks_when_they_say_so(
+    loadpilot: Loadpilot, *, compiled: bool
+) -> None:
     """Broken if a login behind a redirect fails, or the engine makes requests nobody asked for."""
     scene = (
         HEAD
         + """
-@scenario(rps=10, duration="2s", mode="constant", users=2)
+@scenario(rps=10, duration="2s", mode="constant", users=2, compile=COMPILE)
 class S(VUser):
     def on_start(self, client: LoadClient) -> None:
         assert client.get("/redirect/302/start").status_code == 200
@@ -228,7 +231,7 @@ class S(VUser):
 """
     )
     with echo() as (url, heard):
-        finished = loadpilot.run(scene, url)
+        finished = loadpilot.run(scene.replace("COMPILE", str(compiled)), url)
     assert finished.judged == 0, finished.stderr
     assert not [task["raised"] for task in finished.report["tasks"] if task.get("raised")]
     assert Counter(path for _, path, _, _ in heard) == {
