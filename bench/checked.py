@@ -4,8 +4,10 @@ nginx answers `{"status":"ok","id":1234}`. Flags set rate, users and duration.
 """
 
 from loadpilot import LoadClient, VUser, scenario, task
+from loadpilot.client import InBatch
 
-BATCH = [{"path": "/"}] * 5
+BATCH: list[InBatch] = [{"path": "/"}] * 5
+REST_SECS = 5
 
 
 @scenario(rps=500, duration="10s", mode="constant", users=64, compile=False)
@@ -64,3 +66,25 @@ class Constant(VUser):
     def look(self, client: LoadClient) -> None:
         """Request."""
         client.get("/", headers={"X-Token": "1"})
+
+
+@scenario(users=10_000, duration="10s", compile=False)
+class RestingPlain(Plain):
+    """Users that rest most of the time, each on a stack of its own."""
+
+    @task
+    def look(self, client: LoadClient) -> None:
+        """Request, check, rest."""
+        super().look(client)
+        self.wait(REST_SECS)
+
+
+@scenario(users=10_000, duration="10s", compile=False)
+class RestingAwaited(Awaited):
+    """The same as coroutines."""
+
+    @task
+    async def look(self, client: LoadClient) -> None:
+        """Request, check, rest."""
+        await super().look(client)
+        await self.wait(REST_SECS)

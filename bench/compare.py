@@ -34,6 +34,7 @@ from bench.tools.k6 import K6
 from bench.tools.loadpilot import LoadPilot
 from bench.tools.locust import Locust
 from bench.tools.oha import Oha
+from bench.tools.original import Original
 from bench.tools.vegeta import Vegeta
 from bench.tools.wrk import Wrk
 
@@ -104,10 +105,10 @@ MEMBERS = {
     Family.HONESTY: ("LoadPilot", "oha", "vegeta", "hey", "k6", "Locust"),
     Family.HTTP2: ("LoadPilot", "h2load", "oha"),
     Family.TLS: ("LoadPilot", "wrk", "h2load", "oha", "vegeta", "hey", "k6", "Locust"),
-    Family.PYTHON: ("LoadPilot", "wrk", "k6", "Locust"),
+    Family.PYTHON: ("LoadPilot", "wrk", "k6", "Locust", "original"),
     Family.SCALING: ("LoadPilot",),
     Family.SOAK: ("LoadPilot",),
-    Family.SEEDS: ("LoadPilot", "k6", "Locust"),
+    Family.SEEDS: ("LoadPilot", "k6", "Locust", "original"),
 }
 """The tools of each family, in the order of its table."""
 PACES_WORKERS = "each of its workers paces itself, so its requests come in bursts by design"
@@ -194,6 +195,8 @@ def _measure(lab: Lab) -> Result:
     }
     if lab.family is Family.PYTHON:
         tools = [*python.ways(lab.made), *(tool for tool in tools if not tool.ours)]
+    if lab.family is Family.SOAK and tools:
+        tools = [*tools, *soak.scripted(lab.made)]
     if lab.family in at_nginx:
         if lab.nginx.path is None:
             raise SystemExit(f"bench: {lab.family} needs nginx, which is {lab.nginx.version}")
@@ -209,7 +212,7 @@ def _measure(lab: Lab) -> Result:
         case Family.SCALING:
             return scaling.measure(lab.made, setting)
         case _:
-            return seeds.measure(peers.install("loadpilot"), tools, skipped, setting)
+            return seeds.measure(lab.made, tools, skipped, setting)
 
 
 def _members(
@@ -223,15 +226,20 @@ def _members(
             skipped[name] = "not asked for"
         elif name == "LoadPilot":
             tools.append(LoadPilot(made))
-        elif (path := found[name.lower()].path) is None:
-            skipped[name] = found[name.lower()].version
+        elif (path := found[peer_of(name)].path) is None:
+            skipped[name] = found[peer_of(name)].version
         else:
             tools.append(_tool(name, str(path)))
     return tools, skipped
 
 
+def peer_of(tool: str) -> str:
+    """Name the peer that a tool is; the original has our name there."""
+    return "loadpilot" if tool == "original" else tool.lower()
+
+
 def _tool(name: str, path: str) -> Tool:
-    kinds: dict[str, type[Wrk | H2load | Oha | Vegeta | Hey | K6 | Locust]] = {
+    kinds: dict[str, type[Wrk | H2load | Oha | Vegeta | Hey | K6 | Locust | Original]] = {
         "wrk": Wrk,
         "h2load": H2load,
         "oha": Oha,
@@ -239,6 +247,7 @@ def _tool(name: str, path: str) -> Tool:
         "hey": Hey,
         "k6": K6,
         "Locust": Locust,
+        "original": Original,
     }
     return kinds[name](path)
 
@@ -247,9 +256,9 @@ def _needed(wish: Wish) -> list[str]:
     """List the peers that may be called, nginx among them; no other is installed."""
     wanted = {"nginx"}
     for family in wish.families:
-        names = {name.lower() for name in MEMBERS[family]}
-        names -= {"loadpilot"}  # the peer of that name is the original
-        wanted |= names if wish.only is None else names & set(wish.only)
+        names = {name.lower() for name in MEMBERS[family] if name != "LoadPilot"}
+        chosen = names if wish.only is None else names & set(wish.only)
+        wanted |= {peer_of(name) for name in chosen}
     return [peer.name for peer in peers.PEERS if peer.name in wanted]
 
 

@@ -48,6 +48,8 @@ class Peer:
     """What makes the program say its version; empty if it does not know it."""
     python_min: tuple[int, int] = (3, 11)
     """Of a package from PyPI: the oldest Python that it takes."""
+    glibc_min: tuple[int, int] = (2, 17)
+    """The oldest C library that what it brings was linked with."""
 
 
 PEERS = (
@@ -59,7 +61,7 @@ PEERS = (
     Peer("hey", From.GO, "github.com/rakyll/hey", "v0.1.5", ""),
     Peer("k6", From.GO, "go.k6.io/k6", "v1.8.1", "version"),
     Peer("locust", From.PYPI, "locust", "2.47.0", "--version"),
-    Peer("loadpilot", From.PYPI, "loadpilot", "0.2.0", "version", (3, 12)),
+    Peer("loadpilot", From.PYPI, "loadpilot", "0.2.0", "version", (3, 12), (2, 38)),
 )
 """The last is the original, which has the name on PyPI."""
 
@@ -80,16 +82,40 @@ def find(name: str) -> Found:
     path = _place(peer)
     if path is None:
         return Found(peer, None, f"not installed: {_advice(peer)}")
+    if peer.source is not From.SYSTEM and (fault := broken(peer, path)):
+        return Found(peer, None, f"broken: {fault}; {_advice(peer)}")
     if not peer.version_flag:
         return Found(peer, path, f"{peer.pin} (pinned)")
     return Found(peer, path, said(str(path), peer.version_flag).partition("\n")[0])
 
 
+def broken(peer: Peer, path: Path) -> str:
+    """Say why an installed peer does not even start; empty if it does.
+
+    A moved folder is enough: the Python of a script is a path in the script's first line, and that
+    of an environment a link.
+    """
+    argv = [str(path), peer.version_flag or "-h"]
+    try:
+        done = subprocess.run(argv, capture_output=True, text=True, timeout=60, check=False)
+    except (OSError, subprocess.SubprocessError) as fault:
+        return f"{path} does not start: {fault}"
+    # What does not know its version prints its usage, and may call that a failure.
+    if done.returncode != 0 and peer.version_flag:
+        return f"{path} ends with {done.returncode}: {reason(done.stderr)}"
+    return ""
+
+
 def install(name: str) -> Found:
-    """Look for a peer, and install it if it is missing; says why if that fails."""
+    """Look for a peer, and install it if it is missing or broken; says why if that fails."""
     found = find(name)
     if found.path is not None or found.peer.source is From.SYSTEM:
         return found
+    if (have := _glibc()) < found.peer.glibc_min:
+        needs, has = (".".join(map(str, one)) for one in (found.peer.glibc_min, have))
+        why = f"it is linked with glibc {needs}, and this machine has {has}"
+        return Found(found.peer, None, f"could not be installed: {why}")
+    shutil.rmtree(_folder(found.peer), ignore_errors=True)
     print(f"installing {name} {found.peer.pin} from {found.peer.source.value} …", flush=True)
     try:
         for argv in _steps(found.peer):
@@ -122,6 +148,23 @@ def _python(least: tuple[int, int]) -> str:
     raise FileNotFoundError(2, "missing", f"Python {least[0]}.{least[1]}")
 
 
+def _glibc() -> tuple[int, int]:
+    """Tell the version of the C library; a machine with another one takes what it can."""
+    try:
+        words = (os.confstr("CS_GNU_LIBC_VERSION") or "").split()
+    except (ValueError, OSError):
+        words = []
+    if not words:
+        return (99, 0)
+    major, minor = words[-1].split(".")[:2]
+    return int(major), int(minor)
+
+
+def _folder(peer: Peer) -> Path:
+    """Say where a peer is installed that is no package of the system."""
+    return HOME / f"{peer.name}-{peer.pin}"
+
+
 def _place(peer: Peer) -> Path | None:
     """Say where a peer is, if it is there."""
     match peer.source:
@@ -129,11 +172,11 @@ def _place(peer: Peer) -> Path | None:
             at = shutil.which(peer.name, path=f"{os.environ.get('PATH', '')}:/usr/sbin")
             return Path(at) if at else None
         case From.CRATES:
-            path = HOME / f"{peer.name}-{peer.pin}" / "bin" / peer.name
+            path = _folder(peer) / "bin" / peer.name
         case From.GO:
-            path = HOME / f"{peer.name}-{peer.pin}" / peer.name
+            path = _folder(peer) / peer.name
         case From.PYPI:
-            path = HOME / f"{peer.name}-{peer.pin}" / "bin" / peer.name
+            path = _folder(peer) / "bin" / peer.name
     return path if path.is_file() else None
 
 
@@ -145,7 +188,7 @@ def _advice(peer: Peer) -> str:
 
 def _steps(peer: Peer) -> list[list[str]]:
     """Write the commands that install a peer into a folder of its own."""
-    folder = HOME / f"{peer.name}-{peer.pin}"
+    folder = _folder(peer)
     folder.mkdir(parents=True, exist_ok=True)
     place = str(folder)
     match peer.source:

@@ -3,14 +3,17 @@
 Start a server that checks every request, then load it:
 
     python examples/stubs/triton_stub.py --port 8600
-    ./dev loadpilot run examples/triton.py --target http://127.0.0.1:8600
+    ./dev loadpilot run examples/triton.py --scenario Triton --target http://127.0.0.1:8600
 
-The same scenario fits a Triton or KServe server with such a model: only the target changes.
+`Triton` sends the same tensors each time, compiled; `Checked` draws new ones for each arrival, and
+looks at what comes back (`--scenario` chooses). Both fit a Triton or KServe server with such a
+model: only the target changes.
 """
 
+import json
 from array import array
 
-from loadpilot import LoadClient, VUser, scenario, task
+from loadpilot import LoadClient, Response, VUser, rand, scenario, task
 from loadpilot.infer import triton_binary
 
 INFER = "/v2/models/simple/infer"
@@ -43,3 +46,46 @@ class Triton(VUser):
     def ready(self, client: LoadClient) -> None:
         """Ask as a load balancer does."""
         client.get("/v2/health/ready")
+
+
+@scenario(
+    rps=50,
+    duration="10s",
+    mode="constant",
+    users=8,
+    thresholds={"p99_ms": 200, "error_rate": 0, "checks": 100},
+)
+class Checked(VUser):
+    """Each arrival draws tensors of its own; sums and differences must be theirs."""
+
+    def on_start(self, client: LoadClient) -> None:
+        """Wait for nobody whose model is not loaded."""
+        client.get("/v2/health/ready").raise_for_status()
+        self.first = self.second = array("i")
+
+    @task
+    def infer(self, client: LoadClient) -> None:
+        """Two tensors as bytes; the same seed draws the same numbers."""
+        self.first = array("i", [rand.int(0, 1000) for _ in range(16)])
+        self.second = array("i", [rand.int(0, 1000) for _ in range(16)])
+        shape = [1, 16]
+        request = triton_binary(
+            [("INPUT0", shape, "INT32", self.first), ("INPUT1", shape, "INT32", self.second)],
+            outputs=["OUTPUT0", "OUTPUT1"],
+        )
+        client.post(INFER, **request)
+
+    def check_infer(self, response: Response) -> None:
+        """The outputs follow the JSON part, each as many bytes as it says."""
+        length = int(response.headers["Inference-Header-Content-Length"])
+        described, rest = json.loads(response.content[:length]), response.content[length:]
+        outputs: dict[str, list[int]] = {}
+        for output in described["outputs"]:
+            size = output["parameters"]["binary_data_size"]
+            outputs[output["name"]] = array("i", rest[:size]).tolist()
+            rest = rest[size:]
+        pairs = list(zip(self.first, self.second, strict=True))
+        assert outputs == {
+            "OUTPUT0": [a + b for a, b in pairs],
+            "OUTPUT1": [a - b for a, b in pairs],
+        }

@@ -22,8 +22,8 @@ if TYPE_CHECKING:
     from bench.rounds import Figures
 
 BENCH = Path(__file__).parents[1]
-STEADY, STREAMS, SHOP, CHECKED = (
-    BENCH / f"{name}.py" for name in ("steady", "streams", "shop", "checked")
+STEADY, STREAMS, SHOP, CHECKED, CALLBACKS = (
+    BENCH / f"{name}.py" for name in ("steady", "streams", "shop", "checked", "callbacks")
 )
 PARTS = {
     "agent": "import agent;",
@@ -45,7 +45,8 @@ class LoadPilot:
     name: str = "LoadPilot"
     ours: bool = True
     user: str = ""
-    """The class of `bench/checked.py` to run; none: what the load asks for."""
+    """The class of `bench/checked.py`, or of `bench/callbacks.py` for the shop, to run; none: what
+    the load asks for."""
 
     def task(self, load: Load, folder: Path) -> Task:
         """Run the scenario of the benches; flags set the load."""
@@ -56,7 +57,8 @@ class LoadPilot:
             scenario, environ["BENCH_STREAMS"] = STREAMS, str(load.streams)
         chosen: list[str] = []
         if self.user:
-            scenario, chosen = CHECKED, ["--scenario", self.user]
+            scenario = CALLBACKS if load.shop else CHECKED
+            chosen = ["--scenario", self.user]
         if load.rps is None:
             users = load.connections * (load.streams or 1)
             pace = ["--max", "--users", str(users)]

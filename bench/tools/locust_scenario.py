@@ -39,7 +39,7 @@ class Steady(User):
 class Shop(User):
     """Three routes, each with a third of the requests."""
 
-    abstract = not SHOP
+    abstract = not SHOP or CHECKED
 
     @task
     def health(self) -> None:
@@ -55,3 +55,36 @@ class Shop(User):
     def login(self) -> None:
         """Log in."""
         self.client.post("/auth/login", json={"username": "bench", "password": "bench"})
+
+
+class CheckedShop(User):
+    """The same with a login for each user and a look at each answer."""
+
+    abstract = not (SHOP and CHECKED)
+
+    def on_start(self) -> None:
+        """Log in."""
+        token = self.client.post("/auth/login", json={"username": "bench"}).json()["token"]
+        self.headers = {"Authorization": f"Bearer {token}"}
+
+    @task
+    def health(self) -> None:
+        """Ask whether it lives."""
+        with self.client.get("/health", catch_response=True) as answer:
+            if answer.status_code != 200 or answer.json()["status"] != "ok":
+                answer.failure("not well")
+
+    @task
+    def user(self) -> None:
+        """Ask who one is."""
+        with self.client.get("/api/user", headers=self.headers, catch_response=True) as answer:
+            if answer.status_code != 200:
+                answer.failure("not known")
+
+    @task
+    def login(self) -> None:
+        """Log in again."""
+        body = {"username": "bench", "password": "bench"}
+        with self.client.post("/auth/login", json=body, catch_response=True) as answer:
+            if answer.status_code != 200 or not answer.json()["token"]:
+                answer.failure("no token")

@@ -1,4 +1,4 @@
-"""What both stubs share: a small HTTP/1.1 server that counts what it accepted and refused.
+"""What the stubs share: a small HTTP/1.1 server that counts what it accepted and refused.
 
 `GET /counts` tells. It ends at Ctrl-C. For examples and their tests, not for measuring: it is slow.
 """
@@ -32,6 +32,7 @@ class Answer:
     content: bytes
     content_type: str = "application/json"
     headers: dict[str, str] = field(default_factory=dict)
+    status: int = 200
 
 
 def as_json(value: object) -> Answer:
@@ -79,11 +80,14 @@ class Handler(BaseHTTPRequestHandler):
             self.close_connection = True
             self.answer(411, as_json({"error": f"Content-Length {length!r}"}))
 
+    do_PUT = do_PATCH = do_POST  # noqa: N815
+    do_DELETE = do_HEAD = do_OPTIONS = do_GET  # noqa: N815
+
     def respond(self, body: bytes) -> None:
         """Answer one request, and count it."""
         try:
             answer = self.server.respond(self.command, self.path, self.headers, body)
-            status = 200
+            status = answer.status
         except Refused as refused:
             print(f"refused: {refused}", file=sys.stderr, flush=True)
             answer, status = as_json({"error": str(refused)}), 400
@@ -99,7 +103,8 @@ class Handler(BaseHTTPRequestHandler):
         for name, value in answer.headers.items():
             self.send_header(name, value)
         self.end_headers()
-        self.wfile.write(answer.content)
+        if self.command != "HEAD":
+            self.wfile.write(answer.content)
 
     def log_message(self, format: str, *args: object) -> None:  # noqa: A002
         """Say nothing of each request."""

@@ -8,6 +8,8 @@ because its cost is paid before the first request of every run.
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING, Any
+
 from . import metrics
 from .client import LoadClient
 from .drawn import now, rand
@@ -17,11 +19,17 @@ from .from_env import env
 from .from_feed import feed
 from .from_file import file
 
+if TYPE_CHECKING:
+    from ._native import Response
+
+    __version__: str
+
 __all__ = [
     "HTTPStatusError",
     "LoadClient",
     "RedirectError",
     "RequestError",
+    "Response",
     "VUser",
     "__version__",
     "env",
@@ -37,10 +45,14 @@ __all__ = [
 ]
 
 
-def __getattr__(name: str) -> str:
-    """Look the version up only when somebody asks for it: the look-up reads the disk."""
+def __getattr__(name: str) -> Any:
+    """Look up what costs time only when somebody asks: the version, a class of the engine."""
     if name == "__version__":
         from importlib.metadata import version
 
         return version("loadpilot")
+    if name == "Response":
+        from ._native import Response
+
+        return Response
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

@@ -2,10 +2,12 @@
 
 # ruff: noqa: PYI021  (this is the only place where Python people can read what Rust offers)
 
-from collections.abc import Generator, Iterator
+from collections.abc import Generator, Iterator, Sequence
+from contextlib import AbstractContextManager
 from pathlib import Path
-from typing import Any
+from typing import Any, Self, Unpack, final
 
+from .client import Answers, Extras, InBatch
 from .play.reading import Event, Headers
 
 class Refused(ValueError):
@@ -69,11 +71,12 @@ def row(feed: int) -> int:
     Raises LookupError when its task takes none.
     """
 
+@final
 class Request:
     """A request that a task made up, ready to be sent."""
 
-    def __init__(
-        self,
+    def __new__(
+        cls,
         method: str,
         path: str,
         headers: list[tuple[str, str]],
@@ -81,7 +84,7 @@ class Request:
         timeout_us: int | None = None,
         name: str | None = None,
         stream: str | None = None,
-    ) -> None: ...
+    ) -> Self: ...
     @property
     def method(self) -> str: ...
     @property
@@ -93,6 +96,7 @@ class Request:
     @property
     def timeout_us(self) -> int | None: ...
 
+@final
 class Turn:
     """One user's turn: what is drawn, taken or added meanwhile is that user's."""
 
@@ -114,6 +118,7 @@ def note_blocking(words: str) -> None:
 def raise_in(thread: int, error: type[BaseException]) -> None:
     """Raise an error in the code that runs on a thread, as soon as that is Python's own."""
 
+@final
 class Response:
     """The answer to one request of a task."""
 
@@ -156,18 +161,19 @@ class Response:
     def __await__(self) -> Generator[Any, Any, Response]:
         """In an ``async def``, a request is sent when it is awaited."""
 
+@final
 class Player:
     """Plays parts of a scenario aside of its load, one at a time, on a thread of its own."""
 
-    def __init__(
-        self,
+    def __new__(
+        cls,
         plan_json: str,
         run: str,
         secrets: dict[str, str],
         scenario: object,
         users: int,
         seed: int,
-    ) -> None:
+    ) -> Self:
         """Take a sound plan and what ``loadpilot.play.at_hand`` has; raises ValueError."""
 
     def once(self, place: int) -> None:
@@ -188,9 +194,21 @@ class Player:
     def close(self, timeout_secs: float) -> bool:
         """End the thread; False when it has not ended in time."""
 
+@final
 class Client:
     """One user's view of the target, while its scenario runs: see ``loadpilot.LoadClient``."""
 
+    def get(self, path: str, **extras: Unpack[Extras]) -> Response: ...
+    def post(self, path: str, **extras: Unpack[Extras]) -> Response: ...
+    def put(self, path: str, **extras: Unpack[Extras]) -> Response: ...
+    def patch(self, path: str, **extras: Unpack[Extras]) -> Response: ...
+    def delete(self, path: str, **extras: Unpack[Extras]) -> Response: ...
+    def head(self, path: str, **extras: Unpack[Extras]) -> Response: ...
+    def options(self, path: str, **extras: Unpack[Extras]) -> Response: ...
+    def request(self, method: str, path: str, **extras: Unpack[Extras]) -> Response: ...
+    def stream(self, method: str, path: str, **extras: Unpack[Extras]) -> Response: ...
+    def batch(self, requests: Sequence[InBatch]) -> Answers: ...
+    def step(self, name: str) -> AbstractContextManager[None]: ...
     def send(self, wish: Request | list[Request]) -> Any:
         """Send what is made already; returns the answer, or what is to be awaited for it."""
 
@@ -200,19 +218,20 @@ class Client:
     def stir(self) -> None:
         """Let the engine look at what the user's part on the event loop wants."""
 
+@final
 class Session:
     """One connection to a log."""
 
-    def __init__(
-        self,
+    def __new__(
+        cls,
         url: str,
         token: str | None,
         *,
-        tenant: str = "local",
-        prefix: str = "lp",
+        tenant: str = ...,
+        prefix: str = ...,
         ctl_bytes: int | None = None,
         data_bytes: int | None = None,
-    ) -> None: ...
+    ) -> Self: ...
     def submit(
         self,
         request_json: str,
@@ -256,6 +275,7 @@ class Session:
     def close(self) -> None:
         """End the connection and the renewal of ownership."""
 
+@final
 class Watch:
     """A run as it goes on."""
 
@@ -265,6 +285,7 @@ class Watch:
         JSON: ``{"snapshot": …}``, ``{"story": …}`` or ``{"sealed": true}``.
         """
 
+@final
 class Wanted:
     """What a rehearsed user wants next; the first that is not None says it, else it has ended."""
 
@@ -277,6 +298,7 @@ class Wanted:
     raised: str | None
     """What the part itself raised."""
 
+@final
 class RehearsedUser:
     """One user without a run; what a test tells it is all that it hears."""
 
@@ -298,6 +320,7 @@ class RehearsedUser:
     def stopped(self) -> Wanted:
         """Hear that the run is over."""
 
+@final
 class Rehearsal:
     """A scenario without a run: for tests, which hold code against Python."""
 

@@ -10,17 +10,22 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Literal, Required, TypeAlias, TypedDict, Unpack
 
 if TYPE_CHECKING:
+    from collections.abc import Generator
     from contextlib import AbstractContextManager
 
     from ._native import Response
     from .from_file import File
 
-Primitive: TypeAlias = str | int | float | bool | None
-"""A value that a query or a form can carry."""
-Fields: TypeAlias = Mapping[str, Primitive | Sequence[Primitive]]
-"""The fields of a query or a form; a list repeats its field."""
-Json: TypeAlias = Primitive | Sequence["Json"] | Mapping[str, "Json"]
-"""What JSON can carry."""
+    class Answers(list[Response]):
+        """The answers of a batch, in its order; in an ``async def`` they are there once awaited."""
+
+        def __await__(self) -> Generator[Any, Any, list[Response]]: ...
+
+
+Fields: TypeAlias = Mapping[str, object]
+"""The fields of a query or a form: texts, numbers, truth, None; a list repeats its field."""
+Json: TypeAlias = str | int | float | Mapping[str, object] | Sequence[object] | None
+"""What JSON can carry. No deeper: of a dict of mixed values, type checkers know no more."""
 
 
 class Extras(TypedDict, total=False):
@@ -100,7 +105,7 @@ class LoadClient:
         """Request ``path`` with OPTIONS."""
         return self._request("OPTIONS", path, extras)
 
-    def batch(self, requests: Sequence[InBatch]) -> list[Response]:  # noqa: ARG002
+    def batch(self, requests: Sequence[InBatch]) -> Answers:  # noqa: ARG002
         """Make several requests at a time; returns their answers in the same order.
 
         When one of them gets no answer its RequestError is raised, once all have ended.

@@ -100,13 +100,13 @@ class VUser:
     The two hooks are here so that ``super().on_start(client)`` has somewhere to go.
     """
 
-    def on_start(self, client: LoadClient) -> None:
+    def on_start(self, client: LoadClient) -> Awaitable[None] | None:
         """Prepare a user before the run starts; its requests are sent and not counted.
 
         May be an ``async def``. Whatever it raises fails the run before it has begun.
         """
 
-    def on_stop(self, client: LoadClient) -> None:
+    def on_stop(self, client: LoadClient) -> Awaitable[None] | None:
         """Clean up when the run is over, or was stopped; its requests are sent and not counted."""
 
     def wait(self, least: float, most: float | None = None) -> Awaitable[None]:

@@ -9,9 +9,9 @@ use std::task::Waker;
 
 use loadpilot_events::plan::Method;
 use pyo3::exceptions::{PyRuntimeError, PyTypeError, PyValueError};
+use pyo3::gc::{PyTraverseError, PyVisit};
 use pyo3::intern;
 use pyo3::prelude::*;
-use pyo3::sync::PyOnceLock;
 use pyo3::types::{PyDict, PyList};
 
 use super::answer::PyAnswer;
@@ -33,7 +33,7 @@ pub(crate) struct PyClient {
     /// Moves from the user's own stack to the engine, with a wish.
     ask: Py<PyAny>,
     /// The same for coroutines on an event loop, if the scenario has any.
-    pub(super) ask_on_loop: PyOnceLock<Py<PyAny>>,
+    pub(super) ask_on_loop: RefCell<Option<Py<PyAny>>>,
     /// How the part is moved on that uses it.
     pub(super) moved: Cell<Moved>,
     /// Whether redirects are followed unless a request says.
@@ -72,7 +72,7 @@ impl PyClient {
         Self {
             conversation,
             ask,
-            ask_on_loop: PyOnceLock::new(),
+            ask_on_loop: RefCell::new(None),
             moved: Cell::new(Moved::Stack),
             follows: Cell::new(false),
             has_cookies: Cell::new(false),
@@ -155,6 +155,16 @@ impl PyClient {
 
 #[pymethods]
 impl PyClient {
+    /// Shows the collector what it holds: on an event loop the user's part there holds this client.
+    fn __traverse__(&self, visit: PyVisit<'_>) -> Result<(), PyTraverseError> {
+        visit.call(&self.conversation)?;
+        visit.call(&self.ask)?;
+        match self.ask_on_loop.try_borrow() {
+            Ok(ask) => visit.call(&*ask),
+            Err(_) => Ok(()),
+        }
+    }
+
     /// Sends a request, or several at a time, that are made already.
     fn send<'py>(slf: &Bound<'py, Self>, wish: Bound<'py, PyAny>) -> PyResult<Bound<'py, PyAny>> {
         let (py, client) = (slf.py(), slf.borrow());
@@ -163,14 +173,14 @@ impl PyClient {
             client.unsent.set(client.unsent.get() + 1);
         }
         let ask = match moved {
-            Moved::Stack => &client.ask,
-            Moved::Engine => ASKED.of(py)?.as_unbound(),
+            Moved::Stack => client.ask.clone_ref(py),
+            Moved::Engine => ASKED.of(py)?.clone().unbind(),
             Moved::Loop => {
-                let ask = client.ask_on_loop.get(py);
+                let ask = client.ask_on_loop.borrow();
+                let ask = ask.as_ref().map(|ask| ask.clone_ref(py));
                 ask.ok_or_else(|| PyRuntimeError::new_err("the scenario has no event loop"))?
             }
         };
-        let ask = ask.clone_ref(py);
         // Whoever is moved on meanwhile may use this client, but for its own user: nothing is held.
         drop(client);
         ask.bind(py).call1((wish,))

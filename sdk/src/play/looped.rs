@@ -50,8 +50,7 @@ impl Guest {
     pub(super) fn looped(&self, py: Python<'_>, client: &Py<PyClient>) -> PyResult<Looped> {
         let looped = LOOPED.of(py)?.call1((&self.guest, client))?;
         let ask = looped.getattr("ask")?.unbind();
-        // It was made just now, and so has none yet.
-        let _ = client.bind(py).borrow().ask_on_loop.set(py, ask);
+        client.bind(py).borrow().ask_on_loop.replace(Some(ask));
         Ok(Looped {
             looped: looped.unbind(),
             stirred: Rc::clone(&self.stirred),

@@ -1,0 +1,100 @@
+"""What the original LoadPilot runs in the bench; the environment says how fast and how long.
+
+Written for the original: `loadpilot` is its package here.
+"""
+
+import os
+
+from loadpilot import LoadClient, VUser, scenario, task
+
+ASKED = {
+    "rps": int(os.environ.get("BENCH_RPS", "10")),
+    "duration": os.environ.get("BENCH_SECS", "5") + "s",
+    "mode": "constant",
+    "ramp_up": "0s",  # it wants that shorter than the run, whatever the mode
+}
+
+
+@scenario(**ASKED)
+class LookPlain(VUser):
+    """The same request as in `bench/checked.py`, without a look."""
+
+    @task
+    def look(self, client: LoadClient) -> None:
+        """Request."""
+        client.get("/", headers={"X-Token": "1"})
+
+
+@scenario(**ASKED)
+class LookChecked(VUser):
+    """The task of `bench/checked.py`."""
+
+    def on_start(self, client: LoadClient) -> None:
+        """Make a header as after a login."""
+        self.headers = {"X-Token": str(client.get("/").json()["id"])}
+
+    @task
+    def look(self, client: LoadClient) -> None:
+        """Request and check."""
+        answer = client.get("/", headers=self.headers)
+        assert answer.status_code == 200  # noqa: S101
+        assert answer.json()["id"] == 1234  # noqa: S101
+
+
+@scenario(**ASKED)
+class ShopPlain(VUser):
+    """The shop's three routes."""
+
+    @task
+    def health(self, client: LoadClient) -> None:
+        """Ask whether it lives."""
+        client.get("/health")
+
+    @task
+    def user(self, client: LoadClient) -> None:
+        """Ask who one is."""
+        client.get("/api/user", headers={"Authorization": "Bearer bench"})
+
+    @task
+    def login(self, client: LoadClient) -> None:
+        """Log in."""
+        client.post("/auth/login", json={"username": "bench", "password": "bench"})
+
+
+@scenario(**ASKED)
+class ShopChecked(VUser):
+    """The same with a login for each user and a look at each answer."""
+
+    def on_start(self, client: LoadClient) -> None:
+        """Log in."""
+        token = client.post("/auth/login", json={"username": "bench"}).json()["token"]
+        self.headers = {"Authorization": f"Bearer {token}"}
+
+    @task
+    def health(self, client: LoadClient) -> None:
+        """Ask whether it lives."""
+        client.get("/health")
+
+    def check_health(self, status_code: int, body: dict[str, str]) -> None:
+        """It must be well."""
+        assert status_code == 200  # noqa: S101
+        assert body["status"] == "ok"  # noqa: S101
+
+    @task
+    def user(self, client: LoadClient) -> None:
+        """Ask who one is."""
+        client.get("/api/user", headers=self.headers)
+
+    def check_user(self, status_code: int, body: object) -> None:  # noqa: ARG002
+        """The token must be good."""
+        assert status_code == 200  # noqa: S101
+
+    @task
+    def login(self, client: LoadClient) -> None:
+        """Log in again."""
+        client.post("/auth/login", json={"username": "bench", "password": "bench"})
+
+    def check_login(self, status_code: int, body: dict[str, str]) -> None:
+        """There must be a token."""
+        assert status_code == 200  # noqa: S101
+        assert body["token"]  # noqa: S101

@@ -1,0 +1,77 @@
+"""Scenarios that run without Python under load: sent as data, or compiled to code.
+
+Start a shop that checks every request, then load it:
+
+    python examples/stubs/shop_stub.py --port 8602
+    ./dev loadpilot run examples/compiled.py --scenario Buyer --target http://127.0.0.1:8602
+
+`./dev loadpilot explain examples/compiled.py` says what each became.
+"""
+
+from collections.abc import Mapping
+
+from loadpilot import LoadClient, Response, VUser, file, scenario, task
+
+LOGIN = {"user": "ada", "password": "demo"}
+
+
+@scenario(
+    rps=40,
+    duration="10s",
+    mode="constant",
+    timeout={"total": "10s", "connect": "1s", "first_byte": "5s"},
+    connections={"max": 20, "reuse": 0.9},
+    thresholds={"p99_ms": 500, "error_rate": 0, "verbs:p95_ms": 500},
+)
+class Constant(VUser):
+    """Nothing but requests: sent as data, on all cores."""
+
+    @task(weight=3)
+    def verbs(self, client: LoadClient) -> None:
+        """Each method, and the same by name."""
+        client.head("/health")
+        client.options("/health")
+        client.put("/api/cart", json={"product": 7, "quantity": 2})
+        client.patch("/api/cart/7", content="quantity=3", timeout="2s")
+        client.delete("/api/cart/7", auth=("ada", "demo"), name="forget 7")
+        client.request("GET", "/api/products", params={"page": 1, "tag": ["new", "sale"]})
+
+    @task
+    def bodies(self, client: LoadClient) -> None:
+        """A form, a file, and an answer that comes in pieces."""
+        client.post("/auth/login", data=LOGIN)
+        client.post("/auth/login", content=file("stubs/login.json"))
+        client.get("/api/chat", stream="sse")
+
+
+@scenario(rps=40, duration="10s", mode="step", steps=4, users=10, thresholds={"checks": 100})
+class Buyer(VUser):
+    """Looks at answers and keeps state: compiled to code. Its rate rises in four steps."""
+
+    def on_start(self, client: LoadClient) -> None:
+        """Log in, once for each user."""
+        answer = client.post("/auth/login", json=LOGIN)
+        answer.raise_for_status()
+        self.token = answer.json()["token"]
+
+    @task(weight=4)
+    def buy(self, client: LoadClient) -> None:
+        """Order what is cheap."""
+        for product in client.get("/api/products").json()["products"]:
+            if product["price"] < 12:
+                order = {"product": product["id"]}
+                client.post("/api/orders", json=order, headers={"X-Session": self.token})
+
+    def check_buy(self, status_code: int, body: Mapping[str, int]) -> None:
+        """Look at the answer to the last request of the task."""
+        assert status_code == 201
+        assert body["id"] > 0
+
+    @task
+    def miss(self, client: LoadClient) -> None:
+        """Ask for what is gone; the check makes the 404 what is wanted."""
+        client.get("/api/gone")
+
+    def check_miss(self, response: Response) -> None:
+        """Look at the answer itself."""
+        assert response.status_code == 404
