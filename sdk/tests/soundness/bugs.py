@@ -162,6 +162,42 @@ BUGS: dict[str, Callable[[Any], Any]] = {
         "is_instance",
         lambda p: {"is_instance": p | {"kinds": ["float"]}} if p["kinds"] == ["int"] else None,
     ),
+    "elapsed is the status": _field("answer", "part", {"elapsed_ms": "status_code"}),
+    "a division is whole": _field("binary", "operator", {"divide": "floor_divide"}),
+    "a UUID is a number": _field("call", "function", {"rand_uuid": "rand_float"}),
+    "a text is drawn with a letter more": _inside(
+        "call",
+        lambda p: (
+            {"call": p | {"to": [{"literal": {"int": 4}}]}}
+            if p["function"] == "rand_text"
+            else None
+        ),
+    ),
+    "a draw is left out": _inside(
+        "call",
+        lambda p: {"literal": {"float": "0.5"}} if p["function"] == "rand_float" else None,
+    ),
+    "the time is a number": _field("call", "function", {"now_isoformat": "now_timestamp"}),
+    "a row is lost": _inside("row", lambda _: {"literal": "none"}),
+    "a rest is not drawn": _inside(
+        "rest",
+        lambda p: {"rest": p | {"times": p["times"][:1]}} if len(p["times"]) > 1 else None,
+    ),
+    "a wait is a sleep": _inside(
+        "rest",
+        lambda p: {"rest": p | {"how": "time_sleep", "times": p["times"][:1]}},
+    ),
+    "a step is lost": _inside(
+        "send",
+        lambda p: {"send": {k: v for k, v in p.items() if k != "steps"}} if "steps" in p else None,
+    ),
+    "an amount is lost": _inside(
+        "measure",
+        lambda p: (
+            {"measure": {k: v for k, v in p.items() if k != "value"}} if "value" in p else None
+        ),
+    ),
+    "a counter is a rate": _field("measure", "kind", {"counter": "rate"}),
     "the end of a list is lost": _inside(
         "list", lambda parts: {"list": parts[:-1]} if len(parts) > 1 else None
     ),

@@ -16,14 +16,37 @@ HEAD = """\
 import asyncio
 import time
 
-from loadpilot import LoadClient, VUser, scenario, task
+from loadpilot import LoadClient, VUser, env, feed, metrics, now, rand, scenario, task
 
+SOLD = metrics.counter("sold")
+BASE = env("BASE", "/api")
 LIMIT = 3
+TENTH = 0.1
 WORDS = ["a", "id", "é"]
 CODES = (200, 201)
 SHAPE = {"id": 1, "deep": {"list": [1, 2.5, None]}}
+
+
+def named(value, other=1):
+    if value == other:
+        return
+    v0 = [other, value]
+    for v2 in v0:
+        if v2 is None:
+            return v2
+    return f"{value}/{other}"
+
+
+def proved(value):
+    assert value != "a", f"is {value}"
+    assert value != [1], named(value)
+    return value
 """
-CLASS = '@scenario(rps=10, duration="2s", ramp_up="0s")\nclass Scene(VUser):\n'
+CLASS = """\
+@scenario(rps=10, duration="2s", ramp_up="0s")
+class Scene(VUser):
+    rows = feed([{"id": 1, "name": "é"}, {"id": 2.5, "n": [None, True]}, "x"], order="shuffled")
+"""
 LITERALS = (
     "None",
     "True",
@@ -73,6 +96,8 @@ class Writer:
     answers: tuple[str, ...] = ANSWERS
     locals: tuple[str, ...] = LOCALS
     loops: int = 0
+    may_call: bool = True
+    """Whether it may call functions of the scenario's own."""
     lines: list[str] = field(default_factory=list)
 
     def one(self, *choices: str) -> str:
@@ -83,7 +108,9 @@ class Writer:
 
     def value(self, depth: int) -> str:
         """Write a value that is often what it should be."""
-        picked = self.number(11)
+        picked = self.number(12)
+        if picked == 12:
+            return self.given(depth)
         if picked < 3:
             return self.one(*LITERALS)
         if picked < 6:
@@ -98,17 +125,125 @@ class Writer:
                 f"{answer}.status_code",
                 f"{answer}.text",
                 f"{answer}.ok",
+                f"{answer}.elapsed_ms",
                 f"{answer}.headers['x-id']",
                 f"{answer}.headers.get('X-Id')",
                 f"{answer}.headers.get('X-No', {self.one(*LITERALS)})",
             )
         return self.expression(depth - 1)
 
+    def given(self, depth: int) -> str:
+        """Write what follows from seed and arrival."""
+        one, other = self.one(*self.locals), self.one("2", "-3", "7", "2.5", "True")
+        return self.one(
+            "next(self.rows)",
+            "next(self.rows)",
+            f"rand.int(0, {self.one('0', '5', '18446744073709551615', '18446744073709551616')})",
+            f"rand.int({one}, {other})",
+            f"rand.choice({self.one('WORDS', 'CODES', 'SHAPE', '(1, v0)', self.value(depth - 1))})",
+            "rand.uuid()",
+            f"rand.text({self.one('0', '3', 'LIMIT', self.one(*self.locals))})",
+            "rand.float()",
+            "now().isoformat()",
+            "now().timestamp()",
+            "env('BASE', '/api')",
+            "BASE",
+        )
+
+    def texts(self, depth: int) -> str:
+        """Write what makes texts and lists of others."""
+        one, other = self.one(*self.locals), self.value(depth - 1)
+        if self.number(2) > 0:
+            one, other = self.one("'a b'", "' Id,x '", "'é'"), self.one("'a'", "' '", "','")
+        many = self.one("WORDS", "'ab c'", "range(3)", "[1, None]", "CODES", self.value(depth - 1))
+        return self.one(
+            f"{one}.{self.one('lower', 'upper', 'strip', 'split', 'lstrip')}()",
+            f"{one}.{self.one('strip', 'rstrip', 'split', 'startswith', 'endswith')}({other})",
+            f"{one}.replace({other}, {self.one(repr('-'), repr(''), other)})",
+            f"{other}.join({self.one('WORDS', one, f'[{one}, {other}]', f'{one}.split()')})",
+            f"{one}[{self.one('1:', ':1', '-2:', ':', '1:LIMIT', '5:2', f'{one}:')}]",
+            f"WORDS[{self.one('1:', ':-1', 'v0:')}]",
+            f"[{self.one('v2', f'[v2, {one}]', 'str(v2)', 'v2 * 2')} for v2 in {many}]",
+            f"[v9 for v9 in {many} if {self.one('v9', 'v9 != 1', 'v9 == v0', 'len(v9)')}]",
+            f"f'{{{self.one('LIMIT', 'v0')}:{self.one('d', '04d', '6d', '.2f', '08.1f')}}}'",
+        )
+
+    def own(self) -> str:
+        """Write a call of a function of the scenario's own."""
+        one, other = self.one(*self.locals), self.safe()
+        kind = self.number(3)
+        if kind == 0 or not (self.may_call and self.may_ask):
+            return self.one(f"named({one})", f"named({other}, {one})", f"proved({one})")
+        if kind == 1:
+            return self.one(f"named(other={one}, value={other})", f"self.judged({one})")
+        name = "work_later" if self.is_async else "work"
+        call = self.one(
+            f"client, {one}", f"client, {one}, {other}", f"client, v2={one}, v1={other}"
+        )
+        return f"{'await ' * self.is_async}self.{name}({call})"
+
+    def fetched(self) -> str:
+        """Write a call of a function of the scenario's own that returns an answer."""
+        name = self.one("fetch", "tell") + "_later" * self.is_async
+        given = f"client, {self.one(repr('/x'), 'v0', repr('y'))}"
+        return f"{'await ' * self.is_async}self.{name}({given})"
+
+    def batch(self, indent: int) -> None:
+        """Write several requests at a time, and what is made of their answers."""
+        one = self.one("{'path': '/a'}", "{'path': f'/i/{v0}', 'method': 'POST', 'json': v1}")
+        headers = "{'X-A': str(v0), 'Authorization': f'Bearer {self.kept}'}"
+        other = self.one(
+            one, f"{{'path': 'b', 'headers': {headers}}}", "{'name': 'n', 'path': v0, 'data': v1}"
+        )
+        begin = "await client.batch" if self.is_async else "client.batch"
+        match self.number(3):
+            case 0:
+                self.add(indent, f"r0, r1 = {begin}([{one}, {other}])")
+            case 1:
+                self.add(indent, f"b0 = {begin}([{one}, {other}])")
+                self.add(
+                    indent, f"v0 = b0[{self.one('0', '-1', '1', '2')}].{self.one('text', 'ok')}"
+                )
+            case 2:
+                self.add(
+                    indent, f"b0 = {begin}([{{'path': v9}} for v9 in {self.one('WORDS', 'v0')}])"
+                )
+                self.add(indent, "v0 = b0[1].status_code")
+            case _:
+                self.add(indent, f"b0 = {begin}([{one}, {one}, {other}])")
+                self.add(indent, "for r0 in b0:")
+                self.add(indent + 1, self.one("r0.raise_for_status()", "v0 = r0.status_code"))
+
+    def rest(self) -> str:
+        """Write a rest of some length."""
+        time = self.one("0.25", "1.5", "rand.float()", "LIMIT", "0.1 + LIMIT", "True")
+        most = self.one("4", "LIMIT + 1", "rand.int(4, 6)", "1e300")
+        if self.number(9) == 0:
+            time, most = self.one("-1", "[1]", "v0", "-0.0"), self.one("v0", "0.5", "{}")
+        if self.number(1) == 0:
+            given = self.one(time, f"{time}, {most}", f"0, {most}", "1, None", f"{time}, {time}")
+            return f"{'await ' * self.is_async}self.wait({given})"
+        return f"await asyncio.sleep({time})" if self.is_async else f"time.sleep({time})"
+
+    def measured(self) -> str:
+        """Write what adds to a metric."""
+        value = self.one("1", "LIMIT / 2", "0.5", "True", "-0.0", "rand.int(0, 9)", "1e-7")
+        if self.number(7) == 0:
+            value = self.one("-1", "1e16", self.value(2))
+        return self.one(
+            "SOLD.add()",
+            f"SOLD.add({value})",
+            f"metrics.trend('price').add({value})",
+            f"metrics.rate('hit').add({value})",
+        )
+
     def expression(self, depth: int = 3) -> str:  # noqa: C901, PLR0911, PLR0912  (a table)
         if depth <= 0:
             return self.one(*LITERALS, *self.locals)
         if self.number(3) > 0:
             return self.safe()
+        if self.number(3) == 0:
+            return self.texts(depth)
         one, other = self.value(depth), self.value(depth)
         match self.number(19):
             case 0 | 1 | 2:
@@ -126,7 +261,7 @@ class Writer:
             case 8 | 9:
                 return f"({one} {self.one('+', '-', '*', '+')} {other})"
             case 10:
-                return f"({one} {self.one('//', '%')} {self.one('2', '3', '0.5', '7')})"
+                return f"({one} {self.one('//', '%', '/')} {self.one('2', '3', '0.5', '7')})"
             case 11 | 12:
                 sign = self.one("==", "!=", "<", "<=", ">", ">=")
                 return f"({one} {sign} {other})"
@@ -189,18 +324,23 @@ class Writer:
 
     def call(self) -> str:
         """Write a request, without an await."""
-        path = self.one("'/a'", "'/items'", "'b?x=1'", "f'/i/{v0}'", "'/é x'", self.value(1))
+        is_odd = self.number(5) == 0
+        path = self.one("'/a'", "'/items'", "'b?x=1'", "f'/i/{v0}'", "'/é x'")
+        path = self.value(1) if is_odd and self.number(2) == 0 else path
         given = []
         if self.number(3) == 0:
-            given.append(f"params={self.one('{}', repr({'q': 'a b'}), self.value(2))}")
+            sound = "{'q': 'a b', 'n': str(v0)}"
+            given.append(f"params={self.value(2) if is_odd else sound}")
         if self.number(3) == 0:
-            header = self.one("'x'", "str(v0)", "'a' + self.kept", self.value(1))
+            header = self.one("'x'", "str(v0)", "f'{self.kept}'")
+            header = self.one("'a' + self.kept", self.value(1)) if is_odd else header
             given.append(f"headers={{'X-A': {header}, 'Authorization': f'Bearer {{self.kept}}'}}")
         body = self.number(6)
         if body < 3:
-            given.append(f"{self.one('json', 'json', 'data', 'content')}={self.value(2)}")
+            kind = self.one("json", "json", "data", "content") if is_odd else "json"
+            given.append(f"{kind}={self.value(2)}")
         if self.number(5) == 0:
-            given.append(f"name={self.one(repr('n'), self.value(1))}")
+            given.append(f"name={self.value(1) if is_odd else repr('n')}")
         if self.number(6) == 0:
             given.append(f"timeout={self.one('2', '0.5', repr('500ms'), 'None')}")
         if self.number(4) == 0:
@@ -240,8 +380,10 @@ class Writer:
         for _ in range(1 + self.number(most - 1)):
             self.statement(indent, depth)
 
-    def statement(self, indent: int, depth: int) -> None:  # noqa: C901, PLR0912  (a table)
-        picked = self.number(17)
+    def statement(  # noqa: C901, PLR0912, PLR0915  (a table)
+        self, indent: int, depth: int
+    ) -> None:
+        picked = self.number(23)
         if picked < 4 and self.may_ask:
             target = self.one("r0 = ", "r0 = ", "r1 = ", "")
             self.add(indent, target + self.call())
@@ -257,8 +399,24 @@ class Writer:
         elif picked == 10 and self.answers:
             self.add(indent, f"{self.one(*self.answers)}.raise_for_status()")
         elif picked == 11 and self.may_ask:
-            rest = "await asyncio.sleep(0.25)" if self.is_async else "time.sleep(1.5)"
-            self.add(indent, rest)
+            self.add(indent, self.rest())
+        elif picked == 18:
+            self.add(indent, self.measured())
+        elif picked == 20:
+            self.add(indent, f"{self.one('v0 = ', 'v1 = ', '')}{self.own()}")
+        elif picked == 21 and self.may_ask and self.may_call:
+            self.add(indent, f"{self.one('r0 = ', 'r1 = ', '')}{self.fetched()}")
+        elif picked == 22 and self.may_ask:
+            self.batch(indent)
+        elif picked == 23 and depth > 0:
+            self.add(indent, f"w{depth} = 0")
+            more = self.one("", "", f" and {self.safe()}")
+            self.add(indent, f"while w{depth} < {self.one('2', '3', 'LIMIT')}{more}:")
+            self.add(indent + 1, f"w{depth} += 1")
+            self.block(indent + 1, depth - 1, 2)
+        elif picked == 19 and depth > 0 and self.may_ask:
+            self.add(indent, f"with client.step({self.one(repr('buy'), repr('é'))}):")
+            self.block(indent + 1, depth - 1, 3)
         elif picked == 12:
             self.add(indent, f"v0 += {self.value(2)}")
         elif picked in (13, 14) and depth > 0:
@@ -288,6 +446,35 @@ class Writer:
             self.add(indent, self.expression(2))
 
 
+def methods(chance: Random) -> list[str]:
+    """Write methods that tasks and hooks call."""
+    lines: list[str] = []
+    for is_async in (False, True):
+        later, awaits = "_later" * is_async, "await " * is_async
+        http = "client" if is_async else "http"
+        work = Writer(chance, is_async=is_async, locals=("v1", "v2"), may_call=False)
+        work.add(1, f"{'async ' * is_async}def work{later}(self, client, v1, v2=None):")
+        work.begin(2)
+        work.block(2, 1, 3)
+        work.add(2, work.one("return v1", "return", "return [v1, v2]", "pass"))
+        lines += [
+            *work.lines,
+            f"    {'async ' * is_async}def fetch{later}(self, client, path):",
+            f"        return {awaits}client.get(path, name='fetched')",
+            f"    {'async ' * is_async}def tell{later}(self, {http}, path):",
+            f"        with {http}.step('told'):",
+            f"            told = {awaits}{http}.post(path, json=self.top)",
+            f"        {work.one('assert told.status_code != 404', 'told.raise_for_status()')}",
+            "        return told",
+        ]
+    lines += [
+        "    def judged(self, value):",
+        "        assert value, named(value)",
+        "        return proved(value)",
+    ]
+    return lines
+
+
 def scene(chance: Random) -> str:
     """Write a scenario file with one task, perhaps hooks, perhaps a check."""
 
@@ -306,6 +493,7 @@ def scene(chance: Random) -> str:
         start.add(2, "if r0.ok:")
         start.add(3, f"self.late = {start.value(2)}")
         lines += start.lines
+    lines += methods(chance)
     body = Writer(chance, is_async=is_so())
     body.add(1, "@task")
     body.add(1, f"{'async ' * body.is_async}def go(self, client):")

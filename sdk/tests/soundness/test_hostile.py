@@ -13,7 +13,8 @@ if TYPE_CHECKING:
 SCENE = """\
 import random
 import time
-from loadpilot import LoadClient, VUser, scenario, task
+from loadpilot import LoadClient, VUser, env, feed, metrics, now, rand, scenario, task
+SOLD = metrics.counter('sold')
 LIMIT = 3
 ITEMS = [1, 2]
 {module}
@@ -21,6 +22,7 @@ ITEMS = [1, 2]
 @scenario(rps=10, duration="2s", ramp_up="0s")
 class Scene(VUser):
     count = 0
+    feed = feed([1, 2])
     {attribute}
 
     def on_start(self, client):
@@ -77,7 +79,7 @@ TASKS = (
     "x = id(self)",
     "x = {1: 2}",
     "x = {1, 2}",
-    "x = 5 / 2",
+    "x = 5 / LIMIT",
     "x = 2 ** 100",
     "x = LIMIT % LIMIT",
     "x = '%s' % 5",
@@ -89,14 +91,42 @@ TASKS = (
     "x = 99999999999999999999",
     "x = (1, 2)",
     "x = str((1, 2))",
-    "x = r.elapsed_ms",
     "x = r.content",
     "x = r.headers",
     "x = 'a'.upper()",
     "x = int('5', 8)",
     "x = isinstance(r, object)",
     "time.sleep(random.random())",
-    "time.sleep(LIMIT)",
+    "time.sleep(LIMIT, LIMIT)",
+    "self.wait()",
+    "self.wait(least=1)",
+    "x = self.wait(1)",
+    "x = rand.int(1)",
+    "x = rand.int(least=1, most=2)",
+    "rand = 5; x = rand.int(1, 2)",
+    "x = rand",
+    "x = now()",
+    "x = now().hour",
+    "x = env(LIMIT)",
+    "x = env('SECRET', secret=True)",
+    "x = next(self)",
+    "x = next(self.feed, 1)",
+    "x = self.feed",
+    "x = self.feed.rows",
+    "SOLD.add(amount=5)",
+    "SOLD.add(1, 2)",
+    "SOLD.name = 'x'",
+    "x = SOLD",
+    "x = SOLD.add()",
+    "metrics.trend('cost').add()",
+    "metrics.counter(self.kept).add()",
+    "metrics.counter('no good').add()",
+    "metrics.trend('sold').add(1)",
+    "with client.step(self.kept): pass",
+    "with client.step(''): pass",
+    "with client.step('a') as x: pass",
+    "with client.step('a'), client.step('b'): pass",
+    "with client: pass",
     "client.batch([{'path': '/b'}])",
     "client.get('/b', cookies={'a': 'b'})",
     "client.get('/b', auth=('a', 'b'))",
@@ -143,11 +173,17 @@ MODULES = (
     "x = [ITEMS.append(3)]",
     "def f(x=ITEMS.append(3)): pass",
     "@print\ndef f(): pass",
+    "import loadpilot\nloadpilot.rand.int = max",
+    "rand = 5",
+    "metrics.counter(str(LIMIT)).add()",
+    "COST = metrics.trend('sold')",
+    "COST = metrics.trend(str(LIMIT))",
 )
 METHODS = (
     "    def __getattribute__(self, name): return 5",
     "    def __getattr__(self, name): return 5",
     "    def __init__(self): self.x = 5",
+    "    def wait(self, *given): self.x = 5\n    @task\n    def rests(self, client): self.wait(1)",
     "    def __bool__(self): return False",
     "    __slots__ = ()",
     "    @property\n    def kept(self): return 5",
@@ -167,7 +203,7 @@ NOTHING = {
     "check": "",
     "method": "",
 }
-USES = "x = len(ITEMS) + LIMIT + self.count + len(str(self.kept))"
+USES = "x = rand.int(0, 0) + len(ITEMS) + LIMIT + self.count + len(str(self.kept))"
 PIECES = [
     *(("task", text) for text in TASKS),
     *(("module", text) for text in MODULES),
