@@ -19,6 +19,17 @@ LIMIT = 3
 ITEMS = [1, 2]
 {module}
 
+def pure(value):
+    return value
+
+def local_pure(value):
+    import os
+    return os.getpid()
+
+def cached(value, seen=[]):
+    seen.append(value)
+    return seen
+
 @scenario(rps=10, duration="2s", ramp_up="0s")
 class Scene(VUser):
     count = 0
@@ -28,6 +39,36 @@ class Scene(VUser):
     def on_start(self, client):
         self.kept = client.get("/start").text
         {start}
+
+    def helper(self, value):
+        return value
+
+    def endless(self, value):
+        return self.endless(value)
+
+    def fetched(self, client):
+        return client.get("/fetched")
+
+    def varied(self, client, value):
+        if value:
+            return client.get("/fetched")
+        return 5
+
+    async def later(self, value):
+        return value
+
+    def counted(self, value):
+        yield value
+
+    def starred(self, *values):
+        return values
+
+    def kept_by_name(self, r):
+        r = 5
+        return r
+
+    def keeps(self):
+        self.kept = 5
 
     @task
     {decorator}
@@ -55,7 +96,15 @@ TASKS = (
     "del ITEMS[0]",
     "global LIMIT; LIMIT = 4",
     "globals()['LIMIT'] = 5",
-    "x = [v for v in ITEMS]",
+    "x = [v for v in ITEMS for w in ITEMS]",
+    "x = [v for v in ITEMS if v if v]",
+    "x = [r for r in ITEMS]",
+    "x = [v for v, w in ITEMS]",
+    "x = [client.get('/b').text for v in ITEMS]",
+    "x = [self.helper(v) for v in ITEMS]",
+    "x = [v for v in range(LIMIT)]",
+    "x = list(v for v in ITEMS)",
+    "[v for v in ITEMS]; x = v",
     "x = (y := 5)",
     "x = lambda: 5",
     "x = y = 5",
@@ -84,7 +133,18 @@ TASKS = (
     "x = LIMIT % LIMIT",
     "x = '%s' % 5",
     "x = f'{5:03}'",
-    "x = 'abc'[0:2]",
+    "x = 'abc'[0:2:1]",
+    "x = 'abc'.title()",
+    "x = 'abc'.split('b', 1)",
+    "x = 'abc'.split(sep='b')",
+    "x = 'abc'.startswith(('a', 'b'))",
+    "x = 'abc'.replace('a', 'b', 1)",
+    "x = ITEMS.pop()",
+    "x = f'{5:>4}'",
+    "x = f'{5:,}'",
+    "x = f'{5:{LIMIT}d}'",
+    "x = f'{5!r:4}'",
+    "x = f'{5:+d}'",
     "x = b'bytes'",
     "x = 1j",
     "x = ...",
@@ -93,7 +153,6 @@ TASKS = (
     "x = str((1, 2))",
     "x = r.content",
     "x = r.headers",
-    "x = 'a'.upper()",
     "x = int('5', 8)",
     "x = isinstance(r, object)",
     "time.sleep(random.random())",
@@ -127,7 +186,46 @@ TASKS = (
     "with client.step('a') as x: pass",
     "with client.step('a'), client.step('b'): pass",
     "with client: pass",
-    "client.batch([{'path': '/b'}])",
+    "client.batch(ITEMS)",
+    "client.batch([{'path': '/b', 'timeout': 1}])",
+    "client.batch([{'path': '/b', 'cookies': {}}])",
+    "client.batch([{'path': '/b', 'method': self.kept}])",
+    "client.batch([{'path': '/b', 'method': 'get'}])",
+    "client.batch([{'method': 'GET'}])",
+    "client.batch([dict(path='/b')])",
+    "client.batch(requests=[{'path': '/b'}])",
+    "x = client.batch([{'path': '/b'}]); y = x",
+    "x = client.batch([{'path': '/b'}]); y = len(x)",
+    "x = client.batch([{'path': '/b'}]); y = x[0]",
+    "x = client.batch([{'path': '/b'}]); y = x[LIMIT].text",
+    "x = client.batch([{'path': '/b'}]); x = 1",
+    "x, y = client.batch([{'path': '/b'}])",
+    "x = 1, client.batch([{'path': '/b'}])",
+    "for x in client.batch([{'path': '/b'}]): pass",
+    "x = self.helper()",
+    "x = self.helper(1, 2, 3)",
+    "x = self.helper(1, value=2)",
+    "x = self.helper(*[1])",
+    "x = self.helper(**{})",
+    "x = self.helper",
+    "x = self.kept and self.helper(1)",
+    "x = LIMIT + len(str(self.kept)) + self.helper(1)",
+    "x = self.endless(1)",
+    "x = self.fetched(client) + 1",
+    "x = self.fetched(client).text + self.kept; self.fetched(client, 1)",
+    "x = self.varied(client, 1)",
+    "x = self.later(1)",
+    "x = self.counted(1)",
+    "x = self.starred(1)",
+    "x = self.kept_by_name(r)",
+    "self.keeps()",
+    "x = pure(client)",
+    "x = cached(1)",
+    "x = local_pure(1)",
+    "pure = len; x = pure('a')",
+    "self.go(client)",
+    "self.on_start(client)",
+    "Scene.helper(self, 1)",
     "client.get('/b', cookies={'a': 'b'})",
     "client.get('/b', auth=('a', 'b'))",
     "client.get('/b', stream='sse')",
@@ -139,7 +237,8 @@ TASKS = (
     "x = self.kept and client.get('/b').text",
     "try: x = 1\n        except ValueError: pass",
     "with open('x') as x: pass",
-    "while True: break",
+    "while True: break\n        else: pass",
+    "while client.get('/b').ok: pass",
     "raise ValueError('x')",
     "import os",
     "def inner(): pass",
