@@ -127,7 +127,7 @@ def test_a_task_that_adds_to_a_metric_becomes_code(compile_text: Compile) -> Non
     text = COMPILED.format(said="thresholds={'got.count': '>= 1'}")
     text = text.replace('get("/get")', 'get("/get")\n        metrics.counter("got").add()')
     plan = compile_text(f"from loadpilot import metrics\n{text}").plan
-    measured = {"measure": {"kind": "counter", "name": "got", "line": 8}}
+    measured = {"measure": {"kind": "counter", "name": "got", "line": 9}}
     assert measured in plan["code"]["tasks"][0]["body"]["does"]
 
 

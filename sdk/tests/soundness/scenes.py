@@ -155,12 +155,13 @@ class Writer:
         one, other = self.one(*self.locals), self.value(depth - 1)
         if self.number(2) > 0:
             one, other = self.one("'a b'", "' Id,x '", "'é'"), self.one("'a'", "' '", "','")
+        some = self.one("WORDS", one, f"[{one}, {other}]", f"{one}.split()")
         many = self.one("WORDS", "'ab c'", "range(3)", "[1, None]", "CODES", self.value(depth - 1))
         return self.one(
             f"{one}.{self.one('lower', 'upper', 'strip', 'split', 'lstrip')}()",
             f"{one}.{self.one('strip', 'rstrip', 'split', 'startswith', 'endswith')}({other})",
             f"{one}.replace({other}, {self.one(repr('-'), repr(''), other)})",
-            f"{other}.join({self.one('WORDS', one, f'[{one}, {other}]', f'{one}.split()')})",
+            f"{self.atom(other)}.join({some})",
             f"{one}[{self.one('1:', ':1', '-2:', ':', '1:LIMIT', '5:2', f'{one}:')}]",
             f"WORDS[{self.one('1:', ':-1', 'v0:')}]",
             f"[{self.one('v2', f'[v2, {one}]', 'str(v2)', 'v2 * 2')} for v2 in {many}]",
