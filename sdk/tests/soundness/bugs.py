@@ -206,14 +206,7 @@ BUGS: dict[str, Callable[[Any], Any]] = {
     ),
     "what is called does nothing": _inside("within", lambda p: {"within": p | {"does": []}}),
     "the line of a call is lost": _inside("within", lambda p: {"within": p | {"line": 1}}),
-    "a return of what is called is lost": _inside(
-        "within",
-        lambda p: (
-            {"within": p | {"does": [one for one in p["does"] if one != "return"]}}
-            if "return" in p["does"][:-1]
-            else None
-        ),
-    ),
+    "returns are lost": lambda piece: NOTHING if piece == "return" else None,
     "a while goes round once": _inside(
         "while",
         lambda p: (

@@ -24,7 +24,9 @@ class Wide(VUser):
         self._enter(client)
 
     def _enter(self, client: LoadClient) -> None:
-        answer = client.post("/login", json={"user": next(self.names), "draw": rand.int(1, 1_000_000)})
+        answer = client.post(
+            "/login", json={"user": next(self.names), "draw": rand.int(1, 1_000_000)}
+        )
         answer.raise_for_status()
         self.token = f"t-{rand.text(6)}"
 
@@ -38,7 +40,8 @@ class Wide(VUser):
         order = self._order(row["name"], rand.int(1, 6))
         with client.step("checkout"):
             client.post(f"/orders/{row['name'].upper()}", json=order, name="order")
-            client.get("/paid", params={"by": self.token[2:], "in": env("PLACE", "here")})
+            token = self.token[2:]
+            client.get("/paid", params={"in": env("PLACE", "here")}, headers={"X-Token": token})
         SOLD.add(order["count"])
         metrics.trend("price").add(order["count"] * 2.5)
         self.wait(0.001, 0.01)

@@ -9,6 +9,7 @@ pub mod answer;
 mod batch;
 mod cookies;
 mod encode;
+mod functions;
 mod given;
 pub mod json;
 mod measured;

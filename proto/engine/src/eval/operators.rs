@@ -25,10 +25,10 @@ fn number(value: &Value) -> Option<Number> {
 
 /// A number as a float, as `float()` rounds it; `None` for what is no number.
 pub(super) fn real_of(value: &Value) -> Option<f64> {
-    number(value).map(|number| match number {
-        Number::Int(value) => real(value),
-        Number::Float(value) => value,
-    })
+    match number(value)? {
+        Number::Int(value) => Some(real(value)),
+        Number::Float(value) => Some(value),
+    }
 }
 
 fn too_large() -> Halt {
@@ -203,11 +203,9 @@ fn whole(operator: Binary, left: i128, right: i128) -> Result<Value, Halt> {
 
 /// `left / right`, correctly rounded: what doubles hold exactly they divide so.
 fn quotient(left: i128, right: i128) -> Result<Value, Halt> {
-    const EXACT: u128 = 1 << 53;
-    if right == 0 {
-        return Err(by_zero());
-    }
-    match left.unsigned_abs() <= EXACT && right.unsigned_abs() <= EXACT {
+    let is_exact = |value: i128| value.unsigned_abs() <= 1 << 53;
+    match is_exact(left) && is_exact(right) {
+        true if right == 0 => Err(by_zero()),
         true => Ok(Value::Float(real(left) / real(right))),
         false => Err(beyond("a division of whole numbers of more than 53 bits")),
     }

@@ -2,6 +2,7 @@
 
 use std::rc::Rc;
 
+use loadpilot_engine::draws::Whose;
 use loadpilot_engine::eval::{Act, Answer, Heard, Program, Turn, User, Wish};
 use serde_json::{Value, json};
 
