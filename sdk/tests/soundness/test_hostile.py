@@ -60,6 +60,9 @@ class Scene(VUser):
     def counted(self, value):
         yield value
 
+    def spoken(self, client, key):
+        client.get("/b", headers={{"X-Api-Key": key}})
+
     def starred(self, *values):
         return values
 
@@ -233,6 +236,10 @@ TASKS = (
     "client.get('/b', **{'name': 'x'})",
     "client.get('/b', headers={'Authorization': 'Bearer s3cret'})",
     "x = {'X-Api-Key': 's3cret'}",
+    "x = 's3cret'; client.get('/b', headers={'Authorization': x})",
+    "x = ['s3cret'][0]; y = f'Bearer {x}'; client.get('/b', headers={'Authorization': y})",
+    "for x in ['s3cret']: client.get('/b', headers={'X-Api-Key': x.strip()})",
+    "self.spoken(client, 's3cret')",
     "x = 1 + client.get('/b').status_code + client.get('/c').status_code",
     "x = self.kept and client.get('/b').text",
     "try: x = 1\n        except ValueError: pass",

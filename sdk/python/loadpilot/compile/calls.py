@@ -168,7 +168,7 @@ def _inner(body: Body, call: ast.Call, target: Target, into: int | None) -> Body
     inner.bound = set(inner.names)
     inner.answers = frozenset({*stores.answers, *answers})
     inner.batches = stores.batches
-    reserved = {user, client} & stores.all
+    reserved = stores.all & {user, client}
     if stores.mixed or reserved:
         no(node, f"uses the name `{min({*stores.mixed, *reserved})}` for different things")
     for own in sorted(stores.all - inner.names.keys()):

@@ -22,6 +22,7 @@ from .inert import activities
 from .literals import NotCompiledError, literal
 from .ours import unsure_metrics
 from .problem import Reason
+from .secrecy import written_out
 from .statements import routine
 
 if TYPE_CHECKING:
@@ -143,6 +144,10 @@ class Coding:
             made, lines = routine(function, node, self.file, own, takes, hook)
         except NotCompiledError as refused:
             self.refuse(refused.node or node, f"{label}: {refused.what}")
+            return None
+        header = written_out(made, self.secret_headers)
+        if header is not None:
+            self.refuse(node, f"{label}: writes the secret value of {header} into the code")
             return None
         self.compiled.append(label)
         self.lines |= lines

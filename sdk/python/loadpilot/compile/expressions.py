@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 from . import ours, texts
 from .constants import named
 from .literals import literal, no
+from .secrecy import SCHEMES
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -44,8 +45,6 @@ COMPARISONS: dict[type[ast.cmpop], str] = {
 FUNCTIONS = frozenset({"len", "str", "repr", "int", "bool"})
 KINDS = frozenset({"bool", "int", "float", "str", "list", "dict"})
 PROPERTIES = {name: name for name in ("status_code", "ok", "text", "elapsed_ms")}
-SCHEMES = frozenset({"", "Bearer ", "Basic ", "Token "})
-"""What may stand before a secret in a header: it is none itself."""
 
 
 @dataclass

@@ -72,7 +72,8 @@ class Stores:
     def of(cls, node: Function, client: str | None, is_answer: IsAnswer) -> Stores:
         """Look at what a function assigns; ``is_answer`` knows calls that return one."""
         held, batches = _held(node, client, is_answer)
-        answers, values = set(), set()
+        answers: set[str] = set()
+        values: set[str] = set()
         for one in ast.walk(node):
             if isinstance(one, DEFINITIONS) and one is not node and one.name:
                 values.add(one.name)

@@ -164,11 +164,11 @@ class Body(Lowering):
                 self.in_step(step, body)
             case ast.While(test=test, body=body, orelse=[]):
                 before = len(self.does)
-                made = {"test": self.expression(test)}
+                tested = self.expression(test)
                 if len(self.does) > before:
                     no(test, "makes a request in the test of a while")
-                made["does"], _ = self.inner(body)
-                self.does.append({"while": made})
+                does, _ = self.inner(body)
+                self.does.append({"while": {"test": tested, "does": does}})
             case ast.Return() if self.result is not None:
                 returned(self, node)
             case ast.Return(value=value):
