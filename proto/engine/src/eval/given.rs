@@ -192,7 +192,7 @@ impl Given {
             ));
         }
         let value = self.next_value();
-        let place = u128::from(value) * (options.length()? as u128) >> 64;
+        let place = (u128::from(value) * (options.length()? as u128)) >> 64;
         let place = i128::try_from(place).unwrap_or(i128::MAX);
         item(options, &Value::Int(place))
     }
@@ -223,7 +223,7 @@ impl Given {
             ));
         }
         let letter = |_| {
-            let place = u128::from(self.next_value()) * LETTERS.len() as u128 >> 64;
+            let place = (u128::from(self.next_value()) * LETTERS.len() as u128) >> 64;
             char::from(LETTERS[usize::try_from(place).unwrap_or(0)])
         };
         Ok(Value::text(&(0..length).map(letter).collect::<String>()))

@@ -147,7 +147,7 @@ def _encode(
     bodies: dict[str, bytes] = {}
     if coding.feeds:
         try:
-            rows = rows_of([feeds_of(coding.cls)[name] for name in coding.feeds])
+            rows = rows_of({name: feeds_of(coding.cls)[name] for name in coding.feeds})
         except NotCompiledError as refused:
             coding.reasons.append(Reason(at, refused.what))
             del plan["code"]

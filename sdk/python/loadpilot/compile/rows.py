@@ -13,7 +13,7 @@ from ..from_feed import FEED_BYTES_MAX
 from .literals import NotCompiledError, literal, no
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Mapping
 
     from ..from_feed import Feed
 
@@ -23,21 +23,21 @@ DEPTH_MAX = 20
 """Deepest nesting of a row."""
 
 
-def rows_of(feeds: Sequence[Feed]) -> bytes:
-    """Write the rows of feeds; raises NotCompiledError."""
-    for feed in feeds:
+def rows_of(feeds: Mapping[str, Feed]) -> bytes:
+    """Write the rows of feeds, by what the scenario calls these; raises NotCompiledError."""
+    for name, feed in feeds.items():
         if len(feed.rows) > ROWS_MAX:
-            no(None, f"{feed!r} has {len(feed.rows):,} rows, {ROWS_MAX:,} are the most")
+            no(None, f"self.{name} has {len(feed.rows):,} rows, {ROWS_MAX:,} are the most")
         # A row of CSV is a dict of text to text.
         if feed.path is None or feed.path.suffix.lower() != ".csv":
             for row in feed.rows:
                 try:
                     literal(None, row)
                 except NotCompiledError as refused:
-                    no(None, f"a row of {feed!r} {refused.what}")
+                    no(None, f"a row of self.{name} {refused.what}")
                 if _depth(row) > DEPTH_MAX:
-                    no(None, f"a row of {feed!r} nests deeper than {DEPTH_MAX}")
-    rows = [feed.rows for feed in feeds]
+                    no(None, f"a row of self.{name} nests deeper than {DEPTH_MAX}")
+    rows = [feed.rows for feed in feeds.values()]
     written = json.dumps(rows, ensure_ascii=False, separators=(",", ":")).encode()
     if len(written) > FEED_BYTES_MAX:
         no(None, f"its rows are {len(written):,} bytes, {FEED_BYTES_MAX:,} are the most")
