@@ -64,6 +64,38 @@ def test_who_takes_rows_is_read_from_the_source(compile_text: Compile, tmp_path:
     assert compiled.files == ("data/users.csv", "scene.py")
 
 
+TAKING = """
+from loadpilot import feed
+
+@scenario(mode="constant")
+class Shop(VUser):
+    rows = feed({rows})
+
+    @task
+    def browse(self, client): client.post("/", json=next(self.rows))
+"""
+
+
+def test_rows_of_code_are_kept_beside_the_plan(compile_text: Compile) -> None:
+    """Broken if code takes other rows than Python, or the plan holds them all."""
+    compiled = compile_text(TAKING.format(rows='[{"name": "\'é"}, [1, 2.5, None], "x"]'))
+    code = compiled.plan["code"]
+    assert code["feeds"] == [{"name": "rows", "rows": 3, "tasks": [0]}]
+    rows = '[[{"name":"\'é"},[1,2.5,null],"x"]]'.encode()
+    assert compiled.bodies == {code["rows"]["sha256"]: rows}
+    assert code["rows"]["bytes"] == len(rows)
+
+
+@pytest.mark.parametrize(
+    "row", ["(1, 2)", "{1: 2}", "2**70", "float('inf')", "b'x'", "'\\ud800'", "[" * 21 + "]" * 21]
+)
+def test_rows_that_code_has_no_form_for_stay_in_python(compile_text: Compile, row: str) -> None:
+    """Broken if a row is another value in code, or the scenario is refused."""
+    compiled = compile_text(TAKING.format(rows=f"[1, {row}]"))
+    assert "script" in compiled.plan
+    assert "a row of self.rows" in compiled.reasons[-1].what
+
+
 @pytest.mark.parametrize(
     ("name", "text"),
     [

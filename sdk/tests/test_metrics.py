@@ -122,12 +122,13 @@ def test_a_compiled_scenario_has_no_metrics_of_its_own(refuse_text: Refuse) -> N
     assert "no check would ever run: write check_get(self, status_code, body)" in str(problem)
 
 
-def test_a_task_that_adds_to_a_metric_runs_in_python(compile_text: Compile) -> None:
-    """Broken if a task is compiled, and what it adds is forgotten."""
+def test_a_task_that_adds_to_a_metric_becomes_code(compile_text: Compile) -> None:
+    """Broken if a task is compiled to its requests, and what it adds is forgotten."""
     text = COMPILED.format(said="thresholds={'got.count': '>= 1'}")
     text = text.replace('get("/get")', 'get("/get")\n        metrics.counter("got").add()')
     plan = compile_text(f"from loadpilot import metrics\n{text}").plan
-    assert "script" in plan
+    measured = {"measure": {"kind": "counter", "name": "got", "line": 9}}
+    assert measured in plan["code"]["tasks"][0]["body"]["does"]
 
 
 def test_metrics_outside_a_run_go_nowhere() -> None:

@@ -9,9 +9,10 @@ import pytest
 from tests.e2e.command import SCENARIOS, Loadpilot
 
 if TYPE_CHECKING:
-    from tests.oracle.oracle import Oracle
+    from tests.oracle.oracle import Oracle, Request
 
 COMPILED = SCENARIOS / "compiled.py"
+WIDE = SCENARIOS / "wide.py"
 PLANNED = 400
 USERS = 6
 
@@ -51,6 +52,41 @@ def test_a_check_of_code_fails_in_pythons_words(loadpilot: Loadpilot, oracle: Or
     browse = _task(finished.report, "browse")
     text = "AssertionError: assert status_code in (200, 418) (compiled.py:24)"
     assert browse["raised"] == [{"by": "check", "text": text, "count": 300}]
+
+
+@pytest.mark.parametrize("agents", [1, 3])
+def test_code_draws_and_adds_what_python_does(
+    loadpilot: Loadpilot, oracle: Oracle, agents: int
+) -> None:
+    """Broken if code draws, takes a row, names a step or adds to a metric otherwise than Python."""
+    oracle.status(503, path="/mine", fraction=0.25)
+    (loadpilot.folder / "names.csv").write_text((SCENARIOS / "names.csv").read_text())
+    text = WIDE.read_text(encoding="utf-8")
+    seen, reports = [], []
+    for flag in ("", "compile=False, "):
+        before = len(oracle.requests())
+        scene = text.replace("@scenario(", f"@scenario({flag}")
+        finished = loadpilot.run(scene, oracle.url, "--agents", str(agents))
+        assert finished.judged == 0, finished.stderr
+        assert ("no Python runs under load" in finished.stderr + finished.stdout) == (not flag)
+        asked = oracle.requests()[before:]
+        seen.append(Counter((_arrival(one), one.method, one.path, one.body_fnv1a) for one in asked))
+        reports.append(finished.report)
+    code, python = reports
+    assert seen[0] == seen[1]
+    assert sum(seen[0].values()) == code["calls"]["attempted"] + 5
+    counts = {"checkout / order": 200, "checkout / GET /paid": 200}
+    assert _calls(_task(code, "buy")) == _calls(_task(python, "buy")) == counts
+    assert code["metrics"]["counters"] == python["metrics"]["counters"]
+    assert code["metrics"]["trends"] == python["metrics"]["trends"]
+    assert code["metrics"]["rates"]["found"]["count"] == 100
+    assert code["run"]["feeds"] == python["run"]["feeds"]
+    assert code["run"]["parameters"] == python["run"]["parameters"] == {"PLACE": "here"}
+
+
+def _arrival(request: Request) -> str:
+    """Of a call of an arrival its number; of a call of a hook nothing."""
+    return (request.id or "/").split("/")[1]
 
 
 def _task(report: dict[str, Any], name: str) -> dict[str, Any]:

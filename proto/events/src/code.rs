@@ -9,7 +9,14 @@ use std::collections::BTreeMap;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::plan::Method;
+use crate::plan::{Method, Object};
+use crate::script::Feed;
+
+mod words;
+
+pub use words::{
+    Binary, Compared, Comparison, Entry, Function, Kind, Literal, Metric, Part, Pause,
+};
 
 /// A scenario whose users any agent can play, with or without Python.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
@@ -28,6 +35,12 @@ pub struct Code {
     /// What every user has from its class, by name.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub constants: BTreeMap<String, Literal>,
+    /// The data that its tasks and users take rows of.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub feeds: Vec<Feed>,
+    /// The rows of those: a JSON list of a list for each, kept beside the plan.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub rows: Option<Object>,
     /// The preparation of a user; it alone gives a user something of its own.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub on_start: Option<Routine>,
@@ -104,6 +117,27 @@ pub enum Statement {
         /// How long, in µs.
         us: u64,
     },
+    /// Rests for a time that is computed.
+    Rest {
+        /// In which way.
+        how: Pause,
+        /// What it is given.
+        times: Vec<Expression>,
+        /// The line.
+        line: u32,
+    },
+    /// Adds to a metric of the scenario's own.
+    Measure {
+        /// Its kind; no other has its name.
+        kind: Metric,
+        /// What it is called.
+        name: String,
+        /// What is added; absent: 1.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        value: Option<Expression>,
+        /// The line.
+        line: u32,
+    },
     /// Gives a local variable a value.
     Set {
         /// Its number.
@@ -147,6 +181,53 @@ pub enum Statement {
         times: u32,
         /// What is done.
         does: Vec<Statement>,
+    },
+    /// Does the same as long as a test is true.
+    While {
+        /// The test.
+        test: Expression,
+        /// What is done.
+        does: Vec<Statement>,
+    },
+    /// Asks for several requests at a time and waits for all of their answers.
+    Batch {
+        /// A list of dicts with the parts of each: `method`, `path`, and those of [`Extra`].
+        requests: Expression,
+        /// The names of the steps that they are made in, as those of [`Send`].
+        #[serde(default, skip_serializing_if = "String::is_empty")]
+        steps: String,
+        /// The local variable that gets the answers.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        answers: Option<u16>,
+        /// The line.
+        line: u32,
+    },
+    /// Takes one of several answers.
+    Pick {
+        /// The local variable that holds them.
+        from: u16,
+        /// Which; from the end when it is negative.
+        place: i64,
+        /// The local variable that gets it.
+        answer: u16,
+        /// The line.
+        line: u32,
+    },
+    /// Does the same for each of several answers.
+    Each {
+        /// The local variable that holds it.
+        answer: u16,
+        /// The local variable that holds them.
+        from: u16,
+        /// What is done.
+        does: Vec<Statement>,
+    },
+    /// What a function does that was called here: [`Statement::Return`] ends this alone.
+    Within {
+        /// What it does.
+        does: Vec<Statement>,
+        /// The line of the call.
+        line: u32,
     },
     /// Leaves the loop that it is in.
     Break,
@@ -200,6 +281,9 @@ pub struct Send {
     /// Whether it goes on to where a redirect leads.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub follows: bool,
+    /// The names of the steps that it is made in, each with what stands behind it: `checkout / `.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub steps: String,
     /// The local variable that gets the answer.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub answer: Option<u16>,
@@ -312,6 +396,45 @@ pub enum Expression {
         /// The line.
         line: u32,
     },
+    /// A part of a list or a text.
+    Slice {
+        /// Of what.
+        of: Box<Expression>,
+        /// Its begin; None for that of the whole.
+        from: Box<Expression>,
+        /// Its end; the same.
+        to: Box<Expression>,
+        /// The line.
+        line: u32,
+    },
+    /// A number as text: `{x:04d}` and `{x:.2f}` of an f-string.
+    Format {
+        /// The number.
+        of: Box<Expression>,
+        /// Digits after the point; absent: it must be whole.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        digits: Option<u8>,
+        /// The least width.
+        width: u8,
+        /// Whether zeros fill it, behind the sign.
+        zeros: bool,
+        /// The line.
+        line: u32,
+    },
+    /// `[item for local in over if test]`
+    Comprehension {
+        /// The local variable that holds each; nothing else does.
+        local: u16,
+        /// Over what.
+        over: Box<Expression>,
+        /// What has to be true for an item to be taken.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        test: Option<Box<Expression>>,
+        /// The item.
+        item: Box<Expression>,
+        /// The line.
+        line: u32,
+    },
     /// What one of Python's own functions returns.
     Call {
         /// Which.
@@ -337,6 +460,11 @@ pub enum Expression {
         /// The line.
         line: u32,
     },
+    /// The row of a feed that this arrival takes, in hooks this user.
+    Row {
+        /// The feed, by its place.
+        feed: u16,
+    },
     /// A header of an answer.
     Header {
         /// The local variable that holds the answer.
@@ -349,133 +477,4 @@ pub enum Expression {
         /// The line.
         line: u32,
     },
-}
-
-/// A key and its value.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields)]
-pub struct Entry {
-    /// The key.
-    pub key: String,
-    /// The value.
-    pub value: Expression,
-}
-
-/// How one value stands to the next, and that one.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields)]
-pub struct Compared {
-    /// How.
-    pub how: Comparison,
-    /// To what.
-    pub to: Expression,
-}
-
-/// A value as it is written.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "snake_case", deny_unknown_fields)]
-pub enum Literal {
-    /// None.
-    None,
-    /// True or False.
-    Bool(bool),
-    /// A whole number.
-    Int(i64),
-    /// Another number, in decimal: text, since not every reader of JSON reads each bit of it.
-    Float(String),
-    /// Text.
-    Text(String),
-    /// A list, or a tuple where that makes no difference.
-    List(Vec<Literal>),
-    /// A dict with texts as keys, in order.
-    Dict(Vec<(String, Literal)>),
-}
-
-/// Operations on two values.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "snake_case")]
-pub enum Binary {
-    /// `+`
-    Add,
-    /// `+=`
-    AddInPlace,
-    /// `-`
-    Subtract,
-    /// `*`
-    Multiply,
-    /// `//`, by a number that is written out and not zero.
-    FloorDivide,
-    /// `%`, the same.
-    Modulo,
-}
-
-/// How two values can stand to each other.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "snake_case")]
-pub enum Comparison {
-    /// `==`
-    Equal,
-    /// `!=`
-    Unequal,
-    /// `<`
-    Less,
-    /// `<=`
-    AtMost,
-    /// `>`
-    More,
-    /// `>=`
-    AtLeast,
-    /// `in`
-    In,
-    /// `not in`
-    NotIn,
-    /// `is`, of None, True and False only.
-    Is,
-    /// `is not`, the same.
-    IsNot,
-}
-
-/// Python's own functions, and methods of its values, which are then the first they are given.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "snake_case")]
-pub enum Function {
-    /// `len(a)`
-    Len,
-    /// `str(a)`
-    Str,
-    /// `repr(a)`, and `!r` of an f-string
-    Repr,
-    /// `int(a)`
-    Int,
-    /// `bool(a)`
-    Bool,
-    /// `a.get(key)` or `a.get(key, otherwise)` of a dict
-    Get,
-}
-
-/// Types that a value can be asked for.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "snake_case")]
-#[expect(missing_docs, reason = "the names are the documentation")]
-pub enum Kind {
-    Bool,
-    Int,
-    Float,
-    Str,
-    List,
-    Dict,
-}
-
-/// Parts of an answer.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "snake_case")]
-pub enum Part {
-    /// Its status code.
-    StatusCode,
-    /// Whether that is below 400.
-    Ok,
-    /// Its body as text.
-    Text,
-    /// Its body as JSON.
-    Json,
 }

@@ -57,6 +57,10 @@ pub const PARAMETER_BYTES_MAX: usize = 16 * 1024;
 pub const TAGS_MAX: usize = 20;
 /// Most feeds of a scenario.
 pub const FEEDS_MAX: usize = 100;
+/// Most values that a task adds to metrics of the scenario's own: they are kept until it has ended.
+pub const MEASURED_MAX: usize = 100_000;
+/// Most metrics of a scenario's own: names are for people to read, not for values.
+pub const METRICS_MAX: usize = 100;
 /// Most exchanges of a run that are written out.
 pub const DEBUG_REQUESTS_MAX: u32 = 100;
 /// Longest head of an answer that is written out, in bytes.

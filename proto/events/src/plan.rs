@@ -11,7 +11,7 @@ use sha2::{Digest, Sha256};
 
 use crate::code::Code;
 use crate::connections::{Connections, is_default};
-use crate::script::{Prepared, Script};
+use crate::script::{Feed, Prepared, Script};
 use crate::threshold::Threshold;
 use crate::units::Rate;
 
@@ -337,7 +337,7 @@ impl Plan {
         tasks.flat_map(|(index, task)| task.steps.iter().map(move |step| (index, step)))
     }
 
-    /// What is kept beside the plan, large bodies, scripts and states, sorted, each once.
+    /// What is kept beside the plan, large bodies, scripts, states and rows, sorted, each once.
     pub fn objects(&self) -> BTreeSet<&Object> {
         let bodies = self.calls().filter_map(|(_, step)| step.body.as_ref());
         let bodies = bodies.filter_map(|body| match body {
@@ -346,7 +346,16 @@ impl Plan {
         });
         let bundle = self.script.iter().map(|script| &script.bundle);
         let states = self.prepared().map(|prepared| &prepared.states);
-        bodies.chain(bundle).chain(states).collect()
+        let rows = self.code.iter().filter_map(|code| code.rows.as_ref());
+        bodies.chain(bundle).chain(states).chain(rows).collect()
+    }
+
+    /// The data that its scenario takes rows of.
+    #[must_use]
+    pub fn feeds(&self) -> &[Feed] {
+        let script = self.script.as_ref().map(|script| &script.feeds);
+        let feeds = script.or(self.code.as_ref().map(|code| &code.feeds));
+        feeds.map_or(&[], Vec::as_slice)
     }
 
     /// What was prepared for its scenario before the run was asked for.

@@ -75,6 +75,7 @@ fn golden_files_are_read_and_written_back() {
             "plan.v1.json",
             "plan-closed.v1.json",
             "plan-code.v1.json",
+            "plan-code-given.v1.json",
             "plan-connections.v1.json",
             "plan-feeds.v1.json",
             "plan-given.v1.json",

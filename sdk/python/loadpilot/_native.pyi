@@ -291,19 +291,29 @@ class Wanted:
 
     sends: tuple[str, str, list[tuple[str, str]], bytes | None, int | None, str | None] | None
     """Method, path, headers, body, time-out in µs, name."""
+    batch: list[tuple[str, str, list[tuple[str, str]], bytes | None, int | None, str | None]] | None
+    """The same of several requests at a time."""
     rests_us: int | None
     """How long, in µs."""
     check: tuple[bool, str] | None
     """Whether its check was passed, and what it said; None when none was asked."""
     raised: str | None
     """What the part itself raised."""
+    measured: list[str]
+    """What it added to metrics, in words, when it has ended."""
 
 @final
 class RehearsedUser:
     """One user without a run; what a test tells it is all that it hears."""
 
-    def begin(self, part: int) -> Wanted:
-        """Begin its preparation (-1), its clean-up (-2) or a task, by its place."""
+    def begin(self, part: int, arrival: int = 0, due_us: int = 0) -> Wanted:
+        """Begin its preparation (-1), its clean-up (-2) or a task, by its place.
+
+        A task is done for the arrival of a number, which is due so many µs after 1970.
+        """
+
+    def all_answered(self, told: list[tuple[int, bytes, bytes] | str]) -> Wanted:
+        """Hear what became of a batch: answers, or "timed out", "stopped", why it was not sent."""
 
     def answered(self, status: int, head: bytes, body: bytes) -> Wanted:
         """Get an answer."""
@@ -325,12 +335,12 @@ class Rehearsal:
     """A scenario without a run: for tests, which hold code against Python."""
 
     @staticmethod
-    def in_python(bundle: bytes, file: str, plan: str) -> Rehearsal:
+    def in_python(bundle: bytes, file: str, plan: str, seed: int = 0) -> Rehearsal:
         """Load the scenario of a plan as agents do that play it in Python."""
 
     @staticmethod
-    def in_code(plan: str) -> Rehearsal:
-        """Take the code of a plan."""
+    def in_code(plan: str, rows: bytes | None = None, seed: int = 0) -> Rehearsal:
+        """Take the code of a plan, and the rows of its feeds."""
 
     def user(self) -> RehearsedUser:
         """Make a user that has done nothing yet."""

@@ -8,14 +8,12 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use loadpilot_agent::script::Measured;
+use loadpilot_events::limits::MEASURED_MAX;
 use loadpilot_events::metrics::{MetricValue, Millionths, Rounded};
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 
 use super::turn::current;
-
-/// Most values that one task adds: they are kept until it has ended.
-const VALUES_MAX: usize = 100_000;
 
 /// What one user added in the task that it does; `None` while it does none.
 #[derive(Default)]
@@ -52,9 +50,9 @@ pub(crate) fn measure(kind: &str, name: &str, value: f64) -> PyResult<()> {
         let Some(values) = values.as_mut() else {
             return Ok(());
         };
-        if values.len() >= VALUES_MAX {
+        if values.len() >= MEASURED_MAX {
             return Err(PyValueError::new_err(format!(
-                "a task adds at most {VALUES_MAX} values to metrics"
+                "a task adds at most {MEASURED_MAX} values to metrics"
             )));
         }
         let value = match kind {

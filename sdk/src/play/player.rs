@@ -119,10 +119,7 @@ impl PyPlayer {
             tasks: Vec::new(),
             target: plan.target.clone(),
             parameters: Secrets::default(),
-            feeds: plan
-                .script
-                .as_ref()
-                .map_or(Vec::new(), |script| script.feeds.clone()),
+            feeds: plan.feeds().to_vec(),
             workload: Arc::new(Workload::new(&plan, seed)),
             users: (0..users).collect(),
             states: None,

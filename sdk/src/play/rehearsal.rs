@@ -8,14 +8,14 @@ use std::sync::Arc;
 
 use loadpilot_agent::compiled::Compiled;
 use loadpilot_agent::script::{
-    Answer, Heard, Next, Occasion, Part, Scenario, Scripting, Source, User,
+    Answer, Heard, Next, Occasion, Part, Request, Scenario, Scripting, Source, User,
 };
 use loadpilot_engine::check::parse_plan;
 use loadpilot_engine::draws::Whose;
 use loadpilot_engine::workload::Workload;
 use loadpilot_events::Timestamp;
 use loadpilot_events::outcome::Outcome;
-use loadpilot_events::plan::Plan;
+use loadpilot_events::plan::{Plan, Text};
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use pyo3::types::PyBytes;
@@ -34,14 +34,24 @@ pub(crate) struct PyRehearsedUser {
     user: Box<dyn User>,
 }
 
-/// What a user wants next: `sends` method, path, headers, body, time-out in µs and name; or
-/// `rests` so many µs; or ended with `check`, whether it was passed and what it said, and `raised`.
+/// What a user wants next: `sends` method, path, headers, body, time-out in µs and name; or several
+/// of these in a `batch`; or `rests` so many µs; or ended with `check`, whether it was passed and
+/// what it said, `raised`, and what it added to metrics, each in words.
 #[pyclass(name = "Wanted", module = "loadpilot._native", frozen, get_all)]
 pub(crate) struct PyWanted {
     sends: Option<Sent>,
+    batch: Option<Vec<Sent>>,
     rests_us: Option<u64>,
     check: Option<(bool, String)>,
     raised: Option<String>,
+    measured: Vec<String>,
+}
+
+/// What became of one request of a batch: an answer, or in a word.
+#[derive(FromPyObject)]
+enum Told {
+    Answer(u16, Vec<u8>, Vec<u8>),
+    Word(String),
 }
 
 type Sent = (
@@ -54,7 +64,20 @@ type Sent = (
 );
 
 impl PyRehearsal {
-    fn of(scripting: &dyn Scripting, bundle: &[u8], file: &str, plan: &Plan) -> PyResult<Self> {
+    fn of(
+        scripting: &dyn Scripting,
+        bundle: &[u8],
+        file: &str,
+        plan: &Plan,
+        seed: u64,
+    ) -> PyResult<Self> {
+        let given = plan
+            .parameters
+            .iter()
+            .filter_map(|(name, value)| match value {
+                Text::Literal(value) => Some((name.clone(), value.clone())),
+                Text::Secret { .. } => None,
+            });
         let tasks: Vec<String> = plan.tasks.iter().map(|task| task.name.clone()).collect();
         let source = Source {
             bundle,
@@ -62,9 +85,9 @@ impl PyRehearsal {
             scenario: &plan.scenario,
             tasks: &tasks,
             target: &plan.target,
-            parameters: &BTreeMap::new(),
-            feeds: &[],
-            workload: &Arc::new(Workload::new(plan, 0)),
+            parameters: &given.collect::<BTreeMap<_, _>>(),
+            feeds: plan.feeds(),
+            workload: &Arc::new(Workload::new(plan, seed)),
             states: None,
         };
         let scenario = scripting.load(&source).map_err(PyValueError::new_err)?;
@@ -80,17 +103,25 @@ fn sound(plan: &str) -> PyResult<Plan> {
 impl PyRehearsal {
     /// Loads the scenario of a plan from the archive of its files, to be played in Python.
     #[staticmethod]
-    fn in_python(bundle: &[u8], file: &str, plan: &str) -> PyResult<Self> {
-        Self::of(&Interpreter, bundle, file, &sound(plan)?)
+    #[pyo3(signature = (bundle, file, plan, seed = 0))]
+    fn in_python(bundle: &[u8], file: &str, plan: &str, seed: u64) -> PyResult<Self> {
+        Self::of(&Interpreter, bundle, file, &sound(plan)?, seed)
     }
 
-    /// Takes the code of a plan.
+    /// Takes the code of a plan, and the rows of its feeds.
     #[staticmethod]
-    fn in_code(plan: &str) -> PyResult<Self> {
+    #[pyo3(signature = (plan, rows = None, seed = 0))]
+    fn in_code(plan: &str, rows: Option<&[u8]>, seed: u64) -> PyResult<Self> {
         let plan = sound(plan)?;
         let code = plan.code.as_ref();
         let code = code.ok_or_else(|| PyValueError::new_err("the plan has no code"))?;
-        Self::of(&*Compiled::scripting(code), &[], &code.file, &plan)
+        Self::of(
+            &*Compiled::scripting(code),
+            rows.unwrap_or_default(),
+            &code.file,
+            &plan,
+            seed,
+        )
     }
 
     fn user(&self) -> PyResult<PyRehearsedUser> {
@@ -101,18 +132,39 @@ impl PyRehearsal {
 
 #[pymethods]
 impl PyRehearsedUser {
-    /// Begins its preparation (-1), its clean-up (-2) or a task, by its place.
-    fn begin(&mut self, py: Python<'_>, part: i32) -> PyResult<PyWanted> {
-        let part = match u16::try_from(part) {
-            Ok(task) => Part::Task(task),
-            Err(_) if part == -1 => Part::Start,
-            Err(_) => Part::Stop,
+    /// Begins its preparation (-1), its clean-up (-2) or a task, by its place, for the arrival of
+    /// a number, which is due so many µs after 1970.
+    #[pyo3(signature = (part, arrival = 0, due_us = 0))]
+    fn begin(
+        &mut self,
+        py: Python<'_>,
+        part: i32,
+        arrival: u64,
+        due_us: u64,
+    ) -> PyResult<PyWanted> {
+        let (part, whose) = match u16::try_from(part) {
+            Ok(task) => (Part::Task(task), Whose::Arrival(arrival)),
+            Err(_) if part == -1 => (Part::Start, Whose::Start(0)),
+            Err(_) => (Part::Stop, Whose::Stop(0)),
         };
-        let occasion = Occasion {
-            whose: Whose::Arrival(0),
-            due: Timestamp(0),
-        };
-        wanted(py, self.user.begin(part, occasion))
+        let due = Timestamp(due_us);
+        let next = self.user.begin(part, Occasion { whose, due });
+        self.wanted(py, next)
+    }
+
+    /// What became of each request of a batch: an answer, or "timed out", "unsendable", "stopped".
+    fn all_answered(&mut self, py: Python<'_>, told: Vec<Told>) -> PyResult<PyWanted> {
+        let heard = told.into_iter().map(|told| match told {
+            Told::Answer(status, head, body) => Heard::Answer(answer(status, head, body)),
+            Told::Word(word) if word == "timed out" => Heard::Broken {
+                outcome: Outcome::Timeout,
+                cause: None,
+            },
+            Told::Word(word) if word == "stopped" => Heard::Stopped,
+            Told::Word(word) => Heard::Unsendable(word),
+        });
+        let next = self.user.go_on(Heard::Batch(heard.collect()));
+        self.wanted(py, next)
     }
 
     fn answered(
@@ -122,13 +174,9 @@ impl PyRehearsedUser {
         head: Vec<u8>,
         body: Vec<u8>,
     ) -> PyResult<PyWanted> {
-        let heard = Heard::Answer(Answer {
-            status,
-            head,
-            body,
-            elapsed_us: 1_000,
-        });
-        wanted(py, self.user.go_on(heard))
+        let heard = Heard::Answer(answer(status, head, body));
+        let next = self.user.go_on(heard);
+        self.wanted(py, next)
     }
 
     /// The request got no complete answer.
@@ -137,42 +185,74 @@ impl PyRehearsedUser {
             outcome: Outcome::Timeout,
             cause: None,
         };
-        wanted(py, self.user.go_on(heard))
+        let next = self.user.go_on(heard);
+        self.wanted(py, next)
     }
 
     fn unsendable(&mut self, py: Python<'_>, why: String) -> PyResult<PyWanted> {
-        wanted(py, self.user.go_on(Heard::Unsendable(why)))
+        let next = self.user.go_on(Heard::Unsendable(why));
+        self.wanted(py, next)
     }
 
     fn rested(&mut self, py: Python<'_>) -> PyResult<PyWanted> {
-        wanted(py, self.user.go_on(Heard::Awake))
+        let next = self.user.go_on(Heard::Awake);
+        self.wanted(py, next)
     }
 
     fn stopped(&mut self, py: Python<'_>) -> PyResult<PyWanted> {
-        wanted(py, self.user.go_on(Heard::Stopped))
+        let next = self.user.go_on(Heard::Stopped);
+        self.wanted(py, next)
     }
+}
+
+impl PyRehearsedUser {
+    fn wanted(&mut self, py: Python<'_>, next: Next) -> PyResult<PyWanted> {
+        let mut wanted = wanted(py, next)?;
+        if wanted.sends.is_none() && wanted.batch.is_none() && wanted.rests_us.is_none() {
+            let measured = self.user.measured();
+            wanted.measured = measured.iter().map(|one| format!("{one:?}")).collect();
+        }
+        Ok(wanted)
+    }
+}
+
+fn answer(status: u16, head: Vec<u8>, body: Vec<u8>) -> Answer {
+    Answer {
+        status,
+        head,
+        body,
+        elapsed_us: 1_000,
+    }
+}
+
+fn sent(py: Python<'_>, request: &Request) -> Sent {
+    let body = request.body.as_ref();
+    (
+        request.method.name(),
+        request.path.clone(),
+        request.headers.clone(),
+        body.map(|body| PyBytes::new(py, body).unbind()),
+        request.timeout_us,
+        request.name.clone(),
+    )
 }
 
 fn wanted(py: Python<'_>, next: Next) -> PyResult<PyWanted> {
     let nothing = PyWanted {
         sends: None,
+        batch: None,
         rests_us: None,
         check: None,
         raised: None,
+        measured: Vec::new(),
     };
     Ok(match next {
         Next::Send(request) => PyWanted {
-            sends: Some((
-                request.method.name(),
-                request.path.clone(),
-                request.headers.clone(),
-                request
-                    .body
-                    .as_ref()
-                    .map(|body| PyBytes::new(py, body).unbind()),
-                request.timeout_us,
-                request.name.clone(),
-            )),
+            sends: Some(sent(py, &request)),
+            ..nothing
+        },
+        Next::Batch(requests) => PyWanted {
+            batch: Some(requests.iter().map(|request| sent(py, request)).collect()),
             ..nothing
         },
         Next::Sleep(time) => PyWanted {
@@ -187,9 +267,8 @@ fn wanted(py: Python<'_>, next: Next) -> PyResult<PyWanted> {
             raised: ended.raised,
             ..nothing
         },
-        Next::Batch(_) | Next::Outside => {
-            let what = "a batch is not rehearsed, nor an event loop";
-            return Err(PyValueError::new_err(what));
+        Next::Outside => {
+            return Err(PyValueError::new_err("an event loop is not rehearsed"));
         }
     })
 }

@@ -162,6 +162,93 @@ BUGS: dict[str, Callable[[Any], Any]] = {
         "is_instance",
         lambda p: {"is_instance": p | {"kinds": ["float"]}} if p["kinds"] == ["int"] else None,
     ),
+    "elapsed is the status": _field("answer", "part", {"elapsed_ms": "status_code"}),
+    "a division is whole": _field("binary", "operator", {"divide": "floor_divide"}),
+    "a UUID is a number": _field("call", "function", {"rand_uuid": "rand_float"}),
+    "a text is drawn with a letter more": _inside(
+        "call",
+        lambda p: (
+            {"call": p | {"to": [{"literal": {"int": 4}}]}}
+            if p["function"] == "rand_text"
+            else None
+        ),
+    ),
+    "a draw is left out": _inside(
+        "call",
+        lambda p: {"literal": {"float": "0.5"}} if p["function"] == "rand_float" else None,
+    ),
+    "the time is a number": _field("call", "function", {"now_isoformat": "now_timestamp"}),
+    "a row is lost": _inside("row", lambda _: {"literal": "none"}),
+    "a rest is not drawn": _inside(
+        "rest",
+        lambda p: {"rest": p | {"times": p["times"][:1]}} if len(p["times"]) > 1 else None,
+    ),
+    "a wait is a sleep": _inside(
+        "rest",
+        lambda p: {"rest": p | {"how": "time_sleep", "times": p["times"][:1]}},
+    ),
+    "a step is lost": _inside(
+        "send",
+        lambda p: {"send": {k: v for k, v in p.items() if k != "steps"}} if "steps" in p else None,
+    ),
+    "a batch loses its last request": _inside(
+        "batch",
+        lambda p: (
+            {"batch": p | {"requests": {"list": p["requests"]["list"][:-1]}}}
+            if "list" in p["requests"]
+            else None
+        ),
+    ),
+    "the other answer is picked": _inside("pick", lambda p: {"pick": p | {"place": -1}}),
+    "a batch has no steps": _inside(
+        "batch",
+        lambda p: {"batch": {k: v for k, v in p.items() if k != "steps"}} if "steps" in p else None,
+    ),
+    "what is called does nothing": _inside("within", lambda p: {"within": p | {"does": []}}),
+    "the line of a call is lost": _inside("within", lambda p: {"within": p | {"line": 1}}),
+    "returns are lost": lambda piece: NOTHING if piece == "return" else None,
+    "a while goes round once": _inside(
+        "while",
+        lambda p: (
+            {"if": {"ways": [{"test": p["test"], "does": p["does"]}]}}
+            if "break" not in str(p) and "continue" not in str(p)
+            else None
+        ),
+    ),
+    "a comprehension takes everything": _inside(
+        "comprehension",
+        lambda p: (
+            {"comprehension": {k: v for k, v in p.items() if k != "test"}} if "test" in p else None
+        ),
+    ),
+    "a slice begins at once": _inside(
+        "slice", lambda p: {"slice": p | {"from": {"literal": "none"}}}
+    ),
+    "zeros are blanks": _inside(
+        "format", lambda p: {"format": p | {"zeros": False}} if p["zeros"] else None
+    ),
+    "a digit is lost": _inside(
+        "format", lambda p: {"format": p | {"digits": 1}} if p.get("digits") == 2 else None
+    ),
+    "upper is lower": _field("call", "function", {"upper": "lower"}),
+    "strip is on one side": _field("call", "function", {"strip": "lstrip"}),
+    "starts are ends": _field("call", "function", {"startswith": "endswith"}),
+    "join is split": _field("call", "function", {"split": "strip"}),
+    "what is replaced is kept": _inside(
+        "call",
+        lambda p: (
+            {"call": p | {"to": [p["to"][0], p["to"][1], p["to"][1]]}}
+            if p["function"] == "replace"
+            else None
+        ),
+    ),
+    "an amount is lost": _inside(
+        "measure",
+        lambda p: (
+            {"measure": {k: v for k, v in p.items() if k != "value"}} if "value" in p else None
+        ),
+    ),
+    "a counter is a rate": _field("measure", "kind", {"counter": "rate"}),
     "the end of a list is lost": _inside(
         "list", lambda parts: {"list": parts[:-1]} if len(parts) > 1 else None
     ),

@@ -21,6 +21,9 @@ if TYPE_CHECKING:
 TARGET = "http://localhost:8000"
 TURNS_MAX = 200
 """Most that a user wants in one part; loops here are short."""
+SEED = 20261122
+DUES_US = (0, 1_790_000_000_250_001, 951_782_400_000_000, 4_102_444_799_999_999)
+"""When parts are due, in turn: with and without µs, on a leap day, at the end of a year."""
 BEYOND = "CompiledError: "
 """What code says where it cannot go on as Python would."""
 
@@ -52,11 +55,14 @@ class Case:
             return self._in_python(script)
 
     def _in_python(self, script: Script) -> list[Line]:
-        played = Rehearsal.in_python(self.bundle, self.file, self.compiled.plan_json())
+        plan = self.compiled.plan_json()
+        played = Rehearsal.in_python(self.bundle, self.file, plan, SEED)
         return _played(played.user(), script)
 
     def in_code(self, script: Script, plan: str | None = None) -> list[Line]:
-        played = Rehearsal.in_code(plan or self.compiled.plan_json())
+        kept = self.compiled.plan["code"].get("rows")
+        rows = self.compiled.bodies[kept["sha256"]] if kept else None
+        played = Rehearsal.in_code(plan or self.compiled.plan_json(), rows, SEED)
         return _played(played.user(), script)
 
 
@@ -88,7 +94,7 @@ def same(python: list[Line], code: list[Line]) -> bool:
 
 def is_beyond(line: Line) -> bool:
     """Whether code says that it cannot go on as Python would."""
-    _, _, check, raised = line
+    check, raised = line[2:4]
     return (check is not None and check[1].startswith(BEYOND)) or (
         raised is not None and raised.startswith(BEYOND)
     )
@@ -98,19 +104,24 @@ def _played(user: RehearsedUser, script: Script) -> list[Line]:
     lines: list[Line] = []
 
     def noted(wanted: Wanted) -> Wanted:
-        lines.append((wanted.sends, wanted.rests_us, wanted.check, wanted.raised))
+        asks = wanted.sends or wanted.batch
+        lines.append((asks, wanted.rests_us, wanted.check, wanted.raised, wanted.measured))
         return wanted
 
-    for part, heard in script:
-        wanted = noted(user.begin(part))
+    for place, (part, heard) in enumerate(script):
+        due_us = DUES_US[(place + len(script[0][1])) % len(DUES_US)]
+        wanted = noted(user.begin(part, place, due_us))
         for turn in range(TURNS_MAX):
-            if wanted.sends is None and wanted.rests_us is None:
+            if wanted.sends is None and wanted.rests_us is None and wanted.batch is None:
                 break
-            wanted = noted(_told(user, wanted, heard[turn % len(heard)]))
+            wanted = noted(_told(user, wanted, heard[turn % len(heard) :] + heard))
     return lines
 
 
-def _told(user: RehearsedUser, wanted: Wanted, heard: Heard) -> Wanted:
+def _told(user: RehearsedUser, wanted: Wanted, all_heard: list[Heard]) -> Wanted:
+    heard = all_heard[0]
+    if wanted.batch is not None and (heard != "stopped" or len(wanted.batch) % 2):
+        return user.all_answered((all_heard * len(wanted.batch))[: len(wanted.batch)])
     if heard == "stopped":
         return user.stopped()
     if wanted.rests_us is not None:

@@ -13,19 +13,65 @@ if TYPE_CHECKING:
 SCENE = """\
 import random
 import time
-from loadpilot import LoadClient, VUser, scenario, task
+from loadpilot import LoadClient, VUser, env, feed, metrics, now, rand, scenario, task
+SOLD = metrics.counter('sold')
 LIMIT = 3
 ITEMS = [1, 2]
 {module}
 
+def pure(value):
+    return value
+
+def local_pure(value):
+    import os
+    return os.getpid()
+
+def cached(value, seen=[]):
+    seen.append(value)
+    return seen
+
 @scenario(rps=10, duration="2s", ramp_up="0s")
 class Scene(VUser):
     count = 0
+    feed = feed([1, 2])
     {attribute}
 
     def on_start(self, client):
         self.kept = client.get("/start").text
         {start}
+
+    def helper(self, value):
+        return value
+
+    def endless(self, value):
+        return self.endless(value)
+
+    def fetched(self, client):
+        return client.get("/fetched")
+
+    def varied(self, client, value):
+        if value:
+            return client.get("/fetched")
+        return 5
+
+    async def later(self, value):
+        return value
+
+    def counted(self, value):
+        yield value
+
+    def spoken(self, client, key):
+        client.get("/b", headers={{"X-Api-Key": key}})
+
+    def starred(self, *values):
+        return values
+
+    def kept_by_name(self, r):
+        r = 5
+        return r
+
+    def keeps(self):
+        self.kept = 5
 
     @task
     {decorator}
@@ -53,7 +99,15 @@ TASKS = (
     "del ITEMS[0]",
     "global LIMIT; LIMIT = 4",
     "globals()['LIMIT'] = 5",
-    "x = [v for v in ITEMS]",
+    "x = [v for v in ITEMS for w in ITEMS]",
+    "x = [v for v in ITEMS if v if v]",
+    "x = [r for r in ITEMS]",
+    "x = [v for v, w in ITEMS]",
+    "x = [client.get('/b').text for v in ITEMS]",
+    "x = [self.helper(v) for v in ITEMS]",
+    "x = [v for v in range(LIMIT)]",
+    "x = list(v for v in ITEMS)",
+    "[v for v in ITEMS]; x = v",
     "x = (y := 5)",
     "x = lambda: 5",
     "x = y = 5",
@@ -77,27 +131,104 @@ TASKS = (
     "x = id(self)",
     "x = {1: 2}",
     "x = {1, 2}",
-    "x = 5 / 2",
+    "x = 5 / LIMIT",
     "x = 2 ** 100",
     "x = LIMIT % LIMIT",
     "x = '%s' % 5",
     "x = f'{5:03}'",
-    "x = 'abc'[0:2]",
+    "x = 'abc'[0:2:1]",
+    "x = 'abc'.title()",
+    "x = 'abc'.split('b', 1)",
+    "x = 'abc'.split(sep='b')",
+    "x = 'abc'.startswith(('a', 'b'))",
+    "x = 'abc'.replace('a', 'b', 1)",
+    "x = ITEMS.pop()",
+    "x = f'{5:>4}'",
+    "x = f'{5:,}'",
+    "x = f'{5:{LIMIT}d}'",
+    "x = f'{5!r:4}'",
+    "x = f'{5:+d}'",
     "x = b'bytes'",
     "x = 1j",
     "x = ...",
     "x = 99999999999999999999",
     "x = (1, 2)",
     "x = str((1, 2))",
-    "x = r.elapsed_ms",
     "x = r.content",
     "x = r.headers",
-    "x = 'a'.upper()",
     "x = int('5', 8)",
     "x = isinstance(r, object)",
     "time.sleep(random.random())",
-    "time.sleep(LIMIT)",
-    "client.batch([{'path': '/b'}])",
+    "time.sleep(LIMIT, LIMIT)",
+    "self.wait()",
+    "self.wait(least=1)",
+    "x = self.wait(1)",
+    "x = rand.int(1)",
+    "x = rand.int(least=1, most=2)",
+    "rand = 5; x = rand.int(1, 2)",
+    "x = rand",
+    "x = now()",
+    "x = now().hour",
+    "x = env(LIMIT)",
+    "x = env('SECRET', secret=True)",
+    "x = next(self)",
+    "x = next(self.feed, 1)",
+    "x = self.feed",
+    "x = self.feed.rows",
+    "SOLD.add(amount=5)",
+    "SOLD.add(1, 2)",
+    "SOLD.name = 'x'",
+    "x = SOLD",
+    "x = SOLD.add()",
+    "metrics.trend('cost').add()",
+    "metrics.counter(self.kept).add()",
+    "metrics.counter('no good').add()",
+    "metrics.trend('sold').add(1)",
+    "with client.step(self.kept): pass",
+    "with client.step(''): pass",
+    "with client.step('a') as x: pass",
+    "with client.step('a'), client.step('b'): pass",
+    "with client: pass",
+    "client.batch(ITEMS)",
+    "client.batch([{'path': '/b', 'timeout': 1}])",
+    "client.batch([{'path': '/b', 'cookies': {}}])",
+    "client.batch([{'path': '/b', 'method': self.kept}])",
+    "client.batch([{'path': '/b', 'method': 'get'}])",
+    "client.batch([{'method': 'GET'}])",
+    "client.batch([dict(path='/b')])",
+    "client.batch(requests=[{'path': '/b'}])",
+    "x = client.batch([{'path': '/b'}]); y = x",
+    "x = client.batch([{'path': '/b'}]); y = len(x)",
+    "x = client.batch([{'path': '/b'}]); y = x[0]",
+    "x = client.batch([{'path': '/b'}]); y = x[LIMIT].text",
+    "x = client.batch([{'path': '/b'}]); x = 1",
+    "x, y = client.batch([{'path': '/b'}])",
+    "x = 1, client.batch([{'path': '/b'}])",
+    "for x in client.batch([{'path': '/b'}]): pass",
+    "x = self.helper()",
+    "x = self.helper(1, 2, 3)",
+    "x = self.helper(1, value=2)",
+    "x = self.helper(*[1])",
+    "x = self.helper(**{})",
+    "x = self.helper",
+    "x = self.kept and self.helper(1)",
+    "x = LIMIT + len(str(self.kept)) + self.helper(1)",
+    "x = self.endless(1)",
+    "x = self.fetched(client) + 1",
+    "x = self.fetched(client).text + self.kept; self.fetched(client, 1)",
+    "x = self.varied(client, 1)",
+    "x = self.later(1)",
+    "x = self.counted(1)",
+    "x = self.starred(1)",
+    "x = self.kept_by_name(r)",
+    "self.keeps()",
+    "x = pure(client)",
+    "x = cached(1)",
+    "x = local_pure(1)",
+    "pure = len; x = pure('a')",
+    "self.go(client)",
+    "self.on_start(client)",
+    "Scene.helper(self, 1)",
     "client.get('/b', cookies={'a': 'b'})",
     "client.get('/b', auth=('a', 'b'))",
     "client.get('/b', stream='sse')",
@@ -105,11 +236,16 @@ TASKS = (
     "client.get('/b', **{'name': 'x'})",
     "client.get('/b', headers={'Authorization': 'Bearer s3cret'})",
     "x = {'X-Api-Key': 's3cret'}",
+    "x = 's3cret'; client.get('/b', headers={'Authorization': x})",
+    "x = ['s3cret'][0]; y = f'Bearer {x}'; client.get('/b', headers={'Authorization': y})",
+    "for x in ['s3cret']: client.get('/b', headers={'X-Api-Key': x.strip()})",
+    "self.spoken(client, 's3cret')",
     "x = 1 + client.get('/b').status_code + client.get('/c').status_code",
     "x = self.kept and client.get('/b').text",
     "try: x = 1\n        except ValueError: pass",
     "with open('x') as x: pass",
-    "while True: break",
+    "while True: break\n        else: pass",
+    "while client.get('/b').ok: pass",
     "raise ValueError('x')",
     "import os",
     "def inner(): pass",
@@ -143,11 +279,17 @@ MODULES = (
     "x = [ITEMS.append(3)]",
     "def f(x=ITEMS.append(3)): pass",
     "@print\ndef f(): pass",
+    "import loadpilot\nloadpilot.rand.int = max",
+    "rand = 5",
+    "metrics.counter(str(LIMIT)).add()",
+    "COST = metrics.trend('sold')",
+    "COST = metrics.trend(str(LIMIT))",
 )
 METHODS = (
     "    def __getattribute__(self, name): return 5",
     "    def __getattr__(self, name): return 5",
     "    def __init__(self): self.x = 5",
+    "    def wait(self, *given): self.x = 5\n    @task\n    def rests(self, client): self.wait(1)",
     "    def __bool__(self): return False",
     "    __slots__ = ()",
     "    @property\n    def kept(self): return 5",
@@ -167,7 +309,7 @@ NOTHING = {
     "check": "",
     "method": "",
 }
-USES = "x = len(ITEMS) + LIMIT + self.count + len(str(self.kept))"
+USES = "x = rand.int(0, 0) + len(ITEMS) + LIMIT + self.count + len(str(self.kept))"
 PIECES = [
     *(("task", text) for text in TASKS),
     *(("module", text) for text in MODULES),

@@ -8,12 +8,14 @@ use std::sync::Arc;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use bytes::Bytes;
-use loadpilot_engine::eval::{self, Act, Program, Turn, Wish};
+use loadpilot_engine::eval::{self, Act, Program, Sources, Turn, Wish};
+use loadpilot_engine::feed::Feeder;
 use loadpilot_events::code::Code;
 
 use crate::fire::Composed;
 use crate::script::{
-    Ended, Heard, Next, Occasion, Part, Request, Scenario, Scripting, Source, User,
+    Answer, Ended, Heard, Measured, Next, Occasion, Part, Request, Scenario, Scripting, Source,
+    User,
 };
 
 /// Code in the place of an interpreter: it needs no time of its own on a thread.
@@ -43,8 +45,13 @@ impl Scripting for Compiled {
 
     fn load(&self, source: &Source<'_>) -> Result<Box<dyn Scenario>, String> {
         let program = Program::new(&self.0, source.scenario).map_err(|halt| halt.text)?;
+        let feeds = source.feeds.iter().enumerate();
+        let feeder = |(place, feed)| Feeder::new(Arc::clone(source.workload), place, feed);
+        let (seed, minor) = (source.workload.seed(), self.0.python_minor);
+        let sources = Sources::new(seed, feeds.map(feeder).collect(), source.bundle, minor);
         Ok(Box::new(CompiledScenario {
             program: Rc::new(program),
+            sources: Rc::new(sources.map_err(|halt| halt.text)?),
             target: source.target.to_owned(),
         }))
     }
@@ -52,12 +59,14 @@ impl Scripting for Compiled {
 
 struct CompiledScenario {
     program: Rc<Program>,
+    sources: Rc<Sources>,
     target: String,
 }
 
 impl Scenario for CompiledScenario {
     fn user(&self, _number: u32) -> Result<Box<dyn User>, String> {
-        let user = eval::User::new(Rc::clone(&self.program), &self.target);
+        let (program, sources) = (Rc::clone(&self.program), Rc::clone(&self.sources));
+        let user = eval::User::new(program, &self.target, sources);
         Ok(Box::new(CompiledUser(user)))
     }
 }
@@ -65,7 +74,7 @@ impl Scenario for CompiledScenario {
 struct CompiledUser(eval::User);
 
 impl User for CompiledUser {
-    fn begin(&mut self, part: Part, _occasion: Occasion) -> Next {
+    fn begin(&mut self, part: Part, occasion: Occasion) -> Next {
         let act = match part {
             Part::Start => Act::Start,
             Part::Task(task) => Act::Task(task),
@@ -73,27 +82,49 @@ impl User for CompiledUser {
             // What happens once is played on the side that asks for the run, in Python.
             Part::Once(_) => return Next::Ended(Ended::default()),
         };
-        next(self.0.begin(act, now_s()))
+        let occasion = (occasion.whose, occasion.due.0);
+        next(self.0.begin(act, occasion, now_s()))
     }
 
     fn go_on(&mut self, heard: Heard) -> Next {
-        let heard = match heard {
-            Heard::Answer(answer) => {
-                eval::Heard::Answer(eval::Answer::new(answer.status, answer.head, answer.body))
-            }
-            Heard::Broken { outcome, cause } => eval::Heard::Broken(outcome, cause),
-            Heard::Unsendable(why) => eval::Heard::Unsendable(why),
-            Heard::Awake => eval::Heard::Awake,
-            // Code asks for one request at a time.
-            Heard::Stopped | Heard::Batch(_) => eval::Heard::Stopped,
-        };
-        next(self.0.go_on(heard, now_s()))
+        next(self.0.go_on(heard_of(heard), now_s()))
     }
+
+    fn measured(&mut self) -> Vec<Measured> {
+        let measured = self.0.measured().into_iter();
+        let told = |one: eval::Measured| Measured {
+            name: (&*one.name).into(),
+            value: one.value,
+        };
+        measured.map(told).collect()
+    }
+}
+
+fn heard_of(heard: Heard) -> eval::Heard {
+    match heard {
+        Heard::Answer(answer) => eval::Heard::Answer(answer_of(answer)),
+        Heard::Broken { outcome, cause } => eval::Heard::Broken(outcome, cause),
+        Heard::Unsendable(why) => eval::Heard::Unsendable(why),
+        Heard::Batch(heard) => eval::Heard::Batch(heard.into_iter().map(heard_of).collect()),
+        Heard::Awake => eval::Heard::Awake,
+        Heard::Stopped => eval::Heard::Stopped,
+    }
+}
+
+fn answer_of(answer: Answer) -> eval::Answer {
+    let Answer {
+        status,
+        head,
+        body,
+        elapsed_us,
+    } = answer;
+    eval::Answer::new(status, head, body, elapsed_us)
 }
 
 fn next(turn: Turn) -> Next {
     match turn {
         Turn::Send(wish) => Next::Send(request_of(&wish)),
+        Turn::Batch(wishes) => Next::Batch(wishes.iter().map(|wish| request_of(wish)).collect()),
         Turn::Sleep(us) => Next::Sleep(Duration::from_micros(us)),
         Turn::Ended { check, raised } => Next::Ended(Ended {
             check,

@@ -54,7 +54,7 @@ pub trait Scripting: Debug + Send + Sync {
 /// Where a scenario comes from.
 #[derive(Debug, Clone, Copy)]
 pub struct Source<'a> {
-    /// A zip archive of its files.
+    /// A zip archive of its files; of code the rows of its feeds.
     pub bundle: &'a [u8],
     /// The file in it that defines the scenario.
     pub file: &'a str,

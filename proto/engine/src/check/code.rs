@@ -1,12 +1,15 @@
 //! Checking code: everything that `eval` takes for granted.
 
+use std::collections::BTreeMap;
+
 use loadpilot_events::code::{
-    Binary, Code, Comparison, Expression, Function, Literal, Routine, Statement,
+    Binary, Code, Comparison, Expression, Function, Literal, Metric, Pause, Routine, Statement,
 };
 use loadpilot_events::limits;
+use loadpilot_events::metrics::is_metric_name;
 use loadpilot_events::plan::Plan;
 
-use super::{Musts, SECRET_HEADERS};
+use super::{Musts, SECRET_HEADERS, body, script};
 
 /// Schemes that may stand before a secret in a header: they are none themselves.
 const SCHEMES: [&str; 4] = ["", "Bearer ", "Basic ", "Token "];
@@ -23,6 +26,13 @@ pub(super) fn code(must: &mut Musts<'_>, plan: &Plan) {
     let agrees = plan.users.is_none_or(|users| users == code.users);
     let rule = "must be the users of the closed loop";
     must.hold(agrees, "code.users", rule, code.users);
+    script::feeds(must, plan, "code.feeds", &code.feeds);
+    let both = code.rows.is_some() != code.feeds.is_empty();
+    let rule = "must be there when there are feeds, and only then";
+    must.hold(both, "code.rows", rule, code.feeds.len());
+    if let Some(rows) = &code.rows {
+        body::object(must, "code.rows", rows);
+    }
     let few = code.secret_headers.len() <= limits::HEADERS_MAX;
     let count = code.secret_headers.len();
     must.hold(few, "code.secret_headers", "must be at most 64", count);
@@ -32,22 +42,23 @@ pub(super) fn code(must: &mut Musts<'_>, plan: &Plan) {
     let same = code.tasks.len() == plan.tasks.len();
     let rule = "must be as many as the plan has tasks";
     must.hold(same, "code.tasks", rule, code.tasks.len());
+    let metrics = &mut BTreeMap::new();
     for (name, value) in &code.constants {
-        let mut reader = Reader::new(must, code, format!("code.constants.{name}"));
+        let mut reader = Reader::new(must, code, metrics, format!("code.constants.{name}"));
         reader.literal(value, 0);
     }
     for (hook, routine) in [("on_start", &code.on_start), ("on_stop", &code.on_stop)] {
         if let Some(routine) = routine {
-            let mut reader = Reader::new(must, code, format!("code.{hook}"));
+            let mut reader = Reader::new(must, code, metrics, format!("code.{hook}"));
             reader.may_keep = hook == "on_start";
             reader.routine(routine, 0);
         }
     }
     for (place, task) in code.tasks.iter().enumerate() {
         let field = format!("code.tasks[{place}]");
-        Reader::new(must, code, format!("{field}.body")).routine(&task.body, 0);
+        Reader::new(must, code, metrics, format!("{field}.body")).routine(&task.body, 0);
         if let Some(check) = &task.check {
-            let mut reader = Reader::new(must, code, format!("{field}.check"));
+            let mut reader = Reader::new(must, code, metrics, format!("{field}.check"));
             reader.may_ask = false;
             let given = match check.takes {
                 loadpilot_events::code::Takes::Answer => 1,
@@ -56,6 +67,9 @@ pub(super) fn code(must: &mut Musts<'_>, plan: &Plan) {
             reader.routine(&check.body, given);
         }
     }
+    let few = metrics.len() <= limits::METRICS_MAX;
+    let rule = "must add to at most 100 metrics";
+    must.hold(few, "code.tasks", rule, metrics.len());
 }
 
 /// Goes through one function.
@@ -65,18 +79,26 @@ struct Reader<'a, 'b> {
     field: String,
     locals: usize,
     loops: usize,
+    /// The metrics that were added to so far, by name.
+    metrics: &'a mut BTreeMap<String, Metric>,
     may_keep: bool,
     may_ask: bool,
 }
 
 impl<'a, 'b> Reader<'a, 'b> {
-    fn new(must: &'a mut Musts<'b>, code: &'a Code, field: String) -> Self {
+    fn new(
+        must: &'a mut Musts<'b>,
+        code: &'a Code,
+        metrics: &'a mut BTreeMap<String, Metric>,
+        field: String,
+    ) -> Self {
         Self {
             must,
             code,
             field,
             locals: 0,
             loops: 0,
+            metrics,
             may_keep: false,
             may_ask: true,
         }
@@ -122,7 +144,13 @@ impl<'a, 'b> Reader<'a, 'b> {
     }
 
     fn statement(&mut self, statement: &Statement, depth: usize) {
-        let asks = matches!(statement, Statement::Send(_) | Statement::Sleep { .. });
+        let asks = matches!(
+            statement,
+            Statement::Send(_)
+                | Statement::Batch { .. }
+                | Statement::Sleep { .. }
+                | Statement::Rest { .. }
+        );
         let rule = "must not ask for anything in a check";
         self.hold(!asks || self.may_ask, rule, "a request or a rest");
         match statement {
@@ -141,6 +169,24 @@ impl<'a, 'b> Reader<'a, 'b> {
             Statement::Sleep { us } => {
                 let sound = *us <= limits::SLEEP_US_MAX;
                 self.hold(sound, "must rest at most a day at a time", us);
+            }
+            Statement::Rest { how, times, .. } => {
+                let most = if *how == Pause::Wait { 2 } else { 1 };
+                let fits = (1..=most).contains(&times.len());
+                self.hold(fits, "must rest for one time, or between two", times.len());
+                times.iter().for_each(|time| self.expression(time, depth));
+            }
+            Statement::Measure {
+                kind, name, value, ..
+            } => {
+                let rule = "must add to metrics with a name of letters, digits and _";
+                self.hold(is_metric_name(name), rule, name);
+                let known = *self.metrics.entry(name.clone()).or_insert(*kind);
+                let rule = "must add to a metric of one kind under each name";
+                self.hold(known == *kind, rule, name);
+                if let Some(value) = value {
+                    self.expression(value, depth);
+                }
             }
             Statement::Set { local, to } => {
                 self.local(*local);
@@ -164,6 +210,32 @@ impl<'a, 'b> Reader<'a, 'b> {
             } => {
                 self.expression(over, depth);
                 self.repeated(*local, does, depth);
+            }
+            Statement::While { test, does } => {
+                self.expression(test, depth);
+                self.loops += 1;
+                self.block(does, depth);
+                self.loops -= 1;
+            }
+            Statement::Batch {
+                requests, answers, ..
+            } => {
+                self.expression(requests, depth);
+                answers.iter().for_each(|local| self.local(*local));
+            }
+            Statement::Pick { from, answer, .. } => {
+                self.local(*from);
+                self.local(*answer);
+            }
+            Statement::Each { answer, from, does } => {
+                self.local(*from);
+                self.repeated(*answer, does, depth);
+            }
+            Statement::Within { does, .. } => {
+                // The loops around a call are none of the function's.
+                let around = std::mem::take(&mut self.loops);
+                self.block(does, depth);
+                self.loops = around;
             }
             Statement::Repeat { local, does, .. } => self.repeated(*local, does, depth),
             Statement::Break | Statement::Continue => {
@@ -224,13 +296,18 @@ impl<'a, 'b> Reader<'a, 'b> {
                 self.local(*local);
             }
             Expression::Header { local, .. } => self.local(*local),
+            Expression::Comprehension { local, .. } => self.local(*local),
+            Expression::Row { feed } => {
+                let known = usize::from(*feed) < self.code.feeds.len();
+                self.hold(known, "must take rows of feeds that it has", feed);
+            }
             Expression::Dict(entries) => {
                 for entry in entries {
                     self.entry(&entry.key, writes(&entry.value));
                 }
             }
             Expression::Binary {
-                operator: Binary::FloorDivide | Binary::Modulo,
+                operator: Binary::FloorDivide | Binary::Modulo | Binary::Divide,
                 right,
                 ..
             } => {
@@ -240,6 +317,16 @@ impl<'a, 'b> Reader<'a, 'b> {
             Expression::Call { function, to, .. } => {
                 let wanted = match function {
                     Function::Get => 2..=3,
+                    Function::RandInt => 2..=2,
+                    Function::Replace => 3..=3,
+                    Function::Startswith | Function::Endswith | Function::Join => 2..=2,
+                    Function::Strip | Function::Lstrip | Function::Rstrip | Function::Split => {
+                        1..=2
+                    }
+                    Function::RandFloat
+                    | Function::RandUuid
+                    | Function::NowIsoformat
+                    | Function::NowTimestamp => 0..=0,
                     _ => 1..=1,
                 };
                 let fits = wanted.contains(&to.len());
@@ -298,6 +385,7 @@ fn parts(of: &Expression) -> Vec<&Expression> {
         Expression::Literal(_)
         | Expression::Local { .. }
         | Expression::Own { .. }
+        | Expression::Row { .. }
         | Expression::Answer { .. } => Vec::new(),
         Expression::List(parts)
         | Expression::Join(parts)
@@ -307,7 +395,16 @@ fn parts(of: &Expression) -> Vec<&Expression> {
         Expression::Dict(entries) => entries.iter().map(|entry| &entry.value).collect(),
         Expression::Binary { left, right, .. } => vec![left, right],
         Expression::Item { of, key, .. } => vec![of, key],
-        Expression::Negate { of, .. } | Expression::IsInstance { of, .. } => vec![of],
+        Expression::Slice { of, from, to, .. } => vec![of, from, to],
+        Expression::Comprehension {
+            over, test, item, ..
+        } => {
+            let test = test.as_deref();
+            [&**over, &**item].into_iter().chain(test).collect()
+        }
+        Expression::Negate { of, .. }
+        | Expression::Format { of, .. }
+        | Expression::IsInstance { of, .. } => vec![of],
         Expression::Not(of) => vec![of],
         Expression::Compare { first, others, .. } => {
             let others = others.iter().map(|next| &next.to);

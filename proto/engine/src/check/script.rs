@@ -32,15 +32,16 @@ pub(super) fn script(must: &mut Musts<'_>, plan: &Plan) {
     let agrees = plan.users.is_none_or(|users| users == script.users);
     let rule = "must be the users of the closed loop";
     must.hold(agrees, "script.users", rule, script.users);
-    feeds(must, plan, &script.feeds);
+    feeds(must, plan, "script.feeds", &script.feeds);
 }
 
-fn feeds(must: &mut Musts<'_>, plan: &Plan, feeds: &[Feed]) {
+/// The feeds of a scenario, in Python or in code.
+pub(super) fn feeds(must: &mut Musts<'_>, plan: &Plan, whose: &str, feeds: &[Feed]) {
     let few = feeds.len() <= limits::FEEDS_MAX;
-    must.hold(few, "script.feeds", "must be at most 100", feeds.len());
+    must.hold(few, whose, "must be at most 100", feeds.len());
     let mut names = BTreeSet::new();
     for (place, feed) in feeds.iter().enumerate() {
-        let field = format!("script.feeds[{place}]");
+        let field = format!("{whose}[{place}]");
         must.name(&format!("{field}.name"), &feed.name);
         let unique = names.insert(&feed.name);
         let rule = "must be unique in the plan";

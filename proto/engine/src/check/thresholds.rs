@@ -63,6 +63,6 @@ fn measurable(must: &mut Musts<'_>, plan: &Plan, threshold: &Threshold, field: &
     must.hold(limit.is_finite(), field, "must be a finite number", limit);
     let rule = "must say which side passes, as in >= 100";
     must.hold(threshold.operator.is_some(), field, rule, limit);
-    let rule = "must be a metric of ours: only a scenario that runs in Python adds to its own";
-    must.hold(plan.script.is_some(), field, rule, &own.name);
+    let rule = "must be a metric of ours: only a scenario in Python or in code adds to its own";
+    must.hold(plan.crew().is_some(), field, rule, &own.name);
 }

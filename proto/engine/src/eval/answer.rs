@@ -22,6 +22,8 @@ pub struct Answer {
     pub head: Vec<u8>,
     /// Its body as it came.
     pub body: Vec<u8>,
+    /// From dispatch to its last byte, in µs.
+    pub elapsed_us: u64,
     lines: OnceCell<Vec<(String, String)>>,
     json: OnceCell<Result<Value, Halt>>,
 }
@@ -29,11 +31,12 @@ pub struct Answer {
 impl Answer {
     /// What was heard.
     #[must_use]
-    pub fn new(status: u16, head: Vec<u8>, body: Vec<u8>) -> Self {
+    pub fn new(status: u16, head: Vec<u8>, body: Vec<u8>, elapsed_us: u64) -> Self {
         Self {
             status,
             head,
             body,
+            elapsed_us,
             lines: OnceCell::new(),
             json: OnceCell::new(),
         }

@@ -4,8 +4,8 @@
 //! Dates and attributes that only that module understands are refused, never guessed.
 
 use super::answer::{Answer, stripped};
+use super::functions::digits;
 use super::raised::{Halt, beyond};
-use super::term::digits;
 use super::value::Value;
 
 /// Most cookies of a user, as many as browsers keep of a site; beyond them all are forgotten.

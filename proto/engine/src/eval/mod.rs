@@ -6,18 +6,27 @@
 
 mod again;
 pub mod answer;
+mod batch;
 mod cookies;
 mod encode;
+mod functions;
+mod given;
 pub mod json;
+mod measured;
 mod operators;
+mod pause;
 mod program;
 pub mod raised;
 mod redirect;
+mod rounds;
 mod term;
+mod texts;
 mod user;
 pub mod value;
 mod words;
 
 pub use answer::Answer;
+pub use given::Sources;
+pub use measured::Measured;
 pub use program::{Keep, Program, Wish};
 pub use user::{Act, Heard, Turn, User};

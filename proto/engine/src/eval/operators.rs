@@ -23,6 +23,14 @@ fn number(value: &Value) -> Option<Number> {
     }
 }
 
+/// A number as a float, as `float()` rounds it; `None` for what is no number.
+pub(super) fn real_of(value: &Value) -> Option<f64> {
+    match number(value)? {
+        Number::Int(value) => Some(real(value)),
+        Number::Float(value) => Some(value),
+    }
+}
+
 fn too_large() -> Halt {
     beyond("a whole number of more than 128 bits")
 }
@@ -50,7 +58,7 @@ pub(super) fn binary(operator: Binary, left: &Value, right: &Value) -> Result<Va
         Binary::AddInPlace => add_in_place(left, right),
         Binary::Multiply => multiply(left, right),
         Binary::Modulo if matches!(left, Value::Text(_)) => Err(beyond("text formatted with %")),
-        Binary::Subtract | Binary::FloorDivide | Binary::Modulo => {
+        Binary::Subtract | Binary::FloorDivide | Binary::Modulo | Binary::Divide => {
             Err(unsupported(operator, left, right))
         }
     }
@@ -64,6 +72,7 @@ fn unsupported(operator: Binary, left: &Value, right: &Value) -> Halt {
         Binary::Multiply => "*",
         Binary::FloorDivide => "//",
         Binary::Modulo => "%",
+        Binary::Divide => "/",
     };
     let (left, right) = (left.kind(), right.kind());
     type_error(format!(
@@ -161,12 +170,15 @@ fn arithmetic(operator: Binary, left: Number, right: Number) -> Result<Value, Ha
                 _ => quotient,
             }
         }
+        Binary::Divide if right == 0.0 => return Err(by_zero()),
+        Binary::Divide => left / right,
     };
     Ok(Value::Float(value))
 }
 
 fn whole(operator: Binary, left: i128, right: i128) -> Result<Value, Halt> {
     let value = match operator {
+        Binary::Divide => return quotient(left, right),
         Binary::Add | Binary::AddInPlace => left.checked_add(right),
         Binary::Subtract => left.checked_sub(right),
         Binary::Multiply => left.checked_mul(right),
@@ -187,6 +199,16 @@ fn whole(operator: Binary, left: i128, right: i128) -> Result<Value, Halt> {
         }
     };
     value.map(Value::Int).ok_or_else(too_large)
+}
+
+/// `left / right`, correctly rounded: what doubles hold exactly they divide so.
+fn quotient(left: i128, right: i128) -> Result<Value, Halt> {
+    let is_exact = |value: i128| value.unsigned_abs() <= 1 << 53;
+    match is_exact(left) && is_exact(right) {
+        true if right == 0 => Err(by_zero()),
+        true => Ok(Value::Float(real(left) / real(right))),
+        false => Err(beyond("a division of whole numbers of more than 53 bits")),
+    }
 }
 
 /// Quotient and remainder, as `float_divmod` of CPython's `Objects/floatobject.c` has them.

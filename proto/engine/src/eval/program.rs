@@ -4,9 +4,10 @@
 use std::any::Any;
 use std::cell::OnceCell;
 use std::collections::BTreeMap;
+use std::ops::Range;
 use std::rc::Rc;
 
-use loadpilot_events::code::{Code, Extra, Routine, Send, Statement, Takes};
+use loadpilot_events::code::{Code, Extra, Metric, Pause, Routine, Send, Statement, Takes};
 use loadpilot_events::plan::Method;
 
 use super::encode;
@@ -34,6 +35,11 @@ pub(super) struct Body {
     pub(super) operations: Vec<Operation>,
     /// How many loops it has.
     pub(super) loops: usize,
+    /// Functions that were called: from where to where their operations are, and the line of the
+    /// call; the inner ones first.
+    pub(super) calls: Vec<(Range<usize>, u32)>,
+    /// Of those that are being added the jumps to their ends.
+    returns: Vec<Vec<usize>>,
 }
 
 /// One operation.
@@ -41,6 +47,8 @@ pub(super) struct Body {
 pub(super) enum Operation {
     Send(Box<Sending>),
     Sleep(u64),
+    Rest(Pause, Vec<Term>, u32),
+    Measure(Metric, Rc<str>, Term, u32),
     Set(u16, Term),
     Keep(Rc<str>, Term),
     Do(Term),
@@ -54,6 +62,12 @@ pub(super) enum Operation {
     Next(usize, u16, usize),
     Assert(Term, Option<Term>, u32),
     RaiseForStatus(u16, u32),
+    /// Asks for several requests: which, their steps, what gets the answers, its line.
+    Batch(Term, String, Option<u16>, u32),
+    /// Takes one of several answers.
+    Pick(u16, i64, u16, u32),
+    /// Begins a loop over several answers.
+    OverAnswers(usize, u16),
     Return,
 }
 
@@ -70,6 +84,7 @@ pub(super) struct Sending {
     pub(super) given: Vec<(Extra, Term)>,
     pub(super) timeout_us: Option<u64>,
     pub(super) follows: bool,
+    pub(super) steps: String,
     pub(super) answer: Option<u16>,
     pub(super) line: u32,
     /// The request, when nothing of it is computed.
@@ -197,6 +212,20 @@ impl Body {
         let operation = match statement {
             Statement::Send(send) => Operation::Send(Box::new(Sending::new(send)?)),
             Statement::Sleep { us } => Operation::Sleep(*us),
+            Statement::Rest { how, times, line } => {
+                let times = times.iter().map(Term::new);
+                Operation::Rest(*how, times.collect::<Result<_, _>>()?, *line)
+            }
+            Statement::Measure {
+                kind,
+                name,
+                value,
+                line,
+            } => {
+                let value = value.as_ref().map(Term::new).transpose()?;
+                let value = value.unwrap_or(Term::Value(Value::Int(1)));
+                Operation::Measure(*kind, name.as_str().into(), value, *line)
+            }
             Statement::Set { local, to } => Operation::Set(*local, Term::new(to)?),
             Statement::Keep { name, value } => {
                 Operation::Keep(name.as_str().into(), Term::new(value)?)
@@ -232,6 +261,38 @@ impl Body {
                 let begin = Operation::Count(self.loops, *times);
                 return self.repeat(begin, *local, does, leaves);
             }
+            Statement::Each { answer, from, does } => {
+                let begin = Operation::OverAnswers(self.loops, *from);
+                return self.repeat(begin, *answer, does, leaves);
+            }
+            Statement::While { test, does } => {
+                let next = self.here();
+                self.operations
+                    .push(Operation::JumpUnless(Term::new(test)?, 0));
+                return self.round(next, does, leaves);
+            }
+            Statement::Batch {
+                requests,
+                steps,
+                answers,
+                line,
+            } => Operation::Batch(Term::new(requests)?, steps.clone(), *answers, *line),
+            Statement::Pick {
+                from,
+                place,
+                answer,
+                line,
+            } => Operation::Pick(*from, *place, *answer, *line),
+            Statement::Within { does, line } => {
+                let begin = self.here();
+                self.returns.push(Vec::new());
+                self.block(does, &mut Vec::new())?;
+                for jump in self.returns.pop().unwrap_or_default() {
+                    self.lead(jump, self.here());
+                }
+                self.calls.push((begin..self.here(), *line));
+                return Ok(());
+            }
             Statement::Break => {
                 if let Some(inner) = leaves.last_mut() {
                     inner.breaks.push(self.operations.len());
@@ -244,7 +305,13 @@ impl Body {
                 Operation::Assert(Term::new(test)?, says, *line)
             }
             Statement::RaiseForStatus { local, line } => Operation::RaiseForStatus(*local, *line),
-            Statement::Return => Operation::Return,
+            Statement::Return => match self.returns.last_mut() {
+                Some(ends) => {
+                    ends.push(self.operations.len());
+                    Operation::Jump(0)
+                }
+                None => Operation::Return,
+            },
         };
         self.operations.push(operation);
         Ok(())
@@ -262,6 +329,16 @@ impl Body {
         self.operations.push(begin);
         let next = self.here();
         self.operations.push(Operation::Next(number, local, 0));
+        self.round(next, does, leaves)
+    }
+
+    /// The round of a loop, whose test is the last operation.
+    fn round(
+        &mut self,
+        next: usize,
+        does: &[Statement],
+        leaves: &mut Vec<Leaves>,
+    ) -> Result<(), Halt> {
         leaves.push(Leaves {
             next,
             breaks: Vec::new(),
@@ -303,6 +380,7 @@ impl Sending {
             given: given.collect::<Result<_, Halt>>()?,
             timeout_us: send.timeout_us,
             follows: send.follows,
+            steps: send.steps.clone(),
             answer: send.answer,
             line: send.line,
             constant: None,
@@ -316,6 +394,8 @@ impl Sending {
                 names: &[],
                 own: &|_| None,
                 class: "",
+                given: None,
+                bound: None,
                 minor: 0,
             };
             let mut given = Vec::new();
@@ -344,48 +424,61 @@ impl Sending {
         values: &[Value],
         cookies: Option<&Cookies<'_>>,
     ) -> Result<(Wish, Option<String>), Halt> {
-        self.made(values, cookies)
-            .map_err(|halt| halt.at(self.line))
-    }
-
-    fn made(
-        &self,
-        values: &[Value],
-        cookies: Option<&Cookies<'_>>,
-    ) -> Result<(Wish, Option<String>), Halt> {
         let (path, values) = values.split_first().unwrap_or((&Value::None, &[]));
         let get = |what: Extra| {
             let place = self.given.iter().position(|(known, _)| *known == what);
             place.and_then(|place| values.get(place))
         };
-        let (json, data, content) = (get(Extra::Json), get(Extra::Data), get(Extra::Content));
-        let body = encode::body(json, data, content)?;
-        let path = encode::path(path, get(Extra::Params))?;
-        let mut headers = encode::headers(get(Extra::Headers))?;
-        let has = |headers: &[(String, String)], wanted: &str| {
-            headers
-                .iter()
-                .any(|(name, _)| name.to_lowercase() == wanted)
-        };
-        let (has_cookie, has_type) = (has(&headers, "cookie"), has(&headers, "content-type"));
-        let cookie = cookies.map(|cookies| cookies(&path)).transpose()?.flatten();
-        if let Some(cookie) = cookie.as_ref().filter(|_| !has_cookie) {
-            headers.push(("Cookie".to_owned(), cookie.clone()));
-        }
-        if let Some((_, Some(kind))) = body
-            && !has_type
-        {
-            headers.push(("Content-Type".to_owned(), kind.to_owned()));
-        }
-        let wish = Wish {
-            method: self.method,
-            path,
-            headers,
-            body: body.map(|(content, _)| content),
-            timeout_us: self.timeout_us,
-            name: encode::name(get(Extra::Name))?,
-            kept: Keep::default(),
-        };
-        Ok((wish, cookie))
+        let asked = (self.method, path);
+        made(asked, &get, &self.steps, self.timeout_us, cookies).map_err(|halt| halt.at(self.line))
     }
+}
+
+/// A request with a method and a path, and what else was given for it; and what cookie it got.
+pub(super) fn made<'a>(
+    (method, path): (Method, &Value),
+    get: &dyn Fn(Extra) -> Option<&'a Value>,
+    steps: &str,
+    timeout_us: Option<u64>,
+    cookies: Option<&Cookies<'_>>,
+) -> Result<(Wish, Option<String>), Halt> {
+    let (json, data, content) = (get(Extra::Json), get(Extra::Data), get(Extra::Content));
+    let body = encode::body(json, data, content)?;
+    let path = encode::path(path, get(Extra::Params))?;
+    let mut headers = encode::headers(get(Extra::Headers))?;
+    let has = |headers: &[(String, String)], wanted: &str| {
+        headers
+            .iter()
+            .any(|(name, _)| name.to_lowercase() == wanted)
+    };
+    let (has_cookie, has_type) = (has(&headers, "cookie"), has(&headers, "content-type"));
+    let cookie = cookies.map(|cookies| cookies(&path)).transpose()?.flatten();
+    if let Some(cookie) = cookie.as_ref().filter(|_| !has_cookie) {
+        headers.push(("Cookie".to_owned(), cookie.clone()));
+    }
+    if let Some((_, Some(kind))) = body
+        && !has_type
+    {
+        headers.push(("Content-Type".to_owned(), kind.to_owned()));
+    }
+    let name = encode::name(get(Extra::Name))?;
+    let name = match steps.is_empty() {
+        true => name,
+        false => {
+            let named = name.filter(|name| !name.is_empty());
+            let bare = path.split('?').next().unwrap_or_default();
+            let named = named.unwrap_or_else(|| format!("{} {bare}", method.name()));
+            Some(format!("{steps}{named}"))
+        }
+    };
+    let wish = Wish {
+        method,
+        path,
+        headers,
+        body: body.map(|(content, _)| content),
+        timeout_us,
+        name,
+        kept: Keep::default(),
+    };
+    Ok((wish, cookie))
 }

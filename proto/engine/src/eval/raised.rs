@@ -9,6 +9,8 @@ pub struct Halt {
     pub text: String,
     /// The line where it was raised; 0 until that is known.
     pub line: u32,
+    /// The lines of the functions that led there inside of an expression, the inner ones first.
+    pub(super) via: Vec<u32>,
 }
 
 /// Kinds of errors, as Python names them.
@@ -72,7 +74,14 @@ impl Halt {
             kind,
             text: text.into(),
             line: 0,
+            via: Vec::new(),
         }
+    }
+
+    /// The same, in a function that was called on this line.
+    pub(super) fn via(mut self, line: u32) -> Self {
+        self.via.push(line);
+        self
     }
 
     /// The same, raised on this line unless a line is known already.

@@ -5,8 +5,12 @@ use std::rc::Rc;
 use loadpilot_events::code::{Binary, Comparison, Expression, Function, Kind as Type, Part};
 
 use super::answer::Answer;
+use super::functions::{called, is_of};
+use super::given::Given;
 use super::operators::{binary, compare, hashed, item, negate};
-use super::raised::{Halt, Kind, beyond, type_error, value_error};
+use super::raised::{Halt, Kind, beyond};
+use super::rounds::Loop;
+use super::texts;
 use super::value::Value;
 use super::words::{fits, repr, str};
 
@@ -16,17 +20,31 @@ pub(super) enum Slot {
     Unset,
     Value(Value),
     Answer(Rc<Answer>),
+    /// Those of a batch.
+    Answers(Rc<Vec<Rc<Answer>>>),
     /// The JSON of an answer, or None when that is none.
     Body(Rc<Answer>),
 }
 
+/// A variable of a comprehension, and those of the ones around it.
+pub(super) struct Bound<'a> {
+    local: u16,
+    value: Value,
+    around: Option<&'a Bound<'a>>,
+}
+
 /// Where an expression is computed.
+#[derive(Clone, Copy)]
 pub(super) struct Scope<'a> {
     pub(super) slots: &'a [Slot],
     pub(super) names: &'a [String],
     /// What the user has of its own, and of its class.
     pub(super) own: &'a dyn Fn(&str) -> Option<Value>,
     pub(super) class: &'a str,
+    /// What the part is given; nothing where nothing is played.
+    pub(super) given: Option<&'a Given>,
+    /// Variables of comprehensions that we are in.
+    pub(super) bound: Option<&'a Bound<'a>>,
     /// The minor version of Python 3 whose words errors use.
     pub(super) minor: u8,
 }
@@ -48,10 +66,24 @@ pub(super) enum Term {
     Or(Vec<Term>),
     Choose(Box<(Term, Term, Term)>),
     Item(Box<(Term, Term)>, u32),
+    Slice(Box<(Term, Term, Term)>, u32),
+    Format(Box<Term>, Option<u8>, (u8, bool), u32),
+    Comprehension(Box<Comprehension>),
     Call(Function, Vec<Term>, u32),
     IsInstance(Box<Term>, Vec<Type>),
     Answer(u16, Part, u32),
+    Row(u16),
     Header(u16, String, Option<Box<Term>>, u32),
+}
+
+/// `[item for local in over if test]`
+#[derive(Debug)]
+pub(super) struct Comprehension {
+    local: u16,
+    over: Term,
+    test: Option<Term>,
+    item: Term,
+    line: u32,
 }
 
 impl Term {
@@ -104,9 +136,34 @@ impl Term {
                 Self::Choose(Box::new(all))
             }
             Expression::Item { of, key, line } => Self::Item(two(of, key)?, *line),
+            Expression::Slice { of, from, to, line } => {
+                let all = (Self::new(of)?, Self::new(from)?, Self::new(to)?);
+                Self::Slice(Box::new(all), *line)
+            }
+            Expression::Format {
+                of,
+                digits,
+                width,
+                zeros,
+                line,
+            } => Self::Format(boxed(of)?, *digits, (*width, *zeros), *line),
+            Expression::Comprehension {
+                local,
+                over,
+                test,
+                item,
+                line,
+            } => Self::Comprehension(Box::new(Comprehension {
+                local: *local,
+                over: Self::new(over)?,
+                test: test.as_deref().map(Self::new).transpose()?,
+                item: Self::new(item)?,
+                line: *line,
+            })),
             Expression::Call { function, to, line } => Self::Call(*function, all(to)?, *line),
             Expression::IsInstance { of, kinds } => Self::IsInstance(boxed(of)?, kinds.clone()),
             Expression::Answer { local, part, line } => Self::Answer(*local, *part, *line),
+            Expression::Row { feed } => Self::Row(*feed),
             Expression::Header {
                 local,
                 name,
@@ -134,6 +191,8 @@ impl Term {
             names: &[],
             own: &|_| None,
             class: "",
+            given: None,
+            bound: None,
             minor: 0,
         };
         // What cannot be computed is told where it is needed.
@@ -198,9 +257,27 @@ impl Term {
                 item(&of, &key).map_err(|halt| halt.at(*line))
             }
             Self::Call(Function::Get, to, line) => get(to, scope).map_err(|halt| halt.at(*line)),
+            Self::Slice(parts, line) => {
+                let of = parts.0.compute(scope)?;
+                let (from, to) = (parts.1.compute(scope)?, parts.2.compute(scope)?);
+                texts::slice(&of, &from, &to).map_err(|halt| halt.at(*line))
+            }
+            Self::Format(of, digits, (width, zeros), line) => {
+                let value = of.compute(scope)?;
+                let made = texts::formatted(&value, *digits, *width, *zeros);
+                made.map_err(|halt| halt.at(*line))
+            }
+            Self::Comprehension(of) => of.compute(scope),
+            Self::Call(function, to, line) if texts::name(*function).is_some() => {
+                let method = texts::name(*function).unwrap_or_default();
+                let of = to[0].compute(scope)?;
+                let text = texts::text(&of, method).map_err(|halt| halt.at(*line))?;
+                let to = all(&to[1..])?;
+                texts::method(*function, text, &to).map_err(|halt| halt.at(*line))
+            }
             Self::Call(function, to, line) => {
                 let values = all(to)?;
-                called(*function, &values).map_err(|halt| halt.at(*line))
+                called(*function, &values, scope).map_err(|halt| halt.at(*line))
             }
             Self::IsInstance(of, kinds) => {
                 let value = of.compute(scope)?;
@@ -210,6 +287,7 @@ impl Term {
                 let answer = scope.answer(*local, *line)?;
                 answer_part(answer, *part, scope.minor).map_err(|halt| halt.at(*line))
             }
+            Self::Row(feed) => scope.given()?.row(*feed),
             Self::Header(local, name, otherwise, line) => {
                 let answer = scope.answer(*local, *line)?;
                 // Python computes what stands for it before it looks.
@@ -229,6 +307,10 @@ impl Term {
 }
 
 impl<'a> Scope<'a> {
+    pub(super) fn given(&self) -> Result<&'a Given, Halt> {
+        self.given.ok_or_else(|| beyond("a draw for nobody"))
+    }
+
     fn unset(&self, local: u16, line: u32) -> Halt {
         let name = self
             .names
@@ -240,6 +322,13 @@ impl<'a> Scope<'a> {
     }
 
     fn value(&self, local: u16, line: u32) -> Result<Value, Halt> {
+        let mut bound = self.bound;
+        while let Some(one) = bound {
+            if one.local == local {
+                return Ok(one.value.clone());
+            }
+            bound = one.around;
+        }
         match &self.slots[usize::from(local)] {
             Slot::Value(value) => Ok(value.clone()),
             Slot::Unset => Err(self.unset(local, line)),
@@ -247,7 +336,9 @@ impl<'a> Scope<'a> {
                 Err(halt) if halt.kind.is_value_error() => Ok(Value::None),
                 read => read.map_err(|halt| halt.at(line)),
             },
-            Slot::Answer(_) => Err(beyond("an answer taken for a value").at(line)),
+            Slot::Answer(_) | Slot::Answers(_) => {
+                Err(beyond("an answer taken for a value").at(line))
+            }
         }
     }
 
@@ -255,8 +346,47 @@ impl<'a> Scope<'a> {
         match &self.slots[usize::from(local)] {
             Slot::Answer(answer) => Ok(answer),
             Slot::Unset => Err(self.unset(local, line)),
-            Slot::Value(_) | Slot::Body(_) => Err(beyond("a value taken for an answer").at(line)),
+            _ => Err(beyond("a value taken for an answer").at(line)),
         }
+    }
+
+    pub(super) fn answers(&self, local: u16, line: u32) -> Result<&'a Rc<Vec<Rc<Answer>>>, Halt> {
+        match &self.slots[usize::from(local)] {
+            Slot::Answers(answers) => Ok(answers),
+            Slot::Unset => Err(self.unset(local, line)),
+            _ => Err(beyond("something else taken for several answers").at(line)),
+        }
+    }
+}
+
+impl Comprehension {
+    fn compute(&self, scope: &Scope<'_>) -> Result<Value, Halt> {
+        let over = Loop::over(&self.over.compute(scope)?);
+        let mut over = over.map_err(|halt| halt.at(self.line))?;
+        let inside = |halt: Halt| match scope.minor < 12 {
+            // It is a function of its own there.
+            true => halt.via(self.line),
+            false => halt,
+        };
+        let mut items = Vec::new();
+        while let Some(value) = over.next() {
+            scope.given()?.step()?;
+            let bound = Bound {
+                local: self.local,
+                value,
+                around: scope.bound,
+            };
+            let inner = Scope {
+                bound: Some(&bound),
+                ..*scope
+            };
+            let is_taken = self.test.as_ref().map(|test| test.compute(&inner));
+            let is_taken = is_taken.transpose().map_err(inside)?;
+            if is_taken.is_none_or(|test| test.is_true()) {
+                items.push(self.item.compute(&inner).map_err(inside)?);
+            }
+        }
+        Value::list(items)
     }
 }
 
@@ -297,101 +427,16 @@ fn get(to: &[Term], scope: &Scope<'_>) -> Result<Value, Halt> {
     Ok(found.or(otherwise).unwrap_or(Value::None))
 }
 
-fn called(function: Function, to: &[Value]) -> Result<Value, Halt> {
-    let of = &to[0];
-    match function {
-        Function::Len => {
-            let length = match of {
-                Value::Text(text) => text.chars().count(),
-                Value::List(list) => list.items.len(),
-                Value::Dict(dict) => dict.entries().len(),
-                other => {
-                    let kind = other.kind();
-                    return Err(type_error(format!("object of type '{kind}' has no len()")));
-                }
-            };
-            Ok(Value::Int(i128::try_from(length).unwrap_or(i128::MAX)))
-        }
-        Function::Str => Ok(Value::Text(str(of)?.into())),
-        Function::Repr => Ok(Value::Text(repr(of)?.into())),
-        Function::Bool => Ok(Value::Bool(of.is_true())),
-        Function::Int => int(of),
-        Function::Get => Err(beyond("get() called as a function")),
-    }
-}
-
-/// `int(of)`.
-fn int(of: &Value) -> Result<Value, Halt> {
-    match of {
-        Value::Int(value) => Ok(Value::Int(*value)),
-        Value::Bool(value) => Ok(Value::Int(i128::from(*value))),
-        Value::Float(value) if value.is_nan() => {
-            Err(value_error("cannot convert float NaN to integer"))
-        }
-        Value::Float(value) if value.is_infinite() => {
-            let text = "cannot convert float infinity to integer";
-            Err(Halt::new(Kind::OverflowError, text))
-        }
-        Value::Float(value) if value.abs() < 1e38 => {
-            #[expect(
-                clippy::cast_possible_truncation,
-                reason = "it fits, and is cut as in Python"
-            )]
-            let whole = value.trunc() as i128;
-            Ok(Value::Int(whole))
-        }
-        Value::Float(_) => Err(beyond("a whole number of more than 128 bits")),
-        Value::Text(text) => digits(text),
-        other => {
-            let kind = other.kind();
-            let rule = "int() argument must be a string, a bytes-like object or a real number, not";
-            Err(type_error(format!("{rule} '{kind}'")))
-        }
-    }
-}
-
-pub(super) fn digits(text: &str) -> Result<Value, Halt> {
-    if !text.is_ascii() {
-        return Err(beyond("int() of text beyond ASCII"));
-    }
-    let is_blank = |c: char| matches!(c, '\t'..='\r' | '\u{1c}'..=' ');
-    let trimmed = text.trim_matches(is_blank);
-    let (is_negative, bare) = match trimmed.strip_prefix('-') {
-        Some(rest) => (true, rest),
-        None => (false, trimmed.strip_prefix('+').unwrap_or(trimmed)),
-    };
-    // Underscores stand between digits only.
-    let groups = || bare.split('_');
-    let is_sound = |group: &str| !group.is_empty() && group.bytes().all(|b| b.is_ascii_digit());
-    if !groups().all(is_sound) {
-        let shown: String = repr(&Value::text(text))?.chars().take(200).collect();
-        let rule = "invalid literal for int() with base 10";
-        return Err(value_error(format!("{rule}: {shown}")));
-    }
-    let whole: String = groups().collect();
-    let value = whole.parse::<i128>();
-    let value = value.map_err(|_| beyond("a whole number of more than 128 bits"))?;
-    Ok(Value::Int(if is_negative { -value } else { value }))
-}
-
-fn is_of(value: &Value, kind: Type) -> bool {
-    match value {
-        Value::None => false,
-        // A bool is an int, too.
-        Value::Bool(_) => matches!(kind, Type::Bool | Type::Int),
-        Value::Int(_) => kind == Type::Int,
-        Value::Float(_) => kind == Type::Float,
-        Value::Text(_) => kind == Type::Str,
-        Value::List(_) => kind == Type::List,
-        Value::Dict(_) => kind == Type::Dict,
-    }
-}
-
 fn answer_part(answer: &Answer, part: Part, minor: u8) -> Result<Value, Halt> {
     match part {
         Part::StatusCode => Ok(Value::Int(answer.status.into())),
         Part::Ok => Ok(Value::Bool(answer.status < 400)),
         Part::Text => answer.text(),
         Part::Json => answer.json(minor),
+        Part::ElapsedMs => {
+            #[expect(clippy::cast_precision_loss, reason = "a time for people")]
+            let us = answer.elapsed_us as f64;
+            Ok(Value::Float(us / 1e3))
+        }
     }
 }

@@ -11,15 +11,21 @@ use loadpilot_events::outcome::Outcome;
 
 use super::again::Again;
 use super::answer::{Answer, has_header};
+use super::batch;
 use super::cookies::Jar;
+use super::given::{Given, Sources};
+use super::measured::{Measured, Values};
+use super::pause::rest_us;
 use super::program::{Body, Cookies, Operation, Program, Sending, Wish};
 use super::raised::{Halt, Kind, beyond, value_error};
 use super::redirect::{self, HOPS_MAX};
+use super::rounds::Loop;
 use super::term::{Scope, Slot};
-use super::value::{Dict, List, Value};
+use super::value::Value;
+use crate::draws::Whose;
 
 /// Most operations between two requests: a loop must not keep a thread for itself.
-const OPERATIONS_MAX: u32 = 10_000_000;
+pub(super) const OPERATIONS_MAX: u32 = 10_000_000;
 
 /// A part of a user's life.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -41,6 +47,8 @@ pub enum Heard {
     Broken(Outcome, Option<Cause>),
     /// The request cannot be sent, and why.
     Unsendable(String),
+    /// What became of the requests of a batch.
+    Batch(Vec<Heard>),
     /// Its rest is over.
     Awake,
     /// The run is over.
@@ -52,6 +60,8 @@ pub enum Heard {
 pub enum Turn {
     /// To send a request and hear its answer.
     Send(Rc<Wish>),
+    /// To send several at a time and hear all of their answers.
+    Batch(Vec<Rc<Wish>>),
     /// To rest, so many µs.
     Sleep(u64),
     /// Nothing: its part is over.
@@ -70,12 +80,16 @@ pub struct User {
     own: BTreeMap<Rc<str>, Value>,
     jar: Jar,
     again: Again,
+    given: Given,
+    values: Values,
     act: Act,
     frame: Frame,
     /// The answer to the last request, unless that got none.
     last: Option<Rc<Answer>>,
     /// Its last request, while it waits for the answer, and how many redirects led there.
     asked: Option<(Rc<Wish>, u32)>,
+    /// Its last batch, while it waits for the answers.
+    batch: Option<Vec<Rc<Wish>>>,
 }
 
 /// Where a function is.
@@ -86,51 +100,62 @@ struct Frame {
     loops: Vec<Option<Loop>>,
 }
 
-/// Where a loop is.
-#[derive(Debug)]
-enum Loop {
-    Items(Rc<List>, usize),
-    Keys(Rc<Dict>, usize),
-    Signs(Rc<str>, usize),
-    Count(u32, u32),
-}
-
 /// Why a function stands still.
 enum Still {
     Asks(Rc<Wish>),
+    AsksAll(Vec<Rc<Wish>>),
     Rests(u64),
     Over,
 }
 
 impl User {
-    /// A user that has done nothing yet; `target` is where its requests go.
+    /// A user that has done nothing yet; `target` is where its requests go, and it is given what
+    /// is in `sources`.
     #[must_use]
-    pub fn new(program: Rc<Program>, target: &str) -> Self {
+    pub fn new(program: Rc<Program>, target: &str, sources: Rc<Sources>) -> Self {
         Self {
             program,
             own: BTreeMap::new(),
             jar: Jar::new(target),
             again: Again::default(),
+            given: Given::new(sources),
+            values: Values::default(),
             act: Act::Start,
             frame: Frame::default(),
             last: None,
             asked: None,
+            batch: None,
         }
     }
 
-    /// Begins a part; `now_s` is the time in seconds of the Unix epoch, for cookies.
-    pub fn begin(&mut self, act: Act, now_s: i64) -> Turn {
+    /// Begins a part, whose it is and when it is due, in µs of the Unix epoch; `now_s` is the time
+    /// in seconds of that, for cookies.
+    pub fn begin(&mut self, act: Act, (whose, due_us): (Whose, u64), now_s: i64) -> Turn {
         let program = Rc::clone(&self.program);
+        self.given.begin(whose, due_us);
+        self.values.begin(matches!(act, Act::Task(_)));
         self.act = act;
         self.last = None;
         self.asked = None;
+        self.batch = None;
         self.frame.enter(program.body(act));
         self.go(now_s)
+    }
+
+    /// What it added to metrics in the task that it did last. Told once.
+    pub fn measured(&mut self) -> Vec<Measured> {
+        self.values.take()
     }
 
     /// Goes on with what it wanted.
     pub fn go_on(&mut self, heard: Heard, now_s: i64) -> Turn {
         let program = Rc::clone(&self.program);
+        if let Some(wishes) = self.batch.take() {
+            return match heard {
+                Heard::Batch(heard) => self.all_answered(&wishes, heard, now_s),
+                _ => self.ended(None),
+            };
+        }
         let asked = self.asked.take();
         let Some((wish, hops)) = asked else {
             return match heard {
@@ -150,13 +175,55 @@ impl User {
                 return self.ended(Some(halt.at(send.line)));
             }
             Heard::Unsendable(why) => return self.ended(Some(value_error(why).at(send.line))),
-            Heard::Awake | Heard::Stopped => return self.ended(None),
+            Heard::Awake | Heard::Stopped | Heard::Batch(_) => return self.ended(None),
         };
         match self.answered(send, &wish, hops, &answer, now_s) {
             Ok(Some(turn)) => turn,
             Ok(None) => self.go(now_s),
             Err(halt) => self.ended(Some(halt.at(send.line))),
         }
+    }
+
+    /// Takes in what became of a batch. All of it is looked at, whatever failed first.
+    fn all_answered(&mut self, wishes: &[Rc<Wish>], heard: Vec<Heard>, now_s: i64) -> Turn {
+        let program = Rc::clone(&self.program);
+        let Operation::Batch(_, _, local, line) = &program.body(self.act).operations[self.frame.at]
+        else {
+            return self.ended(None);
+        };
+        let mut answers = Vec::with_capacity(wishes.len());
+        let mut failed = None;
+        for (heard, wish) in heard.into_iter().zip(wishes) {
+            let why = match heard {
+                Heard::Answer(answer) => {
+                    let answer = Rc::new(answer);
+                    self.last = Some(Rc::clone(&answer));
+                    let brings = has_header(&answer.head, "set-cookie");
+                    let kept = brings.then(|| self.jar.take(&answer, &wish.path, now_s));
+                    answers.push(answer);
+                    match kept {
+                        Some(Err(halt)) => Some(halt),
+                        _ => continue,
+                    }
+                }
+                Heard::Broken(outcome, cause) => {
+                    Some(Halt::new(Kind::RequestError, broken(outcome, cause)))
+                }
+                Heard::Unsendable(why) => Some(value_error(why)),
+                // The run is over, which is no error of the task's.
+                Heard::Awake | Heard::Stopped | Heard::Batch(_) => None,
+            };
+            failed = failed.or(Some(why));
+        }
+        if let Some(why) = failed {
+            self.last = None;
+            return self.ended(why.map(|halt| halt.at(*line)));
+        }
+        if let Some(local) = local {
+            self.frame.slots[usize::from(*local)] = Slot::Answers(Rc::new(answers));
+        }
+        self.frame.at += 1;
+        self.go(now_s)
     }
 
     /// Takes an answer in; the next wish if it leads on.
@@ -215,6 +282,11 @@ impl User {
                 self.asked = Some((Rc::clone(&wish), 0));
                 Turn::Send(wish)
             }
+            Ok(Still::AsksAll(wishes)) => {
+                self.last = None;
+                self.batch = Some(wishes.clone());
+                Turn::Batch(wishes)
+            }
             Ok(Still::Rests(us)) => Turn::Sleep(us),
             Ok(Still::Over) => self.ended(None),
             Err(halt) => self.ended(Some(halt)),
@@ -259,19 +331,32 @@ impl User {
             false => &halt.text,
         };
         let kind = halt.kind.name();
+        let shown = |line: u32| {
+            let text = program.lines.get(&line).map_or("", String::as_str);
+            format!("\n    {}:{line}: {text}", program.file)
+        };
         let place = format!("{}:{}", program.file, halt.line);
         let told = match what.is_empty() {
             true => format!("{kind} ({place})"),
             false => format!("{kind}: {what} ({place})"),
         };
         match at_length {
-            true => format!("{told}\n    {place}: {line}"),
+            true => {
+                let at = self.frame.at;
+                let calls = program.body(self.act).calls.iter().rev();
+                let calls = calls.filter(|(range, _)| range.contains(&at));
+                let lines = calls.map(|(_, line)| *line);
+                let lines = lines.chain(halt.via.iter().rev().copied());
+                let lines = lines.chain([halt.line]).map(shown);
+                format!("{told}{}", lines.collect::<String>())
+            }
             false => told,
         }
     }
 
     fn run(&mut self, body: &Body, frame: &mut Frame, now_s: i64) -> Result<Still, Halt> {
         let program = Rc::clone(&self.program);
+        self.given.rounds.set(0);
         for _ in 0..OPERATIONS_MAX {
             let scope = Scope {
                 slots: &frame.slots,
@@ -281,6 +366,8 @@ impl User {
                     own.or_else(|| program.constants.get(name)).cloned()
                 },
                 class: &program.class,
+                given: Some(&self.given),
+                bound: None,
                 minor: program.minor,
             };
             let mut next = frame.at + 1;
@@ -296,6 +383,18 @@ impl User {
                 Operation::Sleep(us) => {
                     frame.at = next;
                     return Ok(Still::Rests(*us));
+                }
+                Operation::Rest(how, times, line) => {
+                    let times = times.iter().map(|time| time.compute(&scope));
+                    let times = times.collect::<Result<Vec<_>, _>>()?;
+                    let us = rest_us(*how, &times, &self.given).map_err(|halt| halt.at(*line))?;
+                    frame.at = next;
+                    return Ok(Still::Rests(us));
+                }
+                Operation::Measure(kind, name, term, line) => {
+                    let value = term.compute(&scope)?;
+                    let added = self.values.add(*kind, name, &value);
+                    added.map_err(|halt| halt.at(*line))?;
                 }
                 Operation::Set(local, term) => {
                     let value = term.compute(&scope)?;
@@ -320,8 +419,8 @@ impl User {
                     frame.loops[*number] = Some(Loop::Count(0, *times));
                 }
                 Operation::Next(number, local, end) => {
-                    match frame.loops[*number].as_mut().and_then(Loop::next) {
-                        Some(value) => frame.slots[usize::from(*local)] = Slot::Value(value),
+                    match frame.loops[*number].as_mut().and_then(Loop::next_slot) {
+                        Some(slot) => frame.slots[usize::from(*local)] = slot,
                         None => {
                             frame.loops[*number] = None;
                             next = *end;
@@ -339,6 +438,21 @@ impl User {
                 Operation::RaiseForStatus(local, line) => {
                     let answer = scope.answer(*local, *line)?;
                     answer.raise_for_status().map_err(|halt| halt.at(*line))?;
+                }
+                Operation::Batch(term, steps, _, line) => {
+                    let requests = term.compute(&scope)?;
+                    let cookies = |path: &str| self.jar.header(path, now_s);
+                    let wishes = batch::wishes(&requests, steps, &cookies);
+                    return Ok(Still::AsksAll(wishes.map_err(|halt| halt.at(*line))?));
+                }
+                Operation::Pick(from, place, answer, line) => {
+                    let picked = batch::picked(scope.answers(*from, *line)?, *place);
+                    let picked = picked.map_err(|halt| halt.at(*line))?;
+                    frame.slots[usize::from(*answer)] = Slot::Answer(picked);
+                }
+                Operation::OverAnswers(number, from) => {
+                    let answers = Rc::clone(scope.answers(*from, 0)?);
+                    frame.loops[*number] = Some(Loop::Answers(answers, 0));
                 }
                 Operation::Return => return Ok(Still::Over),
             }
@@ -371,44 +485,6 @@ impl Frame {
         self.at = 0;
         self.slots.clear();
         self.loops.clear();
-    }
-}
-
-impl Loop {
-    fn over(value: &Value) -> Result<Self, Halt> {
-        match value {
-            Value::List(list) => Ok(Self::Items(Rc::clone(list), 0)),
-            Value::Dict(dict) => Ok(Self::Keys(Rc::clone(dict), 0)),
-            Value::Text(text) => Ok(Self::Signs(Rc::clone(text), 0)),
-            other => {
-                let text = format!("'{}' object is not iterable", other.kind());
-                Err(Halt::new(Kind::TypeError, text))
-            }
-        }
-    }
-
-    fn next(&mut self) -> Option<Value> {
-        match self {
-            Self::Items(list, at) => {
-                *at += 1;
-                list.items.get(*at - 1).cloned()
-            }
-            Self::Keys(dict, at) => {
-                *at += 1;
-                let entry = dict.entries().get(*at - 1);
-                entry.map(|(key, _)| Value::Text(Rc::clone(key)))
-            }
-            Self::Signs(text, at) => {
-                let sign = text[*at..].chars().next()?;
-                *at += sign.len_utf8();
-                Some(Value::text(sign.encode_utf8(&mut [0; 4])))
-            }
-            Self::Count(at, times) => {
-                let is_left = *at < *times;
-                *at += 1;
-                is_left.then(|| Value::Int(i128::from(*at - 1)))
-            }
-        }
     }
 }
 

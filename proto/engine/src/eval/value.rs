@@ -8,7 +8,7 @@ use std::rc::Rc;
 
 use loadpilot_events::code::Literal;
 
-use super::raised::{Halt, beyond};
+use super::raised::{Halt, beyond, type_error};
 
 /// Lists and dicts nest no deeper.
 pub const DEPTH_MAX: u16 = 200;
@@ -139,6 +139,22 @@ impl Value {
                     || one.entries.len() == other.entries.len() && pairs().all(is_same)
             }
             _ => false,
+        }
+    }
+
+    /// `len(value)`
+    ///
+    /// # Errors
+    /// That it has none.
+    pub(super) fn length(&self) -> Result<usize, Halt> {
+        match self {
+            Self::Text(text) => Ok(text.chars().count()),
+            Self::List(list) => Ok(list.items.len()),
+            Self::Dict(dict) => Ok(dict.entries.len()),
+            other => {
+                let kind = other.kind();
+                Err(type_error(format!("object of type '{kind}' has no len()")))
+            }
         }
     }
 

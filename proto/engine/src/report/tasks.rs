@@ -29,9 +29,7 @@ fn number(place: usize) -> u16 {
 impl Closing<'_> {
     /// The feeds of a scenario, and how many rows its plan took of each.
     pub(super) fn feeds(&self, accounts: &Accounts) -> Vec<FeedFacts> {
-        let Some(script) = &self.plan.script else {
-            return Vec::new();
-        };
+        let users = self.plan.crew().unwrap_or(0);
         let of_task = |task: usize| {
             let counts = accounts.tasks.get(task);
             // What was due after a stop took nothing.
@@ -44,10 +42,10 @@ impl Closing<'_> {
         let facts = |feed: &Feed| FeedFacts {
             name: feed.name.clone(),
             rows: feed.rows,
-            taken: taken(feed, script.users, of_task),
+            taken: taken(feed, users, of_task),
             cycles: feed.cycles,
         };
-        script.feeds.iter().map(facts).collect()
+        self.plan.feeds().iter().map(facts).collect()
     }
 
     pub(super) fn tasks(&self, accounts: &Accounts) -> Vec<TaskReport> {

@@ -2,6 +2,7 @@
 
 use std::rc::Rc;
 
+use loadpilot_engine::draws::Whose;
 use loadpilot_engine::eval::{Act, Answer, Heard, Program, Turn, User, Wish};
 use serde_json::{Value, json};
 
@@ -44,10 +45,10 @@ fn program(kinds: &[&str]) -> Rc<Program> {
 /// All that a user asks for, each answered with `head`.
 fn wishes(user: &mut User, head: &[u8]) -> Vec<Rc<Wish>> {
     let mut wishes = Vec::new();
-    let mut turn = user.begin(Act::Task(0), 0);
+    let mut turn = user.begin(Act::Task(0), (Whose::Arrival(0), 0), 0);
     while let Turn::Send(wish) = turn {
         wishes.push(wish);
-        let answer = Answer::new(200, head.to_vec(), Vec::new());
+        let answer = Answer::new(200, head.to_vec(), Vec::new(), 0);
         turn = user.go_on(Heard::Answer(answer), 0);
     }
     wishes
@@ -57,7 +58,7 @@ fn wishes(user: &mut User, head: &[u8]) -> Vec<Rc<Wish>> {
 #[test]
 fn what_differs_is_made_anew_and_what_is_the_same_is_not() {
     let kinds = PATHS.map(|(kind, _)| kind);
-    let mut user = User::new(program(&kinds), "http://127.0.0.1");
+    let mut user = User::new(program(&kinds), "http://127.0.0.1", Rc::default());
     let made = wishes(&mut user, b"HTTP/1.1 200 OK\r\n\r\n");
     let paths: Vec<&str> = made.iter().map(|wish| wish.path.as_str()).collect();
     assert_eq!(paths, PATHS.map(|(_, path)| path));
@@ -67,7 +68,7 @@ fn what_differs_is_made_anew_and_what_is_the_same_is_not() {
 /// A cookie that was set between two requests would be missing in the second, or outlive its end.
 #[test]
 fn a_cookie_changes_a_request() {
-    let mut user = User::new(program(&["int", "int"]), "http://127.0.0.1");
+    let mut user = User::new(program(&["int", "int"]), "http://127.0.0.1", Rc::default());
     let cookies = |made: &[Rc<Wish>]| -> Vec<Option<String>> {
         let cookie = |wish: &Rc<Wish>| wish.headers.first().map(|(_, value)| value.clone());
         made.iter().map(cookie).collect()

@@ -17,6 +17,14 @@ fn problems(change: impl FnOnce(&mut Value)) -> Vec<String> {
         .collect()
 }
 
+/// What the compiler makes of what follows from seed and arrival, of batches and of calls.
+#[test]
+fn sound_code_of_more_words_is_accepted() {
+    let golden = include_str!("../../../golden/plan-code-given.v1.json");
+    let plan: Plan = serde_json::from_str(golden).expect("a plan");
+    assert_eq!(check::plan(&plan), []);
+}
+
 /// A check that refused what the compiler makes would leave every scenario to Python.
 #[test]
 fn sound_code_is_accepted() {
@@ -55,6 +63,39 @@ fn unsound_code_is_refused_with_its_place() {
             json!({"sleep": {"us": u64::MAX}}),
             "must rest at most a day at a time",
         ),
+        (
+            json!({"rest": {"how": "time_sleep", "times": [none, none], "line": 1}}),
+            "must rest for one time, or between two",
+        ),
+        (
+            json!({"while": {"test": none, "does": [
+                {"within": {"does": ["continue"], "line": 1}},
+            ]}}),
+            "must leave loops only where there is one",
+        ),
+        (
+            json!({"do": {"row": {"feed": 0}}}),
+            "must take rows of feeds that it has",
+        ),
+        (
+            json!({"measure": {"kind": "rate", "name": "a b", "line": 1}}),
+            "must add to metrics with a name",
+        ),
+        (
+            json!({"if": {"ways": [], "otherwise": [
+                {"measure": {"kind": "rate", "name": "hit", "value": none, "line": 1}},
+                {"measure": {"kind": "counter", "name": "hit", "line": 1}},
+            ]}}),
+            "must add to a metric of one kind under each name",
+        ),
+        (
+            json!({"do": {"call": {"function": "rand_int", "to": [none], "line": 1}}}),
+            "must call functions with what they take",
+        ),
+        (
+            json!({"pick": {"from": 99, "place": 0, "answer": 0, "line": 1}}),
+            "must use local variables that it has",
+        ),
     ];
     for (statement, rule) in cases {
         let found = put(statement);
@@ -64,6 +105,11 @@ fn unsound_code_is_refused_with_its_place() {
             "{found:?}"
         );
     }
+    let rows = problems(|plan| plan["code"]["rows"] = json!({"sha256": "0", "bytes": 0}));
+    assert!(
+        rows[0].starts_with("code.rows must be there when there are feeds"),
+        "{rows:?}"
+    );
     let deep = (0..25).fold(none, |inner, _| json!({"not": inner}));
     assert!(put(json!({"do": deep}))[0].contains("must nest at most 20 deep"));
     let asks = json!({"send": {"method": "GET", "path": {"literal": {"text": "/"}}, "line": 1}});

@@ -17,12 +17,18 @@ from typing import TYPE_CHECKING, Any
 
 from ..dsl import VUser
 from .constants import parts
-from .expressions import NotCompiledError, Own, literal
+from .expressions import Own
 from .inert import activities
+from .literals import NotCompiledError, literal
+from .ours import unsure_metrics
 from .problem import Reason
+from .secrecy import written_out
 from .statements import routine
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from ..from_env import Parameter
     from .source import SourceFile, Sources
 
 CODE_BYTES_MAX = 256 * 1024
@@ -38,6 +44,10 @@ class Coding:
     file: SourceFile
     """The scenario's own file: all of its parts must stand in it."""
     secret_headers: frozenset[str]
+    feeds: dict[str, int]
+    """The feeds of the plan, with their places, by name."""
+    parameters: Mapping[str, Parameter]
+    """What was asked for with ``env()``, by name."""
     reasons: list[Reason] = field(default_factory=list)
     compiled: list[str] = field(default_factory=list)
     """The parts that could be compiled, by name."""
@@ -49,7 +59,7 @@ class Coding:
         if self.reasons:
             return None
         # The parts are looked at all the same: people want to know what of each is in the way.
-        self.reasons += activities(self.file)
+        self.reasons += [*activities(self.file), *unsure_metrics(self.file)]
         constants, kept = self.constants(), self.kept()
         hidden = kept & (set(dir(self.cls)) - set(constants))
         if hidden:
@@ -57,7 +67,18 @@ class Coding:
             self.refuse(at, f"on_start: keeps `self.{min(hidden)}`, which the class has too")
             return None
         is_direct = self.cls.__mro__[1] is VUser
-        own = Own(constants, kept, self.secret_headers, is_direct)
+        can_wait = "wait" not in kept and getattr(self.cls, "wait", None) is VUser.wait
+        own = Own(
+            constants,
+            kept,
+            self.secret_headers,
+            is_direct,
+            can_wait,
+            self.feeds,
+            self.parameters,
+            self.cls,
+            self.sources,
+        )
         hooks = {name: self.part(name, name, own, ("client",)) for name in ("on_start", "on_stop")}
         made = []
         for name in tasks:
@@ -124,6 +145,10 @@ class Coding:
         except NotCompiledError as refused:
             self.refuse(refused.node or node, f"{label}: {refused.what}")
             return None
+        header = written_out(made, self.secret_headers)
+        if header is not None:
+            self.refuse(node, f"{label}: writes the secret value of {header} into the code")
+            return None
         self.compiled.append(label)
         self.lines |= lines
         return made
@@ -142,13 +167,21 @@ class Coding:
         return made and {"takes": "answer" if count == 1 else "status_and_body", "body": made}
 
     def kept(self) -> frozenset[str]:
-        """Name what ``on_start`` may give a user."""
-        function = self.cls.on_start  # type: ignore[attr-defined]
-        if not isinstance(function, FunctionType) or function is VUser.on_start:
-            return frozenset()
-        source = self.sources.of(function)
-        node = source.function(function) if source is not None else None
-        return frozenset() if node is None else _stored(node)
+        """Name what ``on_start`` may give a user, by itself or by the methods that it calls."""
+        names: set[str] = set()
+        looked_at, open_names = set(), ["on_start"]
+        while open_names:
+            name = open_names.pop()
+            function = inspect.getattr_static(self.cls, name, None)
+            if name in looked_at or not isinstance(function, FunctionType):
+                continue
+            looked_at.add(name)
+            source = self.sources.of(function)
+            node = source.function(function) if source is not None else None
+            if node is not None and function is not VUser.on_start:
+                names |= _stored(node)
+                open_names += [one.attr for one in ast.walk(node) if isinstance(one, ast.Attribute)]
+        return frozenset(names)
 
     def constants(self) -> dict[str, Any]:
         """Collect the class attributes that are constants."""

@@ -78,6 +78,15 @@ class Bindings:
             return None
         return ".".join([*map(str, origins), *reversed(attributes)])
 
+    def is_function(self, name: str) -> bool:
+        """Whether a name is a function of the module, and nothing else at any time."""
+        return [binding.how for binding in self._found.get(name, [])] == ["a function"]
+
+    def value_of(self, name: str) -> ast.expr | None:
+        """Look up what the one plain assignment of a name assigns; None when there is none."""
+        bindings = self._found.get(name, [])
+        return bindings[0].value if len(bindings) == 1 else None
+
     def refusal(  # noqa: PLR0911  (one line per reason)
         self, name: str, _open: frozenset[str] = frozenset()
     ) -> str | None:

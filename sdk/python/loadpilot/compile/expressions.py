@@ -7,17 +7,20 @@ local variable, something of the user's own, a constant. Must never reorder what
 from __future__ import annotations
 
 import ast
-import math
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, NoReturn
+from typing import TYPE_CHECKING, Any
 
+from . import ours, texts
 from .constants import named
+from .literals import literal, no
+from .secrecy import SCHEMES
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
     from types import FunctionType
 
-    from .source import SourceFile
+    from ..from_env import Parameter
+    from .source import SourceFile, Sources
 
 OPERATORS: dict[type[ast.operator], str] = {
     ast.Add: "add",
@@ -25,6 +28,7 @@ OPERATORS: dict[type[ast.operator], str] = {
     ast.Mult: "multiply",
     ast.FloorDiv: "floor_divide",
     ast.Mod: "modulo",
+    ast.Div: "divide",
 }
 COMPARISONS: dict[type[ast.cmpop], str] = {
     ast.Eq: "equal",
@@ -40,25 +44,7 @@ COMPARISONS: dict[type[ast.cmpop], str] = {
 }
 FUNCTIONS = frozenset({"len", "str", "repr", "int", "bool"})
 KINDS = frozenset({"bool", "int", "float", "str", "list", "dict"})
-PROPERTIES = {"status_code": "status_code", "ok": "ok", "text": "text"}
-SCHEMES = frozenset({"", "Bearer ", "Basic ", "Token "})
-"""What may stand before a secret in a header: it is none itself."""
-INT_MAX = 2**63
-
-
-class NotCompiledError(Exception):
-    """A piece of a scenario that code has no word for."""
-
-    def __init__(self, node: ast.AST | None, what: str) -> None:
-        """Name the piece and say what it is."""
-        super().__init__(what)
-        self.node = node
-        self.what = what
-
-
-def no(node: ast.AST | None, what: str) -> NoReturn:
-    """Refuse a piece of a scenario."""
-    raise NotCompiledError(node, what)
+PROPERTIES = {name: name for name in ("status_code", "ok", "text", "elapsed_ms")}
 
 
 @dataclass
@@ -73,6 +59,16 @@ class Own:
     """Names of headers whose values are secret, in lower case."""
     is_above_nothing: bool
     """Whether ``super()`` leads to the empty hooks of VUser."""
+    can_wait: bool
+    """Whether ``self.wait`` is that of VUser."""
+    feeds: Mapping[str, int]
+    """The feeds of the plan, with their places, by name."""
+    parameters: Mapping[str, Parameter]
+    """What was asked for with ``env()``, by name."""
+    cls: type
+    """The class itself."""
+    sources: Sources
+    """The files of its functions."""
     used: set[str] = field(default_factory=set)
     """The constants that code reads."""
 
@@ -87,9 +83,17 @@ class Lowering:
     user: str
     client: str | None
     is_awaiting: bool
-    answers: frozenset[str]
-    """Local variables that hold answers."""
+    """Whether its requests are awaited."""
+    is_async: bool
+    """Whether it is a coroutine."""
     locals: list[str]
+    """The names of all variables so far, those of functions that it calls too, in their order."""
+    names: dict[str, int] = field(default_factory=dict)
+    """Its own local variables, with their numbers."""
+    answers: frozenset[str] = frozenset()
+    """Those of them that hold answers."""
+    batches: Mapping[str, int | None] = field(default_factory=dict)
+    """Those that hold the answers of a batch, with how many these are, if that is known."""
     lines: set[int] = field(default_factory=set)
     """Lines that errors may name."""
     asserted: set[int] = field(default_factory=set)
@@ -101,13 +105,21 @@ class Lowering:
     """Whether something that may raise was computed before, in this statement."""
     branches: int = 0
     """In how many parts of expressions we are that may not be computed at all."""
+    helped: Callable[[ast.expr], Any] = field(default=lambda _: None)
+    """Does what a function of the scenario's own does, ahead of the statement; returns what that
+    returns, as code, or None when no such function is called."""
     ask: Callable[[ast.expr], int | None] = field(default=lambda _: None)
     """Makes a call of the client a request of its own, ahead of the statement; returns the
     local variable that holds its answer, or None when the expression is no such call."""
 
     def slot(self, name: str) -> int:
         """Give the number of a local variable."""
-        return self.locals.index(name)
+        return self.names[name]
+
+    def new(self, name: str) -> int:
+        """Make one more variable; returns its number."""
+        self.locals.append(name)
+        return len(self.locals) - 1
 
     def at(self, line: int) -> int:
         """Note a line that an error may name; returns it."""
@@ -154,8 +166,21 @@ class Lowering:
                 return self.attribute(node)
             case ast.Call():
                 return self.call(node)
+            case ast.Await(value=ast.Call()):
+                found = self.helped(node)
+                return no(node, f"contains {named(node)}") if found is None else found
+            case ast.ListComp():
+                return texts.comprehension(self, node)
             case _:
-                no(node, f"contains {named(node)}")
+                return no(node, f"contains {named(node)}")
+
+    def is_local(self, name: str) -> bool:
+        """Whether a name is a local variable here."""
+        return name in self.names
+
+    def hides(self, name: str) -> bool:
+        """Whether a name is something of the function's own, and not the module's."""
+        return self.is_local(name) or name in (self.user, self.client)
 
     def plain(self, node: ast.expr) -> ast.expr:
         """Refuse what is unpacked with ``*``."""
@@ -178,9 +203,9 @@ class Lowering:
     def name(self, node: ast.Name) -> Any:
         """Turn a name into code."""
         name = node.id
-        if name in self.answers:
+        if name in self.answers or name in self.batches:
             no(node, f"uses the response `{name}` as a value")
-        if name in self.locals:
+        if name in self.names:
             self.must_be_bound(node)
             return {"local": {"local": self.slot(name), "line": self.raises(node)}}
         if name in (self.user, self.client):
@@ -210,7 +235,7 @@ class Lowering:
             match key:
                 case ast.Constant(value=str() as text):
                     pass
-                case ast.Name() if key.id not in self.locals:
+                case ast.Name() if key.id not in self.names:
                     text = self.constant(key)
                 case None:
                     no(value, "unpacks something with **")
@@ -241,6 +266,10 @@ class Lowering:
         match node:
             case ast.Constant():
                 return self.expression(node)
+            case ast.FormattedValue(format_spec=ast.expr()):
+                made = texts.formatted(self, node)
+                if made is not None:
+                    return made
             case ast.FormattedValue(value=value, conversion=conversion, format_spec=None):
                 made = self.expression(value)
                 if conversion == ord("r"):
@@ -248,14 +277,14 @@ class Lowering:
                     return {"call": {"function": "repr", "to": [made], "line": line}}
                 if conversion in (-1, ord("s")):
                     return made
-        no(node, "formats a value in a way of its own")
+        return no(node, "formats a value in a way of its own")
 
     def binary(self, node: ast.expr, left: ast.expr, op: ast.operator, right: ast.expr) -> Any:
         """Turn an operation on two values into code."""
         operator = OPERATORS.get(type(op))
         if operator is None:
-            no(node, "computes with an operator other than + - * // %")
-        if isinstance(op, ast.FloorDiv | ast.Mod) and not self.divides(right):
+            no(node, "computes with an operator other than + - * / // %")
+        if isinstance(op, ast.FloorDiv | ast.Mod | ast.Div) and not self.divides(right):
             no(node, "divides by something other than a number that is written out")
         if isinstance(op, ast.Mod) and isinstance(left, ast.Constant | ast.JoinedStr):
             no(node, "formats text with %")
@@ -298,7 +327,7 @@ class Lowering:
         match node:
             case ast.Tuple(elts=elements):
                 return {"list": [self.expression(self.plain(one)) for one in elements]}
-            case ast.Name(id=name) if name not in {*self.locals, self.user, self.client}:
+            case ast.Name(id=name) if not self.hides(name):
                 value = self.constant(node, may_be_tuple=True)
                 return {"literal": literal(node, list(value) if type(value) is tuple else value)}
             case _:
@@ -306,7 +335,9 @@ class Lowering:
 
     def item(self, node: ast.Subscript, value: ast.expr, key: ast.expr) -> Any:
         """Turn ``a[key]`` into code."""
-        if isinstance(key, ast.Slice | ast.Tuple):
+        if isinstance(key, ast.Slice):
+            return texts.slice_of(self, node, key)
+        if isinstance(key, ast.Tuple):
             no(node, "takes a slice")
         found = self.header(node, value, key, None)
         if found is not None:
@@ -371,11 +402,15 @@ class Lowering:
         self.touched = True
         return {"own": {"name": name, "line": self.at(node.end_lineno or node.lineno)}}
 
-    def call(self, node: ast.Call) -> Any:
+    def call(self, node: ast.Call) -> Any:  # noqa: C901, PLR0911  (a table of syntax)
         """Turn a call of one of Python's own functions into code."""
         function, given = node.func, [self.plain(one) for one in node.args]
         if self.ask(node) is not None:
             no(node, "uses a response as a value")
+        for known in (ours.value, Lowering.helps, texts.method):
+            found = known(self, node)
+            if found is not None:
+                return found
         if node.keywords:
             no(node, f"contains {named(node)}")
         match function:
@@ -399,12 +434,16 @@ class Lowering:
                 return self.get(function, given)
             case _:
                 pass
-        no(node, f"contains {named(node)}")
+        return no(node, f"contains {named(node)}")
+
+    def helps(self, node: ast.Call) -> Any:
+        """Turn a call of a function of the scenario's own into code; None when it is none."""
+        return self.helped(node)
 
     def get(self, function: ast.Attribute, given: list[ast.expr]) -> Any:
         """Turn ``d.get(key)`` of a dict into code."""
         match function.value:
-            case ast.Name(id=name) if name not in self.locals:
+            case ast.Name(id=name) if name not in self.names:
                 if name == self.client or self.file.bindings.refusal(name) is not None:
                     no(function, f"contains a call of `{ast.unparse(function)}()`")
         to = [self.expression(one) for one in [function.value, *given]]
@@ -428,39 +467,8 @@ class Lowering:
 
     def is_builtin(self, name: str) -> bool:
         """Whether a name is Python's own here."""
-        hidden = {*self.locals, self.user, self.client}
         is_bound = self.file.bindings.binds(name) or name in self.function.__globals__
-        return name not in hidden and not is_bound
-
-
-def literal(node: ast.AST | None, value: Any) -> Any:  # noqa: C901, PLR0911  (one line per type)
-    """Write a value as code; raises :class:`NotCompiledError` for what JSON has no form for."""
-    if value is None:
-        return "none"
-    kind = type(value)
-    if kind is bool:
-        return {"bool": value}
-    if kind is int:
-        if not -INT_MAX <= value < INT_MAX:
-            no(node, "uses a whole number of more than 64 bits")
-        return {"int": value}
-    if kind is float:
-        if not math.isfinite(value):
-            no(node, f"uses the number {value!r}")
-        return {"float": repr(value)}
-    if kind is str:
-        if any(0xD800 <= ord(c) < 0xE000 for c in value):
-            no(node, "uses text that has no UTF-8 form")
-        return {"text": value}
-    if kind is list:
-        return {"list": [literal(node, one) for one in value]}
-    if kind is dict:
-        if not all(type(key) is str for key in value):
-            no(node, "uses a dict whose keys are not texts")
-        return {
-            "dict": [[literal(node, key)["text"], literal(node, one)] for key, one in value.items()]
-        }
-    no(node, f"uses a value of the type {kind.__name__}")
+        return not self.hides(name) and not is_bound
 
 
 def _writes(made: Any) -> bool:

@@ -24,7 +24,18 @@ HARMLESS = frozenset({"loadpilot", *sys.stdlib_module_names})
 """Packages whose import changes nothing that a scenario could see."""
 PURE_BUILTINS = frozenset({"int", "float", "str", "bool", "len", "dict", "list", "tuple", "range"})
 """Builtins that may be called while a file is imported."""
-PURE = frozenset({"os.environ.get", "os.getenv", "typing.TypeVar", "pathlib.Path"})
+PURE = frozenset(
+    {
+        "os.environ.get",
+        "os.getenv",
+        "typing.TypeVar",
+        "pathlib.Path",
+        "loadpilot.feed",
+        "loadpilot.metrics.counter",
+        "loadpilot.metrics.trend",
+        "loadpilot.metrics.rate",
+    }
+)
 """Other functions that may."""
 OURS = frozenset({"loadpilot.scenario", "loadpilot.dsl.scenario"})
 TASK = frozenset({"loadpilot.task", "loadpilot.dsl.task"})

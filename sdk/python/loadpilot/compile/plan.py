@@ -17,9 +17,11 @@ from .asked import ask, parameters
 from .bundle import bundle
 from .code import Coding
 from .connections import connections
-from .feeds import plan_feeds
+from .feeds import feeds_of, plan_feeds
 from .headers import SECRET_NAMES, Secrets
+from .literals import NotCompiledError
 from .problem import Problem, Reason, Refused, rule
+from .rows import named, rows_of
 from .settings import ARRIVALS, MAX_LATENESS_US, TICK_US, Overrides, Settings
 from .tasks import Tasks, task_names
 from .thresholds import Gated
@@ -27,6 +29,7 @@ from .time_outs import time_outs
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
+    from pathlib import Path
 
     from .aside import Aside
     from .load import Loaded
@@ -108,14 +111,21 @@ def compile_scenario(loaded: Loaded, cls: type, target: str, overrides: Override
     is_prepared = aside is not None and (aside.start is not None or bool(aside.setups))
     may_compile = may_compile and not is_prepared
     if tasks.reasons:
-        coding = Coding(cls, loaded.sources, loaded.file, secrets.names)
+        feeds, files, wrong = plan_feeds(loaded, cls, task_names(cls))
+        if wrong:
+            raise Refused(_once(wrong))
+        places = {feed["name"]: place for place, feed in enumerate(feeds)}
+        asked = loaded.given.asked
+        coding = Coding(cls, loaded.sources, loaded.file, secrets.names, places, asked)
         users = plan.get("users") or settings.pool(plan["profile"])
         if may_compile:
-            _encode(compiled, coding, {"users": users, **_more_secrets(secrets)}, secrets, at)
+            more = {"users": users, **_more_secrets(secrets), **({"feeds": feeds} if feeds else {})}
+            compiled = _encode(compiled, coding, more, secrets, at)
         compiled = replace(compiled, parts=tuple(coding.compiled))
         if "code" not in plan:
             compiled = replace(compiled, reasons=tuple(coding.reasons or tasks.reasons))
-            compiled = _scripted(compiled, loaded, cls, {"users": users, **_more_secrets(secrets)})
+            more = {"users": users, **_more_secrets(secrets), **({"feeds": feeds} if feeds else {})}
+            compiled = _scripted(compiled, loaded, files, more)
     elif settings.says_pool():
         settings.refuse_pool()
         raise Refused(settings.problems)
@@ -127,32 +137,42 @@ def compile_scenario(loaded: Loaded, cls: type, target: str, overrides: Override
 
 def _encode(
     compiled: Compiled, coding: Coding, more: dict[str, Any], secrets: Secrets, at: str
-) -> None:
+) -> Compiled:
     """Put the scenario's code into the plan, if all of it becomes code that may stand there."""
     plan = compiled.plan
     code = coding.code([task["name"] for task in plan["tasks"]])
     if code is None:
-        return
+        return compiled
     plan["code"] = {**code, **more}
+    bodies: dict[str, bytes] = {}
+    if coding.feeds:
+        try:
+            rows = rows_of({name: feeds_of(coding.cls)[name] for name in coding.feeds})
+        except NotCompiledError as refused:
+            coding.reasons.append(Reason(at, refused.what))
+            del plan["code"]
+            return compiled
+        plan["code"]["rows"] = named(rows)
+        bodies = {plan["code"]["rows"]["sha256"]: rows}
     flaw = _flaw(compiled)
     if flaw is not None:
         coding.reasons.append(Reason(at, flaw))
     # Why a secret must not stand in a plan is told with the task that sends it.
     if flaw is not None or secrets.held_by(plan["code"]):
         del plan["code"]
+        return compiled
+    return replace(compiled, bodies=bodies)
 
 
-def _scripted(compiled: Compiled, loaded: Loaded, cls: type, more: dict[str, Any]) -> Compiled:
+def _scripted(
+    compiled: Compiled, loaded: Loaded, files: list[Path], more: dict[str, Any]
+) -> Compiled:
     """Let agents run the scenario in Python: give them its files."""
-    feeds, files, wrong = plan_feeds(loaded, cls, task_names(cls))
-    if wrong:
-        raise Refused(_once(wrong))
     packed = bundle(loaded, files)
     compiled.plan["script"] = {
         "bundle": {"sha256": packed.sha256, "bytes": len(packed.content)},
         "file": packed.file,
         **more,
-        **({"feeds": feeds} if feeds else {}),
     }
     return replace(compiled, bodies={packed.sha256: packed.content}, files=packed.names)
 

@@ -7,18 +7,19 @@ thing that Python would do there. Must never drop a statement or change the orde
 from __future__ import annotations
 
 import ast
-import asyncio
-import inspect
-import sys
-import time
 from typing import TYPE_CHECKING, Any
 
+from . import ours
+from .batches import batch, each, picked, unpack
+from .calls import called, returned, returns_answer
 from .constants import named
 from .durations import Wrong, duration_us
-from .expressions import Lowering, Own, no
+from .expressions import Lowering, Own
+from .literals import literal, no
+from .rests import rest
+from .shape import Stores, is_call_of, is_waiting, refuse_shape
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
     from types import FunctionType
 
     from .source import SourceFile
@@ -28,10 +29,6 @@ METHODS = {
 }
 COMPUTED = frozenset({"params", "headers", "json", "data", "content", "name"})
 """What a request may carry that code can compute."""
-SLEEPS = {"time.sleep": time.sleep, "asyncio.sleep": asyncio.sleep}
-DEFINITIONS = (ast.ExceptHandler, ast.FunctionDef, ast.AsyncFunctionDef)
-"""Statements that give a name to something."""
-SLEEP_MAX_S = 86_400
 TIMES_MAX = 2**32
 HOOKS = ("on_start", "on_stop")
 """Methods that VUser has too, where they do nothing."""
@@ -51,25 +48,24 @@ def routine(
     ``body``; ``hook`` says which hook it is, if it is one. Raises
     :class:`.expressions.NotCompiledError`.
     """
-    _refuse_shape(function, node, takes)
+    refuse_shape(function, node, takes)
     parameters = [argument.arg for argument in [*node.args.posonlyargs, *node.args.args]]
     client = parameters[1] if takes == ("client",) else None
     given = [] if client else parameters[1:]
-    awaited = {id(one.value) for one in ast.walk(node) if isinstance(one, ast.Await)}
-    calls = [one for one in ast.walk(node) if client and _is_call_of(one, client)]
-    is_awaiting = isinstance(node, ast.AsyncFunctionDef) and (
-        not calls or any(id(call) in awaited for call in calls)
-    )
-    values, answers = _stores(node, client)
-    if takes == ("response",):
-        answers.add(given[0])
-    both = (values & answers) | ((values | answers) & {parameters[0], client})
+    is_async = isinstance(node, ast.AsyncFunctionDef)
+    is_awaiting = is_waiting(node, client)
+    body = Body(function, file, own, parameters[0], client, is_awaiting, is_async, [])
+    body.ask, body.helped = body.asked, body.value_of_call
+    body.hook = hook
+    stores = Stores.of(node, client, lambda value: returns_answer(body, value))
+    answers = stores.answers | ({given[0]} if takes == ("response",) else set())
+    both = stores.mixed | (stores.values & answers) | (stores.all & {parameters[0], client})
     if both:
         no(node, f"uses the name `{min(map(str, both))}` for different things")
-    names = [*given, *sorted((values | answers) - set(given))]
-    body = _Body(function, file, own, parameters[0], client, is_awaiting, frozenset(answers), names)
-    body.ask = body.asked
-    body.hook = hook
+    for name in [*given, *sorted(stores.all - set(given))]:
+        body.names[name] = body.new(name)
+    body.answers, body.batches = answers, stores.batches
+    body.open = (function,)
     body.bound = set(given)
     does = body.block(node.body)
     made: dict[str, Any] = {"locals": body.locals} if body.locals else {}
@@ -77,26 +73,57 @@ def routine(
     return {**made, "does": does}, body.lines if hook == HOOKS[0] else body.asserted
 
 
-class _Body(Lowering):
+class Body(Lowering):
     """One function while its statements become code."""
 
     hook: str | None = None
     """Which hook it is. The first may give the user something of its own, and the requests of both
     go where answers lead, unless they say otherwise."""
+    steps: str = ""
+    """The names of the steps that its requests are made in."""
+    open: tuple[FunctionType, ...] = ()
+    """The functions that led here, the last one this."""
+    result: tuple[str, int] | None = None
+    """What it returns and which variable is to hold that, of a function that was called."""
+    does: list[Any]
+    """The statements so far."""
+
+    def inside(self, function: FunctionType, user: str, client: str | None) -> Body:
+        """Begin a function that is called here."""
+        inner = Body(
+            function,
+            self.file,
+            self.own,
+            user,
+            client,
+            is_awaiting=False,
+            is_async=False,
+            locals=self.locals,
+        )
+        inner.lines, inner.asserted = self.lines, self.asserted
+        inner.ask, inner.helped = inner.asked, inner.value_of_call
+        inner.hook, inner.steps = self.hook, self.steps
+        inner.open = (*self.open, function)
+        return inner
 
     def block(self, statements: list[ast.stmt]) -> list[Any]:
+        """Turn statements into code of their own."""
         outer = getattr(self, "does", None)
-        self.does: list[Any] = []
+        self.does = []
+        self.all(statements)
+        does = self.does
+        if outer is not None:
+            self.does = outer
+        return does
+
+    def all(self, statements: list[ast.stmt]) -> None:
+        """Turn statements into code, behind what there is."""
         for statement in statements:
             self.touched = False
             self.statement(statement)
             if isinstance(statement, ast.Return | ast.Break | ast.Continue):
                 # What follows is never reached, and whatever is read there is set.
-                self.bound = set(self.locals)
-        does = self.does
-        if outer is not None:
-            self.does = outer
-        return does
+                self.bound = set(self.names)
 
     def inner(self, statements: list[ast.stmt]) -> tuple[list[Any], set[str]]:
         """Turn a block that may be left out into code; returns it and what is set at its end."""
@@ -106,6 +133,7 @@ class _Body(Lowering):
         return does, after
 
     def statement(self, node: ast.stmt) -> None:  # noqa: C901, PLR0912  (a table of syntax)
+        """Turn one statement into code."""
         match node:
             case ast.Pass() | ast.Expr(value=ast.Constant()):
                 pass
@@ -132,6 +160,17 @@ class _Body(Lowering):
                 self.does.append("break" if isinstance(node, ast.Break) else "continue")
             case ast.Assert():
                 self.assertion(node)
+            case ast.With(items=[ast.withitem(context_expr=step, optional_vars=None)], body=body):
+                self.in_step(step, body)
+            case ast.While(test=test, body=body, orelse=[]):
+                before = len(self.does)
+                tested = self.expression(test)
+                if len(self.does) > before:
+                    no(test, "makes a request in the test of a while")
+                does, _ = self.inner(body)
+                self.does.append({"while": {"test": tested, "does": does}})
+            case ast.Return() if self.result is not None:
+                returned(self, node)
             case ast.Return(value=value):
                 if value is not None and not isinstance(value, ast.Constant):
                     self.alone(value)
@@ -141,7 +180,11 @@ class _Body(Lowering):
 
     def alone(self, node: ast.expr) -> None:
         """Turn an expression into code whose value nobody wants."""
-        if self.rest(node) or self.request(node, None):
+        made = rest(self, node) or ours.measure(self, node)
+        if made is not None:
+            self.does.append(made)
+            return
+        if self.request(node, None) or batch(self, node, None) or called(self, node):
             return
         match node:
             case ast.Call(
@@ -168,9 +211,17 @@ class _Body(Lowering):
         return is_plain and self.own.is_above_nothing and self.is_builtin("super")
 
     def assign(self, node: ast.stmt, target: ast.expr, value: ast.expr) -> None:
+        """Turn an assignment into code."""
         match target:
+            case ast.Tuple():
+                if not unpack(self, target, value):
+                    no(node, f"assigns to `{ast.unparse(target)}`")
+            case ast.Name(id=name) if name in self.batches:
+                batch(self, value, self.slot(name))
+                self.bound.add(name)
             case ast.Name(id=name) if name in self.answers:
-                if not self.request(value, self.slot(name)):
+                slot = self.slot(name)
+                if not self.request(value, slot) and called(self, value, slot) != ("answer", slot):
                     no(node, f"uses the name `{name}` for different things")
                 self.bound.add(name)
             case ast.Name(id=name):
@@ -186,6 +237,7 @@ class _Body(Lowering):
                 no(node, f"assigns to `{ast.unparse(target)}`")
 
     def branch(self, node: ast.If) -> None:
+        """Turn an ``if`` with all of its ways into code."""
         ways: list[Any] = []
         ends: list[set[str]] = []
         while True:
@@ -210,13 +262,18 @@ class _Body(Lowering):
         self.does.append({"if": made})
 
     def loop(self, node: ast.For, name: str, over: ast.expr, body: list[ast.stmt]) -> None:
+        """Turn a ``for`` into code."""
         match over:
             case ast.Call(func=ast.Name(id="range"), args=[times], keywords=[]) if self.is_builtin(
                 "range"
             ):
                 made = {"times": self.times(times), "does": self.round(name, body)}
                 self.does.append({"repeat": {"local": self.slot(name), **made}})
+            case ast.Name(id=several) if several in self.batches:
+                each(self, node, name, several)
             case _:
+                if name in self.answers:
+                    no(over, "loops over the answers of something else than a batch")
                 if over.lineno != node.lineno:
                     no(over, "loops over something that is written on another line")
                 found = self.collection(over)
@@ -233,10 +290,11 @@ class _Body(Lowering):
         return does
 
     def times(self, node: ast.expr) -> int:
+        """Read how often a loop counts."""
         match node:
             case ast.Constant(value=value):
                 pass
-            case ast.Name(id=name) if name not in self.locals:
+            case ast.Name(id=name) if name not in self.names:
                 value = self.constant(node)
             case _:
                 no(node, "counts to something that is computed")
@@ -245,6 +303,7 @@ class _Body(Lowering):
         return max(value, 0)
 
     def assertion(self, node: ast.Assert) -> None:
+        """Turn an assertion into code."""
         if node.test.lineno != node.lineno:
             no(node.test, "asserts something that is written on another line")
         test = self.expression(node.test)
@@ -255,56 +314,61 @@ class _Body(Lowering):
             made["says"] = self.maybe(node.msg)
         self.does.append({"assert": {**made, "line": line}})
 
-    def rest(self, node: ast.expr) -> bool:
-        """Turn a rest into code, if it is one."""
-        call = node.value if isinstance(node, ast.Await) else node
-        if not isinstance(call, ast.Call):
-            return False
-        origin = self.file.bindings.origin_of(call.func)
-        if origin not in SLEEPS or _root(call.func) in self.locals or self.client is None:
-            return False
-        name = _root(call.func)
-        found = self.function.__globals__.get(name)
-        for attribute in _attributes(call.func):
-            found = getattr(found, attribute, None)
-        is_awaited = isinstance(node, ast.Await)
-        module, _, attribute = origin.partition(".")
-        # A process that plays scenarios has replaced them by now.
-        known = (SLEEPS[origin], getattr(sys.modules[module], attribute))
-        if found not in known or is_awaited != (origin == "asyncio.sleep"):
-            no(node, f"contains {named(call)}")
-        if origin == "time.sleep" and self.is_awaiting:
-            no(node, "calls `time.sleep()` in an async def")
-        match call:
-            case ast.Call(args=[ast.Constant(value=int() | float() as seconds)], keywords=[]) if (
-                not isinstance(seconds, bool) and 0 <= seconds <= SLEEP_MAX_S
-            ):
-                self.does.append({"sleep": {"us": _microseconds(seconds)}})
-                return True
-            case _:
+    def in_step(self, step: ast.expr, body: list[ast.stmt]) -> None:
+        """Put the requests of a block under a name: that needs no step in code."""
+        match step:
+            case ast.Call(
+                func=ast.Attribute(value=ast.Name(id=client), attr="step"),
+                args=[ast.Constant() | ast.Name() as called],
+                keywords=[],
+            ) if client == self.client:
                 pass
-        return no(node, "rests for a time that is computed")
+            case _:
+                no(step, "contains a with block")
+        if isinstance(called, ast.Name) and self.hides(called.id):
+            no(called, "gives a step a name that is computed")
+        name = called.value if isinstance(called, ast.Constant) else self.constant(called)
+        if not isinstance(name, str) or not name:
+            no(called, "gives a step a name that is no text")
+        around, self.steps = self.steps, f"{self.steps}{literal(called, name)['text']} / "
+        self.all(body)
+        self.steps = around
 
     def asked(self, node: ast.expr) -> int | None:
         """Send a request ahead of the statement that it stands in."""
-        name = f"request {len(self.locals)}"
+        if isinstance(node, ast.Subscript):
+            return picked(self, node)
         call = node.value if isinstance(node, ast.Await) else node
-        if self.client is None or not _is_call_of(call, self.client):
+        if returns_answer(self, node):
+            _, slot = called(self, node) or ("", None)
+            return slot
+        if not is_call_of(call, self.client):
             return None
         if self.touched or self.branches:
             no(node, "makes a request in the middle of an expression")
-        self.locals.append(name)
-        self.bound.add(name)
-        self.request(node, self.slot(name))
+        slot = self.new(f"request {len(self.locals)}")
+        self.request(node, slot)
         self.touched = False
-        return self.slot(name)
+        return slot
+
+    def value_of_call(self, node: ast.expr) -> Any:
+        """Do what a function of the scenario's own does; returns its value as code."""
+        match called(self, node):
+            case None:
+                return None
+            case ("value", slot):
+                return {"local": {"local": slot, "line": node.lineno}}
+            case ("nothing", _):
+                return {"literal": "none"}
+            case _:
+                return no(node, "uses a response as a value")
 
     def request(  # noqa: C901, PLR0912  (a table of keywords)
         self, node: ast.expr, slot: int | None
     ) -> bool:
         """Turn a request into code, if it is one."""
         call = node.value if isinstance(node, ast.Await) else node
-        if self.client is None or not _is_call_of(call, self.client):
+        if self.client is None or not is_call_of(call, self.client):
             return False
         assert isinstance(call, ast.Call) and isinstance(call.func, ast.Attribute)  # noqa: S101, PT018
         if isinstance(node, ast.Await) != self.is_awaiting:
@@ -336,12 +400,15 @@ class _Body(Lowering):
             send["given"] = given
         if follows:
             send["follows"] = True
+        if self.steps:
+            send["steps"] = self.steps
         if slot is not None:
             send["answer"] = slot
         self.does.append({"send": {**send, "line": self.at(node.lineno)}})
         return True
 
     def method(self, call: ast.Call) -> tuple[str, ast.expr]:
+        """Read the method and the path of a request."""
         assert isinstance(call.func, ast.Attribute)  # noqa: S101
         verb = call.func.attr
         match call.args:
@@ -353,88 +420,3 @@ class _Body(Lowering):
             case _:
                 pass
         return no(call, f"contains {named(call)}")
-
-
-def _refuse_shape(
-    function: FunctionType, node: ast.FunctionDef | ast.AsyncFunctionDef, takes: tuple[str, ...]
-) -> None:
-    """Refuse what makes a function more than its body."""
-    arguments = node.args
-    more = arguments.kwonlyargs or arguments.vararg or arguments.kwarg or arguments.defaults
-    positional = [*arguments.posonlyargs, *arguments.args]
-    if more or len(positional) != 1 + len(takes):
-        no(node, f"does not take exactly self and {', '.join(takes)}")
-    names = [argument.arg for argument in positional]
-    if len(set(names)) != len(names):
-        no(node, "takes two arguments of one name")
-    closure = set(function.__code__.co_freevars) - {"__class__"}
-    if closure:
-        no(node, f"uses `{min(closure)}`, a variable of the function around the class")
-    if hasattr(function, "__wrapped__") or function.__defaults__ or function.__kwdefaults__:
-        no(node, "is wrapped by another function")
-    if inspect.isgeneratorfunction(function) or inspect.isasyncgenfunction(function):
-        no(node, "contains a yield")
-    for one in ast.walk(node):
-        if isinstance(one, ast.Name) and one.id.startswith("__"):
-            no(one, f"uses `{one.id}`")
-        if isinstance(one, ast.Attribute) and one.attr.startswith("__"):
-            no(one, f"uses `{ast.unparse(one)}`")
-        if isinstance(one, ast.Global | ast.Nonlocal | ast.NamedExpr):
-            no(one, f"contains {named(one)}")
-
-
-def _stores(
-    node: ast.FunctionDef | ast.AsyncFunctionDef, client: str | None
-) -> tuple[set[str], set[str]]:
-    """Collect the local variables that hold values, and those that hold answers."""
-    values: set[str] = set()
-    answers: set[str] = set()
-    for name, value in _assignments(node):
-        call = value.value if isinstance(value, ast.Await) else value
-        is_answer = client is not None and call is not None and _is_call_of(call, client)
-        (answers if is_answer else values).add(name)
-    return values, answers
-
-
-def _assignments(node: ast.AST) -> Iterator[tuple[str, ast.expr | None]]:
-    plain = {}
-    for one in ast.walk(node):
-        match one:
-            case (
-                ast.Assign(targets=[ast.Name() as target], value=value)
-                | ast.AnnAssign(target=ast.Name() as target, value=value)
-            ):
-                plain[id(target)] = value
-            case _:
-                pass
-    for one in ast.walk(node):
-        if isinstance(one, ast.Name) and not isinstance(one.ctx, ast.Load):
-            yield one.id, plain.get(id(one))
-        elif isinstance(one, DEFINITIONS) and one is not node and one.name:
-            yield one.name, None
-
-
-def _is_call_of(node: ast.AST, client: str) -> bool:
-    match node:
-        case ast.Call(func=ast.Attribute(value=ast.Name(id=name))):
-            return name == client
-        case _:
-            return False
-
-
-def _root(node: ast.expr) -> str:
-    while isinstance(node, ast.Attribute):
-        node = node.value
-    return node.id if isinstance(node, ast.Name) else ""
-
-
-def _attributes(node: ast.expr) -> list[str]:
-    names: list[str] = []
-    while isinstance(node, ast.Attribute):
-        names.insert(0, node.attr)
-        node = node.value
-    return names
-
-
-def _microseconds(seconds: float) -> int:
-    return round(seconds * 1_000_000)

@@ -5,7 +5,6 @@
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
-use bytes::Bytes;
 use loadpilot_engine::holding::Hold;
 use loadpilot_engine::workload::Workload;
 use loadpilot_events::RunId;
@@ -140,7 +139,11 @@ fn troupe(
         Ok::<_, Unable>(Arc::new(States::open(&body(&prepared.states)?, key)?))
     };
     let (scripting, bundle, file) = match (&plan.code, &plan.script) {
-        (Some(code), _) => (Compiled::scripting(code), Bytes::new(), code.file.clone()),
+        (Some(code), _) => {
+            let rows = code.rows.as_ref().map(body).transpose()?;
+            let rows = rows.unwrap_or_default();
+            (Compiled::scripting(code), rows, code.file.clone())
+        }
         (None, Some(script)) => {
             let scripting = shell.scripting.clone().ok_or(Unable::NoPython)?;
             (scripting, body(&script.bundle)?, script.file.clone())
@@ -169,11 +172,7 @@ fn troupe(
         tasks: plan.tasks.iter().map(|task| task.name.clone()).collect(),
         target: plan.target.clone(),
         parameters: parameters(plan, secrets),
-        feeds: plan
-            .script
-            .iter()
-            .flat_map(|script| script.feeds.clone())
-            .collect(),
+        feeds: plan.feeds().to_vec(),
         workload: Arc::clone(workload),
         users,
         states: plan.prepared().map(open).transpose()?,

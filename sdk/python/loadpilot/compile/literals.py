@@ -1,0 +1,56 @@
+"""Values as they are written, in code; and how a piece is refused that code has no word for."""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING, Any, NoReturn
+
+if TYPE_CHECKING:
+    import ast
+
+INT_MAX = 2**63
+
+
+class NotCompiledError(Exception):
+    """A piece of a scenario that code has no word for."""
+
+    def __init__(self, node: ast.AST | None, what: str) -> None:
+        """Name the piece and say what it is."""
+        super().__init__(what)
+        self.node = node
+        self.what = what
+
+
+def no(node: ast.AST | None, what: str) -> NoReturn:
+    """Refuse a piece of a scenario."""
+    raise NotCompiledError(node, what)
+
+
+def literal(node: ast.AST | None, value: Any) -> Any:  # noqa: C901, PLR0911  (one line per type)
+    """Write a value as code; raises :class:`NotCompiledError` for what JSON has no form for."""
+    if value is None:
+        return "none"
+    kind = type(value)
+    if kind is bool:
+        return {"bool": value}
+    if kind is int:
+        if not -INT_MAX <= value < INT_MAX:
+            no(node, "uses a whole number of more than 64 bits")
+        return {"int": value}
+    if kind is float:
+        if not math.isfinite(value):
+            no(node, f"uses the number {value!r}")
+        return {"float": repr(value)}
+    if kind is str:
+        if any(0xD800 <= ord(c) < 0xE000 for c in value):
+            no(node, "uses text that has no UTF-8 form")
+        return {"text": value}
+    if kind is list:
+        return {"list": [literal(node, one) for one in value]}
+    if kind is dict:
+        if not all(type(key) is str for key in value):
+            no(node, "uses a dict whose keys are not texts")
+        return {
+            "dict": [[literal(node, key)["text"], literal(node, one)] for key, one in value.items()]
+        }
+    no(node, f"uses a value of the type {kind.__name__}")

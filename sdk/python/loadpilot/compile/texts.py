@@ -1,0 +1,112 @@
+"""Methods of text, formats of f-strings, slices and comprehensions, turned into code."""
+
+from __future__ import annotations
+
+import ast
+import re
+from typing import TYPE_CHECKING, Any
+
+from .literals import literal, no
+
+if TYPE_CHECKING:
+    from .expressions import Lowering
+
+METHODS = {
+    "lower": (0, 0),
+    "upper": (0, 0),
+    "strip": (0, 1),
+    "lstrip": (0, 1),
+    "rstrip": (0, 1),
+    "split": (0, 1),
+    "startswith": (1, 1),
+    "endswith": (1, 1),
+    "replace": (2, 2),
+    "join": (1, 1),
+}
+"""How many arguments they take in code."""
+SPEC = re.compile(r"(0?)(\d{0,2})(?:d|\.(\d{1,2})f)")
+"""Formats that code knows: `04d`, `8.2f`."""
+TIMES_MAX = 10_000
+
+
+def method(lowering: Lowering, node: ast.Call) -> Any:
+    """Turn ``a.lower()`` into code; None when it is no method of text."""
+    match node.func:
+        case ast.Attribute(value=of, attr=name) if name in METHODS:
+            least, most = METHODS[name]
+        case _:
+            return None
+    if node.keywords or not least <= len(node.args) <= most:
+        no(node, f"calls `.{name}()` with other arguments than it takes in code")
+    if isinstance(of, ast.Name) and not lowering.is_local(of.id):
+        refusal = lowering.file.bindings.refusal(of.id)
+        if of.id in (lowering.user, lowering.client) or refusal is not None:
+            return None
+    to = [lowering.expression(lowering.plain(one)) for one in [of, *node.args]]
+    lowering.touched = True
+    line = lowering.at(node.func.end_lineno or node.lineno)
+    return {"call": {"function": name, "to": to, "line": line}}
+
+
+def formatted(lowering: Lowering, node: ast.FormattedValue) -> Any:
+    """Turn ``{x:04d}`` of an f-string into code; None when code does not know the format."""
+    match node.format_spec:
+        case ast.JoinedStr(values=[ast.Constant(value=str() as spec)]) if node.conversion == -1:
+            found = SPEC.fullmatch(spec)
+        case _:
+            return None
+    if found is None:
+        return None
+    zero, width, digits = found.groups()
+    made: dict[str, Any] = {"of": lowering.expression(node.value)}
+    if digits is not None:
+        made["digits"] = int(digits)
+    made |= {"width": int(width or 0), "zeros": bool(zero), "line": lowering.raises(node)}
+    return {"format": made}
+
+
+def slice_of(lowering: Lowering, node: ast.Subscript, key: ast.Slice) -> Any:
+    """Turn ``a[1:3]`` into code."""
+    if key.step is not None:
+        no(node, "takes a slice with a step")
+    of = lowering.expression(node.value)
+    nothing = ast.copy_location(ast.Constant(None), node)
+    ends = [lowering.expression(one or nothing) for one in (key.lower, key.upper)]
+    line = lowering.raises(node)
+    return {"slice": {"of": of, "from": ends[0], "to": ends[1], "line": line}}
+
+
+def comprehension(lowering: Lowering, node: ast.ListComp) -> Any:
+    """Turn ``[item for name in over if test]`` into code."""
+    match node.generators:
+        case [ast.comprehension(target=ast.Name(id=name), iter=over, ifs=tests, is_async=0)] if (
+            len(tests) < 2 and name not in lowering.answers and name not in lowering.batches
+        ):
+            pass
+        case _:
+            no(node, "contains a comprehension of several parts")
+    made: dict[str, Any] = {"over": _over(lowering, over)}
+    around, was_bound = lowering.names.get(name), name in lowering.bound
+    made["local"] = lowering.new(name)
+    lowering.names[name] = made["local"]
+    lowering.bound.add(name)
+    if tests:
+        made["test"] = lowering.maybe(tests[0])
+    made["item"] = lowering.maybe(node.elt)
+    if around is None:
+        del lowering.names[name]
+    else:
+        lowering.names[name] = around
+    if not was_bound:
+        lowering.bound.discard(name)
+    return {"comprehension": {**made, "line": lowering.raises(node)}}
+
+
+def _over(lowering: Lowering, node: ast.expr) -> Any:
+    match node:
+        case ast.Call(
+            func=ast.Name(id="range"), args=[ast.Constant(value=int() as times)], keywords=[]
+        ) if lowering.is_builtin("range") and times <= TIMES_MAX:
+            return {"literal": literal(node, list(range(times)))}
+        case _:
+            return lowering.collection(node)
