@@ -116,6 +116,10 @@ def compile_scenario(loaded: Loaded, cls: type, target: str, overrides: Override
         if "code" not in plan:
             compiled = replace(compiled, reasons=tuple(coding.reasons or tasks.reasons))
             compiled = _scripted(compiled, loaded, cls, {"users": users, **_more_secrets(secrets)})
+            if overrides.prepares_here:
+                compiled = replace(compiled, aside=_aside(loaded, cls, settings, at, here=True))
+                if settings.problems:
+                    raise Refused(_once(settings.problems))
     elif settings.says_pool():
         settings.refuse_pool()
         raise Refused(settings.problems)
@@ -157,15 +161,20 @@ def _scripted(compiled: Compiled, loaded: Loaded, cls: type, more: dict[str, Any
     return replace(compiled, bodies={packed.sha256: packed.content}, files=packed.names)
 
 
-def _aside(loaded: Loaded, cls: type, settings: Settings, at: str) -> Aside | None:
-    """Find what is played on the side that asks for the run; most scenarios have nothing."""
+def _aside(
+    loaded: Loaded, cls: type, settings: Settings, at: str, *, here: bool = False
+) -> Aside | None:
+    """Find what is played on the side that asks for the run; most scenarios have nothing.
+
+    ``here`` says that users are prepared there when nothing else says where.
+    """
     marked = any(once_of(one) for base in cls.__mro__ for one in vars(base).values())
     starts = vars(VUser)["on_start"] is not getattr(cls, "on_start", None)
     if not marked and not starts and "prepare" not in settings.spec.said:
         return None
     from .aside import aside_of  # noqa: PLC0415  (start-up is a promise)
 
-    return aside_of(loaded, cls, settings, at)
+    return aside_of(loaded, cls, settings, at, here=here)
 
 
 def _flaw(compiled: Compiled) -> str | None:
