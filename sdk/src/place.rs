@@ -115,11 +115,8 @@ impl Place {
         match asked {
             Ok(_) => Ok(()),
             Err(RequestError::NoResponders { .. }) => {
-                // A server that cannot hold a log has no coordinator either.
-                match bus.head(Stream::Ctl).await {
-                    Ok(_) | Err(Fault::Missing { .. }) => {}
-                    Err(fault) => return Err(fault.into()),
-                }
+                // A server that cannot hold a log has no coordinator either: this asks its JetStream.
+                bus.flush().await?;
                 let tenant = self.tenant.clone();
                 let is_default = tenant == loadpilot_events::subject::DEFAULT_TENANT;
                 let flag = match is_default {
@@ -162,6 +159,8 @@ impl Session {
     /// When the server cannot be reached or holds no log.
     pub async fn visit(place: &Place) -> Result<Self, SessionError> {
         let (bus, subjects) = place.connect().await?;
+        // A server without JetStream has no streams either: the first is what to be told of.
+        bus.flush().await?;
         match bus.head(Stream::Ctl).await {
             Ok(_) => Ok(Self::on(bus, subjects)),
             Err(Fault::Missing { .. }) => {
