@@ -35,8 +35,8 @@ impl Run<'_> {
         self.clock >= self.heard_at(holder).plus_us(self.policy.lost_us)
     }
 
-    /// The newest process of each agent, if it is heard. An older one is never called back: it stops
-    /// as soon as it hears of the newer one.
+    /// The newest process of each agent, if it is heard. An older one is never called back: it
+    /// stops as soon as it hears of the newer one.
     fn living(&self) -> impl Iterator<Item = (&Holder, &Heard)> {
         let mut newest: BTreeMap<_, (&Holder, &Heard)> = BTreeMap::new();
         for (holder, heard) in &self.hearing.agents {

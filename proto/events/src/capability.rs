@@ -87,7 +87,8 @@ impl Plan {
 }
 
 impl RunCreated {
-    /// All that the run needs of each of its agents: what follows from the plan, and what was asked.
+    /// All that the run needs of each of its agents: what follows from the plan, and what somebody
+    /// asked for.
     #[must_use]
     pub fn needed(&self) -> BTreeSet<Capability> {
         let mut needed = self.plan.needs();

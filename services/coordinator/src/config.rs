@@ -37,7 +37,7 @@ struct Args {
     /// A credentials file for it, a JWT and its key (or env NATS_CREDS).
     #[arg(long, value_name = "FILE", conflicts_with = "connect")]
     creds: Option<PathBuf>,
-    /// Refuse runs that need Python on agents: whoever may ask for a run could have his code run there.
+    /// Refuse runs that need Python on agents: nobody's code runs there then, only requests.
     ///
     /// Say it to all coordinators of a tenant: any of them decides.
     #[arg(long)]
