@@ -216,6 +216,24 @@ def test_an_interruption_stops_the_run_and_not_the_fleet(
         assert agent.end(20).code == 0
 
 
+def test_a_run_whose_command_was_killed_stops_by_itself(
+    fleet: Fleet, loadpilot: Loadpilot, oracle: Oracle
+) -> None:
+    """Broken if a laptop that is closed leaves its load on a target of somebody else."""
+    coordinator = fleet.coordinator()
+    fleet.agent("a-1")
+    with fleet.start(loadpilot, WEIGHTED, oracle.url, "--rps", "50", "--duration", "60s") as run:
+        assert oracle.wait_count(50, 30)
+        run.kill()
+        coordinator.until("RunSealed")
+    before = oracle.counts().received
+    assert before < 25 * 50, "ten seconds, and some to notice"
+    listed = loadpilot.call("runs", "--nats-url", fleet.url)
+    assert " abandoned " in listed.stdout
+    assert_whole(fleet.run(loadpilot, WEIGHTED, oracle.url, *SHORT), PLANNED)
+    assert oracle.counts().received == before + PLANNED
+
+
 def test_what_is_missing_is_named_and_nothing_starts(
     fleet: Fleet,
     loadpilot: Loadpilot,
@@ -241,6 +259,11 @@ def test_what_is_missing_is_named_and_nothing_starts(
     wrong = told(fleet.url, "--nats-token", "wr0ng")
     assert f"NATS at {fleet.url} does not accept this token" in wrong
     assert "wr0ng" not in wrong
+    for part in ("agent", "coordinator"):
+        ended = loadpilot.call(part, "--nats-url", fleet.url, "--nats-token", "wr0ng")
+        assert ended.code == 4
+        assert f"NATS at {fleet.url} refused the credentials" in ended.stderr
+        assert "wr0ng" not in ended.stderr
     monkeypatch.delenv("NATS_TOKEN")
     assert "give its token in env NATS_TOKEN, or --creds FILE" in told(fleet.url)
     (tmp_path / "bare").mkdir()
