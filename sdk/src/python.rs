@@ -11,7 +11,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 use bytes::Bytes;
-use loadpilot_bus::Limits;
+use loadpilot_bus::{Limits, without_userinfo};
 use loadpilot_engine::check;
 use loadpilot_engine::workload::Workload;
 use loadpilot_events::metrics::Figure;
@@ -28,11 +28,12 @@ use pyo3::pybacked::PyBackedBytes;
 use tokio::runtime::Runtime;
 use tokio::sync::mpsc;
 
+use crate::place::Place;
 use crate::play::{
     Interpreter, PyAnswer, PyClient, PyPlayer, PyRehearsal, PyRehearsedUser, PyRequest, PyTurn,
     PyWanted, drawn, due_us, measure, moves, note_blocking, raise_in, row, seal_states, whose_turn,
 };
-use crate::session::{Place, Session, SessionError};
+use crate::session::{Session, SessionError};
 use crate::watch::{Change, watch};
 
 create_exception!(
@@ -54,7 +55,7 @@ pub mod _native {
         Fault, PyAnswer, PyClient, PyPlayer, PyRehearsal, PyRehearsedUser, PyRequest, PySession,
         PyTurn, PyWanted, PyWatch, Refused, agent_main, check_plan, coordinator_main, drawn,
         due_us, figure_keys, measure, metric_keys, moves, new_run_id, note_blocking,
-        parse_duration_us, parse_rate_urps, plan_facts, raise_in, row, seal_states,
+        parse_duration_us, parse_rate_urps, plan_facts, raise_in, row, seal_states, shown_address,
         supervisor_main, whose_turn,
     };
 }
@@ -71,9 +72,10 @@ pub(crate) fn refused(py: Python<'_>, refusal: &Refusal) -> PyErr {
 fn failed(py: Python<'_>, error: &SessionError) -> PyErr {
     match error {
         SessionError::Refused(refusal) => refused(py, refusal),
-        SessionError::Fault(_) | SessionError::Append(_) | SessionError::Write(_) => {
-            Fault::new_err(error.to_string())
-        }
+        SessionError::NoFleet(_)
+        | SessionError::Fault(_)
+        | SessionError::Append(_)
+        | SessionError::Write(_) => Fault::new_err(error.to_string()),
     }
 }
 
@@ -122,6 +124,12 @@ fn parse_rate_urps(field: &str, text: &str) -> PyResult<u64> {
     units::parse_rate(field, text)
         .map(|rate| rate.0)
         .map_err(|problem| invalid(&problem))
+}
+
+/// An address of NATS as messages may show it, without user and password.
+#[pyfunction]
+fn shown_address(url: &str) -> String {
+    without_userinfo(url)
 }
 
 /// The keys of all metrics.
@@ -190,42 +198,52 @@ struct PySession {
 impl PySession {
     #[new]
     #[pyo3(signature = (
-        url, token, *, tenant = DEFAULT_TENANT, prefix = DEFAULT_PREFIX, ctl_bytes = None,
-        data_bytes = None,
+        url, token, *, tenant = DEFAULT_TENANT, ctl_bytes = None, data_bytes = None,
     ))]
     fn new(
         py: Python<'_>,
         url: String,
         token: Option<String>,
         tenant: &str,
-        prefix: &str,
         ctl_bytes: Option<u64>,
         data_bytes: Option<u64>,
     ) -> PyResult<Self> {
-        let runtime = tokio::runtime::Builder::new_multi_thread()
-            .worker_threads(1)
-            .thread_name("loadpilot-session")
-            .enable_all()
-            .build()?;
         let default = Limits::default();
-        let limits = Limits {
-            ctl_bytes: ctl_bytes.unwrap_or(default.ctl_bytes),
-            data_bytes: data_bytes.unwrap_or(default.data_bytes),
-            ..default
-        };
-        let (tenant, prefix) = (tenant.to_owned(), prefix.to_owned());
         let place = Place {
-            url,
-            token,
-            tenant,
-            prefix,
-            limits,
+            limits: Limits {
+                ctl_bytes: ctl_bytes.unwrap_or(default.ctl_bytes),
+                data_bytes: data_bytes.unwrap_or(default.data_bytes),
+                ..default
+            },
+            ..fleet(url, token, None, tenant)
         };
-        let session = wait(py, &runtime, Session::open(&place))?.map_err(|e| failed(py, &e))?;
-        Ok(Self {
-            runtime: Arc::new(runtime),
-            session: Mutex::new(session),
-        })
+        connected(py, Session::open(&place))
+    }
+
+    /// One on the log of a fleet that can be asked for runs.
+    #[staticmethod]
+    #[pyo3(signature = (url, token, creds, tenant))]
+    fn join(
+        py: Python<'_>,
+        url: String,
+        token: Option<String>,
+        creds: Option<PathBuf>,
+        tenant: &str,
+    ) -> PyResult<Self> {
+        connected(py, Session::join(&fleet(url, token, creds, tenant)))
+    }
+
+    /// One on the log of a fleet, to read what it holds.
+    #[staticmethod]
+    #[pyo3(signature = (url, token, creds, tenant))]
+    fn visit(
+        py: Python<'_>,
+        url: String,
+        token: Option<String>,
+        creds: Option<PathBuf>,
+        tenant: &str,
+    ) -> PyResult<Self> {
+        connected(py, Session::visit(&fleet(url, token, creds, tenant)))
     }
 
     #[pyo3(signature = (request_json, secrets, bodies = BTreeMap::new(), run = None))]
@@ -309,6 +327,34 @@ impl PySession {
             .unwrap_or_else(PoisonError::into_inner)
             .close();
     }
+}
+
+fn fleet(url: String, token: Option<String>, creds: Option<PathBuf>, tenant: &str) -> Place {
+    Place {
+        url,
+        token,
+        creds,
+        tenant: tenant.to_owned(),
+        prefix: DEFAULT_PREFIX.to_owned(),
+        limits: Limits::default(),
+    }
+}
+
+/// The session that `opening` gives, with a runtime of its own.
+fn connected(
+    py: Python<'_>,
+    opening: impl Future<Output = Result<Session, SessionError>> + Send,
+) -> PyResult<PySession> {
+    let runtime = tokio::runtime::Builder::new_multi_thread()
+        .worker_threads(1)
+        .thread_name("loadpilot-session")
+        .enable_all()
+        .build()?;
+    let session = wait(py, &runtime, opening)?.map_err(|error| failed(py, &error))?;
+    Ok(PySession {
+        runtime: Arc::new(runtime),
+        session: Mutex::new(session),
+    })
 }
 
 pub(crate) fn run_id(run: &str) -> PyResult<RunId> {

@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 use std::io;
 use std::time::{Duration, Instant};
 
-use loadpilot_bus::{AppendError, Bus, Fault, Limits, Options, Step, Stream};
+use loadpilot_bus::{AppendError, Bus, Fault, Step, Stream};
 use loadpilot_engine::check;
 use loadpilot_engine::control::{Control, ControlLog};
 use loadpilot_engine::project::Projection;
@@ -26,6 +26,7 @@ use serde::Serialize;
 use tokio::task::JoinHandle;
 
 use crate::bodies;
+use crate::place::NoFleet;
 
 /// How often an attached command line renews its ownership.
 const OWNER_BEAT: Duration = Duration::from_secs(1);
@@ -42,6 +43,9 @@ pub enum SessionError {
     /// The user can fix it.
     #[error(transparent)]
     Refused(#[from] Refusal),
+    /// There is no fleet where one was looked for.
+    #[error(transparent)]
+    NoFleet(#[from] NoFleet),
     /// The world.
     #[error(transparent)]
     Fault(#[from] Fault),
@@ -66,21 +70,6 @@ impl From<NoReport> for SessionError {
         let NoReport::Unknown(run) = unknown;
         Self::from(Problem::new("run", "must be a run of this log", run))
     }
-}
-
-/// Where a log is and whose subjects are used.
-#[derive(Debug, Clone)]
-pub struct Place {
-    /// `nats://host:port`.
-    pub url: String,
-    /// What the server asks for, if it does.
-    pub token: Option<String>,
-    /// Whose runs.
-    pub tenant: String,
-    /// The first token of all subjects.
-    pub prefix: String,
-    /// How large the streams are made when they do not exist yet.
-    pub limits: Limits,
 }
 
 /// What stands in a table of calls, and what does not.
@@ -124,22 +113,6 @@ pub struct Session {
 }
 
 impl Session {
-    /// Connects and opens the log, creating it if it is not there.
-    ///
-    /// # Errors
-    /// When the server cannot be reached or its log is not as required.
-    pub async fn open(place: &Place) -> Result<Self, SessionError> {
-        let subjects = Subjects::new(&place.prefix, &place.tenant)?;
-        let mut options = Options::new(&place.url);
-        options.token.clone_from(&place.token);
-        options.prefix.clone_from(&place.prefix);
-        options.limits = place.limits;
-        "loadpilot".clone_into(&mut options.name);
-        let bus = Bus::connect(&options).await?;
-        bus.open_log().await?;
-        Ok(Self::on(bus, subjects))
-    }
-
     /// A session on an open bus.
     #[must_use]
     pub fn on(bus: Bus, subjects: Subjects) -> Self {

@@ -109,6 +109,12 @@ pub fn request(run: &RunRequested) -> Vec<Problem> {
         format!("{} µs", run.lead_us),
     );
     must.hold(
+        run.needs.len() <= limits::NEEDS_MAX,
+        "needs",
+        "must be at most 20",
+        run.needs.len(),
+    );
+    must.hold(
         run.seed <= limits::SEED_MAX,
         "seed",
         "must be below 2^53",

@@ -7,6 +7,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use loadpilot_events::Capability;
 use loadpilot_events::assign::{Loss, LossReason};
 use loadpilot_events::ctl::{
     Decision, Ending, Final, RunCreated, RunRefused, RunSealed, ShardsAssigned, ShardsReassigned,
@@ -30,7 +31,7 @@ const USERS_US: u64 = 60_000_000;
 /// And so much longer for each of them: they are prepared several at a time.
 const USER_US: u64 = 100_000;
 
-/// The times by which a fleet lives, in µs.
+/// The rules by which a fleet lives; times are in µs.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Policy {
     /// Not heard for this long: lost.
@@ -49,6 +50,9 @@ pub struct Policy {
     pub finish_us: u64,
     /// How long a run waits for a new holder when it has none.
     pub nobody_us: u64,
+    /// Whether runs that need Python on agents are refused: a fleet that several share must not run
+    /// everybody's code.
+    pub compiled_only: bool,
 }
 
 impl Default for Policy {
@@ -62,6 +66,7 @@ impl Default for Policy {
             ready_us: 15_000_000,
             finish_us: 15_000_000,
             nobody_us: 30_000_000,
+            compiled_only: false,
         }
     }
 }
@@ -82,12 +87,14 @@ pub struct Hearing {
 }
 
 /// The last sign of life of a process.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Heard {
     /// When.
     pub at: Timestamp,
     /// Whether it knows that the earlier process of its agent is dead.
     pub predecessor_dead: bool,
+    /// What it can do that others cannot.
+    pub has: BTreeSet<Capability>,
 }
 
 /// The next decision about a run, or `None` while there is nothing to decide.
@@ -107,7 +114,7 @@ pub fn decide(
         return state
             .requested
             .as_deref()
-            .map(|run| create(run, hearing, now));
+            .map(|run| create(run, hearing, policy, now));
     };
     let run = Run {
         state,
@@ -187,8 +194,13 @@ pub fn deadline(
     instants.into_iter().filter(|&instant| instant > now).min()
 }
 
-fn create(run: &RunRequested, hearing: &Hearing, now: Timestamp) -> Decision {
+fn create(run: &RunRequested, hearing: &Hearing, policy: &Policy, now: Timestamp) -> Decision {
     let mut problems = check::request(run);
+    if let Some(script) = run.plan.script.as_ref().filter(|_| policy.compiled_only) {
+        let rule = "must compile, since this fleet takes compiled plans only; \
+                    `loadpilot explain` says what keeps the scenario in Python";
+        problems.push(Problem::new("scenario", rule, &script.file));
+    }
     if hearing.left_over {
         let rule = "must be asked for while its local stack is running";
         problems.push(Problem::new("run", rule, "left over from an earlier stack"));
@@ -205,6 +217,7 @@ fn create(run: &RunRequested, hearing: &Hearing, now: Timestamp) -> Decision {
         lead_us: run.lead_us,
         shards: shard_count(run.agents.want, run.plan.users),
         gather_by: now.plus_us(run.agents.wait_us),
+        needs: run.needs.clone(),
     }))
 }
 
@@ -292,10 +305,8 @@ impl Run<'_> {
         }
         wait_is_over.then(|| {
             let seconds = wanted.wait_us / 1_000_000;
-            let rule = format!(
-                "at least {} must offer capacity within {seconds} s",
-                wanted.min
-            );
+            let (min, lacking) = (wanted.min, self.lacking());
+            let rule = format!("at least {min} must offer capacity within {seconds} s{lacking}");
             let problem = Problem::new("agents", rule, offered.len());
             Decision::RunRefused(RunRefused {
                 problems: vec![problem],

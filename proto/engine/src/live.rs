@@ -3,12 +3,12 @@
 //! The interval figures are what finished in each agent's newest window; the cumulative ones are
 //! everything reported so far. Must never be used for a gate: gates read the closed report.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use loadpilot_events::delta::{DeltaReported, Gauges};
 use loadpilot_events::hist::{self, Hist};
 use loadpilot_events::id::{AgentId, Holder};
-use loadpilot_events::live::{LatencyMs, LoadPhase, Snapshot, TaskSnapshot};
+use loadpilot_events::live::{Gathering, LatencyMs, LoadPhase, Snapshot, TaskSnapshot};
 use loadpilot_events::report::RunState;
 use loadpilot_events::units::Timestamp;
 
@@ -169,6 +169,7 @@ impl LiveView {
             elapsed_secs: ms(elapsed_us) / 1e3,
             duration_secs: ms(workload.duration_us()) / 1e3,
             state: run_state(control),
+            gathering: gathering(control, now),
             phase: phase(control, workload, started, elapsed_us),
             current_rps: active
                 .iter()
@@ -232,6 +233,26 @@ impl AgentWindow {
             count as f64 * 1e6 / us as f64
         }
     }
+}
+
+/// Who offered capacity to a run that has no holders yet, as far as the log says.
+fn gathering(control: &Control, now: Timestamp) -> Option<Gathering> {
+    let state = &control.state;
+    let created = state.created.as_deref();
+    let created = created.filter(|_| state.generation == 0 && !state.over)?;
+    let stays = |holder: &&Holder| !state.resigned.contains_key(*holder);
+    let agents: BTreeSet<&AgentId> = state
+        .offers
+        .keys()
+        .filter(stays)
+        .map(|holder| &holder.agent)
+        .collect();
+    Some(Gathering {
+        ready: u32::try_from(agents.len()).unwrap_or(u32::MAX),
+        want: created.agents.want,
+        min: created.agents.min,
+        left_secs: ms(created.gather_by.since_us(now)) / 1e3,
+    })
 }
 
 fn phase(control: &Control, workload: &Workload, started: bool, elapsed_us: u64) -> LoadPhase {

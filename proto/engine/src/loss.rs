@@ -5,6 +5,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use loadpilot_events::Capability;
 use loadpilot_events::assign::{Loss, LossReason};
 use loadpilot_events::ctl::{CapacityReduced, Decision, ShardsReassigned};
 use loadpilot_events::evt::FinishReason;
@@ -34,23 +35,43 @@ impl Run<'_> {
         self.clock >= self.heard_at(holder).plus_us(self.policy.lost_us)
     }
 
-    /// The newest process of each agent, if it is heard and may be given shards. An older one is
-    /// never called back: it stops as soon as it hears of the newer one.
-    pub(crate) fn available(&self) -> BTreeSet<Holder> {
+    /// The newest process of each agent, if it is heard. An older one is never called back: it
+    /// stops as soon as it hears of the newer one.
+    fn living(&self) -> impl Iterator<Item = (&Holder, &Heard)> {
         let mut newest: BTreeMap<_, (&Holder, &Heard)> = BTreeMap::new();
         for (holder, heard) in &self.hearing.agents {
             newest.insert(&holder.agent, (holder, heard));
         }
         // To have listened anew proves nobody dead, but nobody alive either.
         let lives = |heard: &Heard| self.clock < heard.at.plus_us(self.policy.lost_us);
+        newest.into_values().filter(move |(_, heard)| lives(heard))
+    }
+
+    /// Those that live, can do what the run needs, and may be given shards.
+    pub(crate) fn available(&self) -> BTreeSet<Holder> {
+        let needed = self.created.needed();
         let usable = |(holder, heard): &(&Holder, &Heard)| {
-            lives(heard)
+            needed.is_subset(&heard.has)
                 && !self.state.lost.contains_key(holder)
                 && !self.state.resigned.contains_key(holder)
                 && !self.state.finished.contains_key(holder)
         };
-        let usable = newest.into_values().filter(usable);
+        let usable = self.living().filter(usable);
         usable.map(|(holder, _)| holder.clone()).collect()
+    }
+
+    /// What the run needs and not all agents that are there have, in words that follow others.
+    pub(crate) fn lacking(&self) -> String {
+        let agents: Vec<&Heard> = self.living().map(|(_, heard)| heard).collect();
+        if agents.is_empty() {
+            return ", and none is there".to_owned();
+        }
+        let told = |need: &Capability| {
+            let have = agents.iter().filter(|heard| heard.has.contains(need));
+            let (have, all) = (have.count(), agents.len());
+            (have < all).then(|| format!("; needs {need}: {have} of {all} agents have it"))
+        };
+        self.created.needed().iter().filter_map(told).collect()
     }
 
     /// Holders that are to lose their shards now, and why.

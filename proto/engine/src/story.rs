@@ -1,5 +1,6 @@
 //! The story of a run: its decisions and facts in order, in words.
 
+use loadpilot_events::Capability;
 use loadpilot_events::assign::{Holding, Loss};
 use loadpilot_events::ctl::{Decision, StopReason};
 use loadpilot_events::evt::What;
@@ -51,10 +52,14 @@ pub fn line(parsed: &Parsed) -> String {
 fn decision(decision: &Decision) -> String {
     match decision {
         Decision::RunCreated(created) => {
-            format!(
-                "run created: {} shards, seed {}",
-                created.shards, created.seed
-            )
+            let needed = created.needed();
+            let needed: Vec<&str> = needed.iter().map(Capability::as_str).collect();
+            let needs = match needed.is_empty() {
+                true => String::new(),
+                false => format!(", needs {}", needed.join(", ")),
+            };
+            let (shards, seed) = (created.shards, created.seed);
+            format!("run created: {shards} shards, seed {seed}{needs}")
         }
         Decision::RunRefused(refused) => {
             let problems: Vec<String> = refused.problems.iter().map(ToString::to_string).collect();

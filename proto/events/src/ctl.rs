@@ -7,6 +7,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::assign::{AgentsWanted, Generation, Holding, Loss};
+use crate::capability::Capability;
 use crate::delta::Totals;
 use crate::id::{Holder, OwnerId};
 use crate::plan::Plan;
@@ -57,6 +58,9 @@ pub struct RunCreated {
     pub shards: u32,
     /// When the wait for agents ends.
     pub gather_by: Timestamp,
+    /// What its agents must be able to do, beside what follows from the plan.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub needs: Vec<Capability>,
 }
 
 /// Nothing was started, and why.

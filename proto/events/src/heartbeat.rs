@@ -3,9 +3,12 @@
 //! The reply is the one path by which a late or returning agent gets the control events it lacks:
 //! agents have no consumer of their own.
 
+use std::collections::BTreeSet;
+
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use crate::capability::Capability;
 use crate::ctl::Decision;
 use crate::envelope::Envelope;
 use crate::id::{BootId, RunId};
@@ -33,6 +36,9 @@ pub struct AgentBeat {
     pub predecessor_dead: bool,
     /// The runs it knows of and how far it has seen each.
     pub seen: Vec<Seen>,
+    /// What it can do that others cannot.
+    #[serde(default, skip_serializing_if = "BTreeSet::is_empty")]
+    pub has: BTreeSet<Capability>,
 }
 
 /// How far an agent has seen one run.

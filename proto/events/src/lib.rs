@@ -6,6 +6,7 @@
 //! anything: the laws live in `loadpilot-engine`.
 
 pub mod assign;
+pub mod capability;
 pub mod catalogue;
 pub mod cause;
 pub mod certificate;
@@ -38,6 +39,7 @@ pub mod subject;
 pub mod threshold;
 pub mod units;
 
+pub use capability::Capability;
 pub use cause::Cause;
 pub use envelope::Envelope;
 pub use id::{AgentId, BootId, EventId, Holder, OwnerId, RunId, TenantId};

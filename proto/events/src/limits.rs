@@ -67,6 +67,8 @@ pub const DEBUG_REQUESTS_MAX: u32 = 100;
 pub const SEEN_HEAD_BYTES_MAX: usize = 8 * 1024;
 /// Most thresholds in a plan.
 pub const THRESHOLDS_MAX: usize = 200;
+/// Most needs of a run beside those of its plan, and most labels of an agent.
+pub const NEEDS_MAX: usize = 20;
 /// Most agents one run may ask for.
 pub const AGENTS_MAX: u32 = 4_096;
 /// Most users of a closed loop.

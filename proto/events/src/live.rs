@@ -35,6 +35,9 @@ pub struct Snapshot {
     pub duration_secs: f64,
     /// Where the run stands.
     pub state: RunState,
+    /// While it waits for agents: how many there are.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub gathering: Option<Gathering>,
     /// Where the offered rate is heading.
     pub phase: LoadPhase,
     /// Finished calls per second over the newest deltas.
@@ -70,6 +73,19 @@ pub struct Snapshot {
     pub latency_cumulative: LatencyMs,
     /// Per task, everything so far.
     pub tasks: Vec<TaskSnapshot>,
+}
+
+/// A run that waits for its agents.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Gathering {
+    /// Agents that offered capacity.
+    pub ready: u32,
+    /// Agents that it waits for.
+    pub want: u32,
+    /// Agents that suffice when the wait is over.
+    pub min: u32,
+    /// Seconds until then, on the reader's clock.
+    pub left_secs: f64,
 }
 
 /// Response times in ms, corrected; null when nothing finished.

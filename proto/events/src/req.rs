@@ -6,6 +6,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::assign::AgentsWanted;
+use crate::capability::Capability;
 use crate::id::OwnerId;
 use crate::plan::Plan;
 
@@ -33,6 +34,9 @@ pub struct RunRequested {
     pub owner: Option<OwnerId>,
     /// From the decision to start to the start, in µs.
     pub lead_us: u64,
+    /// What its agents must be able to do, beside what follows from the plan.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub needs: Vec<Capability>,
 }
 
 /// Somebody asked to stop a run.

@@ -86,9 +86,14 @@ fn golden_files_are_read_and_written_back() {
             "plan-samples.v1.json",
             "plan-script.v1.json",
         ],
-        Envelope<Request>: ["run-requested.v1.json", "stop-requested.v1.json"],
+        Envelope<Request>: [
+            "run-requested.v1.json",
+            "run-requested-needs.v1.json",
+            "stop-requested.v1.json",
+        ],
         Envelope<Decision>: [
             "run-created.v1.json",
+            "run-created-needs.v1.json",
             "run-refused.v1.json",
             "shards-assigned.v1.json",
             "start-scheduled.v1.json",

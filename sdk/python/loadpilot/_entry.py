@@ -3,25 +3,33 @@
 Must never import the rest of the package: an agent's start is part of the time to first request.
 """
 
+from __future__ import annotations
+
 import os
 import sys
-from typing import NoReturn
+from typing import TYPE_CHECKING, NoReturn
 
 from . import _native
 
-
-def coordinator() -> int:
-    """Run a coordinator until it is told to stop; returns the exit code."""
-    return _native.coordinator_main(sys.argv[1:])
+if TYPE_CHECKING:
+    from collections.abc import Sequence
 
 
-def agent() -> NoReturn:
-    """Run an agent until it is told to stop, and exit.
+def coordinator(words: Sequence[str] | None = None) -> int:
+    """Run a coordinator until it is told to stop; returns the exit code.
+
+    ``words`` are its flags, those of this process if there are none.
+    """
+    return _native.coordinator_main(list(sys.argv[1:] if words is None else words))
+
+
+def agent(words: Sequence[str] | None = None) -> NoReturn:
+    """Run an agent until it is told to stop, and exit; ``words`` as for :func:`coordinator`.
 
     Firing threads may still be about to end. Python would end them in the middle of Rust, so it is
     left without being taken down; what a scenario has unpacked is removed here.
     """
-    code = _native.agent_main(sys.argv[1:])
+    code = _native.agent_main(list(sys.argv[1:] if words is None else words))
     if "loadpilot.play" in sys.modules:
         sys.modules["loadpilot.play"].clear()
     sys.stdout.flush()

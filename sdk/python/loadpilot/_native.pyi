@@ -41,6 +41,9 @@ def new_run_id() -> str:
 def seal_states(key: str, shared: str, users: list[str] | None) -> bytes:
     """Seal what was prepared, each as JSON, with a key of 64 hex digits that serves once."""
 
+def shown_address(url: str) -> str:
+    """Show an address of NATS without its user and password."""
+
 def metric_keys() -> list[str]:
     """List the keys of all metrics that a threshold can name."""
 
@@ -228,10 +231,20 @@ class Session:
         token: str | None,
         *,
         tenant: str = ...,
-        prefix: str = ...,
         ctl_bytes: int | None = None,
         data_bytes: int | None = None,
     ) -> Self: ...
+    @staticmethod
+    def join(url: str, token: str | None, creds: Path | None, tenant: str) -> Session:
+        """Connect to the log of a fleet that can be asked for runs.
+
+        Raises Fault with what to do when there is none, Refused for a wrong tenant.
+        """
+
+    @staticmethod
+    def visit(url: str, token: str | None, creds: Path | None, tenant: str) -> Session:
+        """Connect to the log of a fleet, to read it; raises Refused when there is none."""
+
     def submit(
         self,
         request_json: str,

@@ -61,6 +61,8 @@ struct Agent {
     beat_at: Instant,
     /// Whether the last heartbeat was answered by a coordinator.
     found: bool,
+    /// Whether it was told that there is none.
+    sought: bool,
     /// By when it is gone, once it was told to leave.
     gone_by: Option<Instant>,
 }
@@ -108,7 +110,7 @@ impl Agent {
     fn new(shell: Shell, answers: mpsc::UnboundedSender<Answer>) -> Self {
         let now = Instant::now();
         Self {
-            membership: Membership::new(shell.me.clone(), shell.predecessor_dead, now),
+            membership: Membership::new(shell.me.clone(), shell.predecessor_dead, shell.has(), now),
             shell,
             clerks: BTreeMap::new(),
             workers: BTreeMap::new(),
@@ -116,6 +118,7 @@ impl Agent {
             answers,
             beat_at: now,
             found: false,
+            sought: false,
             gone_by: None,
         }
     }
@@ -161,6 +164,9 @@ impl Agent {
                 }
             }
             Err(RequestError::NoResponders { .. }) => {
+                if !std::mem::replace(&mut self.sought, true) {
+                    tracing::info!("waits for a coordinator");
+                }
                 self.found = false;
                 self.membership.nobody_listens(answer.sent_at);
             }
@@ -281,8 +287,7 @@ impl Agent {
     fn offer(&mut self) {
         let slack_us = self.shell.timing.offer_slack.as_micros();
         let slack_us = u64::try_from(slack_us).unwrap_or(u64::MAX);
-        let has_python = self.shell.scripting.is_some();
-        for offer in self.membership.offers(self.shell.capacity, has_python) {
+        for offer in self.membership.offers(self.shell.capacity) {
             self.clerk(&offer.run)
                 .state(What::CapacityOffered(CapacityOffered {
                     rate: offer.rate,

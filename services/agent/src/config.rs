@@ -1,21 +1,22 @@
 //! The agent's configuration: flags and environment, read once, checked before anything opens.
 //!
-//! A bad one lists every mistake. The token comes from a file or the environment, never from a
-//! flag: it must never be seen in a list of processes, nor in a message.
+//! A bad one lists every mistake. No message may hold the token.
 
-use std::fmt;
-use std::path::{Path, PathBuf};
+use std::collections::BTreeSet;
+use std::path::PathBuf;
 use std::time::Duration;
 
 use clap::Parser;
-use loadpilot_events::AgentId;
+use loadpilot_events::limits;
 use loadpilot_events::refusal::{Problem, Refusal};
 use loadpilot_events::subject::{DEFAULT_PREFIX, DEFAULT_TENANT, Subjects};
 use loadpilot_events::units::{Rate, parse_duration_us, parse_rate};
-use serde::Deserialize;
+use loadpilot_events::{AgentId, Capability};
 
 use crate::fire::{RING_BYTES_DEFAULT, RingPlace};
 use crate::timing::Timing;
+
+pub use server::Server;
 
 /// What one core is trusted to fire, arrivals per second, unless the operator knows better.
 const CAPACITY_PER_CORE_RPS: u64 = 50_000;
@@ -49,29 +50,14 @@ pub struct Config {
     pub fds: u64,
     /// Where the calls of the open tick are kept; `None`: nowhere.
     pub rings: Option<RingPlace>,
+    /// Whether it takes scenarios in Python.
+    pub python: bool,
+    /// What its operator says of it.
+    pub labels: BTreeSet<Capability>,
     /// Whether whoever starts it knows that its earlier process is dead.
     pub predecessor_dead: bool,
     /// Waits and bounds.
     pub timing: Timing,
-}
-
-/// How to reach NATS. `Debug` hides the token.
-#[derive(Clone, PartialEq, Eq, Deserialize)]
-pub struct Server {
-    /// One address or several separated by commas.
-    pub url: String,
-    /// The token, if the server wants one.
-    #[serde(default)]
-    pub token: Option<String>,
-}
-
-impl fmt::Debug for Server {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let token = self.token.as_ref().map(|_| "(hidden)");
-        f.debug_struct("Server")
-            .field("token", &token)
-            .finish_non_exhaustive()
-    }
 }
 
 /// What the world outside gives: read through here, so that tests can give another one.
@@ -84,21 +70,41 @@ pub struct World<'a> {
     pub processors: u32,
     /// File descriptors that this process may open.
     pub fds: u64,
+    /// Whether this program has an interpreter in it.
+    pub has_python: bool,
 }
 
 /// Fires the shards of load tests that a LoadPilot coordinator assigns to it.
 #[derive(Debug, Parser)]
 #[command(name = "loadpilot-agent", version)]
 struct Flags {
-    /// The stack.json of a local stack: address and token of its NATS
-    #[arg(long, value_name = "FILE", conflicts_with = "nats_url")]
+    /// A file with address and token of NATS, {"url": …, "token": …}, for its owner only
+    #[arg(long, value_name = "FILE", conflicts_with_all = ["nats_url", "coordinator"])]
     connect: Option<PathBuf>,
-    /// Address of NATS (or env NATS_URL); the token is taken from env NATS_TOKEN
-    #[arg(long, value_name = "URL")]
+    /// Address of NATS, nats://host:port or tls://host:port (or env NATS_URL)
+    #[arg(long, value_name = "URL", conflicts_with = "coordinator")]
     nats_url: Option<String>,
+    /// The same as --nats-url nats://HOST:PORT (or env COORDINATOR)
+    #[arg(long, value_name = "HOST:PORT")]
+    coordinator: Option<String>,
+    /// Token for NATS; better in env NATS_TOKEN, since others see command lines
+    #[arg(long, value_name = "TOKEN", conflicts_with_all = ["connect", "creds"])]
+    nats_token: Option<String>,
+    /// Credentials file for NATS, a JWT and its key (or env NATS_CREDS)
+    #[arg(long, value_name = "FILE", conflicts_with = "connect")]
+    creds: Option<PathBuf>,
     /// Name of this agent, the same at every start (or env AGENT_ID; default: host and process)
-    #[arg(long)]
+    #[arg(long, visible_alias = "agent-id")]
     id: Option<String>,
+    /// What runs may ask of their agents (run --need zone=eu); repeatable
+    #[arg(long, value_name = "KEY=VALUE")]
+    label: Vec<String>,
+    /// Take scenarios in Python, or do not start where this program has none in it
+    #[arg(long, conflicts_with = "no_python")]
+    python: bool,
+    /// Take compiled scenarios only
+    #[arg(long)]
+    no_python: bool,
     /// Highest rate over all runs together, such as 20000 or 500/s [default: 50000 per core]
     #[arg(long, value_name = "RPS")]
     capacity: Option<String>,
@@ -156,7 +162,7 @@ impl Config {
     pub fn read(args: impl Iterator<Item = String>, world: &World<'_>) -> Result<Self, Unusable> {
         let flags = Flags::try_parse_from(args)?;
         let mut desk = Desk::default();
-        let server = desk.take(server(&flags, world));
+        let server = desk.take(server::read(&flags, world));
         let id = flags.id.clone().or_else(|| (world.env)("AGENT_ID"));
         let id = id.unwrap_or_else(|| default_id(&world.host));
         let id = desk.take(AgentId::parse(&id).map_err(|problem| at("id", problem)));
@@ -169,6 +175,8 @@ impl Config {
         };
         let max_in_flight = desk.take(max_in_flight(&flags, world));
         let rings = desk.take(rings(&flags, world)).flatten();
+        let python = desk.take(python(&flags, world)).unwrap_or_default();
+        let labels = labels(&flags, &mut desk);
         let timing = timing(&flags, &mut desk);
         let parts = (server, id, subjects, capacity, cores, max_in_flight);
         let (Some(server), Some(id), Some(subjects), Some(capacity), Some(cores), Some(in_flight)) =
@@ -189,6 +197,8 @@ impl Config {
             max_in_flight: in_flight,
             fds: world.fds,
             rings,
+            python,
+            labels,
             predecessor_dead: flags.predecessor_dead,
             timing,
         })
@@ -220,48 +230,6 @@ fn at(field: &str, problem: Problem) -> Problem {
     }
 }
 
-fn server(flags: &Flags, world: &World<'_>) -> Result<Server, Problem> {
-    if let Some(path) = &flags.connect {
-        return stack(path);
-    }
-    let url = flags.nats_url.clone().or_else(|| (world.env)("NATS_URL"));
-    let Some(url) = url else {
-        let rule = "must be given, or --connect FILE, or env NATS_URL";
-        return Err(Problem::new("nats-url", rule, ""));
-    };
-    Ok(Server {
-        url,
-        token: (world.env)("NATS_TOKEN").filter(|token| !token.is_empty()),
-    })
-}
-
-/// Reads a stack file. No message quotes its content: it holds a token.
-fn stack(path: &Path) -> Result<Server, Problem> {
-    let shown = path.display();
-    let problem = |rule: String| Problem::new("connect", rule, shown.to_string());
-    let unreadable = |error| problem(format!("must be a readable file ({error})"));
-    let text = std::fs::read_to_string(path).map_err(unreadable)?;
-    if is_open_to_others(path).map_err(unreadable)? {
-        return Err(problem(
-            "must be readable by its owner only (mode 0600)".to_owned(),
-        ));
-    }
-    serde_json::from_str(&text)
-        .map_err(|_| problem("must be JSON with the texts `url` and `token`".to_owned()))
-}
-
-#[cfg(unix)]
-fn is_open_to_others(path: &Path) -> std::io::Result<bool> {
-    use std::os::unix::fs::PermissionsExt as _;
-    Ok(std::fs::metadata(path)?.permissions().mode() & 0o077 != 0)
-}
-
-/// Other systems have no such bits.
-#[cfg(not(unix))]
-fn is_open_to_others(_path: &Path) -> std::io::Result<bool> {
-    Ok(false)
-}
-
 fn subjects(flags: &Flags) -> Result<Subjects, Problem> {
     Subjects::new(&flags.prefix, &flags.tenant)
 }
@@ -279,6 +247,23 @@ fn capacity(text: &str) -> Result<Rate, Problem> {
         return Err(Problem::new("capacity", "must be above 0", text));
     }
     Ok(rate)
+}
+
+/// Whether scenarios in Python are taken: the operator's word, or else whatever can be.
+fn python(flags: &Flags, world: &World<'_>) -> Result<bool, Problem> {
+    if flags.python && !world.has_python {
+        let rule = "must be left out: this program has no Python in it, `loadpilot agent` has";
+        return Err(Problem::new("python", rule, "--python"));
+    }
+    Ok(world.has_python && !flags.no_python)
+}
+
+fn labels(flags: &Flags, desk: &mut Desk) -> BTreeSet<Capability> {
+    let few = flags.label.len() <= limits::NEEDS_MAX;
+    let many = Problem::new("label", "must be at most 20", flags.label.len());
+    desk.take(if few { Ok(()) } else { Err(many) });
+    let read = |text: &String| desk.take(Capability::label("label", text));
+    flags.label.iter().filter_map(read).collect()
 }
 
 /// What plan, operator and file descriptors allow; the plan comes later.
@@ -361,5 +346,6 @@ fn default_id(host: &str) -> String {
     format!("{host}-{}", std::process::id())
 }
 
+mod server;
 #[cfg(test)]
 mod tests;

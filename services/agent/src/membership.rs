@@ -4,11 +4,11 @@
 //! Agents have no consumer: events come live, at most once, and whatever is missing comes in a
 //! heartbeat's reply. It must never act on an event whose predecessor it has not seen.
 
-use std::collections::{BTreeMap, VecDeque};
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
 use loadpilot_engine::holding::{AgentView, Applied, Stage};
 use loadpilot_events::heartbeat::{AgentBeat, HeartbeatReply, News, Seen};
-use loadpilot_events::{Holder, Rate, RunId, Timestamp};
+use loadpilot_events::{Capability, Holder, Rate, RunId, Timestamp};
 use tokio::time::Instant;
 
 use crate::capacity;
@@ -24,6 +24,7 @@ const OVER_RUNS_MAX: usize = 4_096;
 pub struct Membership {
     me: Holder,
     predecessor_dead: bool,
+    has: BTreeSet<Capability>,
     contact: Contact,
     /// Since when the last reply did not hold everything.
     more_since: Option<Instant>,
@@ -56,12 +57,18 @@ pub struct Offer {
 }
 
 impl Membership {
-    /// Of an agent that has just started.
+    /// Of an agent that has just started and has what other agents may lack.
     #[must_use]
-    pub fn new(me: Holder, predecessor_dead: bool, now: Instant) -> Self {
+    pub fn new(
+        me: Holder,
+        predecessor_dead: bool,
+        has: BTreeSet<Capability>,
+        now: Instant,
+    ) -> Self {
         Self {
             me,
             predecessor_dead,
+            has,
             contact: Contact::new(now),
             more_since: None,
             leaving: false,
@@ -81,6 +88,7 @@ impl Membership {
             boot_id: self.me.boot_id.clone(),
             predecessor_dead: self.predecessor_dead,
             seen: seen.collect(),
+            has: self.has.clone(),
         }
     }
 
@@ -177,8 +185,8 @@ impl Membership {
     }
 
     /// Runs to which capacity is to be offered now, each once. Counted as promised from here on.
-    /// To one whose scenario runs in Python only when this agent can.
-    pub fn offers(&mut self, capacity: Rate, has_python: bool) -> Vec<Offer> {
+    /// Only to those whose needs this agent meets.
+    pub fn offers(&mut self, capacity: Rate) -> Vec<Offer> {
         if self.leaving {
             return Vec::new();
         }
@@ -186,9 +194,7 @@ impl Membership {
         let mut left = capacity::left(capacity, claims);
         let mut offers = Vec::new();
         for (run, book) in &mut self.books {
-            let wanted = book
-                .wants_offer()
-                .filter(|_| has_python || !book.needs_python());
+            let wanted = book.wants_offer().filter(|_| book.suits(&self.has));
             let Some((peak, gather_by)) = wanted else {
                 continue;
             };
@@ -262,9 +268,9 @@ impl Book {
         }
     }
 
-    fn needs_python(&self) -> bool {
+    fn suits(&self, has: &BTreeSet<Capability>) -> bool {
         let created = self.view.created();
-        created.is_some_and(|created| created.plan.script.is_some())
+        created.is_some_and(|created| created.needed().is_subset(has))
     }
 
     /// Peak and end of the wait of a run that still gathers and has no offer of ours.

@@ -39,6 +39,7 @@ pub fn main_with(args: impl Iterator<Item = String>, scripting: Option<Arc<dyn S
         host: host(),
         processors: processors(),
         fds: raise_fds(),
+        has_python: scripting.is_some(),
     };
     let config = match Config::read(args, &world) {
         Ok(config) => config,
@@ -99,6 +100,7 @@ async fn serve(config: Config, scripting: Option<Arc<dyn Scripting>>) -> i32 {
 async fn connect(config: &Config) -> Result<Bus, Fault> {
     let options = Options {
         token: config.server.token.clone(),
+        creds: config.server.creds.clone(),
         name: format!("agent {}", config.id),
         prefix: config.prefix.clone(),
         ..Options::new(&config.server.url)
@@ -121,7 +123,8 @@ fn shell(config: Config, scripting: Option<Arc<dyn Scripting>>, bus: Bus) -> She
     let boot_id = BootId::from_ulid(ulid::Ulid::generate());
     tracing::info!(
         agent = %config.id, boot = %boot_id, cores = config.cores,
-        rps = config.capacity.as_rps(), max_in_flight = config.max_in_flight, "agent"
+        rps = config.capacity.as_rps(), max_in_flight = config.max_in_flight,
+        python = config.python && scripting.is_some(), "agent"
     );
     if config.rings.is_none() {
         tracing::info!(
@@ -135,13 +138,14 @@ fn shell(config: Config, scripting: Option<Arc<dyn Scripting>>, bus: Bus) -> She
             agent: config.id,
             boot_id,
         },
+        labels: config.labels,
         predecessor_dead: config.predecessor_dead,
         capacity: config.capacity,
         cores: config.cores,
         max_in_flight: config.max_in_flight,
         fds: config.fds,
         rings: config.rings,
-        scripting,
+        scripting: scripting.filter(|_| config.python),
         timing: config.timing,
     }
 }

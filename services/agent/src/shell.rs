@@ -1,11 +1,12 @@
 //! What every part of the shell needs to know: who this is, the bus, its limits. Fixed for the
 //! life of the process; must never hold anything that changes.
 
+use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use loadpilot_bus::Bus;
 use loadpilot_events::subject::Subjects;
-use loadpilot_events::{Holder, Rate};
+use loadpilot_events::{Capability, Holder, Rate};
 
 use crate::fire::RingPlace;
 use crate::script::Scripting;
@@ -22,6 +23,8 @@ pub struct Shell {
     pub me: Holder,
     /// Whether whoever started it knows that its earlier process is dead.
     pub predecessor_dead: bool,
+    /// What its operator says of it.
+    pub labels: BTreeSet<Capability>,
     /// What it can offer over all runs together.
     pub capacity: Rate,
     /// Threads that fire requests, per run; at least 1.
@@ -36,4 +39,13 @@ pub struct Shell {
     pub scripting: Option<Arc<dyn Scripting>>,
     /// Waits and bounds.
     pub timing: Timing,
+}
+
+impl Shell {
+    /// What it can do that other agents may not.
+    #[must_use]
+    pub fn has(&self) -> BTreeSet<Capability> {
+        let python = self.scripting.iter().map(|_| Capability::python());
+        self.labels.iter().cloned().chain(python).collect()
+    }
 }

@@ -27,6 +27,14 @@ pub enum Fault {
         /// What the network said.
         why: String,
     },
+    /// The credentials file cannot be used.
+    #[error("{file} is not usable as a NATS credentials file: {why}")]
+    Credentials {
+        /// The file.
+        file: String,
+        /// Why, without anything that stands in it.
+        why: String,
+    },
     /// The server refused the token, or did not get one that it wants.
     #[error("NATS at {url} refused the credentials")]
     Unauthorized {

@@ -4,6 +4,7 @@
 //! address.
 
 use std::fmt;
+use std::path::PathBuf;
 
 use crate::Stream;
 
@@ -14,6 +15,8 @@ pub struct Options {
     pub url: String,
     /// The token to log in with, if the server asks for one.
     pub token: Option<String>,
+    /// A credentials file, which holds a JWT and its key; goes before the token.
+    pub creds: Option<PathBuf>,
     /// What this connection is called in the server's lists and logs.
     pub name: String,
     /// First token of every subject; decides which subjects the streams collect.
@@ -79,6 +82,7 @@ impl Default for Options {
         Options {
             url: "nats://127.0.0.1:4222".to_owned(),
             token: None,
+            creds: None,
             name: "loadpilot".to_owned(),
             prefix: "lp".to_owned(),
             names: Names::default(),
@@ -92,6 +96,7 @@ impl fmt::Debug for Options {
         f.debug_struct("Options")
             .field("url", &without_userinfo(&self.url))
             .field("token", &self.token.as_ref().map(|_| "(hidden)"))
+            .field("creds", &self.creds)
             .field("name", &self.name)
             .field("prefix", &self.prefix)
             .field("names", &self.names)
@@ -144,7 +149,7 @@ impl Limits {
 }
 
 /// The addresses with `user:password@` cut out, fit for logs and errors.
-pub(crate) fn without_userinfo(url: &str) -> String {
+pub fn without_userinfo(url: &str) -> String {
     let cut = |address: &str| match (address.split_once("://"), address.rsplit_once('@')) {
         (Some((scheme, _)), Some((_, host))) => format!("{scheme}://{host}"),
         (None, Some((_, host))) => host.to_owned(),

@@ -49,7 +49,7 @@ pub struct TestServer {
     pub url: String,
     /// The token it asks for.
     pub token: String,
-    authorization: String,
+    access: String,
     program: PathBuf,
     dir: TempDir,
     child: Option<Child>,
@@ -62,7 +62,7 @@ impl TestServer {
     /// [`NoServer::NotFound`] when the machine has none; a test then skips loudly.
     pub fn start() -> Result<TestServer, NoServer> {
         let token = random_token();
-        let mut server = TestServer::prepare(format!("token: {token:?}"))?;
+        let mut server = TestServer::prepare(format!("authorization {{ token: {token:?} }}"))?;
         server.token = token;
         server.restart()?;
         Ok(server)
@@ -74,12 +74,20 @@ impl TestServer {
     /// # Errors
     /// As [`TestServer::start`].
     pub fn start_with(authorization: &str) -> Result<TestServer, NoServer> {
-        let mut server = TestServer::prepare(authorization.to_owned())?;
+        TestServer::start_open_to(&format!("authorization {{ {authorization} }}"))
+    }
+
+    /// The same with everything that the configuration says of who may come, and how.
+    ///
+    /// # Errors
+    /// As [`TestServer::start`].
+    pub fn start_open_to(access: &str) -> Result<TestServer, NoServer> {
+        let mut server = TestServer::prepare(access.to_owned())?;
         server.restart()?;
         Ok(server)
     }
 
-    fn prepare(authorization: String) -> Result<TestServer, NoServer> {
+    fn prepare(access: String) -> Result<TestServer, NoServer> {
         let program = find_program().ok_or(NoServer::NotFound)?;
         let failed = |err: io::Error| NoServer::Failed {
             program: program.clone(),
@@ -89,7 +97,7 @@ impl TestServer {
         Ok(TestServer {
             url: "nats://127.0.0.1:-1".to_owned(),
             token: String::new(),
-            authorization,
+            access,
             program,
             dir,
             child: None,
@@ -212,9 +220,9 @@ impl TestServer {
         let store = self.dir.path().join("store");
         format!(
             "listen: \"{listen}\"\n\
-             authorization {{ {} }}\n\
+             {}\n\
              jetstream {{ store_dir: {store:?}, sync_interval: always, max_file_store: 64G }}\n",
-            self.authorization
+            self.access
         )
     }
 }

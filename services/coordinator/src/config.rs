@@ -1,6 +1,5 @@
 //! The configuration: read once from arguments and environment before anything is opened. A bad
-//! one names every mistake. The token comes from a file or the environment, never from an
-//! argument, and must never be printed.
+//! one names every mistake. The token must never be printed.
 
 use std::fmt;
 use std::path::{Path, PathBuf};
@@ -15,8 +14,12 @@ use loadpilot_events::units::parse_duration_us;
 use serde::Deserialize;
 use thiserror::Error;
 
-/// Holds the token when the server is named by `--nats-url`.
+/// Names the server when no flag does.
+const URL_VARIABLE: &str = "NATS_URL";
+/// Holds the token when no flag does.
 const TOKEN_VARIABLE: &str = "NATS_TOKEN";
+/// Names the credentials file when no flag does.
+const CREDS_VARIABLE: &str = "NATS_CREDS";
 
 /// Decides what happens next in the load tests of one tenant. Any number may run at once.
 #[derive(Debug, Parser)]
@@ -25,9 +28,20 @@ struct Args {
     /// The connection file of a local stack (only its owner may read it).
     #[arg(long, value_name = "FILE")]
     connect: Option<PathBuf>,
-    /// The server, nats://host:port or tls://host:port; the token is taken from NATS_TOKEN.
+    /// The server, nats://host:port or tls://host:port (or env NATS_URL).
     #[arg(long, value_name = "URL")]
     nats_url: Option<String>,
+    /// The token for it; better in env NATS_TOKEN, since others see command lines.
+    #[arg(long, value_name = "TOKEN", conflicts_with_all = ["connect", "creds"])]
+    nats_token: Option<String>,
+    /// A credentials file for it, a JWT and its key (or env NATS_CREDS).
+    #[arg(long, value_name = "FILE", conflicts_with = "connect")]
+    creds: Option<PathBuf>,
+    /// Refuse runs that need Python on agents: nobody's code runs there then, only requests.
+    ///
+    /// Say it to all coordinators of a tenant: any of them decides.
+    #[arg(long)]
+    compiled_only: bool,
     /// Whose runs.
     #[arg(long, default_value = DEFAULT_TENANT)]
     tenant: String,
@@ -142,7 +156,10 @@ fn connection(
     env: impl Fn(&str) -> Option<String>,
     problems: &mut Vec<Problem>,
 ) -> Option<Options> {
-    let mut options = match (&args.connect, &args.nats_url) {
+    let env = |name: &str| env(name).filter(|value| !value.is_empty());
+    let url = args.nats_url.clone();
+    let url = url.or_else(|| env(URL_VARIABLE).filter(|_| args.connect.is_none()));
+    let mut options = match (&args.connect, url) {
         (Some(file), None) => {
             let stack = stack(file).map_err(|problem| problems.push(problem)).ok()?;
             let mut options = Options::new(stack.url);
@@ -154,7 +171,16 @@ fn connection(
         }
         (None, Some(url)) => {
             let mut options = Options::new(url);
-            options.token = env(TOKEN_VARIABLE).filter(|token| !token.is_empty());
+            // What a flag says goes before all of the environment.
+            let is_said = args.nats_token.is_some() || args.creds.is_some();
+            let creds = env(CREDS_VARIABLE).filter(|_| !is_said).map(PathBuf::from);
+            options.creds = args.creds.clone().or(creds);
+            if let Some(file) = options.creds.as_ref().filter(|file| !file.is_file()) {
+                let rule = "must be a credentials file";
+                problems.push(Problem::new("--creds", rule, file.display()));
+            }
+            let token = env(TOKEN_VARIABLE).filter(|_| options.creds.is_none());
+            options.token = args.nats_token.clone().or(token);
             options
         }
         (given, _) => {
@@ -197,7 +223,10 @@ fn stack(file: &Path) -> Result<Stack, Problem> {
 }
 
 fn policy(args: &Args, problems: &mut Vec<Problem>) -> Policy {
-    let mut policy = Policy::default();
+    let mut policy = Policy {
+        compiled_only: args.compiled_only,
+        ..Policy::default()
+    };
     let given = [
         ("--lost-after", &args.lost_after, &mut policy.lost_us),
         ("--fence-after", &args.fence_after, &mut policy.fence_us),
@@ -286,6 +315,25 @@ mod tests {
         assert_eq!(found, expected);
         let both = ["--connect", "x", "--nats-url", "nats://x"];
         assert_eq!(fields(read(&both, None).expect_err("both")), ["--connect"]);
+    }
+
+    /// A shared fleet that runs Python after all is worse than one that says so.
+    #[test]
+    fn what_is_said_to_it_is_what_it_does() {
+        let args = [
+            "--nats-url",
+            "nats://h:1",
+            "--compiled-only",
+            "--nats-token",
+            "mine",
+        ];
+        let config = read(&args, Some("s3cret")).expect("a sound configuration");
+        assert!(config.settings.policy.compiled_only);
+        assert_eq!(config.bus.token.as_deref(), Some("mine"));
+        let plain = read(&args[..2], None).expect("a sound configuration");
+        assert!(!plain.settings.policy.compiled_only);
+        let none = ["--nats-url", "nats://h:1", "--creds", "/none"];
+        assert_eq!(fields(read(&none, None).expect_err("no file")), ["--creds"]);
     }
 
     /// The token must reach the connection and no text.

@@ -4,7 +4,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use loadpilot_engine::control::Parsed;
-use loadpilot_engine::decide::Hearing;
+use loadpilot_engine::decide::{Heard, Hearing};
 use loadpilot_events::heartbeat::{AgentBeat, News, Seen};
 use loadpilot_events::subject::Kind;
 use loadpilot_events::{AgentId, Holder, OwnerId, RunId, Timestamp};
@@ -132,8 +132,13 @@ impl Coordinator {
             agent,
             boot_id: beat.boot_id.clone(),
         };
-        let (dead, lost_us) = (beat.predecessor_dead, self.settings.policy.lost_us);
-        if hearing::note_agent(&mut self.hearing, holder, dead, lost_us, now) {
+        let heard = Heard {
+            at: now,
+            predecessor_dead: beat.predecessor_dead,
+            has: beat.has.clone(),
+        };
+        let lost_us = self.settings.policy.lost_us;
+        if hearing::note_agent(&mut self.hearing, holder, heard, lost_us) {
             self.books.values_mut().for_each(Book::changed);
         }
     }

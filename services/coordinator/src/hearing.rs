@@ -16,18 +16,14 @@ const HEARD_MAX: usize = 65_536;
 pub(crate) fn note_agent(
     hearing: &mut Hearing,
     holder: Holder,
-    predecessor_dead: bool,
+    heard: Heard,
     lost_us: u64,
-    now: Timestamp,
 ) -> bool {
-    let heard = Heard {
-        at: now,
-        predecessor_dead,
-    };
+    let now = heard.at;
     if let Some(known) = hearing.agents.get_mut(&holder) {
         let in_time = now < known.at.plus_us(lost_us);
-        let same = known.predecessor_dead == predecessor_dead;
-        *known = heard;
+        let before = std::mem::replace(known, heard);
+        let same = before.predecessor_dead == known.predecessor_dead && before.has == known.has;
         return !(in_time && same);
     }
     hearing

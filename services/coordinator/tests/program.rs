@@ -1,11 +1,12 @@
 //! The program itself: exit codes, and an end on a signal.
 
+use std::io::{BufRead as _, BufReader};
 use std::process::{Command, Stdio};
 use std::time::Duration;
 
 use bytes::Bytes;
 use loadpilot_bus::Bus;
-use loadpilot_bus::testserver::TestServer;
+use loadpilot_bus::testserver::{NoServer, TestServer};
 use loadpilot_coordinator::main_from;
 use tokio::time::timeout;
 
@@ -69,4 +70,51 @@ async fn a_signal_ends_it_at_once() {
         let status = status.expect("the wait ends").expect("it was ours");
         assert_eq!(status.code(), Some(0), "{signal}: {status}");
     }
+}
+
+/// A server that is not on this machine is reached by TLS, and no other is taken for it.
+#[test]
+fn a_server_with_tls_is_believed_by_its_certificate() {
+    let dir = tempfile::tempdir().expect("a folder");
+    let made = rcgen::generate_simple_self_signed(["127.0.0.1".to_owned()]).expect("a certificate");
+    let (cert, key) = (dir.path().join("cert.pem"), dir.path().join("key.pem"));
+    std::fs::write(&cert, made.cert.pem()).expect("a file");
+    std::fs::write(&key, made.signing_key.serialize_pem()).expect("a file");
+    let access = format!(
+        "authorization {{ token: s3cret }}\ntls {{ cert_file: {cert:?}, key_file: {key:?} }}"
+    );
+    let server = match TestServer::start_open_to(&access) {
+        Ok(server) => server,
+        Err(NoServer::NotFound) => return eprintln!("SKIPPED: {}", NoServer::NotFound),
+        Err(failed) => panic!("{failed}"),
+    };
+    let url = server.url.replace("nats://", "tls://");
+    let start = |trusted: Option<&std::path::Path>| {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_loadpilot-coordinator"));
+        command
+            .args(["--nats-url", &url])
+            .env("NATS_TOKEN", "s3cret")
+            .env_remove("SSL_CERT_FILE")
+            .stdout(Stdio::null())
+            .stderr(Stdio::piped());
+        if let Some(file) = trusted {
+            command.env("SSL_CERT_FILE", file);
+        }
+        command.spawn().expect("it starts")
+    };
+    let mut known = start(Some(&cert));
+    let said = BufReader::new(known.stderr.take().expect("piped")).lines();
+    let mut said = said.map_while(Result::ok);
+    let serves = said.any(|line| line.contains("deciding from now on"));
+    known.kill().expect("it is ours");
+    known.wait().expect("it is ours");
+    assert!(serves, "it ended instead");
+
+    let ended = start(None).wait_with_output().expect("it is ours");
+    let told = String::from_utf8_lossy(&ended.stderr).into_owned();
+    assert_eq!(ended.status.code(), Some(4), "{told}");
+    assert!(
+        told.contains(&format!("cannot connect to NATS at {url}")),
+        "{told}"
+    );
 }

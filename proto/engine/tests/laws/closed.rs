@@ -115,6 +115,7 @@ fn play(seed: u64) -> Loop {
         lead_us: 0,
         shards,
         gather_by: Timestamp(0),
+        needs: Vec::new(),
     };
     let decisions = [
         Decision::RunCreated(Box::new(created)),

@@ -294,6 +294,7 @@ impl History {
             lead_us: request.lead_us,
             shards: self.shards,
             gather_by: START,
+            needs: Vec::new(),
         };
         self.push(Kind::Req, &Request::RunRequested(Box::new(request.clone())));
         self.push(Kind::Ctl, &Decision::RunCreated(Box::new(created)));

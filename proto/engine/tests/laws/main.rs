@@ -13,6 +13,7 @@ mod history;
 mod holding;
 mod metrics;
 mod naive;
+mod needs;
 mod poison;
 mod samples;
 mod script;

@@ -224,6 +224,7 @@ fn policy() -> Policy {
         ready_us: 3_000_000,
         finish_us: 3_000_000,
         nobody_us: 6_000_000,
+        compiled_only: false,
     }
 }
 

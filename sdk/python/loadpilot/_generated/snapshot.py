@@ -2,9 +2,32 @@
 
 from __future__ import annotations
 
+from typing import Annotated
 from pydantic import BaseModel, Field
 from enum import StrEnum
-from typing import Annotated
+
+
+class Gathering(BaseModel):
+    """
+    A run that waits for its agents.
+    """
+
+    left_secs: float
+    """
+    Seconds until then, on the reader's clock.
+    """
+    min: Annotated[int, Field(ge=0)]
+    """
+    Agents that suffice when the wait is over.
+    """
+    ready: Annotated[int, Field(ge=0)]
+    """
+    Agents that offered capacity.
+    """
+    want: Annotated[int, Field(ge=0)]
+    """
+    Agents that it waits for.
+    """
 
 
 class LatencyMs(BaseModel):
@@ -137,6 +160,10 @@ class Snapshot(BaseModel):
     errors_total: Annotated[int, Field(ge=0)]
     """
     Finished calls that were not ok so far, as reported.
+    """
+    gathering: Gathering | None = None
+    """
+    While it waits for agents: how many there are.
     """
     in_flight: Annotated[int, Field(ge=0)]
     """

@@ -10,6 +10,7 @@ from cyclopts import App, Parameter
 
 from ..compile.connections import ConnectionFlags
 from .exit_code import ExitCode
+from .fleet import FleetFlags, ServerFlags
 from .options import Flags
 
 HELP = """Load tests in Python at wire speed; every run is an immutable event log.
@@ -24,7 +25,7 @@ Exit codes:
 
 3 the run did not come to its end, or its certificate is INVALID
 
-4 the machine or the local stack failed
+4 the machine, the local stack or the fleet failed
 
 130, 143 interrupted by Ctrl-C, SIGTERM; summary and results are still written
 """
@@ -50,7 +51,7 @@ def run(  # noqa: PLR0913  (one parameter per flag)
     *,
     target: Annotated[str | None, Parameter(name=["--target", "-t"])] = None,
     scenario: Annotated[str | None, Parameter(name=["--scenario", "-s"])] = None,
-    agents: Annotated[str, Parameter(name=["--agents", "-a"])] = "1",
+    agents: Annotated[str | None, Parameter(name=["--agents", "-a"])] = None,
     rps: str | None = None,
     users: str | None = None,
     max: bool = False,  # noqa: A002
@@ -78,6 +79,14 @@ def run(  # noqa: PLR0913  (one parameter per flag)
     cacert: str | None = None,
     cert: str | None = None,
     key: str | None = None,
+    nats_url: str | None = None,
+    nats_token: str | None = None,
+    creds: str | None = None,
+    tenant: str | None = None,
+    external_agents: str | None = None,
+    min_agents: str | None = None,
+    wait_agents: str | None = None,
+    need: list[str] | None = None,
 ) -> ExitCode:
     """Run a scenario and print its summary.
 
@@ -91,7 +100,7 @@ def run(  # noqa: PLR0913  (one parameter per flag)
     scenario
         Which scenario of the file, when it defines several.
     agents
-        How many agent processes share the load on this machine.
+        How many agent processes share the load on this machine; 1 if nothing is said.
     rps
         Peak rate instead of the scenario's: 50, 0.5, 50/s, 3000/m.
     users
@@ -154,6 +163,23 @@ def run(  # noqa: PLR0913  (one parameter per flag)
         The client certificate to show, a PEM file; with --key.
     key
         Its private key, a PEM file; it never enters plan, log or report.
+    nats_url
+        Run on a fleet instead of this machine: the NATS server, nats://host:port or
+        tls://host:port, at which its coordinator and agents are.
+    nats_token
+        The token for it. Better in the environment as NATS_TOKEN: others see command lines.
+    creds
+        A credentials file for it instead of a token. Else NATS_CREDS.
+    tenant
+        Whose fleet; `local` if nothing is said.
+    external_agents
+        How many agents of the fleet share the load; 1 if nothing is said.
+    min_agents
+        Start with this many when the wait is over; else all of them must come.
+    wait_agents
+        How long to wait for them: 60s if nothing is said.
+    need
+        Only agents that have this label, KEY=VALUE such as zone=eu; repeatable: all of them.
     """
     from .run import run as execute
 
@@ -192,6 +218,13 @@ def run(  # noqa: PLR0913  (one parameter per flag)
                 cert=cert,
                 key=key,
             ),
+            fleet=FleetFlags(
+                server=ServerFlags(nats_url, nats_token, creds, tenant),
+                external_agents=external_agents,
+                min_agents=min_agents,
+                wait_agents=wait_agents,
+                need=tuple(need or ()),
+            ),
         )
     )
 
@@ -218,7 +251,17 @@ def explain(
 
 
 @app.command
-def report(run: str, /, *, json: bool = False, samples: str | None = None) -> ExitCode:
+def report(
+    run: str,
+    /,
+    *,
+    json: bool = False,
+    samples: str | None = None,
+    nats_url: str | None = None,
+    nats_token: str | None = None,
+    creds: str | None = None,
+    tenant: str | None = None,
+) -> ExitCode:
     """Print the summary of a past run again, from its log alone.
 
     Parameters
@@ -229,24 +272,48 @@ def report(run: str, /, *, json: bool = False, samples: str | None = None) -> Ex
         Print the full report as JSON instead.
     samples
         Write the calls of a run that kept them (run --samples) to this CSV file.
+    nats_url
+        Read the log of the fleet at this NATS server instead of this directory.
+    nats_token
+        The token for it. Better in the environment as NATS_TOKEN.
+    creds
+        A credentials file for it instead of a token. Else NATS_CREDS.
+    tenant
+        Whose fleet; `local` if nothing is said.
     """
     from .history import report as execute
 
-    return execute(run, as_json=json, samples=samples)
+    server = ServerFlags(nats_url, nats_token, creds, tenant)
+    return execute(run, as_json=json, samples=samples, server=server)
 
 
 @runs_app.default
-def runs(*, tag: list[str] | None = None) -> ExitCode:
-    """List the runs of this directory, newest last.
+def runs(
+    *,
+    tag: list[str] | None = None,
+    nats_url: str | None = None,
+    nats_token: str | None = None,
+    creds: str | None = None,
+    tenant: str | None = None,
+) -> ExitCode:
+    """List the runs of this directory, or of a fleet, newest last.
 
     Parameters
     ----------
     tag
         Only runs that have this tag, NAME=VALUE; repeatable: all of them.
+    nats_url
+        Read the log of the fleet at this NATS server instead of this directory.
+    nats_token
+        The token for it. Better in the environment as NATS_TOKEN.
+    creds
+        A credentials file for it instead of a token. Else NATS_CREDS.
+    tenant
+        Whose fleet; `local` if nothing is said.
     """
     from .history import runs as execute
 
-    return execute(tag or [])
+    return execute(tag or [], ServerFlags(nats_url, nats_token, creds, tenant))
 
 
 @runs_app.command
@@ -265,6 +332,41 @@ def prune(*run: str, all: bool = False, keep: str | None = None) -> ExitCode:  #
     from .history import prune as execute
 
     return execute(list(run), everything=all, keep=keep)
+
+
+agent_app = App(
+    name="agent",
+    help="Be an agent of a fleet until told to leave; `loadpilot agent --help` lists its flags.",
+    help_flags=(),
+    version_flags=(),
+)
+coordinator_app = App(
+    name="coordinator",
+    help="Be a coordinator of a fleet; `loadpilot coordinator --help` lists its flags.",
+    help_flags=(),
+    version_flags=(),
+)
+app.command(agent_app)
+app.command(coordinator_app)
+
+Words = Annotated[str, Parameter(allow_leading_hyphen=True)]
+"""Words of another program's command line."""
+
+
+@agent_app.default
+def agent(*words: Words) -> int:
+    """Be an agent of a fleet until told to leave."""
+    from .._entry import agent as execute
+
+    execute(words)
+
+
+@coordinator_app.default
+def coordinator(*words: Words) -> int:
+    """Be a coordinator of a fleet until told to end."""
+    from .._entry import coordinator as execute
+
+    return execute(words)
 
 
 @app.command

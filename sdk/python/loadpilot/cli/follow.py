@@ -52,10 +52,11 @@ class Follower:
         self._answered = 0
         self._abort_by: float | None = None
 
-    def follow(self, watch: Watch, stack: LocalStack) -> Followed:
-        """Follow to the end; raises StackFault when the stack dies."""
+    def follow(self, watch: Watch, stack: LocalStack | None) -> Followed:
+        """Follow to the end; raises StackFault when the stack, if it has one, dies."""
         while True:
-            self._hear(stack)
+            if stack is not None:
+                self._hear(stack)
             self._answer()
             if self._abort_by is not None and monotonic() > self._abort_by:
                 return Followed.CUT

@@ -8,6 +8,7 @@ Everything shown here comes out of a log; nothing is kept beside it.
 from __future__ import annotations
 
 import json
+import os
 from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -20,6 +21,7 @@ from ..local.stack import StackFault
 from . import results
 from .exit_code import ExitCode
 from .figures import seconds
+from .fleet import Server, ServerFlags, read_server
 from .options import pairs_of
 from .signals import Interruptions
 from .spoken import pairs
@@ -37,11 +39,15 @@ OVER = frozenset({"sealed", "refused"})
 ERRORS = (StackFault, _native.Fault, OSError)
 
 
+Log = Path | Server
+"""Where runs are: a folder, or a fleet."""
+
+
 @dataclass(frozen=True, slots=True)
 class Past:
     """One run and the log that holds it."""
 
-    log_dir: Path
+    log: Log
     facts: dict[str, Any]
 
     @property
@@ -54,35 +60,42 @@ class Asked(Exception):
     """The user asked for something that there is not."""
 
 
-def runs(tags: list[str]) -> ExitCode:
-    """List the runs of this directory that have all of ``tags``, newest last."""
+def runs(tags: list[str], server: ServerFlags) -> ExitCode:
+    """List the runs of this directory or a fleet that have all of ``tags``, newest last."""
     problems: list[Problem] = []
     wanted = pairs_of("--tag", tags, "team=shop", problems)
+    found = read_server(server, os.environ, problems)
     if problems:
         from .run import refuse
 
         return refuse(problems)
     with _reporting() as (interruptions, outcome):
-        every = _all(interruptions)
+        every, where = _all(interruptions, found), _place(found)
         past = [one for one in every if wanted.items() <= one.facts["tags"].items()]
         if not every:
-            say(f"no runs in {ROOT}; start one with `loadpilot run`")
+            say(f"no runs in {where}; start one with `loadpilot run`")
         elif not past:
-            say(f"none of the {len(every)} runs in {ROOT} has the tags {pairs(wanted)}")
+            say(f"none of the {len(every)} runs in {where} has the tags {pairs(wanted)}")
         else:
             write_product("".join(f"{row}\n" for row in table(past)))
     return outcome[-1]
 
 
-def report(name: str, *, as_json: bool, samples: str | None = None) -> ExitCode:
+def report(name: str, *, as_json: bool, samples: str | None, server: ServerFlags) -> ExitCode:
     """Print one run again, from its log alone."""
+    problems: list[Problem] = []
+    found = read_server(server, os.environ, problems)
+    if problems:
+        from .run import refuse
+
+        return refuse(problems)
     path = Path(samples) if samples is not None else None
     with _reporting() as (interruptions, outcome):
         wrong = results.problems(path, "--samples") if path is not None else []
         if wrong:
             raise Asked("; ".join(map(str, wrong)))
-        one = _named(name, _all(interruptions))
-        with reading(one.log_dir, interruptions.any) as session:
+        one = _named(name, _all(interruptions, found), _place(found))
+        with _opened(one.log, interruptions) as session:
             text = session.report(one.run)
             if path is not None:
                 say(results.write_samples(path, session, one.run))
@@ -107,7 +120,7 @@ def prune(names: list[str], *, everything: bool, keep: str | None) -> ExitCode:
     with _reporting() as (interruptions, outcome):
         past = _all(interruptions)
         if names:
-            chosen = [_named(name, past) for name in names]
+            chosen = [_named(name, past, _place(None)) for name in names]
         else:
             chosen = past[: len(past) - int(keep or 0)] if len(past) > int(keep or 0) else []
         running = [one.run for one in chosen if one.facts["state"] not in OVER]
@@ -115,11 +128,12 @@ def prune(names: list[str], *, everything: bool, keep: str | None) -> ExitCode:
             raise Asked(f"{', '.join(running)} is not over; stop it first")
         over = [one for one in chosen if one.facts["state"] in OVER]
         deleted = 0
-        for log_dir in dict.fromkeys(one.log_dir for one in over):
-            ids = [one.run for one in over if one.log_dir == log_dir]
-            with reading(log_dir, interruptions.any) as session:
+        for log in dict.fromkeys(one.log for one in over):
+            ids = [one.run for one in over if one.log == log]
+            with _opened(log, interruptions) as session:
                 deleted += session.prune(ids)
-            forget_rings(log_dir, ids)
+            if isinstance(log, Path):
+                forget_rings(log, ids)
         say(f"deleted {deleted} run{'s' if deleted != 1 else ''}")
     return outcome[-1]
 
@@ -134,21 +148,41 @@ def table(past: list[Past]) -> Iterator[str]:
         yield (
             f"{safe(one.run):<28}{_instant(facts['created_at']):<21}{safe(str(ended)):<12}"
             f"{seconds(facts['profile_us']):>10}  {safe(facts['scenario']):<20}"
-            f"{safe(facts['target'])}, {one.log_dir}"
+            f"{safe(facts['target'])}, {safe(_place(one.log))}"
             + (f", {pairs(facts['tags'])}" if facts["tags"] else "")
         )
 
 
-def _all(interruptions: Interruptions) -> list[Past]:
-    """Read the runs of every log of this directory, newest last."""
+def _all(interruptions: Interruptions, server: Server | None = None) -> list[Past]:
+    """Read the runs of a fleet, else of every log of this directory, newest last."""
     past: list[Past] = []
-    for log_dir in log_dirs(ROOT):
-        with reading(log_dir, interruptions.any) as session:
-            past += [Past(log_dir, facts) for facts in json.loads(session.runs())]
+    logs: list[Log] = [server] if server is not None else [*log_dirs(ROOT)]
+    for log in logs:
+        with _opened(log, interruptions) as session:
+            past += [Past(log, facts) for facts in json.loads(session.runs())]
     return sorted(past, key=lambda one: one.run)
 
 
-def _named(name: str, past: list[Past]) -> Past:
+@contextmanager
+def _opened(log: Log, interruptions: Interruptions) -> Iterator[_native.Session]:
+    """Connect to a log."""
+    if isinstance(log, Path):
+        with reading(log, interruptions.any) as session:
+            yield session
+        return
+    session = log.visit()
+    try:
+        yield session
+    finally:
+        session.close()
+
+
+def _place(log: Log | None) -> str:
+    """Where a log is, or those of this directory are."""
+    return log.place if isinstance(log, Server) else str(log or ROOT)
+
+
+def _named(name: str, past: list[Past], where: str) -> Past:
     """Find the run that a name means; raises Asked."""
     if name == NEWEST and past:
         return past[-1]
@@ -160,7 +194,7 @@ def _named(name: str, past: list[Past]) -> Past:
         return found[0]
     if found:
         raise Asked(f"{name!r} may be any of {', '.join(one.run for one in found)}")
-    raise Asked(f"there is no run {name!r} in {ROOT}; `loadpilot runs` lists them")
+    raise Asked(f"there is no run {name!r} in {where}; `loadpilot runs` lists them")
 
 
 @contextmanager

@@ -19,7 +19,7 @@ from .terminal import safe, wants_colour
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from .._generated.snapshot import LatencyMs, Snapshot
+    from .._generated.snapshot import Gathering, LatencyMs, Snapshot
 
 BAR_WIDTH = 40
 """Columns of the progress bar."""
@@ -119,6 +119,8 @@ def _drawn(lines: list[str]) -> Any:
 
 def line(scene: Scene, snapshot: Snapshot) -> str:
     """Write a snapshot as one line."""
+    if snapshot.gathering is not None:
+        return _gathering(snapshot.gathering)
     return (
         f"{clock(snapshot.elapsed_secs)}/{clock(snapshot.duration_secs)} {_phase(snapshot):<8} "
         f"{_rates(scene, snapshot)}  total {count(snapshot.requests_total)}  "
@@ -129,6 +131,8 @@ def line(scene: Scene, snapshot: Snapshot) -> str:
 
 def frame(scene: Scene, snapshot: Snapshot) -> list[str]:
     """Write a snapshot as a block of lines."""
+    if snapshot.gathering is not None:
+        return [_gathering(snapshot.gathering)]
     dropped = snapshot.arrivals_dropped
     title = (
         f"{safe(scene.scenario)}  {clock(snapshot.elapsed_secs)}  {_phase(snapshot)}  "
@@ -148,6 +152,12 @@ def frame(scene: Scene, snapshot: Snapshot) -> list[str]:
         f"connections {_connections(snapshot)}",
         _bar(progress(snapshot)),
     ]
+
+
+def _gathering(gathering: Gathering) -> str:
+    least = f" ({gathering.min} suffice then)" if gathering.min < gathering.want else ""
+    left = f"{gathering.left_secs:.0f} s left{least}"
+    return f"waiting for agents: {gathering.ready} of {gathering.want} ready, {left}"
 
 
 def progress(snapshot: Snapshot) -> float:

@@ -11,6 +11,8 @@ from ..compile.connections import ConnectionFlags
 from ..compile.problem import Problem, rule
 from ..compile.settings import USERS_MAX, Overrides
 from . import results, target
+from .fleet import Fleet, FleetFlags, read_fleet
+from .whole import whole
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -35,7 +37,7 @@ class Flags:
     file: str | None = None
     target: str | None = None
     scenario: str | None = None
-    agents: str = "1"
+    agents: str | None = None
     rps: str | None = None
     users: str | None = None
     max: bool = False
@@ -53,6 +55,7 @@ class Flags:
     env: tuple[str, ...] = ()
     tag: tuple[str, ...] = ()
     connections: ConnectionFlags = field(default_factory=ConnectionFlags)
+    fleet: FleetFlags = field(default_factory=FleetFlags)
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,12 +66,19 @@ class Options:
     target: target.Target
     scenario: str | None
     agents: int
+    fleet: Fleet | None
+    """Whose agents these are; None: started here, for this run."""
     overrides: Overrides
     results_json: Path | None
     samples: Path | None
     dry_run: bool
     seed: int
     strict: bool
+
+    @property
+    def agents_flag(self) -> str:
+        """The flag that says how many agents."""
+        return "--agents" if self.fleet is None else "--external-agents"
 
 
 def read(
@@ -77,10 +87,16 @@ def read(
     """Read the flags; no options when no scenario file was named, beside all problems."""
     found = target.resolve(flags.target, environ, folder)
     problems = target.problems(found)
-    agents = _whole("--agents", flags.agents, 1, AGENTS_MAX, problems)
+    fleet = read_fleet(flags.fleet, environ, problems)
+    agents = 1 if fleet is None else fleet.want
+    if flags.agents is not None:
+        agents = whole("--agents", flags.agents, 1, AGENTS_MAX, problems)
+        if fleet is not None:
+            what = "starts agents on this machine; how many of a fleet: --external-agents"
+            problems.append(Problem("--agents", what))
     seed = secrets.randbelow(SEED_MAX + 1)
     if flags.seed is not None:
-        seed = _whole("--seed", flags.seed, 0, SEED_MAX, problems)
+        seed = whole("--seed", flags.seed, 0, SEED_MAX, problems)
     path = Path(flags.results_json) if flags.results_json is not None else None
     if path is not None:
         problems += results.problems(path)
@@ -91,12 +107,12 @@ def read(
         return None, [*problems, Problem("FILE", MISSING)]
     users = None
     if flags.users is not None:
-        users = _whole("--users", flags.users, 1, USERS_MAX, problems)
+        users = whole("--users", flags.users, 1, USERS_MAX, problems)
     asked = flags.debug_requests or environ.get(DEBUG_VARIABLE)
     debug_requests = 0
     if asked is not None:
         place = "--debug-requests" if flags.debug_requests else DEBUG_VARIABLE
-        debug_requests = _whole(place, asked, 0, DEBUG_REQUESTS_MAX, problems)
+        debug_requests = whole(place, asked, 0, DEBUG_REQUESTS_MAX, problems)
     overrides = Overrides(
         flags.rps,
         flags.duration,
@@ -110,12 +126,14 @@ def read(
         _share(flags, problems),
         pairs_of("--env", flags.env, "BASE=/api", problems),
         pairs_of("--tag", flags.tag, "team=shop", problems),
+        prepares_here=fleet is not None,
     )
     options = Options(
         Path(flags.file),
         found,
         flags.scenario,
         agents,
+        fleet,
         overrides,
         path,
         samples,
@@ -164,13 +182,3 @@ def pairs_of(
         else:
             pairs[name] = value
     return pairs
-
-
-def _whole(place: str, text: str, least: int, most: int, problems: list[Problem]) -> int:
-    """Read a whole number; ``least`` stands for what is wrong, beside its problem."""
-    digits = text.strip()
-    sound = digits.isascii() and digits.isdigit() and len(digits) <= 20
-    if sound and least <= int(digits) <= most:
-        return int(digits)
-    problems.append(rule(place, f"must be a whole number from {least} to {most}", text))
-    return least

@@ -33,12 +33,15 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
     from ..compile.aside import Aside
+    from .fleet import Server
     from .options import Flags, Options
 
 WAIT_US = 30_000_000
 """How long a run waits for its agents."""
 LEAD_US = 500_000
 """From the decision to start to the start: on one machine this is plenty."""
+FLEET_LEAD_US = 3_000_000
+"""The same in a fleet: the last agent hears of it in its next heartbeat, at the latest."""
 
 
 def run(flags: Flags) -> ExitCode:
@@ -72,13 +75,13 @@ def _compiled(options: Options | None, problems: list[Problem]) -> Compiled:
     users = compiled.plan.get("users")
     if users is not None and options.agents > users:
         must = f"must be at most the users of the closed loop, {users}: each agent holds one"
-        raise Refused([rule("--agents", must, options.agents)])
+        raise Refused([rule(options.agents_flag, must, options.agents)])
     aside = compiled.aside
     if aside is not None and aside.start is not None:
         users = compiled.plan["script"]["users"]
         if options.agents > users:
             must = f"must be at most the users that are prepared, {users}: each exists once"
-            raise Refused([rule("--agents", must, options.agents)])
+            raise Refused([rule(options.agents_flag, must, options.agents)])
     return compiled
 
 
@@ -126,7 +129,7 @@ def _dry_run(compiled: Compiled, options: Options) -> ExitCode:
 
 
 class Run:
-    """One run on a local stack."""
+    """One run, on a local stack or on a fleet."""
 
     def __init__(self, compiled: Compiled, options: Options, interruptions: Interruptions) -> None:
         """Take what was compiled."""
@@ -135,7 +138,9 @@ class Run:
         self.interruptions = interruptions
 
     def execute(self) -> ExitCode:
-        """Start a stack, run, summarise, and end the stack whatever happened."""
+        """Run and summarise; a stack that was started for it ends whatever happened."""
+        if self.options.fleet is not None:
+            return self.on_fleet(self.options.fleet.server)
         try:
             stack = LocalStack.for_run(ROOT, self.options.agents)
         except StackFault as fault:
@@ -149,27 +154,38 @@ class Run:
         finally:
             stack.stop()
 
+    def on_fleet(self, server: Server) -> ExitCode:
+        """Run on agents that others keep."""
+        self.banner()
+        try:
+            return self.play(server.join(), None, server.place)
+        except (_native.Fault, _native.Refused, StackFault, OSError) as fault:
+            return self.failed(fault)
+
     def on(self, stack: LocalStack) -> ExitCode:
         """Run on a stack that is starting."""
         self.banner()
         address = stack.ready(self.interruptions.any)
         if address is None:
             return self.cancelled()
-        session = connect(address)
+        return self.play(connect(address), stack, str(stack.log_dir))
+
+    def play(self, session: _native.Session, stack: LocalStack | None, log: str) -> ExitCode:
+        """Do everything that a run is, once somebody is there to ask for it."""
         try:
             if self.interruptions.any():
                 return self.cancelled()
             run = _native.new_run_id()
             aside = self.compiled.aside
             if aside is None:
-                run = self.follow(self.compiled, run, session, stack)
+                run = self.follow(self.compiled, run, session, (stack, log))
             else:
                 from .aside import Asked, Failed, played
 
                 asked = Asked(run, self.options.seed)
                 try:
                     with played(self.compiled, aside, asked, self.interruptions) as compiled:
-                        run = self.follow(compiled, run, session, stack)
+                        run = self.follow(compiled, run, session, (stack, log))
                 except Failed as failed:
                     return self.failed_before(failed)
             return self.end(session.report(run), session, run)
@@ -177,15 +193,20 @@ class Run:
             session.close()
 
     def follow(
-        self, compiled: Compiled, run: str, session: _native.Session, stack: LocalStack
+        self,
+        compiled: Compiled,
+        run: str,
+        session: _native.Session,
+        ground: tuple[LocalStack | None, str],
     ) -> str:
         """Ask for the run and follow it to its end; returns its id."""
         from .follow import Follower
         from .live import Scene, view
 
+        stack, log = ground
         request = self.request(compiled.plan)
         run = session.submit(request, compiled.secrets, dict(compiled.bodies), run)
-        say(f"run {run}, log {stack.log_dir}")
+        say(f"run {run}, log {log}")
         screen = view(Scene.of(compiled.plan))
         try:
             follower = Follower(session, run, screen, self.interruptions)
@@ -204,13 +225,15 @@ class Run:
 
     def request(self, plan: dict[str, Any]) -> str:
         """Write the request for the run."""
-        agents = self.options.agents
+        agents, fleet = self.options.agents, self.options.fleet
+        least, wait_us = (agents, WAIT_US) if fleet is None else (fleet.least, fleet.wait_us)
         request = {
             "plan": plan,
             "seed": self.options.seed,
-            "agents": {"want": agents, "min": agents, "wait_us": WAIT_US},
+            "agents": {"want": agents, "min": least, "wait_us": wait_us},
             "owner": f"cli-{uuid.uuid4().hex}",
-            "lead_us": LEAD_US,
+            "lead_us": LEAD_US if fleet is None else FLEET_LEAD_US,
+            "needs": [] if fleet is None else list(fleet.needs),
         }
         return json.dumps(request, ensure_ascii=False, separators=(",", ":"), allow_nan=False)
 
@@ -219,7 +242,6 @@ class Run:
         plan = self.compiled.plan
         profile = plan["profile"]
         total_us = sum(piece["duration_us"] for piece in profile["pieces"])
-        agents = self.options.agents
         say(
             f"LoadPilot  {safe(plan['scenario'])} → {safe(plan['target'])} "
             f"({self.options.target.place})\n"
@@ -229,8 +251,18 @@ class Run:
             f"{self.given()}"
             f"{execution(self.compiled)}"
             f"             redirects and retries are off\n"
-            f"  agents     {agents}, seed {self.options.seed}"
+            f"  agents     {self.agents()}, seed {self.options.seed}"
         )
+
+    def agents(self) -> str:
+        """Say how many agents there are to be, and whose."""
+        agents, fleet = self.options.agents, self.options.fleet
+        if fleet is None:
+            return str(agents)
+        least = f", at least {fleet.least} after {seconds(fleet.wait_us)}"
+        needs = f" with {' and '.join(fleet.needs)}" if fleet.needs else ""
+        told = f"{agents}{needs} of the fleet at {safe(fleet.server.place)}"
+        return told + (least if fleet.least < agents else "")
 
     def given(self) -> str:
         """Say what the scenario was given, and the run's tags, in whole lines."""

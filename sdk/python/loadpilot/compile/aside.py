@@ -61,8 +61,12 @@ class Aside:
         return [hook.name for hook in (*self.setups, *self.teardowns)]
 
 
-def aside_of(loaded: Loaded, cls: type, settings: Settings, at: str) -> Aside | None:
+def aside_of(
+    loaded: Loaded, cls: type, settings: Settings, at: str, *, here: bool = False
+) -> Aside | None:
     """Find what a scenario has done on this side; None when that is nothing.
+
+    ``here`` says that users are prepared on this side when nothing else says where.
 
     Mistakes are added to the problems of the settings.
     """
@@ -79,6 +83,8 @@ def aside_of(loaded: Loaded, cls: type, settings: Settings, at: str) -> Aside | 
             what = f"marks {len(found)} methods with @{once}; {HOOKS_MAX} are the most"
             settings.problems.append(Problem(at, what))
     start, why = _prepared_here(loaded, cls, settings, at)
+    if here and start is None and "prepare" not in settings.spec.said:
+        start, why = _prepared_for_others(loaded, cls, settings, at)
     if start is None and not any(hooks.values()):
         return None
     return Aside(
@@ -146,10 +152,32 @@ def _prepared_here(
     why = None if said is not None else next(_shared_by_on_start(loaded, cls), None)
     if said != "submitter" and why is None:
         return None, None
-    if any(vars(one).get("__slots__") for one in cls.__mro__):
-        what = "has __slots__, so that what on_start sets cannot travel; drop them, or say"
-        settings.problems.append(Problem(at, f'{cls.__name__} {what} prepare="agents"'))
+    if _has_slots(cls):
+        settings.problems.append(_slots(cls, at))
     return start, why
+
+
+def _prepared_for_others(
+    loaded: Loaded, cls: type, settings: Settings, at: str
+) -> tuple[Hook | None, Reason | None]:
+    """Prepare users on this side because of where the run goes, if there is anything to prepare."""
+    function: Any = inspect.getattr_static(cls, "on_start")
+    if function is VUser.on_start:
+        return None, None
+    if _has_slots(cls):
+        settings.problems.append(_slots(cls, at))
+    start = Hook("on_start", _place(loaded, function, at))
+    what = 'agents of a fleet get users that are prepared (prepare="agents" lets each do it)'
+    return start, Reason(start.place, what)
+
+
+def _has_slots(cls: type) -> bool:
+    return any(vars(one).get("__slots__") for one in cls.__mro__)
+
+
+def _slots(cls: type, at: str) -> Problem:
+    what = "has __slots__, so that what on_start sets cannot travel; drop them, or say"
+    return Problem(at, f'{cls.__name__} {what} prepare="agents"')
 
 
 def _shared_by_on_start(loaded: Loaded, cls: type) -> Iterator[Reason]:

@@ -118,14 +118,15 @@ def compile_scenario(loaded: Loaded, cls: type, target: str, overrides: Override
         asked = loaded.given.asked
         coding = Coding(cls, loaded.sources, loaded.file, secrets.names, places, asked)
         users = plan.get("users") or settings.pool(plan["profile"])
+        more = {"users": users, **_more_secrets(secrets), **({"feeds": feeds} if feeds else {})}
         if may_compile:
-            more = {"users": users, **_more_secrets(secrets), **({"feeds": feeds} if feeds else {})}
             compiled = _encode(compiled, coding, more, secrets, at)
         compiled = replace(compiled, parts=tuple(coding.compiled))
         if "code" not in plan:
             compiled = replace(compiled, reasons=tuple(coding.reasons or tasks.reasons))
-            more = {"users": users, **_more_secrets(secrets), **({"feeds": feeds} if feeds else {})}
             compiled = _scripted(compiled, loaded, files, more)
+            if overrides.prepares_here:
+                compiled = _prepared_here(compiled, loaded, cls, settings, at)
     elif settings.says_pool():
         settings.refuse_pool()
         raise Refused(settings.problems)
@@ -177,15 +178,30 @@ def _scripted(
     return replace(compiled, bodies={packed.sha256: packed.content}, files=packed.names)
 
 
-def _aside(loaded: Loaded, cls: type, settings: Settings, at: str) -> Aside | None:
-    """Find what is played on the side that asks for the run; most scenarios have nothing."""
+def _prepared_here(
+    compiled: Compiled, loaded: Loaded, cls: type, settings: Settings, at: str
+) -> Compiled:
+    """Let users be prepared on the side that asks for the run, unless the scenario says where."""
+    aside = _aside(loaded, cls, settings, at, here=True)
+    if settings.problems:
+        raise Refused(_once(settings.problems))
+    return replace(compiled, aside=aside)
+
+
+def _aside(
+    loaded: Loaded, cls: type, settings: Settings, at: str, *, here: bool = False
+) -> Aside | None:
+    """Find what is played on the side that asks for the run; most scenarios have nothing.
+
+    ``here`` says that users are prepared there when nothing else says where.
+    """
     marked = any(once_of(one) for base in cls.__mro__ for one in vars(base).values())
     starts = vars(VUser)["on_start"] is not getattr(cls, "on_start", None)
     if not marked and not starts and "prepare" not in settings.spec.said:
         return None
     from .aside import aside_of  # noqa: PLC0415  (start-up is a promise)
 
-    return aside_of(loaded, cls, settings, at)
+    return aside_of(loaded, cls, settings, at, here=here)
 
 
 def _flaw(compiled: Compiled) -> str | None:

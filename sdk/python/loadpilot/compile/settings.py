@@ -69,6 +69,9 @@ class Overrides:
     env: Mapping[str, str] = field(default_factory=dict, hash=False)
     """Parameters; they go before the environment."""
     tags: Mapping[str, str] = field(default_factory=dict, hash=False)
+    prepares_here: bool = False
+    """The users of a scenario in Python are prepared on this side unless it says otherwise: the
+    agents are not this user's alone."""
 
     def loop_flag(self) -> str | None:
         """Name the flag that asks for a closed loop, if one does."""

@@ -13,6 +13,7 @@ fn read(args: &[&str], env: &[(&str, &str)]) -> Result<Config, Unusable> {
         host: "Build-7.example".to_owned(),
         processors: 4,
         fds: 1_024,
+        has_python: true,
     };
     Config::read(args.map(str::to_owned), &world)
 }
@@ -60,7 +61,7 @@ fn the_state_directory_is_named_and_bounded() {
     );
 }
 
-/// Flags win over the environment; the token has no flag at all.
+/// Flags win over the environment.
 #[test]
 fn the_environment_fills_in() {
     let env = [
@@ -156,4 +157,62 @@ fn stack_files_must_be_private_and_are_not_quoted() {
     }
     std::fs::remove_file(&path).expect("our own file");
     assert!(read(&["--connect", &shown], &[]).is_err(), "no file");
+}
+
+/// Whoever comes from another fleet keeps its words; flags go before the environment as a whole.
+#[test]
+fn the_server_is_named_in_either_way() {
+    let server = |args: &[&str], env: &[(&str, &str)]| read(args, env).expect("enough").server;
+    let other = server(&["--coordinator", "ci:4222", "--agent-id", "a-7"], &[]);
+    assert_eq!(other.url, "nats://ci:4222");
+    let env = [("COORDINATOR", "ci:4222"), ("NATS_TOKEN", "hunter2")];
+    let other = server(&[], &env);
+    assert_eq!(
+        (other.url.as_str(), other.token.as_deref()),
+        ("nats://ci:4222", Some("hunter2"))
+    );
+    let args = ["--nats-url", "tls://one", "--nats-token", "mine"];
+    let said = server(&args, &env);
+    assert_eq!(
+        (said.url.as_str(), said.token.as_deref()),
+        ("tls://one", Some("mine"))
+    );
+    assert!(!format!("{said:?}").contains("mine"));
+    let both = [&args[..], &["--creds", "/dev/null"]].concat();
+    assert!(matches!(read(&both, &[]), Err(Unusable::Flags(_))));
+    let refused = read(&["--nats-url", "nats://one", "--creds", "/none"], &[]);
+    let refused = refused.expect_err("no file").to_string();
+    assert!(
+        refused.contains("creds: must be a credentials file"),
+        "{refused}"
+    );
+}
+
+/// An agent that says it runs Python and cannot would be given runs that fail on it.
+#[test]
+fn what_an_agent_has_is_what_it_can_do() {
+    let server = ["--nats-url", "nats://one"];
+    let with = |more: &[&str]| read(&[&server[..], more].concat(), &[]);
+    let config = with(&["--label", "zone=eu", "--label", "gpu=no"]).expect("labels");
+    let labels: Vec<&str> = config.labels.iter().map(Capability::as_str).collect();
+    assert_eq!(labels, ["gpu=no", "zone=eu"]);
+    assert!(config.python);
+    assert!(!with(&["--no-python"]).expect("less than it can").python);
+    let refused = with(&["--label", "python"]).expect_err("a label is a pair");
+    assert!(
+        refused.to_string().contains("label: must be key=value"),
+        "{refused}"
+    );
+
+    let args = ["loadpilot-agent", "--nats-url", "nats://one", "--python"];
+    let plain = World {
+        env: &|_| None,
+        host: "one".to_owned(),
+        processors: 1,
+        fds: 1_024,
+        has_python: false,
+    };
+    let refused = Config::read(args.map(str::to_owned).into_iter(), &plain);
+    let refused = refused.expect_err("it has none").to_string();
+    assert!(refused.contains("`loadpilot agent` has"), "{refused}");
 }

@@ -55,6 +55,7 @@ fn created(peak: Rate) -> Decision {
         lead_us: 0,
         shards: 4,
         gather_by: Timestamp(7),
+        needs: Vec::new(),
     }))
 }
 
@@ -124,7 +125,7 @@ fn orders_of(membership: &Membership, name: &str) -> Option<Orders> {
 #[test]
 fn a_lost_event_is_asked_for_and_comes_with_the_reply() {
     let now = Instant::now();
-    let mut agent = Membership::new(me(), false, now);
+    let mut agent = Membership::new(me(), false, BTreeSet::new(), now);
     assert_eq!(
         agent.hear(&news("r", 0, 5, created(Rate(1))), now),
         Applied::Applied
@@ -160,7 +161,7 @@ fn a_holder_that_stays_behind_fences_itself_and_others_do_not() {
     let timing = Timing::default();
     let start = Instant::now();
     let at = |ms| start + Duration::from_millis(ms);
-    let mut agent = Membership::new(me(), false, start);
+    let mut agent = Membership::new(me(), false, BTreeSet::new(), start);
     agent.hear(&news("held", 0, 1, created(Rate(1))), start);
     agent.hear(&news("held", 1, 2, assigned(&[0])), start);
     agent.hear(&news("other", 0, 3, created(Rate(1))), start);
@@ -196,7 +197,7 @@ fn a_holder_that_stays_behind_fences_itself_and_others_do_not() {
 fn an_incomplete_reply_counts_as_being_behind() {
     let timing = Timing::default();
     let start = Instant::now();
-    let mut agent = Membership::new(me(), false, start);
+    let mut agent = Membership::new(me(), false, BTreeSet::new(), start);
     let first = vec![
         news("r", 0, 1, created(Rate(1))),
         news("r", 1, 2, assigned(&[0])),
@@ -216,18 +217,18 @@ fn an_incomplete_reply_counts_as_being_behind() {
 fn capacity_is_promised_once() {
     let now = Instant::now();
     let rps = Rate::per_second;
-    let mut agent = Membership::new(me(), false, now);
+    let mut agent = Membership::new(me(), false, BTreeSet::new(), now);
     agent.hear(&news("one", 0, 1, created(rps(80))), now);
     agent.hear(&news("two", 0, 2, created(rps(80))), now);
     let rates = |offers: Vec<Offer>| offers.into_iter().map(|o| o.rate).collect::<Vec<_>>();
-    assert_eq!(rates(agent.offers(rps(100), false)), [rps(80), rps(20)]);
-    assert!(agent.offers(rps(100), false).is_empty(), "each run once");
+    assert_eq!(rates(agent.offers(rps(100))), [rps(80), rps(20)]);
+    assert!(agent.offers(rps(100)).is_empty(), "each run once");
 
     agent.hear(&news("one", 1, 3, assigned(&[0, 1])), now);
     agent.hear(&news("two", 2, 4, assigned(&[])), now);
     agent.hear(&news("three", 0, 5, created(rps(90))), now);
     assert_eq!(
-        rates(agent.offers(rps(100), false)),
+        rates(agent.offers(rps(100))),
         [rps(60)],
         "half of 80 is held"
     );
@@ -235,17 +236,36 @@ fn capacity_is_promised_once() {
     agent.hear(&news("one", 3, 6, sealed()), now);
     assert_eq!(agent.forget(), [run("one")]);
     agent.hear(&news("four", 0, 7, created(rps(90))), now);
-    assert_eq!(
-        rates(agent.offers(rps(100), false)),
-        [rps(40)],
-        "100 less 60"
-    );
+    assert_eq!(rates(agent.offers(rps(100))), [rps(40)], "100 less 60");
     agent.leave();
     agent.hear(&news("five", 0, 8, created(rps(1))), now);
     assert!(
-        agent.offers(rps(100), false).is_empty(),
+        agent.offers(rps(100)).is_empty(),
         "who leaves takes nothing on"
     );
+}
+
+/// An agent that cannot do what a run needs must not promise it anything, nor keep quiet about what
+/// it can do.
+#[test]
+fn it_offers_to_runs_that_it_suits() {
+    let now = Instant::now();
+    let zone = |text| Capability::label("label", text).expect("a label");
+    let mut agent = Membership::new(me(), false, [zone("zone=eu")].into(), now);
+    assert_eq!(agent.beat().has, [zone("zone=eu")].into());
+    for (seq, name, needs) in [
+        (1, "eu", vec![zone("zone=eu")]),
+        (2, "us", vec![zone("zone=us")]),
+    ] {
+        let Decision::RunCreated(mut created) = created(Rate::per_second(1)) else {
+            panic!("it is created");
+        };
+        created.needs = needs;
+        agent.hear(&news(name, 0, seq, Decision::RunCreated(created)), now);
+    }
+    let offers = agent.offers(Rate::per_second(100));
+    let runs: Vec<&str> = offers.iter().map(|offer| offer.run.as_str()).collect();
+    assert_eq!(runs, ["eu"]);
 }
 
 /// A coordinator that lags behind may tell of a run again that was sealed: firing it twice would
@@ -253,7 +273,7 @@ fn capacity_is_promised_once() {
 #[test]
 fn a_run_that_is_over_never_comes_back() {
     let now = Instant::now();
-    let mut agent = Membership::new(me(), false, now);
+    let mut agent = Membership::new(me(), false, BTreeSet::new(), now);
     let story = [
         news("r", 0, 1, created(Rate(1))),
         news("r", 1, 2, assigned(&[0])),
@@ -277,7 +297,7 @@ fn a_run_that_is_over_never_comes_back() {
 #[test]
 fn halted_and_finished_runs_hold_nothing() {
     let now = Instant::now();
-    let mut agent = Membership::new(me(), false, now);
+    let mut agent = Membership::new(me(), false, BTreeSet::new(), now);
     agent.hear(&news("r", 0, 1, created(Rate(1))), now);
     agent.hear(&news("r", 1, 2, assigned(&[0])), now);
     agent.halt(&run("unknown"));

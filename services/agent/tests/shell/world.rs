@@ -1,5 +1,6 @@
 //! One agent with everything around it, and what a test may want of it.
 
+use std::collections::BTreeSet;
 use std::time::Duration;
 
 use loadpilot_agent::agent::{self, Exit};
@@ -71,6 +72,7 @@ impl World {
             subjects: script.subjects.clone(),
             me: holder("agent-1"),
             predecessor_dead: false,
+            labels: BTreeSet::new(),
             capacity: Rate::per_second(50_000),
             cores: 2,
             max_in_flight: 100,
@@ -130,6 +132,7 @@ impl World {
             lead_us: 50_000,
             shards: SHARDS,
             gather_by: now().plus_us(60_000_000),
+            needs: Vec::new(),
         };
         self.script
             .decide(Decision::RunCreated(Box::new(created)))

@@ -11,6 +11,7 @@ mod objects;
 mod tail;
 mod vault;
 
+use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -50,7 +51,7 @@ impl Nats {
         let shown = without_userinfo(&options.url);
         let line = Arc::new(Line::new());
         let addresses = addresses(&options.url)?;
-        let client = settings(options, &addresses, line.clone())
+        let client = settings(options, &addresses, line.clone())?
             .connect(addresses)
             .await
             .map_err(|err| match err.kind() {
@@ -187,7 +188,11 @@ impl NatsSubscription {
     }
 }
 
-fn settings(options: &Options, addresses: &[ServerAddr], line: Arc<Line>) -> ConnectOptions {
+fn settings(
+    options: &Options,
+    addresses: &[ServerAddr],
+    line: Arc<Line>,
+) -> Result<ConnectOptions, Fault> {
     let settings = ConnectOptions::new()
         .name(&options.name)
         .ping_interval(PING_INTERVAL)
@@ -198,11 +203,25 @@ fn settings(options: &Options, addresses: &[ServerAddr], line: Arc<Line>) -> Con
             line.note(event);
             std::future::ready(())
         });
-    match login(options, addresses) {
+    if let Some(file) = &options.creds {
+        return identified(settings, file);
+    }
+    Ok(match login(options, addresses) {
         Login::Token(token) => settings.token(token),
         Login::User(user, password) => settings.user_and_password(user, password),
         Login::Nothing => settings,
-    }
+    })
+}
+
+/// With the JWT and the key of a file, of which no message may quote anything.
+fn identified(settings: ConnectOptions, file: &Path) -> Result<ConnectOptions, Fault> {
+    let unusable = |why: String| Fault::Credentials {
+        file: file.display().to_string(),
+        why,
+    };
+    let text = std::fs::read_to_string(file).map_err(|error| unusable(error.kind().to_string()))?;
+    let no_pair = |_| unusable("it must hold a JWT and its key, as `nsc` writes them".to_owned());
+    settings.credentials(&text).map_err(no_pair)
 }
 
 enum Login {

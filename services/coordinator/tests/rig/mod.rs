@@ -1,7 +1,7 @@
 //! What the suites share: a bus of either kind, coordinators that can be killed, and an agent that
 //! plays its part by the script: offer, get ready, finish.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
 use bytes::Bytes;
@@ -159,6 +159,7 @@ impl Agent {
             boot_id: self.me.boot_id.clone(),
             predecessor_dead: false,
             seen: seen.collect(),
+            has: BTreeSet::new(),
         });
         let subject = subjects().heartbeat(&self.me.agent);
         let payload = Bytes::from(serde_json::to_vec(&beat).expect("JSON"));

@@ -1,5 +1,7 @@
 //! A log that is a list, and one coordinator that follows it. No I/O, no clock.
 
+use std::collections::BTreeSet;
+
 use loadpilot_engine::decide::Policy;
 use loadpilot_events::ctl::{Decision, RunSealed};
 use loadpilot_events::envelope::EVENT_VERSION;
@@ -46,6 +48,7 @@ pub(super) fn beat(seen: &[(&str, u64)]) -> AgentBeat {
         boot_id,
         predecessor_dead: false,
         seen: seen.collect(),
+        has: BTreeSet::new(),
     }
 }
 

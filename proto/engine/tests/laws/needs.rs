@@ -1,0 +1,195 @@
+//! What a run needs of its agents: nobody else gets its shards, and whoever asked hears why.
+
+use std::collections::BTreeSet;
+
+use loadpilot_engine::decide::{Heard, Hearing, Policy, decide};
+use loadpilot_engine::state::{Record, RunState};
+use loadpilot_events::assign::Holding;
+use loadpilot_events::ctl::Decision;
+use loadpilot_events::evt::{CapacityOffered, Fact, What};
+use loadpilot_events::plan::Object;
+use loadpilot_events::req::{Request, RunRequested};
+use loadpilot_events::script::Script;
+use loadpilot_events::{Capability, Holder, Rate, Timestamp};
+use proptest::prelude::*;
+
+use crate::rules::dice::Dice;
+use crate::rules::plans;
+
+const NOW: Timestamp = Timestamp(1_800_000_000_000_000);
+
+fn zone() -> Capability {
+    Capability::label("label", "zone=eu").expect("a label")
+}
+
+/// A run of a scenario in Python.
+fn in_python(want: u32, min: u32) -> RunRequested {
+    let mut dice = Dice::new(1);
+    let mut plan = plans::plan(&mut dice);
+    plan.tasks.iter_mut().for_each(|task| task.steps.clear());
+    plan.script = Some(Script {
+        bundle: Object::of(b"the files"),
+        file: "shop.py".to_owned(),
+        users: 5,
+        secret_headers: Vec::new(),
+        feeds: Vec::new(),
+        prepared: None,
+    });
+    plans::request(plan, want, min, &mut dice)
+}
+
+/// What a coordinator heard just now.
+fn heard(agents: &[(Holder, BTreeSet<Capability>)], at: Timestamp) -> Hearing {
+    let heard = |(holder, has): &(Holder, BTreeSet<Capability>)| {
+        let heard = Heard {
+            at,
+            predecessor_dead: false,
+            has: has.clone(),
+        };
+        (holder.clone(), heard)
+    };
+    Hearing {
+        since: NOW,
+        agents: agents.iter().map(heard).collect(),
+        ..Hearing::default()
+    }
+}
+
+/// A run to which all of `agents` have offered capacity, whatever they can do.
+fn offered(request: RunRequested, agents: &[(Holder, BTreeSet<Capability>)]) -> RunState {
+    let (hearing, policy) = (heard(agents, NOW), Policy::default());
+    let request = Request::RunRequested(Box::new(request));
+    let state = RunState::default().evolve(1, NOW, Record::Request(&request));
+    let created = decide(&state, &hearing, &policy, NOW).expect("it is created");
+    let mut state = state.evolve(2, NOW, Record::Decision(&created));
+    for (seq, (holder, _)) in (3..).zip(agents) {
+        let fact = Fact {
+            boot_id: holder.boot_id.clone(),
+            what: What::CapacityOffered(CapacityOffered {
+                rate: Rate::per_second(100),
+                cores: 1,
+                expires: NOW.plus_us(60_000_000),
+                version: "1".to_owned(),
+            }),
+        };
+        state = state.evolve(seq, NOW, Record::Fact(&holder.agent, &fact));
+    }
+    state
+}
+
+proptest! {
+    /// An agent that lacks something gets no shard, neither at first nor when others are gone.
+    #[test]
+    fn shards_go_to_whoever_can_do_them(
+        able in proptest::collection::vec((any::<bool>(), any::<bool>()), 1..6),
+        asks_zone: bool,
+    ) {
+        let agents: Vec<(Holder, BTreeSet<Capability>)> = (0..).zip(&able).map(|(number, able)| {
+            let python = able.0.then(Capability::python);
+            let zone = able.1.then(zone);
+            (plans::holder(number, 0), python.into_iter().chain(zone).collect())
+        }).collect();
+        let mut request = in_python(5, 1);
+        request.needs = asks_zone.then(zone).into_iter().collect();
+        let needed: BTreeSet<Capability> =
+            [Capability::python()].into_iter().chain(request.needs.clone()).collect();
+        let can = |holder: &Holder| agents.iter().any(|(known, has)| {
+            known == holder && needed.is_subset(has)
+        });
+        let only_able = |holdings: &[Holding]| holdings.iter().all(|one| can(&one.holder));
+        let some = agents.iter().filter(|(holder, _)| can(holder)).count();
+
+        let state = offered(request, &agents);
+        let late = NOW.plus_us(10_000_000);
+        let decision = decide(&state, &heard(&agents, late), &Policy::default(), late);
+        let Some(Decision::ShardsAssigned(assigned)) = &decision else {
+            prop_assert_eq!(some, 0, "{:?}", decision);
+            return Ok(());
+        };
+        prop_assert!(only_able(&assigned.holdings));
+        prop_assert_eq!(assigned.holdings.len(), some.min(5));
+
+        // The first holder falls silent before anybody is ready.
+        let state = state.evolve(20, late, Record::Decision(decision.as_ref().expect("seen")));
+        let gone = &assigned.holdings[0].holder;
+        let others: Vec<_> = agents.iter().filter(|(one, _)| one != gone).cloned().collect();
+        let later = NOW.plus_us(30_000_000);
+        let hearing = heard(&others, later);
+        match decide(&state, &hearing, &Policy::default(), later) {
+            Some(Decision::ShardsReassigned(next)) => prop_assert!(only_able(&next.holdings)),
+            other => prop_assert_eq!(some, 1, "{:?}", other),
+        }
+    }
+}
+
+fn refusal(request: RunRequested, agents: &[(Holder, BTreeSet<Capability>)]) -> String {
+    let state = offered(request, agents);
+    let late = NOW.plus_us(10_000_000);
+    match decide(&state, &heard(agents, late), &Policy::default(), late) {
+        Some(Decision::RunRefused(refused)) => refused.problems[0].to_string(),
+        other => panic!("{other:?}"),
+    }
+}
+
+/// Whoever has agents and not the right ones must hear which are missing, not only how many.
+#[test]
+fn a_refusal_says_what_the_agents_lack() {
+    let python = BTreeSet::from([Capability::python()]);
+    let one = (plans::holder(1, 0), python.clone());
+    let plain = (plans::holder(2, 0), BTreeSet::new());
+    let told = refusal(in_python(2, 2), &[one.clone(), plain]);
+    assert!(
+        told.starts_with("agents: at least 2 must offer capacity within "),
+        "{told}"
+    );
+    assert!(
+        told.contains("s; needs python: 1 of 2 agents have it"),
+        "{told}"
+    );
+
+    let told = refusal(in_python(2, 2), &[one]);
+    assert!(
+        !told.contains("needs"),
+        "one is missing, but not for what it can do: {told}"
+    );
+    let told = refusal(in_python(1, 1), &[]);
+    assert!(told.contains("and none is there"), "{told}");
+}
+
+/// A fleet that several share must not run everybody's Python, and says what to do instead.
+#[test]
+fn a_compiled_only_fleet_refuses_python() {
+    let policy = Policy {
+        compiled_only: true,
+        ..Policy::default()
+    };
+    let first = |request: RunRequested| {
+        let request = Request::RunRequested(Box::new(request));
+        let state = RunState::default().evolve(1, NOW, Record::Request(&request));
+        decide(&state, &heard(&[], NOW), &policy, NOW)
+    };
+    let Some(Decision::RunRefused(refused)) = first(in_python(1, 1)) else {
+        panic!("it runs Python");
+    };
+    let told = refused.problems[0].to_string();
+    assert!(told.contains("takes compiled plans only"), "{told}");
+    assert!(told.contains("loadpilot explain"), "{told}");
+    let mut compiled = in_python(1, 1);
+    compiled.plan = plans::plan(&mut Dice::new(1));
+    assert!(matches!(first(compiled), Some(Decision::RunCreated(_))));
+}
+
+/// The log is read for ever: who wrote before there were needs asked for none.
+#[test]
+fn old_requests_need_what_their_plan_needs() {
+    let text = serde_json::to_string(&in_python(1, 1)).expect("JSON");
+    assert!(
+        !text.contains("needs"),
+        "what nobody asks for is not written"
+    );
+    let old: RunRequested = serde_json::from_str(&text).expect("the old form");
+    let agents = [(plans::holder(1, 0), BTreeSet::new())];
+    let state = offered(old, &agents);
+    let created = state.created.expect("it was created");
+    assert_eq!(created.needed(), BTreeSet::from([Capability::python()]));
+}
