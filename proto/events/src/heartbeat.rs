@@ -33,6 +33,9 @@ pub struct AgentBeat {
     pub predecessor_dead: bool,
     /// The runs it knows of and how far it has seen each.
     pub seen: Vec<Seen>,
+    /// Killed processes of this agent of whose deltas it still has some to publish.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub recovering: Vec<BootId>,
 }
 
 /// How far an agent has seen one run.

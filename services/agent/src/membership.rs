@@ -4,11 +4,12 @@
 //! Agents have no consumer: events come live, at most once, and whatever is missing comes in a
 //! heartbeat's reply. It must never act on an event whose predecessor it has not seen.
 
-use std::collections::{BTreeMap, VecDeque};
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
 use loadpilot_engine::holding::{AgentView, Applied, Stage};
+use loadpilot_events::ctl::RunCreated;
 use loadpilot_events::heartbeat::{AgentBeat, HeartbeatReply, News, Seen};
-use loadpilot_events::{Holder, Rate, RunId, Timestamp};
+use loadpilot_events::{BootId, Holder, Rate, RunId, Timestamp};
 use tokio::time::Instant;
 
 use crate::capacity;
@@ -28,6 +29,8 @@ pub struct Membership {
     /// Since when the last reply did not hold everything.
     more_since: Option<Instant>,
     leaving: bool,
+    /// What killed processes of this agent left, by run.
+    remains: BTreeSet<(RunId, BootId)>,
     books: BTreeMap<RunId, Book>,
     over: VecDeque<RunId>,
 }
@@ -65,6 +68,7 @@ impl Membership {
             contact: Contact::new(now),
             more_since: None,
             leaving: false,
+            remains: BTreeSet::new(),
             books: BTreeMap::new(),
             over: VecDeque::new(),
         }
@@ -77,10 +81,19 @@ impl Membership {
             run: run.clone(),
             ctl_seq: book.view.ctl_seq(),
         });
+        // To be told of a run that is over, one has to ask for it.
+        let runs: BTreeSet<&RunId> = self.remains.iter().map(|(run, _)| run).collect();
+        let unheard = runs.into_iter().filter(|run| !self.books.contains_key(run));
+        let seen = seen.chain(unheard.map(|run| Seen {
+            run: run.clone(),
+            ctl_seq: 0,
+        }));
+        let boots: BTreeSet<&BootId> = self.remains.iter().map(|(_, boot)| boot).collect();
         AgentBeat {
             boot_id: self.me.boot_id.clone(),
             predecessor_dead: self.predecessor_dead,
             seen: seen.collect(),
+            recovering: boots.into_iter().cloned().collect(),
         }
     }
 
@@ -132,6 +145,28 @@ impl Membership {
         if let Some(book) = self.books.get_mut(run) {
             book.halted = true;
         }
+    }
+
+    /// A killed process of this agent left something of a run.
+    pub fn found(&mut self, run: RunId, boot_id: BootId) {
+        self.remains.insert((run, boot_id));
+    }
+
+    /// Nothing is left of it any more.
+    pub fn settled(&mut self, run: &RunId, boot_id: &BootId) {
+        self.remains.remove(&(run.clone(), boot_id.clone()));
+    }
+
+    /// What a run is, once that is known and unless it is over.
+    #[must_use]
+    pub fn created(&self, run: &RunId) -> Option<&RunCreated> {
+        self.books.get(run)?.view.created()
+    }
+
+    /// Whether a run is known to be over.
+    #[must_use]
+    pub fn is_over(&self, run: &RunId) -> bool {
+        self.over.contains(run)
     }
 
     /// Its operator ends this agent.

@@ -1,5 +1,7 @@
 //! Deciding: whatever is decided keeps the invariants, and every run comes to an end by itself.
 
+use std::collections::BTreeSet;
+
 use loadpilot_engine::decide::{Heard, Hearing, Policy, deadline, decide};
 use loadpilot_engine::state::{Record, RunState};
 use loadpilot_events::ctl::{Decision, Ending, StartScheduled, StopReason};
@@ -161,6 +163,7 @@ impl World {
                 let heard = Heard {
                     at,
                     predecessor_dead,
+                    recovering: BTreeSet::new(),
                 };
                 coordinator.hearing.agents.insert(holder.clone(), heard);
             }
@@ -413,6 +416,7 @@ fn who_fetches_bodies_has_the_time_for_it() {
             Heard {
                 at,
                 predecessor_dead: false,
+                recovering: BTreeSet::new(),
             },
         )]
         .into(),

@@ -17,6 +17,7 @@ mod poison;
 mod samples;
 mod script;
 mod sound;
+mod tail;
 mod verdict;
 mod workload;
 

@@ -1,5 +1,7 @@
 //! A coordinator: reads when it gets to it, decides on what it knows, appends when it is first.
 
+use std::collections::BTreeSet;
+
 use loadpilot_engine::control::Parsed;
 use loadpilot_engine::decide::{Heard, Hearing, Policy, decide};
 use loadpilot_engine::state::RunState;
@@ -62,6 +64,7 @@ impl Coordinator {
         let heard = Heard {
             at,
             predecessor_dead,
+            recovering: BTreeSet::new(),
         };
         self.hearing.agents.insert(holder.clone(), heard);
     }

@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from .. import _native
-from ..local.folders import ROOT, forget_rings, log_dirs, reading
+from ..local.folders import ROOT, forget_remains, log_dirs, reading
 from ..local.stack import StackFault
 from . import results
 from .exit_code import ExitCode
@@ -119,7 +119,7 @@ def prune(names: list[str], *, everything: bool, keep: str | None) -> ExitCode:
             ids = [one.run for one in over if one.log_dir == log_dir]
             with reading(log_dir, interruptions.any) as session:
                 deleted += session.prune(ids)
-            forget_rings(log_dir, ids)
+            forget_remains(log_dir, ids)
         say(f"deleted {deleted} run{'s' if deleted != 1 else ''}")
     return outcome[-1]
 
