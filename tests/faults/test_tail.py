@@ -1,4 +1,4 @@
-"""What an agent that is killed had finished is in the report; what was in flight is told as that."""
+"""What a killed agent had finished is in the report; what was in flight is told as that."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ def under_way(running: Running, oracle: Oracle) -> Process:
 
 
 def assert_no_finished_call_is_missing(finished: Finished, received: int) -> int:
-    """Each request that the target received is finished or was in flight; how many the latter are."""
+    """Each request that the target received is finished or was in flight; returns the latter."""
     report = finished.report
     outcomes = report["calls"]["outcomes"]
     assert set(outcomes) <= {"ok", "indeterminate"}

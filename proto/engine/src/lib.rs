@@ -2,8 +2,9 @@
 //!
 //! One file per step of a run: [`check`] a plan, [`assign`] shards, [`decide`] what happens next,
 //! [`pace`] arrivals, [`tally`] what finished into deltas, close the [`tail`] of a killed process,
-//! [`project`] the log into a [`report`] with its [`verdict`] and [`certificate`]. This crate must never do I/O, read a clock or the
-//! environment, sleep, spawn, or iterate in hash order: time is an argument, order is sorted.
+//! [`project`] the log into a [`report`] with its [`verdict`] and [`certificate`]. This crate must
+//! never do I/O, read a clock or the environment, sleep, spawn, or iterate in hash order: time is an
+//! argument, order is sorted.
 
 pub mod accounts;
 pub mod assign;

@@ -1,5 +1,5 @@
-//! A file that is memory: set aside on the disk, mapped shared, written and never read. What is in it
-//! outlives the process without any sync: it is the kernel's from the moment of the store.
+//! A file that is memory: set aside on the disk, mapped shared, written and never read. What is in
+//! it outlives the process without any sync: it is the kernel's from the moment of the store.
 //!
 //! Must never be longer than what was set aside: a page that finds no room on the disk when it is
 //! first written kills the process (SIGBUS).
@@ -7,8 +7,8 @@
 use std::io;
 use std::path::Path;
 
-/// FNV-1a of a place and of the bytes there; never 0. Whoever writes it last and finds it again knows
-/// that the bytes before it were written whole.
+/// FNV-1a of a place and of the bytes there; never 0. Whoever writes it last and finds it again
+/// knows that the bytes were written whole.
 pub(crate) fn check(place: u64, bytes: &[u8]) -> u32 {
     let mix = |hash: u32, byte: &u8| (hash ^ u32::from(*byte)).wrapping_mul(0x0100_0193);
     let place = place.to_le_bytes();

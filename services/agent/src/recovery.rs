@@ -1,4 +1,5 @@
-//! What killed processes of this agent left: found at the start, reported under their names, removed.
+//! What killed processes of this agent left: found at the start, reported under their names, and
+//! removed.
 //!
 //! A file of theirs is touched only when nobody holds its lock. Must never publish before it knows
 //! the run, nor remove anything that is not stored or of a run that is over.

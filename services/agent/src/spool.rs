@@ -1,5 +1,5 @@
-//! Deltas that are not acknowledged, and the books of their process, where a kill cannot reach them:
-//! one mapped file for each run.
+//! Deltas that are not acknowledged, and the books of their process, where a kill cannot reach
+//! them: one mapped file for each run.
 //!
 //! A delta is put here before it is published and lies here until it is acknowledged; the books
 //! say how far deltas were closed, and so where the rings go on. Books come last: a delta beyond

@@ -1,14 +1,26 @@
 //! The tail of a killed process: with what it had closed, everything that it told, once.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
+use loadpilot_engine::decide::{Heard, Hearing, Policy, decide};
+use loadpilot_engine::state::{Record, RunState};
 use loadpilot_engine::tail::{self, Books, InFlight, Mark, Thread, Told};
 use loadpilot_engine::tally::{CallEnd, Ledger, Phases, RowKey, Tally};
-use loadpilot_events::delta::{DeltaReported, Gauges};
+use loadpilot_events::assign::{Holding, Loss, LossReason};
+use loadpilot_events::ctl::{
+    Decision, RunSealed, ShardsAssigned, ShardsReassigned, StartScheduled,
+};
+use loadpilot_events::delta::{DeltaReported, Gauges, Totals};
+use loadpilot_events::evt::{Fact, FinishReason, ShardsFinished, TailReported, What};
 use loadpilot_events::hist;
-use loadpilot_events::id::BootId;
+use loadpilot_events::id::{BootId, Holder};
 use loadpilot_events::outcome::{DropReason, Outcome};
+use loadpilot_events::req::Request;
+use loadpilot_events::units::Timestamp;
 use proptest::prelude::*;
+
+use crate::rules::dice::Dice;
+use crate::rules::plans;
 
 fn boot() -> BootId {
     BootId::parse("b1").expect("a token")
@@ -107,8 +119,11 @@ fn call(tick: u32, us: u64) -> CallEnd {
 #[derive(Debug, Default, PartialEq)]
 struct Sums {
     arrivals: BTreeMap<u32, (u64, u64, u64, u64, u64)>,
-    calls: BTreeMap<(u32, Outcome), (u64, u64, u64, Vec<(u64, u64)>)>,
+    calls: BTreeMap<(u32, Outcome), CallsOf>,
 }
+
+/// Count, answers, bytes, and how often each latency.
+type CallsOf = (u64, u64, u64, Vec<(u64, u64)>);
 
 fn sums(deltas: &[DeltaReported]) -> Sums {
     let mut sums = Sums::default();
@@ -277,4 +292,141 @@ fn what_is_missing_is_named_and_its_window_stays_open() {
         let window = (tail.deltas[0].from_us, tail.deltas[0].to_us);
         assert_eq!(window, (5_000, 5_000));
     }
+}
+
+/// A run of one agent whose process was killed and replaced, and whose new process has finished.
+struct Replaced {
+    state: RunState,
+    policy: Policy,
+    killed: Holder,
+    heir: Holder,
+    /// Nothing is due any more.
+    after: Timestamp,
+}
+
+impl Replaced {
+    fn new() -> Self {
+        let (policy, start) = (Policy::default(), Timestamp(1_800_000_000_000_000));
+        let mut dice = Dice::new(1);
+        let plan = plans::plan(&mut dice);
+        let after = start.plus_us(plan.profile.duration_us() + 1);
+        let request = Request::RunRequested(Box::new(plans::request(plan, 1, 1, &mut dice)));
+        let (killed, heir) = (plans::holder(0, 0), plans::holder(0, 1));
+        let state = RunState::default().evolve(1, start, Record::Request(&request));
+        let created = decide(&state, &Hearing::default(), &policy, start).expect("it is created");
+        let held_by = |holder: &Holder| {
+            vec![Holding {
+                holder: holder.clone(),
+                shards: vec![0],
+            }]
+        };
+        let decisions = [
+            created,
+            Decision::ShardsAssigned(ShardsAssigned {
+                generation: 1,
+                holdings: held_by(&killed),
+                ready_by: start,
+            }),
+            Decision::StartScheduled(StartScheduled { start_at: start }),
+            Decision::ShardsReassigned(ShardsReassigned {
+                generation: 2,
+                holdings: held_by(&heir),
+                takeover_tick: 1,
+                losses: vec![Loss {
+                    holder: killed.clone(),
+                    reason: LossReason::Replaced,
+                }],
+            }),
+        ];
+        let decisions = (2..).zip(&decisions);
+        let state = decisions.fold(state, |state, (seq, decision)| {
+            state.evolve(seq, start, Record::Decision(decision))
+        });
+        let mut replaced = Self {
+            state,
+            policy,
+            killed,
+            heir: heir.clone(),
+            after,
+        };
+        let finished = What::ShardsFinished(ShardsFinished {
+            reason: FinishReason::Completed,
+            final_seq: 0,
+            totals: Totals::default(),
+        });
+        replaced.state(&heir, finished);
+        replaced
+    }
+
+    fn state(&mut self, of: &Holder, what: What) {
+        let boot_id = of.boot_id.clone();
+        let fact = Fact { boot_id, what };
+        let state = std::mem::take(&mut self.state);
+        self.state = state.evolve(20, self.after, Record::Fact(&of.agent, &fact));
+    }
+
+    /// The seal at `now`, if it is due, when the heir was heard last at `heard`.
+    fn seal(&self, recovering: &[&Holder], heard: Timestamp, now: Timestamp) -> Option<RunSealed> {
+        let boots = recovering.iter().map(|holder| holder.boot_id.clone());
+        let heard = Heard {
+            at: heard,
+            predecessor_dead: true,
+            recovering: boots.collect(),
+        };
+        let hearing = Hearing {
+            agents: [(self.heir.clone(), heard)].into(),
+            owners: self
+                .state
+                .owner()
+                .map(|owner| (owner.clone(), now))
+                .into_iter()
+                .collect(),
+            ..Hearing::default()
+        };
+        match decide(&self.state, &hearing, &self.policy, now) {
+            Some(Decision::RunSealed(sealed)) => Some(sealed),
+            None => None,
+            other => panic!("{other:?}"),
+        }
+    }
+}
+
+/// Broken if a run were sealed while what a killed process left is being reported, or for ever not
+/// when it is not.
+#[test]
+fn a_seal_waits_for_a_tail_and_not_for_ever() {
+    let mut run = Replaced::new();
+    let after = run.after;
+    assert!(run.seal(&[], after, after).is_some(), "nobody reports it");
+    let killed = run.killed.clone();
+    assert_eq!(run.seal(&[&killed], after, after), None);
+    let other = plans::holder(0, 7);
+    assert!(run.seal(&[&other], after, after).is_some(), "another's");
+    let silent = after.plus_us(run.policy.lost_us);
+    assert!(run.seal(&[&killed], after, silent).is_some(), "it is gone");
+    let end = after.plus_us(3_600_000_000);
+    assert!(run.seal(&[&killed], end, end).is_some(), "out of time");
+
+    let tail = TailReported {
+        final_seq: 3,
+        totals: Totals::default(),
+        indeterminate: 2,
+        lost: None,
+    };
+    run.state(&killed, What::TailReported(tail.clone()));
+    let seal = run.seal(&[&killed], after, after).expect("it is reported");
+    let missing = std::slice::from_ref(&killed);
+    assert_eq!(seal.missing, missing, "it never spoke itself");
+    let less = TailReported {
+        final_seq: 1,
+        ..tail.clone()
+    };
+    run.state(&killed, What::TailReported(less));
+    assert_eq!(
+        run.state.tails.get(&killed),
+        Some(&tail),
+        "the first counts"
+    );
+    let boots: BTreeSet<_> = run.state.tails.keys().collect();
+    assert_eq!(boots.len(), 1);
 }

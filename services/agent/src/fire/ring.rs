@@ -1,9 +1,11 @@
-//! The open tick of a core, kept where a kill cannot reach it: a file of records, mapped into memory.
+//! The open tick of a core, kept where a kill cannot reach it: a file of records, mapped into
+//! memory.
 //!
 //! A call is written at its dispatch, into the place of its seat, and once more at its end, into
-//! the half of the file that is being filled; so is whatever else the tally is told. When the counters are harvested the ring *turns* to
-//! the other half; when what was harvested is closed into a delta, its half is free again. So the
-//! same few pages are used over and over, and all that is open is in the file at any moment.
+//! the half of the file that is being filled; so is whatever else the tally is told. When the
+//! counters are harvested the ring *turns* to the other half; when what was harvested is closed
+//! into a delta, its half is free again. So the same few pages are used over and over, and all that
+//! is open is in the file at any moment.
 //!
 //! Must never allocate, lock or wait once it is made: what finds no room is counted instead.
 

@@ -1,7 +1,7 @@
 //! Where things are in a ring's file. Pure.
 //!
-//! One page of header, then a record for each seat, then two halves of finished calls and notes, then
-//! texts:
+//! One page of header, then a record for each seat, then two halves of finished calls and notes,
+//! then texts:
 //!
 //! | bytes | field, little-endian |
 //! |---|---|

@@ -147,7 +147,7 @@ enum Entry {
     Note(Note),
 }
 
-/// The finished calls and notes of a half with their numbers, up to the first place that holds none.
+/// The finished calls and notes of a half with their numbers, up to the first place without one.
 fn entries_of(
     bytes: &[u8],
     layout: &Layout,
@@ -175,8 +175,8 @@ fn place_at(bytes: &[u8], at: usize) -> Option<&[u8; RECORD_BYTES]> {
     bytes.get(at..)?.first_chunk()
 }
 
-/// Whether the call in a seat is the one that has ended there; the next one of that seat is due when
-/// this one has ended, or later.
+/// Whether the call in a seat is the one that has ended there; the next one of that seat is due
+/// when this one has ended, or later.
 fn is_same(ended: &CallRecord, seated: &CallRecord) -> bool {
     let identity = |record: &CallRecord| {
         let CallRecord {

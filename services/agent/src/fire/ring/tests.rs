@@ -304,3 +304,108 @@ fn a_ring_that_cannot_be_made_is_an_error_and_no_file() {
         "all of it is set aside"
     );
 }
+
+fn leftover(ring: &Ring, closed: Mark) -> Leftover {
+    read(&fs::read(ring.path()).expect("the file"), closed).expect("a ring")
+}
+
+/// Broken if a kill between the books and the ring's own mark had calls counted twice.
+#[test]
+fn the_books_are_believed_before_the_ring() {
+    let folder = folder();
+    let place = place(&folder, RING_BYTES_DEFAULT);
+    let mut ring = Ring::create(&place, &owner(0), &plan(100, None), 8).expect("room");
+    for n in 0..3 {
+        ring.begin(0, &begun(n, 1));
+        ring.end(0, &begun(n, 1).with_end(&end_of(n)));
+    }
+    let mark = ring.turn().mark.expect("a ring has marks");
+    ring.begin(0, &begun(3, 2));
+    ring.end(0, &begun(3, 2).with_end(&end_of(3)));
+    assert_eq!(leftover(&ring, Mark::default()).finished.len(), 4);
+    let left = leftover(&ring, mark);
+    assert_eq!((left.finished.len(), left.closed.turn), (1, 1));
+    ring.close(mark);
+    assert_eq!(leftover(&ring, Mark::default()).finished, left.finished);
+}
+
+/// Broken if a call that had its answer, and waited for its check only, were called in flight; or
+/// were there twice in the end.
+#[test]
+fn a_call_that_is_held_is_finished() {
+    let folder = folder();
+    let place = place(&folder, RING_BYTES_DEFAULT);
+    let mut ring = Ring::create(&place, &owner(0), &plan(100, None), 8).expect("room");
+    ring.begin(2, &begun(5, 1));
+    ring.hold(2, &begun(5, 1).with_end(&end_of(5)));
+    let held = leftover(&ring, Mark::default());
+    assert_eq!((held.finished.len(), held.in_flight.len()), (1, 0));
+    ring.end(2, &begun(5, 1).with_end(&end_of(5)));
+    assert_eq!(leftover(&ring, Mark::default()).finished, held.finished);
+}
+
+/// Broken if anything but calls came back from the ring as something else, or without its words.
+#[test]
+fn notes_come_back_with_their_words() {
+    use loadpilot_events::metrics::{MetricValue, Millionths, Rounded};
+    use loadpilot_events::outcome::DropReason;
+    use loadpilot_events::script::{CallName, RaisedBy};
+
+    let folder = folder();
+    let place = place(&folder, RING_BYTES_DEFAULT);
+    let mut plan = plan(100, None);
+    let code = serde_json::from_str(include_str!(
+        "../../../../../proto/golden/plan-code.v1.json"
+    ));
+    plan.code = code.map(|plan: Plan| plan.code).expect("a plan with code");
+    let ring = Ring::create(&place, &owner(0), &plan, 8).expect("room");
+    let path = ring.path().to_owned();
+    let pen = Recorder::new(Some(ring), true);
+    let key = loadpilot_engine::tally::RowKey {
+        tick: 7,
+        generation: 2,
+        task: 3,
+    };
+    let values = [
+        MetricValue::Counter(Millionths::of(2.5).expect("an amount")),
+        MetricValue::Trend(Rounded::of(-0.123_4).expect("a value")),
+        MetricValue::Rate(true),
+    ];
+    pen.started(key);
+    pen.dropped(key, DropReason::NoUser);
+    pen.check(key, true);
+    values
+        .iter()
+        .for_each(|value| pen.metric(key, &"cart".into(), *value));
+    pen.raised(key, RaisedBy::Task, "KeyError: 'a' (shop.py:3)");
+    pen.raised(key, RaisedBy::Task, "KeyError: 'a' (shop.py:3)");
+    pen.task_error(key);
+    let name = CallName {
+        call: 9,
+        task: 3,
+        name: "GET /ä".to_owned(),
+    };
+    pen.name(&name);
+    pen.name(&name);
+    let left = read(&fs::read(path).expect("the file"), Mark::default()).expect("a ring");
+    let noted: Vec<Noted> = left.notes.iter().map(|note| note.what).collect();
+    let metric = |value| Noted::Metric { text: 0, value };
+    let expected = [
+        Noted::Started,
+        Noted::Dropped(DropReason::NoUser),
+        Noted::Check { passed: true },
+        metric(values[0]),
+        metric(values[1]),
+        metric(values[2]),
+        Noted::Raised { text: 1 },
+        Noted::Raised { text: 1 },
+        Noted::TaskError,
+    ];
+    assert_eq!(noted, expected);
+    assert!(left.notes.iter().all(|note| note.key == key));
+    assert_eq!(left.texts.calls, BTreeMap::from([(9, name)]));
+    assert_eq!(left.texts.metrics.get(&0).map(|name| &**name), Some("cart"));
+    let raised = (3, RaisedBy::Task, "KeyError: 'a' (shop.py:3)".to_owned());
+    assert_eq!(left.texts.raised, BTreeMap::from([(1, raised)]));
+    assert_eq!(left.unrecorded, 0);
+}
