@@ -3,8 +3,8 @@
 //! One file per step of a run: [`check`] a plan, [`assign`] shards, [`decide`] what happens next,
 //! [`pace`] arrivals, [`tally`] what finished into deltas, close the [`tail`] of a killed process,
 //! [`project`] the log into a [`report`] with its [`verdict`] and [`certificate`]. This crate must
-//! never do I/O, read a clock or the environment, sleep, spawn, or iterate in hash order: time is an
-//! argument, order is sorted.
+//! never do I/O, read a clock or the environment, sleep, spawn, or iterate in hash order: time is
+//! an argument, order is sorted.
 
 pub mod accounts;
 pub mod assign;

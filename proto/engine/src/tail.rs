@@ -127,14 +127,7 @@ pub struct Tail {
 /// Closes what the process `boot_id` left: its books, and its threads or why one cannot be read.
 #[must_use]
 pub fn close(boot_id: BootId, books: &Books, threads: &[Result<Thread, String>]) -> Tail {
-    let mut tally = Tally::new();
-    let mut indeterminate = 0;
     let read = || threads.iter().flatten();
-    for thread in read() {
-        thread.told.iter().for_each(|told| tell(&mut tally, told));
-        indeterminate += thread.in_flight.len() as u64;
-        break_off(&mut tally, &thread.in_flight);
-    }
     let last_us = read().map(|thread| thread.last_us).max().unwrap_or(0);
     let to_us = last_us.max(books.to_us);
     let lost = missing(books, threads).map(|reason| TailLost {
@@ -145,8 +138,17 @@ pub fn close(boot_id: BootId, books: &Books, threads: &[Result<Thread, String>])
     // A window of which something is missing is not claimed: it stays a hole for everybody to see.
     let window_us = if lost.is_some() { books.to_us } else { to_us };
     let mut ledger = Ledger::resume(boot_id, books.last_seq, books.totals.clone());
-    let (rows, gauges) = (tally.take(), Gauges::default());
-    let deltas = ledger.close(rows, books.to_us, window_us, gauges);
+    let (mut deltas, mut indeterminate) = (Vec::new(), 0);
+    for thread in read() {
+        // Each in deltas of its own: the number of a call that the plan does not have holds on its
+        // thread.
+        let mut tally = Tally::new();
+        thread.told.iter().for_each(|told| tell(&mut tally, told));
+        break_off(&mut tally, &thread.in_flight);
+        indeterminate += thread.in_flight.len() as u64;
+        let (rows, gauges) = (tally.take(), Gauges::default());
+        deltas.extend(ledger.close(rows, books.to_us, window_us, gauges));
+    }
     let reported = TailReported {
         final_seq: ledger.last_seq(),
         totals: ledger.totals().clone(),
