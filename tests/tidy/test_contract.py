@@ -8,7 +8,7 @@ import pytest
 from jsonschema import Draft202012Validator
 from tests.tidy.tracked import ROOT, tracked
 
-FACTS = {"capacity-offered", "agent-leaving", "isolation-stop"}
+FACTS = {"capacity-offered", "agent-leaving", "isolation-stop", "tail-reported"}
 
 
 def schema_of(name: str) -> str:

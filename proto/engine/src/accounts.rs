@@ -80,6 +80,7 @@ pub fn account(control: &Control, data: &Projection, plan: &Plan, workload: &Wor
         Some(users) => books.closed_loop(users),
         None => (0..workload.ticks()).for_each(|tick| books.tick(tick)),
     }
+    books.broken_tails();
     books.check_holders();
     books.check_balance();
     books.accounts
@@ -244,6 +245,30 @@ impl Books<'_> {
                 to_tick: tick,
                 arrivals,
             }),
+        }
+    }
+
+    /// Where a killed process may have counted more than was found, that is named even if no
+    /// arrival is missing: later calls of arrivals are not planned one by one.
+    fn broken_tails(&mut self) {
+        for (holder, tail) in &self.control.state.tails {
+            let Some(lost) = &tail.lost else {
+                continue;
+            };
+            let last_tick = self.workload.ticks().saturating_sub(1);
+            let tick = |us: u64| self.workload.tick_of(us).min(last_tick);
+            let (from_tick, to_tick) = (tick(lost.from_us), tick(lost.to_us));
+            let named = |known: &LostInterval| {
+                known.holder == *holder && known.from_tick <= to_tick && known.to_tick >= from_tick
+            };
+            if !self.accounts.lost.iter().any(named) {
+                self.accounts.lost.push(LostInterval {
+                    holder: holder.clone(),
+                    from_tick,
+                    to_tick,
+                    arrivals: 0,
+                });
+            }
         }
     }
 

@@ -13,7 +13,7 @@ use loadpilot_events::ctl::{
     Decision, Ending, Final, RunCreated, RunRefused, RunSealed, ShardsAssigned, ShardsReassigned,
     StartCancelled, StartScheduled, StopReason, StopScheduled,
 };
-use loadpilot_events::id::{Holder, OwnerId};
+use loadpilot_events::id::{BootId, Holder, OwnerId};
 use loadpilot_events::plan::Plan;
 use loadpilot_events::refusal::Problem;
 use loadpilot_events::req::RunRequested;
@@ -95,6 +95,8 @@ pub struct Heard {
     pub predecessor_dead: bool,
     /// What it can do that others cannot.
     pub has: BTreeSet<Capability>,
+    /// Killed processes of its agent that it still reports for.
+    pub recovering: BTreeSet<BootId>,
 }
 
 /// The next decision about a run, or `None` while there is nothing to decide.
@@ -405,12 +407,16 @@ impl Run<'_> {
     }
 
     fn finish(&self) -> Option<Decision> {
-        let waited_for = |holder: &&Holder| {
-            !self.state.finished.contains_key(holder)
-                && !self.state.lost.contains_key(holder)
+        let may_speak = |holder: &Holder| {
+            !self.state.lost.contains_key(holder)
                 && self.state.resigned.get(holder) != Some(&Resignation::Failed)
                 && !self.is_silent(holder)
                 && !self.was_replaced(holder)
+        };
+        let waited_for = |holder: &&Holder| {
+            !self.state.finished.contains_key(holder)
+                && !self.state.tails.contains_key(holder)
+                && (may_speak(holder) || self.is_recovered(holder))
         };
         let pending = self
             .state
@@ -423,6 +429,16 @@ impl Run<'_> {
     fn was_replaced(&self, holder: &Holder) -> bool {
         let newer = |other: &&Holder| other.agent == holder.agent && other.boot_id > holder.boot_id;
         self.hearing.agents.keys().any(|other| newer(&other))
+    }
+
+    /// Whether a later process of its agent is about to report what it left.
+    fn is_recovered(&self, holder: &Holder) -> bool {
+        let reports = |(other, heard): (&Holder, &Heard)| {
+            other.agent == holder.agent
+                && heard.recovering.contains(&holder.boot_id)
+                && !self.is_silent(other)
+        };
+        self.hearing.agents.iter().any(reports)
     }
 
     fn ending(&self) -> Ending {

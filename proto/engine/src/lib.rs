@@ -1,9 +1,10 @@
 //! The laws of LoadPilot: pure functions over the nouns of `loadpilot-events`.
 //!
 //! One file per step of a run: [`check`] a plan, [`assign`] shards, [`decide`] what happens next,
-//! [`pace`] arrivals, [`tally`] what finished into deltas, [`project`] the log into a [`report`]
-//! with its [`verdict`] and [`certificate`]. This crate must never do I/O, read a clock or the
-//! environment, sleep, spawn, or iterate in hash order: time is an argument, order is sorted.
+//! [`pace`] arrivals, [`tally`] what finished into deltas, close the [`tail`] of a killed process,
+//! [`project`] the log into a [`report`] with its [`verdict`] and [`certificate`]. This crate must
+//! never do I/O, read a clock or the environment, sleep, spawn, or iterate in hash order: time is
+//! an argument, order is sorted.
 
 pub mod accounts;
 pub mod assign;
@@ -34,6 +35,7 @@ pub mod state;
 pub mod story;
 pub mod streams;
 pub mod sums;
+pub mod tail;
 pub mod tally;
 pub mod verdict;
 pub mod workload;

@@ -10,8 +10,8 @@ use loadpilot_events::outcome::{DropReason, Outcome};
 use loadpilot_events::plan::{Plan, Profile, hex};
 use loadpilot_events::report::{
     ArrivalCounts, Bytes, CallCounts, Certificate, Failure, Gaps, Grade, HolderFacts, Ladder,
-    Latency, Quarantined, Rates, Report, ReportSchema, RunFacts, RunState, TickReport, Verdict,
-    WarmUp,
+    Latency, Quarantined, Rates, Report, ReportSchema, RunFacts, RunState, TailFacts, TickReport,
+    Verdict, WarmUp,
 };
 use loadpilot_events::units::SECOND_US;
 use sha2::{Digest, Sha256};
@@ -354,6 +354,10 @@ impl Closing<'_> {
                 finished: state.finished.contains_key(holder),
                 lost: state.lost.get(holder).map(|loss| loss.reason),
                 clock_bound_us: state.ready.get(holder).map(|ready| ready.clock.bound_us),
+                tail: state.tails.get(holder).map(|tail| TailFacts {
+                    indeterminate: tail.indeterminate,
+                    lost: tail.lost.as_ref().map(|lost| lost.reason.clone()),
+                }),
             }
         };
         state.ever_held.iter().map(facts).collect()

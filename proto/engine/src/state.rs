@@ -8,7 +8,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use loadpilot_events::assign::{Generation, Holding, Loss};
 use loadpilot_events::ctl::{Decision, RunCreated, StartScheduled, StopReason, StopScheduled};
 use loadpilot_events::evt::{
-    CapacityOffered, Fact, FailureCause, ShardsFinished, ShardsReady, What,
+    CapacityOffered, Fact, FailureCause, ShardsFinished, ShardsReady, TailReported, What,
 };
 use loadpilot_events::id::{AgentId, Holder, OwnerId};
 use loadpilot_events::req::{Request, RunRequested};
@@ -54,6 +54,8 @@ pub struct RunState {
     pub stop: Option<StopScheduled>,
     /// Who said its last words.
     pub finished: BTreeMap<Holder, ShardsFinished>,
+    /// Who was killed, and what it left as a later process of its agent reported it.
+    pub tails: BTreeMap<Holder, TailReported>,
     /// Who said that it cannot go on, or leaves.
     pub resigned: BTreeMap<Holder, Resignation>,
     /// Whether a holder found no room in the log for its deltas.
@@ -200,6 +202,10 @@ impl RunState {
             }
             What::IsolationStop(_) => {
                 self.resigned.insert(holder, Resignation::Isolated);
+            }
+            // Whoever says it again may have found less than the first.
+            What::TailReported(tail) => {
+                self.tails.entry(holder).or_insert_with(|| tail.clone());
             }
         }
     }

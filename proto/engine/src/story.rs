@@ -3,7 +3,7 @@
 use loadpilot_events::Capability;
 use loadpilot_events::assign::{Holding, Loss};
 use loadpilot_events::ctl::{Decision, StopReason};
-use loadpilot_events::evt::What;
+use loadpilot_events::evt::{TailReported, What};
 use loadpilot_events::report::StoryLine;
 use loadpilot_events::req::Request;
 use loadpilot_events::units::Rate;
@@ -122,7 +122,22 @@ fn fact(what: &What) -> String {
         What::ShardsFailed(failed) => format!("failed: {}", failed.reason),
         What::AgentLeaving => "leaving".to_owned(),
         What::IsolationStop(stop) => format!("stopped by itself: {}", stop.reason),
+        What::TailReported(tail) => tail_reported(tail),
     }
+}
+
+fn tail_reported(tail: &TailReported) -> String {
+    let lost = tail.lost.as_ref().map_or_else(String::new, |lost| {
+        format!("; what it did last is lost: {}", lost.reason)
+    });
+    format!(
+        "a killed process is reported for: {} arrivals, {} calls, {} of them in flight, {} \
+         deltas{lost}",
+        tail.totals.started,
+        tail.totals.calls_total(),
+        tail.indeterminate,
+        tail.final_seq,
+    )
 }
 
 fn holders(holdings: &[Holding]) -> String {

@@ -38,6 +38,9 @@ pub enum What {
     AgentLeaving,
     /// It stopped by itself because it had lost control.
     IsolationStop(IsolationStop),
+    /// It was killed, and a later process of its agent has reported what it left. The only fact
+    /// that one process states for another.
+    TailReported(TailReported),
 }
 
 /// It could take part.
@@ -132,6 +135,31 @@ pub struct IsolationStop {
     pub fenced_at: Timestamp,
     /// The last control event it had seen, as a stream sequence.
     pub ctl_seq: u64,
+    /// Why, for people to read.
+    pub reason: String,
+}
+
+/// A later process has reported what this one left when it was killed.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct TailReported {
+    /// Its last delta's sequence number.
+    pub final_seq: u64,
+    /// What it counted in all.
+    pub totals: Totals,
+    /// Calls that were in flight when it was killed, among them.
+    pub indeterminate: u64,
+    /// What could not be read; absent: everything that it counted is in its deltas.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub lost: Option<TailLost>,
+}
+
+/// A stretch of time of which a killed process may have counted more than was found.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct TailLost {
+    /// Where it begins, in µs after the start: the end of its last delta that is whole.
+    pub from_us: u64,
+    /// Its last sign of life, in µs after the start.
+    pub to_us: u64,
     /// Why, for people to read.
     pub reason: String,
 }

@@ -39,6 +39,9 @@ pub struct AgentBeat {
     /// What it can do that others cannot.
     #[serde(default, skip_serializing_if = "BTreeSet::is_empty")]
     pub has: BTreeSet<Capability>,
+    /// Killed processes of this agent of whose deltas it still has some to publish.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub recovering: Vec<BootId>,
 }
 
 /// How far an agent has seen one run.

@@ -183,6 +183,18 @@ impl Millionths {
     pub fn count(self) -> u64 {
         self.0
     }
+
+    /// So many; `None` beyond the greatest amount.
+    #[must_use]
+    pub fn from_count(count: u64) -> Option<Self> {
+        #[expect(
+            clippy::cast_possible_truncation,
+            clippy::cast_sign_loss,
+            reason = "10¹⁵"
+        )]
+        let most = (Self::AMOUNT_MAX * 1e6) as u64;
+        (count <= most).then_some(Self(count))
+    }
 }
 
 /// What a scenario adds to a metric; its kind is the metric's.

@@ -218,6 +218,18 @@ pub struct HolderFacts {
     pub lost: Option<LossReason>,
     /// Its clock's distance from the coordinator's is known to within this many µs.
     pub clock_bound_us: Option<u64>,
+    /// What it left when it was killed, as a later process of its agent reported it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub tail: Option<TailFacts>,
+}
+
+/// What a killed process left.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct TailFacts {
+    /// Its calls that were in flight.
+    pub indeterminate: u64,
+    /// Why some of what it counted could not be read; null when all of it could.
+    pub lost: Option<String>,
 }
 
 /// Pass or fail of the thresholds.

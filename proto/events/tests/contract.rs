@@ -111,6 +111,7 @@ fn golden_files_are_read_and_written_back() {
             "shards-failed.v1.json",
             "agent-leaving.v1.json",
             "isolation-stop.v1.json",
+            "tail-reported.v1.json",
         ],
         Envelope<DeltaReported>: [
             "delta-metrics.v1.json",

@@ -5,17 +5,18 @@
 //! so that a kill switch is obeyed while everything else hangs.
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
 use std::time::Duration;
 
 use loadpilot_bus::{Fault, Link, Message, RequestError};
 use loadpilot_engine::holding::Applied;
-use loadpilot_events::RunId;
 use loadpilot_events::ctl::RunCreated;
 use loadpilot_events::evt::{CapacityOffered, What};
 use loadpilot_events::heartbeat::{Heartbeat, HeartbeatReply, News};
 use loadpilot_events::subject::Subjects;
+use loadpilot_events::{BootId, RunId};
 use tokio::sync::{mpsc, watch};
-use tokio::task::JoinSet;
+use tokio::task::{AbortHandle, JoinSet};
 use tokio::time::{Instant, sleep_until, timeout};
 
 use crate::alarm::until;
@@ -23,6 +24,7 @@ use crate::clock;
 use crate::facts::Clerk;
 use crate::membership::Membership;
 use crate::orders::Orders;
+use crate::recovery::{self, Remains};
 use crate::runs::{Assignment, longest_end, work};
 use crate::shell::Shell;
 use crate::signals::Shutdown;
@@ -51,12 +53,22 @@ struct Worker {
     patience: Duration,
 }
 
+/// What killed processes of this agent left, and who reports it.
+#[derive(Default)]
+struct Heritage {
+    remains: BTreeMap<(RunId, BootId), (Arc<Remains>, Option<AbortHandle>)>,
+    tasks: JoinSet<(RunId, BootId)>,
+    /// Whether a process before this one held its files when they were looked for.
+    some_live: bool,
+}
+
 struct Agent {
     shell: Shell,
     membership: Membership,
     clerks: BTreeMap<RunId, Clerk>,
     workers: BTreeMap<RunId, Worker>,
     tasks: JoinSet<RunId>,
+    heritage: Heritage,
     answers: mpsc::UnboundedSender<Answer>,
     beat_at: Instant,
     /// Whether the last heartbeat was answered by a coordinator.
@@ -77,6 +89,7 @@ pub async fn run(shell: Shell, mut shutdown: watch::Receiver<Shutdown>) -> Resul
     let mut link = shell.bus.watch_link();
     let (answers, mut answered) = mpsc::unbounded_channel();
     let mut agent = Agent::new(shell, answers);
+    agent.look_for_remains();
     loop {
         if agent.gone_by.is_some() && agent.tasks.is_empty() {
             return Ok(agent.say_goodbye(&mut shutdown).await);
@@ -99,6 +112,7 @@ pub async fn run(shell: Shell, mut shutdown: watch::Receiver<Shutdown>) -> Resul
             message = live.next() => agent.on_live(&message.ok_or(Fault::Disconnected)?),
             Some(answer) = answered.recv() => agent.on_answer(answer),
             Some(done) = agent.tasks.join_next() => agent.on_done(done),
+            Some(done) = agent.heritage.tasks.join_next() => agent.on_reported(done),
             Ok(()) = link.changed() => agent.on_link(*link.borrow_and_update()),
             () = sleep_until(beat_at) => agent.beat(),
         }
@@ -115,6 +129,7 @@ impl Agent {
             clerks: BTreeMap::new(),
             workers: BTreeMap::new(),
             tasks: JoinSet::new(),
+            heritage: Heritage::default(),
             answers,
             beat_at: now,
             found: false,
@@ -125,6 +140,9 @@ impl Agent {
 
     /// Sends a sign of life without waiting for the answer.
     fn beat(&mut self) {
+        if self.heritage.some_live {
+            self.look_for_remains();
+        }
         let sent_at = Instant::now();
         let timing = &self.shell.timing;
         self.beat_at = sent_at
@@ -227,6 +245,62 @@ impl Agent {
         }
     }
 
+    /// Notes what killed processes of this agent left, before anybody hears of this one.
+    fn look_for_remains(&mut self) {
+        let Some(place) = &self.shell.rings else {
+            return;
+        };
+        let found = recovery::find(&place.folder, &self.shell.me);
+        self.heritage.some_live = found.some_live;
+        for remains in found.remains {
+            let (run, boot_id) = (remains.run.clone(), remains.boot_id.clone());
+            tracing::info!(%run, boot = %boot_id, "a process before this one left something");
+            self.membership.found(run.clone(), boot_id.clone());
+            let remains = (Arc::new(remains), None);
+            self.heritage.remains.insert((run, boot_id), remains);
+        }
+    }
+
+    /// Has reported what can be, and removes what nobody wants any more.
+    fn settle_remains(&mut self) {
+        let over = |(run, _): &&(RunId, BootId)| self.membership.is_over(run);
+        let over: Vec<_> = self.heritage.remains.keys().filter(over).cloned().collect();
+        for key in over {
+            if let Some((remains, task)) = self.heritage.remains.remove(&key) {
+                task.inspect(AbortHandle::abort);
+                remains.discard(&self.shell.me);
+                self.membership.settled(&key.0, &key.1);
+            }
+        }
+        let idle = self.heritage.remains.iter();
+        let idle = idle.filter(|(_, (_, task))| task.is_none());
+        let ready = idle.filter_map(|(key, (remains, _))| {
+            let created = self.membership.created(&key.0)?;
+            Some((key.clone(), Arc::clone(remains), created.clone()))
+        });
+        for (key, remains, created) in ready.collect::<Vec<_>>() {
+            let clerk = self.clerk(&key.0);
+            let report = recovery::report(self.shell.clone(), remains, created, clerk);
+            let done = key.clone();
+            let task = self.heritage.tasks.spawn(async move {
+                report.await;
+                done
+            });
+            if let Some((_, known)) = self.heritage.remains.get_mut(&key) {
+                *known = Some(task);
+            }
+        }
+    }
+
+    fn on_reported(&mut self, done: Result<(RunId, BootId), tokio::task::JoinError>) {
+        match done {
+            // They stay known, so that what cannot be read is not read again and again.
+            Ok((run, boot_id)) => self.membership.settled(&run, &boot_id),
+            Err(error) if error.is_cancelled() => {}
+            Err(error) => std::panic::resume_unwind(error.into_panic()),
+        }
+    }
+
     fn fence(&mut self) {
         self.membership
             .fence(Instant::now(), clock::wall(), &self.shell.timing);
@@ -242,6 +316,7 @@ impl Agent {
                 clerk.dismiss();
             }
         }
+        self.settle_remains();
         self.offer();
     }
 

@@ -48,7 +48,7 @@ pub struct Config {
     pub max_in_flight: u32,
     /// File descriptors that this process may open.
     pub fds: u64,
-    /// Where the calls of the open tick are kept; `None`: nowhere.
+    /// Where what must outlive a kill is kept; `None`: nowhere.
     pub rings: Option<RingPlace>,
     /// Whether it takes scenarios in Python.
     pub python: bool,
@@ -120,13 +120,13 @@ struct Flags {
     /// Most arrivals of one run in flight [default: 10000, or what file descriptors allow]
     #[arg(long, value_name = "N")]
     max_in_flight: Option<String>,
-    /// Folder for the calls of the open tick, which then outlive a kill (or env AGENT_STATE_DIR)
+    /// Folder for what is not stored yet and is to outlive a kill (or env AGENT_STATE_DIR)
     ///
-    /// Without it none are kept: in a folder that only this process knows, nobody would find them.
-    /// What a killed process leaves there stays until somebody removes it.
+    /// The next process with the same id reports what a killed one left there, so that both must be
+    /// given the same id and folder. Without it none are kept.
     #[arg(long, value_name = "DIR")]
     state_dir: Option<PathBuf>,
-    /// Most MiB of that folder for each firing thread of a run [default: 8]
+    /// Most MiB of that folder for the calls of each firing thread of a run [default: 8]
     #[arg(long, value_name = "MIB")]
     ring_mib: Option<String>,
     /// The earlier process of this agent is known to be dead: its shards need not wait

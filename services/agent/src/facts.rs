@@ -5,7 +5,7 @@
 use bytes::Bytes;
 use loadpilot_bus::{AppendError, Stream};
 use loadpilot_events::evt::{Fact, What};
-use loadpilot_events::{Envelope, RunId};
+use loadpilot_events::{BootId, Envelope, RunId};
 use tokio::sync::{mpsc, watch};
 use tokio::task::JoinHandle;
 
@@ -41,8 +41,12 @@ impl Clerk {
 
     /// States `what`; it is stored as soon as NATS takes it.
     pub fn state(&self, what: What) {
-        tracing::info!(run = %self.run, fact = name(&what), "states");
-        let boot_id = self.shell.me.boot_id.clone();
+        self.state_for(self.shell.me.boot_id.clone(), what);
+    }
+
+    /// States for a killed process of this agent what it cannot state itself any more.
+    pub fn state_for(&self, boot_id: BootId, what: What) {
+        tracing::info!(run = %self.run, boot = %boot_id, fact = name(&what), "states");
         self.open.send_modify(|open| *open += 1);
         // The other side ends only when it was dismissed: then nobody wants the fact any more.
         if self.queue.send(envelope(Fact { boot_id, what })).is_err() {
@@ -73,31 +77,29 @@ async fn write_down(
     let subject = shell.subjects.evt(&run, &shell.me.agent);
     while let Some(fact) = facts.recv().await {
         let payload = serde_json::to_vec(&fact).expect("a fact has a JSON form");
-        store(&shell, &subject, fact.id.as_str(), payload.into()).await;
+        let id = fact.id.as_str();
+        store(&shell, Stream::Ctl, &subject, id, payload.into()).await;
         open.send_modify(|open| *open = open.saturating_sub(1));
     }
 }
 
 /// Tries with the same id until it is stored; gives up only what can never be stored.
-async fn store(shell: &Shell, subject: &str, id: &str, payload: Bytes) {
+pub(crate) async fn store(shell: &Shell, stream: Stream, subject: &str, id: &str, payload: Bytes) {
     loop {
-        let stored = shell
-            .bus
-            .append(Stream::Ctl, subject, id, payload.clone())
-            .await;
+        let stored = shell.bus.append(stream, subject, id, payload.clone()).await;
         let pause = match stored {
             Ok(_) => return,
             Err(AppendError::TooLarge { limit }) => {
-                tracing::error!(subject, limit, "a fact is too large to be stored");
+                tracing::error!(subject, limit, "too large to be stored");
                 return;
             }
             Err(AppendError::Unknown) => continue,
             Err(error @ AppendError::Full { .. }) => {
-                tracing::warn!(subject, %error, "a fact waits");
+                tracing::warn!(subject, %error, "waits to be stored");
                 shell.timing.retry_slow
             }
             Err(error @ (AppendError::Conflict | AppendError::Fault(_))) => {
-                tracing::debug!(subject, %error, "a fact waits");
+                tracing::debug!(subject, %error, "waits to be stored");
                 shell.timing.retry
             }
         };
@@ -114,5 +116,6 @@ fn name(what: &What) -> &'static str {
         What::ShardsFailed(_) => "ShardsFailed",
         What::AgentLeaving => "AgentLeaving",
         What::IsolationStop(_) => "IsolationStop",
+        What::TailReported(_) => "TailReported",
     }
 }

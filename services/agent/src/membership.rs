@@ -7,8 +7,9 @@
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
 use loadpilot_engine::holding::{AgentView, Applied, Stage};
+use loadpilot_events::ctl::RunCreated;
 use loadpilot_events::heartbeat::{AgentBeat, HeartbeatReply, News, Seen};
-use loadpilot_events::{Capability, Holder, Rate, RunId, Timestamp};
+use loadpilot_events::{BootId, Capability, Holder, Rate, RunId, Timestamp};
 use tokio::time::Instant;
 
 use crate::capacity;
@@ -29,6 +30,8 @@ pub struct Membership {
     /// Since when the last reply did not hold everything.
     more_since: Option<Instant>,
     leaving: bool,
+    /// What killed processes of this agent left, by run.
+    remains: BTreeSet<(RunId, BootId)>,
     books: BTreeMap<RunId, Book>,
     over: VecDeque<RunId>,
 }
@@ -72,6 +75,7 @@ impl Membership {
             contact: Contact::new(now),
             more_since: None,
             leaving: false,
+            remains: BTreeSet::new(),
             books: BTreeMap::new(),
             over: VecDeque::new(),
         }
@@ -84,11 +88,20 @@ impl Membership {
             run: run.clone(),
             ctl_seq: book.view.ctl_seq(),
         });
+        // To be told of a run that is over, one has to ask for it.
+        let runs: BTreeSet<&RunId> = self.remains.iter().map(|(run, _)| run).collect();
+        let unheard = runs.into_iter().filter(|run| !self.books.contains_key(run));
+        let seen = seen.chain(unheard.map(|run| Seen {
+            run: run.clone(),
+            ctl_seq: 0,
+        }));
+        let boots: BTreeSet<&BootId> = self.remains.iter().map(|(_, boot)| boot).collect();
         AgentBeat {
             boot_id: self.me.boot_id.clone(),
             predecessor_dead: self.predecessor_dead,
             seen: seen.collect(),
             has: self.has.clone(),
+            recovering: boots.into_iter().cloned().collect(),
         }
     }
 
@@ -140,6 +153,28 @@ impl Membership {
         if let Some(book) = self.books.get_mut(run) {
             book.halted = true;
         }
+    }
+
+    /// A killed process of this agent left something of a run.
+    pub fn found(&mut self, run: RunId, boot_id: BootId) {
+        self.remains.insert((run, boot_id));
+    }
+
+    /// Nothing is left of it any more.
+    pub fn settled(&mut self, run: &RunId, boot_id: &BootId) {
+        self.remains.remove(&(run.clone(), boot_id.clone()));
+    }
+
+    /// What a run is, once that is known and unless it is over.
+    #[must_use]
+    pub fn created(&self, run: &RunId) -> Option<&RunCreated> {
+        self.books.get(run)?.view.created()
+    }
+
+    /// Whether a run is known to be over.
+    #[must_use]
+    pub fn is_over(&self, run: &RunId) -> bool {
+        self.over.contains(run)
     }
 
     /// Its operator ends this agent.

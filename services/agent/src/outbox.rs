@@ -6,16 +6,25 @@
 use std::collections::VecDeque;
 
 use bytes::Bytes;
+use loadpilot_events::{BootId, RunId};
 
 /// One encoded delta.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Parcel {
+    /// Its number.
+    pub seq: u64,
     /// The same at every try, so that a repeat is recognised.
     pub msg_id: String,
     /// The event.
     pub payload: Bytes,
     /// Whether it is the last delta of its tick.
     pub ends_tick: bool,
+}
+
+/// The id of a delta in the log, whichever process publishes it.
+#[must_use]
+pub fn msg_id(run: &RunId, boot_id: &BootId, seq: u64) -> String {
+    format!("{run}.{boot_id}.{seq}")
 }
 
 /// Parcels, the oldest first.
@@ -66,12 +75,12 @@ impl Outbox {
         self.parcels.front()
     }
 
-    /// The oldest parcel is stored.
-    pub fn acknowledge(&mut self) {
-        if let Some(parcel) = self.parcels.pop_front() {
-            self.bytes -= parcel.payload.len();
-            self.ticks -= usize::from(parcel.ends_tick);
-        }
+    /// The oldest parcel is stored; gives its number.
+    pub fn acknowledge(&mut self) -> Option<u64> {
+        let parcel = self.parcels.pop_front()?;
+        self.bytes -= parcel.payload.len();
+        self.ticks -= usize::from(parcel.ends_tick);
+        Some(parcel.seq)
     }
 }
 
@@ -81,6 +90,7 @@ mod tests {
 
     fn parcel(seq: u64, size: usize, ends_tick: bool) -> Parcel {
         Parcel {
+            seq,
             msg_id: seq.to_string(),
             payload: Bytes::from(vec![0; size]),
             ends_tick,

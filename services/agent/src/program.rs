@@ -128,7 +128,7 @@ fn shell(config: Config, scripting: Option<Arc<dyn Scripting>>, bus: Bus) -> She
     );
     if config.rings.is_none() {
         tracing::info!(
-            "no --state-dir: if this process is killed, nothing tells the calls of its open tick"
+            "no --state-dir: what this process has not reported is lost if it is killed"
         );
     }
     Shell {

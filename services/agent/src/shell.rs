@@ -33,7 +33,8 @@ pub struct Shell {
     pub max_in_flight: u32,
     /// File descriptors that this process may open.
     pub fds: u64,
-    /// Where firing threads note the calls of the open tick; `None`: nowhere.
+    /// Where firing threads note what they count, and deltas lie until they are stored; `None`:
+    /// nowhere.
     pub rings: Option<RingPlace>,
     /// What runs scenarios in Python; `None`: this agent takes compiled ones only.
     pub scripting: Option<Arc<dyn Scripting>>,

@@ -7,7 +7,7 @@ use loadpilot_engine::control::Parsed;
 use loadpilot_engine::decide::{Heard, Hearing};
 use loadpilot_events::heartbeat::{AgentBeat, News, Seen};
 use loadpilot_events::subject::Kind;
-use loadpilot_events::{AgentId, Holder, OwnerId, RunId, Timestamp};
+use loadpilot_events::{AgentId, OwnerId, RunId, Timestamp};
 use thiserror::Error;
 
 use crate::append::Outcome;
@@ -128,17 +128,8 @@ impl Coordinator {
 
     /// A process of `agent` lives.
     pub fn heard_agent(&mut self, agent: AgentId, beat: &AgentBeat, now: Timestamp) {
-        let holder = Holder {
-            agent,
-            boot_id: beat.boot_id.clone(),
-        };
-        let heard = Heard {
-            at: now,
-            predecessor_dead: beat.predecessor_dead,
-            has: beat.has.clone(),
-        };
         let lost_us = self.settings.policy.lost_us;
-        if hearing::note_agent(&mut self.hearing, holder, heard, lost_us) {
+        if hearing::note_agent(&mut self.hearing, agent, beat, lost_us, now) {
             self.books.values_mut().for_each(Book::changed);
         }
     }

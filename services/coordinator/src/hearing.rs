@@ -2,7 +2,8 @@
 //! reads it from the subject.
 
 use loadpilot_engine::decide::{Heard, Hearing};
-use loadpilot_events::{Holder, OwnerId, Timestamp};
+use loadpilot_events::heartbeat::AgentBeat;
+use loadpilot_events::{AgentId, Holder, OwnerId, Timestamp};
 
 /// A process or owner that was silent for this long (µs) is forgotten; decisions about its loss
 /// were made long before.
@@ -11,19 +12,30 @@ const FORGET_AFTER_US: u64 = 600_000_000;
 /// Most processes and most owners that are remembered; further ones are not heard.
 const HEARD_MAX: usize = 65_536;
 
-/// Notes that `holder` lives. Returns whether that may change a decision: a known process that is
-/// heard again in time only moves deadlines back.
+/// Notes that a process of `agent` lives. Returns whether that may change a decision: a known
+/// process that is heard again in time only moves deadlines back.
 pub(crate) fn note_agent(
     hearing: &mut Hearing,
-    holder: Holder,
-    heard: Heard,
+    agent: AgentId,
+    beat: &AgentBeat,
     lost_us: u64,
 ) -> bool {
-    let now = heard.at;
+    let holder = Holder {
+        agent,
+        boot_id: beat.boot_id.clone(),
+    };
+    let heard = Heard {
+        at: now,
+        predecessor_dead: beat.predecessor_dead,
+        recovering: beat.recovering.iter().cloned().collect(),
+        has: beat.has.clone(),
+    };
     if let Some(known) = hearing.agents.get_mut(&holder) {
         let in_time = now < known.at.plus_us(lost_us);
-        let before = std::mem::replace(known, heard);
-        let same = before.predecessor_dead == known.predecessor_dead && before.has == known.has;
+        let same = known.predecessor_dead == heard.predecessor_dead
+            && known.recovering == heard.recovering
+            && known.has == heard.has;
+        *known = heard;
         return !(in_time && same);
     }
     hearing

@@ -25,10 +25,16 @@ impl Ledger {
     /// The ledger of a process that has sent nothing yet.
     #[must_use]
     pub fn new(boot_id: BootId) -> Self {
+        Self::resume(boot_id, 0, Totals::default())
+    }
+
+    /// The ledger of a process that has sent deltas up to `last_seq`, with these totals.
+    #[must_use]
+    pub fn resume(boot_id: BootId, last_seq: u64, totals: Totals) -> Self {
         Self {
             boot_id,
-            last_seq: 0,
-            totals: Totals::default(),
+            last_seq,
+            totals,
         }
     }
 

@@ -164,6 +164,7 @@ impl World {
                     at,
                     predecessor_dead,
                     has: BTreeSet::new(),
+                    recovering: BTreeSet::new(),
                 };
                 coordinator.hearing.agents.insert(holder.clone(), heard);
             }
@@ -417,6 +418,7 @@ fn who_fetches_bodies_has_the_time_for_it() {
                 at,
                 predecessor_dead: false,
                 has: BTreeSet::new(),
+                recovering: BTreeSet::new(),
             },
         )]
         .into(),

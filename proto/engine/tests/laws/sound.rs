@@ -50,6 +50,7 @@ pub(crate) fn report() -> Report {
         finished: true,
         lost: None,
         clock_bound_us: Some(100),
+        tail: None,
     }];
     report.duration_secs = 10.0;
     report.error_rate_pct = Some(0.0);

@@ -65,6 +65,7 @@ impl Coordinator {
             at,
             predecessor_dead,
             has: BTreeSet::new(),
+            recovering: BTreeSet::new(),
         };
         self.hearing.agents.insert(holder.clone(), heard);
     }

@@ -930,6 +930,21 @@ class StreamReport(BaseModel):
     """
 
 
+class TailFacts(BaseModel):
+    """
+    What a killed process left.
+    """
+
+    indeterminate: Annotated[int, Field(ge=0)]
+    """
+    Its calls that were in flight.
+    """
+    lost: str | None = None
+    """
+    Why some of what it counted could not be read; null when all of it could.
+    """
+
+
 class Text1(BaseModel):
     """
     The name under which the submitter handed over the value.
@@ -1453,6 +1468,10 @@ class HolderFacts(BaseModel):
     started: Annotated[int, Field(ge=0)]
     """
     Arrivals it started.
+    """
+    tail: TailFacts | None = None
+    """
+    What it left when it was killed, as a later process of its agent reported it.
     """
 
 

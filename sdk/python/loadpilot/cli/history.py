@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from .. import _native
-from ..local.folders import ROOT, forget_rings, log_dirs, reading
+from ..local.folders import ROOT, forget_remains, log_dirs, reading
 from ..local.stack import StackFault
 from . import results
 from .exit_code import ExitCode
@@ -133,7 +133,7 @@ def prune(names: list[str], *, everything: bool, keep: str | None) -> ExitCode:
             with _opened(log, interruptions) as session:
                 deleted += session.prune(ids)
             if isinstance(log, Path):
-                forget_rings(log, ids)
+                forget_remains(log, ids)
         say(f"deleted {deleted} run{'s' if deleted != 1 else ''}")
     return outcome[-1]
 

@@ -17,6 +17,8 @@ ROOT = Path(".loadpilot")
 """Where the logs of a directory are."""
 AGENTS = "agents"
 """Where agents keep what must outlive them, in a log."""
+REMAINS = ("spool", "ring")
+"""The files of a run there; a spool first, since rings alone are nothing to report."""
 NAME = re.compile(r"log-(\d+)")
 
 
@@ -28,11 +30,12 @@ def log_dirs(root: Path) -> list[Path]:
     return [path for _, path in sorted(found)]
 
 
-def forget_rings(log_dir: Path, runs: list[str]) -> None:
+def forget_remains(log_dir: Path, runs: list[str]) -> None:
     """Delete what killed agents left of these runs; raises OSError."""
     for run in runs:
-        for ring in (log_dir / AGENTS).glob(f"{run}.*.ring"):
-            ring.unlink()
+        for kind in REMAINS:
+            for file in (log_dir / AGENTS).glob(f"{run}.*.{kind}"):
+                file.unlink()
 
 
 @contextmanager

@@ -151,7 +151,7 @@ async fn play(
     let pool = Pool::part(&setup.plan.connections, 0, 1);
     let wire = Engine::new(Arc::clone(&setup.program), pool);
     let workload = Arc::clone(&setup.troupe.workload);
-    let recorder = Recorder::new(None);
+    let recorder = Recorder::new(None, true);
     let mut stand = Stand {
         calls: Calls::new(setup.run, workload, setup.program, wire, recorder),
         troupe: setup.troupe,

@@ -10,6 +10,7 @@ use std::pin::pin;
 use std::sync::Arc;
 use std::task::Poll;
 
+use loadpilot_engine::tail::Mark;
 use loadpilot_engine::tally::{CallEnd, ConnectionUse, Phases, RowKey, Rows, Tally};
 use loadpilot_engine::workload::Workload;
 use loadpilot_events::Timestamp;
@@ -24,7 +25,7 @@ use super::clock::MonoTime;
 use super::names::CallNames;
 use super::program::{Call, Program};
 use super::progress::Progress;
-use super::ring::{Mark, Recorder, Turned};
+use super::ring::{Recorder, Turned};
 use super::time_out::TimeOut;
 use super::tokens::Tokens;
 use super::wire::{Order, Trace, Wire};
@@ -45,7 +46,7 @@ pub enum Name {
 
 impl Name {
     /// What its draws are named by: the block and the index in it.
-    fn draws(self) -> (u64, u64) {
+    pub(crate) fn draws(self) -> (u64, u64) {
         match self {
             Self::Planned(n) => (n, 0),
             Self::Iteration { user, k } => (u64::from(user), k),
@@ -205,6 +206,7 @@ impl<W: Wire> Calls<W> {
     /// Counts an arrival that will never start.
     pub(crate) fn drop_arrival(&self, arrival: &Arrival, reason: DropReason) {
         self.tally.borrow_mut().dropped(arrival.key, reason);
+        self.recorder.dropped(arrival.key, reason);
     }
 
     /// Rows since the last time, and up to where the ring holds what is in them.
@@ -277,9 +279,15 @@ impl<W: Wire> Calls<W> {
             phases = Phases::default();
         }
         if !all_ok {
-            self.tally.borrow_mut().task_error(arrival.key);
+            self.task_error(arrival);
         }
         begin.due
+    }
+
+    /// Counts a started arrival that ended and did not go well.
+    pub(super) fn task_error(&self, arrival: &Arrival) {
+        self.tally.borrow_mut().task_error(arrival.key);
+        self.recorder.task_error(arrival.key);
     }
 
     /// One call, from dispatch to its end; returns how and when it ended.

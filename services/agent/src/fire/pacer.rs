@@ -6,6 +6,7 @@
 use std::io;
 use std::rc::Rc;
 
+use loadpilot_engine::tail::Mark;
 use loadpilot_engine::tally::Rows;
 use loadpilot_engine::workload::Workload;
 use loadpilot_events::Timestamp;
@@ -15,7 +16,6 @@ use tokio::sync::{mpsc, oneshot};
 use super::calls::{Arrival, Name};
 use super::clock::{MonoTime, thread_cpu_us};
 use super::lanes::{CoreHold, Lanes};
-use super::ring::Mark;
 use super::roster::Roster;
 use super::slots::Slots;
 use super::timer::Timer;

@@ -1,12 +1,13 @@
 //! One call as 64 bytes: what the tally counts of it, in a form that outlives the process.
 //!
-//! Version 1, little-endian, at these places:
+//! Version 2, little-endian, at these places:
 //!
 //! | bytes | field |
 //! |---|---|
 //! | 0–3 | check value of the other 60 bytes and of the record's place; never 0 |
 //! | 4 | bits 0–3 state, 4–5 connection, 6 sent a second time, 7 arrival of a user |
-//! | 5–7 | turn in which it began: how often the ring had been turned, from 1 |
+//! | 5–7 | turn in which it began: how often the ring had been turned, from 1; 0 when its arrival's
+//! start is a note of its own |
 //! | 8–9 | call, by its place in the plan's list of calls |
 //! | 10–11 | status code; without an answer 1,000 + the place in [`Cause::ALL`] of why, or 0 |
 //! | 12–15 | due tick of its arrival |
@@ -39,7 +40,7 @@ use loadpilot_events::outcome::Outcome;
 use super::calls::Name;
 
 /// The version of this layout.
-pub const RECORD_VERSION: u32 = 1;
+pub const RECORD_VERSION: u32 = 2;
 /// Length of a record.
 pub const RECORD_BYTES: usize = 64;
 /// The same in words, in which records are put together: a word holds 8 bytes of the table.
@@ -61,7 +62,7 @@ const FIRST_CAUSE: u16 = 1_000;
 pub struct CallRecord {
     /// Its arrival.
     pub arrival: Name,
-    /// The turn of the ring in which it began.
+    /// The turn of the ring in which it began; 0 when its arrival's start is noted by itself.
     pub turn: u32,
     /// The due tick of its arrival.
     pub tick: u32,
@@ -193,25 +194,14 @@ impl CallRecord {
             Some(ended) => ended.write(&mut words),
         };
         words[0] = (u64::from(head) << 32) | (u64::from(self.turn.min(TURN_MAX)) << 40);
-        words[0] |= u64::from(check(&words, place));
-        let mut bytes = [0; RECORD_BYTES];
-        for (part, word) in bytes.as_chunks_mut().0.iter_mut().zip(words) {
-            *part = word.to_le_bytes();
-        }
-        bytes
+        seal(words, place)
     }
 
     /// The record in `bytes`; `None` when they were not written whole, or for another place, or
     /// are no record at all.
     #[must_use]
     pub fn decode(bytes: &[u8; RECORD_BYTES], place: u64) -> Option<Self> {
-        let mut words = [0; WORDS];
-        for (word, part) in words.iter_mut().zip(bytes.as_chunks().0) {
-            *word = u64::from_le_bytes(*part);
-        }
-        if get(bytes, 0, 4) != u64::from(check(&words, place)) {
-            return None;
-        }
+        unseal(bytes, place)?;
         let arrival = get(bytes, 24, 8);
         let arrival = match bytes[4] >> 7 {
             0 => Name::Planned(arrival),
@@ -324,6 +314,27 @@ fn long(form: u16) -> Option<u64> {
     let shift = form >> SHORT_BITS;
     let bits = form & ((1 << SHORT_BITS) - 1);
     (form != SHORT_NONE).then(|| u64::from(bits) << shift)
+}
+
+/// The bytes of `words`, whose lowest 32 bits are left for the check value.
+pub(super) fn seal(mut words: [u64; WORDS], place: u64) -> [u8; RECORD_BYTES] {
+    words[0] |= u64::from(check(&words, place));
+    let mut bytes = [0; RECORD_BYTES];
+    for (part, word) in bytes.as_chunks_mut().0.iter_mut().zip(words) {
+        *part = word.to_le_bytes();
+    }
+    bytes
+}
+
+/// The words of `bytes` without the check value; `None` when that is another one.
+pub(super) fn unseal(bytes: &[u8; RECORD_BYTES], place: u64) -> Option<[u64; WORDS]> {
+    let mut words = [0; WORDS];
+    for (word, part) in words.iter_mut().zip(bytes.as_chunks().0) {
+        *word = u64::from_le_bytes(*part);
+    }
+    let found = words[0] & u64::from(u32::MAX);
+    words[0] ^= found;
+    (found == u64::from(check(&words, place))).then_some(words)
 }
 
 /// Mixes the bytes after the check value, and the place, into 32 bits that are never 0.

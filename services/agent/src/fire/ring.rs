@@ -1,37 +1,43 @@
-//! The open tick of a core, kept where a kill cannot reach it: a file of call records, mapped into
+//! The open tick of a core, kept where a kill cannot reach it: a file of records, mapped into
 //! memory.
 //!
 //! A call is written at its dispatch, into the place of its seat, and once more at its end, into
-//! the half of the file that is being filled. When the counters are harvested the ring *turns* to
-//! the other half; when what was harvested is closed into a delta, its half is free again. So the
-//! same few pages are used over and over, and all that is open is in the file at any moment.
+//! the half of the file that is being filled; so is whatever else the tally is told. When the
+//! counters are harvested the ring *turns* to the other half; when what was harvested is closed
+//! into a delta, its half is free again. So the same few pages are used over and over, and all that
+//! is open is in the file at any moment.
 //!
 //! Must never allocate, lock or wait once it is made: what finds no room is counted instead.
 
-use std::cell::{Cell, RefCell};
 use std::path::{Path, PathBuf};
 
-use loadpilot_engine::tally::{CallEnd, Phases};
+use loadpilot_engine::tail::Mark;
 use loadpilot_events::RunId;
 use loadpilot_events::id::Holder;
 use loadpilot_events::plan::Plan;
 
-use super::calls::Arrival;
-use super::clock::MonoTime;
 use super::record::{CallRecord, RECORD_BYTES, TURN_MAX};
+use crate::mapped::Map;
 
-mod file;
 mod layout;
+mod note;
 mod read;
+mod recorder;
+mod texts;
 
-use file::Map;
 use layout::{Layout, finished_place, seat_place};
+use texts::Texts;
 
+pub use note::{Note, Noted};
 pub use read::{Leftover, NotARing, read};
+pub(crate) use recorder::{Recorder, Turned};
+pub use texts::ReadTexts;
 
 /// Most bytes of one ring, unless the operator says otherwise: at a tick of 1 s, 55,000 calls a
 /// second.
 pub const RING_BYTES_DEFAULT: u64 = 8 << 20;
+/// Bytes of texts that users whose tasks look at answers may make up, on one core in one run.
+const TEXTS_BYTES: u64 = 512 << 10;
 /// Fewest finished calls that a half has room for.
 const HALF_RECORDS_MIN: u64 = 1_024;
 /// Ticks of the highest rate that a half has room for: a harvest may be late.
@@ -59,13 +65,6 @@ pub struct RingOwner {
     pub core: u32,
 }
 
-/// Up to where calls were harvested.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Mark {
-    turn: u32,
-    number: u64,
-}
-
 /// The ring of one core.
 #[derive(Debug)]
 pub struct Ring {
@@ -81,8 +80,11 @@ pub struct Ring {
     /// The number of the last one that is closed into a delta.
     closed: u64,
     turn: u32,
-    /// Calls that found no room, since the last turn and in all.
+    /// Calls and notes that found no room, since the last turn and in all.
     unrecorded: (u64, u64),
+    /// Calls in flight that have no place.
+    seatless: u64,
+    texts: Texts,
 }
 
 impl Ring {
@@ -102,6 +104,7 @@ impl Ring {
         let map = Map::create(&path, layout.bytes())?;
         map.write(0, &layout.header(owner));
         let ring = Self {
+            texts: Texts::new(layout.texts_at(), layout.bytes()),
             map,
             layout,
             path,
@@ -111,6 +114,7 @@ impl Ring {
             closed: 0,
             turn: 1,
             unrecorded: (0, 0),
+            seatless: 0,
         };
         ring.map.store_u64(layout::FIRST_AT[0], 1);
         Ok(ring)
@@ -125,23 +129,43 @@ impl Ring {
     fn begin(&mut self, seat: u32, record: &CallRecord) {
         match self.layout.seat_at(seat) {
             Some(at) => self.write(at, &record.encode(seat_place(seat))),
-            None => self.note_unrecorded(),
+            None => self.set_seatless(self.seatless + 1),
+        }
+    }
+
+    /// A call has ended and is not counted yet: it stays in its seat, with its end.
+    fn hold(&mut self, seat: u32, record: &CallRecord) {
+        if let Some(at) = self.layout.seat_at(seat) {
+            self.write(at, &record.encode(seat_place(seat)));
         }
     }
 
     fn end(&mut self, seat: u32, record: &CallRecord) {
+        // A call that is killed between this and the clearing of its seat is in both places: the
+        // reader compares them.
+        let ended = self.next | (u64::from(seat) << NUMBER_BITS);
+        self.map.store_u64(layout::ENDED_AT, ended);
+        self.tell(&record.encode(finished_place(self.next)));
+        match self.layout.seat_at(seat) {
+            Some(at) => self.map.store_u32(at, 0),
+            None => self.set_seatless(self.seatless.saturating_sub(1)),
+        }
+    }
+
+    fn note(&mut self, note: &Note) {
+        self.tell(&note.encode(finished_place(self.next)));
+    }
+
+    /// Puts a record, made for the next number, behind the others.
+    fn tell(&mut self, bytes: &[u8; RECORD_BYTES]) {
         let (first, held) = self.halves[self.half];
         match self.layout.finished_at(self.half, held) {
             Some(at) => {
-                self.write(at, &record.encode(finished_place(self.next)));
+                self.write(at, bytes);
                 self.halves[self.half] = (first, held + 1);
                 self.next += 1;
             }
             None => self.note_unrecorded(),
-        }
-        // Only now: a call that is killed in between is in both places, and the reader knows.
-        if let Some(at) = self.layout.seat_at(seat) {
-            self.map.store_u32(at, 0);
         }
     }
 
@@ -158,11 +182,17 @@ impl Ring {
         self.map.store_u64(layout::UNRECORDED_AT, self.unrecorded.1);
     }
 
+    fn set_seatless(&mut self, calls: u64) {
+        self.seatless = calls;
+        self.map.store_u64(layout::SEATLESS_AT, calls);
+    }
+
     /// What ended by now was harvested; later calls go to the other half when that is free.
     fn turn(&mut self) -> Turned {
         let mark = Mark {
             turn: self.turn,
             number: self.next - 1,
+            unrecorded: self.unrecorded.1,
         };
         self.turn = (self.turn + 1).min(TURN_MAX);
         let other = 1 - self.half;
@@ -188,96 +218,9 @@ impl Ring {
     }
 }
 
-/// What a turn of the ring says.
-#[derive(Debug, Clone, Copy, Default)]
-pub(crate) struct Turned {
-    /// Up to where calls are harvested; `None` without a ring.
-    pub mark: Option<Mark>,
-    /// Calls that found no room since the turn before.
-    pub unrecorded: u64,
-}
-
-/// Notes each call of a core in its ring, if it has one.
-#[derive(Debug)]
-pub(crate) struct Recorder {
-    ring: Option<RefCell<Ring>>,
-    start: Cell<Option<MonoTime>>,
-    seats: Cell<u32>,
-}
-
-impl Recorder {
-    pub(crate) fn new(ring: Option<Ring>) -> Self {
-        Self {
-            ring: ring.map(RefCell::new),
-            start: Cell::new(None),
-            seats: Cell::new(0),
-        }
-    }
-
-    /// Times are counted from here.
-    pub(crate) fn start_at(&self, start: MonoTime) {
-        self.start.set(Some(start));
-    }
-
-    /// µs from the start to `at`; 0 before anybody said when that is.
-    pub(crate) fn since_start_us(&self, at: MonoTime) -> u64 {
-        self.start.get().map_or(0, |start| at.since_us(start))
-    }
-
-    /// A place for whoever performs one call after another.
-    pub(crate) fn seat(&self) -> u32 {
-        self.seats.replace(self.seats.get().saturating_add(1))
-    }
-
-    /// A call is about to be sent.
-    pub(crate) fn begin(
-        &self,
-        seat: u32,
-        arrival: &Arrival,
-        call: u16,
-        (due, dispatched): (MonoTime, MonoTime),
-        phases: &Phases,
-    ) -> Option<CallRecord> {
-        let mut ring = self.ring.as_ref()?.borrow_mut();
-        let start = self.start.get()?;
-        let record = CallRecord {
-            arrival: arrival.name,
-            turn: ring.turn,
-            tick: arrival.key.tick,
-            generation: arrival.key.generation,
-            call,
-            due_us: due.since_us(start),
-            dispatched_us: dispatched.since_us(start),
-            schedule_lag_us: phases.schedule_lag_us,
-            ended: None,
-        };
-        ring.begin(seat, &record);
-        Some(record)
-    }
-
-    /// That call has ended.
-    pub(crate) fn end(&self, seat: u32, begun: Option<CallRecord>, end: &CallEnd) {
-        if let (Some(ring), Some(begun)) = (&self.ring, begun) {
-            ring.borrow_mut().end(seat, &begun.with_end(end));
-        }
-    }
-
-    /// What ended by now is harvested.
-    pub(crate) fn turn(&self) -> Turned {
-        let ring = self.ring.as_ref();
-        ring.map(|ring| ring.borrow_mut().turn())
-            .unwrap_or_default()
-    }
-
-    /// What was harvested up to `mark` is in a delta.
-    pub(crate) fn close(&self, mark: Mark) {
-        if let Some(ring) = &self.ring {
-            ring.borrow_mut().close(mark);
-        }
-    }
-}
-
-fn file_name(owner: &RingOwner) -> String {
+/// The name of a ring's file.
+#[must_use]
+pub fn file_name(owner: &RingOwner) -> String {
     let Holder { agent, boot_id } = &owner.holder;
     format!("{}.{agent}.{boot_id}.{}.ring", owner.run, owner.core)
 }
@@ -285,7 +228,12 @@ fn file_name(owner: &RingOwner) -> String {
 /// A quarter for calls in flight at most; of finished calls what the plan can make, which a closed
 /// loop does not say.
 fn layout_of(plan: &Plan, max_in_flight: u32, bytes_max: u64) -> Layout {
-    let records = (bytes_max.saturating_sub(layout::HEADER_BYTES as u64)) / RECORD_BYTES as u64;
+    let texts = match plan.crew() {
+        Some(_) => TEXTS_BYTES.min(bytes_max / 4),
+        None => 0,
+    };
+    let others = texts + layout::HEADER_BYTES as u64;
+    let records = bytes_max.saturating_sub(others) / RECORD_BYTES as u64;
     let records = records.max(4);
     let seats = u64::from(max_in_flight).clamp(1, records / 4);
     let half_max = (records - seats) / 2;
@@ -296,12 +244,14 @@ fn layout_of(plan: &Plan, max_in_flight: u32, bytes_max: u64) -> Layout {
         Some(_) => half_max,
         // Nobody knows how many calls a task makes that looks at answers.
         None if plan.crew().is_some() => half_max,
-        None => a_tick.saturating_mul(HALF_TICKS * steps.unwrap_or(1)),
+        // One more for an arrival that is dropped, or does not go well.
+        None => a_tick.saturating_mul(HALF_TICKS * (steps.unwrap_or(1) + 1)),
     };
     let half = wanted.max(HALF_RECORDS_MIN).min(half_max);
     Layout {
         seats: u32::try_from(seats).unwrap_or(u32::MAX),
         half: u32::try_from(half).unwrap_or(u32::MAX),
+        texts: u32::try_from(texts).unwrap_or(0),
     }
 }
 

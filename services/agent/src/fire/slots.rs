@@ -10,6 +10,7 @@ use std::future::poll_fn;
 use std::rc::Rc;
 use std::task::{Context, Poll, Waker};
 
+use loadpilot_engine::tail::Mark;
 use loadpilot_engine::tally::Rows;
 use loadpilot_events::Timestamp;
 use loadpilot_events::outcome::DropReason;
@@ -18,7 +19,7 @@ use tokio::sync::watch;
 use super::calls::{Arrival, Calls, Name};
 use super::clock::MonoTime;
 use super::crew::{Crew, Troupe};
-use super::ring::{Mark, Turned};
+use super::ring::Turned;
 use super::roster::{Iteration, Roster};
 use super::wire::Wire;
 

@@ -6,6 +6,7 @@ use std::rc::Rc;
 use std::sync::Arc;
 use std::{io, thread};
 
+use loadpilot_engine::tail::Mark;
 use loadpilot_engine::workload::Workload;
 use loadpilot_events::Timestamp;
 use loadpilot_events::id::RunId;
@@ -25,7 +26,7 @@ use super::lanes::{CoreHold, Lanes};
 use super::pacer::{Command, Harvest, Pacer, Source};
 use super::pool::Pool;
 use super::program::Program;
-use super::ring::{Mark, Recorder, Ring};
+use super::ring::{Recorder, Ring};
 use super::roster::Roster;
 use super::slots::{Rules, Slots};
 use super::timer::{Timer, sharpen_thread};
@@ -246,7 +247,7 @@ fn fire(
     };
     let wire = Engine::new(Arc::clone(&setup.program), setup.pool);
     let workload = Arc::clone(&setup.workload);
-    let recorder = Recorder::new(setup.ring);
+    let recorder = Recorder::new(setup.ring, troupe.is_some());
     let calls = Calls::new(setup.run, workload, setup.program, wire, recorder);
     let roster = Roster::new(Arc::clone(&setup.workload)).map(Rc::new);
     let source = match &roster {

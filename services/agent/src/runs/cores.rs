@@ -9,14 +9,15 @@ use std::time::Duration;
 
 use loadpilot_engine::holding::Hold;
 use loadpilot_engine::share::Share;
+use loadpilot_engine::tail::Mark;
 use loadpilot_engine::tally::Rows;
 use loadpilot_engine::workload::Workload;
 use loadpilot_events::{DropReason, Holder, Plan, RunId, Timestamp};
 use tokio::time::timeout;
 
 use crate::fire::{
-    self, Core, CoreHold, CoreSetup, Fault, Mark, MonoTime, Pool, Program, Ring, RingOwner,
-    RingPlace, Troupe, Warmed, portion,
+    self, Core, CoreHold, CoreSetup, Fault, MonoTime, Pool, Program, Ring, RingOwner, RingPlace,
+    Troupe, Warmed, portion,
 };
 use crate::gauges::CoreFigures;
 use crate::runs::RETIRE_PATIENCE;
@@ -173,6 +174,11 @@ impl Cores {
             troupe,
         })?);
         Ok(())
+    }
+
+    /// How many they are.
+    pub(super) fn count(&self) -> u32 {
+        u32::try_from(self.cores.len()).unwrap_or(u32::MAX)
     }
 
     /// What was harvested up to `marks` is in a delta.

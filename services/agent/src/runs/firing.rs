@@ -23,6 +23,7 @@ use crate::runs::prepare::Prepared;
 use crate::runs::reports::{Reports, next_close, phase_us};
 use crate::runs::worker::{Assignment, say_failed, say_isolated};
 use crate::shell::Shell;
+use crate::spool::Spool;
 
 /// After a cancel, a thread that is not idle by then never will be.
 const CANCEL_PATIENCE: Duration = Duration::from_secs(2);
@@ -96,8 +97,9 @@ pub(super) async fn fire(
     task: &mut Assignment,
     prepared: &Prepared,
     start: MonoTime,
+    spool: Option<Spool>,
 ) -> Fired {
-    let reports = Reports::new(shell, task.run.clone(), start);
+    let reports = Reports::new(shell, task.run.clone(), start, spool);
     let cores = prepared.cores.clone();
     cores.start(start, prepared.alignment.shown_at(start));
     let mut firing = Firing {
@@ -266,8 +268,8 @@ impl Firing<'_> {
         )
     }
 
-    fn on_harvest(&mut self, mut sum: Harvest) {
-        let marks = std::mem::take(&mut sum.marks);
+    fn on_harvest(&mut self, sum: Harvest) {
+        let marks = sum.marks.clone();
         let dead = sum.dead;
         let quiet = sum.figures.in_flight + sum.figures.waiting == 0;
         self.reports.add(sum);

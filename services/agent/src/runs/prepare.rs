@@ -3,6 +3,7 @@
 //! clocks are apart. It must never send a request to the target but what those users send.
 
 use std::collections::BTreeSet;
+use std::path::PathBuf;
 use std::sync::Arc;
 
 use loadpilot_engine::holding::Hold;
@@ -21,12 +22,15 @@ use crate::runs::cores::{Common, Cores};
 use crate::runs::preflight::{self, TooFewFiles};
 use crate::secrets::{self, Secrets};
 use crate::shell::Shell;
+use crate::spool::{SPOOL_BYTES_DEFAULT, Spool};
 use crate::states::{self, States};
 
 /// A holder that only waits for the start.
 pub(super) struct Prepared {
     /// Its threads.
     pub(super) cores: Arc<Cores>,
+    /// The file of its spool.
+    spool_path: Option<PathBuf>,
     /// How the coordinator's clock stands to ours.
     pub(super) alignment: Alignment,
     /// Most arrivals in flight over all threads.
@@ -69,19 +73,32 @@ pub(super) enum Unable {
     Fire(#[from] fire::Fault),
 }
 
+impl Prepared {
+    /// Nothing of it is open any more: removes its files. The spool goes first: without one nobody
+    /// takes what is in the rings for something that was never reported.
+    pub(super) fn remove_files(&self) {
+        if let Some(path) = &self.spool_path
+            && let Err(error) = std::fs::remove_file(path)
+        {
+            tracing::warn!(path = %path.display(), %error, "a spool stays behind");
+        }
+        self.cores.remove_rings();
+    }
+}
+
 impl From<TooFewFiles> for Unable {
     fn from(files: TooFewFiles) -> Self {
         Self::Files(files)
     }
 }
 
-/// Gets ready for `created`, of which it has `holds`.
+/// Gets ready for `created`, of which it has `holds`; with the spool for what it will count.
 pub(super) async fn prepare(
     shell: &Shell,
     run: &RunId,
     created: &RunCreated,
     holds: &[Hold],
-) -> Result<Prepared, Unable> {
+) -> Result<(Prepared, Option<Spool>), Unable> {
     let plan = &created.plan;
     if plan.hash() != created.plan_hash {
         return Err(Unable::OtherPlan);
@@ -105,14 +122,30 @@ pub(super) async fn prepare(
     let wanted = plan.max_in_flight.unwrap_or(shell.max_in_flight);
     let max_in_flight = wanted.min(shell.max_in_flight).max(1);
     let cores = Arc::new(Cores::spawn(&common, shell.cores, max_in_flight, holds)?);
+    let spool = spool(shell, run, &cores).inspect_err(|_| cores.remove_rings())?;
     if plan.connections.open_first.is_some() {
         say_warmed(run, cores.warmed().await);
     }
     let subject = shell.subjects.clock();
-    Ok(Prepared {
+    let prepared = Prepared {
+        spool_path: spool.as_ref().map(|spool| spool.path().to_owned()),
         cores,
         alignment: clock::measure(&shell.bus, &subject, &shell.timing).await,
         max_in_flight,
+    };
+    Ok((prepared, spool))
+}
+
+/// The spool for what these threads count; none without a place for it.
+fn spool(shell: &Shell, run: &RunId, cores: &Cores) -> Result<Option<Spool>, fire::Fault> {
+    let Some(place) = &shell.rings else {
+        return Ok(None);
+    };
+    let whose = (run, &shell.me);
+    let spool = Spool::create(&place.folder, whose, cores.count(), SPOOL_BYTES_DEFAULT);
+    spool.map(Some).map_err(|error| fire::Fault::Ring {
+        folder: place.folder.clone(),
+        error,
     })
 }
 

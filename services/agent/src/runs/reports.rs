@@ -1,17 +1,19 @@
 //! From what the threads counted to numbered deltas that wait for their acknowledgement.
 //!
-//! A full outbox closes nothing: rows go on merging and come in a later delta. It must never
-//! throw a row away.
+//! A full outbox closes nothing: rows go on merging and come in a later delta. A delta is in the
+//! spool before anybody can publish it. It must never throw a row away.
 
+use loadpilot_engine::tail::{Books, Mark};
 use loadpilot_engine::tally::{Ledger, Rows};
 use loadpilot_events::delta::Totals;
-use loadpilot_events::{AgentId, RunId};
+use loadpilot_events::{AgentId, BootId, RunId};
 
 use crate::fire::MonoTime;
 use crate::gauges::{CoreFigures, Meter, ProcessFigures};
-use crate::outbox::{Outbox, Parcel};
+use crate::outbox::{Outbox, Parcel, msg_id};
 use crate::runs::cores::Harvest;
 use crate::shell::Shell;
+use crate::spool::Spool;
 use crate::stamp::envelope;
 
 /// What one run has counted and not yet handed over.
@@ -24,12 +26,16 @@ pub(super) struct Reports {
     meter: Meter,
     closed_at: MonoTime,
     outbox: Outbox,
-    boot: String,
+    boot: BootId,
+    /// Where a kill cannot reach what is not acknowledged, if anywhere.
+    spool: Option<Spool>,
+    /// Up to where each thread had told what is merged here.
+    marks: Vec<Mark>,
 }
 
 impl Reports {
     /// Of a run that starts at `start` and has counted nothing.
-    pub(super) fn new(shell: &Shell, run: RunId, start: MonoTime) -> Self {
+    pub(super) fn new(shell: &Shell, run: RunId, start: MonoTime, spool: Option<Spool>) -> Self {
         let timing = &shell.timing;
         Self {
             run,
@@ -40,7 +46,9 @@ impl Reports {
             meter: Meter::new(ProcessFigures::read()),
             closed_at: start,
             outbox: Outbox::new(timing.outbox_ticks_max, timing.outbox_bytes_max),
-            boot: shell.me.boot_id.to_string(),
+            boot: shell.me.boot_id.clone(),
+            spool,
+            marks: Vec::new(),
         }
     }
 
@@ -49,6 +57,11 @@ impl Reports {
         if harvest.unrecorded > 0 {
             let calls = harvest.unrecorded;
             tracing::warn!(run = %self.run, calls, "the ring is full: a kill loses them");
+        }
+        self.marks.resize(harvest.marks.len(), Mark::default());
+        for (known, mark) in self.marks.iter_mut().zip(&harvest.marks) {
+            // A thread that died has told nothing more.
+            *known = mark.unwrap_or(*known);
         }
         self.pending.merge(harvest.rows);
         self.meter.stalled(harvest.figures.stall_us);
@@ -75,20 +88,48 @@ impl Reports {
             now.since_us(self.start),
         );
         self.closed_at = now;
-        let mut deltas = self
-            .ledger
-            .close(rows, from_us, to_us, gauges)
-            .into_iter()
-            .peekable();
-        while let Some(delta) = deltas.next() {
-            let msg_id = format!("{}.{}.{}", self.run, self.boot, delta.seq);
+        let deltas = self.ledger.close(rows, from_us, to_us, gauges);
+        let last_seq = self.ledger.last_seq();
+        let parcels = deltas.into_iter().map(|delta| {
+            let seq = delta.seq;
             let payload = serde_json::to_vec(&envelope(delta)).expect("a delta has a JSON form");
-            self.outbox.push(Parcel {
-                msg_id,
+            Parcel {
+                seq,
+                msg_id: msg_id(&self.run, &self.boot, seq),
                 payload: payload.into(),
-                ends_tick: deltas.peek().is_none(),
-            });
+                ends_tick: seq == last_seq,
+            }
+        });
+        let parcels: Vec<Parcel> = parcels.collect();
+        self.keep(&parcels, to_us);
+        parcels
+            .into_iter()
+            .for_each(|parcel| self.outbox.push(parcel));
+    }
+
+    /// Puts what is closed where a kill cannot reach it. The books come last: with them the rings
+    /// begin anew, in one store.
+    fn keep(&mut self, parcels: &[Parcel], to_us: u64) {
+        let Some(spool) = &mut self.spool else {
+            return;
+        };
+        let unkept = spool.unkept();
+        for parcel in parcels {
+            spool.keep(parcel.seq, &parcel.payload);
         }
+        if spool.unkept() > unkept {
+            let deltas = spool.unkept();
+            tracing::warn!(
+                run = %self.run, deltas,
+                "the spool is full: what is not acknowledged yet is lost if this process is killed"
+            );
+        }
+        spool.close(&Books {
+            last_seq: self.ledger.last_seq(),
+            to_us,
+            totals: self.ledger.totals().clone(),
+            marks: self.marks.clone(),
+        });
     }
 
     /// The delta that is to be stored next.
@@ -98,7 +139,9 @@ impl Reports {
 
     /// That delta is stored.
     pub(super) fn acknowledge(&mut self) {
-        self.outbox.acknowledge();
+        if let (Some(seq), Some(spool)) = (self.outbox.acknowledge(), &mut self.spool) {
+            spool.acknowledge(seq);
+        }
     }
 
     /// Whether every closed delta is stored.

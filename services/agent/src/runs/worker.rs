@@ -17,6 +17,7 @@ use crate::orders::Orders;
 use crate::runs::firing::{self, Fired};
 use crate::runs::prepare::{Prepared, prepare};
 use crate::shell::Shell;
+use crate::spool::Spool;
 
 /// What a worker needs to know about its run.
 pub struct Assignment {
@@ -63,7 +64,7 @@ async fn story(shell: &Shell, task: &mut Assignment) -> Result<(), Cut> {
         cut = called_off(&mut orders) => return Err(cut),
         prepared = prepare(shell, &task.run, &task.created, &holds) => prepared,
     };
-    let prepared = match prepared {
+    let (prepared, spool) = match prepared {
         Ok(prepared) => prepared,
         Err(error) => {
             tracing::error!(run = %task.run, %error, "cannot do its shards");
@@ -71,33 +72,40 @@ async fn story(shell: &Shell, task: &mut Assignment) -> Result<(), Cut> {
             return Ok(());
         }
     };
-    let told = told(shell, task, &prepared).await;
+    let told = told(shell, task, &prepared, spool).await;
     let is_broken = matches!(told, Ok(Fired::Broken));
     if task.created.plan.crew().is_some() && !is_broken {
         prepared.cores.retire().await;
     }
+    if let Ok(Fired::Done {
+        reason,
+        last_seq,
+        totals,
+    }) = &told
+    {
+        tracing::info!(run = %task.run, ?reason, last_seq, "done");
+        let words = last_words(*reason, *last_seq, totals.clone());
+        task.clerk.state(What::ShardsFinished(words));
+        // Killed before that is stored, a later process says it.
+        task.clerk.settled().await;
+    }
     if !is_broken {
-        prepared.cores.remove_rings();
+        // If it is, what its rings hold is in no delta.
+        prepared.remove_files();
     }
     match told? {
-        Fired::Forgotten => return Err(Cut::Forgotten),
-        // What its rings hold is in no delta, or there is nothing in them.
-        Fired::Broken | Fired::Unprepared => {}
-        Fired::Done {
-            reason,
-            last_seq,
-            totals,
-        } => {
-            tracing::info!(run = %task.run, ?reason, last_seq, "done");
-            let words = last_words(reason, last_seq, totals);
-            task.clerk.state(What::ShardsFinished(words));
-        }
+        Fired::Forgotten => Err(Cut::Forgotten),
+        Fired::Broken | Fired::Unprepared | Fired::Done { .. } => Ok(()),
     }
-    Ok(())
 }
 
 /// The story of a holder that is ready but for its users.
-async fn told(shell: &Shell, task: &mut Assignment, prepared: &Prepared) -> Result<Fired, Cut> {
+async fn told(
+    shell: &Shell,
+    task: &mut Assignment,
+    prepared: &Prepared,
+    spool: Option<Spool>,
+) -> Result<Fired, Cut> {
     if task.created.plan.crew().is_some() {
         let mut orders = task.orders.clone();
         let staffed = tokio::select! {
@@ -111,7 +119,7 @@ async fn told(shell: &Shell, task: &mut Assignment, prepared: &Prepared) -> Resu
         }
     }
     let start = await_start(shell, task, prepared).await?;
-    Ok(firing::fire(shell, task, prepared, start).await)
+    Ok(firing::fire(shell, task, prepared, start, spool).await)
 }
 
 /// Says that it is ready, once per assignment, until the start is decided.

@@ -13,6 +13,7 @@ use std::time::Duration;
 
 use loadpilot_agent::fire::{CallRecord, Leftover, Name, RING_BYTES_DEFAULT, Ring, RingOwner};
 use loadpilot_agent::fire::{RingPlace, read_ring};
+use loadpilot_engine::tail::Mark;
 use loadpilot_engine::tally::Ledger;
 use loadpilot_events::delta::Gauges;
 use loadpilot_events::id::{AgentId, BootId, Holder, RunId};
@@ -139,7 +140,7 @@ fn after_a_kill_every_request_is_accounted_for() {
             .map(|core| {
                 let name = format!("{RUN}.agent-1.boot.{core}.ring");
                 let bytes = fs::read(folder.join(name)).expect("the file stays");
-                read_ring(&bytes).expect("a whole ring")
+                read_ring(&bytes, Mark::default()).expect("a whole ring")
             })
             .collect();
         account(&seen, &left, &closed_calls(folder));
@@ -162,7 +163,7 @@ fn account(seen: &[(u64, usize)], left: &[Leftover], closed: &[Vec<u64>]) {
     let closed: u64 = left
         .iter()
         .zip(closed)
-        .map(|(left, turns)| turns[..left.closed_turn as usize].iter().sum::<u64>())
+        .map(|(left, turns)| turns[..left.closed.turn as usize].iter().sum::<u64>())
         .sum();
     let finished: Vec<_> = left.iter().flat_map(|left| &left.finished).collect();
     let in_flight: BTreeSet<_> = left

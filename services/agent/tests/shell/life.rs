@@ -100,7 +100,7 @@ async fn the_open_tick_lies_in_rings_until_the_end() {
     assert_eq!(left.len(), 2, "one for each thread");
     for left in left {
         assert_eq!(left.owner.holder, world.shell.me);
-        assert!(left.closed_turn >= 3, "closed up to {}", left.closed_turn);
+        assert!(left.closed.turn >= 3, "closed up to {:?}", left.closed);
         assert!(
             left.finished.len() < 100,
             "{} are open",

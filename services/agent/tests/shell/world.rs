@@ -9,6 +9,7 @@ use loadpilot_agent::shell::Shell;
 use loadpilot_agent::signals::Shutdown;
 use loadpilot_agent::timing::Timing;
 use loadpilot_bus::{Bus, Limits, Memory};
+use loadpilot_engine::tail::Mark;
 use loadpilot_events::assign::{AgentsWanted, Holding, Loss};
 use loadpilot_events::ctl::{
     Decision, Ending, RunCreated, RunSealed, ShardsAssigned, ShardsReassigned, StartScheduled,
@@ -197,9 +198,11 @@ impl World {
     /// What a kill would leave now.
     pub(crate) fn rings(&self) -> Vec<Leftover> {
         let files = std::fs::read_dir(self.state.path()).expect("a folder");
-        let rings = files.map(|file| {
-            let bytes = std::fs::read(file.expect("a file").path()).expect("a file of ours");
-            read_ring(&bytes).expect("a whole ring")
+        let files = files.map(|file| file.expect("a file").path());
+        let rings = files.filter(|path| path.extension().is_some_and(|kind| kind == "ring"));
+        let rings = rings.map(|path| {
+            let bytes = std::fs::read(path).expect("a file of ours");
+            read_ring(&bytes, Mark::default()).expect("a whole ring")
         });
         rings.collect()
     }

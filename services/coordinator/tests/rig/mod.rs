@@ -158,6 +158,7 @@ impl Agent {
         let beat = Heartbeat::Agent(AgentBeat {
             boot_id: self.me.boot_id.clone(),
             predecessor_dead: false,
+            recovering: Vec::new(),
             seen: seen.collect(),
             has: BTreeSet::new(),
         });

@@ -231,7 +231,7 @@ fn the_layout_never_changes() {
     let hex = loadpilot_events::plan::hex(&record.encode(77));
     assert_eq!(
         hex,
-        "89cd5837e40302010504f70109000000020000003200ffff0700000000280000\
+        "56dd094ce40302010504f70109000000020000003200ffff0700000000280000\
          40420f000072420f0000104a0f0000a00f000000780000005000ffff6c072800"
     );
 }

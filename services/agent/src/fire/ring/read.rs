@@ -3,32 +3,40 @@
 //! Pure: the bytes are an argument. Must never panic on whatever they are, and never give a call
 //! twice.
 
-use std::collections::BTreeSet;
-
+use loadpilot_engine::tail::Mark;
 use loadpilot_events::id::{AgentId, BootId, Holder, RunId};
 
 use super::layout::{
-    CLOSED_AT, FIRST_AT, HEADER_BYTES, Layout, MAGIC, NAMES_AT, UNRECORDED_AT, finished_place,
-    seat_place,
+    CLOSED_AT, ENDED_AT, FIRST_AT, HEADER_BYTES, Layout, MAGIC, NAMES_AT, SEATLESS_AT,
+    UNRECORDED_AT, finished_place, seat_place,
 };
-use super::{NUMBER_BITS, RingOwner};
-use crate::fire::calls::Name;
+use super::texts::ReadTexts;
+use super::{NUMBER_BITS, Note, RingOwner};
 use crate::fire::record::{CallRecord, RECORD_BYTES, RECORD_VERSION};
+
+const NUMBER_MAX: u64 = (1 << NUMBER_BITS) - 1;
 
 /// Everything that was open when the process died.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Leftover {
     /// Whose it is.
     pub owner: RingOwner,
-    /// Calls that finished since the last delta was closed, in the order of their ends.
+    /// Calls that finished since the last delta was closed, in the order of their ends; then those
+    /// that had ended and whose checks were still to say how.
     pub finished: Vec<CallRecord>,
+    /// What else happened since then, in order.
+    pub notes: Vec<Note>,
     /// Calls without an end.
     pub in_flight: Vec<CallRecord>,
-    /// The last turn that was closed into a delta. An arrival whose first call began in a later
-    /// one was not reported as started.
-    pub closed_turn: u32,
-    /// Calls that found no room since the start: as many may be missing here.
+    /// What calls and notes name by number.
+    pub texts: ReadTexts,
+    /// Up to where all of it is in deltas. An arrival whose first call began in a later turn was
+    /// not reported as started.
+    pub closed: Mark,
+    /// Finished calls and notes that found no room since the start: as many may be missing here.
     pub unrecorded: u64,
+    /// Calls in flight that had no place.
+    pub seatless: u64,
 }
 
 /// Why bytes are not a ring.
@@ -53,11 +61,12 @@ pub enum NotARing {
     Nameless,
 }
 
-/// Reads the bytes of a ring's file whose process is dead.
+/// Reads the bytes of a ring's file whose process is dead, and which is known to be in deltas up to
+/// `closed`; the ring itself may have heard of that too late.
 ///
 /// # Errors
 /// Why they are not a whole ring of this version.
-pub fn read(bytes: &[u8]) -> Result<Leftover, NotARing> {
+pub fn read(bytes: &[u8], closed: Mark) -> Result<Leftover, NotARing> {
     let header = bytes.first_chunk::<HEADER_BYTES>();
     let header = header.filter(|header| header.starts_with(&MAGIC));
     let header = header.ok_or(NotARing::Foreign)?;
@@ -67,6 +76,7 @@ pub fn read(bytes: &[u8]) -> Result<Leftover, NotARing> {
     let layout = Layout {
         seats: word_u32(header, 12),
         half: word_u32(header, 16),
+        texts: word_u32(header, 24),
     };
     if bytes.len() < layout.bytes() {
         return Err(NotARing::Short {
@@ -75,62 +85,110 @@ pub fn read(bytes: &[u8]) -> Result<Leftover, NotARing> {
         });
     }
     let owner = owner(header).ok_or(NotARing::Nameless)?;
-    let closed = word_u64(header, CLOSED_AT);
-    let closed_number = closed & ((1 << NUMBER_BITS) - 1);
-    let mut finished = Vec::new();
+    let word = word_u64(header, CLOSED_AT);
+    let heard = Mark {
+        turn: u32::try_from(word >> NUMBER_BITS).unwrap_or(u32::MAX),
+        number: word & NUMBER_MAX,
+        unrecorded: 0,
+    };
+    let closed = closed.max(heard);
+    let mut entries = Vec::new();
     for (half, first_at) in FIRST_AT.into_iter().enumerate() {
         let first = word_u64(header, first_at);
         if first > 0 {
-            finished.extend(finished_of(bytes, &layout, half, first));
+            entries.extend(entries_of(bytes, &layout, half, first));
         }
     }
-    finished.retain(|(number, _)| *number > closed_number);
-    finished.sort_by_key(|(number, _)| *number);
-    let finished: Vec<CallRecord> = finished.into_iter().map(|(_, record)| record).collect();
-    // One that was killed between its end and the clearing of its seat is in both places.
-    let ended: BTreeSet<_> = finished.iter().map(identity).collect();
-    let seats = (0..layout.seats).filter_map(|seat| {
-        let record = record_at(bytes, layout.seat_at(seat)?, seat_place(seat))?;
-        record.ended.is_none().then_some(record)
+    let ended = word_u64(header, ENDED_AT);
+    let last_end = entries.iter().find_map(|entry| match entry {
+        (number, Entry::Call(record)) if *number == ended & NUMBER_MAX => Some(*record),
+        _ => None,
     });
-    Ok(Leftover {
+    entries.retain(|(number, _)| !closed.covers(*number));
+    entries.sort_by_key(|(number, _)| *number);
+    let mut left = Leftover {
         owner,
-        in_flight: seats
-            .filter(|record| !ended.contains(&identity(record)))
-            .collect(),
-        finished,
-        closed_turn: u32::try_from(closed >> NUMBER_BITS).unwrap_or(u32::MAX),
+        finished: Vec::new(),
+        notes: Vec::new(),
+        in_flight: Vec::new(),
+        texts: ReadTexts::read(bytes, layout.texts_at()),
+        closed,
         unrecorded: word_u64(header, UNRECORDED_AT),
-    })
+        seatless: word_u64(header, SEATLESS_AT),
+    };
+    for (_, entry) in entries {
+        match entry {
+            Entry::Call(record) => left.finished.push(record),
+            Entry::Note(note) => left.notes.push(note),
+        }
+    }
+    for seat in 0..layout.seats {
+        let at = layout.seat_at(seat);
+        let record = at.and_then(|at| record_at(bytes, at, seat_place(seat)));
+        let Some(record) = record else {
+            continue;
+        };
+        let is_last = u64::from(seat) == ended >> NUMBER_BITS;
+        if is_last && last_end.is_some_and(|end| is_same(&end, &record)) {
+            // It was killed between its end and the clearing of its seat.
+            continue;
+        }
+        match record.ended {
+            Some(_) => left.finished.push(record),
+            None => left.in_flight.push(record),
+        }
+    }
+    Ok(left)
 }
 
-/// The finished calls of a half with their numbers, up to the first place that holds none.
-fn finished_of(
+/// What stands in a half.
+enum Entry {
+    Call(CallRecord),
+    Note(Note),
+}
+
+/// The finished calls and notes of a half with their numbers, up to the first place without one.
+fn entries_of(
     bytes: &[u8],
     layout: &Layout,
     half: usize,
     first: u64,
-) -> impl Iterator<Item = (u64, CallRecord)> {
+) -> impl Iterator<Item = (u64, Entry)> {
     (0..layout.half).map_while(move |place| {
         let number = first.checked_add(u64::from(place))?;
         let at = layout.finished_at(half, place)?;
-        let record = record_at(bytes, at, finished_place(number))?;
-        record.ended.is_some().then_some((number, record))
+        let place = finished_place(number);
+        let call = record_at(bytes, at, place).filter(|record| record.ended.is_some());
+        let entry = match call {
+            Some(record) => Entry::Call(record),
+            None => Entry::Note(Note::decode(place_at(bytes, at)?, place)?),
+        };
+        Some((number, entry))
     })
 }
 
 fn record_at(bytes: &[u8], at: usize, place: u64) -> Option<CallRecord> {
-    let record = bytes.get(at..)?.first_chunk::<RECORD_BYTES>()?;
-    CallRecord::decode(record, place)
+    CallRecord::decode(place_at(bytes, at)?, place)
 }
 
-/// What no two calls of a process share.
-fn identity(record: &CallRecord) -> (u64, u64, u32, u16) {
-    let (user, number) = match record.arrival {
-        Name::Planned(n) => (u64::MAX, n),
-        Name::Iteration { user, k } => (u64::from(user), k),
+fn place_at(bytes: &[u8], at: usize) -> Option<&[u8; RECORD_BYTES]> {
+    bytes.get(at..)?.first_chunk()
+}
+
+/// Whether the call in a seat is the one that has ended there; the next one of that seat is due
+/// when this one has ended, or later.
+fn is_same(ended: &CallRecord, seated: &CallRecord) -> bool {
+    let identity = |record: &CallRecord| {
+        let CallRecord {
+            arrival,
+            generation,
+            call,
+            due_us,
+            ..
+        } = *record;
+        (arrival, generation, call, due_us)
     };
-    (user, number, record.generation, record.call)
+    identity(ended) == identity(seated)
 }
 
 fn owner(header: &[u8; HEADER_BYTES]) -> Option<RingOwner> {

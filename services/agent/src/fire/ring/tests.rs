@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::fs;
 use std::os::unix::fs::MetadataExt as _;
 
-use loadpilot_engine::tally::ConnectionUse;
+use loadpilot_engine::tally::{CallEnd, ConnectionUse, Phases};
 use loadpilot_events::id::{AgentId, BootId};
 use loadpilot_events::outcome::Outcome;
 use proptest::prelude::*;
@@ -172,12 +172,12 @@ proptest! {
             if count % 16 > 0 {
                 continue;
             }
-            let left = read(&fs::read(&path).expect("the file")).expect("a ring");
+            let left = read(&fs::read(&path).expect("the file"), Mark::default()).expect("a ring");
             let finished: Vec<CallRecord> = model.finished.values().flatten().copied().collect();
             prop_assert_eq!(left.finished, finished);
             let in_flight: Vec<CallRecord> = model.in_flight.values().copied().collect();
             prop_assert_eq!(left.in_flight, in_flight);
-            prop_assert_eq!((left.closed_turn, left.unrecorded), (model.closed_turn, 0));
+            prop_assert_eq!((left.closed.turn, left.unrecorded), (model.closed_turn, 0));
             prop_assert_eq!(left.owner, owner(0));
         }
     }
@@ -188,7 +188,11 @@ proptest! {
         at in prop::collection::vec((0_usize..HEADER_AND_SOME, any::<u8>()), 0..20),
         len in 0_usize..HEADER_AND_SOME * 2,
     ) {
-        let layout = Layout { seats: 4, half: 4 };
+        let layout = Layout {
+            seats: 4,
+            half: 4,
+            texts: 100,
+        };
         let mut bytes = vec![0; layout.bytes()];
         bytes[..layout::HEADER_BYTES].copy_from_slice(&layout.header(&owner(0)));
         for (at, value) in at {
@@ -196,7 +200,7 @@ proptest! {
             bytes[at] = value;
         }
         bytes.truncate(len);
-        let _ = read(&bytes);
+        let _ = read(&bytes, Mark::default());
     }
 }
 
@@ -219,14 +223,16 @@ fn a_kill_inside_an_end_is_told_apart() {
 
     let mut torn = seats.clone();
     torn[at + 4..at + 40].copy_from_slice(&ended[at + 4..at + 40]);
-    let left = read(&torn).expect("a ring");
+    let left = read(&torn, Mark::default()).expect("a ring");
     assert_eq!((left.finished.len(), left.in_flight.len()), (0, 3));
 
     let mut both = seats;
     both[at..at + RECORD_BYTES].copy_from_slice(&ended[at..at + RECORD_BYTES]);
-    let left = read(&both).expect("a ring");
+    let last = layout::ENDED_AT..layout::ENDED_AT + 8;
+    both[last.clone()].copy_from_slice(&ended[last]);
+    let left = read(&both, Mark::default()).expect("a ring");
     assert_eq!((left.finished.len(), left.in_flight.len()), (1, 2));
-    assert_eq!(read(&ended).expect("a ring"), left);
+    assert_eq!(read(&ended, Mark::default()).expect("a ring"), left);
 }
 
 /// Broken if a full ring lost calls without a word, or wrote beyond its room.
@@ -242,15 +248,15 @@ fn what_finds_no_room_is_counted() {
         ring.end(0, &begun(n, 1).with_end(&end_of(n)));
     }
     ring.begin(ring.layout.seats, &begun(half + 8, 1));
-    let left = read(&fs::read(ring.path()).expect("the file")).expect("a ring");
+    let left = read(&fs::read(ring.path()).expect("the file"), Mark::default()).expect("a ring");
     assert_eq!(left.finished.len() as u64, half);
-    assert_eq!(left.unrecorded, 8);
+    assert_eq!((left.unrecorded, left.seatless), (7, 1));
     let turned = ring.turn();
-    assert_eq!(turned.unrecorded, 8);
+    assert_eq!(turned.unrecorded, 7);
     assert_eq!(ring.turn().unrecorded, 0, "told once");
     ring.close(turned.mark.expect("a ring has marks"));
-    let left = read(&fs::read(ring.path()).expect("the file")).expect("a ring");
-    assert_eq!((left.finished.len(), left.unrecorded), (0, 8));
+    let left = read(&fs::read(ring.path()).expect("the file"), Mark::default()).expect("a ring");
+    assert_eq!((left.finished.len(), left.unrecorded), (0, 7));
 }
 
 /// Broken if a low rate walked through the whole file: each page that it touched would stay in
@@ -297,4 +303,109 @@ fn a_ring_that_cannot_be_made_is_an_error_and_no_file() {
         blocks * 512 >= first.layout.bytes() as u64,
         "all of it is set aside"
     );
+}
+
+fn leftover(ring: &Ring, closed: Mark) -> Leftover {
+    read(&fs::read(ring.path()).expect("the file"), closed).expect("a ring")
+}
+
+/// Broken if a kill between the books and the ring's own mark had calls counted twice.
+#[test]
+fn the_books_are_believed_before_the_ring() {
+    let folder = folder();
+    let place = place(&folder, RING_BYTES_DEFAULT);
+    let mut ring = Ring::create(&place, &owner(0), &plan(100, None), 8).expect("room");
+    for n in 0..3 {
+        ring.begin(0, &begun(n, 1));
+        ring.end(0, &begun(n, 1).with_end(&end_of(n)));
+    }
+    let mark = ring.turn().mark.expect("a ring has marks");
+    ring.begin(0, &begun(3, 2));
+    ring.end(0, &begun(3, 2).with_end(&end_of(3)));
+    assert_eq!(leftover(&ring, Mark::default()).finished.len(), 4);
+    let left = leftover(&ring, mark);
+    assert_eq!((left.finished.len(), left.closed.turn), (1, 1));
+    ring.close(mark);
+    assert_eq!(leftover(&ring, Mark::default()).finished, left.finished);
+}
+
+/// Broken if a call that had its answer, and waited for its check only, were called in flight; or
+/// were there twice in the end.
+#[test]
+fn a_call_that_is_held_is_finished() {
+    let folder = folder();
+    let place = place(&folder, RING_BYTES_DEFAULT);
+    let mut ring = Ring::create(&place, &owner(0), &plan(100, None), 8).expect("room");
+    ring.begin(2, &begun(5, 1));
+    ring.hold(2, &begun(5, 1).with_end(&end_of(5)));
+    let held = leftover(&ring, Mark::default());
+    assert_eq!((held.finished.len(), held.in_flight.len()), (1, 0));
+    ring.end(2, &begun(5, 1).with_end(&end_of(5)));
+    assert_eq!(leftover(&ring, Mark::default()).finished, held.finished);
+}
+
+/// Broken if anything but calls came back from the ring as something else, or without its words.
+#[test]
+fn notes_come_back_with_their_words() {
+    use loadpilot_events::metrics::{MetricValue, Millionths, Rounded};
+    use loadpilot_events::outcome::DropReason;
+    use loadpilot_events::script::{CallName, RaisedBy};
+
+    let folder = folder();
+    let place = place(&folder, RING_BYTES_DEFAULT);
+    let mut plan = plan(100, None);
+    let code = serde_json::from_str(include_str!(
+        "../../../../../proto/golden/plan-code.v1.json"
+    ));
+    plan.code = code.map(|plan: Plan| plan.code).expect("a plan with code");
+    let ring = Ring::create(&place, &owner(0), &plan, 8).expect("room");
+    let path = ring.path().to_owned();
+    let pen = Recorder::new(Some(ring), true);
+    let key = loadpilot_engine::tally::RowKey {
+        tick: 7,
+        generation: 2,
+        task: 3,
+    };
+    let values = [
+        MetricValue::Counter(Millionths::of(2.5).expect("an amount")),
+        MetricValue::Trend(Rounded::of(-0.123_4).expect("a value")),
+        MetricValue::Rate(true),
+    ];
+    pen.started(key);
+    pen.dropped(key, DropReason::NoUser);
+    pen.check(key, true);
+    values
+        .iter()
+        .for_each(|value| pen.metric(key, &"cart".into(), *value));
+    pen.raised(key, RaisedBy::Task, "KeyError: 'a' (shop.py:3)");
+    pen.raised(key, RaisedBy::Task, "KeyError: 'a' (shop.py:3)");
+    pen.task_error(key);
+    let name = CallName {
+        call: 9,
+        task: 3,
+        name: "GET /ä".to_owned(),
+    };
+    pen.name(&name);
+    pen.name(&name);
+    let left = read(&fs::read(path).expect("the file"), Mark::default()).expect("a ring");
+    let noted: Vec<Noted> = left.notes.iter().map(|note| note.what).collect();
+    let metric = |value| Noted::Metric { text: 0, value };
+    let expected = [
+        Noted::Started,
+        Noted::Dropped(DropReason::NoUser),
+        Noted::Check { passed: true },
+        metric(values[0]),
+        metric(values[1]),
+        metric(values[2]),
+        Noted::Raised { text: 1 },
+        Noted::Raised { text: 1 },
+        Noted::TaskError,
+    ];
+    assert_eq!(noted, expected);
+    assert!(left.notes.iter().all(|note| note.key == key));
+    assert_eq!(left.texts.calls, BTreeMap::from([(9, name)]));
+    assert_eq!(left.texts.metrics.get(&0).map(|name| &**name), Some("cart"));
+    let raised = (3, RaisedBy::Task, "KeyError: 'a' (shop.py:3)".to_owned());
+    assert_eq!(left.texts.raised, BTreeMap::from([(1, raised)]));
+    assert_eq!(left.unrecorded, 0);
 }

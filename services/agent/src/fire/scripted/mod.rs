@@ -103,6 +103,7 @@ impl<W: Wire> Calls<W> {
         kit: &mut Kit,
     ) -> MonoTime {
         self.tally.borrow_mut().started(arrival.key);
+        self.recorder.started(arrival.key);
         let limit_us = SCRIPT_TIMEOUTS * self.timeout_us();
         let mut stage = Stage::of(Some(arrival), dispatched, kit);
         stage.until = Some(dispatched.plus_us(limit_us));
@@ -111,7 +112,7 @@ impl<W: Wire> Calls<W> {
             None => self.latecomer(crew, &mut stage).await,
         };
         let Some(mut member) = member else {
-            self.tally.borrow_mut().task_error(arrival.key);
+            self.task_error(arrival);
             return MonoTime::now();
         };
         let part = Part::Task(arrival.key.task);
@@ -147,7 +148,7 @@ impl<W: Wire> Calls<W> {
             self.raised(arrival, RaisedBy::Blocking, &text);
         }
         if !all_ok || is_given_up {
-            self.tally.borrow_mut().task_error(arrival.key);
+            self.task_error(arrival);
         }
         if !is_given_up {
             crew.give(member);
@@ -321,6 +322,7 @@ impl<W: Wire> Calls<W> {
     /// Counts a check that looked at an answer; gives what that makes of the call.
     fn checked(&self, arrival: &Arrival, check: Result<(), String>) -> Outcome {
         self.tally.borrow_mut().check(arrival.key, check.is_ok());
+        self.recorder.check(arrival.key, check.is_ok());
         match check {
             Ok(()) => Outcome::Ok,
             Err(text) => {
@@ -336,6 +338,7 @@ impl<W: Wire> Calls<W> {
         let mut tally = self.tally.borrow_mut();
         for one in measured {
             tally.metric(arrival.key, &one.name, one.value);
+            self.recorder.metric(arrival.key, &one.name, one.value);
         }
     }
 
@@ -346,6 +349,7 @@ impl<W: Wire> Calls<W> {
             .names
             .raised(arrival.key.task, cut(&text, RAISED_BYTES_MAX));
         self.tally.borrow_mut().raised(arrival.key.task, by, &text);
+        self.recorder.raised(arrival.key, by, &text);
     }
 
     /// A text of the scenario's, without the secrets that it was given.

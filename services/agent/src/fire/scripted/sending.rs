@@ -164,6 +164,10 @@ impl<W: Wire> Calls<W> {
             kept: Some(&kept),
         };
         let times = (begin.due, begin.dispatched);
+        if let Some(named) = named {
+            // Before its call: what is in flight has a name, too.
+            self.recorder.name(named);
+        }
         let begun = one.arrival.and_then(|arrival| {
             self.recorder
                 .begin(kit.seat, arrival, call.number, times, &phases)
@@ -186,6 +190,7 @@ impl<W: Wire> Calls<W> {
                 self.count_tokens(order, &call_end);
                 self.write_out(order, arrival, &call_end);
             }
+            self.recorder.hold(kit.seat, begun, &call_end);
             Held {
                 end: call_end,
                 due: begin.due,

@@ -47,6 +47,7 @@ pub(super) fn beat(seen: &[(&str, u64)]) -> AgentBeat {
     AgentBeat {
         boot_id,
         predecessor_dead: false,
+        recovering: Vec::new(),
         seen: seen.collect(),
         has: BTreeSet::new(),
     }

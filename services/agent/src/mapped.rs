@@ -1,4 +1,5 @@
-//! A file that is memory: set aside on the disk, mapped shared, written and never read.
+//! A file that is memory: set aside on the disk, mapped shared, written and never read. What is in
+//! it outlives the process without any sync: it is the kernel's from the moment of the store.
 //!
 //! Must never be longer than what was set aside: a page that finds no room on the disk when it is
 //! first written kills the process (SIGBUS).
@@ -6,10 +7,19 @@
 use std::io;
 use std::path::Path;
 
+/// FNV-1a of a place and of the bytes there; never 0. Whoever writes it last and finds it again
+/// knows that the bytes were written whole.
+pub(crate) fn check(place: u64, bytes: &[u8]) -> u32 {
+    let mix = |hash: u32, byte: &u8| (hash ^ u32::from(*byte)).wrapping_mul(0x0100_0193);
+    let place = place.to_le_bytes();
+    let hash = place.iter().chain(bytes).fold(0x811c_9dc5, mix);
+    hash.max(1)
+}
+
 #[cfg(not(unix))]
-pub(super) use elsewhere::Map;
+pub(crate) use elsewhere::Map;
 #[cfg(unix)]
-pub(super) use posix::Map;
+pub(crate) use posix::Map;
 
 #[cfg(unix)]
 mod posix {
@@ -23,9 +33,10 @@ mod posix {
 
     /// A file mapped into memory, for one thread that writes.
     #[derive(Debug)]
-    pub(in super::super) struct Map {
+    pub(crate) struct Map {
         base: NonNull<u8>,
         bytes: usize,
+        file: File,
     }
 
     // SAFETY: the mapping belongs to this value alone and is not bound to a thread.
@@ -36,7 +47,7 @@ mod posix {
         ///
         /// # Errors
         /// What the file system says; a file that was begun is removed.
-        pub(in super::super) fn create(path: &Path, bytes: usize) -> io::Result<Self> {
+        pub(crate) fn create(path: &Path, bytes: usize) -> io::Result<Self> {
             if let Some(folder) = path.parent() {
                 DirBuilder::new()
                     .recursive(true)
@@ -46,7 +57,7 @@ mod posix {
             let mut options = OpenOptions::new();
             let options = options.read(true).write(true).create_new(true).mode(0o600);
             let file = options.open(path)?;
-            let map = set_aside(&file, bytes).and_then(|()| map(&file, bytes));
+            let map = set_aside(&file, bytes).and_then(|()| map(file, bytes));
             if map.is_err() {
                 // The first error is the one to tell.
                 let _ = std::fs::remove_file(path);
@@ -54,9 +65,17 @@ mod posix {
             map
         }
 
+        /// Tells others that its process lives, until it does not or this is dropped.
+        ///
+        /// # Errors
+        /// When somebody else has told so, or the file system knows no locks.
+        pub(crate) fn lock(&self) -> io::Result<()> {
+            self.file.try_lock().map_err(io::Error::from)
+        }
+
         /// # Panics
         /// When that is not inside the file.
-        pub(in super::super) fn write(&self, at: usize, data: &[u8]) {
+        pub(crate) fn write(&self, at: usize, data: &[u8]) {
             assert!(at <= self.bytes && data.len() <= self.bytes - at, "inside");
             // SAFETY: the place is inside the mapping, and no reference to it exists.
             unsafe {
@@ -69,7 +88,7 @@ mod posix {
         ///
         /// # Panics
         /// When that is not inside the file, at a multiple of 4.
-        pub(in super::super) fn store_u32(&self, at: usize, value: u32) {
+        pub(crate) fn store_u32(&self, at: usize, value: u32) {
             assert!(at.is_multiple_of(4) && at + 4 <= self.bytes, "inside");
             // SAFETY: inside the mapping, which begins on a page, and aligned.
             let place = unsafe { AtomicU32::from_ptr(self.base.as_ptr().add(at).cast()) };
@@ -80,7 +99,7 @@ mod posix {
         ///
         /// # Panics
         /// When that is not inside the file, at a multiple of 8.
-        pub(in super::super) fn store_u64(&self, at: usize, value: u64) {
+        pub(crate) fn store_u64(&self, at: usize, value: u64) {
             assert!(at.is_multiple_of(8) && at + 8 <= self.bytes, "inside");
             // SAFETY: inside the mapping, which begins on a page, and aligned.
             let place = unsafe { AtomicU64::from_ptr(self.base.as_ptr().add(at).cast()) };
@@ -96,8 +115,8 @@ mod posix {
         }
     }
 
-    fn map(file: &File, bytes: usize) -> io::Result<Map> {
-        // SAFETY: a new mapping of an open file, placed by the system; it outlives the descriptor.
+    fn map(file: File, bytes: usize) -> io::Result<Map> {
+        // SAFETY: a new mapping of an open file, placed by the system; it is as long as the file.
         let base = unsafe {
             libc::mmap(
                 std::ptr::null_mut(),
@@ -112,7 +131,7 @@ mod posix {
             return Err(io::Error::last_os_error());
         }
         let base = NonNull::new(base.cast()).ok_or_else(|| io::Error::other("mapped at 0"))?;
-        Ok(Map { base, bytes })
+        Ok(Map { base, bytes, file })
     }
 
     /// Makes the file that long, with its room on the disk.
@@ -147,24 +166,28 @@ mod elsewhere {
 
     /// There is none on this system.
     #[derive(Debug)]
-    pub(in super::super) enum Map {}
+    pub(crate) enum Map {}
 
     impl Map {
         /// # Errors
         /// Always: files are not mapped on this system.
-        pub(in super::super) fn create(_: &Path, _: usize) -> io::Result<Self> {
+        pub(crate) fn create(_: &Path, _: usize) -> io::Result<Self> {
             Err(io::ErrorKind::Unsupported.into())
         }
 
-        pub(in super::super) fn write(&self, _: usize, _: &[u8]) {
+        pub(crate) fn lock(&self) -> io::Result<()> {
             match *self {}
         }
 
-        pub(in super::super) fn store_u32(&self, _: usize, _: u32) {
+        pub(crate) fn write(&self, _: usize, _: &[u8]) {
             match *self {}
         }
 
-        pub(in super::super) fn store_u64(&self, _: usize, _: u64) {
+        pub(crate) fn store_u32(&self, _: usize, _: u32) {
+            match *self {}
+        }
+
+        pub(crate) fn store_u64(&self, _: usize, _: u64) {
             match *self {}
         }
     }

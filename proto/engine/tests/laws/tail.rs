@@ -1,0 +1,433 @@
+//! The tail of a killed process: with what it had closed, everything that it told, once.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use loadpilot_engine::decide::{Heard, Hearing, Policy, decide};
+use loadpilot_engine::state::{Record, RunState};
+use loadpilot_engine::tail::{self, Books, InFlight, Mark, Thread, Told};
+use loadpilot_engine::tally::{CallEnd, Ledger, Phases, RowKey, Tally};
+use loadpilot_events::assign::{Holding, Loss, LossReason};
+use loadpilot_events::ctl::{
+    Decision, RunSealed, ShardsAssigned, ShardsReassigned, StartScheduled,
+};
+use loadpilot_events::delta::{DeltaReported, Gauges, Totals};
+use loadpilot_events::evt::{Fact, FinishReason, ShardsFinished, TailReported, What};
+use loadpilot_events::hist;
+use loadpilot_events::id::{BootId, Holder};
+use loadpilot_events::outcome::{DropReason, Outcome};
+use loadpilot_events::req::Request;
+use loadpilot_events::units::Timestamp;
+use proptest::prelude::*;
+
+use crate::rules::dice::Dice;
+use crate::rules::plans;
+
+fn boot() -> BootId {
+    BootId::parse("b1").expect("a token")
+}
+
+fn key(tick: u32) -> RowKey {
+    RowKey {
+        tick,
+        generation: 1,
+        task: 0,
+    }
+}
+
+/// What a thread may tell, and what it does in between.
+#[derive(Debug, Clone)]
+enum Step {
+    Call(u32, u64),
+    Drop(u32),
+    TaskError(u32),
+    Check(bool),
+    /// All threads are harvested.
+    Harvest,
+    /// What was harvested is closed, and put into the books.
+    Close,
+}
+
+fn steps() -> impl Strategy<Value = Vec<(usize, Step)>> {
+    let step = prop_oneof![
+        6 => (0_u32..3, 0_u64..100_000).prop_map(|(tick, us)| Step::Call(tick, us)),
+        2 => (0_u32..3).prop_map(Step::Drop),
+        2 => (0_u32..3).prop_map(Step::TaskError),
+        2 => any::<bool>().prop_map(Step::Check),
+        2 => Just(Step::Harvest),
+        2 => Just(Step::Close),
+    ];
+    prop::collection::vec((0_usize..THREADS, step), 0..80)
+}
+
+const THREADS: usize = 3;
+
+/// A thread with all that it ever told, by number.
+#[derive(Default)]
+struct Teller {
+    told: Vec<Told>,
+    tally: Tally,
+    turn: u32,
+}
+
+impl Teller {
+    fn tell(&mut self, told: Told) {
+        match &told {
+            Told::Call(end) => {
+                self.tally.started(key(end.tick));
+                self.told.push(Told::Started(key(end.tick)));
+                self.tally.call(end);
+            }
+            Told::Dropped(key, reason) => self.tally.dropped(*key, *reason),
+            Told::TaskError(key) => self.tally.task_error(*key),
+            Told::Check(key, passed) => self.tally.check(*key, *passed),
+            other => panic!("not told here: {other:?}"),
+        }
+        self.told.push(told);
+    }
+
+    /// What nobody has closed by the mark: what a file of numbered records gives.
+    fn left(&self, mark: Mark) -> Thread {
+        let numbered = self.told.iter().zip(1..);
+        let open = numbered.filter(|(_, number)| !mark.covers(*number));
+        Thread {
+            told: open.map(|(told, _)| told.clone()).collect(),
+            ..Thread::default()
+        }
+    }
+}
+
+fn call(tick: u32, us: u64) -> CallEnd {
+    CallEnd {
+        tick,
+        generation: 1,
+        call: 0,
+        outcome: Outcome::Ok,
+        response_us: us,
+        service_us: us / 2,
+        status: Some(200),
+        cause: None,
+        sent_bytes: 3,
+        received_bytes: 5,
+        phases: Phases {
+            schedule_lag_us: Some(us % 50),
+            ..Phases::default()
+        },
+    }
+}
+
+/// Every figure of deltas, added up without regard to how they were cut.
+#[derive(Debug, Default, PartialEq)]
+struct Sums {
+    arrivals: BTreeMap<u32, (u64, u64, u64, u64, u64)>,
+    calls: BTreeMap<(u32, Outcome), CallsOf>,
+}
+
+/// Count, answers, bytes, and how often each latency.
+type CallsOf = (u64, u64, u64, Vec<(u64, u64)>);
+
+fn sums(deltas: &[DeltaReported]) -> Sums {
+    let mut sums = Sums::default();
+    for row in deltas.iter().flat_map(|delta| &delta.arrivals) {
+        let sum = sums.arrivals.entry(row.tick).or_default();
+        sum.0 += row.started;
+        sum.1 += row.dropped.values().sum::<u64>();
+        sum.2 += row.task_errors;
+        sum.3 += row.checks_passed;
+        sum.4 += row.checks_failed;
+    }
+    let mut latencies: BTreeMap<_, hist::Hist> = BTreeMap::new();
+    for row in deltas.iter().flat_map(|delta| &delta.calls) {
+        let sum = sums.calls.entry((row.tick, row.outcome)).or_default();
+        sum.0 += row.count;
+        sum.1 += row.status.values().sum::<u64>();
+        sum.2 += row.sent_bytes + row.received_bytes;
+        let more = hist::decode(&row.response).expect("a histogram");
+        let known = latencies.entry((row.tick, row.outcome));
+        *known.or_insert_with(hist::latency) += more;
+    }
+    for (key, latency) in latencies {
+        let values = latency.iter_recorded();
+        let values = values.map(|step| (step.value_iterated_to(), step.count_at_value()));
+        sums.calls.entry(key).or_default().3 = values.collect();
+    }
+    sums
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(96))]
+
+    /// Broken if a kill at whatever moment lost something, counted it twice, or gave a delta a
+    /// number that another one has.
+    #[test]
+    fn deltas_and_tail_are_what_was_told(steps in steps()) {
+        let mut tellers: Vec<Teller> = (0..THREADS).map(|_| Teller::default()).collect();
+        let mut whole = Tally::new();
+        let mut ledger = Ledger::new(boot());
+        let mut pending = loadpilot_engine::tally::Rows::default();
+        let mut marks = vec![Mark::default(); THREADS];
+        let mut books = Books::default();
+        let mut closed = Vec::new();
+        for (thread, step) in steps {
+            let told = match step {
+                Step::Call(tick, us) => Told::Call(call(tick, us)),
+                Step::Drop(tick) => Told::Dropped(key(tick), DropReason::Late),
+                Step::TaskError(tick) => Told::TaskError(key(tick)),
+                Step::Check(passed) => Told::Check(key(0), passed),
+                Step::Harvest => {
+                    for (teller, mark) in tellers.iter_mut().zip(&mut marks) {
+                        pending.merge(teller.tally.take());
+                        teller.turn += 1;
+                        let (turn, number) = (teller.turn, teller.told.len() as u64);
+                        *mark = Mark { turn, number, unrecorded: 0 };
+                    }
+                    continue;
+                }
+                Step::Close => {
+                    let rows = std::mem::take(&mut pending);
+                    closed.extend(ledger.close(rows, 0, 0, Gauges::default()));
+                    books = Books {
+                        last_seq: ledger.last_seq(),
+                        to_us: 0,
+                        totals: ledger.totals().clone(),
+                        marks: marks.clone(),
+                    };
+                    continue;
+                }
+            };
+            if let Told::Call(end) = &told {
+                whole.started(key(end.tick));
+                whole.call(end);
+            }
+            match &told {
+                Told::Dropped(key, reason) => whole.dropped(*key, *reason),
+                Told::TaskError(key) => whole.task_error(*key),
+                Told::Check(key, passed) => whole.check(*key, *passed),
+                _ => {}
+            }
+            tellers[thread].tell(told);
+        }
+        let mark = |thread: usize| books.marks.get(thread).copied().unwrap_or_default();
+        let left = tellers.iter().enumerate();
+        let left: Vec<_> = left.map(|(thread, teller)| Ok(teller.left(mark(thread)))).collect();
+        let tail = tail::close(boot(), &books, &left);
+        prop_assert_eq!(&tail, &tail::close(boot(), &books, &left), "the same each time");
+        closed.extend(tail.deltas);
+        let seqs: Vec<u64> = closed.iter().map(|delta| delta.seq).collect();
+        let expected: Vec<u64> = (1..=tail.reported.final_seq).collect();
+        prop_assert_eq!(seqs, expected);
+        let expected = Ledger::new(boot()).close(whole.take(), 0, 0, Gauges::default());
+        prop_assert_eq!(sums(&closed), sums(&expected));
+        let totals = closed.last().map(|delta| &delta.totals);
+        prop_assert_eq!(totals, Some(&tail.reported.totals));
+        prop_assert_eq!(totals, expected.last().map(|delta| &delta.totals));
+        prop_assert_eq!(tail.reported.lost, None);
+    }
+}
+
+fn in_flight(n: u64, call: u16) -> InFlight {
+    InFlight {
+        key: key(1),
+        arrival: (n, 0),
+        call,
+        waited_us: 70,
+        schedule_lag_us: Some(50),
+    }
+}
+
+/// Broken if a call whose end nobody saw were called finished, or its arrival well.
+#[test]
+fn calls_in_flight_are_indeterminate_and_spoil_their_arrivals_once() {
+    let thread = Thread {
+        in_flight: vec![in_flight(1, 0), in_flight(1, 1), in_flight(2, 0)],
+        last_us: 9_000,
+        ..Thread::default()
+    };
+    let tail = tail::close(boot(), &Books::default(), &[Ok(thread)]);
+    assert_eq!(tail.reported.indeterminate, 3);
+    let calls = BTreeMap::from([(Outcome::Indeterminate, 3)]);
+    assert_eq!(tail.reported.totals.calls, calls);
+    let [delta] = &tail.deltas[..] else {
+        panic!("one delta: {:?}", tail.deltas);
+    };
+    assert_eq!(delta.arrivals[0].task_errors, 2);
+    assert_eq!((delta.from_us, delta.to_us), (0, 9_000));
+}
+
+/// Broken if something that is missing were passed over in silence, or its window claimed.
+#[test]
+fn what_is_missing_is_named_and_its_window_stays_open() {
+    let books = Books {
+        last_seq: 4,
+        to_us: 5_000,
+        marks: vec![
+            Mark {
+                turn: 1,
+                number: 3,
+                unrecorded: 2,
+            };
+            2
+        ],
+        ..Books::default()
+    };
+    let thread = |unrecorded| Thread {
+        unrecorded,
+        last_us: 9_000,
+        ..Thread::default()
+    };
+    let whole = tail::close(boot(), &books, &[Ok(thread(2)), Ok(thread(2))]);
+    assert_eq!(whole.reported.lost, None);
+    // A delta for each thread: what a number of a call means holds on one.
+    assert_eq!((whole.deltas[0].seq, whole.reported.final_seq), (5, 6));
+    let gone = Err("the ring of thread 1 is gone".to_owned());
+    for (threads, reason) in [
+        ([Ok(thread(2)), gone], "the ring of thread 1 is gone"),
+        (
+            [Ok(thread(2)), Ok(thread(9))],
+            "7 records found no room in its rings",
+        ),
+    ] {
+        let tail = tail::close(boot(), &books, &threads);
+        let lost = tail.reported.lost.expect("something is missing");
+        assert_eq!((lost.from_us, lost.to_us), (5_000, 9_000));
+        assert_eq!(lost.reason, reason);
+        let window = (tail.deltas[0].from_us, tail.deltas[0].to_us);
+        assert_eq!(window, (5_000, 5_000));
+    }
+}
+
+/// A run of one agent whose process was killed and replaced, and whose new process has finished.
+struct Replaced {
+    state: RunState,
+    policy: Policy,
+    killed: Holder,
+    heir: Holder,
+    /// Nothing is due any more.
+    after: Timestamp,
+}
+
+impl Replaced {
+    fn new() -> Self {
+        let (policy, start) = (Policy::default(), Timestamp(1_800_000_000_000_000));
+        let mut dice = Dice::new(1);
+        let plan = plans::plan(&mut dice);
+        let after = start.plus_us(plan.profile.duration_us() + 1);
+        let request = Request::RunRequested(Box::new(plans::request(plan, 1, 1, &mut dice)));
+        let (killed, heir) = (plans::holder(0, 0), plans::holder(0, 1));
+        let state = RunState::default().evolve(1, start, Record::Request(&request));
+        let created = decide(&state, &Hearing::default(), &policy, start).expect("it is created");
+        let held_by = |holder: &Holder| {
+            vec![Holding {
+                holder: holder.clone(),
+                shards: vec![0],
+            }]
+        };
+        let decisions = [
+            created,
+            Decision::ShardsAssigned(ShardsAssigned {
+                generation: 1,
+                holdings: held_by(&killed),
+                ready_by: start,
+            }),
+            Decision::StartScheduled(StartScheduled { start_at: start }),
+            Decision::ShardsReassigned(ShardsReassigned {
+                generation: 2,
+                holdings: held_by(&heir),
+                takeover_tick: 1,
+                losses: vec![Loss {
+                    holder: killed.clone(),
+                    reason: LossReason::Replaced,
+                }],
+            }),
+        ];
+        let decisions = (2..).zip(&decisions);
+        let state = decisions.fold(state, |state, (seq, decision)| {
+            state.evolve(seq, start, Record::Decision(decision))
+        });
+        let mut replaced = Self {
+            state,
+            policy,
+            killed,
+            heir: heir.clone(),
+            after,
+        };
+        let finished = What::ShardsFinished(ShardsFinished {
+            reason: FinishReason::Completed,
+            final_seq: 0,
+            totals: Totals::default(),
+        });
+        replaced.state(&heir, finished);
+        replaced
+    }
+
+    fn state(&mut self, of: &Holder, what: What) {
+        let boot_id = of.boot_id.clone();
+        let fact = Fact { boot_id, what };
+        let state = std::mem::take(&mut self.state);
+        self.state = state.evolve(20, self.after, Record::Fact(&of.agent, &fact));
+    }
+
+    /// The seal at `now`, if it is due, when the heir was heard last at `heard`.
+    fn seal(&self, recovering: &[&Holder], heard: Timestamp, now: Timestamp) -> Option<RunSealed> {
+        let boots = recovering.iter().map(|holder| holder.boot_id.clone());
+        let heard = Heard {
+            at: heard,
+            predecessor_dead: true,
+            recovering: boots.collect(),
+        };
+        let hearing = Hearing {
+            agents: [(self.heir.clone(), heard)].into(),
+            owners: self
+                .state
+                .owner()
+                .map(|owner| (owner.clone(), now))
+                .into_iter()
+                .collect(),
+            ..Hearing::default()
+        };
+        match decide(&self.state, &hearing, &self.policy, now) {
+            Some(Decision::RunSealed(sealed)) => Some(sealed),
+            None => None,
+            other => panic!("{other:?}"),
+        }
+    }
+}
+
+/// Broken if a run were sealed while what a killed process left is being reported, or for ever not
+/// when it is not.
+#[test]
+fn a_seal_waits_for_a_tail_and_not_for_ever() {
+    let mut run = Replaced::new();
+    let after = run.after;
+    assert!(run.seal(&[], after, after).is_some(), "nobody reports it");
+    let killed = run.killed.clone();
+    assert_eq!(run.seal(&[&killed], after, after), None);
+    let other = plans::holder(0, 7);
+    assert!(run.seal(&[&other], after, after).is_some(), "another's");
+    let silent = after.plus_us(run.policy.lost_us);
+    assert!(run.seal(&[&killed], after, silent).is_some(), "it is gone");
+    let end = after.plus_us(3_600_000_000);
+    assert!(run.seal(&[&killed], end, end).is_some(), "out of time");
+
+    let tail = TailReported {
+        final_seq: 3,
+        totals: Totals::default(),
+        indeterminate: 2,
+        lost: None,
+    };
+    run.state(&killed, What::TailReported(tail.clone()));
+    let seal = run.seal(&[&killed], after, after).expect("it is reported");
+    let missing = std::slice::from_ref(&killed);
+    assert_eq!(seal.missing, missing, "it never spoke itself");
+    let less = TailReported {
+        final_seq: 1,
+        ..tail.clone()
+    };
+    run.state(&killed, What::TailReported(less));
+    assert_eq!(
+        run.state.tails.get(&killed),
+        Some(&tail),
+        "the first counts"
+    );
+    let boots: BTreeSet<_> = run.state.tails.keys().collect();
+    assert_eq!(boots.len(), 1);
+}
