@@ -115,7 +115,8 @@ impl Place {
         match asked {
             Ok(_) => Ok(()),
             Err(RequestError::NoResponders { .. }) => {
-                // A server that cannot hold a log has no coordinator either: its JetStream is asked.
+                // A server that cannot hold a log has no coordinator either: its JetStream is
+                // asked.
                 bus.flush().await?;
                 let tenant = self.tenant.clone();
                 let is_default = tenant == loadpilot_events::subject::DEFAULT_TENANT;
