@@ -91,6 +91,8 @@ def scene(chance: Random) -> str:
     else:
         start = Writer(chance, is_async=is_so())
         start.add(1, f"{'async ' * start.is_async}def on_start(self, client):")
+        if start.number(3) > 0:
+            start.add(2, f"self.kept = {start.one(repr('k'), repr('é'), '7', 'rand.text(3)')}")
         start.begin(2)
         start.block(2, 1, 2)
         start.add(2, f"self.kept = {start.one('r0.text', repr('k'), start.value(2))}")

@@ -156,7 +156,9 @@ class Writer:
         one = self.one("{'path': '/a'}", "{'path': f'/i/{v0}', 'method': 'POST', 'json': v1}")
         headers = "{'X-A': str(v0), 'Authorization': f'Bearer {self.kept}'}"
         other = self.one(
-            one, f"{{'path': 'b', 'headers': {headers}}}", "{'name': 'n', 'path': v0, 'data': v1}"
+            one,
+            f"{{'path': 'b', 'headers': {headers}}}",
+            "{'name': 'n', 'path': f'/{v0}', 'data': {'a': str(v1)}}",
         )
         begin = "await client.batch" if self.is_async else "client.batch"
         match self.number(3):

@@ -4,7 +4,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use loadpilot_engine::control::Parsed;
-use loadpilot_engine::decide::{Heard, Hearing};
+use loadpilot_engine::decide::Hearing;
 use loadpilot_events::heartbeat::{AgentBeat, News, Seen};
 use loadpilot_events::subject::Kind;
 use loadpilot_events::{AgentId, OwnerId, RunId, Timestamp};

@@ -19,6 +19,7 @@ pub(crate) fn note_agent(
     agent: AgentId,
     beat: &AgentBeat,
     lost_us: u64,
+    now: Timestamp,
 ) -> bool {
     let holder = Holder {
         agent,

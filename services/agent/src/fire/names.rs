@@ -1,5 +1,6 @@
 //! What tasks in Python make up, kept within bounds: the names of their calls with the numbers that
-//! stand for them here, the errors that they raise; and requests as they are sent, kept in themselves.
+//! stand for them here, the errors that they raise; and requests as they are sent, kept in
+//! themselves.
 //!
 //! A number holds on one core; deltas say what it means. Must never grow without end: a task may
 //! put anything into a path or a message.
