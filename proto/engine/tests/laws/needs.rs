@@ -44,6 +44,7 @@ fn heard(agents: &[(Holder, BTreeSet<Capability>)], at: Timestamp) -> Hearing {
         let heard = Heard {
             at,
             predecessor_dead: false,
+            recovering: BTreeSet::new(),
             has: has.clone(),
         };
         (holder.clone(), heard)

@@ -373,6 +373,7 @@ impl Replaced {
             at: heard,
             predecessor_dead: true,
             recovering: boots.collect(),
+            has: BTreeSet::new(),
         };
         let hearing = Hearing {
             agents: [(self.heir.clone(), heard)].into(),
