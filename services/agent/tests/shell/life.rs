@@ -93,7 +93,7 @@ async fn it_is_not_ready_while_a_handshake_lasts() {
 /// leaves nothing behind.
 #[tokio::test]
 async fn the_open_tick_lies_in_rings_until_the_end() {
-    let world = World::start(Limits::default(), timing(), Duration::ZERO).await;
+    let mut world = World::start(Limits::default(), timing(), Duration::ZERO).await;
     world.begin(world.plan(3)).await;
     world.script.deltas_stored(5).await;
     let left = world.rings();
@@ -110,7 +110,12 @@ async fn the_open_tick_lies_in_rings_until_the_end() {
     let words = world.last_words().await;
     assert_eq!(words.totals.calls, BTreeMap::from([(Outcome::Ok, 300)]));
     world.adds_up(&words).await;
-    assert_eq!(world.rings(), []);
+    // Its files go once its last words are stored, and it does not leave before.
+    world.wish.send_replace(Shutdown::Drain);
+    let exit = (&mut world.life).await;
+    assert_eq!(exit.expect("no panic"), Exit::Left);
+    let left = std::fs::read_dir(world.state.path()).expect("a folder");
+    assert_eq!(left.count(), 0);
 }
 
 /// Live events may all be lost: replies to heartbeats bring every one of them.
