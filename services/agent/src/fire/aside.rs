@@ -153,7 +153,7 @@ async fn play(
     let workload = Arc::clone(&setup.troupe.workload);
     let recorder = Recorder::new(None, true);
     let mut stand = Stand {
-        calls: Calls::new(setup.run, workload, setup.program, wire, recorder),
+        calls: Calls::new(setup.run, workload, setup.program, wire, recorder, (0, 1)),
         troupe: setup.troupe,
         crew: None,
         nobody: None,

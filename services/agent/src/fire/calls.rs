@@ -147,6 +147,7 @@ impl<W: Wire> Calls<W> {
         program: Arc<Program>,
         wire: W,
         recorder: Recorder,
+        place: (u32, u32),
     ) -> Self {
         Self {
             run,
@@ -155,7 +156,7 @@ impl<W: Wire> Calls<W> {
             wire,
             tally: RefCell::default(),
             recorder,
-            names: CallNames::default(),
+            names: CallNames::new(place),
             start: Cell::new(Timestamp(0)),
             stopped: Cell::new(None),
             cancelled: Cell::new(false),

@@ -2,7 +2,8 @@
 //! stand for them here, the errors that they raise; and requests as they are sent, kept in
 //! themselves.
 //!
-//! A number holds on one core; deltas say what it means. Must never grow without end: a task may
+//! A number holds on one core, and means nothing else on any other of its process, since they share
+//! deltas, which say what it means. Must never grow without end: a task may
 //! put anything into a path or a message.
 
 use std::cell::{Cell, RefCell};
@@ -20,8 +21,10 @@ const NAMES_MAX: usize = 2_000;
 const ERRORS_MAX: usize = 100;
 
 /// What the tasks of one core made up.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub(crate) struct CallNames {
+    /// The place of this core among those of its run, and how many these are.
+    place: (u32, u32),
     known: RefCell<BTreeMap<u16, BTreeMap<String, Arc<CallName>>>>,
     count: Cell<usize>,
     errors: RefCell<BTreeMap<u16, BTreeSet<String>>>,
@@ -64,6 +67,28 @@ impl PartialEq for Composed {
 impl Eq for Composed {}
 
 impl CallNames {
+    /// Of a core at this place among so many.
+    pub(super) fn new(place: (u32, u32)) -> Self {
+        Self {
+            place,
+            known: RefCell::default(),
+            count: Cell::new(0),
+            errors: RefCell::default(),
+        }
+    }
+
+    /// The number of the next name; none when there are no more.
+    fn next_number(&self, tasks: usize) -> Option<u16> {
+        let (place, cores) = self.place;
+        let count = self.count.get();
+        let number = count
+            .checked_mul(cores as usize)?
+            .checked_add(tasks + place as usize)?;
+        let number = u16::try_from(number).ok().filter(|_| count < NAMES_MAX)?;
+        self.count.set(count + 1);
+        Some(number)
+    }
+
     /// The number of a call, and what to tell the counters about it; `tasks` is how many there are.
     pub(super) fn number(&self, task: u16, name: &str, tasks: usize) -> Arc<CallName> {
         let mut known = self.known.borrow_mut();
@@ -72,17 +97,17 @@ impl CallNames {
             return Arc::clone(named);
         }
         // The first numbers are set aside for the calls that are not told apart.
-        let is_full = of_task.len() >= CALL_NAMES_MAX || self.count.get() >= NAMES_MAX;
-        let (told, number) = match is_full {
-            true => (OTHER_CALLS, usize::from(task)),
-            false => (name, tasks + self.count.replace(self.count.get() + 1)),
+        let number = match of_task.len() < CALL_NAMES_MAX {
+            true => self.next_number(tasks),
+            false => None,
         };
+        let (call, told) = number.map_or((task, OTHER_CALLS), |number| (number, name));
         let named = Arc::new(CallName {
-            call: u16::try_from(number).unwrap_or(u16::MAX),
+            call,
             task,
             name: told.to_owned(),
         });
-        if !is_full {
+        if number.is_some() {
             of_task.insert(name.to_owned(), Arc::clone(&named));
         }
         named

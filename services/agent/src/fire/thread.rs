@@ -53,6 +53,8 @@ pub struct CoreSetup {
     pub pool: Pool,
     /// The thread's name.
     pub name: String,
+    /// Its place among the threads of the run, and how many these are.
+    pub place: (u32, u32),
     /// Where the calls of the open tick are noted, if anywhere.
     pub ring: Option<Ring>,
     /// Who performs its arrivals, when the scenario runs in Python.
@@ -248,7 +250,8 @@ fn fire(
     let wire = Engine::new(Arc::clone(&setup.program), setup.pool);
     let workload = Arc::clone(&setup.workload);
     let recorder = Recorder::new(setup.ring, troupe.is_some());
-    let calls = Calls::new(setup.run, workload, setup.program, wire, recorder);
+    let (run, program) = (setup.run, setup.program);
+    let calls = Calls::new(run, workload, program, wire, recorder, setup.place);
     let roster = Roster::new(Arc::clone(&setup.workload)).map(Rc::new);
     let source = match &roster {
         Some(roster) => Source::Users(Rc::clone(roster)),

@@ -144,7 +144,7 @@ impl Cores {
                     ..troupe.clone()
                 }
             });
-            if let Err(fault) = sum.add(common, (index, slots), pool, troupe) {
+            if let Err(fault) = sum.add(common, (index, cores), slots, pool, troupe) {
                 sum.remove_rings();
                 return Err(fault);
             }
@@ -155,7 +155,8 @@ impl Cores {
     fn add(
         &mut self,
         common: &Common,
-        (index, slots): (u32, u32),
+        (index, cores): (u32, u32),
+        slots: u32,
         pool: Pool,
         troupe: Option<Troupe>,
     ) -> Result<(), Fault> {
@@ -170,6 +171,7 @@ impl Cores {
             max_in_flight: slots,
             pool,
             name: format!("fire-{index}"),
+            place: (index, cores),
             ring,
             troupe,
         })?);

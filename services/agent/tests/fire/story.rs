@@ -121,6 +121,7 @@ impl Cores {
             max_in_flight,
             pool: Pool::part(&plan.connections, core, cores),
             name: format!("fire-{core}"),
+            place: (core, cores),
             ring: ring(&plan, core),
             troupe: None,
         };

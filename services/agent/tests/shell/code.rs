@@ -9,7 +9,7 @@ use loadpilot_events::Outcome;
 use loadpilot_events::evt::FinishReason;
 use loadpilot_events::plan::Shape;
 use loadpilot_events::units::Rate;
-use serde_json::json;
+use serde_json::{Value, json};
 
 use crate::world::{World, timing};
 
@@ -85,16 +85,18 @@ async fn users_of_a_closed_loop_are_spread_over_the_cores() {
     for task in &mut plan.tasks {
         task.steps.clear();
     }
-    let send = |path: &str| {
-        let path = json!({"literal": {"text": path}});
-        json!([{"send": {"method": "GET", "path": path, "line": 5}}])
-    };
+    let text = |text: String| json!({"literal": {"text": text}});
+    let send = |path: Value| json!([{"send": {"method": "GET", "path": path, "line": 5}}]);
+    // Each thread meets the paths in another order.
+    let paths = (0..9).map(|place| json!({"text": format!("/a/{place}")}));
+    let drawn = json!([{"literal": {"list": paths.collect::<Vec<_>>()}}]);
+    let drawn = json!({"call": {"function": "rand_choice", "to": drawn, "line": 5}});
     let code = json!({
         "file": "s.py", "python_minor": 11, "users": USERS, "lines": [],
-        "on_start": {"locals": [], "does": send("/login")},
+        "on_start": {"locals": [], "does": send(text("/login".to_owned()))},
         "tasks": [
-            {"body": {"locals": [], "does": send("/a")}},
-            {"body": {"locals": [], "does": send("/b")}},
+            {"body": {"locals": [], "does": send(drawn)}},
+            {"body": {"locals": [], "does": send(text("/b".to_owned()))}},
         ],
     });
     plan.code = Some(serde_json::from_value(code).expect("code"));
@@ -118,4 +120,14 @@ async fn users_of_a_closed_loop_are_spread_over_the_cores() {
     assert_eq!(seen.remove("/login"), Some(u64::from(USERS)));
     let ok = words.totals.calls.get(&Outcome::Ok).copied();
     assert_eq!(ok, Some(seen.values().sum()));
+    let mut told: BTreeMap<String, u64> = BTreeMap::new();
+    for delta in world.script.deltas().await {
+        for row in &delta.calls {
+            let named = delta.names.iter().find(|named| named.call == row.call);
+            let name = &named.expect("each call has a name").name;
+            let path = name.trim_start_matches("GET ").to_owned();
+            *told.entry(path).or_default() += row.count;
+        }
+    }
+    assert_eq!(told, seen, "the calls of one thread under names of another");
 }

@@ -208,6 +208,7 @@ fn run(
         max_in_flight,
         pool: Pool::default(),
         name: CORE_NAME.to_owned(),
+        place: (0, 1),
         ring: Some(ring),
         troupe: None,
     });
