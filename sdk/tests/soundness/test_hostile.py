@@ -310,6 +310,14 @@ NOTHING = {
     "method": "",
 }
 USES = "x = rand.int(0, 0) + len(ITEMS) + LIMIT + self.count + len(str(self.kept))"
+
+
+def keyed(key: str) -> str:
+    """Write a task that sends ``key``."""
+    call = f"client.get('/b', headers={{'X-Api-Key': {key}}})"
+    return f"    @task\n    def keyed(self, client): {call}"
+
+
 PIECES = [
     *(("task", text) for text in TASKS),
     *(("module", text) for text in MODULES),
@@ -324,6 +332,10 @@ PIECES = [
     ("start", "self.kept.x = 1"),
     ("check", "self.kept = body"),
     ("check", "x = body['a'] = 5"),
+    ("method", "    key = 's3cret'\n" + keyed("self.key")),
+    ("method", "    keys = {'a': ['s3cret']}\n" + keyed("self.keys['a'][0]")),
+    ("start", "self.key = 's3cret'\n" + keyed("self.key")),
+    ("start", "x = 's3cret'; self.key = x + '!'\n" + keyed("self.key.strip()")),
     ("decorator", "@staticmethod"),
     ("decorator", "@(lambda f: f)"),
 ]

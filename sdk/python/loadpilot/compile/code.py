@@ -22,7 +22,7 @@ from .inert import activities
 from .literals import NotCompiledError, literal
 from .ours import unsure_metrics
 from .problem import Reason
-from .secrecy import written_out
+from .secrecy import holds_text, kept_out, written_out
 from .statements import routine
 
 if TYPE_CHECKING:
@@ -52,6 +52,8 @@ class Coding:
     compiled: list[str] = field(default_factory=list)
     """The parts that could be compiled, by name."""
     lines: set[int] = field(default_factory=set)
+    written: frozenset[str] = frozenset()
+    """Attributes that hold text that is written out, as far as parts were compiled."""
 
     def code(self, tasks: list[str]) -> dict[str, Any] | None:
         """Turn the whole scenario into code; None when something of it needs Python."""
@@ -79,6 +81,8 @@ class Coding:
             self.cls,
             self.sources,
         )
+        self.written = frozenset(name for name, one in constants.items() if holds_text(one))
+        # `on_start` comes first: it alone keeps something.
         hooks = {name: self.part(name, name, own, ("client",)) for name in ("on_start", "on_stop")}
         made = []
         for name in tasks:
@@ -145,7 +149,8 @@ class Coding:
         except NotCompiledError as refused:
             self.refuse(refused.node or node, f"{label}: {refused.what}")
             return None
-        header = written_out(made, self.secret_headers)
+        self.written = kept_out(made, self.written)
+        header = written_out(made, self.secret_headers, self.written)
         if header is not None:
             self.refuse(node, f"{label}: writes the secret value of {header} into the code")
             return None

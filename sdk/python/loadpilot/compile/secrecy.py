@@ -1,7 +1,7 @@
 """Whether code writes the value of a secret header out: the plan that holds it is kept and shown.
 
 What stands in the header itself is looked at where it is compiled. This follows what variables are
-given, those of functions that are called too.
+given, those of functions that are called too, and what users keep on ``self``.
 """
 
 from __future__ import annotations
@@ -9,7 +9,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterable, Iterator
 
 SCHEMES = frozenset({"", "Bearer ", "Basic ", "Token "})
 """What may stand before a secret in a header: it is none itself."""
@@ -17,17 +17,36 @@ ALL_GIVEN = frozenset({"join", "rand_choice"})
 """Functions that return what they are given behind the first, too."""
 
 
-def written_out(routine: Any, secret: frozenset[str]) -> str | None:
+Written = set[int | str]
+"""What holds text that is written out: variables by their number, attributes by their name."""
+
+
+def holds_text(value: Any) -> bool:
+    """Whether a constant of a class holds text that may be a secret."""
+    match value:
+        case str():
+            return value not in SCHEMES
+        case dict():
+            return any(map(holds_text, value.values()))
+        case list() | tuple():
+            return any(map(holds_text, value))
+        case _:
+            return False
+
+
+def kept_out(routine: Any, attributes: Iterable[str]) -> frozenset[str]:
+    """Name the attributes that hold text that is written out, those before and those kept here."""
+    written = _written(routine, attributes)
+    return frozenset(one for one in written if isinstance(one, str))
+
+
+def written_out(routine: Any, secret: frozenset[str], attributes: Iterable[str]) -> str | None:
     """Name a secret header whose value is written out by way of a variable; None if there is none.
 
-    ``secret`` are the names of secret headers in lower case.
+    ``secret`` are the names of secret headers in lower case, ``attributes`` those that are known to
+    hold text that is written out.
     """
-    written: set[int] = set()
-    while True:
-        found = {slot for slot, value in _given(routine) if _writes(value, written)}
-        if found <= written:
-            break
-        written |= found
+    written = _written(routine, attributes)
     for piece in _pieces(routine):
         if {"key", "value"} == piece.keys() and isinstance(piece["key"], str):
             name = piece["key"]
@@ -36,13 +55,24 @@ def written_out(routine: Any, secret: frozenset[str]) -> str | None:
     return None
 
 
-def _given(routine: Any) -> Iterator[tuple[int, Any]]:
-    """List what variables are given."""
+def _written(routine: Any, attributes: Iterable[str]) -> Written:
+    written: Written = set(attributes)
+    while True:
+        found = {place for place, value in _given(routine) if _writes(value, written)}
+        if found <= written:
+            return written
+        written |= found
+
+
+def _given(routine: Any) -> Iterator[tuple[int | str, Any]]:
+    """List what variables and attributes are given."""
     for piece in _pieces(routine):
         if piece.keys() == {"local", "to"}:
             yield piece["local"], piece["to"]
         elif {"local", "over"} <= piece.keys():
             yield piece["local"], piece["over"]
+        elif piece.keys() == {"name", "value"}:
+            yield piece["name"], piece["value"]
 
 
 def _pieces(made: Any) -> Iterator[dict[str, Any]]:
@@ -55,13 +85,15 @@ def _pieces(made: Any) -> Iterator[dict[str, Any]]:
             yield from _pieces(part)
 
 
-def _writes(made: Any, written: set[int]) -> bool:  # noqa: PLR0911  (a table of code)
+def _writes(made: Any, written: Written) -> bool:  # noqa: PLR0911  (a table of code)
     """Whether the value of an expression holds text that is written out."""
     match made:
         case {"literal": value}:
             return _holds_text(value)
         case {"local": {"local": slot}}:
             return slot in written
+        case {"own": {"name": name}}:
+            return name in written
         case {"item": {"of": of}} | {"slice": {"of": of}}:
             return _writes(of, written)
         case {"call": {"function": function, "to": to}} if function not in ALL_GIVEN:
