@@ -7,7 +7,10 @@ from typing import TYPE_CHECKING
 import pytest
 from sdk.tests.soundness.rehearse import case
 
+from loadpilot import rand
+
 if TYPE_CHECKING:
+    from collections.abc import Iterator
     from pathlib import Path
 
 SCENE = """\
@@ -363,6 +366,14 @@ def test_what_nests_too_deep_runs_in_python(tmp_path: Path) -> None:
     assert "nest" in made.compiled.reasons[0].what
 
 
+@pytest.fixture
+def shared() -> Iterator[None]:
+    """Take back what a piece did to the object that all scenarios of a process draw from."""
+    yield
+    vars(rand).clear()
+
+
+@pytest.mark.usefixtures("shared")
 @pytest.mark.parametrize(("place", "text"), PIECES)
 def test_what_could_change_stays_in_python(tmp_path: Path, place: str, text: str) -> None:
     """Broken if code is made of what means something else at another moment, or elsewhere."""

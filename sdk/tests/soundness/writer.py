@@ -154,7 +154,7 @@ class Writer:
     def batch(self, indent: int) -> None:
         """Write several requests at a time, and what is made of their answers."""
         one = self.one("{'path': '/a'}", "{'path': f'/i/{v0}', 'method': 'POST', 'json': v1}")
-        headers = "{'X-A': str(v0), 'Authorization': f'Bearer {self.kept}'}"
+        headers = "{'X-A': str(v0), 'X-B': f'Bearer {self.kept}'}"
         other = self.one(
             one,
             f"{{'path': 'b', 'headers': {headers}}}",
@@ -316,7 +316,7 @@ class Writer:
         if self.number(3) == 0:
             header = self.one("'x'", "str(v0)", "f'{self.kept}'")
             header = self.one("'a' + self.kept", self.value(1)) if is_odd else header
-            given.append(f"headers={{'X-A': {header}, 'Authorization': f'Bearer {{self.kept}}'}}")
+            given.append(f"headers={{'X-A': {header}, 'X-B': f'Bearer {{self.kept}}'}}")
         body = self.number(6)
         if body < 3:
             kind = self.one("json", "json", "data", "content") if is_odd else "json"
