@@ -100,6 +100,30 @@ pub struct CallEnd {
     pub phases: Phases,
 }
 
+impl CallEnd {
+    /// The call told by itself; `user` and `number` name its arrival, `due_us` counts from the start.
+    #[must_use]
+    pub fn sample(&self, (user, number): (Option<u32>, u64), due_us: u64) -> Sample {
+        let reused = |connection| connection == ConnectionUse::Reused;
+        Sample {
+            user,
+            number,
+            generation: self.generation,
+            tick: self.tick,
+            call: self.call,
+            outcome: self.outcome,
+            status: self.status,
+            due_us,
+            response_us: self.response_us,
+            service_us: self.service_us,
+            first_byte_us: self.phases.first_byte_us,
+            sent_bytes: self.sent_bytes,
+            received_bytes: self.received_bytes,
+            reused: self.phases.connection.map(reused),
+        }
+    }
+}
+
 type CallKey = (u32, Generation, u16, Outcome);
 /// Due tick, generation, and the call by its place in the plan.
 type AnatomyKey = (u32, Generation, u16);

@@ -260,7 +260,10 @@ impl PyClient {
         let method = conversation
             .bind(slf.py())
             .call_method1("method", (method,))?;
-        Self::make(slf, method_of(&method)?, &path, extras.as_ref())
+        let name: &str = method.extract()?;
+        let unknown = || PyValueError::new_err(format!("no method {name}"));
+        let method = Method::named(name).ok_or_else(unknown)?;
+        Self::make(slf, method, &path, extras.as_ref())
     }
 
     /// For an answer that is read event by event.
@@ -338,16 +341,4 @@ impl PyClient {
         }
         Self::send(slf, wishes.into_any())
     }
-}
-
-fn method_of(name: &Bound<'_, PyAny>) -> PyResult<Method> {
-    Ok(match name.extract::<&str>()? {
-        "POST" => Method::Post,
-        "PUT" => Method::Put,
-        "PATCH" => Method::Patch,
-        "DELETE" => Method::Delete,
-        "HEAD" => Method::Head,
-        "OPTIONS" => Method::Options,
-        _ => Method::Get,
-    })
 }

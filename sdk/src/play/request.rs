@@ -15,16 +15,6 @@ use pyo3::types::PyBytes;
 #[pyclass(name = "Request", module = "loadpilot._native", frozen)]
 pub(crate) struct PyRequest(pub(super) Arc<Request>);
 
-const METHODS: [Method; 7] = [
-    Method::Get,
-    Method::Post,
-    Method::Put,
-    Method::Patch,
-    Method::Delete,
-    Method::Head,
-    Method::Options,
-];
-
 #[pymethods]
 impl PyRequest {
     #[new]
@@ -40,10 +30,9 @@ impl PyRequest {
         name: Option<String>,
         stream: Option<&str>,
     ) -> PyResult<Self> {
-        let known = METHODS.into_iter().find(|known| known.name() == method);
         let unknown = || PyValueError::new_err(format!("no method {method}"));
         Ok(Self(Arc::new(Request {
-            method: known.ok_or_else(unknown)?,
+            method: Method::named(method).ok_or_else(unknown)?,
             path,
             headers,
             body: body.map(Bytes::from_owner),

@@ -44,7 +44,8 @@ fn wish(one: &Dict, steps: &str, cookies: &Cookies<'_>) -> Result<Wish, Halt> {
         let what = match (&**key, value) {
             ("path", _) => continue,
             ("method", Value::Text(name)) => {
-                method = method_of(name)?;
+                let named = Method::named(name);
+                method = named.ok_or_else(|| beyond("a request of a batch with another method"))?;
                 continue;
             }
             ("params", _) => Extra::Params,
@@ -75,17 +76,4 @@ pub(super) fn picked(answers: &[Rc<Answer>], place: i64) -> Result<Rc<Answer>, H
         .and_then(|place| answers.get(place));
     let found = found.cloned();
     found.ok_or_else(|| Halt::new(Kind::IndexError, "list index out of range"))
-}
-
-fn method_of(name: &str) -> Result<Method, Halt> {
-    Ok(match name {
-        "GET" => Method::Get,
-        "POST" => Method::Post,
-        "PUT" => Method::Put,
-        "PATCH" => Method::Patch,
-        "DELETE" => Method::Delete,
-        "HEAD" => Method::Head,
-        "OPTIONS" => Method::Options,
-        _ => return Err(beyond("a request of a batch with another method")),
-    })
 }

@@ -11,7 +11,7 @@ use std::sync::Arc;
 use std::task::Poll;
 
 use loadpilot_engine::tail::Mark;
-use loadpilot_engine::tally::{CallEnd, ConnectionUse, Phases, RowKey, Rows, Tally};
+use loadpilot_engine::tally::{CallEnd, Phases, RowKey, Rows, Tally};
 use loadpilot_engine::workload::Workload;
 use loadpilot_events::Timestamp;
 use loadpilot_events::cause::Cause;
@@ -19,7 +19,6 @@ use loadpilot_events::connections::Reuse;
 use loadpilot_events::exchange::ExchangeSeen;
 use loadpilot_events::id::RunId;
 use loadpilot_events::outcome::{DropReason, Outcome};
-use loadpilot_events::samples::Sample;
 
 use super::clock::MonoTime;
 use super::names::CallNames;
@@ -45,6 +44,14 @@ pub enum Name {
 }
 
 impl Name {
+    /// Whose arrival it is, and its number: of a schedule, nobody's.
+    pub(crate) fn whose(self) -> (Option<u32>, u64) {
+        match self {
+            Self::Planned(n) => (None, n),
+            Self::Iteration { user, k } => (Some(user), k),
+        }
+    }
+
     /// What its draws are named by: the block and the index in it.
     pub(crate) fn draws(self) -> (u64, u64) {
         match self {
@@ -416,27 +423,9 @@ impl<W: Wire> Calls<W> {
         if !self.workload.is_sampled(block, index, end.call) {
             return;
         }
-        let (user, number) = match arrival.name {
-            Name::Planned(n) => (None, n),
-            Name::Iteration { user, k } => (Some(user), k),
-        };
-        let reused = |connection| connection == ConnectionUse::Reused;
-        self.tally.borrow_mut().sample(Sample {
-            user,
-            number,
-            generation: end.generation,
-            tick: end.tick,
-            call: end.call,
-            outcome: end.outcome,
-            status: end.status,
-            due_us: self.recorder.since_start_us(due),
-            response_us: end.response_us,
-            service_us: end.service_us,
-            first_byte_us: end.phases.first_byte_us,
-            sent_bytes: end.sent_bytes,
-            received_bytes: end.received_bytes,
-            reused: end.phases.connection.map(reused),
-        });
+        let due_us = self.recorder.since_start_us(due);
+        let sample = end.sample(arrival.name.whose(), due_us);
+        self.tally.borrow_mut().sample(sample);
     }
 
     /// Whether a call may use a connection that is open already.

@@ -4,11 +4,10 @@
 //! task.
 
 use loadpilot_engine::tail::{InFlight, Thread, Told};
-use loadpilot_engine::tally::{ConnectionUse, RowKey};
+use loadpilot_engine::tally::RowKey;
 use loadpilot_engine::workload::Workload;
 use loadpilot_events::limits::OTHER_CALLS;
 use loadpilot_events::plan::Plan;
-use loadpilot_events::samples::Sample;
 use loadpilot_events::script::CallName;
 
 use crate::fire::{CallRecord, Leftover, Name, Note, Noted};
@@ -54,27 +53,8 @@ impl Reader<'_> {
         end.call = self.called(record, thread);
         let (block, index) = record.arrival.draws();
         if self.workload.is_sampled(block, index, record.call) {
-            let (user, number) = match record.arrival {
-                Name::Planned(n) => (None, n),
-                Name::Iteration { user, k } => (Some(user), k),
-            };
-            let reused = |connection| connection == ConnectionUse::Reused;
-            thread.told.push(Told::Sample(Sample {
-                user,
-                number,
-                generation: end.generation,
-                tick: end.tick,
-                call: end.call,
-                outcome: end.outcome,
-                status: end.status,
-                due_us: record.due_us,
-                response_us: end.response_us,
-                service_us: end.service_us,
-                first_byte_us: end.phases.first_byte_us,
-                sent_bytes: end.sent_bytes,
-                received_bytes: end.received_bytes,
-                reused: end.phases.connection.map(reused),
-            }));
+            let sample = end.sample(record.arrival.whose(), record.due_us);
+            thread.told.push(Told::Sample(sample));
         }
         thread.last_us = thread.last_us.max(record.due_us + end.response_us);
         thread.told.push(Told::Call(end));
