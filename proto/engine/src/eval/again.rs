@@ -9,6 +9,7 @@ use std::rc::Rc;
 use super::program::{Cookies, Sending, Wish};
 use super::raised::Halt;
 use super::term::Scope;
+use super::user::Act;
 use super::value::Value;
 
 /// Most requests that one user keeps.
@@ -20,6 +21,7 @@ const BODY_BYTES_MAX: usize = 1 << 10;
 #[derive(Debug, Default)]
 pub(super) struct Again {
     kept: Vec<Option<Kept>>,
+    batch: Option<Batch>,
     /// Room for what a request is made of.
     given: Vec<Value>,
 }
@@ -32,6 +34,15 @@ struct Kept {
     given: Vec<Value>,
     cookie: Option<String>,
     wish: Rc<Wish>,
+}
+
+/// Several at a time.
+#[derive(Debug)]
+struct Batch {
+    /// The part of the user's life, and the place in it.
+    place: (Act, usize),
+    written: Value,
+    wishes: Vec<Rc<Wish>>,
 }
 
 impl Again {
@@ -62,11 +73,7 @@ impl Again {
         }
         let (wish, cookie) = send.wish(&self.given, cookies)?;
         let wish = Rc::new(wish);
-        if wish
-            .body
-            .as_ref()
-            .is_none_or(|body| body.len() <= BODY_BYTES_MAX)
-        {
+        if is_small(&wish) {
             if self.kept.len() <= slot {
                 self.kept.resize_with(slot + 1, || None);
             }
@@ -79,4 +86,35 @@ impl Again {
         }
         Ok(wish)
     }
+
+    /// The requests of a batch at a place of the code, `written` as it is; `make` makes them of that
+    /// and of nothing else.
+    pub(super) fn batch(
+        &mut self,
+        place: (Act, usize),
+        written: &Value,
+        make: impl FnOnce() -> Result<Vec<Rc<Wish>>, Halt>,
+    ) -> Result<Vec<Rc<Wish>>, Halt> {
+        if let Some(kept) = &self.batch
+            && kept.place == place
+            && kept.written.is_same(written)
+        {
+            return Ok(kept.wishes.clone());
+        }
+        let wishes = make()?;
+        if wishes.len() <= KEPT_MAX && wishes.iter().all(|wish| is_small(wish)) {
+            self.batch = Some(Batch {
+                place,
+                written: written.clone(),
+                wishes: wishes.clone(),
+            });
+        }
+        Ok(wishes)
+    }
+}
+
+/// Whether a request is worth its room.
+fn is_small(wish: &Wish) -> bool {
+    let body = wish.body.as_ref();
+    body.is_none_or(|body| body.len() <= BODY_BYTES_MAX)
 }

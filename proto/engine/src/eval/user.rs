@@ -442,7 +442,11 @@ impl User {
                 Operation::Batch(term, steps, _, line) => {
                     let requests = term.compute(&scope)?;
                     let cookies = |path: &str| self.jar.header(path, now_s);
-                    let wishes = batch::wishes(&requests, steps, &cookies);
+                    let make = || batch::wishes(&requests, steps, &cookies);
+                    let wishes = match self.jar.is_empty() {
+                        true => self.again.batch((self.act, frame.at), &requests, make),
+                        false => make(),
+                    };
                     return Ok(Still::AsksAll(wishes.map_err(|halt| halt.at(*line))?));
                 }
                 Operation::Pick(from, place, answer, line) => {
