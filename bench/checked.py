@@ -53,6 +53,11 @@ class Batched(VUser):
             assert answer.status_code == 200  # noqa: S101
 
 
+@scenario(rps=100, duration="10s", mode="constant", users=64, compile=False)
+class BatchedInPython(Batched):
+    """The same, in Python."""
+
+
 @scenario(rps=500, duration="10s", mode="constant", users=64)
 class Compiled(Plain):
     """The plain function, played without Python."""

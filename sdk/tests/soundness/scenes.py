@@ -22,6 +22,7 @@ from loadpilot import LoadClient, VUser, env, feed, metrics, now, rand, scenario
 SOLD = metrics.counter("sold")
 BASE = env("BASE", "/api")
 LIMIT = 3
+PAIR = [{"path": "/p"}, {"path": "/q", "method": "PUT", "json": [1, None]}]
 TENTH = 0.1
 WORDS = ["a", "id", "é"]
 CODES = (200, 201)

@@ -20,6 +20,7 @@ from loadpilot import LoadClient, VUser, env, feed, metrics, now, rand, scenario
 SOLD = metrics.counter('sold')
 LIMIT = 3
 ITEMS = [1, 2]
+WISHES = [{{'path': '/b', 'timeout': 1}}]
 {module}
 
 def pure(value):
@@ -207,7 +208,9 @@ TASKS = (
     "x = client.batch([{'path': '/b'}]); x = 1",
     "x, y = client.batch([{'path': '/b'}])",
     "x = 1, client.batch([{'path': '/b'}])",
-    "for x in client.batch([{'path': '/b'}]): pass",
+    "for x in client.batch([{'path': '/b'}]): pass\n        x = 1",
+    "for x in client.batch([{'path': '/b'}]) + []: pass",
+    "for x in client.batch(WISHES): pass",
     "x = self.helper()",
     "x = self.helper(1, 2, 3)",
     "x = self.helper(1, value=2)",

@@ -175,8 +175,11 @@ class Writer:
                 )
                 self.add(indent, "v0 = b0[1].status_code")
             case _:
-                self.add(indent, f"b0 = {begin}([{one}, {one}, {other}])")
-                self.add(indent, "for r0 in b0:")
+                made = f"{begin}([{one}, {one}, {other}])"
+                over = self.one("b0", "b0", made, f"{begin}(PAIR)")
+                if over == "b0":
+                    self.add(indent, f"b0 = {made}")
+                self.add(indent, f"for r0 in {over}:")
                 self.add(indent + 1, self.one("r0.raise_for_status()", "v0 = r0.status_code"))
 
     def rest(self) -> str:

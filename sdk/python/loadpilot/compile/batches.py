@@ -51,6 +51,8 @@ def _requests(body: Body, node: ast.expr) -> Any:
                 _look_at(one)
         case ast.ListComp(elt=one):
             _look_at(one)
+        case ast.Name(id=name) if name not in body.names:
+            _look_at_constant(node, body.constant(node))
         case _:
             no(node, "makes a batch of requests that are not written out")
     return body.expression(node)
@@ -78,6 +80,20 @@ def _look_at(node: ast.expr) -> None:
         parts.add(key.value)
     if "path" not in parts:
         no(node, "makes a batch with a request that has no path")
+
+
+def _look_at_constant(node: ast.Name, requests: Any) -> None:
+    """Refuse requests of the module that carry what code cannot compute."""
+    if type(requests) is not list or not all(type(one) is dict for one in requests):
+        no(node, f"makes a batch of `{node.id}`, which is no list of dicts")
+    for one in requests:
+        unknown = [key for key in one if key not in PARTS]
+        if unknown:
+            no(node, f"makes a batch with {unknown[0]!r} in a request")
+        if one.get("method", "GET") not in METHODS:
+            no(node, f"makes a batch with the method {one['method']!r}")
+        if "path" not in one:
+            no(node, "makes a batch with a request that has no path")
 
 
 def unpack(body: Body, target: ast.Tuple, value: ast.expr) -> bool:
@@ -133,8 +149,16 @@ def picked(body: Body, node: ast.expr) -> int | None:
     return slot
 
 
-def each(body: Body, node: ast.For, answer: str, several: str) -> None:
-    """Turn a loop over several answers into a statement."""
-    body.must_be_bound(node.iter)  # type: ignore[arg-type]
-    made = {"answer": body.slot(answer), "from": body.slot(several)}
+def each(body: Body, node: ast.For, answer: str) -> bool:
+    """Turn a loop over several answers into statements, if it is one."""
+    match node.iter:
+        case ast.Name(id=name) as several if name in body.batches:
+            body.must_be_bound(several)
+            slot = body.slot(name)
+        case over:
+            slot = body.new("answers")
+            if not batch(body, over, slot):
+                return False
+    made = {"answer": body.slot(answer), "from": slot}
     body.does.append({"each": {**made, "does": body.round(answer, node.body)}})
+    return True

@@ -123,6 +123,10 @@ def _held(
         match one:
             case ast.For(target=ast.Name() as target, iter=ast.Name(id=name)) if name in batches:
                 held[id(target)] = "answer"
+            case ast.For(target=ast.Name() as target, iter=over):
+                call = over.value if isinstance(over, ast.Await) else over
+                if is_batch_of(call, client):
+                    held[id(target)] = "answer"
             case _:
                 pass
     return held, batches

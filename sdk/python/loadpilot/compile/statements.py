@@ -269,8 +269,8 @@ class Body(Lowering):
             ):
                 made = {"times": self.times(times), "does": self.round(name, body)}
                 self.does.append({"repeat": {"local": self.slot(name), **made}})
-            case ast.Name(id=several) if several in self.batches:
-                each(self, node, name, several)
+            case _ if each(self, node, name):
+                pass
             case _:
                 if name in self.answers:
                     no(over, "loops over the answers of something else than a batch")
