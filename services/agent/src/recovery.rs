@@ -4,6 +4,7 @@
 //! A file of theirs is touched only when nobody holds its lock. Must never publish before it knows
 //! the run, nor remove anything that is not stored or of a run that is over.
 
+use std::collections::BTreeSet;
 use std::fs::{self, File, OpenOptions};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -17,7 +18,7 @@ use loadpilot_events::id::{BootId, Holder, RunId};
 use tokio::task::spawn_blocking;
 
 use crate::facts::{Clerk, store};
-use crate::fire::{RingOwner, read_ring, ring_name};
+use crate::fire::{RING_EXTENSION, RingOwner, read_ring, ring_name};
 use crate::outbox::msg_id;
 use crate::shell::Shell;
 use crate::spool::{self, Kept};
@@ -58,10 +59,16 @@ pub(crate) fn find(folder: &Path, me: &Holder) -> Found {
             return found;
         }
     };
+    let (mut spools, mut rings) = (BTreeSet::new(), Vec::new());
     for path in files.flatten().map(|file| file.path()) {
-        let Some((run, boot_id)) = named(&path, me) else {
+        let Some((run, boot_id, kind)) = named(&path, me) else {
             continue;
         };
+        if kind == Kind::Ring {
+            rings.push(((run, boot_id), path));
+            continue;
+        }
+        spools.insert((run.clone(), boot_id.clone()));
         let file = OpenOptions::new().read(true).write(true).open(&path);
         let lock = file.and_then(|file| {
             file.try_lock()?;
@@ -80,19 +87,32 @@ pub(crate) fn find(folder: &Path, me: &Holder) -> Found {
             }
         }
     }
+    // A process that was killed while it made its files, or removed them, leaves rings alone.
+    let has_no_spool = |(whose, _): &(_, _)| !found.some_live && !spools.contains(whose);
+    let alone = rings.iter().filter(|ring| has_no_spool(ring));
+    alone.for_each(|(_, path)| remove(path));
     found
 }
 
-/// Of which run and process a spool of this agent is; none of `me`, and no other file.
-fn named(path: &Path, me: &Holder) -> Option<(RunId, BootId)> {
+/// What a file is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Kind {
+    Spool,
+    Ring,
+}
+
+/// Of which run and process a file of this agent is; none of `me`, and no other file.
+fn named(path: &Path, me: &Holder) -> Option<(RunId, BootId, Kind)> {
     let name = path.file_name()?.to_str()?;
     let parts: Vec<&str> = name.split('.').collect();
-    let [run, agent, boot, spool::EXTENSION] = parts[..] else {
-        return None;
+    let (run, agent, boot, kind) = match parts[..] {
+        [run, agent, boot, spool::EXTENSION] => (run, agent, boot, Kind::Spool),
+        [run, agent, boot, _, RING_EXTENSION] => (run, agent, boot, Kind::Ring),
+        _ => return None,
     };
     let boot_id = BootId::parse(boot).ok()?;
     let is_earlier = agent == me.agent.as_str() && boot_id != me.boot_id;
-    is_earlier.then_some((RunId::parse(run).ok()?, boot_id))
+    is_earlier.then_some((RunId::parse(run).ok()?, boot_id, kind))
 }
 
 impl Remains {
@@ -202,4 +222,38 @@ fn thread(
         return Err(unreadable("it is of another process".to_owned()));
     }
     Ok(left)
+}
+
+#[cfg(test)]
+mod tests {
+    use loadpilot_events::AgentId;
+
+    use super::*;
+
+    /// Broken if files that nobody can use were kept for ever, or others than those removed.
+    #[test]
+    fn rings_without_a_spool_are_removed_and_no_others() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let files = [
+            ("run1.me.old.0.ring", false),
+            ("run1.me.old.1.ring", false),
+            ("run2.me.old.spool", true),
+            ("run2.me.old.0.ring", true),
+            ("run1.me.now.0.ring", true),
+            ("run1.other.old.0.ring", true),
+            ("run1.me.old.txt", true),
+        ];
+        for (name, _) in files {
+            fs::write(folder.path().join(name), "").expect("room");
+        }
+        let me = Holder {
+            agent: AgentId::parse("me").expect("a token"),
+            boot_id: BootId::parse("now").expect("a token"),
+        };
+        let found = find(folder.path(), &me);
+        assert_eq!((found.remains.len(), found.some_live), (1, false));
+        for (name, stays) in files {
+            assert_eq!(folder.path().join(name).exists(), stays, "{name}");
+        }
+    }
 }

@@ -58,7 +58,7 @@ pub use pool::{Pool, portion};
 pub use program::Program;
 pub use record::{CallRecord, Ended, RECORD_BYTES, RECORD_VERSION};
 pub use ring::{
-    Leftover, NotARing, Note, Noted, RING_BYTES_DEFAULT, ReadTexts, Ring, RingOwner, RingPlace,
-    file_name as ring_name, read as read_ring,
+    EXTENSION as RING_EXTENSION, Leftover, NotARing, Note, Noted, RING_BYTES_DEFAULT, ReadTexts,
+    Ring, RingOwner, RingPlace, file_name as ring_name, read as read_ring,
 };
 pub use thread::{Core, CoreSetup};

@@ -33,6 +33,8 @@ pub use read::{Leftover, NotARing, read};
 pub(crate) use recorder::{Recorder, Turned};
 pub use texts::ReadTexts;
 
+/// What its file's name ends in.
+pub const EXTENSION: &str = "ring";
 /// Most bytes of one ring, unless the operator says otherwise: at a tick of 1 s, 55,000 calls a
 /// second.
 pub const RING_BYTES_DEFAULT: u64 = 8 << 20;
@@ -222,7 +224,7 @@ impl Ring {
 #[must_use]
 pub fn file_name(owner: &RingOwner) -> String {
     let Holder { agent, boot_id } = &owner.holder;
-    format!("{}.{agent}.{boot_id}.{}.ring", owner.run, owner.core)
+    format!("{}.{agent}.{boot_id}.{}.{EXTENSION}", owner.run, owner.core)
 }
 
 /// A quarter for calls in flight at most; of finished calls what the plan can make, which a closed
