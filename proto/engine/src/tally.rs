@@ -101,7 +101,8 @@ pub struct CallEnd {
 }
 
 impl CallEnd {
-    /// The call told by itself; `user` and `number` name its arrival, `due_us` counts from the start.
+    /// The call told by itself; `user` and `number` name its arrival, `due_us` counts from the
+    /// start.
     #[must_use]
     pub fn sample(&self, (user, number): (Option<u32>, u64), due_us: u64) -> Sample {
         let reused = |connection| connection == ConnectionUse::Reused;

@@ -87,8 +87,8 @@ impl Again {
         Ok(wish)
     }
 
-    /// The requests of a batch at a place of the code, `written` as it is; `make` makes them of that
-    /// and of nothing else.
+    /// The requests of a batch at a place of the code, `written` as it is; `make` makes them of
+    /// that and of nothing else.
     pub(super) fn batch(
         &mut self,
         place: (Act, usize),

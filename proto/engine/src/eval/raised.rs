@@ -1,5 +1,8 @@
 //! What code raises, in Python's words.
 
+use loadpilot_events::cause::Cause;
+use loadpilot_events::outcome::Outcome;
+
 /// Why code goes on no more.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Halt {
@@ -109,4 +112,13 @@ pub(super) fn value_error(text: impl Into<String>) -> Halt {
 pub fn beyond(what: &str) -> Halt {
     let advice = "compiled code cannot go on as Python would; write @scenario(compile=False)";
     Halt::new(Kind::CompiledError, format!("{what}: {advice}"))
+}
+
+/// What `RequestError` says.
+pub(super) fn broken(outcome: Outcome, cause: Option<Cause>) -> String {
+    let cause = cause.and_then(|cause| serde_json::to_value(cause).ok());
+    match cause.as_ref().and_then(serde_json::Value::as_str) {
+        Some(cause) => format!("{}: {cause}", outcome.name()),
+        None => outcome.name().to_owned(),
+    }
 }

@@ -17,7 +17,7 @@ use super::given::{Given, Sources};
 use super::measured::{Measured, Values};
 use super::pause::rest_us;
 use super::program::{Body, Cookies, Operation, Program, Sending, Wish};
-use super::raised::{Halt, Kind, beyond, value_error};
+use super::raised::{Halt, Kind, beyond, broken, value_error};
 use super::redirect::{self, HOPS_MAX};
 use super::rounds::Loop;
 use super::term::{Scope, Slot};
@@ -489,14 +489,5 @@ impl Frame {
         self.at = 0;
         self.slots.clear();
         self.loops.clear();
-    }
-}
-
-/// What `RequestError` says.
-fn broken(outcome: Outcome, cause: Option<Cause>) -> String {
-    let cause = cause.and_then(|cause| serde_json::to_value(cause).ok());
-    match cause.as_ref().and_then(serde_json::Value::as_str) {
-        Some(cause) => format!("{}: {cause}", outcome.name()),
-        None => outcome.name().to_owned(),
     }
 }
