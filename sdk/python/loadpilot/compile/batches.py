@@ -10,13 +10,13 @@ import ast
 from typing import TYPE_CHECKING, Any
 
 from .constants import named
+from .encode import METHODS
 from .literals import no
 from .shape import is_batch_of
 
 if TYPE_CHECKING:
     from .statements import Body
 
-METHODS = frozenset({"GET", "POST", "PUT", "PATCH", "DELETE", "HEAD", "OPTIONS"})
 PARTS = frozenset({"path", "method", "params", "headers", "json", "data", "content", "name"})
 """What a request of a batch may carry that code can compute."""
 

@@ -81,7 +81,8 @@ class Coding:
             self.cls,
             self.sources,
         )
-        self.written = frozenset(name for name, one in constants.items() if holds_text(one))
+        literals = {name: literal(None, one) for name, one in constants.items()}
+        self.written = frozenset(name for name, one in literals.items() if holds_text(one))
         # `on_start` comes first: it alone keeps something.
         hooks = {name: self.part(name, name, own, ("client",)) for name in ("on_start", "on_stop")}
         made = []
@@ -91,7 +92,7 @@ class Coding:
             made.append(one | ({"check": check} if check else {}))
         if self.reasons:
             return None
-        used = {name: literal(None, constants[name]) for name in sorted(own.used)}
+        used = {name: literals[name] for name in sorted(own.used)}
         code: dict[str, Any] = {
             "file": self.file.name,
             "python_minor": sys.version_info.minor,

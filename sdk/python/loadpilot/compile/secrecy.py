@@ -21,19 +21,6 @@ Written = set[int | str]
 """What holds text that is written out: variables by their number, attributes by their name."""
 
 
-def holds_text(value: Any) -> bool:
-    """Whether a constant of a class holds text that may be a secret."""
-    match value:
-        case str():
-            return value not in SCHEMES
-        case dict():
-            return any(map(holds_text, value.values()))
-        case list() | tuple():
-            return any(map(holds_text, value))
-        case _:
-            return False
-
-
 def kept_out(routine: Any, attributes: Iterable[str]) -> frozenset[str]:
     """Name the attributes that hold text that is written out, those before and those kept here."""
     written = _written(routine, attributes)
@@ -89,7 +76,7 @@ def _writes(made: Any, written: Written) -> bool:  # noqa: PLR0911  (a table of 
     """Whether the value of an expression holds text that is written out."""
     match made:
         case {"literal": value}:
-            return _holds_text(value)
+            return holds_text(value)
         case {"local": {"local": slot}}:
             return slot in written
         case {"own": {"name": name}}:
@@ -108,13 +95,14 @@ def _writes(made: Any, written: Written) -> bool:  # noqa: PLR0911  (a table of 
             return False
 
 
-def _holds_text(value: Any) -> bool:
+def holds_text(value: Any) -> bool:
+    """Whether a literal of the code holds text that may be a secret."""
     match value:
         case {"text": text}:
             return text not in SCHEMES
         case dict():
-            return any(map(_holds_text, value.values()))
+            return any(map(holds_text, value.values()))
         case list():
-            return any(map(_holds_text, value))
+            return any(map(holds_text, value))
         case _:
             return False

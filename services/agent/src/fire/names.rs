@@ -3,8 +3,8 @@
 //! themselves.
 //!
 //! A number holds on one core, and means nothing else on any other of its process, since they share
-//! deltas, which say what it means. Must never grow without end: a task may
-//! put anything into a path or a message.
+//! deltas, which say what it means. Must never grow without end: a task may put anything into a
+//! path or a message.
 
 use std::cell::{Cell, RefCell};
 use std::collections::{BTreeMap, BTreeSet};
