@@ -76,7 +76,7 @@ fn one<'py>(
             Err(PyErr::from_value(error))
         }
         Heard::Unsendable(why) => Err(PyValueError::new_err(why)),
-        Heard::Stopped | Heard::Awake | Heard::Batch(_) => Err(stopped(py)),
+        Heard::Stopped | Heard::Awake | Heard::Batch(_) | Heard::One(..) => Err(stopped(py)),
     }
 }
 

@@ -5,13 +5,15 @@
 //! Must never wait on behalf of the loop while anything else could go on.
 
 use std::cell::Cell;
+use std::collections::BTreeMap;
 use std::future::pending;
 use std::io;
 use std::os::fd::{BorrowedFd, RawFd};
 use std::rc::Rc;
+use std::sync::Arc;
 use std::time::Duration;
 
-use loadpilot_agent::script::{Heard, Next};
+use loadpilot_agent::script::{Heard, Next, Ticket};
 use pyo3::prelude::*;
 use pyo3::types::{PyList, PyTuple};
 use tokio::io::Interest;
@@ -21,7 +23,7 @@ use tokio::time::sleep;
 
 use super::answer::PyAnswer;
 use super::client::PyClient;
-use super::heard::{stopped, understood};
+use super::heard::understood;
 use super::known::Known;
 use super::moving::Moving;
 use super::request::PyRequest;
@@ -55,7 +57,8 @@ impl Guest {
             looped: looped.unbind(),
             stirred: Rc::clone(&self.stirred),
             blocked: Rc::clone(&self.blocked),
-            wishes: None,
+            under_way: BTreeMap::new(),
+            next_ticket: 0,
             is_called_off: false,
         })
     }
@@ -120,9 +123,33 @@ pub(super) struct Looped {
     looped: Py<PyAny>,
     stirred: Rc<Notify>,
     pub(super) blocked: Rc<Cell<Option<String>>>,
-    /// What it waits for of the engine.
-    wishes: Option<Py<PyList>>,
+    /// What it has under way, by the ticket of its first request.
+    under_way: BTreeMap<Ticket, Wish>,
+    next_ticket: Ticket,
     pub(super) is_called_off: bool,
+}
+
+/// A request or several that the user waits for together.
+struct Wish {
+    /// What the loop knows it by.
+    number: u64,
+    what: Py<PyAny>,
+    /// What became of each request, as far as that is known.
+    heard: Vec<Option<Heard>>,
+}
+
+impl Wish {
+    /// What became of it, once that is known of all of it.
+    fn come_true(&mut self, py: Python<'_>) -> Option<Heard> {
+        if self.heard.iter().any(Option::is_none) {
+            return None;
+        }
+        let mut heard = self.heard.drain(..).flatten();
+        match self.what.bind(py).is_instance_of::<PyList>() {
+            true => Some(Heard::Batch(heard.collect())),
+            false => heard.next(),
+        }
+    }
 }
 
 impl Looped {
@@ -134,6 +161,8 @@ impl Looped {
         instance: &Py<PyAny>,
     ) -> PyResult<()> {
         self.is_called_off = false;
+        self.under_way.clear();
+        self.next_ticket = 0;
         let looped = self.looped.bind(py);
         looped.call_method1("begin", (function, instance))?;
         self.stirred.notify_one();
@@ -150,22 +179,38 @@ impl Looped {
         Ok(Some(error.map(PyErr::from_value)))
     }
 
-    /// What the part wants of the engine, if anything; and how many requests were written for it.
-    pub(super) fn wanted(&mut self, py: Python<'_>) -> PyResult<Option<(Next, i64)>> {
+    /// What the part wants of the engine beside what it has under way, if anything; and how many
+    /// wishes were written for it.
+    pub(super) fn wanted(&mut self, py: Python<'_>) -> PyResult<(Option<Next>, i64)> {
         let wishes = self.looped.bind(py).call_method0("wishes")?;
-        let wishes = wishes.cast_into::<PyList>()?;
-        let mut requests = Vec::new();
-        for wish in &wishes {
-            each(&wish, |request| requests.push(request.get().0.clone()))?;
-        }
+        let wishes: Vec<(u64, Bound<'_, PyAny>)> = wishes.extract()?;
         let written = i64::try_from(wishes.len()).unwrap_or(i64::MAX);
-        let is_one = wishes.len() == 1 && wishes.get_item(0)?.is_instance_of::<PyRequest>();
-        self.wishes = Some(wishes.unbind());
-        Ok(match requests.len() {
-            0 => None,
-            1 if is_one => requests.pop().map(|request| (Next::Send(request), written)),
-            _ => Some((Next::Batch(requests), written)),
-        })
+        let mut wanted = Vec::new();
+        for (number, what) in wishes {
+            let first = self.next_ticket;
+            each(&what, |request| {
+                wanted.push((self.next_ticket, Arc::clone(&request.get().0)));
+                self.next_ticket += 1;
+            })?;
+            if first == self.next_ticket {
+                // Nothing is under way of an empty batch.
+                let answers = PyList::empty(py);
+                let nothing = (number, answers, py.None());
+                self.looped.bind(py).call_method1("hear", nothing)?;
+                self.stirred.notify_one();
+                continue;
+            }
+            let heard = (first..self.next_ticket).map(|_| None).collect();
+            let what = what.unbind();
+            let wish = Wish {
+                number,
+                what,
+                heard,
+            };
+            self.under_way.insert(first, wish);
+        }
+        let next = (!wanted.is_empty()).then_some(Next::Beside(wanted));
+        Ok((next, written))
     }
 
     /// Tells the part what became of what it wanted, or that it may wait no more.
@@ -177,32 +222,28 @@ impl Looped {
         last: &mut Option<Py<PyAnswer>>,
     ) -> PyResult<()> {
         let looped = self.looped.bind(py);
-        let Some(wishes) = self.wishes.take() else {
+        let Heard::One(ticket, heard) = heard else {
             self.is_called_off = true;
             looped.call_method0("cancel")?;
             self.stirred.notify_one();
             return Ok(());
         };
-        let (mut one, mut all) = match heard {
-            Heard::Batch(all) => (None, all.into_iter()),
-            one => (Some(one), Vec::new().into_iter()),
+        let Some((&first, wish)) = self.under_way.range_mut(..=ticket).next_back() else {
+            return Ok(());
         };
-        for (place, wish) in wishes.bind(py).iter().enumerate() {
-            let heard = match wish.cast::<PyList>() {
-                _ if one.is_some() => one.take(),
-                Ok(batch) => Some(Heard::Batch(all.by_ref().take(batch.len()).collect())),
-                Err(_) => all.next(),
-            };
-            let value = match heard {
-                Some(heard) => understood(py, client, &wish, heard, last),
-                None => Err(stopped(py)),
-            };
-            let (value, error) = match value {
-                Ok(value) => (Some(value), None),
-                Err(error) => (None, Some(error.into_value(py))),
-            };
-            looped.call_method1("hear", (place, value, error))?;
+        if let Some(place) = wish.heard.get_mut((ticket - first) as usize) {
+            *place = Some(*heard);
         }
+        let Some(heard) = wish.come_true(py) else {
+            return Ok(());
+        };
+        let value = understood(py, client, wish.what.bind(py), heard, last);
+        let (value, error) = match value {
+            Ok(value) => (Some(value), None),
+            Err(error) => (None, Some(error.into_value(py))),
+        };
+        looped.call_method1("hear", (wish.number, value, error))?;
+        self.under_way.remove(&first);
         self.stirred.notify_one();
         Ok(())
     }

@@ -267,7 +267,7 @@ fn wanted(py: Python<'_>, next: Next) -> PyResult<PyWanted> {
             raised: ended.raised,
             ..nothing
         },
-        Next::Outside => {
+        Next::Outside | Next::Beside(_) => {
             return Err(PyValueError::new_err("an event loop is not rehearsed"));
         }
     })

@@ -265,13 +265,13 @@ impl PyUser {
             self.blocked = looped.blocked.take();
             return Ok(Some(self.ended(py, error)));
         }
-        let Some((next, written)) = looped.wanted(py)? else {
-            return Ok(None);
-        };
-        self.last = None;
+        let (next, written) = looped.wanted(py)?;
+        if next.is_some() {
+            self.last = None;
+        }
         let client = self.client.bind(py).borrow();
         client.unsent.set(client.unsent.get() - written);
-        Ok(Some(next))
+        Ok(next)
     }
 }
 

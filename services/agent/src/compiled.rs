@@ -107,6 +107,8 @@ fn heard_of(heard: Heard) -> eval::Heard {
         Heard::Unsendable(why) => eval::Heard::Unsendable(why),
         Heard::Batch(heard) => eval::Heard::Batch(heard.into_iter().map(heard_of).collect()),
         Heard::Awake => eval::Heard::Awake,
+        // Code has nothing under way beside what it waits for.
+        Heard::One(_, heard) => heard_of(*heard),
         Heard::Stopped => eval::Heard::Stopped,
     }
 }

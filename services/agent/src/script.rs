@@ -145,6 +145,9 @@ pub struct Occasion {
     pub due: Timestamp,
 }
 
+/// What a user knows a request by that it has under way.
+pub type Ticket = u32;
+
 /// What a user wants next.
 #[derive(Debug)]
 pub enum Next {
@@ -154,8 +157,11 @@ pub enum Next {
     Batch(Vec<Arc<Request>>),
     /// To do nothing for a while.
     Sleep(Duration),
-    /// To wait for something that the engine does not bring.
+    /// To wait for something that the engine does not bring, or for what it has under way.
     Outside,
+    /// To send requests beside whatever it has under way, and to hear of each as it ends, by its
+    /// number; meanwhile to wait as with [`Next::Outside`].
+    Beside(Vec<(Ticket, Arc<Request>)>),
     /// Nothing: the part is over.
     Ended(Ended),
 }
@@ -198,10 +204,24 @@ pub enum Heard {
     Unsendable(String),
     /// What became of the requests of a batch, in their order.
     Batch(Vec<Heard>),
+    /// What became of one of the requests that it has under way.
+    One(Ticket, Box<Heard>),
     /// Time is up, of a sleep.
     Awake,
     /// The run is over: nothing may be sent any more.
     Stopped,
+}
+
+impl Heard {
+    /// Whether it says that something was not done since the run is over.
+    #[must_use]
+    pub fn is_refusal(&self) -> bool {
+        match self {
+            Self::Stopped => true,
+            Self::One(_, one) => one.is_refusal(),
+            _ => false,
+        }
+    }
 }
 
 /// An answer, whole.

@@ -126,32 +126,33 @@ class Looped:
         self._loop = guest.loop
         self._client = client
         self._task: asyncio.Task[None] | None = None
-        self._wishes: list[tuple[Any, asyncio.Future[Any]]] = []
-        self._granted: list[asyncio.Future[Any]] = []
+        self._wishes: list[tuple[int, Any]] = []
+        self._futures: dict[int, asyncio.Future[Any]] = {}
+        self._number = 0
 
     def begin(self, function: Callable[..., Coroutine[Any, Any, None]], user: Any) -> None:
         """Begin a part."""
         self._wishes = []
+        self._futures = {}
         self._task = self._loop.create_task(function(user, self._client))
         self._task.add_done_callback(lambda _: self._client.stir())
 
     async def ask(self, wish: Any) -> Any:
         """Have a wish, of a request or of several; returns when it has come true."""
-        future = self._loop.create_future()
-        self._wishes.append((wish, future))
+        self._number += 1
+        future = self._futures[self._number] = self._loop.create_future()
+        self._wishes.append((self._number, wish))
         self._client.stir()
         return await future
 
-    def wishes(self) -> list[Any]:
-        """Take what is wished for; :meth:`hear` is told in the same order."""
-        wishes = [wish for wish, future in self._wishes if not future.done()]
-        self._granted = [future for _, future in self._wishes if not future.done()]
-        self._wishes = []
-        return wishes
+    def wishes(self) -> list[tuple[int, Any]]:
+        """Take what is wished for, each with the number by which :meth:`hear` is told of it."""
+        wishes, self._wishes = self._wishes, []
+        return [(number, wish) for number, wish in wishes if not self._futures[number].done()]
 
-    def hear(self, place: int, value: Any, error: BaseException | None) -> None:
+    def hear(self, number: int, value: Any, error: BaseException | None) -> None:
         """Hear what became of a wish."""
-        future = self._granted[place]
+        future = self._futures.pop(number)
         if future.done():  # whoever waited was cancelled
             return
         if error is None:

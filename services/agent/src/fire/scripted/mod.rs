@@ -5,6 +5,7 @@
 //! ended. What happens before the start and after the end is sent, but never counted. For an
 //! arrival nothing is sent after a stop.
 
+mod abreast;
 mod lives;
 mod sending;
 
@@ -31,6 +32,7 @@ use super::record::CallRecord;
 use super::wire::Wire;
 use crate::clock;
 use crate::script::{self, Heard, Next, Occasion, Part, User};
+use abreast::{Abreast, Came};
 
 /// A user that goes on asking for requests when there are no more to be had is given up.
 const REFUSALS_MAX: u32 = 1_000;
@@ -69,6 +71,14 @@ struct Held {
     named: Arc<CallName>,
     /// Its place in the ring, which holds it until it is counted, and what stands there.
     begun: (u32, Option<CallRecord>),
+}
+
+/// What a wait for a user comes to.
+enum Outside {
+    /// It wants something.
+    Wants(Next),
+    /// A request that it has under way has ended.
+    Came(Box<Came>),
 }
 
 impl<'a> Stage<'a> {
@@ -177,11 +187,26 @@ impl<W: Wire> Calls<W> {
     }
 
     /// Lets a user do one part; `None` when it had to be given up.
-    async fn act(
-        &self,
+    async fn act<'a>(
+        &'a self,
         member: &mut Member,
         part: Part,
-        stage: &mut Stage<'_>,
+        stage: &mut Stage<'a>,
+    ) -> Option<script::Ended> {
+        let mut abreast = Abreast::default();
+        let ended = self.do_part(member, part, stage, &mut abreast).await;
+        if !abreast.is_empty() {
+            self.see_out(&mut abreast, stage).await;
+        }
+        ended
+    }
+
+    async fn do_part<'a>(
+        &'a self,
+        member: &mut Member,
+        part: Part,
+        stage: &mut Stage<'a>,
+        abreast: &mut Abreast<'a>,
     ) -> Option<script::Ended> {
         let occasion = self.occasion(member.number, part, stage.arrival);
         let mut next = member.user.begin(part, occasion);
@@ -193,16 +218,30 @@ impl<W: Wire> Calls<W> {
             };
             let heard = match next {
                 Next::Ended(ended) => return Some(ended),
-                Next::Outside => {
-                    next = self.outside(member.user.as_mut(), stage, now).await?;
+                Next::Beside(wishes) => {
+                    abreast.wish(wishes);
+                    next = Next::Outside;
                     continue;
+                }
+                Next::Outside => {
+                    self.set_off(abreast, stage, now);
+                    match self
+                        .outside(member.user.as_mut(), stage, abreast, now)
+                        .await?
+                    {
+                        Outside::Wants(wanted) => {
+                            next = wanted;
+                            continue;
+                        }
+                        Outside::Came(came) => self.came(*came, stage),
+                    }
                 }
                 _ if self.is_over_for(stage, now) => Heard::Stopped,
                 Next::Sleep(time) => self.rested(time, stage, now).await,
                 Next::Send(request) => self.answer(&request, stage, now).await,
                 Next::Batch(requests) => self.answers(&requests, stage).await,
             };
-            if matches!(heard, Heard::Stopped) {
+            if heard.is_refusal() {
                 stage.all_ok = false;
                 stage.refusals += 1;
                 if stage.refusals > REFUSALS_MAX {
@@ -236,14 +275,15 @@ impl<W: Wire> Calls<W> {
         stage.arrival.is_some() && (self.stopped().is_some() || too_long)
     }
 
-    /// Waits with a user for something of its own. When that may not go on it is told so, once;
-    /// `None`: it waits on all the same.
+    /// Waits with a user for something of its own, and for what it has under way. When the former
+    /// may not go on it is told so, once; `None`: it waits on all the same.
     async fn outside(
         &self,
         user: &mut dyn User,
         stage: &mut Stage<'_>,
+        abreast: &mut Abreast<'_>,
         before: MonoTime,
-    ) -> Option<Next> {
+    ) -> Option<Outside> {
         let left = match stage.until {
             _ if stage.is_called_off => CALLED_OFF,
             Some(until) => Duration::from_micros(until.since_us(before)),
@@ -253,7 +293,13 @@ impl<W: Wire> Calls<W> {
         let mut limit = pin!(sleep(left));
         let next = poll_fn(|cx| {
             if let Poll::Ready(next) = user.poll_outside(cx) {
-                return Poll::Ready(Some(next));
+                return Poll::Ready(Some(Outside::Wants(next)));
+            }
+            if !abreast.is_empty() {
+                // Whatever is under way ends by itself.
+                return abreast
+                    .poll(cx)
+                    .map(|came| Some(Outside::Came(Box::new(came))));
             }
             let is_stopped = is_counted && !is_called_off && self.stopped().is_some();
             match is_stopped || limit.as_mut().poll(cx).is_ready() {
@@ -271,7 +317,7 @@ impl<W: Wire> Calls<W> {
         stage.all_ok = false;
         match std::mem::replace(&mut stage.is_called_off, true) {
             true => None,
-            false => Some(user.go_on(Heard::Stopped)),
+            false => Some(Outside::Wants(user.go_on(Heard::Stopped))),
         }
     }
 

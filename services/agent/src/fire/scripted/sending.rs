@@ -18,7 +18,7 @@ use crate::fire::wire::{Order, Trace, Wire};
 use crate::script::{Answer, Heard, Request};
 
 /// A request that is about to be sent.
-struct Sending<'a> {
+pub(super) struct Sending<'a> {
     arrival: Option<&'a Arrival>,
     /// The call and its name, or why there is none.
     made: Result<Made, String>,
@@ -76,7 +76,12 @@ impl<W: Wire> Calls<W> {
     }
 
     /// What is known of a request before it is sent; `place` is its place in its batch.
-    fn sending<'a>(&self, request: &Request, stage: &Stage<'a>, place: usize) -> Sending<'a> {
+    pub(super) fn sending<'a>(
+        &self,
+        request: &Request,
+        stage: &Stage<'a>,
+        place: usize,
+    ) -> Sending<'a> {
         Sending {
             arrival: stage.arrival,
             made: self.made(stage.arrival, request),
@@ -112,7 +117,7 @@ impl<W: Wire> Calls<W> {
 
     /// One exchange, dispatched `now`: what the user hears, and what is to be counted for its
     /// arrival.
-    async fn converse(
+    pub(super) async fn converse(
         &self,
         one: Sending<'_>,
         now: MonoTime,
