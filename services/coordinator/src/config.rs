@@ -20,6 +20,8 @@ const URL_VARIABLE: &str = "NATS_URL";
 const TOKEN_VARIABLE: &str = "NATS_TOKEN";
 /// Names the credentials file when no flag does.
 const CREDS_VARIABLE: &str = "NATS_CREDS";
+/// Names the certificates to trust when no flag does.
+const CACERT_VARIABLE: &str = "NATS_CACERT";
 
 /// Decides what happens next in the load tests of one tenant. Any number may run at once.
 #[derive(Debug, Parser)]
@@ -37,6 +39,10 @@ struct Args {
     /// A credentials file for it, a JWT and its key (or env NATS_CREDS).
     #[arg(long, value_name = "FILE", conflicts_with = "connect")]
     creds: Option<PathBuf>,
+    /// Certificates in PEM to trust instead of those of this machine, for tls:// (or env
+    /// NATS_CACERT).
+    #[arg(long, visible_alias = "cacert", value_name = "FILE", conflicts_with = "connect")]
+    nats_cacert: Option<PathBuf>,
     /// Refuse runs that need Python on agents: nobody's code runs there then, only requests.
     ///
     /// Say it to all coordinators of a tenant: any of them decides.
@@ -116,6 +122,8 @@ struct Stack {
     #[serde(default)]
     token: Option<String>,
     #[serde(default)]
+    cacert: Option<PathBuf>,
+    #[serde(default)]
     ctl_bytes: Option<u64>,
     #[serde(default)]
     data_bytes: Option<u64>,
@@ -164,6 +172,7 @@ fn connection(
             let stack = stack(file).map_err(|problem| problems.push(problem)).ok()?;
             let mut options = Options::new(stack.url);
             options.token = stack.token;
+            options.cacert = stack.cacert;
             let limits = &mut options.limits;
             limits.ctl_bytes = stack.ctl_bytes.unwrap_or(limits.ctl_bytes);
             limits.data_bytes = stack.data_bytes.unwrap_or(limits.data_bytes);
@@ -181,6 +190,12 @@ fn connection(
             }
             let token = env(TOKEN_VARIABLE).filter(|_| options.creds.is_none());
             options.token = args.nats_token.clone().or(token);
+            let cacert = env(CACERT_VARIABLE).map(PathBuf::from);
+            options.cacert = args.nats_cacert.clone().or(cacert);
+            if let Some(file) = options.cacert.as_ref().filter(|file| !file.is_file()) {
+                let rule = "must be a file of certificates in PEM";
+                problems.push(Problem::new("--nats-cacert", rule, file.display()));
+            }
             options
         }
         (given, _) => {

@@ -43,6 +43,11 @@ app = App(
 runs_app = App(name="runs", help="List the runs of this directory, or prune them.")
 app.command(runs_app)
 
+FleetServer = Annotated[ServerFlags, Parameter(name="*")]
+"""The flags that name a fleet's server, the same for every command that takes one."""
+HERE = ServerFlags()
+"""No fleet: this directory and this machine."""
+
 
 @app.command
 def run(  # noqa: PLR0913  (one parameter per flag)
@@ -79,10 +84,7 @@ def run(  # noqa: PLR0913  (one parameter per flag)
     cacert: str | None = None,
     cert: str | None = None,
     key: str | None = None,
-    nats_url: str | None = None,
-    nats_token: str | None = None,
-    creds: str | None = None,
-    tenant: str | None = None,
+    server: FleetServer = HERE,
     external_agents: str | None = None,
     min_agents: str | None = None,
     wait_agents: str | None = None,
@@ -163,15 +165,6 @@ def run(  # noqa: PLR0913  (one parameter per flag)
         The client certificate to show, a PEM file; with --key.
     key
         Its private key, a PEM file; it never enters plan, log or report.
-    nats_url
-        Run on a fleet instead of this machine: the NATS server, nats://host:port or
-        tls://host:port, at which its coordinator and agents are.
-    nats_token
-        The token for it. Better in the environment as NATS_TOKEN: others see command lines.
-    creds
-        A credentials file for it instead of a token. Else NATS_CREDS.
-    tenant
-        Whose fleet; `local` if nothing is said.
     external_agents
         How many agents of the fleet share the load; 1 if nothing is said.
     min_agents
@@ -219,7 +212,7 @@ def run(  # noqa: PLR0913  (one parameter per flag)
                 key=key,
             ),
             fleet=FleetFlags(
-                server=ServerFlags(nats_url, nats_token, creds, tenant),
+                server=server,
                 external_agents=external_agents,
                 min_agents=min_agents,
                 wait_agents=wait_agents,
@@ -257,10 +250,7 @@ def report(
     *,
     json: bool = False,
     samples: str | None = None,
-    nats_url: str | None = None,
-    nats_token: str | None = None,
-    creds: str | None = None,
-    tenant: str | None = None,
+    server: FleetServer = HERE,
 ) -> ExitCode:
     """Print the summary of a past run again, from its log alone.
 
@@ -272,18 +262,9 @@ def report(
         Print the full report as JSON instead.
     samples
         Write the calls of a run that kept them (run --samples) to this CSV file.
-    nats_url
-        Read the log of the fleet at this NATS server instead of this directory.
-    nats_token
-        The token for it. Better in the environment as NATS_TOKEN.
-    creds
-        A credentials file for it instead of a token. Else NATS_CREDS.
-    tenant
-        Whose fleet; `local` if nothing is said.
     """
     from .history import report as execute
 
-    server = ServerFlags(nats_url, nats_token, creds, tenant)
     return execute(run, as_json=json, samples=samples, server=server)
 
 
@@ -291,10 +272,7 @@ def report(
 def runs(
     *,
     tag: list[str] | None = None,
-    nats_url: str | None = None,
-    nats_token: str | None = None,
-    creds: str | None = None,
-    tenant: str | None = None,
+    server: FleetServer = HERE,
 ) -> ExitCode:
     """List the runs of this directory, or of a fleet, newest last.
 
@@ -302,18 +280,10 @@ def runs(
     ----------
     tag
         Only runs that have this tag, NAME=VALUE; repeatable: all of them.
-    nats_url
-        Read the log of the fleet at this NATS server instead of this directory.
-    nats_token
-        The token for it. Better in the environment as NATS_TOKEN.
-    creds
-        A credentials file for it instead of a token. Else NATS_CREDS.
-    tenant
-        Whose fleet; `local` if nothing is said.
     """
     from .history import runs as execute
 
-    return execute(tag or [], ServerFlags(nats_url, nats_token, creds, tenant))
+    return execute(tag or [], server)
 
 
 @runs_app.command

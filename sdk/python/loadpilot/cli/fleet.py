@@ -26,18 +26,27 @@ WAIT_DEFAULT = "60s"
 TENANT_DEFAULT = "local"
 TOKEN_VARIABLE = "NATS_TOKEN"  # noqa: S105  (the name of a variable, not what it holds)
 CREDS_VARIABLE = "NATS_CREDS"
+CACERT_VARIABLE = "NATS_CACERT"
 ADDRESS = re.compile(r"(nats|tls)://[^\s/,]+/?")
 NEED = re.compile(r"[A-Za-z0-9._-]{1,63}=[A-Za-z0-9._-]{1,64}")
 
 
 @dataclass(frozen=True, slots=True)
 class ServerFlags:
-    """What was written about a server, unread."""
+    """What was written about a server, unread. The words below are those of ``--help``."""
 
     nats_url: str | None = None
+    """A fleet instead of this machine and directory: the NATS server, nats://host:port or
+    tls://host:port, at which its coordinator and agents are."""
     nats_token: str | None = None
+    """The token for it. Better in the environment as NATS_TOKEN: others see command lines."""
     creds: str | None = None
+    """A credentials file for it instead of a token. Else NATS_CREDS."""
     tenant: str | None = None
+    """Whose fleet; `local` if nothing is said."""
+    nats_cacert: str | None = None
+    """Trust the certificates of this PEM file instead of those of this machine, at tls://. Else
+    NATS_CACERT."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,6 +68,8 @@ class Server:
     token: str | None
     creds: Path | None
     tenant: str
+    cacert: Path | None = None
+    """Whom to trust instead of the authorities of this machine."""
 
     @property
     def place(self) -> str:
@@ -68,11 +79,11 @@ class Server:
 
     def join(self) -> _native.Session:
         """Connect to ask for runs; raises Fault when nobody would hear, Refused."""
-        return _native.Session.join(self.url, self.token, self.creds, self.tenant)
+        return _native.Session.join(self.url, self.token, self.creds, self.tenant, self.cacert)
 
     def visit(self) -> _native.Session:
         """Connect to read the log; raises Fault, Refused."""
-        return _native.Session.visit(self.url, self.token, self.creds, self.tenant)
+        return _native.Session.visit(self.url, self.token, self.creds, self.tenant, self.cacert)
 
     def __repr__(self) -> str:
         return f"Server({self.place})"
@@ -95,7 +106,12 @@ def read_server(
     """Read where a server is; None when no flag names one. What is wrong is never quoted."""
     url = flags.nats_url
     if url is None:
-        said = {"--nats-token": flags.nats_token, "--creds": flags.creds, "--tenant": flags.tenant}
+        said = {
+            "--nats-token": flags.nats_token,
+            "--creds": flags.creds,
+            "--tenant": flags.tenant,
+            "--nats-cacert": flags.nats_cacert,
+        }
         problems += _without_server(said)
         return None
     if not all(ADDRESS.fullmatch(one.strip()) for one in url.split(",")):
@@ -118,7 +134,22 @@ def read_server(
     if not re.fullmatch(r"[a-z0-9_-]{1,128}", tenant):
         must = "must be 1 to 128 characters out of a-z 0-9 _ -"
         problems.append(rule("--tenant", must, tenant))
-    return Server(url, token, creds, tenant)
+    return Server(url, token, creds, tenant, _cacert(flags, environ, problems))
+
+
+def _cacert(
+    flags: ServerFlags, environ: Mapping[str, str], problems: list[Problem]
+) -> Path | None:
+    """Read whom to trust instead of the authorities of this machine."""
+    place = "--nats-cacert" if flags.nats_cacert else CACERT_VARIABLE
+    file = flags.nats_cacert or environ.get(CACERT_VARIABLE) or None
+    if file is None:
+        return None
+    if not Path(file).is_file():
+        problems.append(rule(place, "must be a file of certificates in PEM", file))
+    if flags.nats_cacert and "tls://" not in (flags.nats_url or ""):
+        problems.append(Problem(place, "is for tls://host:port; nats:// shows no certificate"))
+    return Path(file)
 
 
 def read_fleet(
