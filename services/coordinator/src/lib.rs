@@ -12,6 +12,7 @@
 mod answers;
 mod append;
 mod book;
+pub mod client;
 mod clock;
 mod config;
 mod coordinator;

@@ -10,7 +10,7 @@ use loadpilot_bus::{Bus, Fault, Limits, Options, RequestError, Stream, without_u
 use loadpilot_events::refusal::Problem;
 use loadpilot_events::subject::Subjects;
 
-use crate::session::{Session, SessionError};
+use super::session::{Session, SessionError};
 
 /// How long a coordinator may take to answer.
 const COORDINATOR_WITHIN: Duration = Duration::from_secs(3);
