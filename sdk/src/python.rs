@@ -233,7 +233,10 @@ impl PySession {
         tenant: &str,
         cacert: Option<PathBuf>,
     ) -> PyResult<Self> {
-        connected(py, Session::join(&fleet((url, cacert), token, creds, tenant)))
+        connected(
+            py,
+            Session::join(&fleet((url, cacert), token, creds, tenant)),
+        )
     }
 
     /// One on the log of a fleet, to read what it holds.
@@ -247,7 +250,10 @@ impl PySession {
         tenant: &str,
         cacert: Option<PathBuf>,
     ) -> PyResult<Self> {
-        connected(py, Session::visit(&fleet((url, cacert), token, creds, tenant)))
+        connected(
+            py,
+            Session::visit(&fleet((url, cacert), token, creds, tenant)),
+        )
     }
 
     #[pyo3(signature = (request_json, secrets, bodies = BTreeMap::new(), run = None))]

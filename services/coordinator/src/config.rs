@@ -14,6 +14,8 @@ use loadpilot_events::units::parse_duration_us;
 use serde::Deserialize;
 use thiserror::Error;
 
+use crate::http::{HttpArgs, HttpConfig};
+
 /// Names the server when no flag does.
 const URL_VARIABLE: &str = "NATS_URL";
 /// Holds the token when no flag does.
@@ -41,13 +43,20 @@ struct Args {
     creds: Option<PathBuf>,
     /// Certificates in PEM to trust instead of those of this machine, for tls:// (or env
     /// NATS_CACERT).
-    #[arg(long, visible_alias = "cacert", value_name = "FILE", conflicts_with = "connect")]
+    #[arg(
+        long,
+        visible_alias = "cacert",
+        value_name = "FILE",
+        conflicts_with = "connect"
+    )]
     nats_cacert: Option<PathBuf>,
     /// Refuse runs that need Python on agents: nobody's code runs there then, only requests.
     ///
     /// Say it to all coordinators of a tenant: any of them decides.
     #[arg(long)]
     compiled_only: bool,
+    #[command(flatten)]
+    http: HttpArgs,
     /// Whose runs.
     #[arg(long, default_value = DEFAULT_TENANT)]
     tenant: String,
@@ -91,6 +100,8 @@ pub struct Config {
     pub bus: Options,
     /// Whose runs it decides, and by which times.
     pub settings: Settings,
+    /// Where it takes runs over HTTP, if it does.
+    pub http: Option<HttpConfig>,
 }
 
 /// What the loop needs of the configuration.
@@ -140,7 +151,8 @@ impl Config {
     ) -> Result<Self, Mistakes> {
         let args = Args::try_parse_from(args)?;
         let mut problems = Vec::new();
-        let bus = connection(&args, env, &mut problems);
+        let bus = connection(&args, &env, &mut problems);
+        let http = HttpConfig::read(&args.http, &env, &mut problems);
         let policy = policy(&args, &mut problems);
         let subjects = Subjects::new(&args.prefix, &args.tenant);
         let subjects = subjects.map_err(|problem| problems.push(problem)).ok();
@@ -152,7 +164,11 @@ impl Config {
                     policy,
                     seal_asked_before,
                 };
-                Ok(Self { bus, settings })
+                Ok(Self {
+                    bus,
+                    settings,
+                    http,
+                })
             }
             _ => Err(Mistakes::Values(problems)),
         }
