@@ -9,9 +9,12 @@ from typing import Annotated
 from cyclopts import App, Parameter
 
 from ..compile.connections import ConnectionFlags
+from .crew import CrewFlags
 from .exit_code import ExitCode
 from .fleet import FleetFlags, ServerFlags
+from .guests import ListenFlags
 from .options import Flags
+from .over_http import ApiFlags
 
 HELP = """Load tests in Python at wire speed; every run is an immutable event log.
 
@@ -47,6 +50,10 @@ FleetServer = Annotated[ServerFlags, Parameter(name="*")]
 """The flags that name a fleet's server, the same for every command that takes one."""
 HERE = ServerFlags()
 """No fleet: this directory and this machine."""
+OverHttp = Annotated[ApiFlags, Parameter(name="*")]
+NOBODY = ApiFlags()
+Guests = Annotated[ListenFlags, Parameter(name="*")]
+ALONE = ListenFlags()
 
 
 @app.command
@@ -85,6 +92,8 @@ def run(  # noqa: PLR0913  (one parameter per flag)
     cert: str | None = None,
     key: str | None = None,
     server: FleetServer = HERE,
+    api: OverHttp = NOBODY,
+    guests: Guests = ALONE,
     external_agents: str | None = None,
     min_agents: str | None = None,
     wait_agents: str | None = None,
@@ -166,7 +175,8 @@ def run(  # noqa: PLR0913  (one parameter per flag)
     key
         Its private key, a PEM file; it never enters plan, log or report.
     external_agents
-        How many agents of the fleet share the load; 1 if nothing is said.
+        How many agents that others start share the load: those of a fleet, 1 if nothing is said; or
+        those that join by --listen, none if nothing is said.
     min_agents
         Start with this many when the wait is over; else all of them must come.
     wait_agents
@@ -213,11 +223,10 @@ def run(  # noqa: PLR0913  (one parameter per flag)
             ),
             fleet=FleetFlags(
                 server=server,
-                external_agents=external_agents,
-                min_agents=min_agents,
-                wait_agents=wait_agents,
-                need=tuple(need or ()),
+                api=api,
+                crew=CrewFlags(external_agents, min_agents, wait_agents, tuple(need or ())),
             ),
+            listen=guests,
         )
     )
 

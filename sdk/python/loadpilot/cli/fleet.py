@@ -6,29 +6,24 @@ Must never show a token, nor start anything on this machine.
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from .. import _native
-from ..compile.durations import Wrong, duration_us
 from ..compile.problem import Problem, rule
-from .whole import whole
+from .crew import Crew, CrewFlags, read_crew, without
+from .over_http import URL_VARIABLE, Api, ApiFlags, read_api
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Mapping
 
-AGENTS_MAX = 4_096
-"""Most agents that one run may ask for."""
-NEEDS_MAX = 20
-"""Most labels that a run may ask of its agents."""
-WAIT_DEFAULT = "60s"
 TENANT_DEFAULT = "local"
 TOKEN_VARIABLE = "NATS_TOKEN"  # noqa: S105  (the name of a variable, not what it holds)
 CREDS_VARIABLE = "NATS_CREDS"
 CACERT_VARIABLE = "NATS_CACERT"
+NO_SERVER = "is for a fleet, and no fleet was named; add --nats-url URL"
 ADDRESS = re.compile(r"(nats|tls)://[^\s/,]+/?")
-NEED = re.compile(r"[A-Za-z0-9._-]{1,63}=[A-Za-z0-9._-]{1,64}")
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,11 +48,9 @@ class ServerFlags:
 class FleetFlags:
     """What was written about a fleet, unread."""
 
-    server: ServerFlags = ServerFlags()
-    external_agents: str | None = None
-    min_agents: str | None = None
-    wait_agents: str | None = None
-    need: tuple[str, ...] = ()
+    server: ServerFlags = field(default_factory=ServerFlags)
+    api: ApiFlags = field(default_factory=ApiFlags)
+    crew: CrewFlags = field(default_factory=CrewFlags)
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,11 +86,8 @@ class Server:
 class Fleet:
     """A fleet, and how many of its agents a run asks for."""
 
-    server: Server
-    want: int
-    least: int
-    wait_us: int
-    needs: tuple[str, ...]
+    server: Server | Api
+    crew: Crew
 
 
 def read_server(
@@ -112,7 +102,7 @@ def read_server(
             "--tenant": flags.tenant,
             "--nats-cacert": flags.nats_cacert,
         }
-        problems += _without_server(said)
+        problems += without(said, NO_SERVER)
         return None
     if not all(ADDRESS.fullmatch(one.strip()) for one in url.split(",")):
         must = "must be nats://host:port or tls://host:port"
@@ -137,9 +127,7 @@ def read_server(
     return Server(url, token, creds, tenant, _cacert(flags, environ, problems))
 
 
-def _cacert(
-    flags: ServerFlags, environ: Mapping[str, str], problems: list[Problem]
-) -> Path | None:
+def _cacert(flags: ServerFlags, environ: Mapping[str, str], problems: list[Problem]) -> Path | None:
     """Read whom to trust instead of the authorities of this machine."""
     place = "--nats-cacert" if flags.nats_cacert else CACERT_VARIABLE
     file = flags.nats_cacert or environ.get(CACERT_VARIABLE) or None
@@ -157,32 +145,12 @@ def read_fleet(
 ) -> Fleet | None:
     """Read which fleet a run is for; None when it is for this machine."""
     server = read_server(flags.server, environ, problems)
-    if server is None:
-        said = {
-            "--external-agents": flags.external_agents,
-            "--min-agents": flags.min_agents,
-            "--wait-agents": flags.wait_agents,
-            "--need": "".join(flags.need) or None,
-        }
-        problems += _without_server(said)
-        return None
-    want = least = whole("--external-agents", flags.external_agents or "1", 1, AGENTS_MAX, problems)
-    if flags.min_agents is not None:
-        least = whole("--min-agents", flags.min_agents, 1, want, problems)
-    wait_us = 1
-    try:
-        wait_us = duration_us("--wait-agents", flags.wait_agents or WAIT_DEFAULT)
-    except Wrong as wrong:
-        problems.append(wrong.problem)
-    if len(flags.need) > NEEDS_MAX:
-        problems.append(rule("--need", f"must be said at most {NEEDS_MAX} times", len(flags.need)))
-    for need in flags.need:
-        if not NEED.fullmatch(need):
-            must = "must be a label that agents have, KEY=VALUE such as zone=eu"
-            problems.append(rule("--need", must, need))
-    return Fleet(server, want, least, wait_us, flags.need)
-
-
-def _without_server(said: Mapping[str, str | None]) -> Sequence[Problem]:
-    what = "is for a fleet, and no fleet was named; add --nats-url URL"
-    return [Problem(place, what) for place, value in said.items() if value is not None]
+    if server is not None and flags.api.coordinator_url is None:
+        # What a flag says goes before the environment.
+        environ = {key: value for key, value in environ.items() if key != URL_VARIABLE}
+    api = read_api(flags.api, environ, problems)
+    if server is not None and api is not None:
+        what = "names who takes the run, and so does --nats-url; drop one"
+        problems.append(Problem("--coordinator-url", what))
+    place = server or api
+    return Fleet(place, read_crew(flags.crew, 0, 1, problems)) if place is not None else None
