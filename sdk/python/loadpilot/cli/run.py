@@ -161,6 +161,8 @@ class Run:
     def on(self, stack: LocalStack) -> ExitCode:
         """Run on a stack that is starting."""
         self.banner()
+        for line in self.warnings():
+            say(f"warning: {line}")
         address = stack.ready(self.interruptions.any)
         if address is None:
             return self.cancelled()
@@ -252,6 +254,13 @@ class Run:
             f"             redirects and retries are off\n"
             f"  agents     {self.agents()}, seed {self.options.seed}"
         )
+
+    def warnings(self) -> list[str]:
+        """Say what this machine may lack; it starts agents meanwhile."""
+        from .preflight import Machine, warnings
+
+        plan = self.compiled.plan
+        return warnings(plan, max(1, self.options.here), Machine.this(plan["target"]))
 
     def agents(self) -> str:
         """Say how many agents there are to be, and whose."""
