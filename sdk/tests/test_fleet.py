@@ -117,7 +117,7 @@ def test_a_coordinator_is_named_once_and_never_in_the_clear(tmp_path: Path) -> N
         file="x.py", samples="calls.csv", fleet=FleetFlags(api=ApiFlags("http://[::1]:1"))
     )
     _, problems = read(flags, {}, tmp_path)
-    assert "--samples: needs the log itself" in str(problems)
+    assert "--samples: needs the log itself" in "\n".join(map(str, problems))
 
 
 def test_agents_of_other_machines_come_beside_those_here(tmp_path: Path) -> None:

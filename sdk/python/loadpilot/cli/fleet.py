@@ -28,20 +28,29 @@ ADDRESS = re.compile(r"(nats|tls)://[^\s/,]+/?")
 
 @dataclass(frozen=True, slots=True)
 class ServerFlags:
-    """What was written about a server, unread. The words below are those of ``--help``."""
+    """What was written about a server, unread. The words below are those of ``--help``.
+
+    Parameters
+    ----------
+    nats_url
+        A fleet instead of this machine and directory: the NATS server, nats://host:port or
+        tls://host:port, at which its coordinator and agents are.
+    nats_token
+        The token for it. Better in the environment as NATS_TOKEN: others see command lines.
+    creds
+        A credentials file for it instead of a token. Else NATS_CREDS.
+    tenant
+        Whose fleet; `local` if nothing is said.
+    nats_cacert
+        Trust the certificates of this PEM file instead of those of this machine, at tls://.
+        Else NATS_CACERT.
+    """
 
     nats_url: str | None = None
-    """A fleet instead of this machine and directory: the NATS server, nats://host:port or
-    tls://host:port, at which its coordinator and agents are."""
     nats_token: str | None = None
-    """The token for it. Better in the environment as NATS_TOKEN: others see command lines."""
     creds: str | None = None
-    """A credentials file for it instead of a token. Else NATS_CREDS."""
     tenant: str | None = None
-    """Whose fleet; `local` if nothing is said."""
     nats_cacert: str | None = None
-    """Trust the certificates of this PEM file instead of those of this machine, at tls://. Else
-    NATS_CACERT."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -23,17 +23,25 @@ PORT_MAX = 65_535
 
 @dataclass(frozen=True, slots=True)
 class ListenFlags:
-    """What was written about other machines, unread. The words below are those of ``--help``."""
+    """What was written about other machines, unread. The words below are those of ``--help``.
+
+    Parameters
+    ----------
+    listen
+        Let agents of other machines take part: open the server of this run at HOST:PORT, such
+        as 0.0.0.0:4222, with TLS and a token. What to type there is printed.
+    listen_cert
+        What to show them, a PEM file, for the host that --listen names; else one is made.
+    listen_key
+        Its private key, a PEM file.
+    listen_cacert
+        Who signed it, a PEM file, where machines do not trust them anyway.
+    """
 
     listen: str | None = None
-    """Let agents of other machines take part: open the server of this run at HOST:PORT, such as
-    0.0.0.0:4222, with TLS and a token. What to type there is printed."""
     listen_cert: str | None = None
-    """What to show them, a PEM file, for the host that --listen names; else one is made."""
     listen_key: str | None = None
-    """Its private key, a PEM file."""
     listen_cacert: str | None = None
-    """Who signed it, a PEM file, where machines do not trust them anyway."""
 
 
 @dataclass(frozen=True, slots=True)

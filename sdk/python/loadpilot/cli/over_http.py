@@ -27,15 +27,22 @@ LOOPBACK = re.compile(r"localhost|127(\.\d{1,3}){3}|::1")
 
 @dataclass(frozen=True, slots=True)
 class ApiFlags:
-    """What was written about a coordinator, unread. The words below are those of ``--help``."""
+    """What was written about a coordinator, unread. The words below are those of ``--help``.
+
+    Parameters
+    ----------
+    coordinator_url
+        Let the coordinator at this address take the run over HTTP, https://host:port; http://
+        only on this machine. Else LOADPILOT_COORDINATOR_URL.
+    coordinator_token_file
+        The file of the token that it asks for. Else LOADPILOT_COORDINATOR_TOKEN.
+    coordinator_cacert
+        Trust the certificates of this PEM file for it instead of those of this machine.
+    """
 
     coordinator_url: str | None = None
-    """Let the coordinator at this address take the run over HTTP, https://host:port; http:// only
-    on this machine. Else LOADPILOT_COORDINATOR_URL."""
     coordinator_token_file: str | None = None
-    """The file of the token that it asks for. Else LOADPILOT_COORDINATOR_TOKEN."""
     coordinator_cacert: str | None = None
-    """Trust the certificates of this PEM file for it instead of those of this machine."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -23,8 +23,8 @@ pub(super) const POST_BYTES_MAX: usize = 32 << 20;
 const WAIT_US: u64 = 60_000_000;
 /// From the decision to start to the start when nothing is said, in µs.
 const LEAD_US: u64 = 3_000_000;
-/// Longest text of a mistake, in characters.
-const RULE_CHARS_MAX: usize = 400;
+/// Longest place and longest rule of a mistake, in characters: both may quote a key.
+const TOLD_CHARS_MAX: usize = 400;
 /// What is never quoted.
 const CONFIDENTIAL: [&str; 2] = ["secrets", "bodies"];
 
@@ -136,9 +136,10 @@ fn parsed<T: DeserializeOwned>(body: &[u8]) -> Result<T, Problem> {
 }
 
 fn problem(place: &str, error: &serde_json::Error) -> Problem {
-    let rule: String = error.to_string().chars().take(RULE_CHARS_MAX).collect();
+    let short = |text: &str| text.chars().take(TOLD_CHARS_MAX).collect::<String>();
+    let rule = format!("cannot be read: {}", short(&error.to_string()));
     let at = format!("line {}, column {}", error.line(), error.column());
-    Problem::new(place, format!("cannot be read: {rule}"), at)
+    Problem::new(short(place), rule, at)
 }
 
 impl fmt::Debug for Asked {
