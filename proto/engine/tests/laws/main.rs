@@ -15,6 +15,7 @@ mod metrics;
 mod naive;
 mod needs;
 mod overasked;
+mod owner;
 mod poison;
 mod samples;
 mod script;

@@ -42,7 +42,7 @@ fn offered(peak_rps: u64, users: Option<u32>, offers: &[u64]) -> RunState {
 
 /// The shards of a run, one after the other to each.
 fn dealt(agents: u64) -> Vec<Holding> {
-    let shards = |number: u64| (0..256).filter(|shard| u64::from(*shard) % agents == number);
+    let shards = |number: u64| (0..256).filter(move |shard| u64::from(*shard) % agents == number);
     let holding = |number| Holding {
         holder: plans::holder(number, 0),
         shards: shards(number).collect(),
