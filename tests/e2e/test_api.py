@@ -266,6 +266,7 @@ def test_the_end_of_a_coordinator_is_told(
     assert oracle.wait_count(50, 60)
     coordinator.signal(signal.SIGTERM)
     *_, last = lines
+    stream.hang_up()
     assert "this coordinator ends" in last["error"]
     assert coordinator.end(20).code == 0
     (row,) = wait_for_end(loadpilot, fleet)
