@@ -123,29 +123,34 @@ def test_a_coordinator_is_named_once_and_never_in_the_clear(tmp_path: Path) -> N
 def test_agents_of_other_machines_come_beside_those_here(tmp_path: Path) -> None:
     """Broken if somebody who opens a stack counts his guests wrongly."""
 
-    def read_with(**flags: object) -> tuple[tuple[int, int, int] | None, str]:
-        crew = CrewFlags(**{k: flags.pop(k) for k in ("external_agents", "need") if k in flags})  # type: ignore[arg-type]
-        listen = ListenFlags(**{k: flags.pop(k) for k in [*flags] if k.startswith("listen")})  # type: ignore[arg-type]
-        asked = Flags(file="x.py", fleet=FleetFlags(crew=crew), listen=listen, **flags)  # type: ignore[arg-type]
-        options, problems = read(asked, {}, tmp_path)
+    def read_with(
+        listen: ListenFlags, agents: str | None = None, crew: CrewFlags | None = None
+    ) -> tuple[tuple[int, int, int], str]:
+        fleet = FleetFlags(crew=crew or CrewFlags())
+        flags = Flags(file="x.py", agents=agents, fleet=fleet, listen=listen)
+        options, problems = read(flags, {}, tmp_path)
         assert options is not None
         counts = (options.here, options.crew.want, options.crew.lead_us)
         return counts, "\n".join(map(str, problems))
 
     place = "0.0.0.0:4222"
-    assert read_with(listen=place) == ((1, 1, 500_000), "")
-    assert read_with(listen=place, agents="2", external_agents="3") == ((2, 5, 3_000_000), "")
-    assert read_with(listen=place, agents="0", external_agents="1") == ((0, 1, 3_000_000), "")
-    for flags, told in (
-        ({"listen": place, "agents": "0"}, "--agents: must be a whole number from 1"),
-        ({"listen": place, "need": ("a=b",)}, "--need: is about agents of other machines"),
-        ({"listen": "4222"}, "--listen: must be HOST:PORT"),
-        ({"listen": "host:65536"}, "--listen: must be HOST:PORT"),
-        ({"listen_key": "k.pem"}, "--listen-key: is for agents of other machines; add --listen"),
-        ({"listen": place, "listen_cert": "c.pem"}, "--listen-key: belongs to the other one"),
-        ({"listen": place, "listen_cert": "c.pem"}, "--listen-cert: must be a PEM file"),
+    open_to_all = ListenFlags(place)
+    assert read_with(open_to_all) == ((1, 1, 500_000), "")
+    assert read_with(open_to_all, "2", CrewFlags("3")) == ((2, 5, 3_000_000), "")
+    assert read_with(open_to_all, "0", CrewFlags("1")) == ((0, 1, 3_000_000), "")
+    _, told = read_with(open_to_all, "0")
+    assert "--agents: must be a whole number from 1" in told
+    _, told = read_with(open_to_all, crew=CrewFlags(need=("a=b",)))
+    assert "--need: is about agents of other machines; say how many" in told
+    for listen, expected in (
+        (ListenFlags("4222"), "--listen: must be HOST:PORT"),
+        (ListenFlags("host:65536"), "--listen: must be HOST:PORT"),
+        (ListenFlags(listen_key="k"), "--listen-key: is for agents of other machines; add"),
+        (ListenFlags(place, "c.pem"), "--listen-key: belongs to the other one"),
+        (ListenFlags(place, "c.pem"), "--listen-cert: must be a PEM file"),
+        (ListenFlags(place, listen_cacert="c"), "--listen-cacert: says who signed --listen-cert"),
     ):
-        assert told in read_with(**flags)[1], flags
+        assert expected in read_with(listen)[1], listen
 
 
 def test_an_invitation_shows_no_token() -> None:
