@@ -1,8 +1,8 @@
 //! `loadpilot._native`: the one place where Python meets Rust.
 //!
-//! The coordinator's client is the command line's connection to a log; [`supervisor`] keeps a local stack alive, `python` wraps them for Python,
-//! `play` lets an agent run scenarios. Must never fold or judge anything itself: that is
-//! `loadpilot-engine`'s work, here only called.
+//! The coordinator's client is the command line's connection to a log; [`supervisor`] keeps a local
+//! stack alive, `python` wraps them for Python, `play` lets an agent run scenarios. Must never fold
+//! or judge anything itself: that is `loadpilot-engine`'s work, here only called.
 
 pub mod supervisor;
 
