@@ -15,6 +15,7 @@ use serde::Deserialize;
 use thiserror::Error;
 
 use crate::http::{HttpArgs, HttpConfig};
+use crate::originals;
 
 /// Names the server when no flag does.
 const URL_VARIABLE: &str = "NATS_URL";
@@ -149,8 +150,12 @@ impl Config {
         args: impl IntoIterator<Item = String>,
         env: impl Fn(&str) -> Option<String>,
     ) -> Result<Self, Mistakes> {
+        let args: Vec<String> = args.into_iter().collect();
+        let mut problems = originals::problems(&args);
+        if !problems.is_empty() {
+            return Err(Mistakes::Values(problems));
+        }
         let args = Args::try_parse_from(args)?;
-        let mut problems = Vec::new();
         let bus = connection(&args, &env, &mut problems);
         let http = HttpConfig::read(&args.http, &env, &mut problems);
         let policy = policy(&args, &mut problems);

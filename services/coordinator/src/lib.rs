@@ -24,6 +24,7 @@ mod gap;
 mod hearing;
 mod http;
 mod mouth;
+mod originals;
 mod shell;
 mod start;
 
