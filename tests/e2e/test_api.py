@@ -4,10 +4,12 @@ no code with the product."""
 from __future__ import annotations
 
 import json
+import os
 import re
 import signal
 import socket
 from pathlib import Path
+from time import monotonic
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -250,6 +252,24 @@ def test_a_caller_that_says_nothing_is_shown_the_door(caller: Caller) -> None:
         # Closed, with or without a word; a time-out would raise.
         assert one.recv(64)[:12] in {b"", b"HTTP/1.1 408"}
         one.close()
+
+
+def test_without_nats_it_lives_and_is_not_ready(
+    fleet: Fleet, caller: Caller, loadpilot: Loadpilot, oracle: Oracle
+) -> None:
+    """Broken if a run is taken that nobody hears of, or a probe restarts what only waits."""
+    sound = plan(loadpilot, oracle)
+    server, *_ = fleet.pids
+    os.kill(server, signal.SIGKILL)
+    deadline = monotonic() + PATIENCE_S
+    while caller.ask("GET", "/readyz").status == 200:
+        assert monotonic() < deadline
+    answer = caller.ask("GET", "/readyz")
+    assert (answer.status, answer.json["error"]) == (503, "NATS cannot be reached")
+    assert caller.ask("GET", "/healthz").status == 200
+    assert caller.ask("POST", "/run", sound).status == 503
+    assert "loadpilot_coordinator_nats_up 0" in caller.ask("GET", "/metrics").body.decode()
+    assert oracle.counts().received == 0
 
 
 def test_the_end_of_a_coordinator_is_told(
