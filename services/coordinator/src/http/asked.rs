@@ -190,7 +190,7 @@ mod tests {
         let places = [
             (r#""seed":-1"#, "seed: "),
             (r#""agents":{"want":"2"}"#, "agents.want: "),
-            (r#""needs":["zone"]"#, "needs[0]: "),
+            (r#""needs":["a b"]"#, "needs[0]: "),
             (r#""nonsense":1"#, "nonsense"),
             (r#""run":"A B""#, "run: "),
             (
