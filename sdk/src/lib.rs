@@ -1,15 +1,12 @@
 //! `loadpilot._native`: the one place where Python meets Rust.
 //!
-//! [`session`] is a command line's connection to a log, [`place`] says where that is, [`watch`]
-//! follows one run, [`supervisor`] keeps a local stack alive, `python` wraps them for Python,
-//! `play` lets an agent run scenarios. Must never fold or judge anything itself: that is
-//! `loadpilot-engine`'s work, here only called.
+//! The coordinator's client is the command line's connection to a log; [`supervisor`] keeps a local
+//! stack alive, `python` wraps them for Python, `play` lets an agent run scenarios. Must never fold
+//! or judge anything itself: that is `loadpilot-engine`'s work, here only called.
 
-mod bodies;
-pub mod place;
-pub mod session;
 pub mod supervisor;
-pub mod watch;
+
+pub use loadpilot_coordinator::client::{place, session, watch};
 
 #[cfg(feature = "python")]
 mod play;

@@ -199,6 +199,7 @@ impl PySession {
     #[new]
     #[pyo3(signature = (
         url, token, *, tenant = DEFAULT_TENANT, ctl_bytes = None, data_bytes = None,
+        cacert = None,
     ))]
     fn new(
         py: Python<'_>,
@@ -207,6 +208,7 @@ impl PySession {
         tenant: &str,
         ctl_bytes: Option<u64>,
         data_bytes: Option<u64>,
+        cacert: Option<PathBuf>,
     ) -> PyResult<Self> {
         let default = Limits::default();
         let place = Place {
@@ -215,35 +217,43 @@ impl PySession {
                 data_bytes: data_bytes.unwrap_or(default.data_bytes),
                 ..default
             },
-            ..fleet(url, token, None, tenant)
+            ..fleet((url, cacert), token, None, tenant)
         };
         connected(py, Session::open(&place))
     }
 
     /// One on the log of a fleet that can be asked for runs.
     #[staticmethod]
-    #[pyo3(signature = (url, token, creds, tenant))]
+    #[pyo3(signature = (url, token, creds, tenant, cacert = None))]
     fn join(
         py: Python<'_>,
         url: String,
         token: Option<String>,
         creds: Option<PathBuf>,
         tenant: &str,
+        cacert: Option<PathBuf>,
     ) -> PyResult<Self> {
-        connected(py, Session::join(&fleet(url, token, creds, tenant)))
+        connected(
+            py,
+            Session::join(&fleet((url, cacert), token, creds, tenant)),
+        )
     }
 
     /// One on the log of a fleet, to read what it holds.
     #[staticmethod]
-    #[pyo3(signature = (url, token, creds, tenant))]
+    #[pyo3(signature = (url, token, creds, tenant, cacert = None))]
     fn visit(
         py: Python<'_>,
         url: String,
         token: Option<String>,
         creds: Option<PathBuf>,
         tenant: &str,
+        cacert: Option<PathBuf>,
     ) -> PyResult<Self> {
-        connected(py, Session::visit(&fleet(url, token, creds, tenant)))
+        connected(
+            py,
+            Session::visit(&fleet((url, cacert), token, creds, tenant)),
+        )
     }
 
     #[pyo3(signature = (request_json, secrets, bodies = BTreeMap::new(), run = None))]
@@ -329,11 +339,18 @@ impl PySession {
     }
 }
 
-fn fleet(url: String, token: Option<String>, creds: Option<PathBuf>, tenant: &str) -> Place {
+/// A server is its address and whom to trust for it.
+fn fleet(
+    (url, cacert): (String, Option<PathBuf>),
+    token: Option<String>,
+    creds: Option<PathBuf>,
+    tenant: &str,
+) -> Place {
     Place {
         url,
         token,
         creds,
+        cacert,
         tenant: tenant.to_owned(),
         prefix: DEFAULT_PREFIX.to_owned(),
         limits: Limits::default(),

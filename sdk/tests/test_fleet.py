@@ -4,8 +4,11 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from loadpilot.cli.fleet import FleetFlags, ServerFlags, read_fleet
+from loadpilot.cli.crew import CrewFlags
+from loadpilot.cli.fleet import FleetFlags, Server, ServerFlags, read_fleet
+from loadpilot.cli.guests import ListenFlags, invitation
 from loadpilot.cli.options import Flags, read
+from loadpilot.cli.over_http import Api, ApiFlags
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -26,7 +29,8 @@ def test_an_address_alone_asks_for_one_agent() -> None:
     fleet, wrong = asked(FleetFlags(ServerFlags(URL)), {"NATS_TOKEN": "s3cret"})
     assert not wrong
     assert fleet is not None
-    assert (fleet.want, fleet.least, fleet.wait_us) == (1, 1, 60_000_000)
+    assert (fleet.crew.want, fleet.crew.least, fleet.crew.wait_us) == (1, 1, 60_000_000)
+    assert isinstance(fleet.server, Server)
     assert (fleet.server.token, fleet.server.tenant) == ("s3cret", "local")
     assert "s3cret" not in repr(fleet)
 
@@ -34,16 +38,15 @@ def test_an_address_alone_asks_for_one_agent() -> None:
 def test_every_mistake_is_named() -> None:
     """Broken if one mistake hides another, or a flag is taken and means nothing."""
     flags = FleetFlags(
-        ServerFlags("http://bob:hunter2@host", "t0ken", "/none.creds", "A b"),
-        external_agents="2",
-        min_agents="3",
-        wait_agents="soon",
-        need=("zone",),
+        ServerFlags("http://bob:hunter2@host", "t0ken", "/none.creds", "A b", "/none.pem"),
+        crew=CrewFlags("2", "3", "soon", ("zone",)),
     )
     _, wrong = asked(flags)
     assert "--nats-url: must be nats://host:port or tls://host:port (got 'http://host')" in wrong
     assert "--creds: says who you are, and so does --nats-token" in wrong
     assert "--tenant: must be" in wrong
+    assert "--nats-cacert: must be a file of certificates in PEM (got '/none.pem')" in wrong
+    assert "--nats-cacert: is for tls://host:port" in wrong
     assert "--min-agents: must be a whole number from 1 to 2" in wrong
     assert "--wait-agents" in wrong
     assert "--need: must be a label that agents have, KEY=VALUE such as zone=eu" in wrong
@@ -51,15 +54,18 @@ def test_every_mistake_is_named() -> None:
     assert "t0ken" not in wrong
 
 
-def test_a_fleet_is_never_meant_by_accident() -> None:
+def test_a_fleet_is_never_meant_by_accident(tmp_path: Path) -> None:
     """An environment that names a server for agents must not turn a run at home into one there."""
     fleet, wrong = asked(FleetFlags(), {"NATS_URL": URL, "NATS_TOKEN": "s3cret"})
     assert (fleet, wrong) == (None, "")
-    said = FleetFlags(ServerFlags(tenant="shop"), external_agents="2", need=("zone=eu",))
-    fleet, wrong = asked(said)
-    assert fleet is None
-    for flag in ("--tenant", "--external-agents", "--need"):
-        assert f"{flag}: is for a fleet, and no fleet was named; add --nats-url URL" in wrong
+    said = FleetFlags(ServerFlags(tenant="shop"), crew=CrewFlags("2", need=("zone=eu",)))
+    options, problems = read(Flags(file="x.py", fleet=said), {}, tmp_path)
+    assert options is not None
+    assert options.fleet is None
+    told = "\n".join(map(str, problems))
+    assert "--tenant: is for a fleet, and no fleet was named; add --nats-url URL" in told
+    for flag in ("--external-agents", "--need"):
+        assert f"{flag}: is for agents that others start; add --nats-url URL, or --listen" in told
 
 
 def test_agents_are_started_here_or_found_there(tmp_path: Path) -> None:
@@ -71,3 +77,90 @@ def test_agents_are_started_here_or_found_there(tmp_path: Path) -> None:
     options, problems = read(Flags(file="x.py"), {}, tmp_path)
     assert options is not None
     assert (options.agents, options.fleet, problems) == (1, None, [])
+
+
+def test_a_coordinator_is_named_once_and_never_in_the_clear(tmp_path: Path) -> None:
+    """Broken if a token travels where others read it, or the environment overrules a flag."""
+    environ = {
+        "LOADPILOT_COORDINATOR_URL": "https://lab:8443/",
+        "LOADPILOT_COORDINATOR_TOKEN": "s3cret-token",
+    }
+    fleet, wrong = asked(FleetFlags(), environ)
+    assert not wrong
+    assert fleet is not None
+    assert isinstance(fleet.server, Api)
+    assert (fleet.server.url, fleet.server.token) == ("https://lab:8443", "s3cret-token")
+    assert "s3cret" not in repr(fleet)
+    fleet, wrong = asked(FleetFlags(ServerFlags(URL)), environ)
+    assert not wrong
+    assert fleet is not None
+    assert isinstance(fleet.server, Server), "a flag goes before the environment"
+    _, wrong = asked(FleetFlags(ServerFlags(URL), ApiFlags("http://[::1]:1")))
+    assert "--coordinator-url: names who takes the run, and so does --nats-url" in wrong
+    for url, told in (
+        ("http://lab:8080", "must be https:// unless it is this machine"),
+        ("https://bob:hunter2@lab", "must be https://host[:port] (got 'https://lab')"),
+        ("lab:8080", "must be https://host[:port]"),
+        ("https://lab/path", "must be https://host[:port]"),
+        ("https://lab:99999", "must be https://host[:port]"),
+    ):
+        _, wrong = asked(FleetFlags(api=ApiFlags(url)))
+        assert told in wrong, url
+        assert "hunter2" not in wrong
+    for url in ("http://localhost:1", "http://127.0.0.1:1", "http://[::1]:1"):
+        assert asked(FleetFlags(api=ApiFlags(url)))[1] == ""
+    for token in ("s3cret\ntoken", "s3cret tok\u00e9n"):
+        _, wrong = asked(FleetFlags(), environ | {"LOADPILOT_COORDINATOR_TOKEN": token})
+        assert "LOADPILOT_COORDINATOR_TOKEN: must hold a token" in wrong
+        assert "s3cret" not in wrong
+    flags = Flags(
+        file="x.py", samples="calls.csv", fleet=FleetFlags(api=ApiFlags("http://[::1]:1"))
+    )
+    _, problems = read(flags, {}, tmp_path)
+    assert "--samples: needs the log itself" in "\n".join(map(str, problems))
+
+
+def test_agents_of_other_machines_come_beside_those_here(tmp_path: Path) -> None:
+    """Broken if somebody who opens a stack counts his guests wrongly."""
+
+    def read_with(
+        listen: ListenFlags, agents: str | None = None, crew: CrewFlags | None = None
+    ) -> tuple[tuple[int, int, int], str]:
+        fleet = FleetFlags(crew=crew or CrewFlags())
+        flags = Flags(file="x.py", agents=agents, fleet=fleet, listen=listen)
+        options, problems = read(flags, {}, tmp_path)
+        assert options is not None
+        counts = (options.here, options.crew.want, options.crew.lead_us)
+        return counts, "\n".join(map(str, problems))
+
+    place = "0.0.0.0:4222"
+    open_to_all = ListenFlags(place)
+    assert read_with(open_to_all) == ((1, 1, 500_000), "")
+    assert read_with(open_to_all, "2", CrewFlags("3")) == ((2, 5, 3_000_000), "")
+    assert read_with(open_to_all, "0", CrewFlags("1")) == ((0, 1, 3_000_000), "")
+    _, told = read_with(open_to_all, "0")
+    assert "--agents: must be a whole number from 1" in told
+    _, told = read_with(open_to_all, crew=CrewFlags(need=("a=b",)))
+    assert "--need: is about agents of other machines; say how many" in told
+    for listen, expected in (
+        (ListenFlags("4222"), "--listen: must be HOST:PORT"),
+        (ListenFlags("host:65536"), "--listen: must be HOST:PORT"),
+        (ListenFlags(listen_key="k"), "--listen-key: is for agents of other machines; add"),
+        (ListenFlags(place, "c.pem"), "--listen-key: belongs to the other one"),
+        (ListenFlags(place, "c.pem"), "--listen-cert: must be a PEM file"),
+        (ListenFlags(place, listen_cacert="c"), "--listen-cacert: says who signed --listen-cert"),
+    ):
+        assert expected in read_with(listen)[1], listen
+
+
+def test_an_invitation_shows_no_token() -> None:
+    """Broken if what one copies does not work, or a terminal that others see holds the token."""
+    facts = {"url": "tls://10.0.0.5:4222", "token_file": "/l/token", "cacert": "/l/ca.pem"}
+    told = invitation(facts | {"fingerprint": "ab12"})
+    assert "/l/ca.pem, SHA-256 ab12" in told
+    assert told.endswith(
+        "NATS_TOKEN=$(cat token) "
+        "loadpilot agent --nats-url tls://10.0.0.5:4222 --nats-cacert ca.pem"
+    )
+    del facts["cacert"]
+    assert invitation(facts).endswith("--nats-url tls://10.0.0.5:4222")

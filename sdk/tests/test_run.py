@@ -18,7 +18,7 @@ from loadpilot.cli.summary import summary
 from loadpilot.local.stack import Address, Event, Said, StackFault
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable, Iterator, Sequence
 
 RUN = "01k9zzzzzzzzzzzzzzzzzzzzzz"
 LATENCY = dict.fromkeys(("p50_ms", "p95_ms", "p99_ms", "max_ms", "min_ms", "mean_ms"), 1.5)
@@ -113,10 +113,11 @@ class FakeStack:
         self.log_dir = Path(".loadpilot/log-1")
         self.events: list[Event] = []
         self.agents = 0
+        self.listening = None
         self.stopped = False
         self.error: StackFault | None = None
 
-    def for_run(self, _root: Path, agents: int) -> FakeStack:
+    def for_run(self, _root: Path, agents: int, _listen: Sequence[str]) -> FakeStack:
         if self.error is not None:
             raise self.error
         self.agents = agents

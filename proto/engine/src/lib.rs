@@ -24,6 +24,7 @@ pub mod live;
 mod loss;
 pub mod metrics;
 pub mod mix;
+pub mod overasked;
 pub mod pace;
 pub mod planned;
 mod plausible;

@@ -26,9 +26,13 @@ impl Run<'_> {
         heard.max(self.hearing.since)
     }
 
+    /// An owner that was never heard had no chance to be before its run was there: its first sign
+    /// of life may come after the request, which is stored.
     pub(crate) fn owner_heard_at(&self, owner: &OwnerId) -> Timestamp {
-        let heard = self.hearing.owners.get(owner).copied().unwrap_or_default();
-        heard.max(self.hearing.since)
+        let heard = self.hearing.owners.get(owner).copied();
+        let created_us = self.created.gather_by.0;
+        let created = Timestamp(created_us.saturating_sub(self.created.agents.wait_us));
+        heard.unwrap_or(created).max(self.hearing.since)
     }
 
     pub(crate) fn is_silent(&self, holder: &Holder) -> bool {

@@ -9,6 +9,7 @@ use loadpilot_events::req::Request;
 use loadpilot_events::units::Rate;
 
 use crate::control::{Control, Parsed};
+use crate::overasked::overasked;
 
 /// One line per record that counts, oldest first.
 #[must_use]
@@ -24,11 +25,26 @@ pub fn story_after(control: &Control, told: u64) -> Vec<StoryLine> {
         StoryLine {
             at,
             seq: *seq,
-            text: line(parsed),
+            text: lines(control, parsed),
         }
     };
     let first = control.records.partition_point(|&(seq, _)| seq <= told);
     control.records[first..].iter().map(line).collect()
+}
+
+/// What one record says, and below it what is to be warned of.
+fn lines(control: &Control, parsed: &Parsed) -> String {
+    let holdings: &[Holding] = match parsed {
+        Parsed::Decision(envelope) => match &envelope.event {
+            Decision::ShardsAssigned(assigned) => &assigned.holdings,
+            Decision::ShardsReassigned(next) => &next.holdings,
+            _ => &[],
+        },
+        Parsed::Request(_) | Parsed::Fact(..) => &[],
+    };
+    let warnings = overasked(&control.state, holdings);
+    let told = std::iter::once(line(parsed)).chain(warnings);
+    told.collect::<Vec<_>>().join("\n")
 }
 
 /// What one record says, in words.

@@ -233,16 +233,21 @@ class Session:
         tenant: str = ...,
         ctl_bytes: int | None = None,
         data_bytes: int | None = None,
+        cacert: Path | None = None,
     ) -> Self: ...
     @staticmethod
-    def join(url: str, token: str | None, creds: Path | None, tenant: str) -> Session:
+    def join(
+        url: str, token: str | None, creds: Path | None, tenant: str, cacert: Path | None = None
+    ) -> Session:
         """Connect to the log of a fleet that can be asked for runs.
 
         Raises Fault with what to do when there is none, Refused for a wrong tenant.
         """
 
     @staticmethod
-    def visit(url: str, token: str | None, creds: Path | None, tenant: str) -> Session:
+    def visit(
+        url: str, token: str | None, creds: Path | None, tenant: str, cacert: Path | None = None
+    ) -> Session:
         """Connect to the log of a fleet, to read it; raises Refused when there is none."""
 
     def submit(

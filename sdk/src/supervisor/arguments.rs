@@ -5,7 +5,7 @@ use std::path::PathBuf;
 
 use clap::Parser;
 
-use super::{Config, Place};
+use super::{Config, Given, Listen, Place};
 
 /// Most agents or coordinators of one local stack.
 const CHILDREN_MAX: i64 = 256;
@@ -38,6 +38,18 @@ struct Arguments {
     /// Only the server, to read an old log.
     #[arg(long, conflicts_with_all = ["agents", "coordinators"])]
     reader: bool,
+    /// Let agents of other machines in at HOST:PORT, with TLS and a token.
+    #[arg(long, value_parser = Listen::parse, conflicts_with = "reader")]
+    listen: Option<Listen>,
+    /// A certificate to show them instead of one that is made.
+    #[arg(long, requires = "listen", requires = "listen_key")]
+    listen_cert: Option<PathBuf>,
+    /// Its private key.
+    #[arg(long, requires = "listen_cert")]
+    listen_key: Option<PathBuf>,
+    /// Who signed it.
+    #[arg(long, requires = "listen_cert")]
+    listen_cacert: Option<PathBuf>,
 }
 
 fn count() -> clap::builder::RangedI64ValueParser<u32> {
@@ -67,6 +79,9 @@ pub fn parse(argv: Vec<OsString>) -> Result<Config, clap::Error> {
         (None, Some(root)) => Place::FirstFree(root),
         (None, None) => unreachable!("clap demands one of the two"),
     };
+    let given = arguments.listen_cert.zip(arguments.listen_key);
+    let cacert = arguments.listen_cacert;
+    let given = given.map(|(cert, key)| Given { cert, key, cacert });
     let words = |command: Option<Command>| command.map_or_else(Vec::new, |command| command.0);
     Ok(Config {
         place,
@@ -75,5 +90,6 @@ pub fn parse(argv: Vec<OsString>) -> Result<Config, clap::Error> {
         coordinators: arguments.coordinators,
         agent_command: words(arguments.agent_command),
         coordinator_command: words(arguments.coordinator_command),
+        listen: arguments.listen.map(|listen| Listen { given, ..listen }),
     })
 }

@@ -31,6 +31,9 @@ pub(super) struct StackFile<'a> {
     pub(super) url: &'a str,
     /// What to log in with.
     pub(super) token: &'a str,
+    /// Whom to trust for its certificate, if it shows one that machines do not know.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(super) cacert: Option<&'a Path>,
     /// Process id of the supervisor.
     pub(super) pid: u32,
     /// The folder of this log.

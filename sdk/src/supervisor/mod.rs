@@ -10,6 +10,7 @@
 mod arguments;
 mod child;
 mod folder;
+mod listen;
 mod restarts;
 mod server;
 mod space;
@@ -21,7 +22,8 @@ use std::io::{Read, Write};
 use std::path::PathBuf;
 
 pub use arguments::parse;
-pub use voice::Event;
+pub use listen::{Given, Listen};
+pub use voice::{Event, Listening};
 
 /// What a stack consists of.
 #[derive(Debug, Clone)]
@@ -40,6 +42,8 @@ pub struct Config {
     /// Program and first arguments of a coordinator; `--connect FILE` and
     /// `--seal-asked-before` the stack's own start are added.
     pub coordinator_command: Vec<OsString>,
+    /// Where other machines reach it; none: nowhere, it listens on loopback.
+    pub listen: Option<Listen>,
 }
 
 /// Where the folder of the log is.

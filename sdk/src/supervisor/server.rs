@@ -1,5 +1,5 @@
 //! nats-server as a child: its configuration, and how one knows that it answers.
-//! Must never listen off loopback, nor start without a token.
+//! Must never start without a token, nor listen off loopback without TLS.
 
 use std::fs::File;
 use std::io::{self, Read, Seek, SeekFrom, Write};
@@ -14,6 +14,7 @@ use tokio::sync::mpsc::UnboundedSender;
 use super::Trouble;
 use super::child::{Child, Who};
 use super::folder::Folder;
+use super::listen::{Listen, Open};
 use super::stack::News;
 
 /// What the server writes when it accepts clients, JetStream's recovery included.
@@ -36,11 +37,21 @@ const TAIL_BYTES: u64 = 600;
 pub(super) struct Server {
     port: u16,
     pub(super) token: String,
+    /// How other machines reach it, if they may.
+    pub(super) open: Option<Open>,
 }
 
 impl Server {
-    /// Chooses a free port on loopback and a new token.
-    pub(super) fn choose() -> Result<Self, Trouble> {
+    /// Chooses a free port on loopback and a new token, or opens it to other machines.
+    pub(super) fn choose(listen: Option<&Listen>, folder: &Folder) -> Result<Self, Trouble> {
+        if let Some(listen) = listen {
+            let open = listen.open(folder)?;
+            return Ok(Self {
+                port: open.port,
+                token: open.token.clone(),
+                open: Some(open),
+            });
+        }
         let port = TcpListener::bind((Ipv4Addr::LOCALHOST, 0))
             .and_then(|listener| listener.local_addr())
             .map_err(|error| Trouble::fault("a free port on loopback", error))?
@@ -48,11 +59,15 @@ impl Server {
         Ok(Self {
             port,
             token: super::folder::secret()?,
+            open: None,
         })
     }
 
     pub(super) fn url(&self) -> String {
-        format!("nats://127.0.0.1:{}", self.port)
+        match &self.open {
+            Some(open) => open.near.clone(),
+            None => format!("nats://127.0.0.1:{}", self.port),
+        }
     }
 
     /// Writes the configuration and starts the server; `News::ServerReady` follows.
@@ -81,9 +96,19 @@ impl Server {
 
     fn configuration(&self, folder: &Path) -> String {
         // JSON's quoting is valid here: the format is a superset of it.
-        let store = serde_json::Value::from(folder.join("store").to_string_lossy());
+        let quoted = |path: &Path| serde_json::Value::from(path.to_string_lossy());
+        let store = quoted(&folder.join("store"));
+        let (host, tls) = match &self.open {
+            None => ("127.0.0.1", String::new()),
+            Some(open) => {
+                let (cert, key) = (quoted(&open.cert), quoted(&open.key));
+                let tls = format!("tls {{ cert_file: {cert}, key_file: {key}, timeout: 5 }}\n");
+                (open.bind.as_str(), tls)
+            }
+        };
         format!(
-            "listen: \"127.0.0.1:{}\"\n\
+            "listen: \"{host}:{}\"\n\
+             {tls}\
              authorization {{ token: \"{}\" }}\n\
              jetstream {{\n\
              \x20 store_dir: {store}\n\

@@ -14,7 +14,7 @@ use super::folder::{Folder, StackFile};
 use super::restarts::{Restarts, Verdict};
 use super::server::{Server, tail};
 use super::space::{Limits, limits};
-use super::voice::{Voice, listen};
+use super::voice::{Listening, Voice, listen};
 use super::{Config, End, Event, Trouble};
 
 /// How long nats-server may take until it answers; recovering a large log is part of it.
@@ -154,7 +154,7 @@ impl Stack {
     fn start(config: Config, news: UnboundedSender<News>) -> Result<Self, Trouble> {
         let folder = Folder::take(&config.place)?;
         let limits = limits(folder.path(), config.agents + config.coordinators > 0)?;
-        let server = Server::choose()?;
+        let server = Server::choose(config.listen.as_ref(), &folder)?;
         let child = server.start(&config.nats_server, &folder, true, news.clone())?;
         Ok(Self {
             config,
@@ -229,7 +229,7 @@ impl Stack {
             return Err(silent);
         }
         *ports += 1;
-        self.server = Server::choose()?;
+        self.server = Server::choose(self.config.listen.as_ref(), &self.folder)?;
         self.start_server(true)
     }
 
@@ -261,6 +261,7 @@ impl Stack {
             url: self.server.url(),
             stack_file: self.folder.stack_file(),
             log_dir: self.folder.path().to_owned(),
+            listening: self.server.open.as_ref().map(Listening::of),
         }))
     }
 
@@ -268,6 +269,11 @@ impl Stack {
         let content = StackFile {
             url: &self.server.url(),
             token: &self.server.token,
+            cacert: self
+                .server
+                .open
+                .as_ref()
+                .and_then(|open| open.cacert.as_deref()),
             pid: std::process::id(),
             log_dir: self.folder.path(),
             started_at_us: self.started_at_us,

@@ -7,6 +7,7 @@ use std::path::PathBuf;
 use serde::Serialize;
 use tokio::sync::mpsc::UnboundedSender;
 
+use super::listen::Open;
 use super::stack::News;
 
 /// Longest line that is read from the owner, in bytes.
@@ -24,6 +25,9 @@ pub enum Event {
         stack_file: PathBuf,
         /// The folder of this log, with the children's output.
         log_dir: PathBuf,
+        /// How other machines reach the stack, if they may.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        listening: Option<Listening>,
     },
     /// A child died and was started again; the server's restart is told when it answers again.
     Restarted {
@@ -44,6 +48,32 @@ pub enum Event {
         /// What happened, for the user.
         reason: String,
     },
+}
+
+/// What another machine needs to take part.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct Listening {
+    /// Where it connects.
+    pub url: String,
+    /// The file that holds the token.
+    pub token_file: PathBuf,
+    /// The certificate to trust, if its machine does not do so anyway.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub cacert: Option<PathBuf>,
+    /// SHA-256 of that certificate, if it was made here.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub fingerprint: Option<String>,
+}
+
+impl Listening {
+    pub(super) fn of(open: &Open) -> Self {
+        Self {
+            url: open.far.clone(),
+            token_file: open.token_file.clone(),
+            cacert: open.cacert.clone(),
+            fingerprint: open.fingerprint.clone(),
+        }
+    }
 }
 
 /// Where the owner listens.

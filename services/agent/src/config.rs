@@ -93,6 +93,15 @@ struct Flags {
     /// Credentials file for NATS, a JWT and its key (or env NATS_CREDS)
     #[arg(long, value_name = "FILE", conflicts_with = "connect")]
     creds: Option<PathBuf>,
+    /// Certificates in PEM to trust instead of those of this machine, for tls:// (or env
+    /// NATS_CACERT)
+    #[arg(
+        long,
+        visible_alias = "cacert",
+        value_name = "FILE",
+        conflicts_with = "connect"
+    )]
+    nats_cacert: Option<PathBuf>,
     /// Name of this agent, the same at every start (or env AGENT_ID; default: host and process)
     #[arg(long, visible_alias = "agent-id")]
     id: Option<String>,

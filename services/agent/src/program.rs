@@ -101,6 +101,7 @@ async fn connect(config: &Config) -> Result<Bus, Fault> {
     let options = Options {
         token: config.server.token.clone(),
         creds: config.server.creds.clone(),
+        cacert: config.server.cacert.clone(),
         name: format!("agent {}", config.id),
         prefix: config.prefix.clone(),
         ..Options::new(&config.server.url)

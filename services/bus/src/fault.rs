@@ -35,6 +35,14 @@ pub enum Fault {
         /// Why, without anything that stands in it.
         why: String,
     },
+    /// The file of certificates cannot be used.
+    #[error("{file} is not usable as the certificates of NATS: {why}")]
+    Certificates {
+        /// The file.
+        file: String,
+        /// Why.
+        why: String,
+    },
     /// The server refused the token, or did not get one that it wants.
     #[error("NATS at {url} refused the credentials")]
     Unauthorized {

@@ -17,6 +17,8 @@ pub struct Options {
     pub token: Option<String>,
     /// A credentials file, which holds a JWT and its key; goes before the token.
     pub creds: Option<PathBuf>,
+    /// Certificates in PEM to trust instead of those of this machine.
+    pub cacert: Option<PathBuf>,
     /// What this connection is called in the server's lists and logs.
     pub name: String,
     /// First token of every subject; decides which subjects the streams collect.
@@ -83,6 +85,7 @@ impl Default for Options {
             url: "nats://127.0.0.1:4222".to_owned(),
             token: None,
             creds: None,
+            cacert: None,
             name: "loadpilot".to_owned(),
             prefix: "lp".to_owned(),
             names: Names::default(),
@@ -97,6 +100,7 @@ impl fmt::Debug for Options {
             .field("url", &without_userinfo(&self.url))
             .field("token", &self.token.as_ref().map(|_| "(hidden)"))
             .field("creds", &self.creds)
+            .field("cacert", &self.cacert)
             .field("name", &self.name)
             .field("prefix", &self.prefix)
             .field("names", &self.names)

@@ -38,6 +38,20 @@ pub enum Outcome {
     Fault(Fault),
 }
 
+impl Outcome {
+    /// What it is called among figures.
+    pub(crate) const fn name(&self) -> &'static str {
+        match self {
+            Self::Stored { .. } => "stored",
+            Self::Lost => "lost",
+            Self::NotStored => "not_stored",
+            Self::Full => "full",
+            Self::TooLarge => "too_large",
+            Self::Fault(_) => "fault",
+        }
+    }
+}
+
 /// Appends `draft`; with success comes what agents are to be told.
 pub(crate) async fn append(bus: &Bus, clock: &Clock, draft: &Draft) -> (Outcome, Option<News>) {
     let event = Envelope {

@@ -14,12 +14,17 @@ use loadpilot_events::units::parse_duration_us;
 use serde::Deserialize;
 use thiserror::Error;
 
+use crate::http::{HttpArgs, HttpConfig};
+use crate::originals;
+
 /// Names the server when no flag does.
 const URL_VARIABLE: &str = "NATS_URL";
 /// Holds the token when no flag does.
 const TOKEN_VARIABLE: &str = "NATS_TOKEN";
 /// Names the credentials file when no flag does.
 const CREDS_VARIABLE: &str = "NATS_CREDS";
+/// Names the certificates to trust when no flag does.
+const CACERT_VARIABLE: &str = "NATS_CACERT";
 
 /// Decides what happens next in the load tests of one tenant. Any number may run at once.
 #[derive(Debug, Parser)]
@@ -37,11 +42,22 @@ struct Args {
     /// A credentials file for it, a JWT and its key (or env NATS_CREDS).
     #[arg(long, value_name = "FILE", conflicts_with = "connect")]
     creds: Option<PathBuf>,
+    /// Certificates in PEM to trust instead of those of this machine, for tls:// (or env
+    /// NATS_CACERT).
+    #[arg(
+        long,
+        visible_alias = "cacert",
+        value_name = "FILE",
+        conflicts_with = "connect"
+    )]
+    nats_cacert: Option<PathBuf>,
     /// Refuse runs that need Python on agents: nobody's code runs there then, only requests.
     ///
     /// Say it to all coordinators of a tenant: any of them decides.
     #[arg(long)]
     compiled_only: bool,
+    #[command(flatten)]
+    http: HttpArgs,
     /// Whose runs.
     #[arg(long, default_value = DEFAULT_TENANT)]
     tenant: String,
@@ -85,6 +101,8 @@ pub struct Config {
     pub bus: Options,
     /// Whose runs it decides, and by which times.
     pub settings: Settings,
+    /// Where it takes runs over HTTP, if it does.
+    pub http: Option<HttpConfig>,
 }
 
 /// What the loop needs of the configuration.
@@ -116,6 +134,8 @@ struct Stack {
     #[serde(default)]
     token: Option<String>,
     #[serde(default)]
+    cacert: Option<PathBuf>,
+    #[serde(default)]
     ctl_bytes: Option<u64>,
     #[serde(default)]
     data_bytes: Option<u64>,
@@ -130,9 +150,14 @@ impl Config {
         args: impl IntoIterator<Item = String>,
         env: impl Fn(&str) -> Option<String>,
     ) -> Result<Self, Mistakes> {
+        let args: Vec<String> = args.into_iter().collect();
+        let mut problems = originals::problems(&args);
+        if !problems.is_empty() {
+            return Err(Mistakes::Values(problems));
+        }
         let args = Args::try_parse_from(args)?;
-        let mut problems = Vec::new();
-        let bus = connection(&args, env, &mut problems);
+        let bus = connection(&args, &env, &mut problems);
+        let http = HttpConfig::read(&args.http, &env, &mut problems);
         let policy = policy(&args, &mut problems);
         let subjects = Subjects::new(&args.prefix, &args.tenant);
         let subjects = subjects.map_err(|problem| problems.push(problem)).ok();
@@ -144,7 +169,11 @@ impl Config {
                     policy,
                     seal_asked_before,
                 };
-                Ok(Self { bus, settings })
+                Ok(Self {
+                    bus,
+                    settings,
+                    http,
+                })
             }
             _ => Err(Mistakes::Values(problems)),
         }
@@ -164,6 +193,7 @@ fn connection(
             let stack = stack(file).map_err(|problem| problems.push(problem)).ok()?;
             let mut options = Options::new(stack.url);
             options.token = stack.token;
+            options.cacert = stack.cacert;
             let limits = &mut options.limits;
             limits.ctl_bytes = stack.ctl_bytes.unwrap_or(limits.ctl_bytes);
             limits.data_bytes = stack.data_bytes.unwrap_or(limits.data_bytes);
@@ -181,6 +211,12 @@ fn connection(
             }
             let token = env(TOKEN_VARIABLE).filter(|_| options.creds.is_none());
             options.token = args.nats_token.clone().or(token);
+            let cacert = env(CACERT_VARIABLE).map(PathBuf::from);
+            options.cacert = args.nats_cacert.clone().or(cacert);
+            if let Some(file) = options.cacert.as_ref().filter(|file| !file.is_file()) {
+                let rule = "must be a file of certificates in PEM";
+                problems.push(Problem::new("--nats-cacert", rule, file.display()));
+            }
             options
         }
         (given, _) => {

@@ -16,6 +16,7 @@ use crate::config::Settings;
 use crate::feed;
 use crate::finished::Finished;
 use crate::hearing;
+use crate::http::Facts;
 
 /// A record of the log that cannot be read. The report's fold names it; here it is skipped.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
@@ -201,6 +202,20 @@ impl Coordinator {
             .filter(|_| ready)
             .filter_map(Book::wake_at)
             .min()
+    }
+
+    /// How it fares, for whoever watches it.
+    pub(crate) fn facts(&self, now: Timestamp) -> Facts {
+        let lost_us = self.settings.policy.lost_us;
+        let heard = self.hearing.agents.values();
+        Facts {
+            caught_up: self.caught_up,
+            linked: self.linked,
+            runs_open: self.books.len(),
+            agents_heard: heard
+                .filter(|heard| now < heard.at.plus_us(lost_us))
+                .count(),
+        }
     }
 
     /// The append of a decision about `run` has ended.

@@ -6,12 +6,15 @@
 //! before it has read the whole log: a coordinator may be killed at any instant and be replaced by
 //! another.
 //!
+//! [`client`] asks for runs and reads logs; with `--http` a coordinator does so for others.
+//!
 //! What is pure stands in [`Coordinator`] (and is tested without I/O); what does I/O stands in
 //! `shell`, which owns the one loop.
 
 mod answers;
 mod append;
 mod book;
+pub mod client;
 mod clock;
 mod config;
 mod coordinator;
@@ -19,7 +22,9 @@ mod feed;
 mod finished;
 mod gap;
 mod hearing;
+mod http;
 mod mouth;
+mod originals;
 mod shell;
 mod start;
 
@@ -28,5 +33,6 @@ pub use book::{Draft, Errand};
 pub use clock::Clock;
 pub use config::{Config, Mistakes, Settings};
 pub use coordinator::{Coordinator, Poison};
+pub use http::{HttpConfig, Status, Token};
 pub use shell::{Io, run};
 pub use start::main_from;

@@ -20,6 +20,7 @@ use crate::clock::Clock;
 use crate::config::Settings;
 use crate::coordinator::Coordinator;
 use crate::gap::{Gap, PULSE};
+use crate::http::Status;
 use crate::mouth::Mouth;
 
 /// Most records that wait to be folded; the tail then waits too.
@@ -40,6 +41,8 @@ pub struct Io {
     pub clock: Clock,
     /// Whose runs it decides, and by which times.
     pub settings: Settings,
+    /// Where it says how it fares.
+    pub status: Status,
 }
 
 /// Coordinates until `shutdown`; then ends at once, since nothing it holds is lost.
@@ -58,6 +61,7 @@ async fn coordinate(io: Io) -> Result<(), Fault> {
         bus,
         clock,
         settings,
+        ..
     } = &io;
     bus.open_log().await?;
     let subjects = &settings.subjects;
@@ -125,6 +129,7 @@ impl Shell {
             for errand in self.coordinator.next(now) {
                 self.send(errand);
             }
+            self.io.status.set(self.coordinator.facts(now));
             let wake = self.coordinator.wake_at();
             tokio::select! {
                 step = steps.recv() => self.fold(step.ok_or(Fault::Disconnected)?),
@@ -206,6 +211,7 @@ impl Shell {
             bus,
             clock,
             settings,
+            ..
         } = self.io.clone();
         self.errands.spawn(async move {
             match errand {
@@ -243,6 +249,7 @@ impl Shell {
                         tracing::warn!(%run, what, %outcome, "not decided");
                     }
                 }
+                self.io.status.decided(outcome.name());
                 self.coordinator.appended(run, &outcome, now);
                 if let Some(news) = news {
                     self.mouth

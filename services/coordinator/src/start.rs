@@ -1,13 +1,15 @@
 //! From arguments to exit code: the story of the program, for the binary and for Python alike.
 
 use std::io::IsTerminal;
+use std::pin::pin;
 
-use loadpilot_bus::{Bus, Fault};
+use loadpilot_bus::{Bus, Fault, Options};
 use tokio::runtime::Builder;
 use tracing_subscriber::EnvFilter;
 
 use crate::clock::Clock;
 use crate::config::{Config, Mistakes};
+use crate::http::{HttpConfig, Interface, Status};
 use crate::shell::{Io, run};
 
 /// Threads of a coordinator: one for the loop, one so that clock samples do not wait for it.
@@ -56,19 +58,53 @@ pub fn main_from(args: impl Iterator<Item = String>) -> i32 {
 }
 
 async fn coordinate(config: Config) -> Result<(), String> {
-    let shutdown = asked_to_end().map_err(|error| error.to_string())?;
-    let serve = async {
-        let bus = Bus::connect(&config.bus).await?;
+    let mut shutdown = pin!(asked_to_end().map_err(|error| error.to_string())?);
+    // A port that is taken is told before anything is done.
+    let listener = config.http.as_ref().map(HttpConfig::bind).transpose()?;
+    let told = |fault: Fault| fault.to_string();
+    let open = async {
+        let bus = Bus::connect(&config.bus).await.map_err(told)?;
+        let status = Status::default();
+        let interface = match config.http.zip(listener) {
+            None => None,
+            Some((http, listener)) => {
+                let (nats, status) = (beside(&config.bus), status.clone());
+                let subjects = config.settings.subjects.clone();
+                Some(Interface::start(http, listener, nats, subjects, status).await?)
+            }
+        };
         let io = Io {
             bus,
             clock: Clock::system(),
             settings: config.settings,
+            status,
         };
-        run(io, std::future::pending()).await
+        Ok::<_, String>((io, interface))
     };
-    tokio::select! {
-        end = serve => end.map_err(|fault: Fault| fault.to_string()),
+    let (io, interface) = tokio::select! {
+        opened = open => opened?,
+        () = shutdown.as_mut() => return Ok(()),
+    };
+    let mut coordinating = pin!(run(io, std::future::pending()));
+    let ended = tokio::select! {
+        end = coordinating.as_mut() => end.map_err(told),
         () = shutdown => Ok(()),
+    };
+    if let Some(interface) = interface {
+        // Decisions go on meanwhile: the runs of callers are to be stopped in order.
+        tokio::select! {
+            () = interface.end() => {}
+            _ = coordinating, if ended.is_ok() => {}
+        }
+    }
+    ended
+}
+
+/// The same server for the HTTP interface, which must not hold up what is decided.
+fn beside(nats: &Options) -> Options {
+    Options {
+        name: format!("{}-http", nats.name),
+        ..nats.clone()
     }
 }
 

@@ -14,6 +14,8 @@ mod holding;
 mod metrics;
 mod naive;
 mod needs;
+mod overasked;
+mod owner;
 mod poison;
 mod samples;
 mod script;

@@ -9,9 +9,12 @@ from typing import Annotated
 from cyclopts import App, Parameter
 
 from ..compile.connections import ConnectionFlags
+from .crew import CrewFlags
 from .exit_code import ExitCode
 from .fleet import FleetFlags, ServerFlags
+from .guests import ListenFlags
 from .options import Flags
+from .over_http import ApiFlags
 
 HELP = """Load tests in Python at wire speed; every run is an immutable event log.
 
@@ -42,6 +45,15 @@ app = App(
 )
 runs_app = App(name="runs", help="List the runs of this directory, or prune them.")
 app.command(runs_app)
+
+FleetServer = Annotated[ServerFlags, Parameter(name="*")]
+"""The flags that name a fleet's server, the same for every command that takes one."""
+HERE = ServerFlags()
+"""No fleet: this directory and this machine."""
+OverHttp = Annotated[ApiFlags, Parameter(name="*")]
+NOBODY = ApiFlags()
+Guests = Annotated[ListenFlags, Parameter(name="*")]
+ALONE = ListenFlags()
 
 
 @app.command
@@ -79,10 +91,9 @@ def run(  # noqa: PLR0913  (one parameter per flag)
     cacert: str | None = None,
     cert: str | None = None,
     key: str | None = None,
-    nats_url: str | None = None,
-    nats_token: str | None = None,
-    creds: str | None = None,
-    tenant: str | None = None,
+    server: FleetServer = HERE,
+    api: OverHttp = NOBODY,
+    guests: Guests = ALONE,
     external_agents: str | None = None,
     min_agents: str | None = None,
     wait_agents: str | None = None,
@@ -163,17 +174,9 @@ def run(  # noqa: PLR0913  (one parameter per flag)
         The client certificate to show, a PEM file; with --key.
     key
         Its private key, a PEM file; it never enters plan, log or report.
-    nats_url
-        Run on a fleet instead of this machine: the NATS server, nats://host:port or
-        tls://host:port, at which its coordinator and agents are.
-    nats_token
-        The token for it. Better in the environment as NATS_TOKEN: others see command lines.
-    creds
-        A credentials file for it instead of a token. Else NATS_CREDS.
-    tenant
-        Whose fleet; `local` if nothing is said.
     external_agents
-        How many agents of the fleet share the load; 1 if nothing is said.
+        How many agents that others start share the load: those of a fleet, 1 if nothing is said; or
+        those that join by --listen, none if nothing is said.
     min_agents
         Start with this many when the wait is over; else all of them must come.
     wait_agents
@@ -219,12 +222,11 @@ def run(  # noqa: PLR0913  (one parameter per flag)
                 key=key,
             ),
             fleet=FleetFlags(
-                server=ServerFlags(nats_url, nats_token, creds, tenant),
-                external_agents=external_agents,
-                min_agents=min_agents,
-                wait_agents=wait_agents,
-                need=tuple(need or ()),
+                server=server,
+                api=api,
+                crew=CrewFlags(external_agents, min_agents, wait_agents, tuple(need or ())),
             ),
+            listen=guests,
         )
     )
 
@@ -257,10 +259,7 @@ def report(
     *,
     json: bool = False,
     samples: str | None = None,
-    nats_url: str | None = None,
-    nats_token: str | None = None,
-    creds: str | None = None,
-    tenant: str | None = None,
+    server: FleetServer = HERE,
 ) -> ExitCode:
     """Print the summary of a past run again, from its log alone.
 
@@ -272,18 +271,9 @@ def report(
         Print the full report as JSON instead.
     samples
         Write the calls of a run that kept them (run --samples) to this CSV file.
-    nats_url
-        Read the log of the fleet at this NATS server instead of this directory.
-    nats_token
-        The token for it. Better in the environment as NATS_TOKEN.
-    creds
-        A credentials file for it instead of a token. Else NATS_CREDS.
-    tenant
-        Whose fleet; `local` if nothing is said.
     """
     from .history import report as execute
 
-    server = ServerFlags(nats_url, nats_token, creds, tenant)
     return execute(run, as_json=json, samples=samples, server=server)
 
 
@@ -291,10 +281,7 @@ def report(
 def runs(
     *,
     tag: list[str] | None = None,
-    nats_url: str | None = None,
-    nats_token: str | None = None,
-    creds: str | None = None,
-    tenant: str | None = None,
+    server: FleetServer = HERE,
 ) -> ExitCode:
     """List the runs of this directory, or of a fleet, newest last.
 
@@ -302,18 +289,10 @@ def runs(
     ----------
     tag
         Only runs that have this tag, NAME=VALUE; repeatable: all of them.
-    nats_url
-        Read the log of the fleet at this NATS server instead of this directory.
-    nats_token
-        The token for it. Better in the environment as NATS_TOKEN.
-    creds
-        A credentials file for it instead of a token. Else NATS_CREDS.
-    tenant
-        Whose fleet; `local` if nothing is said.
     """
     from .history import runs as execute
 
-    return execute(tag or [], ServerFlags(nats_url, nats_token, creds, tenant))
+    return execute(tag or [], server)
 
 
 @runs_app.command

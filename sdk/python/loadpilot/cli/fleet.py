@@ -6,49 +6,60 @@ Must never show a token, nor start anything on this machine.
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from .. import _native
-from ..compile.durations import Wrong, duration_us
 from ..compile.problem import Problem, rule
-from .whole import whole
+from .crew import Crew, CrewFlags, read_crew, without
+from .over_http import URL_VARIABLE, Api, ApiFlags, read_api
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Mapping
 
-AGENTS_MAX = 4_096
-"""Most agents that one run may ask for."""
-NEEDS_MAX = 20
-"""Most labels that a run may ask of its agents."""
-WAIT_DEFAULT = "60s"
 TENANT_DEFAULT = "local"
 TOKEN_VARIABLE = "NATS_TOKEN"  # noqa: S105  (the name of a variable, not what it holds)
 CREDS_VARIABLE = "NATS_CREDS"
+CACERT_VARIABLE = "NATS_CACERT"
+NO_SERVER = "is for a fleet, and no fleet was named; add --nats-url URL"
 ADDRESS = re.compile(r"(nats|tls)://[^\s/,]+/?")
-NEED = re.compile(r"[A-Za-z0-9._-]{1,63}=[A-Za-z0-9._-]{1,64}")
 
 
 @dataclass(frozen=True, slots=True)
 class ServerFlags:
-    """What was written about a server, unread."""
+    """What was written about a server, unread. The words below are those of ``--help``.
+
+    Parameters
+    ----------
+    nats_url
+        A fleet instead of this machine and directory: the NATS server, nats://host:port or
+        tls://host:port, at which its coordinator and agents are.
+    nats_token
+        The token for it. Better in the environment as NATS_TOKEN: others see command lines.
+    creds
+        A credentials file for it instead of a token. Else NATS_CREDS.
+    tenant
+        Whose fleet; `local` if nothing is said.
+    nats_cacert
+        Trust the certificates of this PEM file instead of those of this machine, at tls://.
+        Else NATS_CACERT.
+    """
 
     nats_url: str | None = None
     nats_token: str | None = None
     creds: str | None = None
     tenant: str | None = None
+    nats_cacert: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
 class FleetFlags:
     """What was written about a fleet, unread."""
 
-    server: ServerFlags = ServerFlags()
-    external_agents: str | None = None
-    min_agents: str | None = None
-    wait_agents: str | None = None
-    need: tuple[str, ...] = ()
+    server: ServerFlags = field(default_factory=ServerFlags)
+    api: ApiFlags = field(default_factory=ApiFlags)
+    crew: CrewFlags = field(default_factory=CrewFlags)
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,6 +70,8 @@ class Server:
     token: str | None
     creds: Path | None
     tenant: str
+    cacert: Path | None = None
+    """Whom to trust instead of the authorities of this machine."""
 
     @property
     def place(self) -> str:
@@ -68,11 +81,11 @@ class Server:
 
     def join(self) -> _native.Session:
         """Connect to ask for runs; raises Fault when nobody would hear, Refused."""
-        return _native.Session.join(self.url, self.token, self.creds, self.tenant)
+        return _native.Session.join(self.url, self.token, self.creds, self.tenant, self.cacert)
 
     def visit(self) -> _native.Session:
         """Connect to read the log; raises Fault, Refused."""
-        return _native.Session.visit(self.url, self.token, self.creds, self.tenant)
+        return _native.Session.visit(self.url, self.token, self.creds, self.tenant, self.cacert)
 
     def __repr__(self) -> str:
         return f"Server({self.place})"
@@ -82,11 +95,8 @@ class Server:
 class Fleet:
     """A fleet, and how many of its agents a run asks for."""
 
-    server: Server
-    want: int
-    least: int
-    wait_us: int
-    needs: tuple[str, ...]
+    server: Server | Api
+    crew: Crew
 
 
 def read_server(
@@ -95,8 +105,13 @@ def read_server(
     """Read where a server is; None when no flag names one. What is wrong is never quoted."""
     url = flags.nats_url
     if url is None:
-        said = {"--nats-token": flags.nats_token, "--creds": flags.creds, "--tenant": flags.tenant}
-        problems += _without_server(said)
+        said = {
+            "--nats-token": flags.nats_token,
+            "--creds": flags.creds,
+            "--tenant": flags.tenant,
+            "--nats-cacert": flags.nats_cacert,
+        }
+        problems += without(said, NO_SERVER)
         return None
     if not all(ADDRESS.fullmatch(one.strip()) for one in url.split(",")):
         must = "must be nats://host:port or tls://host:port"
@@ -118,7 +133,20 @@ def read_server(
     if not re.fullmatch(r"[a-z0-9_-]{1,128}", tenant):
         must = "must be 1 to 128 characters out of a-z 0-9 _ -"
         problems.append(rule("--tenant", must, tenant))
-    return Server(url, token, creds, tenant)
+    return Server(url, token, creds, tenant, _cacert(flags, environ, problems))
+
+
+def _cacert(flags: ServerFlags, environ: Mapping[str, str], problems: list[Problem]) -> Path | None:
+    """Read whom to trust instead of the authorities of this machine."""
+    place = "--nats-cacert" if flags.nats_cacert else CACERT_VARIABLE
+    file = flags.nats_cacert or environ.get(CACERT_VARIABLE) or None
+    if file is None:
+        return None
+    if not Path(file).is_file():
+        problems.append(rule(place, "must be a file of certificates in PEM", file))
+    if flags.nats_cacert and "tls://" not in (flags.nats_url or ""):
+        problems.append(Problem(place, "is for tls://host:port; nats:// shows no certificate"))
+    return Path(file)
 
 
 def read_fleet(
@@ -126,32 +154,12 @@ def read_fleet(
 ) -> Fleet | None:
     """Read which fleet a run is for; None when it is for this machine."""
     server = read_server(flags.server, environ, problems)
-    if server is None:
-        said = {
-            "--external-agents": flags.external_agents,
-            "--min-agents": flags.min_agents,
-            "--wait-agents": flags.wait_agents,
-            "--need": "".join(flags.need) or None,
-        }
-        problems += _without_server(said)
-        return None
-    want = least = whole("--external-agents", flags.external_agents or "1", 1, AGENTS_MAX, problems)
-    if flags.min_agents is not None:
-        least = whole("--min-agents", flags.min_agents, 1, want, problems)
-    wait_us = 1
-    try:
-        wait_us = duration_us("--wait-agents", flags.wait_agents or WAIT_DEFAULT)
-    except Wrong as wrong:
-        problems.append(wrong.problem)
-    if len(flags.need) > NEEDS_MAX:
-        problems.append(rule("--need", f"must be said at most {NEEDS_MAX} times", len(flags.need)))
-    for need in flags.need:
-        if not NEED.fullmatch(need):
-            must = "must be a label that agents have, KEY=VALUE such as zone=eu"
-            problems.append(rule("--need", must, need))
-    return Fleet(server, want, least, wait_us, flags.need)
-
-
-def _without_server(said: Mapping[str, str | None]) -> Sequence[Problem]:
-    what = "is for a fleet, and no fleet was named; add --nats-url URL"
-    return [Problem(place, what) for place, value in said.items() if value is not None]
+    if server is not None and flags.api.coordinator_url is None:
+        # What a flag says goes before the environment.
+        environ = {key: value for key, value in environ.items() if key != URL_VARIABLE}
+    api = read_api(flags.api, environ, problems)
+    if server is not None and api is not None:
+        what = "names who takes the run, and so does --nats-url; drop one"
+        problems.append(Problem("--coordinator-url", what))
+    place = server or api
+    return Fleet(place, read_crew(flags.crew, 0, 1, problems)) if place is not None else None

@@ -18,7 +18,7 @@ from ..local.stack import Event, LocalStack, Said
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from .._native import Session, Watch
+    from .asking import Session, Watch
     from .live import View
     from .signals import Interruptions
 

@@ -11,7 +11,10 @@ from ..compile.connections import ConnectionFlags
 from ..compile.problem import Problem, rule
 from ..compile.settings import USERS_MAX, Overrides
 from . import results, target
+from .crew import Crew, read_crew, without
 from .fleet import Fleet, FleetFlags, read_fleet
+from .guests import Listen, ListenFlags, read_listen
+from .over_http import Api
 from .whole import whole
 
 if TYPE_CHECKING:
@@ -56,6 +59,7 @@ class Flags:
     tag: tuple[str, ...] = ()
     connections: ConnectionFlags = field(default_factory=ConnectionFlags)
     fleet: FleetFlags = field(default_factory=FleetFlags)
+    listen: ListenFlags = field(default_factory=ListenFlags)
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,9 +69,14 @@ class Options:
     file: Path
     target: target.Target
     scenario: str | None
-    agents: int
+    here: int
+    """How many agents are started for this run."""
+    crew: Crew
+    """All agents that it asks for, those beside them."""
     fleet: Fleet | None
-    """Whose agents these are; None: started here, for this run."""
+    """Whose agents these are; None: those of a stack that is started here."""
+    listen: Listen | None
+    """Where that stack is opened to others."""
     overrides: Overrides
     results_json: Path | None
     samples: Path | None
@@ -78,7 +87,12 @@ class Options:
     @property
     def agents_flag(self) -> str:
         """The flag that says how many agents."""
-        return "--agents" if self.fleet is None else "--external-agents"
+        return "--agents" if self.here == self.agents else "--external-agents"
+
+    @property
+    def agents(self) -> int:
+        """How many agents share the load."""
+        return self.crew.want
 
 
 def read(
@@ -87,13 +101,7 @@ def read(
     """Read the flags; no options when no scenario file was named, beside all problems."""
     found = target.resolve(flags.target, environ, folder)
     problems = target.problems(found)
-    fleet = read_fleet(flags.fleet, environ, problems)
-    agents = 1 if fleet is None else fleet.want
-    if flags.agents is not None:
-        agents = whole("--agents", flags.agents, 1, AGENTS_MAX, problems)
-        if fleet is not None:
-            what = "starts agents on this machine; how many of a fleet: --external-agents"
-            problems.append(Problem("--agents", what))
+    fleet, listen, here, crew = _agents(flags, environ, problems)
     seed = secrets.randbelow(SEED_MAX + 1)
     if flags.seed is not None:
         seed = whole("--seed", flags.seed, 0, SEED_MAX, problems)
@@ -103,6 +111,9 @@ def read(
     samples = Path(flags.samples) if flags.samples is not None else None
     if samples is not None:
         problems += results.problems(samples, "--samples")
+        if fleet is not None and isinstance(fleet.server, Api):
+            what = "needs the log itself: name the server with --nats-url instead of a coordinator"
+            problems.append(Problem("--samples", what))
     if not flags.file:
         return None, [*problems, Problem("FILE", MISSING)]
     users = None
@@ -126,14 +137,16 @@ def read(
         _share(flags, problems),
         pairs_of("--env", flags.env, "BASE=/api", problems),
         pairs_of("--tag", flags.tag, "team=shop", problems),
-        prepares_here=fleet is not None,
+        prepares_here=crew.want > here,
     )
     options = Options(
         Path(flags.file),
         found,
         flags.scenario,
-        agents,
+        here,
+        crew,
         fleet,
+        listen,
         overrides,
         path,
         samples,
@@ -142,6 +155,36 @@ def read(
         flags.strict,
     )
     return options, problems
+
+
+def _agents(
+    flags: Flags, environ: Mapping[str, str], problems: list[Problem]
+) -> tuple[Fleet | None, Listen | None, int, Crew]:
+    """Read whose agents share the load, and how many are started here."""
+    fleet = read_fleet(flags.fleet, environ, problems)
+    listen = read_listen(flags.listen, problems)
+    if fleet is not None:
+        if flags.agents is not None:
+            what = "starts agents on this machine; how many of a fleet: --external-agents"
+            problems.append(Problem("--agents", what))
+        if listen is not None:
+            what = "opens a stack of this machine, and the run is for a fleet; drop one"
+            problems.append(Problem("--listen", what))
+        return fleet, listen, 0, fleet.crew
+    others = flags.fleet.crew
+    # Without any here, somebody has to come.
+    least = 0 if listen is None or others.external_agents in {None, "0"} else 1
+    here = whole("--agents", flags.agents or "1", 1 - least, AGENTS_MAX, problems)
+    if listen is None:
+        what = "is for agents that others start; add --nats-url URL, or --listen HOST:PORT"
+        problems += without(others.said(), what)
+        return None, None, here, Crew.here(here)
+    if others.external_agents in {None, "0"}:
+        what = "is about agents of other machines; say how many: --external-agents N"
+        told = {flag: value for flag, value in others.said().items() if value != "0"}
+        problems += without(told, what)
+        return None, listen, here, Crew.here(here)
+    return None, listen, here, read_crew(others, here, least, problems)
 
 
 MISSING = (

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
 
-    from .. import _native
+    from .asking import Session
 
 
 def problems(path: Path, flag: str = "--results-json") -> list[Problem]:
@@ -37,7 +37,7 @@ def write(path: Path, report_json: str) -> None:
         draft.write_text(report_json + "\n", encoding="utf-8")
 
 
-def write_samples(path: Path, session: _native.Session, run: str) -> str:
+def write_samples(path: Path, session: Session, run: str) -> str:
     """Write the calls of a run as a whole or not at all, and say what is in the file.
 
     Raises OSError, Refused when its plan asked for none, Fault.

@@ -33,15 +33,10 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
     from ..compile.aside import Aside
+    from .asking import Session
     from .fleet import Server
     from .options import Flags, Options
-
-WAIT_US = 30_000_000
-"""How long a run waits for its agents."""
-LEAD_US = 500_000
-"""From the decision to start to the start: on one machine this is plenty."""
-FLEET_LEAD_US = 3_000_000
-"""The same in a fleet: the last agent hears of it in its next heartbeat, at the latest."""
+    from .over_http import Api
 
 
 def run(flags: Flags) -> ExitCode:
@@ -142,7 +137,8 @@ class Run:
         if self.options.fleet is not None:
             return self.on_fleet(self.options.fleet.server)
         try:
-            stack = LocalStack.for_run(ROOT, self.options.agents)
+            listen = self.options.listen
+            stack = LocalStack.for_run(ROOT, self.options.here, listen.words() if listen else ())
         except StackFault as fault:
             return self.failed(fault)
         try:
@@ -154,7 +150,7 @@ class Run:
         finally:
             stack.stop()
 
-    def on_fleet(self, server: Server) -> ExitCode:
+    def on_fleet(self, server: Server | Api) -> ExitCode:
         """Run on agents that others keep."""
         self.banner()
         try:
@@ -165,12 +161,18 @@ class Run:
     def on(self, stack: LocalStack) -> ExitCode:
         """Run on a stack that is starting."""
         self.banner()
+        for line in self.warnings():
+            say(f"warning: {line}")
         address = stack.ready(self.interruptions.any)
         if address is None:
             return self.cancelled()
+        if stack.listening is not None:
+            from .guests import invitation
+
+            say(safe_lines(invitation(stack.listening)))
         return self.play(connect(address), stack, str(stack.log_dir))
 
-    def play(self, session: _native.Session, stack: LocalStack | None, log: str) -> ExitCode:
+    def play(self, session: Session, stack: LocalStack | None, log: str) -> ExitCode:
         """Do everything that a run is, once somebody is there to ask for it."""
         try:
             if self.interruptions.any():
@@ -196,7 +198,7 @@ class Run:
         self,
         compiled: Compiled,
         run: str,
-        session: _native.Session,
+        session: Session,
         ground: tuple[LocalStack | None, str],
     ) -> str:
         """Ask for the run and follow it to its end; returns its id."""
@@ -225,15 +227,14 @@ class Run:
 
     def request(self, plan: dict[str, Any]) -> str:
         """Write the request for the run."""
-        agents, fleet = self.options.agents, self.options.fleet
-        least, wait_us = (agents, WAIT_US) if fleet is None else (fleet.least, fleet.wait_us)
+        crew = self.options.crew
         request = {
             "plan": plan,
             "seed": self.options.seed,
-            "agents": {"want": agents, "min": least, "wait_us": wait_us},
+            "agents": {"want": crew.want, "min": crew.least, "wait_us": crew.wait_us},
             "owner": f"cli-{uuid.uuid4().hex}",
-            "lead_us": LEAD_US if fleet is None else FLEET_LEAD_US,
-            "needs": [] if fleet is None else list(fleet.needs),
+            "lead_us": crew.lead_us,
+            "needs": list(crew.needs),
         }
         return json.dumps(request, ensure_ascii=False, separators=(",", ":"), allow_nan=False)
 
@@ -254,15 +255,25 @@ class Run:
             f"  agents     {self.agents()}, seed {self.options.seed}"
         )
 
+    def warnings(self) -> list[str]:
+        """Say what this machine may lack; it starts agents meanwhile."""
+        from .preflight import Machine, warnings
+
+        plan = self.compiled.plan
+        return warnings(plan, max(1, self.options.here), Machine.this(plan["target"]))
+
     def agents(self) -> str:
         """Say how many agents there are to be, and whose."""
-        agents, fleet = self.options.agents, self.options.fleet
+        here, crew, fleet = self.options.here, self.options.crew, self.options.fleet
+        if here == crew.want:
+            return str(here)
+        least = f", at least {crew.least} after {seconds(crew.wait_us)}"
+        needs = f" with {' and '.join(crew.needs)}" if crew.needs else ""
         if fleet is None:
-            return str(agents)
-        least = f", at least {fleet.least} after {seconds(fleet.wait_us)}"
-        needs = f" with {' and '.join(fleet.needs)}" if fleet.needs else ""
-        told = f"{agents}{needs} of the fleet at {safe(fleet.server.place)}"
-        return told + (least if fleet.least < agents else "")
+            told = f"{here} here and {crew.want - here} of other machines{needs}"
+        else:
+            told = f"{crew.want}{needs} of the fleet at {safe(fleet.server.place)}"
+        return told + (least if crew.least < crew.want else "")
 
     def given(self) -> str:
         """Say what the scenario was given, and the run's tags, in whole lines."""
@@ -287,7 +298,7 @@ class Run:
             f"  shape      {_shape(profile)}\n"
         )
 
-    def end(self, report_json: str, session: _native.Session, run: str) -> ExitCode:
+    def end(self, report_json: str, session: Session, run: str) -> ExitCode:
         """Print the summary, write what was asked for, choose the code."""
         from .._generated.report import Report
         from .summary import summary
@@ -310,7 +321,7 @@ class Run:
         first = self.interruptions.first
         return exit_code(report, first, strict=self.options.strict, fault=fault)
 
-    def write_samples(self, session: _native.Session, run: str) -> bool:
+    def write_samples(self, session: Session, run: str) -> bool:
         """Write the table of calls, if one was asked for; False when that failed."""
         from . import results
 

@@ -58,5 +58,9 @@ def reading(log_dir: Path, interrupted: Callable[[], bool]) -> Iterator[_native.
 def connect(address: Address) -> _native.Session:
     """Open a session on a log."""
     return _native.Session(
-        address.url, address.token, ctl_bytes=address.ctl_bytes, data_bytes=address.data_bytes
+        address.url,
+        address.token,
+        ctl_bytes=address.ctl_bytes,
+        data_bytes=address.data_bytes,
+        cacert=address.cacert,
     )

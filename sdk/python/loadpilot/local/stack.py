@@ -21,7 +21,7 @@ from typing import IO, TYPE_CHECKING, Any, Self
 from .._nats_server import NatsServerFault, NatsServerRefusal, find_nats_server
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Sequence
 
 READY_SECS = 30.0
 """How long a stack may take to be ready; a healthy one takes a fraction of a second."""
@@ -67,6 +67,8 @@ class Address:
     log_dir: Path
     ctl_bytes: int
     data_bytes: int
+    cacert: Path | None = None
+    """Whom to trust for the certificate of a stack that is open to other machines."""
 
 
 class LocalStack:
@@ -94,16 +96,22 @@ class LocalStack:
         for listener in self._listeners:
             listener.start()
         self.log_dir: Path | None = None
+        self.listening: dict[str, Any] | None = None
+        """How other machines reach it, if they may."""
 
     @classmethod
-    def for_run(cls, root: Path, agents: int) -> Self:
-        """Start a stack that can run scenarios, on the first free log below ``root``."""
+    def for_run(cls, root: Path, agents: int, listen: Sequence[str] = ()) -> Self:
+        """Start a stack that can run scenarios, on the first free log below ``root``.
+
+        ``listen`` are the words that open it to other machines.
+        """
         return cls(
             [
                 *("--root", str(root), "--nats-server", _nats_server()),
                 *("--agents", str(agents), "--coordinators", "1"),
                 *("--agent-command", json.dumps(entry("agent"))),
                 *("--coordinator-command", json.dumps(entry("coordinator"))),
+                *listen,
             ]
         )
 
@@ -124,6 +132,7 @@ class LocalStack:
                     continue
                 case Event(Said.READY, facts):
                     self.log_dir = Path(facts["log_dir"])
+                    self.listening = facts.get("listening")
                     return address(Path(facts["stack_file"]))
                 case Event(Said.BUSY, facts):
                     return _address_of_other(Path(facts["stack_file"]), deadline, interrupted)
@@ -216,6 +225,7 @@ def address(stack_file: Path) -> Address:
             Path(facts["log_dir"]),
             facts["ctl_bytes"],
             facts["data_bytes"],
+            Path(facts["cacert"]) if "cacert" in facts else None,
         )
     except (OSError, ValueError, KeyError, TypeError) as error:
         raise StackFault(f"{stack_file}: cannot be read: {error!r}") from error

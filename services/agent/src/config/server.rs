@@ -19,6 +19,9 @@ pub struct Server {
     /// A credentials file instead of a token.
     #[serde(skip)]
     pub creds: Option<PathBuf>,
+    /// Certificates to trust instead of those of this machine.
+    #[serde(default)]
+    pub cacert: Option<PathBuf>,
 }
 
 impl fmt::Debug for Server {
@@ -27,6 +30,7 @@ impl fmt::Debug for Server {
         f.debug_struct("Server")
             .field("token", &token)
             .field("creds", &self.creds)
+            .field("cacert", &self.cacert)
             .finish_non_exhaustive()
     }
 }
@@ -54,7 +58,18 @@ pub(super) fn read(flags: &Flags, world: &World<'_>) -> Result<Server, Problem> 
         return Err(Problem::new("creds", rule, file.display()));
     }
     let token = token.or_else(|| env("NATS_TOKEN").filter(|_| creds.is_none()));
-    Ok(Server { url, token, creds })
+    let cacert = flags.nats_cacert.clone();
+    let cacert = cacert.or_else(|| env("NATS_CACERT").map(PathBuf::from));
+    if let Some(file) = cacert.as_ref().filter(|file| !file.is_file()) {
+        let rule = "must be a file of certificates in PEM";
+        return Err(Problem::new("nats-cacert", rule, file.display()));
+    }
+    Ok(Server {
+        url,
+        token,
+        creds,
+        cacert,
+    })
 }
 
 /// Reads a stack file. No message quotes its content: it holds a token.

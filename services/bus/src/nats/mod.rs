@@ -193,7 +193,7 @@ fn settings(
     addresses: &[ServerAddr],
     line: Arc<Line>,
 ) -> Result<ConnectOptions, Fault> {
-    let settings = ConnectOptions::new()
+    let mut settings = ConnectOptions::new()
         .name(&options.name)
         .ping_interval(PING_INTERVAL)
         .connection_timeout(CONNECT_TIMEOUT)
@@ -203,6 +203,10 @@ fn settings(
             line.note(event);
             std::future::ready(())
         });
+    if let Some(file) = &options.cacert {
+        readable(file)?;
+        settings = settings.add_root_certificates(file.clone());
+    }
     if let Some(file) = &options.creds {
         return identified(settings, file);
     }
@@ -211,6 +215,20 @@ fn settings(
         Login::User(user, password) => settings.user_and_password(user, password),
         Login::Nothing => settings,
     })
+}
+
+/// The client library reads it when it connects, and would then speak of no file.
+fn readable(file: &Path) -> Result<(), Fault> {
+    let unusable = |why: String| Fault::Certificates {
+        file: file.display().to_string(),
+        why,
+    };
+    let text = std::fs::read(file).map_err(|error| unusable(error.kind().to_string()))?;
+    let begin = b"-----BEGIN CERTIFICATE-----";
+    match text.windows(begin.len()).any(|part| part == begin) {
+        true => Ok(()),
+        false => Err(unusable("it holds no certificate in PEM".to_owned())),
+    }
 }
 
 /// With the JWT and the key of a file, of which no message may quote anything.

@@ -7,7 +7,7 @@ use std::time::Duration;
 use bytes::Bytes;
 use loadpilot_bus::testserver::TestServer;
 use loadpilot_bus::{Bus, Fault, Limits, Step, Stream};
-use loadpilot_coordinator::{Clock, Io, Settings, run};
+use loadpilot_coordinator::{Clock, Io, Settings, Status, run};
 use loadpilot_engine::decide::Policy;
 use loadpilot_engine::holding::{AgentView, Stage};
 use loadpilot_events::ctl::Decision;
@@ -77,6 +77,7 @@ impl Rig {
             bus: self.connect().await,
             clock: Clock::system(),
             settings,
+            status: Status::default(),
         };
         Coordinating(tokio::spawn(run(io, std::future::pending())))
     }

@@ -16,7 +16,7 @@ use loadpilot_events::subject::{Kind, Subjects};
 use serde::Serialize;
 use tokio::sync::mpsc;
 
-use crate::session::{control_of, now, patiently};
+use super::session::{control_of, now, patiently};
 
 /// How often a snapshot is taken.
 const SNAPSHOT_EVERY: Duration = Duration::from_secs(1);

@@ -10,7 +10,7 @@ use loadpilot_bus::{Bus, Fault, Limits, Options, RequestError, Stream, without_u
 use loadpilot_events::refusal::Problem;
 use loadpilot_events::subject::Subjects;
 
-use crate::session::{Session, SessionError};
+use super::session::{Session, SessionError};
 
 /// How long a coordinator may take to answer.
 const COORDINATOR_WITHIN: Duration = Duration::from_secs(3);
@@ -24,6 +24,8 @@ pub struct Place {
     pub token: Option<String>,
     /// A credentials file instead of a token.
     pub creds: Option<PathBuf>,
+    /// Certificates to trust instead of those of this machine.
+    pub cacert: Option<PathBuf>,
     /// Whose runs.
     pub tenant: String,
     /// The first token of all subjects.
@@ -84,6 +86,7 @@ impl Place {
         let options = Options {
             token: self.token.clone(),
             creds: self.creds.clone(),
+            cacert: self.cacert.clone(),
             name: "loadpilot".to_owned(),
             prefix: self.prefix.clone(),
             limits: self.limits,

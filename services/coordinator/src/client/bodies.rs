@@ -11,7 +11,7 @@ use loadpilot_events::plan::{Object, Plan};
 use loadpilot_events::refusal::Problem;
 use loadpilot_events::subject::Subjects;
 
-use crate::session::SessionError;
+use super::session::SessionError;
 
 /// Bodies, and parts of a put that was cut off, are removed when they are older: it never takes as
 /// long until a run is asked for that names what was stored for it.
@@ -101,7 +101,7 @@ mod tests {
 
     /// The golden plan, with `content` beside it.
     fn plan_of(content: &Bytes) -> Plan {
-        let golden = include_str!("../../proto/golden/plan-objects.v1.json");
+        let golden = include_str!("../../../../proto/golden/plan-objects.v1.json");
         let mut plan: Plan = serde_json::from_str(golden).expect("a plan");
         plan.tasks[0].steps[0].body = Some(Body::Object(Object::of(content)));
         plan

@@ -25,8 +25,8 @@ use loadpilot_events::{Envelope, EventId, RunId, Timestamp};
 use serde::Serialize;
 use tokio::task::JoinHandle;
 
-use crate::bodies;
-use crate::place::NoFleet;
+use super::bodies;
+use super::place::NoFleet;
 
 /// How often an attached command line renews its ownership.
 const OWNER_BEAT: Duration = Duration::from_secs(1);

@@ -1,0 +1,90 @@
+//! Whoever is asked for more than it offered is named, and nobody else.
+
+use loadpilot_engine::decide::{Hearing, Policy, decide};
+use loadpilot_engine::overasked::overasked;
+use loadpilot_engine::state::{Record, RunState};
+use loadpilot_events::assign::Holding;
+use loadpilot_events::evt::CapacityOffered;
+use loadpilot_events::req::Request;
+use loadpilot_events::{Rate, Timestamp};
+use proptest::prelude::*;
+
+use crate::rules::dice::Dice;
+use crate::rules::plans;
+
+const NOW: Timestamp = Timestamp(1_800_000_000_000_000);
+
+/// A run at a peak of `peak_rps`, with an offer of each agent.
+fn offered(peak_rps: u64, users: Option<u32>, offers: &[u64]) -> RunState {
+    let mut dice = Dice::new(1);
+    let mut plan = plans::plan(&mut dice);
+    for piece in &mut plan.profile.pieces {
+        (piece.from, piece.to) = (Rate(0), Rate::per_second(peak_rps));
+    }
+    let request = plans::request(plan, 1, 1, &mut dice);
+    let request = Request::RunRequested(Box::new(request));
+    let state = RunState::default().evolve(1, NOW, Record::Request(&request));
+    let created = decide(&state, &Hearing::default(), &Policy::default(), NOW);
+    let mut state = state.evolve(2, NOW, Record::Decision(&created.expect("it is created")));
+    let created = state.created.as_deref_mut().expect("it is created");
+    created.plan.users = users;
+    for (number, rps) in (0..).zip(offers) {
+        let offer = CapacityOffered {
+            rate: Rate::per_second(*rps),
+            cores: 1,
+            expires: NOW,
+            version: "1".to_owned(),
+        };
+        state.offers.insert(plans::holder(number, 0), offer);
+    }
+    state
+}
+
+/// The shards of a run, one after the other to each.
+fn dealt(agents: u64) -> Vec<Holding> {
+    let shards = |number: u64| (0..256).filter(move |shard| u64::from(*shard) % agents == number);
+    let holding = |number| Holding {
+        holder: plans::holder(number, 0),
+        shards: shards(number).collect(),
+    };
+    (0..agents).map(holding).collect()
+}
+
+proptest! {
+    /// Broken if somebody is not warned, or is warned of what was offered.
+    #[test]
+    fn exactly_those_are_named_whose_share_is_above_their_offer(
+        peak_rps in 1_u64..5_000,
+        offers in proptest::collection::vec(0_u64..3_000, 1..6),
+    ) {
+        let state = offered(peak_rps, None, &offers);
+        let holdings = dealt(offers.len() as u64);
+        let told = overasked(&state, &holdings);
+        let mut expected = 0;
+        for (holding, offer) in holdings.iter().zip(&offers) {
+            let asked = peak_rps as f64 * holding.shards.len() as f64 / 256.0;
+            // In millionths, rounded down: too close to be seen in a float.
+            if asked > *offer as f64 {
+                let start = format!("warning: {} is asked for up to ", holding.holder.agent);
+                prop_assert!(told[expected].starts_with(&start), "{told:?}");
+                prop_assert!(told[expected].contains(&format!("offered {offer};")), "{told:?}");
+                expected += 1;
+            }
+        }
+        prop_assert_eq!(told.len(), expected);
+    }
+}
+
+/// Broken if a closed loop, which asks for no rate, is compared with one; or if an agent that
+/// offered nothing, since it joined later, is warned of.
+#[test]
+fn without_a_rate_or_an_offer_there_is_nothing_to_compare() {
+    let holdings = dealt(1);
+    assert_eq!(
+        overasked(&offered(1_000, Some(3), &[1]), &holdings).len(),
+        0
+    );
+    assert_eq!(overasked(&offered(1_000, None, &[]), &holdings).len(), 0);
+    assert_eq!(overasked(&RunState::default(), &holdings).len(), 0);
+    assert_eq!(overasked(&offered(1_000, None, &[1]), &holdings).len(), 1);
+}

@@ -1,0 +1,64 @@
+"""What is said of this machine before a run: what will run out, and nothing else."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from loadpilot.cli.preflight import Machine, warnings
+
+SMALL = Machine(files=1_024, ports=28_232, rests=True)
+
+
+def plan(rps: float = 100, steps: int = 1, **settings: Any) -> dict[str, Any]:
+    top = {key: settings.pop(key) for key in ("users", "max_in_flight") if key in settings}
+    pieces = [{"duration_us": 1, "from": 0, "to": int(rps * 1_000_000)}]
+    return {
+        "profile": {"pieces": pieces},
+        "tasks": [{"weight": 1, "steps": [{}] * steps}],
+        "connections": settings,
+        **top,
+    }
+
+
+@pytest.mark.parametrize(
+    ("asked", "agents", "told"),
+    [
+        (plan(), 1, None),
+        (plan(rps=1_000_000), 1, None),
+        (plan(users=924), 1, None),
+        (plan(users=925), 1, "an agent may need 925 connections, and a process may have 1,024"),
+        (plan(users=925), 2, None),
+        (plan(users=90_000, http="2"), 1, None),
+        (plan(users=90_000, http="2", reuse="never"), 100, "90,000 connections at a time"),
+        (plan(max_in_flight=2_000), 1, "an agent may need 2,000 connections"),
+        (plan(max_in_flight=2_000, max=10), 1, None),
+        (plan(max=10, open_first=5_000), 1, "an agent may need 5,000 connections"),
+        (plan(max=900), 32, "28,800 connections at a time, and 28,232 ports"),
+        (plan(max=900, sources=["10.0.0.5"]), 32, None),
+        (plan(max=90_000, connect_to="unix:/x"), 32, None),
+        (plan(rps=470, reuse="never"), 1, None),
+        (plan(rps=471, reuse="never"), 1, "up to 471 new connections/s"),
+        (plan(rps=471, steps=2, reuse={"share_ppm": 500_000}), 1, "up to 471 new connections/s"),
+        (plan(rps=470, steps=2, reuse={"share_ppm": 500_001}), 1, None),
+    ],
+)
+def test_what_runs_out_is_said(asked: dict[str, Any], agents: int, told: str | None) -> None:
+    """Broken if a run finds out by its errors what could be known, or a sound one is warned of."""
+    found = warnings(asked, agents, SMALL)
+    if told is None:
+        assert found == []
+    else:
+        (line,) = found
+        assert line.startswith(told)
+
+
+def test_a_machine_that_says_nothing_is_not_judged() -> None:
+    """Broken if a limit that is not known is taken for none, or for nothing."""
+    unknown = Machine(files=None, ports=None, rests=True)
+    assert warnings(plan(users=1_000_000, reuse="never"), 1, unknown) == []
+    resting = Machine(files=None, ports=28_232, rests=False)
+    assert warnings(plan(rps=10_000, reuse="never"), 1, resting) == []
+    here = Machine.this("http://127.0.0.1:80")
+    assert here.ports is None or here.ports > 0

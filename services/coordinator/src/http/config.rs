@@ -1,0 +1,208 @@
+//! Where the HTTP interface listens and whom it lets in, read once. A token must never be printed,
+//! nor be taken from the command line.
+
+use std::fmt;
+use std::net::{SocketAddr, TcpListener, ToSocketAddrs};
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use loadpilot_events::refusal::Problem;
+use sha2::{Digest, Sha256};
+use tokio_rustls::rustls::ServerConfig;
+use tokio_rustls::rustls::crypto::ring;
+use tokio_rustls::rustls::pki_types::pem::PemObject;
+use tokio_rustls::rustls::pki_types::{CertificateDer, PrivateKeyDer};
+
+/// Holds the token when no flag names a file.
+const TOKEN_VARIABLE: &str = "LOADPILOT_COORDINATOR_TOKEN";
+/// Shortest token off loopback and on it: what can be guessed is no token.
+const TOKEN_CHARS_MIN: usize = 16;
+/// Longest token.
+const TOKEN_CHARS_MAX: usize = 512;
+
+/// The flags of the HTTP interface.
+#[derive(Debug, clap::Args)]
+pub(crate) struct HttpArgs {
+    /// Take runs over HTTP, too, at HOST:PORT such as 127.0.0.1:8080.
+    ///
+    /// Off loopback it needs a token and TLS.
+    #[arg(long, value_name = "HOST:PORT")]
+    http: Option<String>,
+    /// The file of the token that callers show; only its owner may read it (or env
+    /// LOADPILOT_COORDINATOR_TOKEN).
+    #[arg(long, value_name = "FILE", requires = "http")]
+    http_token_file: Option<PathBuf>,
+    /// The certificate to show to callers, a PEM file; with --http-key.
+    #[arg(long, value_name = "FILE", requires = "http", requires = "http_key")]
+    http_cert: Option<PathBuf>,
+    /// Its private key, a PEM file.
+    #[arg(long, value_name = "FILE", requires = "http_cert")]
+    http_key: Option<PathBuf>,
+}
+
+/// What the HTTP interface needs of the configuration.
+#[derive(Clone)]
+pub struct HttpConfig {
+    /// Where it listens.
+    pub address: SocketAddr,
+    /// What callers must show.
+    pub token: Option<Token>,
+    /// What it shows to callers.
+    pub tls: Option<Arc<ServerConfig>>,
+}
+
+/// A token, of which only a hash is kept: two are compared in the same time wherever they differ.
+#[derive(Clone, PartialEq, Eq)]
+pub struct Token([u8; 32]);
+
+impl Token {
+    /// The token that `text` is.
+    #[must_use]
+    pub fn new(text: &str) -> Self {
+        Self(Sha256::digest(text.as_bytes()).into())
+    }
+}
+
+impl fmt::Debug for Token {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("Token(hidden)")
+    }
+}
+
+impl fmt::Debug for HttpConfig {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("HttpConfig")
+            .field("address", &self.address)
+            .field("token", &self.token)
+            .field("tls", &self.tls.is_some())
+            .finish()
+    }
+}
+
+impl HttpConfig {
+    /// Reads the flags; none when there is to be no HTTP interface.
+    pub(crate) fn read(
+        args: &HttpArgs,
+        env: impl Fn(&str) -> Option<String>,
+        problems: &mut Vec<Problem>,
+    ) -> Option<Self> {
+        let wanted = args.http.as_ref()?;
+        let mut found = |read: Result<_, Problem>| read.map_err(|problem| problems.push(problem));
+        let address = found(address(wanted)).ok();
+        let token = token(args, env)
+            .map_err(|problem| problems.push(problem))
+            .ok();
+        let tls = tls(args).map_err(|problem| problems.push(problem)).ok();
+        let config = Self {
+            address: address?,
+            token: token?,
+            tls: tls?,
+        };
+        if !config.address.ip().is_loopback() {
+            let missing = [
+                (config.token.is_none(), "a token (--http-token-file)"),
+                (config.tls.is_none(), "TLS (--http-cert, --http-key)"),
+            ];
+            for (_, what) in missing.into_iter().filter(|(is_missing, _)| *is_missing) {
+                let rule = format!("must be on loopback, or have {what}");
+                problems.push(Problem::new("--http", rule, wanted));
+            }
+        }
+        Some(config)
+    }
+
+    /// Takes the port, before anything else is opened.
+    ///
+    /// # Errors
+    /// When it cannot be had, in words.
+    pub(crate) fn bind(&self) -> Result<TcpListener, String> {
+        TcpListener::bind(self.address).map_err(|error| format!("--http {}: {error}", self.address))
+    }
+}
+
+fn address(text: &str) -> Result<SocketAddr, Problem> {
+    let problem = |rule: &str| Problem::new("--http", rule, text);
+    if let Ok(port) = text.parse::<u16>() {
+        let rule = format!("must be HOST:PORT such as 127.0.0.1:{port}");
+        return Err(problem(&rule));
+    }
+    let found = text.to_socket_addrs();
+    let first = found.ok().and_then(|mut addresses| addresses.next());
+    first.ok_or_else(|| problem("must be HOST:PORT of this machine, such as 127.0.0.1:8080"))
+}
+
+/// Reads the token of a file, or else of the environment. No message quotes it.
+fn token(args: &HttpArgs, env: impl Fn(&str) -> Option<String>) -> Result<Option<Token>, Problem> {
+    let (place, text) = match &args.http_token_file {
+        Some(file) => (
+            "--http-token-file",
+            Some(secret_file("--http-token-file", file)?),
+        ),
+        None => (
+            TOKEN_VARIABLE,
+            env(TOKEN_VARIABLE).filter(|text| !text.is_empty()),
+        ),
+    };
+    let Some(text) = text else { return Ok(None) };
+    let text = text.trim_end_matches(['\r', '\n']);
+    let is_sound = (TOKEN_CHARS_MIN..=TOKEN_CHARS_MAX).contains(&text.len())
+        && text.bytes().all(|byte| byte.is_ascii_graphic());
+    if is_sound {
+        return Ok(Some(Token::new(text)));
+    }
+    let rule = "must be a token of 16 to 512 letters, digits and signs without spaces";
+    Err(Problem::new(place, rule, format!("{} bytes", text.len())))
+}
+
+fn tls(args: &HttpArgs) -> Result<Option<Arc<ServerConfig>>, Problem> {
+    let (Some(cert), Some(key)) = (&args.http_cert, &args.http_key) else {
+        return Ok(None);
+    };
+    let problem =
+        |place: &'static str, file: &Path, rule: String| Problem::new(place, rule, file.display());
+    let bad_cert = |rule: String| problem("--http-cert", cert, rule);
+    let text = std::fs::read(cert).map_err(|error| {
+        bad_cert(format!(
+            "must be a file that can be read ({})",
+            error.kind()
+        ))
+    })?;
+    let chain = CertificateDer::pem_slice_iter(&text).collect::<Result<Vec<_>, _>>();
+    let chain = chain.ok().filter(|chain| !chain.is_empty());
+    let chain = chain.ok_or_else(|| bad_cert("must hold a certificate in PEM".to_owned()))?;
+    let text = secret_file("--http-key", key)?;
+    let bad_key = |rule: String| problem("--http-key", key, rule);
+    let private = PrivateKeyDer::from_pem_slice(text.as_bytes())
+        .map_err(|_| bad_key("must hold a private key in PEM".to_owned()))?;
+    let provider = Arc::new(ring::default_provider());
+    let mut config = ServerConfig::builder_with_provider(provider)
+        .with_safe_default_protocol_versions()
+        .map_err(|error| bad_cert(error.to_string()))?
+        .with_no_client_auth()
+        .with_single_cert(chain, private)
+        .map_err(|error| bad_key(format!("must be the key of --http-cert ({error})")))?;
+    config.alpn_protocols = vec![b"http/1.1".to_vec()];
+    Ok(Some(Arc::new(config)))
+}
+
+/// Reads a file that holds a secret, and that nobody else may read.
+fn secret_file(place: &'static str, file: &Path) -> Result<String, Problem> {
+    let problem = |rule: String| Problem::new(place, rule, file.display());
+    let unreadable = |error: std::io::Error| {
+        problem(format!(
+            "must be a file that can be read ({})",
+            error.kind()
+        ))
+    };
+    let text = std::fs::read_to_string(file).map_err(unreadable)?;
+    #[cfg(unix)]
+    {
+        use std::os::unix::fs::PermissionsExt;
+        let mode = std::fs::metadata(file).map_or(0, |meta| meta.permissions().mode());
+        if mode & 0o077 != 0 {
+            let rule = "must be readable by its owner only (chmod 600)";
+            return Err(problem(rule.to_owned()));
+        }
+    }
+    Ok(text)
+}

@@ -1,0 +1,266 @@
+//! A run as it goes on, a line of JSON a second, to a caller that keeps it alive by listening.
+//! A caller that is gone stops its run. Must never hold more lines than the caller reads.
+
+use std::collections::VecDeque;
+use std::convert::Infallible;
+
+use axum::body::{Body, Bytes};
+use axum::http::header;
+use axum::response::{IntoResponse, Response};
+use loadpilot_bus::Fault;
+use loadpilot_events::RunId;
+use loadpilot_events::certificate::Grade;
+use loadpilot_events::ctl::Ending;
+use loadpilot_events::report::{Report, RunState};
+use serde::Serialize;
+use serde_json::json;
+use tokio::sync::{OwnedSemaphorePermit, mpsc, watch};
+
+use super::Api;
+use super::answer::No;
+use super::status::Following;
+use crate::client::session::Session;
+use crate::client::watch::{Change, watch};
+
+/// The media type of lines of JSON.
+const LINES_TYPE: &str = "application/x-ndjson";
+/// Who stopped a run whose caller is gone.
+const GONE: &str = "the HTTP API: its caller is gone";
+/// Who stopped a run that cannot be followed any more.
+const LEFT: &str = "the HTTP API: it cannot follow the run any more";
+
+/// A run and the session that keeps it alive. Dropped before the run is over, it stops it.
+#[derive(Debug)]
+pub(super) struct Attached {
+    session: Option<Session>,
+    run: RunId,
+    over: bool,
+}
+
+impl Attached {
+    pub(super) fn new(session: Session, run: RunId) -> Self {
+        Self {
+            session: Some(session),
+            run,
+            over: false,
+        }
+    }
+
+    /// Stops the run while there is time to wait for it.
+    async fn stop(&mut self, by: &str) {
+        let Some(session) = &self.session else {
+            return;
+        };
+        self.over = true;
+        if let Err(error) = session.stop(&self.run, by).await {
+            let run = &self.run;
+            tracing::warn!(%run, %error, "not stopped: it stops when its owner is missed");
+        }
+    }
+}
+
+impl Drop for Attached {
+    fn drop(&mut self) {
+        let Some(session) = self.session.take().filter(|_| !self.over) else {
+            return;
+        };
+        let run = self.run.clone();
+        // Without a runtime the process ends, and the run with its owner's beat.
+        let Ok(runtime) = tokio::runtime::Handle::try_current() else {
+            return;
+        };
+        runtime.spawn(async move {
+            if let Err(error) = session.stop(&run, GONE).await {
+                tracing::warn!(%run, %error, "not stopped: it stops when its owner is missed");
+            }
+        });
+    }
+}
+
+/// Follows the run that `attached` keeps alive. With `events` from the first moment; else as soon
+/// as agents have it, since until then it may be refused.
+pub(super) async fn answer(
+    api: Api,
+    attached: Attached,
+    place: OwnedSemaphorePermit,
+    events: bool,
+) -> Result<Response, No> {
+    let changes = watch(api.bus.clone(), api.subjects.clone(), attached.run.clone());
+    let run = attached.run.clone();
+    let mut lines = Lines {
+        attached,
+        changes,
+        events,
+        ready: VecDeque::new(),
+        ended: false,
+        ending: api.ending.clone(),
+        _following: api.status.follow(),
+        _place: place,
+    };
+    if events {
+        lines.ready.push_back(line(&json!({ "accepted": run })));
+    } else {
+        lines.admitted().await?;
+    }
+    let stream = futures_util::stream::unfold(lines, |mut lines| async move {
+        let line = lines.next().await?;
+        Some((Ok::<Bytes, Infallible>(line), lines))
+    });
+    let kind = [(header::CONTENT_TYPE, LINES_TYPE)];
+    Ok((kind, Body::from_stream(stream)).into_response())
+}
+
+struct Lines {
+    attached: Attached,
+    changes: mpsc::Receiver<Change>,
+    events: bool,
+    ready: VecDeque<Bytes>,
+    /// Whether nothing follows what is ready.
+    ended: bool,
+    ending: watch::Receiver<bool>,
+    _following: Following,
+    _place: OwnedSemaphorePermit,
+}
+
+impl Lines {
+    /// Waits until agents have the run.
+    ///
+    /// # Errors
+    /// When it was refused, or nobody knows.
+    async fn admitted(&mut self) -> Result<(), No> {
+        loop {
+            match self.change().await {
+                Change::Snapshot(snapshot) => {
+                    let waits = matches!(snapshot.state, RunState::Requested | RunState::Gathering);
+                    if !waits {
+                        self.ready.push_back(line(&snapshot));
+                        return Ok(());
+                    }
+                }
+                Change::Story(_) => {}
+                Change::Sealed(_) => {
+                    self.attached.over = true;
+                    self.ended = true;
+                    let report = self.report().await?;
+                    if report.run.state == RunState::Refused {
+                        return Err(No::Refused(report.run.refused));
+                    }
+                    self.ready.push_back(line(&Ended::of(&report)));
+                    return Ok(());
+                }
+                Change::Fault(why) => {
+                    self.attached.stop(LEFT).await;
+                    return Err(No::Away(why));
+                }
+            }
+        }
+    }
+
+    /// The next line; none after the last.
+    async fn next(&mut self) -> Option<Bytes> {
+        loop {
+            if let Some(line) = self.ready.pop_front() {
+                return Some(line);
+            }
+            if self.ended {
+                return None;
+            }
+            match self.change().await {
+                Change::Snapshot(snapshot) if !self.events => self.ready.push_back(line(&snapshot)),
+                Change::Story(_) if !self.events => {}
+                Change::Sealed(_) => {
+                    self.attached.over = true;
+                    self.ended = true;
+                    let last = match (self.events, self.report().await) {
+                        (true, _) => line(&Change::Sealed(true)),
+                        (false, Ok(report)) => line(&Ended::of(&report)),
+                        (false, Err(_)) => line(&json!({ "error": "its log cannot be read" })),
+                    };
+                    self.ready.push_back(last);
+                }
+                Change::Fault(why) => {
+                    self.attached.stop(LEFT).await;
+                    self.ended = true;
+                    let last = match self.events {
+                        true => line(&Change::Fault(why)),
+                        false => line(&json!({ "error": why })),
+                    };
+                    self.ready.push_back(last);
+                }
+                change => self.ready.push_back(line(&change)),
+            }
+        }
+    }
+
+    /// What happens next; the end of this coordinator is an end of following, too.
+    async fn change(&mut self) -> Change {
+        let fault = || Change::Fault("this coordinator ends; the run is stopped".to_owned());
+        tokio::select! {
+            change = self.changes.recv() => change.unwrap_or_else(|| {
+                Change::Fault(Fault::Disconnected.to_string())
+            }),
+            _ = self.ending.wait_for(|ends| *ends) => fault(),
+        }
+    }
+
+    async fn report(&self) -> Result<Report, No> {
+        let session = self.attached.session.as_ref();
+        let session = session.ok_or_else(|| No::Away("it is over".to_owned()))?;
+        Ok(session.report(&self.attached.run).await?)
+    }
+}
+
+/// The last line: how the run ended, and its figures by the names that they have in the report.
+#[derive(Serialize)]
+struct Ended<'a> {
+    run_id: &'a RunId,
+    state: RunState,
+    ending: Option<Ending>,
+    passed: bool,
+    certificate: Grade,
+    digest: &'a str,
+    scenario: &'a str,
+    target_url: &'a str,
+    rps_target: f64,
+    rps_actual: f64,
+    requests_total: u64,
+    errors_total: u64,
+    error_rate_pct: Option<f64>,
+    p50_ms: Option<f64>,
+    p95_ms: Option<f64>,
+    p99_ms: Option<f64>,
+    max_ms: Option<f64>,
+    duration_secs: f64,
+}
+
+impl<'a> Ended<'a> {
+    fn of(report: &'a Report) -> Self {
+        Self {
+            run_id: &report.run.id,
+            state: report.run.state,
+            ending: report.run.ending,
+            passed: report.verdict.passed,
+            certificate: report.certificate.grade,
+            digest: &report.digest,
+            scenario: &report.scenario,
+            target_url: &report.target_url,
+            rps_target: report.rps_target,
+            rps_actual: report.rps_actual,
+            requests_total: report.requests_total,
+            errors_total: report.errors_total,
+            error_rate_pct: report.error_rate_pct,
+            p50_ms: report.p50_ms,
+            p95_ms: report.p95_ms,
+            p99_ms: report.p99_ms,
+            max_ms: report.max_ms,
+            duration_secs: report.duration_secs,
+        }
+    }
+}
+
+fn line(value: &impl Serialize) -> Bytes {
+    // Texts, whole numbers and finite floats: all of them can be written.
+    let mut text = serde_json::to_vec(value).unwrap_or_default();
+    text.push(b'\n');
+    Bytes::from(text)
+}

@@ -1,0 +1,117 @@
+//! Who may ask. Off loopback a token decides; on loopback, where anybody's browser can reach us, no
+//! page of another origin may, whatever name it gave this machine.
+
+use axum::extract::{MatchedPath, Request, State};
+use axum::http::{HeaderMap, header};
+use axum::middleware::Next;
+use axum::response::{IntoResponse, Response};
+
+use super::answer::No;
+use super::config::Token;
+use super::{Api, routes};
+
+/// The names under which a machine knows itself.
+const LOOPBACK: [&str; 2] = ["localhost", "[::1]"];
+
+/// Lets a request through, or answers it; counts it either way.
+pub(super) async fn guard(State(api): State<Api>, request: Request, next: Next) -> Response {
+    let route = request.extensions().get::<MatchedPath>();
+    let route = route.map_or("other", |path| path.as_str()).to_owned();
+    let response = match may(&api, &request, &route) {
+        Ok(()) => next.run(request).await,
+        Err(no) => no.into_response(),
+    };
+    api.status.answered(route, response.status().as_u16());
+    response
+}
+
+fn may(api: &Api, request: &Request, route: &str) -> Result<(), No> {
+    let headers = request.headers();
+    if headers.contains_key(header::ORIGIN) {
+        return Err(No::Forbidden("pages of browsers may not ask"));
+    }
+    if !api.is_tls && !is_loopback(headers) {
+        return Err(No::Forbidden(
+            "Host must be localhost or a loopback address",
+        ));
+    }
+    let is_open = routes::OPEN.contains(&route);
+    match &api.token {
+        Some(token) if !is_open && !shows(headers, token) => Err(No::Unauthorized),
+        _ => Ok(()),
+    }
+}
+
+fn is_loopback(headers: &HeaderMap) -> bool {
+    let host = headers
+        .get(header::HOST)
+        .and_then(|host| host.to_str().ok());
+    let Some(host) = host else { return false };
+    let is_port = |port: &str| port.parse::<u16>().is_ok();
+    let name = match host.rsplit_once(':') {
+        Some((name, port)) if is_port(port) => name,
+        _ => host,
+    };
+    let address = name.parse::<std::net::Ipv4Addr>();
+    LOOPBACK.contains(&name.to_ascii_lowercase().as_str())
+        || address.is_ok_and(|address| address.is_loopback())
+}
+
+fn shows(headers: &HeaderMap, token: &Token) -> bool {
+    let shown = headers.get(header::AUTHORIZATION);
+    let shown = shown.and_then(|value| value.to_str().ok());
+    let shown = shown.and_then(|value| value.strip_prefix("Bearer "));
+    shown.is_some_and(|shown| Token::new(shown) == *token)
+}
+
+#[cfg(test)]
+mod tests {
+    use axum::http::HeaderValue;
+
+    use super::*;
+
+    fn with(name: header::HeaderName, value: &str) -> HeaderMap {
+        HeaderMap::from_iter([(name, HeaderValue::from_str(value).expect("a value"))])
+    }
+
+    /// Broken if a page that calls this machine by a name of its own may start load from here.
+    #[test]
+    fn only_names_of_loopback_are_taken_for_it() {
+        for host in [
+            "localhost:8080",
+            "LOCALHOST",
+            "127.0.0.1:1",
+            "127.1.2.3",
+            "[::1]:80",
+        ] {
+            assert!(is_loopback(&with(header::HOST, host)), "{host}");
+        }
+        for host in [
+            "evil.test",
+            "127.0.0.1.evil.test:80",
+            "10.0.0.1",
+            "localhost.evil",
+            ":80",
+        ] {
+            assert!(!is_loopback(&with(header::HOST, host)), "{host}");
+        }
+        assert!(!is_loopback(&HeaderMap::new()));
+    }
+
+    /// Broken if anything but the token itself opens the door.
+    #[test]
+    fn only_the_token_is_the_token() {
+        let token = Token::new("0123456789abcdef");
+        let shown = |value: &str| shows(&with(header::AUTHORIZATION, value), &token);
+        assert!(shown("Bearer 0123456789abcdef"));
+        for wrong in [
+            "0123456789abcdef",
+            "Bearer 0123456789abcde",
+            "Bearer ",
+            "Basic x",
+            "Bearer",
+        ] {
+            assert!(!shown(wrong), "{wrong}");
+        }
+    }
+}

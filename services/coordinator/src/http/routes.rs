@@ -1,0 +1,196 @@
+//! What can be asked for, and how a run is asked for.
+
+use std::time::Duration;
+
+use axum::body::{Body, Bytes, to_bytes};
+use axum::extract::rejection::QueryRejection;
+use axum::extract::{Path, Query, Request, State};
+use axum::http::{HeaderMap, StatusCode, header};
+use axum::response::{IntoResponse, Response};
+use axum::routing::{get, post};
+use axum::{Json, Router, middleware};
+use loadpilot_bus::Stream;
+use loadpilot_events::refusal::Problem;
+use loadpilot_events::{OwnerId, RunId};
+use serde::Deserialize;
+use serde_json::json;
+use tokio::time::timeout;
+
+use super::Api;
+use super::answer::No;
+use super::asked::{self, Asked, POST_BYTES_MAX};
+use super::follow::{self, Attached};
+use super::guard::guard;
+use crate::client::session::Session;
+
+/// What needs no token: whether this process lives, and whether it is of use.
+pub(super) const OPEN: [&str; 2] = ["/healthz", "/readyz"];
+/// How long a body may take to come.
+const BODY_WITHIN: Duration = Duration::from_secs(30);
+/// The media type of the Prometheus text format.
+const METRICS_TYPE: &str = "application/openmetrics-text; version=1.0.0; charset=utf-8";
+/// Who stopped a run that was stopped here.
+const BY: &str = "a caller of the HTTP API";
+
+/// Every path.
+pub(super) fn routes(api: Api) -> Router {
+    let guard = middleware::from_fn_with_state(api.clone(), guard);
+    Router::new()
+        .route("/healthz", get(|| async { "ok\n" }))
+        .route("/readyz", get(ready))
+        .route("/metrics", get(metrics))
+        .route("/run", post(run))
+        .route("/run/{run}/report", get(report))
+        .route("/run/{run}/stop", post(stop))
+        .route("/run/{run}/halt", post(halt))
+        .fallback(|| async { No::Unknown("no such path; POST /run asks for a run".to_owned()) })
+        .layer(guard)
+        .with_state(api)
+}
+
+/// What may stand behind the question mark of `POST /run`.
+#[derive(Debug, Default, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Wanted {
+    /// Do not follow it, and let it go on when the caller is gone.
+    #[serde(default)]
+    detach: bool,
+    /// Send everything that happens, snapshots among it, from the first moment.
+    #[serde(default)]
+    events: bool,
+}
+
+async fn ready(State(api): State<Api>) -> Result<&'static str, No> {
+    match api.status.unready() {
+        Some(why) => Err(No::Away(why.to_owned())),
+        None => Ok("ready\n"),
+    }
+}
+
+async fn metrics(State(api): State<Api>) -> impl IntoResponse {
+    ([(header::CONTENT_TYPE, METRICS_TYPE)], api.status.text())
+}
+
+async fn run(
+    State(api): State<Api>,
+    query: Result<Query<Wanted>, QueryRejection>,
+    request: Request,
+) -> Result<Response, No> {
+    let query = query.map_err(|error| {
+        let rule = "must be detach=true or events=true, or nothing";
+        Problem::new("query", rule, error.body_text())
+    });
+    let Query(wanted) = query?;
+    if let Some(why) = api.status.unready() {
+        return Err(No::Away(why.to_owned()));
+    }
+    let place = api.followed.clone().try_acquire_owned();
+    let place = place.map_err(|_| No::Away("too many runs are followed here".to_owned()))?;
+    let asked = read(&api, request).await?;
+    let (attached, run) = ask(&api, asked, wanted.detach).await?;
+    let Some(attached) = attached else {
+        return Ok((StatusCode::ACCEPTED, Json(json!({ "run_id": run }))).into_response());
+    };
+    follow::answer(api, attached, place, wanted.events).await
+}
+
+/// Reads a body that says itself what it is, is not too large and comes in time.
+async fn read(api: &Api, request: Request) -> Result<Asked, No> {
+    let headers = request.headers();
+    if !is_json(headers) {
+        return Err(No::NotJson);
+    }
+    let length = headers.get(header::CONTENT_LENGTH);
+    let length = length.and_then(|value| value.to_str().ok()?.parse::<usize>().ok());
+    if length.is_some_and(|bytes| bytes > POST_BYTES_MAX) {
+        return Err(No::TooLarge(POST_BYTES_MAX));
+    }
+    let reading = async {
+        // Never closed: it lives as long as the interface.
+        let _turn = api.readers.acquire().await;
+        whole(request.into_body()).await
+    };
+    let body = timeout(BODY_WITHIN, reading).await;
+    let body = body.map_err(|_| No::TooSlow(BODY_WITHIN.as_secs()))??;
+    let drawn = ulid::Ulid::generate().0;
+    let seed = u64::try_from(drawn & u128::from(u64::MAX)).unwrap_or_default();
+    Ok(asked::read(&body, seed)?)
+}
+
+async fn whole(body: Body) -> Result<Bytes, No> {
+    to_bytes(body, POST_BYTES_MAX).await.map_err(|error| {
+        let mut cause: Option<&dyn std::error::Error> = Some(&error);
+        while let Some(one) = cause {
+            if one.is::<http_body_util::LengthLimitError>() {
+                return No::TooLarge(POST_BYTES_MAX);
+            }
+            cause = one.source();
+        }
+        Problem::new("body", "must come as a whole", "cut off").into()
+    })
+}
+
+fn is_json(headers: &HeaderMap) -> bool {
+    let said = headers.get(header::CONTENT_TYPE);
+    let said = said
+        .and_then(|value| value.to_str().ok())
+        .unwrap_or_default();
+    let kind = said.split(';').next().unwrap_or_default().trim();
+    kind.eq_ignore_ascii_case("application/json")
+}
+
+/// Stores the request; who is attached keeps the run alive.
+async fn ask(api: &Api, asked: Asked, detach: bool) -> Result<(Option<Attached>, RunId), No> {
+    let Asked {
+        mut request,
+        run,
+        secrets,
+        bodies,
+    } = asked;
+    if let Some(run) = &run {
+        let known = api.bus.last(Stream::Ctl, &api.subjects.req(run)).await;
+        if known
+            .map_err(|fault| No::Away(fault.to_string()))?
+            .is_some()
+        {
+            return Err(Problem::new("run", "must be new", run).into());
+        }
+    }
+    if !detach {
+        let owner = format!("http-{}", ulid::Ulid::generate()).to_ascii_lowercase();
+        request.owner = Some(OwnerId::parse(&owner)?);
+    }
+    let mut session = Session::on(api.bus.clone(), api.subjects.clone());
+    let run = session.submit(request, &secrets, &bodies, run).await?;
+    tracing::info!(%run, detach, "asked for over HTTP");
+    let attached = (!detach).then(|| Attached::new(session, run.clone()));
+    Ok((attached, run))
+}
+
+async fn report(State(api): State<Api>, Path(run): Path<String>) -> Result<Response, No> {
+    let (session, run) = known(&api, &run).await?;
+    Ok(Json(session.report(&run).await?).into_response())
+}
+
+async fn stop(State(api): State<Api>, Path(run): Path<String>) -> Result<Response, No> {
+    let (session, run) = known(&api, &run).await?;
+    session.stop(&run, BY).await?;
+    Ok((StatusCode::ACCEPTED, Json(json!({ "run_id": run }))).into_response())
+}
+
+async fn halt(State(api): State<Api>, Path(run): Path<String>) -> Result<Response, No> {
+    let (session, run) = known(&api, &run).await?;
+    session.halt(&run).await?;
+    Ok((StatusCode::ACCEPTED, Json(json!({ "run_id": run }))).into_response())
+}
+
+/// A run of this log.
+async fn known(api: &Api, run: &str) -> Result<(Session, RunId), No> {
+    let unknown = || No::Unknown("no such run in this log".to_owned());
+    let run = RunId::parse(run).map_err(|_| unknown())?;
+    let asked = api.bus.last(Stream::Ctl, &api.subjects.req(&run)).await;
+    let asked = asked.map_err(|fault| No::Away(fault.to_string()))?;
+    asked.ok_or_else(unknown)?;
+    let session = Session::on(api.bus.clone(), api.subjects.clone());
+    Ok((session, run))
+}

@@ -1,0 +1,42 @@
+"""An authority and a certificate of it, made by openssl: what an operator would bring."""
+
+from __future__ import annotations
+
+import shutil
+import subprocess
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+OPENSSL = shutil.which("openssl") or "openssl"
+NEW_KEY = ("-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:P-256", "-nodes")
+
+
+@dataclass(frozen=True, slots=True)
+class Identity:
+    """Files in PEM."""
+
+    cert: Path
+    key: Path
+    authority: Path
+
+
+def identity(folder: Path, name: str) -> Identity:
+    """Make them for a name such as `IP:127.0.0.1` or `DNS:lab`."""
+    folder.mkdir()
+    own = Identity(folder / "cert.pem", folder / "key.pem", folder / "ca.pem")
+    authority_key, asked, what = folder / "ca-key.pem", folder / "asked.pem", folder / "what"
+    what.write_text(f"subjectAltName={name}\nbasicConstraints=CA:FALSE\n", encoding="utf-8")
+    openssl("req", "-x509", *NEW_KEY, "-subj", "/CN=authority", "-keyout", authority_key,
+            "-out", own.authority, "-days", "2")  # fmt: skip
+    openssl("req", *NEW_KEY, "-subj", "/CN=lab", "-keyout", own.key, "-out", asked)
+    openssl("x509", "-req", "-in", asked, "-CA", own.authority, "-CAkey", authority_key,
+            "-extfile", what, "-out", own.cert, "-days", "2")  # fmt: skip
+    own.key.chmod(0o600)
+    return own
+
+
+def openssl(*words: str | Path) -> None:
+    subprocess.run([OPENSSL, *map(str, words)], check=True, capture_output=True)

@@ -1,0 +1,95 @@
+"""Somebody who speaks HTTP to a coordinator without any code of the product.
+
+Must never wait for ever: every read has a time-out.
+"""
+
+from __future__ import annotations
+
+import http.client
+import json
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping
+
+PATIENCE_S = 60.0
+JSON = {"Content-Type": "application/json"}
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """A whole answer."""
+
+    status: int
+    kind: str
+    body: bytes
+
+    @property
+    def json(self) -> Any:
+        """Its body."""
+        return json.loads(self.body)
+
+    @property
+    def lines(self) -> list[dict[str, Any]]:
+        """Its body, when it is lines of JSON."""
+        return [json.loads(line) for line in self.body.splitlines()]
+
+    @property
+    def problems(self) -> str:
+        """What is wrong, a line each."""
+        told = self.json
+        return "\n".join(f"{one['field']}: {one['rule']}" for one in told.get("problems", []))
+
+
+class Stream:
+    """An answer that is still coming."""
+
+    def __init__(self, connection: http.client.HTTPConnection) -> None:
+        self._connection = connection
+        self.response = connection.getresponse()
+
+    def lines(self) -> Iterator[dict[str, Any]]:
+        """Its lines, as they come."""
+        for line in self.response:
+            yield json.loads(line)
+
+    def hang_up(self) -> None:
+        """Goes away without a word."""
+        self.response.close()
+        self._connection.close()
+
+
+@dataclass(frozen=True, slots=True)
+class Caller:
+    """Where a coordinator listens."""
+
+    port: int
+
+    def post(
+        self, path: str, body: object, headers: Mapping[str, str] | None = None
+    ) -> http.client.HTTPConnection:
+        """Sends a request; what is no bytes is sent as JSON."""
+        connection = http.client.HTTPConnection("127.0.0.1", self.port, timeout=PATIENCE_S)
+        content = body if isinstance(body, bytes) else json.dumps(body).encode()
+        connection.request("POST", path, content, {**JSON, **(headers or {})})
+        return connection
+
+    def follow(self, path: str, body: object) -> Stream:
+        """Posts, and reads what comes."""
+        return Stream(self.post(path, body))
+
+    def ask(
+        self, method: str, path: str, body: object = None, headers: Mapping[str, str] | None = None
+    ) -> Answer:
+        """Sends a request and reads all of its answer."""
+        if method == "POST":
+            connection = self.post(path, body, headers)
+        else:
+            connection = http.client.HTTPConnection("127.0.0.1", self.port, timeout=PATIENCE_S)
+            connection.request(method, path, headers=dict(headers or {}))
+        response = connection.getresponse()
+        kind = response.headers.get("Content-Type", "")
+        answer = Answer(response.status, kind, response.read())
+        connection.close()
+        return answer
