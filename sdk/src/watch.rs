@@ -125,15 +125,18 @@ impl Watched {
         };
         self.log
             .add(&stored.subject, &kind, stored.seq, &stored.payload);
+        let rates = self.control.state.steering.rates.len();
         self.log.catch_up(&mut self.control);
+        let is_steered = self.control.state.steering.rates.len() != rates;
         if let Some(created) = self
             .control
             .state
             .created
             .as_ref()
-            .filter(|_| self.workload.is_none())
+            .filter(|_| self.workload.is_none() || is_steered)
         {
-            self.workload = Some(Workload::new(&created.plan, created.seed));
+            let workload = Workload::new(&created.plan, created.seed);
+            self.workload = Some(workload.steered(&self.control.state.steering.rates));
         }
         let lines = story::story_after(&self.control, self.told_seq);
         self.told_seq = lines.last().map_or(self.told_seq, |line| line.seq);

@@ -252,6 +252,11 @@ impl Control {
                 from_tick: next.takeover_tick,
                 holdings: next.holdings.clone(),
             }),
+            Decision::RateChanged(changed) => self.assignments.push(Assignment {
+                generation: changed.generation,
+                from_tick: changed.from_tick,
+                holdings: changed.holdings.clone(),
+            }),
             Decision::StartCancelled(cancelled) => {
                 let rule = format!("must be able to start: {}", cancelled.reason);
                 self.refused
@@ -259,6 +264,9 @@ impl Control {
             }
             Decision::StartScheduled(_)
             | Decision::CapacityReduced(_)
+            | Decision::Paused(_)
+            | Decision::Resumed(_)
+            | Decision::SteeringRefused(_)
             | Decision::StopScheduled(_)
             | Decision::RunSealed(_) => {}
         }

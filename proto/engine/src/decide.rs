@@ -375,7 +375,7 @@ impl Run<'_> {
             let (stop_at, reason) = (self.now, StopReason::NobodyLeft);
             return Some(Decision::StopScheduled(StopScheduled { stop_at, reason }));
         }
-        None
+        self.steer()
     }
 
     pub(crate) fn start_at(&self) -> Timestamp {

@@ -6,7 +6,9 @@ use loadpilot_events::assign::{Generation, Holding};
 use loadpilot_events::ctl::{Decision, RunCreated};
 use loadpilot_events::heartbeat::News;
 use loadpilot_events::id::Holder;
-use loadpilot_events::units::Timestamp;
+use loadpilot_events::units::{Rate, Timestamp};
+
+use crate::steer::RateChange;
 
 /// What became of a control event that was applied.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -63,6 +65,8 @@ pub struct AgentView {
     created: Option<Box<RunCreated>>,
     stage: Stage,
     assignments: Vec<Assignment>,
+    rates: Vec<RateChange>,
+    paused: bool,
     lost: bool,
 }
 
@@ -84,6 +88,8 @@ impl AgentView {
             created,
             stage: Stage::Gathering,
             assignments,
+            rates: Vec::new(),
+            paused: false,
             lost: false,
         }
     }
@@ -125,6 +131,26 @@ impl AgentView {
         self.assignments
             .last()
             .map_or(0, |assignment| assignment.generation)
+    }
+
+    /// Every change of the rate, in order.
+    #[must_use]
+    pub fn rates(&self) -> &[RateChange] {
+        &self.rates
+    }
+
+    /// Whether arrivals are dropped for now.
+    #[must_use]
+    pub fn paused(&self) -> bool {
+        self.paused
+    }
+
+    /// The highest rate that was ever planned, once that is known.
+    #[must_use]
+    pub fn peak(&self) -> Option<Rate> {
+        let planned = self.created.as_ref()?.plan.profile.peak();
+        let changed = self.rates.iter().map(|change| change.rate);
+        changed.chain([planned]).max()
     }
 
     /// Everything this process holds or held, by due tick.
@@ -180,6 +206,13 @@ impl AgentView {
             Decision::CapacityReduced(reduced) => {
                 self.lost |= reduced.losses.iter().any(|loss| loss.holder == self.me);
             }
+            Decision::RateChanged(changed) => {
+                self.assign(changed.generation, changed.from_tick, &changed.holdings);
+                self.rates.push(RateChange::of(changed));
+            }
+            Decision::Paused(_) => self.paused = true,
+            Decision::Resumed(_) => self.paused = false,
+            Decision::SteeringRefused(_) => {}
             Decision::StartScheduled(start) => {
                 self.stage = Stage::Scheduled {
                     start_at: start.start_at,

@@ -32,6 +32,7 @@ pub mod report;
 pub mod samples;
 pub mod share;
 pub mod state;
+pub mod steer;
 pub mod story;
 pub mod streams;
 pub mod sums;

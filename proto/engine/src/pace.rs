@@ -7,6 +7,7 @@
 //! same µs for arrival n, from n alone. Must never accumulate a float.
 
 use loadpilot_events::plan::{Piece, Profile};
+use loadpilot_events::units::Rate;
 
 /// Parts of Λ in one arrival.
 pub const PARTS_PER_ARRIVAL: u128 = 2_000_000_000_000;
@@ -61,6 +62,38 @@ impl Pace {
         }
     }
 
+    /// The same before `at_us`, and from there on `rate` until the same end. Whatever is due before
+    /// stays due when it was: Λ there is rounded up to whole parts, and a point below it is exactly
+    /// one that is due before.
+    #[must_use]
+    pub fn changed(&self, at_us: u64, rate: Rate) -> Self {
+        if at_us >= self.duration_us {
+            return self.clone();
+        }
+        let before = self.pieces.iter().filter(|piece| piece.start_us < at_us);
+        let mut pieces: Vec<Placed> = before.copied().collect();
+        let start_parts = self.parts_before(at_us);
+        let duration_us = self.duration_us - at_us;
+        pieces.push(Placed {
+            start_us: at_us,
+            start_parts,
+            piece: Piece {
+                duration_us,
+                from: rate,
+                to: rate,
+            },
+        });
+        let parts = start_parts + 2 * u128::from(rate.0) * u128::from(duration_us);
+        Self {
+            pieces,
+            duration_us: self.duration_us,
+            total: Exact {
+                parts,
+                has_fraction: false,
+            },
+        }
+    }
+
     /// The length of the profile in µs.
     #[must_use]
     pub fn duration_us(&self) -> u64 {
@@ -83,6 +116,13 @@ impl Pace {
     #[must_use]
     pub fn planned_before(&self, t_us: u64) -> u64 {
         self.lambda(t_us).arrivals()
+    }
+
+    /// Λ before `t_us` in parts, rounded up: the points below it are those due before `t_us`.
+    #[must_use]
+    pub fn parts_before(&self, t_us: u64) -> u128 {
+        let exact = self.lambda(t_us);
+        exact.parts + u128::from(exact.has_fraction)
     }
 
     /// The largest µs t with Λ(t) ≤ `position`: when the point at `position` parts is due.
@@ -108,14 +148,18 @@ impl Pace {
         if t_us >= self.duration_us {
             return 0;
         }
-        let placed = self.piece_at(t_us);
-        let (from, to) = (
-            i128::from(placed.piece.from.0),
-            i128::from(placed.piece.to.0),
-        );
-        let x = i128::from(t_us - placed.start_us);
-        let rate = from + (to - from) * x / i128::from(placed.piece.duration_us);
-        u64::try_from(rate).unwrap_or(0)
+        self.piece_at(t_us).rate_at(t_us)
+    }
+
+    /// The highest planned rate, in millionths of an arrival per second.
+    #[must_use]
+    pub fn peak(&self) -> u64 {
+        let begins = self.pieces.iter().map(|placed| placed.start_us);
+        let ends = begins.skip(1).chain([self.duration_us]);
+        let both = self.pieces.iter().zip(ends);
+        both.flat_map(|(placed, end_us)| [placed.piece.from.0, placed.rate_at(end_us)])
+            .max()
+            .unwrap_or(0)
     }
 
     /// The rates at both ends of the piece that `t_us` lies in; `None` outside the profile.
@@ -173,6 +217,14 @@ impl Linear for Piece {
 }
 
 impl Placed {
+    /// The rate at an instant of it, or at its end.
+    fn rate_at(&self, t_us: u64) -> u64 {
+        let (from, to) = (i128::from(self.piece.from.0), i128::from(self.piece.to.0));
+        let x = i128::from(t_us - self.start_us);
+        let rate = from + (to - from) * x / i128::from(self.piece.duration_us);
+        u64::try_from(rate).unwrap_or(0)
+    }
+
     /// The largest x in 0..d with Λ(x) ≤ `rest` parts.
     fn piece_due_us(&self, rest: u128) -> u64 {
         let d = self.piece.duration_us;
@@ -228,7 +280,6 @@ impl Placed {
 mod tests {
     use super::*;
     use loadpilot_events::plan::Shape;
-    use loadpilot_events::units::Rate;
     use proptest::prelude::*;
 
     fn profile(pieces: &[(u64, u64, u64)]) -> Profile {

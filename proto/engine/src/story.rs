@@ -6,7 +6,8 @@ use loadpilot_events::ctl::{Decision, StopReason};
 use loadpilot_events::evt::{TailReported, What};
 use loadpilot_events::report::StoryLine;
 use loadpilot_events::req::Request;
-use loadpilot_events::units::Rate;
+use loadpilot_events::steer::{Change, Steered};
+use loadpilot_events::units::{Rate, Timestamp};
 
 use crate::control::{Control, Parsed};
 
@@ -31,6 +32,40 @@ pub fn story_after(control: &Control, told: u64) -> Vec<StoryLine> {
     control.records[first..].iter().map(line).collect()
 }
 
+/// What users changed while the run ran, oldest first.
+#[must_use]
+pub fn steered(control: &Control) -> Vec<Steered> {
+    let state = &control.state;
+    let start_at = state.start.as_ref().map(|start| start.start_at);
+    let since = |at: Timestamp| start_at.map_or(0, |start| at.since_us(start));
+    let tick_us = state
+        .created
+        .as_ref()
+        .map_or(0, |created| created.plan.tick_us);
+    let change = |(_, parsed): &(u64, Parsed)| {
+        let Parsed::Decision(envelope) = parsed else {
+            return None;
+        };
+        let (by, from_us, change) = match &envelope.event {
+            Decision::RateChanged(to) => {
+                let (was, rate) = (to.was, to.rate);
+                let from_us = u64::from(to.from_tick).saturating_mul(tick_us);
+                (&to.by, from_us, Change::Rate { was, rate })
+            }
+            Decision::Paused(paused) => (&paused.by, since(paused.paused_at), Change::Paused),
+            Decision::Resumed(back) => (&back.by, since(back.resumed_at), Change::Resumed),
+            _ => return None,
+        };
+        Some(Steered {
+            at: envelope.at,
+            by: by.clone(),
+            from_us,
+            change,
+        })
+    };
+    control.records.iter().filter_map(change).collect()
+}
+
 /// What one record says, in words.
 #[must_use]
 pub fn line(parsed: &Parsed) -> String {
@@ -43,6 +78,11 @@ pub fn line(parsed: &Parsed) -> String {
                 )
             }
             Request::StopRequested(stop) => format!("stop requested by {}", stop.by),
+            Request::RateChangeRequested(asked) => {
+                format!("rate {} requested by {}", asked.rate.as_rps(), asked.by)
+            }
+            Request::PauseRequested(asked) => format!("pause requested by {}", asked.by),
+            Request::ResumeRequested(asked) => format!("resume requested by {}", asked.by),
         },
         Parsed::Decision(envelope) => decision(&envelope.event),
         Parsed::Fact(agent, envelope) => format!("{agent}: {}", fact(&envelope.event.what)),
@@ -83,6 +123,18 @@ fn decision(decision: &Decision) -> String {
         ),
         Decision::CapacityReduced(reduced) => {
             format!("capacity reduced: {}", losses(&reduced.losses))
+        }
+        Decision::RateChanged(changed) => format!(
+            "rate {} -> {} by {}, from tick {} on",
+            changed.was.as_rps(),
+            changed.rate.as_rps(),
+            changed.by,
+            changed.from_tick,
+        ),
+        Decision::Paused(paused) => format!("paused by {}", paused.by),
+        Decision::Resumed(resumed) => format!("resumed by {}", resumed.by),
+        Decision::SteeringRefused(refused) => {
+            format!("refused to {}: {}", refused.by, refused.why.words())
         }
         Decision::StopScheduled(stop) => match &stop.reason {
             StopReason::Requested { by } => format!("stop scheduled: asked for by {by}"),

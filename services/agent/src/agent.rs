@@ -12,13 +12,14 @@ use loadpilot_bus::{Fault, Link, Message, RequestError};
 use loadpilot_engine::holding::Applied;
 use loadpilot_events::ctl::RunCreated;
 use loadpilot_events::evt::{CapacityOffered, What};
-use loadpilot_events::heartbeat::{Heartbeat, HeartbeatReply, News};
+use loadpilot_events::heartbeat::{AgentBeat, Heartbeat, HeartbeatReply, News};
 use loadpilot_events::subject::Subjects;
 use loadpilot_events::{BootId, RunId};
 use tokio::sync::{mpsc, watch};
 use tokio::task::{AbortHandle, JoinSet};
 use tokio::time::{Instant, sleep_until, timeout};
 
+use crate::about::about;
 use crate::alarm::until;
 use crate::clock;
 use crate::facts::Clerk;
@@ -151,7 +152,10 @@ impl Agent {
             } else {
                 timing.seek
             };
-        let beat = Heartbeat::Agent(self.membership.beat());
+        let beat = Heartbeat::Agent(AgentBeat {
+            about: Some(about(self.shell.cores)),
+            ..self.membership.beat()
+        });
         let payload = serde_json::to_vec(&beat).expect("a heartbeat has a JSON form");
         let subject = self.shell.subjects.heartbeat(&self.shell.me.agent);
         let (bus, patience) = (self.shell.bus.clone(), timing.heartbeat_reply);

@@ -102,6 +102,7 @@ impl Membership {
             seen: seen.collect(),
             has: self.has.clone(),
             recovering: boots.into_iter().cloned().collect(),
+            about: None,
         }
     }
 
@@ -295,7 +296,7 @@ impl Book {
         match (self.view.stage(), self.view.holds().last()) {
             (Stage::Gathering, _) => self.offered.unwrap_or_default(),
             (_, Some(hold)) if self.is_held() => capacity::share(
-                created.plan.profile.peak(),
+                self.view.peak().unwrap_or_default(),
                 hold.shards.len(),
                 created.shards,
             ),
@@ -319,6 +320,8 @@ impl Book {
         Orders {
             generation: self.view.generation(),
             holds: self.view.holds(),
+            rates: self.view.rates().to_vec(),
+            paused: self.view.paused(),
             stage: self.view.stage(),
             superseded: self.view.superseded(),
             isolated: self.isolated,

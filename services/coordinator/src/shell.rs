@@ -302,6 +302,10 @@ fn name(decision: &Decision) -> &'static str {
         Decision::StartCancelled(_) => "StartCancelled",
         Decision::ShardsReassigned(_) => "ShardsReassigned",
         Decision::CapacityReduced(_) => "CapacityReduced",
+        Decision::RateChanged(_) => "RateChanged",
+        Decision::Paused(_) => "Paused",
+        Decision::Resumed(_) => "Resumed",
+        Decision::SteeringRefused(_) => "SteeringRefused",
         Decision::StopScheduled(_) => "StopScheduled",
         Decision::RunSealed(_) => "RunSealed",
     }

@@ -18,6 +18,7 @@ mod poison;
 mod samples;
 mod script;
 mod sound;
+mod steer;
 mod tail;
 mod verdict;
 mod workload;

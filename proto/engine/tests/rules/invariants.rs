@@ -33,6 +33,9 @@ struct Past {
     lost: BTreeSet<Holder>,
     start_at: Option<Timestamp>,
     stopped: bool,
+    paused: bool,
+    /// Requests that were answered: each is once.
+    answered: BTreeSet<u64>,
     cancelled: bool,
     over: bool,
 }
@@ -87,6 +90,37 @@ impl Past {
                     "all shards have a holder"
                 );
             }
+            Decision::RateChanged(changed) => {
+                self.answers(changed.request);
+                assert!(
+                    self.start_at.is_some(),
+                    "a rate changes in a run that was started"
+                );
+                let before = self.held_now.clone();
+                self.next_generation(changed.generation, &changed.holdings);
+                assert_eq!(self.held_now, before, "the map stays as it was");
+                assert_eq!(
+                    held(&changed.holdings),
+                    self.shards(),
+                    "nobody's shards are nobody's"
+                );
+                self.takes_over(policy, changed.from_tick);
+            }
+            Decision::Paused(paused) => {
+                self.answers(paused.request);
+                assert!(self.start_at.is_some() && !self.stopped && !self.paused);
+                assert!(
+                    paused.paused_at >= self.now,
+                    "a pause does not change the past"
+                );
+                self.paused = true;
+            }
+            Decision::Resumed(resumed) => {
+                self.answers(resumed.request);
+                assert!(self.paused && !self.stopped && resumed.resumed_at >= self.now);
+                self.paused = false;
+            }
+            Decision::SteeringRefused(refused) => self.answers(refused.request),
             Decision::CapacityReduced(reduced) => {
                 assert!(!reduced.losses.is_empty(), "somebody was lost");
                 self.lose(&reduced.losses);
@@ -114,6 +148,13 @@ impl Past {
             }
             Decision::RunSealed(seal) => self.sealed(seal),
         }
+    }
+
+    fn answers(&mut self, request: u64) {
+        assert!(
+            self.answered.insert(request),
+            "request {request} is answered once"
+        );
     }
 
     fn shards(&self) -> usize {

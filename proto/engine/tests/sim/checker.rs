@@ -144,6 +144,7 @@ fn generation_at(world: &World, tick: u32) -> u32 {
         .filter_map(|stored| match &stored.decision {
             Decision::ShardsAssigned(assigned) => Some((assigned.generation, 0)),
             Decision::ShardsReassigned(next) => Some((next.generation, next.takeover_tick)),
+            Decision::RateChanged(changed) => Some((changed.generation, changed.from_tick)),
             _ => None,
         });
     let begun = begun.filter(|(_, from_tick)| *from_tick <= tick);

@@ -1,5 +1,5 @@
 //! Whole runs, simulated: one log in memory, coordinators that lag, crash and come back, agents
-//! that crash, freeze and lose messages, users that stop. All laws are the shipped ones; only the
+//! that crash, freeze and lose messages, users that steer and stop. All laws are the shipped ones; only the
 //! world around them is made up, and the same seed makes the same world.
 //!
 //! `./dev sim` plays thousands of seeds, `./dev sim SEED` one; the test plays some hundred. A seed
@@ -10,6 +10,7 @@ mod checker;
 mod coordinator;
 mod log;
 mod process;
+mod steer;
 mod world;
 
 #[path = "../rules/mod.rs"]

@@ -17,6 +17,7 @@ use loadpilot_events::units::{Rate, Timestamp};
 
 use crate::log::encode;
 use crate::rules::dice::Dice;
+use crate::steer::Known;
 use crate::world::{Run, Sent};
 
 /// How often it closes a delta, in µs.
@@ -42,6 +43,7 @@ struct Flight {
 pub(crate) struct Process {
     pub(crate) me: Holder,
     pub(crate) view: AgentView,
+    known: Known,
     pub(crate) leaving: bool,
     isolated: bool,
     behind_since: Option<Timestamp>,
@@ -66,6 +68,7 @@ impl Process {
     pub(crate) fn new(me: Holder, now: Timestamp) -> Self {
         Self {
             view: AgentView::new(me.clone()),
+            known: Known::default(),
             ledger: Ledger::new(me.boot_id.clone()),
             me,
             leaving: false,
@@ -185,9 +188,10 @@ impl Process {
             Stage::Stopping { stop_at, .. } => now.min(stop_at.max(start_at)),
             _ => now,
         };
-        let end = run
-            .dues_us
-            .partition_point(|&due_us| start_at.plus_us(due_us) < until) as u64;
+        self.known.learn(run, self.view.rates());
+        let known = std::mem::take(&mut self.known);
+        let dues_us = known.dues_us(run);
+        let end = dues_us.partition_point(|&due_us| start_at.plus_us(due_us) < until) as u64;
         // What it paced before need not be looked at again, unless it holds something else now.
         let (seen, paced) = self.paced;
         let from = if seen == self.view.ctl_seq() {
@@ -198,7 +202,7 @@ impl Process {
         self.paced = (self.view.ctl_seq(), end);
         for hold in self.view.holds() {
             for n in from..end {
-                let due_us = run.dues_us[n as usize];
+                let due_us = dues_us[n as usize];
                 let tick = run.workload.tick_of(due_us);
                 let in_hold = tick >= hold.from_tick
                     && hold.until_tick.is_none_or(|until| tick < until)
@@ -216,6 +220,7 @@ impl Process {
                 }
             }
         }
+        self.known = known;
     }
 
     #[expect(
@@ -240,6 +245,10 @@ impl Process {
         if late || before.is_some() {
             // What went out under an older generation is never sent twice.
             self.tally.dropped(key, DropReason::Late);
+            return;
+        }
+        if self.view.paused() {
+            self.tally.dropped(key, DropReason::Paused);
             return;
         }
         self.tally.started(key);

@@ -2,7 +2,7 @@
 
 use loadpilot_engine::assign::shard_count;
 use loadpilot_engine::decide::Policy;
-use loadpilot_engine::workload::{DueTimes, Workload};
+use loadpilot_engine::workload::Workload;
 use loadpilot_events::id::{Holder, OwnerId};
 use loadpilot_events::plan::Plan;
 use loadpilot_events::req::{Request, StopRequested};
@@ -13,7 +13,8 @@ use crate::agent::Agent;
 use crate::coordinator::Coordinator;
 use crate::log::Log;
 use crate::rules::dice::Dice;
-use crate::rules::plans;
+use crate::rules::{plans, steering};
+use crate::steer;
 
 /// One step of time, in µs.
 const STEP_US: u64 = 50_000;
@@ -56,6 +57,8 @@ pub(crate) struct Faults {
     agent_pct: u64,
     /// Once a second: somebody asks to stop.
     stop_pct: u64,
+    /// Once a second: somebody asks for another rate, a pause or its end.
+    steer_pct: u64,
     /// Once a second: the owner is gone for good.
     owner_pct: u64,
 }
@@ -109,12 +112,9 @@ impl World {
             .chance(30)
             .then(|| OwnerId::parse("owner").expect("a token"));
         let workload = std::sync::Arc::new(Workload::new(&request.plan, request.seed));
-        let mut due_times = DueTimes::new(workload.clone());
         let run = Run {
             plan: request.plan.clone(),
-            dues_us: (0..workload.planned())
-                .map(|n| due_times.due_us(n))
-                .collect(),
+            dues_us: steer::dues_us(&workload),
             workload,
             shards: shard_count(want, None),
             counts_calls: seed.is_multiple_of(8),
@@ -209,6 +209,10 @@ impl World {
             let stop = Request::StopRequested(StopRequested { by });
             self.log.append(Kind::Req, now, &stop);
         }
+        if dice.chance(faults.steer_pct) {
+            let asked = steering::request(dice);
+            self.log.append(Kind::Req, now, &asked);
+        }
         self.owner_gone |= dice.chance(faults.owner_pct);
     }
 }
@@ -238,6 +242,7 @@ fn faults(seed: u64, dice: &mut Dice) -> Faults {
         coordinator_pct: dice.one_of(&[0, 10, 40]),
         agent_pct: dice.one_of(&[0, 5, 15]),
         stop_pct: dice.one_of(&[0, 0, 5]),
+        steer_pct: dice.one_of(&[0, 20, 60]),
         owner_pct: dice.one_of(&[0, 0, 5]),
     }
 }

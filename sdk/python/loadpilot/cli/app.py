@@ -12,6 +12,7 @@ from ..compile.connections import ConnectionFlags
 from .exit_code import ExitCode
 from .fleet import FleetFlags, ServerFlags
 from .options import Flags
+from .steering import register
 
 HELP = """Load tests in Python at wire speed; every run is an immutable event log.
 
@@ -42,6 +43,7 @@ app = App(
 )
 runs_app = App(name="runs", help="List the runs of this directory, or prune them.")
 app.command(runs_app)
+register(app)
 
 
 @app.command
@@ -87,6 +89,7 @@ def run(  # noqa: PLR0913  (one parameter per flag)
     min_agents: str | None = None,
     wait_agents: str | None = None,
     need: list[str] | None = None,
+    detach: bool = False,
 ) -> ExitCode:
     """Run a scenario and print its summary.
 
@@ -180,6 +183,9 @@ def run(  # noqa: PLR0913  (one parameter per flag)
         How long to wait for them: 60s if nothing is said.
     need
         Only agents that have this label, KEY=VALUE such as zone=eu; repeatable: all of them.
+    detach
+        Ask a fleet for the run, print its id and leave; then `loadpilot watch`. Nobody owns it: it
+        goes on when you are gone.
     """
     from .run import run as execute
 
@@ -224,6 +230,7 @@ def run(  # noqa: PLR0913  (one parameter per flag)
                 min_agents=min_agents,
                 wait_agents=wait_agents,
                 need=tuple(need or ()),
+                detach=detach,
             ),
         )
     )

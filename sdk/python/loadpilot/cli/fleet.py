@@ -35,9 +35,13 @@ class ServerFlags:
     """What was written about a server, unread."""
 
     nats_url: str | None = None
+    """The NATS server of a fleet, nats://host:port, instead of this directory."""
     nats_token: str | None = None
+    """The token for it. Better in the environment as NATS_TOKEN."""
     creds: str | None = None
+    """A credentials file for it instead of a token. Else NATS_CREDS."""
     tenant: str | None = None
+    """Whose fleet; `local` if nothing is said."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,6 +53,7 @@ class FleetFlags:
     min_agents: str | None = None
     wait_agents: str | None = None
     need: tuple[str, ...] = ()
+    detach: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,6 +92,8 @@ class Fleet:
     least: int
     wait_us: int
     needs: tuple[str, ...]
+    detach: bool
+    """Whether nobody stays with the run."""
 
 
 def read_server(
@@ -132,6 +139,7 @@ def read_fleet(
             "--min-agents": flags.min_agents,
             "--wait-agents": flags.wait_agents,
             "--need": "".join(flags.need) or None,
+            "--detach": "" if flags.detach else None,
         }
         problems += _without_server(said)
         return None
@@ -149,7 +157,7 @@ def read_fleet(
         if not NEED.fullmatch(need):
             must = "must be a label that agents have, KEY=VALUE such as zone=eu"
             problems.append(rule("--need", must, need))
-    return Fleet(server, want, least, wait_us, flags.need)
+    return Fleet(server, want, least, wait_us, flags.need, flags.detach)
 
 
 def _without_server(said: Mapping[str, str | None]) -> Sequence[Problem]:

@@ -57,7 +57,7 @@ class Follower:
         while True:
             if stack is not None:
                 self._hear(stack)
-            self._answer()
+            self.answer()
             if self._abort_by is not None and monotonic() > self._abort_by:
                 return Followed.CUT
             change = watch.next(WATCH_SECS)
@@ -84,7 +84,7 @@ class Follower:
         self.view.show(snapshot)
         return False
 
-    def _answer(self) -> None:
+    def answer(self) -> None:
         """Pass interruptions on: the first stops the run, the second aborts it."""
         while self._answered < self.interruptions.count:
             self._answered += 1

@@ -103,6 +103,8 @@ def read(
     samples = Path(flags.samples) if flags.samples is not None else None
     if samples is not None:
         problems += results.problems(samples, "--samples")
+    if fleet is not None and fleet.detach:
+        problems += _stays(flags)
     if not flags.file:
         return None, [*problems, Problem("FILE", MISSING)]
     users = None
@@ -150,6 +152,17 @@ MISSING = (
 
 
 SHARE = "must be the share of calls to write, above 0 and at most 1, such as 0.01"
+
+
+def _stays(flags: Flags) -> list[Problem]:
+    """Name the flags for which somebody has to stay until the end."""
+    said = {"--results-json": flags.results_json, "--samples": flags.samples}
+    instead = {"--results-json": "report RUN --json", "--samples": "report RUN --samples FILE"}
+    return [
+        Problem(place, f"is written at the end, and --detach does not stay; then: {instead[place]}")
+        for place, value in said.items()
+        if value is not None
+    ] + ([Problem("--strict", "is for the exit code; then: watch RUN --strict")] * flags.strict)
 
 
 def _share(flags: Flags, problems: list[Problem]) -> int | None:

@@ -12,6 +12,7 @@ import json
 import os
 import uuid
 from pathlib import Path
+from time import monotonic
 from typing import TYPE_CHECKING, Any
 
 from .. import _native
@@ -23,11 +24,12 @@ from ..from_env import Given, given
 from ..local.folders import ROOT, connect
 from ..local.stack import LocalStack, StackFault
 from . import options as reading
+from .author import author
 from .exit_code import ExitCode, exit_code
 from .figures import closed_loop, count, number, seconds
 from .signals import Interruptions
 from .spoken import pairs, spoken
-from .terminal import safe, safe_lines, say
+from .terminal import safe, safe_lines, say, write_product
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -42,6 +44,11 @@ LEAD_US = 500_000
 """From the decision to start to the start: on one machine this is plenty."""
 FLEET_LEAD_US = 3_000_000
 """The same in a fleet: the last agent hears of it in its next heartbeat, at the latest."""
+
+
+DETACH_SECS = 15.0
+"""How long a run that nobody stays with waits for a coordinator to take it."""
+DETACH_POLL_SECS = 0.2
 
 
 def run(flags: Flags) -> ExitCode:
@@ -77,6 +84,9 @@ def _compiled(options: Options | None, problems: list[Problem]) -> Compiled:
         must = f"must be at most the users of the closed loop, {users}: each agent holds one"
         raise Refused([rule(options.agents_flag, must, options.agents)])
     aside = compiled.aside
+    if aside is not None and options.fleet is not None and options.fleet.detach:
+        told = "; ".join(on_this_side(aside))
+        raise Refused([Problem("--detach", f"does not stay, and this command is needed: {told}")])
     if aside is not None and aside.start is not None:
         users = compiled.plan["script"]["users"]
         if options.agents > users:
@@ -177,6 +187,9 @@ class Run:
                 return self.cancelled()
             run = _native.new_run_id()
             aside = self.compiled.aside
+            fleet = self.options.fleet
+            if fleet is not None and fleet.detach:
+                return self.detach(session, run)
             if aside is None:
                 run = self.follow(self.compiled, run, session, (stack, log))
             else:
@@ -215,6 +228,25 @@ class Run:
             screen.close()
         return run
 
+    def detach(self, session: _native.Session, run: str) -> ExitCode:
+        """Ask for the run, see that somebody takes it, and print its id."""
+        compiled = self.compiled
+        request = self.request(compiled.plan)
+        run = session.submit(request, compiled.secrets, dict(compiled.bodies), run)
+        watch = session.watch(run)
+        deadline = monotonic() + DETACH_SECS
+        while monotonic() < deadline and not self.interruptions.any():
+            change = json.loads(watch.next(DETACH_POLL_SECS) or "{}")
+            if "sealed" in change:
+                return self.end(session.report(run), session, run)
+            if "snapshot" in change:
+                write_product(f"{run}\n")
+                say(f"detached; see it: loadpilot watch {run}, end it: loadpilot stop {run}")
+                return ExitCode.PASSED
+        session.stop(run, author())
+        say(f"error: no coordinator took run {run} within {DETACH_SECS:.0f} s; it was called off")
+        return exit_code(None, self.interruptions.first, strict=False, fault=True)
+
     def failed_before(self, failed: Exception) -> ExitCode:
         """Say why the run was not asked for: what comes before it failed, or was interrupted."""
         if self.interruptions.any():
@@ -231,7 +263,7 @@ class Run:
             "plan": plan,
             "seed": self.options.seed,
             "agents": {"want": agents, "min": least, "wait_us": wait_us},
-            "owner": f"cli-{uuid.uuid4().hex}",
+            "owner": None if fleet is not None and fleet.detach else f"cli-{uuid.uuid4().hex}",
             "lead_us": LEAD_US if fleet is None else FLEET_LEAD_US,
             "needs": [] if fleet is None else list(fleet.needs),
         }
@@ -291,7 +323,6 @@ class Run:
         """Print the summary, write what was asked for, choose the code."""
         from .._generated.report import Report
         from .summary import summary
-        from .terminal import write_product
 
         report = Report.model_validate_json(report_json)
         fault = False

@@ -7,6 +7,7 @@ everything when its standard input closes, also when this process is killed.
 from __future__ import annotations
 
 import json
+import os
 import queue
 import subprocess
 import sys
@@ -31,6 +32,8 @@ POLL_SECS = 0.1
 """How soon an interruption is noticed while a stack starts."""
 LAST_WORDS_SECS = 1.0
 """How long the code and the last lines of an ended supervisor are waited for."""
+STACK_FILE = "stack.json"
+"""What tells others how to reach a stack, in the folder of its log, while it runs."""
 COMPLAINT_CHARS_MAX = 4_000
 """How much of what a dying supervisor said is shown."""
 
@@ -219,6 +222,18 @@ def address(stack_file: Path) -> Address:
         )
     except (OSError, ValueError, KeyError, TypeError) as error:
         raise StackFault(f"{stack_file}: cannot be read: {error!r}") from error
+
+
+def is_running(log_dir: Path) -> bool:
+    """Whether the stack that uses a log lives."""
+    try:
+        facts = json.loads((log_dir / STACK_FILE).read_text(encoding="utf-8"))
+        os.kill(int(facts["pid"]), 0)
+    except PermissionError:
+        return True
+    except (OSError, ValueError, KeyError, TypeError):
+        return False
+    return True
 
 
 def entry(part: str) -> list[str]:

@@ -52,6 +52,7 @@ pub(crate) struct Slots<W> {
     free: RefCell<Vec<Rc<Seat>>>,
     /// First in, first out; its length is bounded by rate × `max_wait`.
     waiting: RefCell<VecDeque<Arrival>>,
+    paused: Cell<bool>,
     paced_out: Cell<bool>,
     idle: watch::Sender<bool>,
 }
@@ -132,6 +133,7 @@ impl<W: Wire> Slots<W> {
             seats: RefCell::default(),
             free: RefCell::default(),
             waiting: RefCell::default(),
+            paused: Cell::new(false),
             paced_out: Cell::new(false),
             idle,
         }
@@ -181,7 +183,8 @@ impl<W: Wire> Slots<W> {
         if arrival.reached.since_us(arrival.due) > self.rules.max_lateness_us {
             return self.drop_arrival(&arrival, DropReason::Late);
         }
-        if let Some(reason) = self.calls.stopped() {
+        let paused = self.paused.get().then_some(DropReason::Paused);
+        if let Some(reason) = self.calls.stopped().or(paused) {
             return self.drop_arrival(&arrival, reason);
         }
         self.waiting.borrow_mut().push_back(arrival);
@@ -223,6 +226,23 @@ impl<W: Wire> Slots<W> {
         }
         // Users that rest have nothing more to wait for.
         self.seats.borrow().iter().for_each(|seat| seat.wake());
+        self.note_idle();
+    }
+
+    /// While `paused` no arrival is started; those that wait are dropped at once.
+    pub(crate) fn pause(&self, paused: bool) {
+        self.paused.set(paused);
+        if !paused {
+            return;
+        }
+        let now = MonoTime::now();
+        self.sweep(now);
+        while let Some(arrival) = self.pop_waiting(|_| true) {
+            self.drop_arrival(&arrival, DropReason::Paused);
+            // A user of a closed loop leaves here, and joins again when it goes on.
+            let next = self.follow(&arrival, now);
+            debug_assert!(next.is_none(), "nobody goes on in a pause");
+        }
         self.note_idle();
     }
 

@@ -6,6 +6,7 @@ use std::rc::Rc;
 use std::sync::Arc;
 use std::{io, thread};
 
+use loadpilot_engine::steer::RateChange;
 use loadpilot_engine::tail::Mark;
 use loadpilot_engine::workload::Workload;
 use loadpilot_events::Timestamp;
@@ -119,8 +120,15 @@ impl Core {
 
     /// Replaces what this core holds. Arrivals of a stretch that has begun are caught up, and
     /// dropped as late where they are; what was sent before is never sent again.
-    pub fn hold(&self, holds: Vec<CoreHold>) {
-        self.tell(Command::Hold(holds));
+    /// `rates` is every change of the rate that is known.
+    pub fn hold(&self, holds: Vec<CoreHold>, rates: Arc<[RateChange]>) {
+        self.tell(Command::Hold(holds, rates));
+    }
+
+    /// While `paused` nothing new is started: what waits, and what is due meanwhile, is dropped;
+    /// arrivals in flight go on to their end.
+    pub fn pause(&self, paused: bool) {
+        self.tell(Command::Pause(paused));
     }
 
     /// Sets the instant of due 0; it may have passed. `shown` is what the coordinator's clock shows

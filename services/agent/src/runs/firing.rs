@@ -166,7 +166,7 @@ impl Firing<'_> {
     /// Acts upon the orders as they are now, and upon stops that have come due.
     fn obey(&mut self) {
         let orders = self.task.orders.borrow_and_update().clone();
-        self.cores.hold(&orders.holds);
+        self.cores.obey(&orders);
         let now = MonoTime::now();
         let due = self.stops(&orders).into_iter().filter(|(at, _)| *at <= now);
         let due: Vec<Stop> = due.map(|(_, stop)| stop).collect();

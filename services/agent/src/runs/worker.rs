@@ -134,7 +134,7 @@ async fn await_start(
         if let Some(cut) = cut_of(&orders) {
             return Err(cut);
         }
-        prepared.cores.hold(&orders.holds);
+        prepared.cores.obey(&orders);
         if ready != orders.held_generation() {
             ready = orders.held_generation();
             say_ready(shell, task, &orders, prepared);

@@ -147,7 +147,7 @@ impl Cores {
         let all = Share::new(SHARDS, (0..SHARDS).collect());
         let cores = u32::try_from(self.cores.len()).expect("few");
         for (core, share) in self.cores.iter().zip(all.split(cores)) {
-            core.hold(vec![hold(1, (0, None), share)]);
+            core.hold(vec![hold(1, (0, None), share)], [].into());
             core.start(start, Timestamp(0));
         }
         self

@@ -213,12 +213,15 @@ fn run(
         troupe: None,
     });
     let core = core.expect("a thread");
-    core.hold(vec![CoreHold {
-        generation: 1,
-        from_tick: 0,
-        until_tick: None,
-        share: Share::new(SHARDS, (0..SHARDS).collect()),
-    }]);
+    core.hold(
+        vec![CoreHold {
+            generation: 1,
+            from_tick: 0,
+            until_tick: None,
+            share: Share::new(SHARDS, (0..SHARDS).collect()),
+        }],
+        [].into(),
+    );
     core.start(MonoTime::now(), Timestamp(0));
     let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_time()

@@ -156,6 +156,7 @@ impl Agent {
             Seen { run, ctl_seq }
         });
         let beat = Heartbeat::Agent(AgentBeat {
+            about: None,
             boot_id: self.me.boot_id.clone(),
             predecessor_dead: false,
             recovering: Vec::new(),
