@@ -202,9 +202,13 @@ class Loadpilot:
         with self.start(scenario, target, *flags) as running:
             return running.end()
 
+    def begin(self, *argv: str) -> Running:
+        """Starts any other command."""
+        return Running([*self._entry, *argv], self.folder, self.folder / "none.json")
+
     def call(self, *argv: str) -> Finished:
         """Any other command."""
-        with Running([*self._entry, *argv], self.folder, self.folder / "none.json") as running:
+        with self.begin(*argv) as running:
             return running.end()
 
 

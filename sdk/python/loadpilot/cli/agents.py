@@ -80,12 +80,11 @@ def _row(cells: tuple[str, ...]) -> str:
 
 
 def _clock(one: dict[str, Any]) -> str:
-    """Its clock against the coordinator's if a run measured it, else against this machine's."""
-    if (clock := one["clock"]) is not None:
-        return f"{clock['offset_us'] / 1e3:+.2f} ± {clock['bound_us'] / 1e3:.2f} ms"
-    if one["ahead_us"] is None:
-        return "—"
-    return f"about {-one['ahead_us'] / 1e3:+.0f} ms"
+    """How far it is ahead: of the coordinator's if a run measured it, else about, of this one."""
+    clock, ahead_us = one["clock"], one["ahead_us"]
+    if clock is not None:
+        return f"{-clock['offset_us'] / 1e3:+.2f} ± {clock['bound_us'] / 1e3:.2f} ms"
+    return "—" if ahead_us is None else f"about {ahead_us / 1e3:+.0f} ms"
 
 
 def _state(one: dict[str, Any]) -> str:

@@ -10,6 +10,7 @@ mod kill;
 mod pacing;
 mod peer;
 mod pool;
+mod steer;
 mod story;
 mod streams;
 mod target;
