@@ -245,6 +245,22 @@ class Cause(StrEnum):
     """
 
 
+class Change2(BaseModel):
+    """
+    Nothing is started.
+    """
+
+    type: Literal["paused"]
+
+
+class Change3(BaseModel):
+    """
+    Arrivals are started again.
+    """
+
+    type: Literal["resumed"]
+
+
 class Checks(BaseModel):
     """
     Checks that looked at an answer.
@@ -1211,6 +1227,22 @@ class CallReport(BaseModel):
     """
 
 
+class Change1(BaseModel):
+    """
+    Another rate.
+    """
+
+    rate: Annotated[int, Field(ge=0)]
+    """
+    What is planned from there on.
+    """
+    type: Literal["rate"]
+    was: Annotated[int, Field(ge=0)]
+    """
+    What was planned.
+    """
+
+
 class Connections(BaseModel):
     """
     Everything about connections; the defaults are those of an ordinary HTTP client.
@@ -1513,95 +1545,26 @@ class Raised(BaseModel):
     """
 
 
-class RunFacts(BaseModel):
+class Steered(BaseModel):
     """
-    What ran, when, and how it ended.
+    One change that a user made to a run that ran.
     """
 
-    connections: Connections | None = None
+    at: Annotated[int, Field(ge=0)]
     """
-    How the target was spoken to, where that is not the ordinary way.
+    When it was decided.
     """
-    created_at: Annotated[int, Field(ge=0)]
+    by: str
     """
-    When it was created.
+    Who asked for it.
     """
-    ending: Ending | None = None
+    change: Change1 | Change2 | Change3
     """
-    How it ended, once sealed.
+    What it was.
     """
-    failure: Failure | None = None
+    from_us: Annotated[int, Field(ge=0)]
     """
-    What the first holder said that could not do its shards.
-    """
-    feeds: list[FeedFacts] | None = None
-    """
-    The data of which its arrivals took rows.
-    """
-    generation: Annotated[int, Field(ge=0)]
-    """
-    The last assignment's number.
-    """
-    holders: list[HolderFacts]
-    """
-    Everybody who ever held shards.
-    """
-    id: str
-    """
-    Its id.
-    """
-    max_in_flight: Annotated[int | None, Field(ge=0)] = None
-    """
-    Most arrivals in flight per agent that the plan allows; null: what each agent can hold.
-    """
-    parameters: dict[str, str | Text1] | None = None
-    """
-    What the scenario asked for by name, and what it was given.
-    """
-    plan_hash: str
-    """
-    SHA-256 of the plan's canonical JSON.
-    """
-    profile_us: Annotated[int, Field(ge=0)]
-    """
-    The length of its profile in µs.
-    """
-    refused: list[Problem]
-    """
-    Why it was refused or cancelled.
-    """
-    seed: Annotated[int, Field(ge=0)]
-    """
-    Fixes, with the plan, every arrival.
-    """
-    shape: Shape
-    """
-    The shape of its profile.
-    """
-    start_at: Timestamp | None = None
-    """
-    When it started, if it did.
-    """
-    state: RunState
-    """
-    Where it stands; anything but `sealed` and `refused` is an incomplete report.
-    """
-    stopped_at_us: Annotated[int | None, Field(ge=0)] = None
-    """
-    When it was stopped before its end, in µs after the start.
-    """
-    tags: dict[str, str] | None = None
-    """
-    What people tell it from other runs by.
-    """
-    tick_us: Annotated[int, Field(ge=0)]
-    """
-    The grain of `series` in µs.
-    """
-    users: Annotated[int | None, Field(ge=0)] = None
-    """
-    Users of a closed loop, each starting its next task when its last one ended: its latency is
-    not counted from a schedule. Absent: arrivals on schedule.
+    From when on, in µs after the start.
     """
 
 
@@ -1691,6 +1654,102 @@ class Certificate(BaseModel):
     grade: Grade
     """
     The worst grade of all findings.
+    """
+
+
+class RunFacts(BaseModel):
+    """
+    What ran, when, and how it ended.
+    """
+
+    connections: Connections | None = None
+    """
+    How the target was spoken to, where that is not the ordinary way.
+    """
+    created_at: Annotated[int, Field(ge=0)]
+    """
+    When it was created.
+    """
+    ending: Ending | None = None
+    """
+    How it ended, once sealed.
+    """
+    failure: Failure | None = None
+    """
+    What the first holder said that could not do its shards.
+    """
+    feeds: list[FeedFacts] | None = None
+    """
+    The data of which its arrivals took rows.
+    """
+    generation: Annotated[int, Field(ge=0)]
+    """
+    The last assignment's number.
+    """
+    holders: list[HolderFacts]
+    """
+    Everybody who ever held shards.
+    """
+    id: str
+    """
+    Its id.
+    """
+    max_in_flight: Annotated[int | None, Field(ge=0)] = None
+    """
+    Most arrivals in flight per agent that the plan allows; null: what each agent can hold.
+    """
+    parameters: dict[str, str | Text1] | None = None
+    """
+    What the scenario asked for by name, and what it was given.
+    """
+    plan_hash: str
+    """
+    SHA-256 of the plan's canonical JSON.
+    """
+    profile_us: Annotated[int, Field(ge=0)]
+    """
+    The length of its profile in µs.
+    """
+    refused: list[Problem]
+    """
+    Why it was refused or cancelled.
+    """
+    seed: Annotated[int, Field(ge=0)]
+    """
+    Fixes, with the plan, every arrival.
+    """
+    shape: Shape
+    """
+    The shape of its profile.
+    """
+    start_at: Timestamp | None = None
+    """
+    When it started, if it did.
+    """
+    state: RunState
+    """
+    Where it stands; anything but `sealed` and `refused` is an incomplete report.
+    """
+    steered: list[Steered] | None = None
+    """
+    What users changed while it ran, in order: its figures are not those of its plan.
+    """
+    stopped_at_us: Annotated[int | None, Field(ge=0)] = None
+    """
+    When it was stopped before its end, in µs after the start.
+    """
+    tags: dict[str, str] | None = None
+    """
+    What people tell it from other runs by.
+    """
+    tick_us: Annotated[int, Field(ge=0)]
+    """
+    The grain of `series` in µs.
+    """
+    users: Annotated[int | None, Field(ge=0)] = None
+    """
+    Users of a closed loop, each starting its next task when its last one ended: its latency is
+    not counted from a schedule. Absent: arrivals on schedule.
     """
 
 
