@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
+
 from loadpilot.cli.agents import table
 from loadpilot.cli.author import author
 from loadpilot.cli.steer import told

@@ -184,9 +184,7 @@ def test_a_closed_loop_pauses_and_has_no_rate(loadpilot: Loadpilot, oracle: Orac
 
 def test_a_stop_from_elsewhere_stops(loadpilot: Loadpilot, oracle: Oracle) -> None:
     """Broken if load goes on after a stop, or the report does not add up to what was sent."""
-    with loadpilot.start(
-        WEIGHTED, oracle.url, *flags(100, 60), "--agents", "2"
-    ) as running:
+    with loadpilot.start(WEIGHTED, oracle.url, *flags(100, 60), "--agents", "2") as running:
         run = running.run_id()
         assert oracle.wait_count(100, 30)
         at_us = time.time_ns() // 1000
@@ -230,7 +228,9 @@ def test_a_detached_run_of_a_fleet(fleet: Fleet, loadpilot: Loadpilot, oracle: O
     secs = 20
     (loadpilot.folder / "scene.py").write_text(WEIGHTED.read_text(encoding="utf-8"))
     ask = ("run", "scene.py", "--target", oracle.url, *flags(40, secs), *at)
-    begun = loadpilot.call(*ask, "--id-header", "x-request-id", "--external-agents", "2", "--detach")
+    begun = loadpilot.call(
+        *ask, "--id-header", "x-request-id", "--external-agents", "2", "--detach"
+    )
     assert begun.code == 0, begun.stderr
     run = begun.stdout.strip()
     assert oracle.wait_count(40, 30)

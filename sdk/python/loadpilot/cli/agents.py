@@ -10,7 +10,6 @@ import os
 from typing import TYPE_CHECKING, Any
 
 from ..local.folders import ROOT, running
-from .exit_code import ExitCode
 from .figures import number
 from .fleet import Server, ServerFlags, read_server
 from .history import opened, place_of, reporting
@@ -21,6 +20,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from ..compile.problem import Problem
+    from .exit_code import ExitCode
     from .history import Log
 
 LISTEN_SECS = 2.5

@@ -8,12 +8,12 @@ from typing import TYPE_CHECKING, Annotated
 
 from cyclopts import Parameter
 
+from .exit_code import ExitCode  # noqa: TC001  (cyclopts evaluates annotations)
 from .fleet import ServerFlags
 
 if TYPE_CHECKING:
     from cyclopts import App
 
-    from .exit_code import ExitCode
 
 At = Annotated[ServerFlags, Parameter(name="*")]
 """Where the run is: nowhere but in this directory, unless a flag names a fleet."""

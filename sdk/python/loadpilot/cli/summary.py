@@ -93,11 +93,11 @@ def _steered(report: Report) -> Iterator[str]:
     """Say what users changed while it ran: what it offered is not what it was planned to."""
     steered = report.run.steered or []
     for place, one in enumerate(steered):
-        at = datetime.fromtimestamp(one.at.root // 1_000_000, UTC).strftime("%H:%M:%S UTC")
+        at = datetime.fromtimestamp(one.at // 1_000_000, UTC).strftime("%H:%M:%S UTC")
         second = f"second {number(round(one.from_us / 1e6, 1))}"
-        change = one.change.root
+        change = one.change
         if change.type == "rate":
-            was, rate = number(change.was.root / 1e6), number(change.rate.root / 1e6)
+            was, rate = number(change.was / 1e6), number(change.rate / 1e6)
             words = f"rate {was} -> {rate}/s from {second} on"
         else:
             words = f"{change.type} at {second}"
