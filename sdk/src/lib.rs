@@ -1,9 +1,9 @@
 //! `loadpilot._native`: the one place where Python meets Rust.
 //!
 //! [`session`] is a command line's connection to a log, [`place`] says where that is, [`watch`]
-//! follows one run, [`steer`] changes it, [`roll`] tells who is there, [`supervisor`] keeps a local stack alive, `python` wraps them for Python,
-//! `play` lets an agent run scenarios. Must never fold or judge anything itself: that is
-//! `loadpilot-engine`'s work, here only called.
+//! follows one run, [`steer`] changes it, [`roll`] tells who is there, [`supervisor`] keeps a local
+//! stack alive, `python` wraps them for Python, `play` lets an agent run scenarios. Must never fold
+//! or judge anything itself: that is `loadpilot-engine`'s work, here only called.
 
 mod bodies;
 pub mod place;

@@ -15,7 +15,7 @@ PAUSED = {"answer": "refused", "why": "already_paused", "words": "the run is pau
 RATE = {"answer": "rate_changed", "was_rps": 500, "rps": 2000.5, "from_secs": 34, "in_secs": 2.61}
 STOPS = {"answer": "stopping", "at_secs": 12.34, "because": "asked for by ann@host"}
 CASES: list[tuple[dict[str, Any], str, int, str]] = [
-    (RATE, "rate", 0, "rate 500 -> 2,000.5/s from second 34 on, in 2.61 s"),
+    (RATE, "rate", 0, "rate 500 -> 2,000.5/s from second 34 on, in 2.6 s"),
     ({"answer": "paused", "at_secs": 12.34}, "pause", 0, "paused at second 12.3: nothing"),
     ({"answer": "resumed", "at_secs": 20}, "resume", 0, "resumed at second 20: "),
     (STOPS, "stop", 0, "stops: nothing is started after second 12.3 (asked for by ann@host)"),
@@ -36,7 +36,7 @@ def test_each_answer_has_its_words_and_code(
 ) -> None:
     """Broken if a script cannot tell what was done from what was not."""
     said, exit_code = told(answer, wish)
-    assert said.startswith(words.removesuffix("…"))
+    assert said.startswith(words)
     assert exit_code == code
 
 
@@ -67,7 +67,7 @@ def test_the_roll_call_shows_foreign_text_harmlessly() -> None:
     _, *rows = table([known, silent, idle])
     assert "box\\x1b[31m" in rows[0]
     assert rows[0].endswith(
-        "125 %   -1.50 ± 0.08 ms        01run 128 of 256 shards, 12.5/s, paused, python, zone=eu"
+        "125 %  -1.50 ± 0.08 ms       01run 128 of 256 shards, 12.5/s, paused, python, zone=eu"
     )
     assert "—" in rows[1]
     assert "silent" in rows[1]

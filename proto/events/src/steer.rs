@@ -111,7 +111,7 @@ impl NotSteered {
     pub fn words(self) -> &'static str {
         match self {
             Self::ClosedLoop => {
-                "a closed loop has users and no rate; pause it, or start it again with other --users"
+                "a closed loop has users and no rate; pause it, or start it with other --users"
             }
             Self::RateOutOfRange => {
                 "a rate is above 0 and at most 10,000,000/s; to offer nothing, pause the run"

@@ -1,6 +1,6 @@
 //! Whole runs, simulated: one log in memory, coordinators that lag, crash and come back, agents
-//! that crash, freeze and lose messages, users that steer and stop. All laws are the shipped ones; only the
-//! world around them is made up, and the same seed makes the same world.
+//! that crash, freeze and lose messages, users that steer and stop. All laws are the shipped ones;
+//! only the world around them is made up, and the same seed makes the same world.
 //!
 //! `./dev sim` plays thousands of seeds, `./dev sim SEED` one; the test plays some hundred. A seed
 //! that failed is added to [`STORIES`], so that it is played for ever.
