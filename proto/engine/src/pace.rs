@@ -334,6 +334,17 @@ mod tests {
         assert_eq!(pace.planned(), 6_000);
     }
 
+    /// An arrival that is due just before a change, by less than a part of Λ, must stay there.
+    #[test]
+    fn a_change_between_two_parts_moves_nothing() {
+        // Λ(3 µs) is one arrival and 4/7 of a part.
+        let pace = Pace::new(&profile(&[(7, 0, 1_555_555_555_556)]));
+        assert_eq!((pace.planned_before(3), due(&pace, 1)), (2, 2));
+        let changed = pace.changed(3, Rate(1_000_000_000_000));
+        assert_eq!((changed.planned_before(3), due(&changed, 1)), (2, 2));
+        assert_eq!((changed.planned(), changed.peak()), (6, 1_000_000_000_000));
+    }
+
     fn pieces() -> impl Strategy<Value = Vec<(u64, u64, u64)>> {
         let rate = prop_oneof![Just(0), 1..1_000_u64, 1..50_000_000_000_u64];
         let duration = prop_oneof![1..100_u64, 1..100_000_000_u64, 1..950_400_000_000_u64];

@@ -148,6 +148,8 @@ proptest! {
                 let share = Share::new(SHARDS, hold.shards.clone());
                 let until = hold.until_tick.unwrap_or(ticks).min(ticks);
                 for tick in hold.from_tick..until {
+                    let counts_as = control.in_force(tick).map(|map| map.generation);
+                    prop_assert_eq!(counts_as, Some(hold.generation), "tick {}", tick);
                     for n in own.arrivals_in_tick(tick).filter(|&n| share.owns(n)) {
                         prop_assert!(fired.insert(n), "{} is fired twice", n);
                         counts[tick as usize] += 1;

@@ -232,10 +232,13 @@ fn policy() -> Policy {
     }
 }
 
-/// Every fifth world is a good one.
+/// Every fifth world is a good one; in some of them users steer.
 fn faults(seed: u64, dice: &mut Dice) -> Faults {
     if seed.is_multiple_of(5) {
-        return Faults::default();
+        return Faults {
+            steer_pct: dice.one_of(&[0, 60]),
+            ..Faults::default()
+        };
     }
     Faults {
         lose_pct: dice.one_of(&[0, 5, 30]),
