@@ -5,10 +5,14 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
+from sdk.tests.reports import GOOD, parsed
+from sdk.tests.test_live import SCENE, snapshot
 
 from loadpilot.cli.agents import table
 from loadpilot.cli.author import author
+from loadpilot.cli.live import line
 from loadpilot.cli.steer import told
+from loadpilot.cli.summary import summary
 
 REFUSED = {"answer": "refused", "why": "too_late", "words": "the run ends before"}
 PAUSED = {"answer": "refused", "why": "already_paused", "words": "the run is paused already"}
@@ -73,3 +77,29 @@ def test_the_roll_call_shows_foreign_text_harmlessly() -> None:
     assert "silent" in rows[1]
     assert "about -2 ms" in rows[2]
     assert "idle" in rows[2]
+
+
+def test_a_steered_run_says_so_in_its_summary() -> None:
+    """Broken if figures of a run that was steered can be taken for those of its plan."""
+    rate = {"type": "rate", "was": 500_000_000, "rate": 2_000_000_000}
+    steered = [
+        {"at": 1_780_000_000_000_000, "by": "ann\x07@box", "from_us": 34_000_000, "change": rate},
+        {
+            "at": 1_780_000_009_000_000,
+            "by": "bob@box",
+            "from_us": 43_210_000,
+            "change": {"type": "paused"},
+        },
+    ]
+    text = summary(parsed(run=GOOD["run"] | {"steered": steered}))
+    first = "rate 500 -> 2,000/s from second 34 on, by ann\\x07@box\n"
+    assert f"steered      20:26:40 UTC {first}" in text
+    assert "             20:26:49 UTC paused at second 43.2, by bob@box\n" in text
+    assert "of the run as it was steered, not of its plan" in text
+    assert "steered" not in summary(parsed())
+
+
+def test_the_live_view_shows_a_pause() -> None:
+    """Broken if a run that sends nothing looks as if its target were dead."""
+    assert " paused " in line(SCENE, snapshot(paused=True))
+    assert " paused " not in line(SCENE, snapshot(paused=True, state="stopping"))
