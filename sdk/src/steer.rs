@@ -82,7 +82,10 @@ pub enum Answer {
         ending: Option<Ending>,
     },
     /// Nobody decided in time; the request stays in the log.
-    Silent,
+    Silent {
+        /// Whether that may be because the run has no agent left to change the rate of.
+        no_agent: bool,
+    },
 }
 
 impl Session {
@@ -114,7 +117,8 @@ impl Session {
         let mut control = log.close();
         loop {
             let Ok(step) = timeout_at(give_up, tail.next()).await else {
-                return Ok(Answer::Silent);
+                let no_agent = control.state.holdings.is_empty();
+                return Ok(Answer::Silent { no_agent });
             };
             let Step::Event(stored) = step? else {
                 continue;

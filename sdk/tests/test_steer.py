@@ -30,7 +30,13 @@ CASES: list[tuple[dict[str, Any], str, int, str]] = [
     ({"answer": "not_started", "state": "gathering"}, "pause", 2, "it has not started yet (gath"),
     ({"answer": "over", "ending": "log_full"}, "stop", 2, "it is over (log full)"),
     ({"answer": "over", "ending": None}, "stop", 2, "it is over (refused)"),
-    ({"answer": "silent"}, "stop", 4, "no coordinator answered within 15 s; the request stands"),
+    ({"answer": "silent", "no_agent": True}, "rate", 4, "no agent of it is left, or no coord"),
+    (
+        {"answer": "silent", "no_agent": False},
+        "stop",
+        4,
+        "no coordinator answered within 15 s; the request stands",
+    ),
 ]
 
 

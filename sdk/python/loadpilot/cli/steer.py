@@ -136,6 +136,12 @@ def _refused(answer: dict[str, Any], wish: str) -> tuple[str, ExitCode]:
             words = f"it has not started yet ({state}); ask again when it runs"
         case {"answer": "over", "ending": ending}:
             words = f"it is over ({str(ending or 'refused').replace('_', ' ')})"
+        case {"answer": "silent", "no_agent": True}:
+            words = (
+                f"no agent of it is left, or no coordinator answered within {PATIENCE_SECS:.0f} s"
+            )
+            words += "; the request stands in its log and holds when both are back"
+            code = ExitCode.INFRASTRUCTURE
         case _:
             words = f"no coordinator answered within {PATIENCE_SECS:.0f} s"
             words += "; the request stands in its log and holds when one is back"
