@@ -197,7 +197,7 @@ fn because(reason: &StopReason) -> String {
 /// The decision that answers the request stored at `asked`, or the end of the run.
 fn answered(control: &Control, wish: Wish, asked: u64) -> Option<Answer> {
     let later = control.records.iter().filter(|(seq, _)| *seq > asked);
-    let answers = later.filter_map(|(_, parsed)| match parsed {
+    let mut answers = later.filter_map(|(_, parsed)| match parsed {
         Parsed::Decision(envelope) => answer(control, &envelope.event, asked),
         _ => None,
     });
@@ -205,7 +205,7 @@ fn answered(control: &Control, wish: Wish, asked: u64) -> Option<Answer> {
     let own = if wish == Wish::Stop {
         None
     } else {
-        answers.last()
+        answers.next()
     };
     own.or_else(|| ended(control))
 }
