@@ -7,6 +7,7 @@
 
 mod bodies;
 pub mod place;
+mod revive;
 pub mod session;
 pub mod supervisor;
 pub mod watch;

@@ -285,6 +285,19 @@ impl PySession {
         wait(py, &self.runtime, session.stop(&run, by))?.map_err(|error| failed(py, &error))
     }
 
+    fn unfinished(&self, py: Python<'_>, run: &str) -> PyResult<String> {
+        let run = run_id(run)?;
+        let session = self.session.lock().unwrap_or_else(PoisonError::into_inner);
+        let found = wait(py, &self.runtime, session.unfinished(&run))?;
+        json(&found.map_err(|error| failed(py, &error))?)
+    }
+
+    fn adopt(&self, py: Python<'_>, run: &str) -> PyResult<()> {
+        let run = run_id(run)?;
+        let mut session = self.session.lock().unwrap_or_else(PoisonError::into_inner);
+        wait(py, &self.runtime, session.adopt(&run))?.map_err(|error| failed(py, &error))
+    }
+
     fn halt(&self, py: Python<'_>, run: &str) -> PyResult<()> {
         let run = run_id(run)?;
         let session = self.session.lock().unwrap_or_else(PoisonError::into_inner);

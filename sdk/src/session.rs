@@ -318,7 +318,7 @@ impl Session {
         }
     }
 
-    async fn control(&self, run: &RunId) -> Result<Control, SessionError> {
+    pub(crate) async fn control(&self, run: &RunId) -> Result<Control, SessionError> {
         let mut log = ControlLog::new(run.clone());
         let filters = control_of(&self.subjects, run);
         let stored = patiently(|| self.bus.read(Stream::Ctl, filters.clone(), None)).await?;
@@ -387,7 +387,7 @@ impl Session {
         }
     }
 
-    fn keep_owned(&mut self, run: &RunId, owner: &OwnerId) {
+    pub(crate) fn keep_owned(&mut self, run: &RunId, owner: &OwnerId) {
         self.close();
         let bus = self.bus.clone();
         let subject = self.subjects.owner_heartbeat(owner);

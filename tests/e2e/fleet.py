@@ -65,9 +65,13 @@ class Fleet:
         (self.folder / "nats.conf").write_text("\n".join(lines), encoding="utf-8")
 
     def __enter__(self) -> Self:
-        server = self._start(nats_server(), "--config", str(self.folder / "nats.conf"))
-        server.until("Server is ready")
+        self.serve()
         return self
+
+    def serve(self) -> None:
+        """Start the server, for the first time or again, on what it had stored."""
+        self.server = self._start(nats_server(), "--config", str(self.folder / "nats.conf"))
+        self.server.until("Server is ready")
 
     def __exit__(
         self,

@@ -97,7 +97,10 @@ impl Run<'_> {
             if available.iter().any(|other| replaced(&other)) {
                 return Some(LossReason::Replaced);
             }
-            self.is_silent(holder).then_some(LossReason::Silent)
+            if self.is_silent(holder) {
+                return Some(LossReason::Silent);
+            }
+            self.is_unready(holder).then_some(LossReason::NotReady)
         };
         let holders = self.state.holdings.iter().map(|holding| &holding.holder);
         holders
@@ -130,10 +133,12 @@ impl Run<'_> {
             .filter_map(|lost| heir(lost).map(|successor| (lost.clone(), successor)))
             .collect();
         let all_gone = current.iter().all(|holder| gone.contains(*holder));
-        let idle = if all_gone {
-            newcomers.clone()
-        } else {
-            BTreeSet::new()
+        // Survivors are ready and newcomers are not: only if all are gone do these take over at
+        // once; else they are let in by a move of its own.
+        let wanted = self.created.agents.want as usize;
+        let idle = match all_gone {
+            true => self.standing_by().into_iter().take(wanted).collect(),
+            false => BTreeSet::new(),
         };
         let takeover_tick = self.takeover_tick(&losses);
         if u64::from(takeover_tick) * self.created.plan.tick_us >= self.profile_us() {
@@ -163,9 +168,9 @@ impl Run<'_> {
             LossReason::Replaced if self.predecessor_is_dead(&loss.holder) => self.now,
             LossReason::Replaced => self.now.plus_us(self.policy.behind_us),
             LossReason::Silent => self.heard_at(&loss.holder).plus_us(self.policy.fence_us),
-            LossReason::Left | LossReason::Failed | LossReason::Isolated | LossReason::NotReady => {
-                self.now
-            }
+            // It may get ready this very moment, and be cut off.
+            LossReason::NotReady => self.now.plus_us(self.policy.fence_us),
+            LossReason::Left | LossReason::Failed | LossReason::Isolated => self.now,
         };
         let quiet = losses
             .iter()
@@ -173,15 +178,22 @@ impl Run<'_> {
             .max()
             .unwrap_or(self.now)
             .max(self.now);
-        let takeover_us = quiet
-            .plus_us(self.policy.takeover_us)
-            .since_us(self.start_at());
-        let tick = takeover_us.div_ceil(self.created.plan.tick_us);
+        let tick = self.tick_from(quiet.plus_us(self.policy.takeover_us));
         // The map before this one may begin later, because one of its losses had to be waited for:
         // then that wait still holds, and a tick has one map only if their order is their number's.
-        u32::try_from(tick)
-            .unwrap_or(u32::MAX)
-            .max(self.state.takeover_tick)
+        tick.max(self.state.takeover_tick)
+    }
+
+    /// The first tick that begins at `at` or later.
+    pub(crate) fn tick_from(&self, at: Timestamp) -> u32 {
+        let tick = at.since_us(self.start_at());
+        u32::try_from(tick.div_ceil(self.created.plan.tick_us)).unwrap_or(u32::MAX)
+    }
+
+    /// Whether it took shards over in a run that goes on and did not get ready in time.
+    fn is_unready(&self, holder: &Holder) -> bool {
+        let started = self.state.start.is_some();
+        started && !self.state.ready.contains_key(holder) && self.now >= self.settled_by()
     }
 
     fn predecessor_is_dead(&self, holder: &Holder) -> bool {

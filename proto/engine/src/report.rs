@@ -3,6 +3,7 @@
 //! The report is a pure function of the log up to the seal, so its digest is reproducible, today
 //! or in a year. Must never read a clock.
 
+use loadpilot_events::assign::ShardMap;
 use loadpilot_events::ctl::RunCreated;
 use loadpilot_events::evt::What;
 use loadpilot_events::hist::{self, Hist};
@@ -20,7 +21,7 @@ use crate::accounts::{Accounts, account};
 use crate::called::Called;
 use crate::certificate;
 use crate::check;
-use crate::control::{Control, Parsed};
+use crate::control::{Assignment, Control, Parsed};
 use crate::generator::{anatomy, generator};
 use crate::ladder::{ladder, ms, percentile_us};
 use crate::project::{HolderSums, Projection, Window, first_measured_tick};
@@ -318,7 +319,17 @@ impl Closing<'_> {
             failure: self.failure(),
             holders: self.holders(),
             generation: state.generation,
+            maps: self.maps(),
         }
+    }
+
+    fn maps(&self) -> Vec<ShardMap> {
+        let map = |assignment: &Assignment| ShardMap {
+            generation: assignment.generation,
+            from_tick: assignment.from_tick,
+            holdings: assignment.holdings.clone(),
+        };
+        self.control.assignments.iter().map(map).collect()
     }
 
     fn failure(&self) -> Option<Failure> {

@@ -1,8 +1,8 @@
 //! The story of a run: its decisions and facts in order, in words.
 
 use loadpilot_events::Capability;
-use loadpilot_events::assign::{Holding, Loss};
-use loadpilot_events::ctl::{Decision, StopReason};
+use loadpilot_events::assign::{Holding, Loss, LossReason};
+use loadpilot_events::ctl::{Decision, ShardsReassigned, StopReason};
 use loadpilot_events::evt::{TailReported, What};
 use loadpilot_events::report::StoryLine;
 use loadpilot_events::req::Request;
@@ -24,16 +24,15 @@ pub fn story_after(control: &Control, told: u64) -> Vec<StoryLine> {
         StoryLine {
             at,
             seq: *seq,
-            text: line(parsed),
+            text: line(control, parsed),
         }
     };
     let first = control.records.partition_point(|&(seq, _)| seq <= told);
     control.records[first..].iter().map(line).collect()
 }
 
-/// What one record says, in words.
-#[must_use]
-pub fn line(parsed: &Parsed) -> String {
+/// What one record of `control` says, in words.
+fn line(control: &Control, parsed: &Parsed) -> String {
     match parsed {
         Parsed::Request(envelope) => match &envelope.event {
             Request::RunRequested(run) => {
@@ -44,12 +43,12 @@ pub fn line(parsed: &Parsed) -> String {
             }
             Request::StopRequested(stop) => format!("stop requested by {}", stop.by),
         },
-        Parsed::Decision(envelope) => decision(&envelope.event),
+        Parsed::Decision(envelope) => decision(control, &envelope.event),
         Parsed::Fact(agent, envelope) => format!("{agent}: {}", fact(&envelope.event.what)),
     }
 }
 
-fn decision(decision: &Decision) -> String {
+fn decision(control: &Control, decision: &Decision) -> String {
     match decision {
         Decision::RunCreated(created) => {
             let needed = created.needed();
@@ -79,10 +78,10 @@ fn decision(decision: &Decision) -> String {
             next.generation,
             next.takeover_tick,
             holders(&next.holdings),
-            losses(&next.losses),
+            changes(control, next),
         ),
         Decision::CapacityReduced(reduced) => {
-            format!("capacity reduced: {}", losses(&reduced.losses))
+            format!("capacity reduced: {}", losses(control, &reduced.losses))
         }
         Decision::StopScheduled(stop) => match &stop.reason {
             StopReason::Requested { by } => format!("stop scheduled: asked for by {by}"),
@@ -145,12 +144,47 @@ fn holders(holdings: &[Holding]) -> String {
     holdings.iter().map(held).collect::<Vec<_>>().join(", ")
 }
 
-fn losses(losses: &[Loss]) -> String {
-    let lost = |loss: &Loss| format!("lost {}: {:?}", loss.holder.agent, loss.reason);
-    losses
-        .iter()
-        .map(lost)
+/// Who left with how many shards, and who came and gets how many.
+fn changes(control: &Control, next: &ShardsReassigned) -> String {
+    let mut before = control.assignments.iter().rev();
+    let before = before.find(|map| map.generation < next.generation);
+    let before = before.map_or(&[][..], |map| &map.holdings);
+    let is_new = |new: &&Holding| before.iter().all(|old| old.holder != new.holder);
+    let joined = next.holdings.iter().filter(is_new);
+    let joined = joined.map(|new| format!("{} joins with {}", new.holder.agent, new.shards.len()));
+    let left = (!next.losses.is_empty()).then(|| losses(control, &next.losses));
+    left.into_iter()
+        .chain(joined)
         .collect::<Vec<_>>()
         .join(", ")
-        .to_lowercase()
+}
+
+fn losses(control: &Control, losses: &[Loss]) -> String {
+    let lost = |loss: &Loss| {
+        // Who was lost gets nothing any more: its last holding is what it lost.
+        let holdings = control
+            .assignments
+            .iter()
+            .rev()
+            .flat_map(|map| &map.holdings);
+        let mut its = holdings.filter(|holding| holding.holder == loss.holder);
+        let count = its.next().map_or(0, |holding| holding.shards.len());
+        format!(
+            "lost {} × {count}: {}",
+            loss.holder.agent,
+            reason(loss.reason)
+        )
+    };
+    losses.iter().map(lost).collect::<Vec<_>>().join(", ")
+}
+
+fn reason(reason: LossReason) -> &'static str {
+    match reason {
+        LossReason::Silent => "silent",
+        LossReason::Replaced => "replaced",
+        LossReason::Left => "left",
+        LossReason::Failed => "failed",
+        LossReason::Isolated => "isolated",
+        LossReason::NotReady => "not ready",
+    }
 }

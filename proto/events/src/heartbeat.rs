@@ -42,6 +42,9 @@ pub struct AgentBeat {
     /// Killed processes of this agent of whose deltas it still has some to publish.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub recovering: Vec<BootId>,
+    /// Whether it takes nothing more on: all that it can fire is promised to runs, or it leaves.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub full: bool,
 }
 
 /// How far an agent has seen one run.

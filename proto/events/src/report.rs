@@ -17,7 +17,7 @@ pub use crate::metrics::{CounterReport, MetricsReport, RateReport, TrendReport};
 pub use crate::script::{Checks, FeedFacts, Raised, RaisedBy};
 pub use crate::streams::StreamReport;
 
-use crate::assign::{Generation, LossReason};
+use crate::assign::{Generation, LossReason, ShardMap};
 use crate::cause::Cause;
 use crate::connections::{Connections, is_default};
 use crate::ctl::Ending;
@@ -188,6 +188,9 @@ pub struct RunFacts {
     pub holders: Vec<HolderFacts>,
     /// The last assignment's number.
     pub generation: Generation,
+    /// Who owned which shards when: the arrivals n with n mod shards in a list were the holder's.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub maps: Vec<ShardMap>,
 }
 
 /// Why a holder could not do its shards.

@@ -266,6 +266,15 @@ class Session:
     def stop(self, run: str, by: str) -> None:
         """Ask for a stop: no further arrival starts, what is in flight finishes."""
 
+    def unfinished(self, run: str) -> str:
+        """Tell what a run is that is not over; JSON: ``{"plan", "agents": {"want", …}}``.
+
+        Raises Refused when there is no such run, or it is over.
+        """
+
+    def adopt(self, run: str) -> None:
+        """Keep a run owned in place of the command that asked for it; raises as unfinished."""
+
     def halt(self, run: str) -> None:
         """Abort a run: what is in flight is cancelled."""
 

@@ -11,12 +11,12 @@ use std::time::Duration;
 use loadpilot_bus::{Fault, Link, Message, RequestError};
 use loadpilot_engine::holding::Applied;
 use loadpilot_events::ctl::RunCreated;
-use loadpilot_events::evt::{CapacityOffered, What};
+use loadpilot_events::evt::{CapacityOffered, FinishReason, What};
 use loadpilot_events::heartbeat::{Heartbeat, HeartbeatReply, News};
 use loadpilot_events::subject::Subjects;
 use loadpilot_events::{BootId, RunId};
 use tokio::sync::{mpsc, watch};
-use tokio::task::{AbortHandle, JoinSet};
+use tokio::task::{AbortHandle, JoinError, JoinSet};
 use tokio::time::{Instant, sleep_until, timeout};
 
 use crate::alarm::until;
@@ -67,7 +67,7 @@ struct Agent {
     membership: Membership,
     clerks: BTreeMap<RunId, Clerk>,
     workers: BTreeMap<RunId, Worker>,
-    tasks: JoinSet<RunId>,
+    tasks: JoinSet<(RunId, Option<FinishReason>)>,
     heritage: Heritage,
     answers: mpsc::UnboundedSender<Answer>,
     beat_at: Instant,
@@ -79,11 +79,29 @@ struct Agent {
     gone_by: Option<Instant>,
 }
 
+/// How one life of an agent ended.
+enum End {
+    /// With its process.
+    Exit(Exit),
+    /// A run goes on without it: it may come back, under another boot id.
+    Ousted,
+}
+
 /// Runs until `shutdown` says otherwise.
 ///
 /// # Errors
 /// When the connection cannot carry subscriptions, or is closed for good.
-pub async fn run(shell: Shell, mut shutdown: watch::Receiver<Shutdown>) -> Result<Exit, Fault> {
+pub async fn run(mut shell: Shell, shutdown: watch::Receiver<Shutdown>) -> Result<Exit, Fault> {
+    loop {
+        match live(shell.clone(), shutdown.clone()).await? {
+            End::Exit(exit) => return Ok(exit),
+            End::Ousted => shell = shell.anew(BootId::from_ulid(ulid::Ulid::generate())),
+        }
+        tracing::info!(boot = %shell.me.boot_id, "a run goes on without it: it begins anew");
+    }
+}
+
+async fn live(shell: Shell, mut shutdown: watch::Receiver<Shutdown>) -> Result<End, Fault> {
     let mut live = shell.bus.subscribe(&shell.subjects.live_all()).await?;
     let mut halts = shell.bus.subscribe(&shell.subjects.halt_all()).await?;
     let mut link = shell.bus.watch_link();
@@ -92,7 +110,10 @@ pub async fn run(shell: Shell, mut shutdown: watch::Receiver<Shutdown>) -> Resul
     agent.look_for_remains();
     loop {
         if agent.gone_by.is_some() && agent.tasks.is_empty() {
-            return Ok(agent.say_goodbye(&mut shutdown).await);
+            return Ok(End::Exit(agent.say_goodbye(&mut shutdown).await));
+        }
+        if agent.is_ousted() {
+            return Ok(End::Ousted);
         }
         let beat_at = agent.beat_at;
         let fence_at = agent.membership.fence_at(&agent.shell.timing);
@@ -103,12 +124,12 @@ pub async fn run(shell: Shell, mut shutdown: watch::Receiver<Shutdown>) -> Resul
                 match wish {
                     Shutdown::No => {}
                     Shutdown::Drain => agent.leave(),
-                    Shutdown::Now(code) => return Ok(Exit::Cut(code)),
+                    Shutdown::Now(code) => return Ok(End::Exit(Exit::Cut(code))),
                 }
             }
             halt = halts.next() => agent.on_halt(&halt.ok_or(Fault::Disconnected)?),
             () = until(fence_at) => agent.fence(),
-            () = until(agent.gone_by) => return Ok(Exit::Unheard),
+            () = until(agent.gone_by) => return Ok(End::Exit(Exit::Unheard)),
             message = live.next() => agent.on_live(&message.ok_or(Fault::Disconnected)?),
             Some(answer) = answered.recv() => agent.on_answer(answer),
             Some(done) = agent.tasks.join_next() => agent.on_done(done),
@@ -151,7 +172,7 @@ impl Agent {
             } else {
                 timing.seek
             };
-        let beat = Heartbeat::Agent(self.membership.beat());
+        let beat = Heartbeat::Agent(self.membership.beat(self.shell.capacity));
         let payload = serde_json::to_vec(&beat).expect("a heartbeat has a JSON form");
         let subject = self.shell.subjects.heartbeat(&self.shell.me.agent);
         let (bus, patience) = (self.shell.bus.clone(), timing.heartbeat_reply);
@@ -235,10 +256,16 @@ impl Agent {
         }
     }
 
-    fn on_done(&mut self, done: Result<RunId, tokio::task::JoinError>) {
+    /// Whether it does nothing, and is heard, while a run goes on that others took from it.
+    fn is_ousted(&self) -> bool {
+        let is_idle = self.tasks.is_empty() && self.heritage.tasks.is_empty();
+        is_idle && self.found && self.gone_by.is_none() && self.membership.is_ousted()
+    }
+
+    fn on_done(&mut self, done: Result<(RunId, Option<FinishReason>), JoinError>) {
         match done {
-            Ok(run) => {
-                self.membership.finished(&run);
+            Ok((run, reason)) => {
+                self.membership.finished(&run, reason);
                 self.workers.remove(&run);
             }
             Err(error) => std::panic::resume_unwind(error.into_panic()),
@@ -292,7 +319,7 @@ impl Agent {
         }
     }
 
-    fn on_reported(&mut self, done: Result<(RunId, BootId), tokio::task::JoinError>) {
+    fn on_reported(&mut self, done: Result<(RunId, BootId), JoinError>) {
         match done {
             // They stay known, so that what cannot be read is not read again and again.
             Ok((run, boot_id)) => self.membership.settled(&run, &boot_id),
@@ -354,8 +381,8 @@ impl Agent {
             .insert(run.clone(), Worker { orders, patience });
         let work = work(self.shell.clone(), assignment);
         self.tasks.spawn(async move {
-            work.await;
-            run
+            let reason = work.await;
+            (run, reason)
         });
     }
 

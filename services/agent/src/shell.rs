@@ -6,13 +6,13 @@ use std::sync::Arc;
 
 use loadpilot_bus::Bus;
 use loadpilot_events::subject::Subjects;
-use loadpilot_events::{Capability, Holder, Rate};
+use loadpilot_events::{BootId, Capability, Holder, Rate};
 
 use crate::fire::RingPlace;
 use crate::script::Scripting;
 use crate::timing::Timing;
 
-/// One agent process.
+/// One agent process, or one life of it.
 #[derive(Debug, Clone)]
 pub struct Shell {
     /// The connection.
@@ -43,6 +43,14 @@ pub struct Shell {
 }
 
 impl Shell {
+    /// The same agent as a process of another name, the earlier of which does nothing any more.
+    #[must_use]
+    pub fn anew(mut self, boot_id: BootId) -> Self {
+        self.me.boot_id = boot_id;
+        self.predecessor_dead = true;
+        self
+    }
+
     /// What it can do that other agents may not.
     #[must_use]
     pub fn has(&self) -> BTreeSet<Capability> {

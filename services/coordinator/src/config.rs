@@ -7,10 +7,10 @@ use std::path::{Path, PathBuf};
 use clap::Parser;
 use loadpilot_bus::Options;
 use loadpilot_engine::decide::Policy;
-use loadpilot_events::Timestamp;
 use loadpilot_events::refusal::Problem;
 use loadpilot_events::subject::{DEFAULT_PREFIX, DEFAULT_TENANT, Subjects};
 use loadpilot_events::units::parse_duration_us;
+use loadpilot_events::{RunId, Timestamp};
 use serde::Deserialize;
 use thiserror::Error;
 
@@ -52,6 +52,9 @@ struct Args {
     /// instead of going on with them: a local stack names its own start.
     #[arg(long, value_name = "MICROSECONDS")]
     seal_asked_before: Option<u64>,
+    /// Go on with this one of them all the same.
+    #[arg(long, value_name = "RUN", requires = "seal_asked_before")]
+    spare: Option<String>,
     /// Not heard for this long: lost.
     #[arg(long, hide = true, value_name = "DURATION")]
     lost_after: Option<String>,
@@ -96,6 +99,8 @@ pub struct Settings {
     pub policy: Policy,
     /// Unfinished runs that were asked for before this instant are sealed, not continued.
     pub seal_asked_before: Option<Timestamp>,
+    /// But this one is continued.
+    pub spared: Option<RunId>,
 }
 
 /// Everything that is wrong with the configuration.
@@ -136,13 +141,16 @@ impl Config {
         let policy = policy(&args, &mut problems);
         let subjects = Subjects::new(&args.prefix, &args.tenant);
         let subjects = subjects.map_err(|problem| problems.push(problem)).ok();
-        match (bus, subjects) {
-            (Some(bus), Some(subjects)) if problems.is_empty() => {
+        let spared = args.spare.as_deref().map(RunId::parse).transpose();
+        let spared = spared.map_err(|problem| problems.push(problem)).ok();
+        match (bus, subjects, spared) {
+            (Some(bus), Some(subjects), Some(spared)) if problems.is_empty() => {
                 let seal_asked_before = args.seal_asked_before.map(Timestamp);
                 let settings = Settings {
                     subjects,
                     policy,
                     seal_asked_before,
+                    spared,
                 };
                 Ok(Self { bus, settings })
             }

@@ -11,6 +11,7 @@ mod fold;
 mod given;
 mod history;
 mod holding;
+mod join;
 mod metrics;
 mod naive;
 mod needs;

@@ -1,6 +1,6 @@
 //! The invariants of one run's control log, each checked from the decisions alone.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 use loadpilot_engine::decide::Policy;
 use loadpilot_events::assign::{Holding, Loss};
@@ -30,6 +30,8 @@ struct Past {
     takeover_tick: u32,
     held_now: BTreeSet<Holder>,
     ever_held: BTreeSet<Holder>,
+    /// Whose each shard is.
+    owners: BTreeMap<u32, Holder>,
     lost: BTreeSet<Holder>,
     start_at: Option<Timestamp>,
     stopped: bool,
@@ -79,8 +81,9 @@ impl Past {
             Decision::ShardsReassigned(next) => {
                 assert!(self.generation > 0, "there is an assignment to change");
                 self.lose(&next.losses);
+                let from_living = self.gives(&next.holdings);
                 self.next_generation(next.generation, &next.holdings);
-                self.takes_over(policy, next.takeover_tick);
+                self.takes_over(policy, next.takeover_tick, from_living);
                 assert_eq!(
                     held(&next.holdings),
                     self.shards(),
@@ -132,6 +135,7 @@ impl Past {
         let shards = self.shards();
         let mut seen = BTreeSet::new();
         self.held_now.clear();
+        self.owners.clear();
         for holding in holdings {
             assert!(!holding.shards.is_empty() && holding.shards.is_sorted());
             assert!(
@@ -147,6 +151,7 @@ impl Past {
                     (shard as usize) < shards && seen.insert(shard),
                     "shard {shard}"
                 );
+                self.owners.insert(shard, holding.holder.clone());
             }
         }
         self.ever_held.extend(self.held_now.iter().cloned());
@@ -165,8 +170,18 @@ impl Past {
         }
     }
 
-    /// Whoever takes over knows of it before, and a tick has one map only.
-    fn takes_over(&mut self, policy: &Policy, tick: u32) {
+    /// Whether shards go from somebody who was not lost to somebody else.
+    fn gives(&self, holdings: &[Holding]) -> bool {
+        holdings.iter().any(|holding| {
+            let before = holding.shards.iter().map(|shard| self.owners.get(shard));
+            let mut others = before.flatten().filter(|owner| **owner != holding.holder);
+            others.any(|owner| !self.lost.contains(owner))
+        })
+    }
+
+    /// Whoever takes over knows of it before, whoever gives has fenced itself if it does not know,
+    /// and a tick has one map only.
+    fn takes_over(&mut self, policy: &Policy, tick: u32, from_living: bool) {
         assert!(
             tick >= self.takeover_tick,
             "maps begin in the order of their numbers"
@@ -181,6 +196,10 @@ impl Past {
         assert!(
             begins >= self.now.plus_us(policy.takeover_us),
             "room for the takeover"
+        );
+        assert!(
+            !from_living || begins >= self.now.plus_us(policy.fence_us + policy.takeover_us),
+            "a giver that is cut off may still be sending"
         );
         assert!(u64::from(tick) * plan.tick_us < plan.profile.duration_us());
     }

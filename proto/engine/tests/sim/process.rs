@@ -142,10 +142,8 @@ impl Process {
             }));
         }
         let generation = self.view.generation();
-        if self.view.stage() == Stage::Assigned
-            && generation > self.ready_for
-            && !self.view.holds().is_empty()
-        {
+        let may_fire = matches!(self.view.stage(), Stage::Assigned | Stage::Scheduled { .. });
+        if may_fire && generation > self.ready_for && !self.view.holds().is_empty() {
             self.ready_for = generation;
             let clock = ClockEstimate {
                 offset_us: 0,

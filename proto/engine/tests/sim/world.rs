@@ -54,6 +54,8 @@ pub(crate) struct Faults {
     coordinator_pct: u64,
     /// Once a second: an agent dies, freezes, is cut off or is told to leave.
     agent_pct: u64,
+    /// An agent that is not there at the beginning.
+    late_pct: u64,
     /// Once a second: somebody asks to stop.
     stop_pct: u64,
     /// Once a second: the owner is gone for good.
@@ -124,13 +126,22 @@ impl World {
             .collect::<Vec<_>>();
         let mut log = Log::new();
         let owner = request.owner.clone();
+        let faults = faults(seed, &mut dice);
+        let mut agents: Vec<Agent> = (0..count).map(|number| Agent::new(number, begin)).collect();
+        for agent in &mut agents {
+            // Some come while the run goes on.
+            let late_us = dice
+                .chance(faults.late_pct)
+                .then(|| dice.pick(0..20_000_000));
+            agent.dead_until = late_us.map(|us| begin.plus_us(us));
+        }
         log.append(Kind::Req, begin, &Request::RunRequested(Box::new(request)));
         Self {
             seed,
             log,
             run,
             policy: policy(),
-            faults: faults(seed, &mut dice),
+            faults,
             sent: Vec::new(),
             dice,
             begin,
@@ -139,7 +150,7 @@ impl World {
                 .iter()
                 .map(|us| Coordinator::new(*us, begin))
                 .collect(),
-            agents: (0..count).map(|number| Agent::new(number, begin)).collect(),
+            agents,
             owner,
             owner_gone: false,
         }
@@ -237,6 +248,7 @@ fn faults(seed: u64, dice: &mut Dice) -> Faults {
         lose_pct: dice.one_of(&[0, 5, 30]),
         coordinator_pct: dice.one_of(&[0, 10, 40]),
         agent_pct: dice.one_of(&[0, 5, 15]),
+        late_pct: dice.one_of(&[0, 30, 70]),
         stop_pct: dice.one_of(&[0, 0, 5]),
         owner_pct: dice.one_of(&[0, 0, 5]),
     }

@@ -442,6 +442,25 @@ class Holder(BaseModel):
     """
 
 
+class Shard(RootModel[int]):
+    root: Annotated[int, Field(ge=0)]
+
+
+class Holding(BaseModel):
+    """
+    The shards of one holder.
+    """
+
+    holder: Holder
+    """
+    Who.
+    """
+    shards: list[Shard]
+    """
+    Which arrivals: those with `n mod shards` in this list; sorted.
+    """
+
+
 class Http(StrEnum):
     """
     Versions of HTTP.
@@ -904,6 +923,25 @@ class Shape(StrEnum):
     closed = "closed"
     """
     No rate at all: as fast as the users of a closed loop are answered.
+    """
+
+
+class ShardMap(BaseModel):
+    """
+    Who owned which shards from a tick on.
+    """
+
+    from_tick: Annotated[int, Field(ge=0)]
+    """
+    The first due tick it is in force for, until a later one begins.
+    """
+    generation: Annotated[int, Field(ge=0)]
+    """
+    Its number.
+    """
+    holdings: list[Holding]
+    """
+    Every shard that somebody held.
     """
 
 
@@ -1549,6 +1587,10 @@ class RunFacts(BaseModel):
     id: str
     """
     Its id.
+    """
+    maps: list[ShardMap] | None = None
+    """
+    Who owned which shards when: the arrivals n with n mod shards in a list were the holder's.
     """
     max_in_flight: Annotated[int | None, Field(ge=0)] = None
     """

@@ -287,6 +287,47 @@ def report(
     return execute(run, as_json=json, samples=samples, server=server)
 
 
+@app.command
+def resume(
+    run: str,
+    /,
+    *,
+    results_json: str | None = None,
+    strict: bool = False,
+    nats_url: str | None = None,
+    nats_token: str | None = None,
+    creds: str | None = None,
+    tenant: str | None = None,
+) -> ExitCode:
+    """Go on with a run whose command or stack is gone, from where it would be now.
+
+    What was due meanwhile was offered by nobody, and is reported so. Any other command in this
+    directory ends such a run instead.
+
+    Parameters
+    ----------
+    run
+        Its id, or the beginning of it; `last` is the newest.
+    results_json
+        Write the full report to this file.
+    strict
+        Exit with 3 when the certificate is DEGRADED too.
+    nats_url
+        The run is on the fleet at this NATS server, whose agents go on with it by themselves; this
+        command becomes its owner.
+    nats_token
+        The token for it. Better in the environment as NATS_TOKEN.
+    creds
+        A credentials file for it instead of a token. Else NATS_CREDS.
+    tenant
+        Whose fleet; `local` if nothing is said.
+    """
+    from .revive import resume as execute
+
+    server = ServerFlags(nats_url, nats_token, creds, tenant)
+    return execute(run, results_json=results_json, strict=strict, server=server)
+
+
 @runs_app.default
 def runs(
     *,

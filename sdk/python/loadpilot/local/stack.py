@@ -108,6 +108,18 @@ class LocalStack:
         )
 
     @classmethod
+    def for_revival(cls, log_dir: Path, agents: int, run: str) -> Self:
+        """Start a stack on the log of one that died, which goes on with one run of it."""
+        return cls(
+            [
+                *("--log-dir", str(log_dir), "--nats-server", _nats_server()),
+                *("--agents", str(agents), "--coordinators", "1"),
+                *("--agent-command", json.dumps(entry("agent"))),
+                *("--coordinator-command", json.dumps([*entry("coordinator"), "--spare", run])),
+            ]
+        )
+
+    @classmethod
     def for_reading(cls, log_dir: Path) -> Self:
         """Start the server of one log alone, to read what it holds."""
         return cls(["--log-dir", str(log_dir), "--nats-server", _nats_server(), "--reader"])

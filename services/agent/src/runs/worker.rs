@@ -39,25 +39,25 @@ enum Cut {
     Finished(FinishReason),
 }
 
-/// Does what is ordered until the run is over for this agent.
-pub async fn work(shell: Shell, mut task: Assignment) {
+/// Does what is ordered until the run is over for this agent; says why it is, in case it could do
+/// its shards.
+pub async fn work(shell: Shell, mut task: Assignment) -> Option<FinishReason> {
     let run = task.run.clone();
     let cut = match story(&shell, &mut task).await {
-        Ok(()) => return,
+        Ok(reason) => return reason,
         Err(cut) => cut,
     };
-    if let Cut::Finished(reason) = cut {
-        tracing::info!(%run, ?reason, "ends before the start");
-        say_isolated(&task);
-        task.clerk.state(What::ShardsFinished(last_words(
-            reason,
-            0,
-            Totals::default(),
-        )));
-    }
+    let Cut::Finished(reason) = cut else {
+        return None;
+    };
+    tracing::info!(%run, ?reason, "ends before the start");
+    say_isolated(&task);
+    let words = last_words(reason, 0, Totals::default());
+    task.clerk.state(What::ShardsFinished(words));
+    Some(reason)
 }
 
-async fn story(shell: &Shell, task: &mut Assignment) -> Result<(), Cut> {
+async fn story(shell: &Shell, task: &mut Assignment) -> Result<Option<FinishReason>, Cut> {
     let mut orders = task.orders.clone();
     let holds = orders.borrow().holds.clone();
     let prepared = tokio::select! {
@@ -69,7 +69,7 @@ async fn story(shell: &Shell, task: &mut Assignment) -> Result<(), Cut> {
         Err(error) => {
             tracing::error!(run = %task.run, %error, "cannot do its shards");
             say_failed(task, FailureCause::NotPrepared, error.to_string());
-            return Ok(());
+            return Ok(None);
         }
     };
     let told = told(shell, task, &prepared, spool).await;
@@ -95,7 +95,8 @@ async fn story(shell: &Shell, task: &mut Assignment) -> Result<(), Cut> {
     }
     match told? {
         Fired::Forgotten => Err(Cut::Forgotten),
-        Fired::Broken | Fired::Unprepared | Fired::Done { .. } => Ok(()),
+        Fired::Done { reason, .. } => Ok(Some(reason)),
+        Fired::Broken | Fired::Unprepared => Ok(None),
     }
 }
 

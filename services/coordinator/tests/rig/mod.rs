@@ -72,6 +72,7 @@ impl Rig {
             subjects: subjects(),
             policy: Policy::default(),
             seal_asked_before: seal_unfinished.then(|| Clock::system().now()),
+            spared: None,
         };
         let io = Io {
             bus: self.connect().await,
@@ -161,6 +162,7 @@ impl Agent {
             recovering: Vec::new(),
             seen: seen.collect(),
             has: BTreeSet::new(),
+            full: false,
         });
         let subject = subjects().heartbeat(&self.me.agent);
         let payload = Bytes::from(serde_json::to_vec(&beat).expect("JSON"));

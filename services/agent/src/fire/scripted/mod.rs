@@ -16,8 +16,8 @@ use std::sync::Arc;
 use std::task::Poll;
 use std::time::Duration;
 
-use loadpilot_engine::decide::SCRIPT_TIMEOUTS;
 use loadpilot_engine::draws::Whose;
+use loadpilot_engine::patience::SCRIPT_TIMEOUTS;
 use loadpilot_engine::tally::CallEnd;
 use loadpilot_events::limits::RAISED_BYTES_MAX;
 use loadpilot_events::outcome::Outcome;

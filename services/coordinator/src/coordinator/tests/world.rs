@@ -27,6 +27,7 @@ pub(super) fn settings(seal_unfinished: bool) -> Settings {
         subjects: subjects(),
         policy: Policy::default(),
         seal_asked_before: seal_unfinished.then_some(Timestamp(u64::MAX)),
+        spared: None,
     }
 }
 
@@ -50,6 +51,7 @@ pub(super) fn beat(seen: &[(&str, u64)]) -> AgentBeat {
         recovering: Vec::new(),
         seen: seen.collect(),
         has: BTreeSet::new(),
+        full: false,
     }
 }
 
