@@ -27,7 +27,34 @@ LOST_S, ROOM_S, BEAT_S, LATENESS_S = 3.0, 0.5, 0.2, 0.5
 COORDINATOR = ("--lost-after", "3s", "--fence-after", "2s", "--takeover-room", "500ms")
 AGENT = ("--fence", "2s", "--heartbeat", "200ms")
 TICK_S = 1.0
+TIMES = "\N{MULTIPLICATION SIGN}"
 JOINS = re.compile(r"(\S+) joins with (\d+)")
+
+
+SCRIPTED = """
+import math
+from loadpilot import LoadClient, VUser, scenario, setup, task, teardown
+
+@scenario(rps=40, duration="15s", mode="constant", users=4, compile=False)
+class Scripted(VUser):
+    @setup
+    def prepare(self, client: LoadClient) -> None:
+        client.post("/prepare")
+
+    def on_start(self, client: LoadClient) -> None:
+        self.token = client.post("/login").status_code
+
+    @task
+    def t(self, client: LoadClient) -> None:
+        client.get("/t", headers={"X-Token": str(math.floor(self.token))})
+
+    def on_stop(self, client: LoadClient) -> None:
+        client.delete("/login")
+
+    @teardown
+    def tidy(self, client: LoadClient) -> None:
+        client.post("/tidy")
+"""
 
 
 @pytest.fixture
@@ -132,6 +159,28 @@ def test_a_run_grows_by_the_agents_that_come(
     assert "a-4" not in {agent for agent, _ in JOINS.findall(finished.stderr)}
 
 
+def test_who_joins_gets_users_that_are_prepared_already(
+    fleet: Fleet, loadpilot: Loadpilot, oracle: Oracle
+) -> None:
+    """Broken if a newcomer logs users in again, cannot serve its part of them, or if anything that
+    happens once per run happens for each agent."""
+    fleet.coordinator(*COORDINATOR)
+    fleet.agent("a-1", *AGENT)
+    flags = ("--external-agents", "2", "--min-agents", "1", "--wait-agents", "1s")
+    with fleet.start(loadpilot, SCRIPTED, oracle.url, *flags) as running:
+        assert oracle.wait_count(40, 30)
+        fleet.agent("a-2", *AGENT)
+        running.until("a-2 joins with 128")
+        finished = running.end()
+    assert finished.judged == 0, finished.stderr
+    seen = Counter(f"{one.method} {one.route}" for one in oracle.requests())
+    once = {"POST /prepare": 1, "POST /tidy": 1, "POST /login": 4, "DELETE /login": 4}
+    assert seen == once | {"GET /t": 15 * 40}
+    plan = Plan(finished.report, 40, 15)
+    assert started(finished.report) == dict(plan.shares(set(range(15 * 40))))
+    assert len(started(finished.report)) == 2
+
+
 def test_one_of_four_is_killed_and_the_others_share_what_it_held(
     fleet: Fleet, loadpilot: Loadpilot, oracle: Oracle
 ) -> None:
@@ -143,7 +192,7 @@ def test_one_of_four_is_killed_and_the_others_share_what_it_held(
     with fleet.start(loadpilot, WEIGHTED, oracle.url, *load(rps, secs, 4)) as running:
         assert oracle.wait_count(2 * rps, 30)
         agents[1].kill()
-        running.until("lost a-2 × 64: silent")
+        running.until(f"lost a-2 {TIMES} 64: silent")
         finished = running.end()
     report = finished.report
     plan = Plan(report, rps, secs)
@@ -198,7 +247,7 @@ def test_an_agent_that_was_frozen_is_taken_back(
     with fleet.start(loadpilot, WEIGHTED, oracle.url, *load(rps, secs, 2)) as running:
         assert oracle.wait_count(rps, 30)
         frozen.signal(signal.SIGSTOP)
-        running.until("lost a-1 × 128: silent")
+        running.until(f"lost a-1 {TIMES} 128: silent")
         took_over = oracle.counts().received
         assert oracle.wait_count(took_over + 3 * rps, 30)
         frozen.signal(signal.SIGCONT)
@@ -241,3 +290,30 @@ def test_everything_is_killed_and_started_again_and_the_run_goes_on(
     assert max(map(plan.tick, missing)) == plan.maps[-1]["from_tick"] - 1
     assert report["arrivals"]["lost"] >= len(missing)
     assert finished.code == 3
+
+
+def test_agents_that_stopped_by_themselves_go_on_when_the_log_is_back(
+    fleet: Fleet, loadpilot: Loadpilot, oracle: Oracle
+) -> None:
+    """Broken if a server that is away for longer than the fence ends every run of its fleet."""
+    rps, secs = 100, 20
+    fleet.coordinator(*COORDINATOR)
+    agents = [fleet.agent(f"a-{n}", *AGENT) for n in (1, 2)]
+    with fleet.start(loadpilot, WEIGHTED, oracle.url, *load(rps, secs, 2)) as running:
+        assert oracle.wait_count(2 * rps, 30)
+        fleet.server.kill()
+        fleet.server.end()
+        for agent in agents:
+            agent.until("reason=Isolated")
+        stopped = oracle.counts().received
+        fleet.serve()
+        for agent in agents:
+            agent.until("it begins anew")
+        assert oracle.wait_count(stopped + 2 * rps, 30), "the load goes on"
+        finished = running.end()
+    report = finished.report
+    plan = Plan(report, rps, secs)
+    missing = assert_accounted(finished, oracle, plan)
+    assert missing == set(range(min(missing), max(missing) + 1)), "one hole, and no other"
+    lost, dropped = report["arrivals"]["lost"], sum(report["arrivals"]["dropped"].values())
+    assert lost + dropped == len(missing), "whoever lived has reported all that it sent"

@@ -1,4 +1,4 @@
-"""A run whose stack is gone, killed as a whole: gone on with on request, or ended with all it had."""
+"""A run whose whole stack was killed: gone on with on request, else ended with all that it had."""
 
 from __future__ import annotations
 

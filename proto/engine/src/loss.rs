@@ -28,7 +28,10 @@ impl Run<'_> {
 
     pub(crate) fn owner_heard_at(&self, owner: &OwnerId) -> Timestamp {
         let heard = self.hearing.owners.get(owner).copied().unwrap_or_default();
-        heard.max(self.hearing.since)
+        // It begins to beat when it has asked: that may be heard after the run was created.
+        let gather_by = self.created.gather_by.0;
+        let created_at = Timestamp(gather_by.saturating_sub(self.created.agents.wait_us));
+        heard.max(self.hearing.since).max(created_at)
     }
 
     pub(crate) fn is_silent(&self, holder: &Holder) -> bool {

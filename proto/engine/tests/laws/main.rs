@@ -15,6 +15,7 @@ mod join;
 mod metrics;
 mod naive;
 mod needs;
+mod owner;
 mod poison;
 mod samples;
 mod script;
