@@ -80,10 +80,13 @@ proptest! {
         let holders: Vec<Holder> = (0..old).map(|n| plans::holder(n, 0)).collect();
         let newcomers: BTreeSet<Holder> = (20..20 + new).map(|n| plans::holder(n, 0)).collect();
         let after = join(&deal(256, &holders), &newcomers);
-        let count = (old + new) as u32;
+        let window = 8 * (old + new) as u32;
         for holding in &after {
-            let gaps = holding.shards.windows(2).map(|pair| pair[1] - pair[0]);
-            prop_assert!(gaps.max().unwrap_or(0) <= 4 * count, "{holding:?}");
+            for begin in (0..256 - window).step_by(4) {
+                let inside = begin..begin + window;
+                let count = holding.shards.iter().filter(|shard| inside.contains(shard)).count();
+                prop_assert!((4..=12).contains(&count), "{count} in {inside:?}: {holding:?}");
+            }
         }
     }
 }
