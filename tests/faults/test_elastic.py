@@ -317,3 +317,36 @@ def test_agents_that_stopped_by_themselves_go_on_when_the_log_is_back(
     assert missing == set(range(min(missing), max(missing) + 1)), "one hole, and no other"
     lost, dropped = report["arrivals"]["lost"], sum(report["arrivals"]["dropped"].values())
     assert lost + dropped == len(missing), "whoever lived has reported all that it sent"
+
+
+def test_users_of_a_closed_loop_move_to_who_joins(
+    fleet: Fleet, loadpilot: Loadpilot, oracle: Oracle
+) -> None:
+    """Broken if users stay where they were, run in two places, or vanish on the way."""
+    users, secs, delay_ms = 10, 12, 50
+    oracle.delay(delay_ms)
+    fleet.coordinator(*COORDINATOR)
+    fleet.agent("a-1", *AGENT)
+    flags = ("--users", str(users), "--duration", f"{secs}s", "--external-agents", "2")
+    wait = ("--min-agents", "1", "--wait-agents", "1s")
+    with fleet.start(loadpilot, WEIGHTED, oracle.url, *flags, *wait) as running:
+        assert oracle.wait_count(users, 30)
+        fleet.agent("a-2", *AGENT)
+        running.until("a-2 joins with 5")
+        finished = running.end()
+    report = finished.report
+    assert report["run"]["ending"] == "completed"
+    assert report["gaps"]["excess_arrivals"] == 0
+    sizes = [[len(one["shards"]) for one in held["holdings"]] for held in report["run"]["maps"]]
+    assert sizes == [[10], [5, 5]]
+    assert {agent for agent, _ in started(report)} == {"a-1", "a-2"}
+    requests = oracle.requests()
+    assert report["calls"]["attempted"] == len(requests)
+    moments = [(one.arrival_us, 1) for one in requests]
+    moments += [(one.end_us, -1) for one in requests if one.end_us is not None]
+    most = busy = 0
+    for _, change in sorted(moments):
+        busy += change
+        most = max(most, busy)
+    # A user that moves begins there while its last iteration here may still end.
+    assert most <= users + users // 2
