@@ -298,6 +298,17 @@ impl PySession {
         json(&report.map_err(|error| failed(py, &error))?)
     }
 
+    #[pyo3(signature = (run, known_json = None))]
+    fn verify(&self, py: Python<'_>, run: &str, known_json: Option<&str>) -> PyResult<String> {
+        let run = run_id(run)?;
+        let known = known_json.map(serde_json::from_str).transpose();
+        let known: Option<serde_json::Value> =
+            known.map_err(|error| PyValueError::new_err(format!("not a report: {error}")))?;
+        let session = self.session.lock().unwrap_or_else(PoisonError::into_inner);
+        let verification = wait(py, &self.runtime, session.verify(&run, known.as_ref()))?;
+        json(&verification.map_err(|error| failed(py, &error))?)
+    }
+
     fn samples(&self, py: Python<'_>, run: &str, path: PathBuf) -> PyResult<String> {
         let run = run_id(run)?;
         let mut table = BufWriter::new(File::create(path)?);

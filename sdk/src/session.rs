@@ -330,7 +330,7 @@ impl Session {
         Ok(log.close())
     }
 
-    fn kind(&self, subject: &str) -> Option<Kind> {
+    pub(crate) fn kind(&self, subject: &str) -> Option<Kind> {
         self.subjects.parse(subject).map(|subject| subject.kind)
     }
 

@@ -143,6 +143,18 @@ impl ControlLog {
         }
     }
 
+    /// The same log as it was when it ended at `seq`.
+    #[must_use]
+    pub(crate) fn up_to(&self, seq: u64) -> Self {
+        let records = self.records.range(..=seq);
+        let unreadable = self.unreadable.range(..=seq);
+        Self {
+            run: self.run.clone(),
+            records: records.map(|(&at, one)| (at, one.clone())).collect(),
+            unreadable: unreadable.map(|(&at, one)| (at, one.clone())).collect(),
+        }
+    }
+
     /// The fold of what was read so far.
     #[must_use]
     pub fn close(&self) -> Control {

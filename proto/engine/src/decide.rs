@@ -20,6 +20,7 @@ use loadpilot_events::req::RunRequested;
 use loadpilot_events::units::Timestamp;
 
 use crate::assign::{deal, shard_count, take_over};
+use crate::bugs::{Bug, bug};
 use crate::check;
 use crate::state::{Resignation, RunState};
 
@@ -108,8 +109,13 @@ pub fn decide(
     now: Timestamp,
 ) -> Option<Decision> {
     let clock = now;
-    let now = now.max(state.latest_at);
-    if state.over {
+    let latest = if bug(Bug::ClockRunsBack) {
+        now
+    } else {
+        state.latest_at
+    };
+    let now = now.max(latest);
+    if state.over && !bug(Bug::DecidedAfterTheEnd) {
         return None;
     }
     let Some(created) = state.created.as_deref() else {
@@ -358,6 +364,10 @@ impl Run<'_> {
     }
 
     fn after_start(&self) -> Option<Decision> {
+        let lost = 2 * self.state.lost.len();
+        if bug(Bug::LostSubtractedTwice) && lost > 0 && lost >= self.state.ever_held.len() {
+            return Some(self.seal(Ending::Completed));
+        }
         let offering = self.now < self.offered_until();
         if !offering || self.state.stop.is_some() {
             return self.finish();
@@ -423,7 +433,8 @@ impl Run<'_> {
             .ever_held
             .iter()
             .any(|holder| waited_for(&holder));
-        (!pending || self.now >= self.finish_by()).then(|| self.seal(self.ending()))
+        let over = !pending || bug(Bug::SealedBeforeLastWords);
+        (over || self.now >= self.finish_by()).then(|| self.seal(self.ending()))
     }
 
     fn was_replaced(&self, holder: &Holder) -> bool {
@@ -438,7 +449,7 @@ impl Run<'_> {
                 && heard.recovering.contains(&holder.boot_id)
                 && !self.is_silent(other)
         };
-        self.hearing.agents.iter().any(reports)
+        self.hearing.agents.iter().any(reports) && !bug(Bug::TailNotAwaited)
     }
 
     fn ending(&self) -> Ending {

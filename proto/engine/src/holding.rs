@@ -8,6 +8,8 @@ use loadpilot_events::heartbeat::News;
 use loadpilot_events::id::Holder;
 use loadpilot_events::units::Timestamp;
 
+use crate::bugs::{Bug, bug};
+
 /// What became of a control event that was applied.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Applied {
@@ -93,7 +95,7 @@ impl AgentView {
         if news.seq <= self.ctl_seq {
             return Applied::Duplicate;
         }
-        if news.previous_seq != self.ctl_seq {
+        if news.previous_seq != self.ctl_seq && !bug(Bug::GapsIgnored) {
             return Applied::Gap;
         }
         self.ctl_seq = news.seq;
@@ -185,6 +187,7 @@ impl AgentView {
                     start_at: start.start_at,
                 };
             }
+            Decision::StopScheduled(_) if bug(Bug::StopNotHeard) => {}
             Decision::StopScheduled(stop) => {
                 let start_at = match self.stage {
                     Stage::Scheduled { start_at } => Some(start_at),

@@ -2,12 +2,14 @@
 //!
 //! One file per step of a run: [`check`] a plan, [`assign`] shards, [`decide`] what happens next,
 //! [`pace`] arrivals, [`tally`] what finished into deltas, close the [`tail`] of a killed process,
-//! [`project`] the log into a [`report`] with its [`verdict`] and [`certificate`]. This crate must
-//! never do I/O, read a clock or the environment, sleep, spawn, or iterate in hash order: time is
-//! an argument, order is sorted.
+//! [`project`] the log into a [`report`] with its [`verdict`] and [`certificate`], [`verify`] that
+//! it is sound. Mistakes of the past are kept in [`bugs`]. This crate must never do I/O, read a
+//! clock or the environment, sleep, spawn, or iterate in hash order: time is an argument, order is
+//! sorted.
 
 pub mod accounts;
 pub mod assign;
+pub mod bugs;
 pub mod called;
 pub mod certificate;
 pub mod check;
@@ -38,4 +40,5 @@ pub mod sums;
 pub mod tail;
 pub mod tally;
 pub mod verdict;
+pub mod verify;
 pub mod workload;

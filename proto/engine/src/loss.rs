@@ -13,6 +13,7 @@ use loadpilot_events::id::{Holder, OwnerId};
 use loadpilot_events::units::Timestamp;
 
 use crate::assign::take_over;
+use crate::bugs::{Bug, bug};
 use crate::decide::{Heard, Run};
 use crate::state::Resignation;
 
@@ -23,6 +24,9 @@ impl Run<'_> {
             .agents
             .get(holder)
             .map_or(Timestamp(0), |heard| heard.at);
+        if bug(Bug::LostBeforeListened) {
+            return heard;
+        }
         heard.max(self.hearing.since)
     }
 
@@ -32,7 +36,11 @@ impl Run<'_> {
     }
 
     pub(crate) fn is_silent(&self, holder: &Holder) -> bool {
-        self.clock >= self.heard_at(holder).plus_us(self.policy.lost_us)
+        let lost_us = match bug(Bug::LostBeforeFenced) {
+            true => self.policy.fence_us / 2,
+            false => self.policy.lost_us,
+        };
+        self.clock >= self.heard_at(holder).plus_us(lost_us)
     }
 
     /// The newest process of each agent, if it is heard. An older one is never called back: it
@@ -44,7 +52,13 @@ impl Run<'_> {
         }
         // To have listened anew proves nobody dead, but nobody alive either.
         let lives = |heard: &Heard| self.clock < heard.at.plus_us(self.policy.lost_us);
-        newest.into_values().filter(move |(_, heard)| lives(heard))
+        let every = self
+            .hearing
+            .agents
+            .iter()
+            .filter(|_| bug(Bug::TwoSlotsPerAgent));
+        let chosen = newest.into_values().chain(every);
+        chosen.filter(move |(_, heard)| lives(heard))
     }
 
     /// Those that live, can do what the run needs, and may be given shards.
@@ -52,7 +66,7 @@ impl Run<'_> {
         let needed = self.created.needed();
         let usable = |(holder, heard): &(&Holder, &Heard)| {
             needed.is_subset(&heard.has)
-                && !self.state.lost.contains_key(holder)
+                && (!self.state.lost.contains_key(holder) || bug(Bug::LostGetShards))
                 && !self.state.resigned.contains_key(holder)
                 && !self.state.finished.contains_key(holder)
         };
@@ -159,6 +173,10 @@ impl Run<'_> {
     /// The first tick that begins when no lost holder can still be sending and every heir knows;
     /// never before that of the current map.
     fn takeover_tick(&self, losses: &[Loss]) -> u32 {
+        if bug(Bug::TakeoverNow) {
+            let begun_us = self.now.since_us(self.start_at());
+            return u32::try_from(begun_us / self.created.plan.tick_us).unwrap_or(u32::MAX);
+        }
         let quiet_from = |loss: &Loss| match loss.reason {
             LossReason::Replaced if self.predecessor_is_dead(&loss.holder) => self.now,
             LossReason::Replaced => self.now.plus_us(self.policy.behind_us),

@@ -8,6 +8,8 @@
 
 use loadpilot_events::plan::{Piece, Profile};
 
+use crate::bugs::{Bug, bug};
+
 /// Parts of Λ in one arrival.
 pub const PARTS_PER_ARRIVAL: u128 = 2_000_000_000_000;
 
@@ -99,7 +101,11 @@ impl Pace {
             .pieces
             .partition_point(|placed| placed.start_parts <= position);
         let placed = &self.pieces[after - 1];
-        placed.start_us + placed.piece_due_us(position - placed.start_parts)
+        let due_us = placed.start_us + placed.piece_due_us(position - placed.start_parts);
+        match bug(Bug::CoarseTicks) {
+            true => due_us - due_us % 50_000,
+            false => due_us,
+        }
     }
 
     /// The planned rate at `t_us`, in millionths of an arrival per second; 0 outside the profile.

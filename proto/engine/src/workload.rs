@@ -8,6 +8,7 @@ use std::sync::Arc;
 
 use loadpilot_events::plan::{Arrivals, Plan};
 
+use crate::bugs::{Bug, bug};
 use crate::mix::{Purpose, below, draw, shuffled};
 use crate::pace::{PARTS_PER_ARRIVAL, Pace};
 
@@ -170,7 +171,7 @@ impl Workload {
 
     /// The task at place `n` of a sequence whose first block has number `first_block`.
     fn task_in_blocks(&self, first_block: u64, n: u64) -> u16 {
-        if self.weight_ends.len() <= 1 {
+        if self.weight_ends.len() <= 1 || bug(Bug::FirstTaskOnly) {
             return 0;
         }
         let block_len = self.block_len();

@@ -272,6 +272,13 @@ class Session:
     def report(self, run: str) -> str:
         """Fold a run's log; JSON of its report."""
 
+    def verify(self, run: str, known_json: str | None = None) -> str:
+        """Check every invariant of a run's log; JSON of what was found.
+
+        ``known_json`` is the report of a results file: its digest must be the log's. Raises
+        ValueError when it is none.
+        """
+
     def samples(self, run: str, path: Path) -> str:
         """Write every call that a run's plan asked for one by one to a CSV file.
 

@@ -287,6 +287,44 @@ def report(
     return execute(run, as_json=json, samples=samples, server=server)
 
 
+@app.command
+def verify(
+    run: str,
+    /,
+    *,
+    json: bool = False,
+    report: str | None = None,
+    nats_url: str | None = None,
+    nats_token: str | None = None,
+    creds: str | None = None,
+    tenant: str | None = None,
+) -> ExitCode:
+    """Read the log of a run again and check every invariant: exit code 0 if all hold, 3 if not.
+
+    Parameters
+    ----------
+    run
+        Its id, or the beginning of it; `last` is the newest.
+    json
+        Print what was found as JSON instead.
+    report
+        Also compare with this results file of the run (run --results-json): its digest must be
+        that of the log.
+    nats_url
+        Read the log of the fleet at this NATS server instead of this directory.
+    nats_token
+        The token for it. Better in the environment as NATS_TOKEN.
+    creds
+        A credentials file for it instead of a token. Else NATS_CREDS.
+    tenant
+        Whose fleet; `local` if nothing is said.
+    """
+    from .verify import verify as execute
+
+    server = ServerFlags(nats_url, nats_token, creds, tenant)
+    return execute(run, as_json=json, known=report, server=server)
+
+
 @runs_app.default
 def runs(
     *,
