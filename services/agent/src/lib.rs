@@ -11,6 +11,7 @@
 pub mod agent;
 mod alarm;
 pub mod bodies;
+mod bugs;
 pub mod capacity;
 pub mod clock;
 pub mod compiled;

@@ -20,6 +20,8 @@ use loadpilot_events::exchange::ExchangeSeen;
 use loadpilot_events::id::RunId;
 use loadpilot_events::outcome::{DropReason, Outcome};
 
+use crate::bugs::{Bug, bug};
+
 use super::clock::MonoTime;
 use super::names::CallNames;
 use super::program::{Call, Program};
@@ -346,7 +348,10 @@ impl<W: Wire> Calls<W> {
             generation: arrival.key.generation,
             call: order.call.number,
             outcome: ended.outcome,
-            response_us: end.since_us(begin.due),
+            response_us: match bug(Bug::ClockAfterPermit) {
+                true => end.since_us(begin.dispatched),
+                false => end.since_us(begin.due),
+            },
             service_us: end.since_us(begin.dispatched),
             status: ended.status,
             cause: ended.cause,

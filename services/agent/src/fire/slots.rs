@@ -16,6 +16,8 @@ use loadpilot_events::Timestamp;
 use loadpilot_events::outcome::DropReason;
 use tokio::sync::watch;
 
+use crate::bugs::{Bug, bug};
+
 use super::calls::{Arrival, Calls, Name};
 use super::clock::MonoTime;
 use super::crew::{Crew, Troupe};
@@ -178,7 +180,8 @@ impl<W: Wire> Slots<W> {
 
     /// Takes an arrival from the pacer: to a slot, to the queue, or among the dropped.
     pub(crate) fn reach(self: &Rc<Self>, arrival: Arrival) {
-        if arrival.reached.since_us(arrival.due) > self.rules.max_lateness_us {
+        let late = arrival.reached.since_us(arrival.due) > self.rules.max_lateness_us;
+        if late && !bug(Bug::BurstOnResume) {
             return self.drop_arrival(&arrival, DropReason::Late);
         }
         if let Some(reason) = self.calls.stopped() {

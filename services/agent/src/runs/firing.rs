@@ -15,6 +15,7 @@ use loadpilot_events::evt::{FailureCause, FinishReason, ShardsStarted, What};
 use tokio::time::Instant;
 
 use crate::alarm::until;
+use crate::bugs::{Bug, bug};
 use crate::fire::MonoTime;
 use crate::orders::{Orders, Stop, When};
 use crate::runs::cores::{Cores, Harvest};
@@ -338,6 +339,7 @@ impl Firing<'_> {
                 self.reports.acknowledge();
                 return;
             }
+            Err(_) if bug(Bug::AckBeforeEffect) => return self.reports.acknowledge(),
             // It took its time already.
             Err(AppendError::Unknown) => return,
             Err(error @ (AppendError::Full { .. } | AppendError::TooLarge { .. })) => {
