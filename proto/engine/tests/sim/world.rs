@@ -128,7 +128,12 @@ impl World {
         let mut dice = Dice::new(seed);
         let begin = Timestamp(1_800_000_000_000_000);
         let count = dice.pick(1..6);
-        let want = dice.pick(1..count + 1) as u32;
+        // Now and then it waits in vain for one more, and agents come and go meanwhile.
+        let in_vain = seed % 7 == 3 && weather(seed) == Weather::Foul;
+        let want = match in_vain {
+            true => count as u32 + 1,
+            false => dice.pick(1..count + 1) as u32,
+        };
         let plan = plans::plan(&mut dice);
         let mut request = plans::request(plan, want, 1, &mut dice);
         request.agents.wait_us += 2_000_000;
