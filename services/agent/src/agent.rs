@@ -22,6 +22,7 @@ use tokio::time::{Instant, sleep_until, timeout};
 use crate::alarm::until;
 use crate::clock;
 use crate::facts::Clerk;
+use crate::fire::{Lease, MonoTime};
 use crate::membership::Membership;
 use crate::orders::Orders;
 use crate::recovery::{self, Remains};
@@ -38,6 +39,9 @@ pub enum Exit {
     Unheard,
     /// It was told to end at once; the exit code for it.
     Cut(i32),
+    /// It had fenced itself, and has said its last words as this process: it is to begin anew, as
+    /// another one.
+    Fenced,
 }
 
 /// The answer to one heartbeat.
@@ -69,6 +73,7 @@ struct Agent {
     workers: BTreeMap<RunId, Worker>,
     tasks: JoinSet<RunId>,
     heritage: Heritage,
+    lease: Lease,
     answers: mpsc::UnboundedSender<Answer>,
     beat_at: Instant,
     /// Whether the last heartbeat was answered by a coordinator.
@@ -93,6 +98,9 @@ pub async fn run(shell: Shell, mut shutdown: watch::Receiver<Shutdown>) -> Resul
     loop {
         if agent.gone_by.is_some() && agent.tasks.is_empty() {
             return Ok(agent.say_goodbye(&mut shutdown).await);
+        }
+        if agent.is_spent() {
+            return Ok(Exit::Fenced);
         }
         let beat_at = agent.beat_at;
         let fence_at = agent.membership.fence_at(&agent.shell.timing);
@@ -130,6 +138,7 @@ impl Agent {
             workers: BTreeMap::new(),
             tasks: JoinSet::new(),
             heritage: Heritage::default(),
+            lease: Lease::unlimited(),
             answers,
             beat_at: now,
             found: false,
@@ -193,11 +202,30 @@ impl Agent {
                 tracing::debug!(%error, "heartbeat failed");
             }
         }
+        self.renew_lease();
         if was_found != self.found {
             tracing::info!(found = self.found, "coordinator");
             let again = Instant::now() + self.shell.timing.seek;
             self.beat_at = self.beat_at.min(again);
         }
+    }
+
+    /// Threads that fire look at the fence themselves: they may wake before this loop does.
+    fn renew_lease(&self) {
+        let (now, end) = (
+            Instant::now(),
+            self.membership.cut_off_at(&self.shell.timing),
+        );
+        let left = end.saturating_duration_since(now).as_micros();
+        let left_us = u64::try_from(left).unwrap_or(u64::MAX);
+        self.lease.renew(MonoTime::now().plus_us(left_us));
+    }
+
+    /// Whether it stopped by itself and nothing of it is left to do: as this process it gets no
+    /// shards again.
+    fn is_spent(&self) -> bool {
+        let is_idle = self.tasks.is_empty() && self.heritage.tasks.is_empty();
+        is_idle && self.gone_by.is_none() && self.membership.is_spent()
     }
 
     fn on_live(&mut self, message: &Message) {
@@ -349,7 +377,9 @@ impl Agent {
             created,
             orders: told,
             clerk: self.clerk(&run),
+            lease: self.lease.clone(),
         };
+        self.renew_lease();
         self.workers
             .insert(run.clone(), Worker { orders, patience });
         let work = work(self.shell.clone(), assignment);

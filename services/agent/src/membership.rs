@@ -189,6 +189,20 @@ impl Membership {
         }
     }
 
+    /// When the fence falls for want of any answer.
+    #[must_use]
+    pub fn cut_off_at(&self, timing: &Timing) -> Instant {
+        self.contact.server + timing.fence
+    }
+
+    /// Whether it stopped by itself in a run that goes on without it, has said its last words
+    /// there, and nothing else is asked of it.
+    #[must_use]
+    pub fn is_spent(&self) -> bool {
+        let is_done = |book: &Book| book.finished && book.isolated.is_some();
+        self.books.values().any(is_done) && !self.books.values().any(Book::is_held)
+    }
+
     /// Fences every run in which it still holds shards and must stop by itself. `wall` is `now` by
     /// the wall clock.
     pub fn fence(&mut self, now: Instant, wall: Timestamp, timing: &Timing) {

@@ -6,7 +6,9 @@ use std::time::Duration;
 
 use loadpilot_bus::{Bus, Fault, Options};
 use loadpilot_events::{BootId, Holder};
+use tokio::sync::watch;
 use tracing_subscriber::EnvFilter;
+use ulid::Ulid;
 
 use crate::agent::{self, Exit};
 use crate::config::{Config, Unusable, World};
@@ -76,7 +78,7 @@ async fn serve(config: Config, scripting: Option<Arc<dyn Scripting>>) -> i32 {
         _ = shutdown.wait_for(|wish| *wish != Shutdown::No) => return 0,
     };
     let ended = match bus {
-        Ok(bus) => agent::run(shell(config, scripting, bus), shutdown).await,
+        Ok(bus) => live(shell(config, scripting, bus), shutdown).await,
         Err(fault) => Err(fault),
     };
     match ended {
@@ -89,11 +91,35 @@ async fn serve(config: Config, scripting: Option<Arc<dyn Scripting>>) -> i32 {
             INFRASTRUCTURE
         }
         Ok(Exit::Cut(code)) => code,
+        Ok(Exit::Fenced) => unreachable!("it has begun anew"),
         Err(fault) => {
             tracing::error!(%fault, "ends");
             INFRASTRUCTURE
         }
     }
+}
+
+/// One life after another: after a fence the same program is another process to its fleet, since
+/// the one that was cut off is out of its runs for good.
+async fn live(mut shell: Shell, shutdown: watch::Receiver<Shutdown>) -> Result<Exit, Fault> {
+    loop {
+        match agent::run(shell.clone(), shutdown.clone()).await {
+            Ok(Exit::Fenced) => {
+                let boot_id = boot_after(&shell.me.boot_id);
+                shell = shell.reborn(boot_id);
+            }
+            ended => return ended,
+        }
+        tracing::info!(agent = %shell.me.agent, boot = %shell.me.boot_id, "begins anew");
+    }
+}
+
+/// A boot that is newer than `old`, also when the clock was set back meanwhile.
+fn boot_after(old: &BootId) -> BootId {
+    let fresh = Ulid::generate();
+    let next = Ulid::from_string(old.as_str()).ok();
+    let next = next.and_then(|old| old.increment().ok());
+    BootId::from_ulid(next.map_or(fresh, |next| next.max(fresh)))
 }
 
 /// Tries until the server is there; parts of a fleet start in any order.
@@ -120,7 +146,7 @@ async fn connect(config: &Config) -> Result<Bus, Fault> {
 }
 
 fn shell(config: Config, scripting: Option<Arc<dyn Scripting>>, bus: Bus) -> Shell {
-    let boot_id = BootId::from_ulid(ulid::Ulid::generate());
+    let boot_id = BootId::from_ulid(Ulid::generate());
     tracing::info!(
         agent = %config.id, boot = %boot_id, cores = config.cores,
         rps = config.capacity.as_rps(), max_in_flight = config.max_in_flight,

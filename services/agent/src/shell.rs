@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use loadpilot_bus::Bus;
 use loadpilot_events::subject::Subjects;
-use loadpilot_events::{Capability, Holder, Rate};
+use loadpilot_events::{BootId, Capability, Holder, Rate};
 
 use crate::fire::RingPlace;
 use crate::script::Scripting;
@@ -43,6 +43,17 @@ pub struct Shell {
 }
 
 impl Shell {
+    /// The same program as another process; the one before it has said its last words.
+    #[must_use]
+    pub fn reborn(self, boot_id: BootId) -> Self {
+        let me = Holder { boot_id, ..self.me };
+        Self {
+            me,
+            predecessor_dead: true,
+            ..self
+        }
+    }
+
     /// What it can do that other agents may not.
     #[must_use]
     pub fn has(&self) -> BTreeSet<Capability> {

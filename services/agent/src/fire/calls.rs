@@ -21,6 +21,7 @@ use loadpilot_events::id::RunId;
 use loadpilot_events::outcome::{DropReason, Outcome};
 
 use super::clock::MonoTime;
+use super::lease::Lease;
 use super::names::CallNames;
 use super::program::{Call, Program};
 use super::progress::Progress;
@@ -109,6 +110,8 @@ pub(crate) struct Calls<W> {
     /// What the coordinator's clock shows at due 0.
     start: Cell<Timestamp>,
     stopped: Cell<Option<DropReason>>,
+    /// Beyond its end nothing is dispatched, whether or not somebody has said stop.
+    lease: Lease,
     cancelled: Cell<bool>,
     /// An arrival's task panicked: its calls are lost, so nothing counted here can be trusted.
     broken: Cell<bool>,
@@ -154,7 +157,7 @@ impl<W: Wire> Calls<W> {
         program: Arc<Program>,
         wire: W,
         recorder: Recorder,
-        place: (u32, u32),
+        (place, lease): ((u32, u32), Lease),
     ) -> Self {
         Self {
             run,
@@ -166,6 +169,7 @@ impl<W: Wire> Calls<W> {
             names: CallNames::new(place),
             start: Cell::new(Timestamp(0)),
             stopped: Cell::new(None),
+            lease,
             cancelled: Cell::new(false),
             broken: Cell::new(false),
         }
@@ -199,6 +203,12 @@ impl<W: Wire> Calls<W> {
 
     pub(crate) fn stopped(&self) -> Option<DropReason> {
         self.stopped.get()
+    }
+
+    /// Why nothing may be dispatched at `now`, if nothing may.
+    pub(super) fn barred(&self, now: MonoTime) -> Option<DropReason> {
+        let over = || self.lease.is_over(now).then_some(DropReason::Fenced);
+        self.stopped.get().or_else(over)
     }
 
     /// No call is dispatched any more, not even the next one of a task. The first stop counts.
@@ -256,7 +266,7 @@ impl<W: Wire> Calls<W> {
         let mut all_ok = true;
         let calls = &self.program.tasks[usize::from(arrival.key.task)];
         for (step, call) in calls.iter().enumerate() {
-            if step > 0 && self.stopped.get().is_some() {
+            if step > 0 && self.barred(begin.dispatched).is_some() {
                 all_ok = false;
                 break;
             }

@@ -120,7 +120,13 @@ impl<W: Wire> Pacer<W> {
         mut commands: mpsc::UnboundedReceiver<Command>,
     ) -> io::Result<()> {
         loop {
-            self.note_stall(MonoTime::now());
+            let woken = MonoTime::now();
+            self.note_stall(woken);
+            if self.stopped_at.is_none()
+                && let Some(reason) = self.slots.barred(woken)
+            {
+                self.stop(reason);
+            }
             let more = self.release_batch();
             // One moment for both: an end that came between them would be noted by neither.
             let now = MonoTime::now();

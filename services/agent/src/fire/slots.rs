@@ -176,12 +176,17 @@ impl<W: Wire> Slots<W> {
         self.calls.stopped()
     }
 
+    /// Why nothing may be started at `now`, if nothing may.
+    pub(crate) fn barred(&self, now: MonoTime) -> Option<DropReason> {
+        self.calls.barred(now)
+    }
+
     /// Takes an arrival from the pacer: to a slot, to the queue, or among the dropped.
     pub(crate) fn reach(self: &Rc<Self>, arrival: Arrival) {
         if arrival.reached.since_us(arrival.due) > self.rules.max_lateness_us {
             return self.drop_arrival(&arrival, DropReason::Late);
         }
-        if let Some(reason) = self.calls.stopped() {
+        if let Some(reason) = self.barred(arrival.reached) {
             return self.drop_arrival(&arrival, reason);
         }
         self.waiting.borrow_mut().push_back(arrival);
@@ -281,7 +286,7 @@ impl<W: Wire> Slots<W> {
 
     /// Gives seats to the head of the queue, as long as there are any.
     fn seat_waiting(self: &Rc<Self>, now: MonoTime) {
-        while !self.waiting.borrow().is_empty() {
+        while !self.waiting.borrow().is_empty() && self.barred(now).is_none() {
             let Some(seat) = self.free_seat() else {
                 return;
             };
@@ -345,7 +350,7 @@ impl<W: Wire> Slots<W> {
         let (Some(roster), Name::Iteration { user, .. }) = (&self.roster, arrival.name) else {
             return None;
         };
-        let start = self.start.get().filter(|_| self.stopped().is_none())?;
+        let start = self.start.get().filter(|_| self.barred(end).is_none())?;
         let next = roster.next(user, end.since_us(start))?;
         Some(Arrival::of_user(&next, end))
     }

@@ -23,6 +23,7 @@ use super::engine::Engine;
 use super::fault::Fault;
 
 use super::lanes::{CoreHold, Lanes};
+use super::lease::Lease;
 use super::pacer::{Command, Harvest, Pacer, Source};
 use super::pool::Pool;
 use super::program::Program;
@@ -59,6 +60,8 @@ pub struct CoreSetup {
     pub ring: Option<Ring>,
     /// Who performs its arrivals, when the scenario runs in Python.
     pub troupe: Option<Troupe>,
+    /// Until when anything may be started.
+    pub lease: Lease,
 }
 
 /// Handle to one core. Dropping it ends the thread and whatever it has in flight.
@@ -251,7 +254,14 @@ fn fire(
     let workload = Arc::clone(&setup.workload);
     let recorder = Recorder::new(setup.ring, troupe.is_some());
     let (run, program) = (setup.run, setup.program);
-    let calls = Calls::new(run, workload, program, wire, recorder, setup.place);
+    let calls = Calls::new(
+        run,
+        workload,
+        program,
+        wire,
+        recorder,
+        (setup.place, setup.lease),
+    );
     let roster = Roster::new(Arc::clone(&setup.workload)).map(Rc::new);
     let source = match &roster {
         Some(roster) => Source::Users(Rc::clone(roster)),

@@ -16,8 +16,8 @@ use loadpilot_events::{DropReason, Holder, Plan, RunId, Timestamp};
 use tokio::time::timeout;
 
 use crate::fire::{
-    self, Core, CoreHold, CoreSetup, Fault, MonoTime, Pool, Program, Ring, RingOwner, RingPlace,
-    Troupe, Warmed, portion,
+    self, Core, CoreHold, CoreSetup, Fault, Lease, MonoTime, Pool, Program, Ring, RingOwner,
+    RingPlace, Troupe, Warmed, portion,
 };
 use crate::gauges::CoreFigures;
 use crate::runs::RETIRE_PATIENCE;
@@ -43,6 +43,8 @@ pub(super) struct Common {
     pub(super) rings: Option<RingPlace>,
     /// Who performs its arrivals, when the scenario runs in Python.
     pub(super) troupe: Option<Troupe>,
+    /// Until when anything may be started.
+    pub(super) lease: Lease,
 }
 
 /// All firing threads of one run.
@@ -174,6 +176,7 @@ impl Cores {
             place: (index, cores),
             ring,
             troupe,
+            lease: common.lease.clone(),
         })?);
         Ok(())
     }

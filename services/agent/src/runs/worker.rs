@@ -12,7 +12,7 @@ use tokio::sync::watch;
 
 use crate::clock;
 use crate::facts::Clerk;
-use crate::fire::MonoTime;
+use crate::fire::{Lease, MonoTime};
 use crate::orders::Orders;
 use crate::runs::firing::{self, Fired};
 use crate::runs::prepare::{Prepared, prepare};
@@ -29,6 +29,8 @@ pub struct Assignment {
     pub orders: watch::Receiver<Orders>,
     /// Who writes down what it states.
     pub clerk: Clerk,
+    /// Until when anything may be started.
+    pub lease: Lease,
 }
 
 /// Why a run ended here without the whole story.
@@ -62,7 +64,7 @@ async fn story(shell: &Shell, task: &mut Assignment) -> Result<(), Cut> {
     let holds = orders.borrow().holds.clone();
     let prepared = tokio::select! {
         cut = called_off(&mut orders) => return Err(cut),
-        prepared = prepare(shell, &task.run, &task.created, &holds) => prepared,
+        prepared = prepare(shell, &task.run, &task.created, &holds, &task.lease) => prepared,
     };
     let (prepared, spool) = match prepared {
         Ok(prepared) => prepared,

@@ -7,6 +7,7 @@ mod faults;
 mod frames;
 mod http2;
 mod kill;
+mod lease;
 mod pacing;
 mod peer;
 mod pool;

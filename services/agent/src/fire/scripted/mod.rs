@@ -233,7 +233,7 @@ impl<W: Wire> Calls<W> {
     /// Whether an arrival may go on no more: the run was stopped, or it has taken too long.
     fn is_over_for(&self, stage: &Stage<'_>, now: MonoTime) -> bool {
         let too_long = stage.until.is_some_and(|until| now >= until);
-        stage.arrival.is_some() && (self.stopped().is_some() || too_long)
+        stage.arrival.is_some() && (self.barred(now).is_some() || too_long)
     }
 
     /// Waits with a user for something of its own. When that may not go on it is told so, once;
