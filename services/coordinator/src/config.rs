@@ -52,29 +52,31 @@ struct Args {
     /// instead of going on with them: a local stack names its own start.
     #[arg(long, value_name = "MICROSECONDS")]
     seal_asked_before: Option<u64>,
-    /// Not heard for this long: lost.
-    #[arg(long, hide = true, value_name = "DURATION")]
+    /// An agent that is not heard for this long is lost [default: 10s]
+    #[arg(long, value_name = "DURATION")]
     lost_after: Option<String>,
-    /// Agents that hear nothing fence themselves after this long.
-    #[arg(long, hide = true, value_name = "DURATION")]
+    /// Agents that hear nothing stop by themselves after this long: what they are given as --fence
+    /// [default: 7s]
+    #[arg(long, value_name = "DURATION")]
     fence_after: Option<String>,
-    /// Agents that are behind fence themselves after this long.
-    #[arg(long, hide = true, value_name = "DURATION")]
+    /// Agents that know of decisions which they cannot get stop by themselves after this long
+    /// [default: 2s]
+    #[arg(long, value_name = "DURATION")]
     behind_after: Option<String>,
-    /// Room between a decision and the tick at which it takes effect.
-    #[arg(long, hide = true, value_name = "DURATION")]
+    /// Room between a decision and the tick at which it takes effect [default: 1s]
+    #[arg(long, value_name = "DURATION")]
     takeover_room: Option<String>,
-    /// An owner that was not heard for this long is gone.
-    #[arg(long, hide = true, value_name = "DURATION")]
+    /// A command that is not heard for this long is gone, and its run stops [default: 10s]
+    #[arg(long, value_name = "DURATION")]
     owner_gone_after: Option<String>,
-    /// How long holders may take to get ready.
-    #[arg(long, hide = true, value_name = "DURATION")]
+    /// How long agents may take to get ready [default: 15s]
+    #[arg(long, value_name = "DURATION")]
     ready_within: Option<String>,
-    /// How long holders may take to say their last words.
-    #[arg(long, hide = true, value_name = "DURATION")]
+    /// How long agents may take to say their last words [default: 15s]
+    #[arg(long, value_name = "DURATION")]
     finish_within: Option<String>,
-    /// How long a run waits for a holder when it has none.
-    #[arg(long, hide = true, value_name = "DURATION")]
+    /// How long a run waits for an agent when it has none left [default: 30s]
+    #[arg(long, value_name = "DURATION")]
     nobody_for: Option<String>,
 }
 

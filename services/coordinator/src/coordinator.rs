@@ -192,6 +192,12 @@ impl Coordinator {
         errands
     }
 
+    /// Whether no run is under way, as far as it knows.
+    #[must_use]
+    pub fn is_idle(&self) -> bool {
+        self.books.is_empty()
+    }
+
     /// When time alone may give it something to do.
     #[must_use]
     pub fn wake_at(&self) -> Option<Timestamp> {

@@ -116,6 +116,9 @@ impl Shell {
         let mut pulse = interval(PULSE);
         pulse.set_missed_tick_behavior(MissedTickBehavior::Delay);
         loop {
+            if self.coordinator.is_idle() {
+                self.io.clock.follow();
+            }
             let now = self.io.clock.now();
             if gap.found(Instant::now(), now) {
                 tracing::warn!("this process or its clock stood still: listening anew");
