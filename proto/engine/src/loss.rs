@@ -28,7 +28,10 @@ impl Run<'_> {
 
     pub(crate) fn owner_heard_at(&self, owner: &OwnerId) -> Timestamp {
         let heard = self.hearing.owners.get(owner).copied().unwrap_or_default();
-        heard.max(self.hearing.since)
+        // Whoever has just asked has had no time to beat: its run is the first sign of life.
+        let waited_us = self.created.agents.wait_us;
+        let created_at = Timestamp(self.created.gather_by.0.saturating_sub(waited_us));
+        heard.max(self.hearing.since).max(created_at)
     }
 
     pub(crate) fn is_silent(&self, holder: &Holder) -> bool {

@@ -14,6 +14,7 @@ mod holding;
 mod metrics;
 mod naive;
 mod needs;
+mod owner;
 mod poison;
 mod samples;
 mod script;
