@@ -21,7 +21,7 @@ from ..compile.problem import Problem, Refused, rule
 from ..compile.settings import Overrides
 from ..from_env import Given, given
 from ..local.folders import ROOT, connect
-from ..local.stack import LocalStack, StackFault
+from ..local.stack import LocalStack, LogUnavailable, StackFault
 from . import options as reading
 from .exit_code import ExitCode, exit_code
 from .figures import closed_loop, count, number, seconds
@@ -147,6 +147,8 @@ class Run:
             return self.failed(fault)
         try:
             return self.on(stack)
+        except LogUnavailable as fault:
+            return self.without_log(fault, stack.log_dir)
         except StackFault as fault:
             return self.failed(fault)
         except (_native.Fault, _native.Refused, OSError) as fault:
@@ -328,6 +330,15 @@ class Run:
         """End before anything was asked for."""
         say("interrupted before the run was started")
         return exit_code(None, self.interruptions.first, strict=self.options.strict)
+
+    def without_log(self, fault: LogUnavailable, log_dir: Path | None) -> ExitCode:
+        """Say that the disk failed the run, and what is to be done."""
+        say(f"error: {safe_lines(str(fault))} (logs: {log_dir})")
+        say(
+            "the load was stopped. What is not stored yet waits in files beside the log; once its "
+            "disk can be written to again, `loadpilot report` shows what is there"
+        )
+        return ExitCode.INCOMPLETE
 
     def failed(self, fault: Exception, log_dir: Path | None = None) -> ExitCode:
         """Say what failed, and where its logs are."""

@@ -39,12 +39,17 @@ class StackFault(Exception):
     """The local stack could not be started or died; the message says why and where the logs are."""
 
 
+class LogUnavailable(StackFault):
+    """The disk of the log refuses writes: no run can be completed. What is stored stays stored."""
+
+
 class Said(StrEnum):
     """What a supervisor may say."""
 
     READY = "ready"
     RESTARTED = "restarted"
     FAILED = "failed"
+    LOG_UNAVAILABLE = "log_unavailable"
     BUSY = "busy"
     ENDED = "ended"
     """Not said: its output closed."""
@@ -144,6 +149,9 @@ class LocalStack:
 
     def fault(self, event: Event) -> StackFault:
         """Put into words why a stack ended that should not have."""
+        if event.said is Said.LOG_UNAVAILABLE:
+            reason = str(event.facts.get("reason", "no reason was given"))
+            return LogUnavailable(f"log unavailable: {reason}")
         if event.said is Said.FAILED:
             reason = str(event.facts.get("reason", "no reason was given"))
         else:
