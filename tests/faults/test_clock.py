@@ -106,7 +106,7 @@ def test_agents_with_wrong_clocks_start_together(
     ("whose", "offset"),
     [
         ("coordinator", 300),
-        ("agent", -300),
+        pytest.param("agent", -300, marks=pytest.mark.long),
         pytest.param("coordinator", -300, marks=pytest.mark.long),
         pytest.param("agent", 300, marks=pytest.mark.long),
     ],

@@ -85,6 +85,7 @@ def test_a_full_disk_ends_the_run_in_words_and_what_was_stored_is_there(
 
 @STRACE
 @pytest.mark.case(n=16)
+@pytest.mark.long
 def test_a_disk_that_fails_to_sync_ends_the_run_in_words(
     loadpilot: Loadpilot, oracle: Oracle
 ) -> None:
