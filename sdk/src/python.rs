@@ -20,7 +20,7 @@ use loadpilot_events::refusal::{Problem, Refusal};
 use loadpilot_events::req::RunRequested;
 use loadpilot_events::subject::{DEFAULT_PREFIX, DEFAULT_TENANT};
 use loadpilot_events::threshold::Metric;
-use loadpilot_events::{RunId, units};
+use loadpilot_events::{Rate, RunId, units};
 use pyo3::create_exception;
 use pyo3::exceptions::{PyRuntimeError, PyValueError};
 use pyo3::prelude::*;
@@ -34,6 +34,7 @@ use crate::play::{
     PyWanted, drawn, due_us, measure, moves, note_blocking, raise_in, row, seal_states, whose_turn,
 };
 use crate::session::{Session, SessionError};
+use crate::steer::Wish;
 use crate::watch::{Change, watch};
 
 create_exception!(
@@ -295,6 +296,50 @@ impl PySession {
         wait(py, &self.runtime, session.stop(&run, by))?.map_err(|error| failed(py, &error))
     }
 
+    #[pyo3(signature = (run, wish, by, patience_secs, rate_urps = None))]
+    fn steer(
+        &self,
+        py: Python<'_>,
+        run: &str,
+        wish: &str,
+        by: &str,
+        patience_secs: f64,
+        rate_urps: Option<u64>,
+    ) -> PyResult<String> {
+        let run = run_id(run)?;
+        let wish = match (wish, rate_urps) {
+            ("stop", None) => Wish::Stop,
+            ("pause", None) => Wish::Pause,
+            ("resume", None) => Wish::Resume,
+            ("rate", Some(urps)) => Wish::Rate(Rate(urps)),
+            _ => return Err(PyValueError::new_err(format!("no such wish: {wish}"))),
+        };
+        let patience = secs("patience_secs", patience_secs)?;
+        let session = self.session.lock().unwrap_or_else(PoisonError::into_inner);
+        let answer = wait(py, &self.runtime, session.steer(&run, wish, by, patience))?;
+        json(&answer.map_err(|error| failed(py, &error))?)
+    }
+
+    fn agents(&self, py: Python<'_>, patience_secs: f64) -> PyResult<String> {
+        let patience = secs("patience_secs", patience_secs)?;
+        let session = self.session.lock().unwrap_or_else(PoisonError::into_inner);
+        let agents = wait(py, &self.runtime, session.agents(patience))?;
+        json(&agents.map_err(|error| failed(py, &error))?)
+    }
+
+    fn unfinished(&self, py: Python<'_>, run: &str) -> PyResult<String> {
+        let run = run_id(run)?;
+        let session = self.session.lock().unwrap_or_else(PoisonError::into_inner);
+        let found = wait(py, &self.runtime, session.unfinished(&run))?;
+        json(&found.map_err(|error| failed(py, &error))?)
+    }
+
+    fn adopt(&self, py: Python<'_>, run: &str) -> PyResult<()> {
+        let run = run_id(run)?;
+        let mut session = self.session.lock().unwrap_or_else(PoisonError::into_inner);
+        wait(py, &self.runtime, session.adopt(&run))?.map_err(|error| failed(py, &error))
+    }
+
     fn halt(&self, py: Python<'_>, run: &str) -> PyResult<()> {
         let run = run_id(run)?;
         let session = self.session.lock().unwrap_or_else(PoisonError::into_inner);
@@ -306,6 +351,24 @@ impl PySession {
         let session = self.session.lock().unwrap_or_else(PoisonError::into_inner);
         let report = wait(py, &self.runtime, session.report(&run))?;
         json(&report.map_err(|error| failed(py, &error))?)
+    }
+
+    fn plan(&self, py: Python<'_>, run: &str) -> PyResult<String> {
+        let run = run_id(run)?;
+        let session = self.session.lock().unwrap_or_else(PoisonError::into_inner);
+        let plan = wait(py, &self.runtime, session.plan(&run))?;
+        json(&plan.map_err(|error| failed(py, &error))?)
+    }
+
+    #[pyo3(signature = (run, known_json = None))]
+    fn verify(&self, py: Python<'_>, run: &str, known_json: Option<&str>) -> PyResult<String> {
+        let run = run_id(run)?;
+        let known = known_json.map(serde_json::from_str).transpose();
+        let known: Option<serde_json::Value> =
+            known.map_err(|error| PyValueError::new_err(format!("not a report: {error}")))?;
+        let session = self.session.lock().unwrap_or_else(PoisonError::into_inner);
+        let verification = wait(py, &self.runtime, session.verify(&run, known.as_ref()))?;
+        json(&verification.map_err(|error| failed(py, &error))?)
     }
 
     fn samples(&self, py: Python<'_>, run: &str, path: PathBuf) -> PyResult<String> {
@@ -337,6 +400,11 @@ impl PySession {
             .unwrap_or_else(PoisonError::into_inner)
             .close();
     }
+}
+
+fn secs(field: &str, secs: f64) -> PyResult<Duration> {
+    Duration::try_from_secs_f64(secs)
+        .map_err(|error| PyValueError::new_err(format!("{field}: {error}")))
 }
 
 /// A server is its address and whom to trust for it.
@@ -388,8 +456,7 @@ struct PyWatch {
 #[pymethods]
 impl PyWatch {
     fn next(&self, py: Python<'_>, timeout_secs: f64) -> PyResult<Option<String>> {
-        let timeout = Duration::try_from_secs_f64(timeout_secs)
-            .map_err(|error| PyValueError::new_err(format!("timeout_secs: {error}")))?;
+        let timeout = secs("timeout_secs", timeout_secs)?;
         let deadline = Instant::now() + timeout;
         let mut changes = self.changes.lock().unwrap_or_else(PoisonError::into_inner);
         let changes = &mut *changes;

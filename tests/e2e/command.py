@@ -17,7 +17,7 @@ import threading
 from dataclasses import dataclass
 from pathlib import Path
 from time import monotonic
-from typing import TYPE_CHECKING, Any, Self
+from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 from tests.e2e.processes import Part, Process, children, still_alive
 
@@ -77,8 +77,13 @@ class Finished:
 class Running:
     """A command that runs; killed at the end of its `with` block if it still does."""
 
+    started: ClassVar[list[Running]] = []
+    """All of this session, or since somebody cleared it: for whoever keeps what they said."""
+
     def __init__(self, argv: Sequence[str], folder: Path, results: Path) -> None:
         self.results = results
+        self.argv = list(argv)
+        self.started.append(self)
         environ = {k: v for k, v in os.environ.items() if not k.startswith("LOADPILOT_TARGET")}
         self._process = subprocess.Popen(
             argv,
@@ -115,6 +120,11 @@ class Running:
     @property
     def pid(self) -> int:
         return self._process.pid
+
+    @property
+    def said(self) -> str:
+        """What it has written so far."""
+        return self._stderr + self._stdout
 
     def until(self, text: str, timeout_s: float = 30.0) -> str:
         """Waits for a line of standard error that holds `text`, and returns it. Lines are used up:
@@ -202,9 +212,13 @@ class Loadpilot:
         with self.start(scenario, target, *flags) as running:
             return running.end()
 
+    def begin(self, *argv: str) -> Running:
+        """Starts any other command."""
+        return Running([*self._entry, *argv], self.folder, self.folder / "none.json")
+
     def call(self, *argv: str) -> Finished:
         """Any other command."""
-        with Running([*self._entry, *argv], self.folder, self.folder / "none.json") as running:
+        with self.begin(*argv) as running:
             return running.end()
 
 

@@ -53,6 +53,8 @@ class Fleet:
         environ.setenv("NATS_TOKEN", self.token)
         self.port = free_port()
         self.url = f"nats://127.0.0.1:{self.port}"
+        self.inside: tuple[str, ...] = ()
+        """What the server is started by, if it lives in another network."""
         self.pids: list[int] = []
         """Whoever was started."""
         self._members = ExitStack()
@@ -65,9 +67,15 @@ class Fleet:
         (self.folder / "nats.conf").write_text("\n".join(lines), encoding="utf-8")
 
     def __enter__(self) -> Self:
-        server = self._start(nats_server(), "--config", str(self.folder / "nats.conf"))
-        server.until("Server is ready")
+        self.start_server()
         return self
+
+    def start_server(self) -> None:
+        """Starts the server, for the first time or again, and waits until it answers."""
+        self.server = self._start(
+            *self.inside, nats_server(), "--config", str(self.folder / "nats.conf")
+        )
+        self.server.until("Server is ready")
 
     def __exit__(
         self,
@@ -88,10 +96,10 @@ class Fleet:
         started.until("deciding from now on")
         return started
 
-    def agent(self, name: str, *flags: str, plain: bool = False) -> Running:
-        """One that a coordinator has heard."""
+    def agent(self, name: str, *flags: str, plain: bool = False, url: str | None = None) -> Running:
+        """One that a coordinator has heard; at another address of the server, if it has one."""
         entry = [str(PLAIN_AGENT)] if plain else [str(COMMAND), "agent"]
-        named = ("--nats-url", self.url, "--id", name, "--cores", "1")
+        named = ("--nats-url", url or self.url, "--id", name, "--cores", "1")
         started = self._start(*entry, *named, *flags)
         started.until("coordinator found=true")
         return started

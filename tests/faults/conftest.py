@@ -1,5 +1,98 @@
-"""What every fault test may ask for."""
+"""What every fault test may ask for, and what is kept of those that fail."""
 
+from __future__ import annotations
+
+import json
+import os
+import random
+import shutil
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+from tests.e2e.command import Running
 from tests.e2e.fixtures import loadpilot, oracle
+from tests.faults.ground import Ground
+from tests.faults.quiet import NOT_JUDGED, Machine
 
-__all__ = ["loadpilot", "oracle"]
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+__all__ = ["artefacts", "chance", "ground", "loadpilot", "machine", "oracle"]
+
+KEPT = Path(os.environ.get("LOADPILOT_FAULTS_KEPT", "target/faults"))
+"""Where the remains of a case that failed are put."""
+SEED = "LOADPILOT_FAULTS_SEED"
+LEFT_OUT: list[str] = []
+FAILED = pytest.StashKey[bool]()
+
+
+@pytest.fixture
+def ground(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Ground]:
+    """A fleet without members, on a nats-server that can be killed."""
+    with Ground(tmp_path, monkeypatch) as ground:
+        yield ground
+
+
+@pytest.fixture
+def machine() -> Iterator[Machine]:
+    """Says whether times can be judged."""
+    with Machine() as machine:
+        yield machine
+
+
+@pytest.fixture
+def chance(request: pytest.FixtureRequest) -> random.Random:
+    """Draws that a seed repeats; the seed is said when the case fails."""
+    seed = int(os.environ.get(SEED) or random.SystemRandom().getrandbits(32))
+    request.node.user_properties.append(("seed", seed))
+    print(f"{SEED}={seed}")
+    return random.Random(seed)  # noqa: S311  (draws of a test)
+
+
+@pytest.fixture(autouse=True)
+def artefacts(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[None]:
+    """Keeps log folder, output of processes and oracle log of a case that failed."""
+    Running.started.clear()
+    yield
+    if not request.node.stash.get(FAILED, False):
+        return
+    place = KEPT / request.node.name.replace("/", "_")
+    shutil.rmtree(place, ignore_errors=True)
+    place.mkdir(parents=True)
+    for number, process in enumerate(Running.started):
+        told = " ".join(process.argv) + "\n" + process.said
+        (place / f"process-{number}.txt").write_text(told, encoding="utf-8")
+    # Sockets and pipes cannot be copied, and what vanishes meanwhile is no loss.
+    shutil.copytree(tmp_path, place / "files", copy_function=_copy, ignore_dangling_symlinks=True)
+    known = json.dumps(dict(request.node.user_properties))
+    (place / "seed.json").write_text(known, encoding="utf-8")
+    print(f"kept: {place.resolve()}")
+
+
+def _copy(source: str, target: str) -> None:
+    if Path(source).is_file():
+        shutil.copyfile(source, target)
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_makereport(item: pytest.Item, call: pytest.CallInfo[None]) -> Iterator[None]:
+    report = yield
+    if report.failed:
+        item.stash[FAILED] = True
+    del call
+    return report
+
+
+def pytest_deselected(items: Sequence[pytest.Item]) -> None:
+    """Notes the long cases that nobody asked for."""
+    LEFT_OUT.extend(item.nodeid for item in items if item.get_closest_marker("long"))
+
+
+def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
+    """Says aloud what was not shown."""
+    if LEFT_OUT:
+        told = f"{len(LEFT_OUT)} LONG FAULT CASES WERE LEFT OUT: ./dev faults runs them"
+        terminalreporter.write_line(told, yellow=True, bold=True)
+    for told in NOT_JUDGED:
+        terminalreporter.write_line(f"NOT JUDGED, the machine is noisy: {told}", yellow=True)

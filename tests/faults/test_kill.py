@@ -10,6 +10,7 @@ from collections import Counter
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import pytest
 from tests.e2e.command import SCENARIOS, Finished, Loadpilot, gone
 from tests.e2e.processes import Part, descendants
 
@@ -45,6 +46,7 @@ def arrivals_of(run: str, requests: list[Request]) -> Counter[int]:
     return Counter(int(arrival) for named, arrival, _ in ids if named == run)
 
 
+@pytest.mark.case(n=7)
 def test_a_coordinator_that_is_killed_is_replaced_and_missed_by_nobody(
     loadpilot: Loadpilot, oracle: Oracle
 ) -> None:
@@ -60,6 +62,7 @@ def test_a_coordinator_that_is_killed_is_replaced_and_missed_by_nobody(
     assert_ran_as_planned(finished, oracle.requests())
 
 
+@pytest.mark.case(n=10)
 def test_a_log_server_that_is_killed_comes_back_with_all_that_it_acknowledged(
     loadpilot: Loadpilot, oracle: Oracle
 ) -> None:
@@ -74,6 +77,7 @@ def test_a_log_server_that_is_killed_comes_back_with_all_that_it_acknowledged(
     assert_ran_as_planned(finished, oracle.requests())
 
 
+@pytest.mark.case(n=9)
 def test_two_coordinators_that_race_from_the_start_decide_as_one(
     tmp_path: Path, oracle: Oracle
 ) -> None:
@@ -87,6 +91,7 @@ def test_two_coordinators_that_race_from_the_start_decide_as_one(
     assert_ran_as_planned(finished, oracle.requests())
 
 
+@pytest.mark.case(n=20)
 def test_a_killed_command_takes_its_load_with_it_and_no_run_resumes_it(
     loadpilot: Loadpilot, oracle: Oracle
 ) -> None:
@@ -121,6 +126,7 @@ def test_a_killed_command_takes_its_load_with_it_and_no_run_resumes_it(
     assert old in again.stdout
 
 
+@pytest.mark.case(n=1)
 def test_an_agent_that_is_killed_comes_back_and_what_nobody_sent_meanwhile_is_named(
     loadpilot: Loadpilot, oracle: Oracle
 ) -> None:
@@ -149,6 +155,7 @@ def test_an_agent_that_is_killed_comes_back_and_what_nobody_sent_meanwhile_is_na
     assert due_last_secs <= set(received), "the run ends as planned"
 
 
+@pytest.mark.case(n=20)
 def test_what_a_killed_stack_left_is_only_its_users_until_it_is_pruned(
     loadpilot: Loadpilot, oracle: Oracle
 ) -> None:

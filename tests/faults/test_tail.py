@@ -75,6 +75,7 @@ def tail_of(report: dict[str, Any]) -> dict[str, Any] | None:
     return tail
 
 
+@pytest.mark.case(n=1)
 def test_a_killed_agent_loses_no_call_that_it_finished(
     loadpilot: Loadpilot, oracle: Oracle
 ) -> None:
@@ -94,6 +95,7 @@ def test_a_killed_agent_loses_no_call_that_it_finished(
     assert finished.report["digest"] in again.stdout
 
 
+@pytest.mark.case(n=1)
 def test_the_log_server_killed_with_it_changes_nothing(
     loadpilot: Loadpilot, oracle: Oracle
 ) -> None:
@@ -111,6 +113,7 @@ def test_the_log_server_killed_with_it_changes_nothing(
     assert remains(loadpilot) == []
 
 
+@pytest.mark.case(n=1)
 def test_killed_again_while_it_reports_it_loses_nothing_either(
     loadpilot: Loadpilot, oracle: Oracle
 ) -> None:
@@ -135,6 +138,7 @@ def test_killed_again_while_it_reports_it_loses_nothing_either(
     assert remains(loadpilot) == []
 
 
+@pytest.mark.case(n=2)
 @pytest.mark.parametrize("gone", ["ring", "spool"])
 def test_what_is_lost_with_its_files_is_named(
     loadpilot: Loadpilot, oracle: Oracle, gone: str
@@ -167,6 +171,7 @@ def test_what_is_lost_with_its_files_is_named(
         assert tail is None
 
 
+@pytest.mark.case(n=1)
 @pytest.mark.parametrize("and_then", ["pass", ORDERED], ids=["code", "python"])
 def test_scenarios_that_look_at_answers_lose_nothing_either(
     loadpilot: Loadpilot, oracle: Oracle, and_then: str

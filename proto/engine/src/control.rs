@@ -143,6 +143,18 @@ impl ControlLog {
         }
     }
 
+    /// The same log as it was when it ended at `seq`.
+    #[must_use]
+    pub(crate) fn up_to(&self, seq: u64) -> Self {
+        let records = self.records.range(..=seq);
+        let unreadable = self.unreadable.range(..=seq);
+        Self {
+            run: self.run.clone(),
+            records: records.map(|(&at, one)| (at, one.clone())).collect(),
+            unreadable: unreadable.map(|(&at, one)| (at, one.clone())).collect(),
+        }
+    }
+
     /// The fold of what was read so far.
     #[must_use]
     pub fn close(&self) -> Control {
@@ -252,6 +264,11 @@ impl Control {
                 from_tick: next.takeover_tick,
                 holdings: next.holdings.clone(),
             }),
+            Decision::RateChanged(changed) => self.assignments.push(Assignment {
+                generation: changed.generation,
+                from_tick: changed.from_tick,
+                holdings: changed.holdings.clone(),
+            }),
             Decision::StartCancelled(cancelled) => {
                 let rule = format!("must be able to start: {}", cancelled.reason);
                 self.refused
@@ -259,6 +276,9 @@ impl Control {
             }
             Decision::StartScheduled(_)
             | Decision::CapacityReduced(_)
+            | Decision::Paused(_)
+            | Decision::Resumed(_)
+            | Decision::SteeringRefused(_)
             | Decision::StopScheduled(_)
             | Decision::RunSealed(_) => {}
         }

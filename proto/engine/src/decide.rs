@@ -14,22 +14,15 @@ use loadpilot_events::ctl::{
     StartCancelled, StartScheduled, StopReason, StopScheduled,
 };
 use loadpilot_events::id::{BootId, Holder, OwnerId};
-use loadpilot_events::plan::Plan;
 use loadpilot_events::refusal::Problem;
 use loadpilot_events::req::RunRequested;
 use loadpilot_events::units::Timestamp;
 
 use crate::assign::{deal, shard_count, take_over};
+use crate::bugs::{Bug, bug};
 use crate::check;
+use crate::patience::longest_arrival_us;
 use crate::state::{Resignation, RunState};
-
-/// What each byte of the bodies beside a plan adds to the time for getting ready, in µs: a store
-/// that hands out less than 1 MB/s to an agent is too slow for them.
-pub const OBJECT_BYTE_US: u64 = 1;
-/// So much longer may it take when users of a scenario in Python are prepared, in µs.
-const USERS_US: u64 = 60_000_000;
-/// And so much longer for each of them: they are prepared several at a time.
-const USER_US: u64 = 100_000;
 
 /// The rules by which a fleet lives; times are in µs.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -44,7 +37,8 @@ pub struct Policy {
     pub takeover_us: u64,
     /// An owner that was not heard for this long is gone.
     pub owner_us: u64,
-    /// How long holders may take to get ready, beside fetching bodies: see [`OBJECT_BYTE_US`].
+    /// How long holders may take to get ready, beside fetching bodies: see
+    /// [`crate::patience::OBJECT_BYTE_US`].
     pub ready_us: u64,
     /// How long after the last possible call holders may take to say their last words.
     pub finish_us: u64,
@@ -84,6 +78,10 @@ pub struct Hearing {
     pub data_head: u64,
     /// Whether the run was left unfinished by an earlier local stack.
     pub left_over: bool,
+    /// Whether it waits, then, for what its killed agents left in files of this stack.
+    pub waits_for_tails: bool,
+    /// Processes all of whose rate is promised already: they get no shards while a run goes on.
+    pub full: BTreeSet<Holder>,
 }
 
 /// The last sign of life of a process.
@@ -108,8 +106,13 @@ pub fn decide(
     now: Timestamp,
 ) -> Option<Decision> {
     let clock = now;
-    let now = now.max(state.latest_at);
-    if state.over {
+    let latest = if bug(Bug::ClockRunsBack) {
+        now
+    } else {
+        state.latest_at
+    };
+    let now = now.max(latest);
+    if state.over && !bug(Bug::DecidedAfterTheEnd) {
         return None;
     }
     let Some(created) = state.created.as_deref() else {
@@ -127,7 +130,8 @@ pub fn decide(
         clock,
     };
     if hearing.left_over {
-        return Some(run.seal(Ending::Aborted));
+        let waits = hearing.waits_for_tails && run.awaits_tails();
+        return (!waits).then(|| run.seal(Ending::Aborted));
     }
     if state.cancelled.is_some() {
         let stopped = state.stop_requested.is_some();
@@ -177,6 +181,9 @@ pub fn deadline(
     let is_heir = |new: &&Holder| state.ever_held.iter().any(|old| old.agent == new.agent);
     let heirs = hearing.agents.keys().filter(is_heir);
     let mut instants: Vec<Timestamp> = state.ever_held.iter().chain(heirs).map(heard).collect();
+    if hearing.left_over {
+        instants.extend(run.tails_by());
+    }
     if let Some(owner) = state.owner() {
         instants.push(run.owner_heard_at(owner).plus_us(policy.owner_us));
     }
@@ -184,6 +191,7 @@ pub fn deadline(
         None if state.generation == 0 => instants.push(created.gather_by),
         None => instants.extend(state.ready_by),
         Some(_) => {
+            instants.extend([run.takeover_at(), run.settled_by()]);
             instants.push(run.offered_until());
             instants.push(run.finish_by());
         }
@@ -221,26 +229,6 @@ fn create(run: &RunRequested, hearing: &Hearing, policy: &Policy, now: Timestamp
         gather_by: now.plus_us(run.agents.wait_us),
         needs: run.needs.clone(),
     }))
-}
-
-/// So many time-outs of a call an arrival of a task in Python may take; its agent ends it then.
-pub const SCRIPT_TIMEOUTS: u64 = 10;
-
-/// The longest that an arrival can take from its due time to its end, in µs.
-fn longest_arrival_us(plan: &Plan) -> u64 {
-    let steps = |task: &loadpilot_events::plan::Task| -> u64 {
-        task.steps
-            .iter()
-            .map(|step| step.timeout_us.unwrap_or(plan.timeout_us))
-            .sum()
-    };
-    let calls_us = match plan.crew() {
-        // Nobody knows how many calls a task makes that looks at answers.
-        // One more, for the call that is in flight when its time is up.
-        Some(_) => (SCRIPT_TIMEOUTS + 1) * plan.timeout_us,
-        None => plan.tasks.iter().map(steps).max().unwrap_or(0),
-    };
-    plan.max_wait_us + calls_us
 }
 
 /// The arguments of one decision, together.
@@ -294,15 +282,11 @@ impl Run<'_> {
         let enough = offered.len() >= wanted.want as usize;
         let wait_is_over = self.now >= self.created.gather_by;
         if enough || wait_is_over && offered.len() >= wanted.min.max(1) as usize {
-            let plan = &self.created.plan;
-            let fetch_us = plan.objects_bytes() * OBJECT_BYTE_US;
-            let users = plan.crew().map(u64::from);
-            let users_us = users.map_or(0, |users| USERS_US + users * USER_US);
             let chosen = &offered[..offered.len().min(wanted.want as usize)];
             return Some(Decision::ShardsAssigned(ShardsAssigned {
                 generation: 1,
                 holdings: deal(self.created.shards, chosen),
-                ready_by: self.now.plus_us(self.policy.ready_us + fetch_us + users_us),
+                ready_by: self.now.plus_us(self.readiness_us()),
             }));
         }
         wait_is_over.then(|| {
@@ -358,6 +342,10 @@ impl Run<'_> {
     }
 
     fn after_start(&self) -> Option<Decision> {
+        let lost = 2 * self.state.lost.len();
+        if bug(Bug::LostSubtractedTwice) && lost > 0 && lost >= self.state.ever_held.len() {
+            return Some(self.seal(Ending::Completed));
+        }
         let offering = self.now < self.offered_until();
         if !offering || self.state.stop.is_some() {
             return self.finish();
@@ -365,6 +353,9 @@ impl Run<'_> {
         let losses = self.losses();
         let abandoned = self.state.holdings.is_empty() || !losses.is_empty();
         if abandoned && let Some(decision) = self.replace(losses) {
+            return Some(decision);
+        }
+        if !abandoned && let Some(decision) = self.welcome() {
             return Some(decision);
         }
         let nobody_for_too_long = self
@@ -375,7 +366,7 @@ impl Run<'_> {
             let (stop_at, reason) = (self.now, StopReason::NobodyLeft);
             return Some(Decision::StopScheduled(StopScheduled { stop_at, reason }));
         }
-        None
+        self.steer()
     }
 
     pub(crate) fn start_at(&self) -> Timestamp {
@@ -423,22 +414,23 @@ impl Run<'_> {
             .ever_held
             .iter()
             .any(|holder| waited_for(&holder));
-        (!pending || self.now >= self.finish_by()).then(|| self.seal(self.ending()))
+        let over = !pending || bug(Bug::SealedBeforeLastWords);
+        (over || self.now >= self.finish_by()).then(|| self.seal(self.ending()))
     }
 
-    fn was_replaced(&self, holder: &Holder) -> bool {
+    pub(crate) fn was_replaced(&self, holder: &Holder) -> bool {
         let newer = |other: &&Holder| other.agent == holder.agent && other.boot_id > holder.boot_id;
         self.hearing.agents.keys().any(|other| newer(&other))
     }
 
     /// Whether a later process of its agent is about to report what it left.
-    fn is_recovered(&self, holder: &Holder) -> bool {
+    pub(crate) fn is_recovered(&self, holder: &Holder) -> bool {
         let reports = |(other, heard): (&Holder, &Heard)| {
             other.agent == holder.agent
                 && heard.recovering.contains(&holder.boot_id)
                 && !self.is_silent(other)
         };
-        self.hearing.agents.iter().any(reports)
+        self.hearing.agents.iter().any(reports) && !bug(Bug::TailNotAwaited)
     }
 
     fn ending(&self) -> Ending {

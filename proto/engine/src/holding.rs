@@ -6,7 +6,11 @@ use loadpilot_events::assign::{Generation, Holding};
 use loadpilot_events::ctl::{Decision, RunCreated};
 use loadpilot_events::heartbeat::News;
 use loadpilot_events::id::Holder;
-use loadpilot_events::units::Timestamp;
+use loadpilot_events::units::{Rate, Timestamp};
+
+use crate::steer::RateChange;
+
+use crate::bugs::{Bug, bug};
 
 /// What became of a control event that was applied.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -63,6 +67,8 @@ pub struct AgentView {
     created: Option<Box<RunCreated>>,
     stage: Stage,
     assignments: Vec<Assignment>,
+    rates: Vec<RateChange>,
+    paused: bool,
     lost: bool,
 }
 
@@ -84,6 +90,8 @@ impl AgentView {
             created,
             stage: Stage::Gathering,
             assignments,
+            rates: Vec::new(),
+            paused: false,
             lost: false,
         }
     }
@@ -93,7 +101,7 @@ impl AgentView {
         if news.seq <= self.ctl_seq {
             return Applied::Duplicate;
         }
-        if news.previous_seq != self.ctl_seq {
+        if news.previous_seq != self.ctl_seq && !bug(Bug::GapsIgnored) {
             return Applied::Gap;
         }
         self.ctl_seq = news.seq;
@@ -125,6 +133,26 @@ impl AgentView {
         self.assignments
             .last()
             .map_or(0, |assignment| assignment.generation)
+    }
+
+    /// Every change of the rate, in order.
+    #[must_use]
+    pub fn rates(&self) -> &[RateChange] {
+        &self.rates
+    }
+
+    /// Whether arrivals are dropped for now.
+    #[must_use]
+    pub fn paused(&self) -> bool {
+        self.paused
+    }
+
+    /// The highest rate that was ever planned, once that is known.
+    #[must_use]
+    pub fn peak(&self) -> Option<Rate> {
+        let planned = self.created.as_ref()?.plan.profile.peak();
+        let changed = self.rates.iter().map(|change| change.rate);
+        changed.chain([planned]).max()
     }
 
     /// Everything this process holds or held, by due tick.
@@ -180,11 +208,19 @@ impl AgentView {
             Decision::CapacityReduced(reduced) => {
                 self.lost |= reduced.losses.iter().any(|loss| loss.holder == self.me);
             }
+            Decision::RateChanged(changed) => {
+                self.assign(changed.generation, changed.from_tick, &changed.holdings);
+                self.rates.push(RateChange::of(changed));
+            }
+            Decision::Paused(_) => self.paused = true,
+            Decision::Resumed(_) => self.paused = false,
+            Decision::SteeringRefused(_) => {}
             Decision::StartScheduled(start) => {
                 self.stage = Stage::Scheduled {
                     start_at: start.start_at,
                 };
             }
+            Decision::StopScheduled(_) if bug(Bug::StopNotHeard) => {}
             Decision::StopScheduled(stop) => {
                 let start_at = match self.stage {
                     Stage::Scheduled { start_at } => Some(start_at),

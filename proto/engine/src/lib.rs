@@ -2,12 +2,14 @@
 //!
 //! One file per step of a run: [`check`] a plan, [`assign`] shards, [`decide`] what happens next,
 //! [`pace`] arrivals, [`tally`] what finished into deltas, close the [`tail`] of a killed process,
-//! [`project`] the log into a [`report`] with its [`verdict`] and [`certificate`]. This crate must
-//! never do I/O, read a clock or the environment, sleep, spawn, or iterate in hash order: time is
-//! an argument, order is sorted.
+//! [`project`] the log into a [`report`] with its [`verdict`] and [`certificate`], [`verify`] that
+//! it is sound. Mistakes of the past are kept in [`bugs`]. This crate must never do I/O, read a
+//! clock or the environment, sleep, spawn, or iterate in hash order: time is an argument, order is
+//! sorted.
 
 pub mod accounts;
 pub mod assign;
+pub mod bugs;
 pub mod called;
 pub mod certificate;
 pub mod check;
@@ -19,6 +21,7 @@ pub mod eval;
 pub mod feed;
 pub mod generator;
 pub mod holding;
+pub mod join;
 pub mod ladder;
 pub mod live;
 mod loss;
@@ -26,6 +29,7 @@ pub mod metrics;
 pub mod mix;
 pub mod overasked;
 pub mod pace;
+pub mod patience;
 pub mod planned;
 mod plausible;
 pub mod project;
@@ -33,10 +37,12 @@ pub mod report;
 pub mod samples;
 pub mod share;
 pub mod state;
+pub mod steer;
 pub mod story;
 pub mod streams;
 pub mod sums;
 pub mod tail;
 pub mod tally;
 pub mod verdict;
+pub mod verify;
 pub mod workload;

@@ -170,6 +170,7 @@ impl LiveView {
             duration_secs: ms(workload.duration_us()) / 1e3,
             state: run_state(control),
             gathering: gathering(control, now),
+            paused: control.state.steering.paused_at.is_some(),
             phase: phase(control, workload, started, elapsed_us),
             current_rps: active
                 .iter()

@@ -13,6 +13,7 @@ use loadpilot_events::id::{Holder, OwnerId};
 use loadpilot_events::units::Timestamp;
 
 use crate::assign::take_over;
+use crate::bugs::{Bug, bug};
 use crate::decide::{Heard, Run};
 use crate::state::Resignation;
 
@@ -23,6 +24,9 @@ impl Run<'_> {
             .agents
             .get(holder)
             .map_or(Timestamp(0), |heard| heard.at);
+        if bug(Bug::LostBeforeListened) {
+            return heard;
+        }
         heard.max(self.hearing.since)
     }
 
@@ -36,7 +40,11 @@ impl Run<'_> {
     }
 
     pub(crate) fn is_silent(&self, holder: &Holder) -> bool {
-        self.clock >= self.heard_at(holder).plus_us(self.policy.lost_us)
+        let lost_us = match bug(Bug::LostBeforeFenced) {
+            true => self.policy.fence_us / 2,
+            false => self.policy.lost_us,
+        };
+        self.clock >= self.heard_at(holder).plus_us(lost_us)
     }
 
     /// The newest process of each agent, if it is heard. An older one is never called back: it
@@ -48,7 +56,13 @@ impl Run<'_> {
         }
         // To have listened anew proves nobody dead, but nobody alive either.
         let lives = |heard: &Heard| self.clock < heard.at.plus_us(self.policy.lost_us);
-        newest.into_values().filter(move |(_, heard)| lives(heard))
+        let every = self
+            .hearing
+            .agents
+            .iter()
+            .filter(|_| bug(Bug::TwoSlotsPerAgent));
+        let chosen = newest.into_values().chain(every);
+        chosen.filter(move |(_, heard)| lives(heard))
     }
 
     /// Those that live, can do what the run needs, and may be given shards.
@@ -56,7 +70,7 @@ impl Run<'_> {
         let needed = self.created.needed();
         let usable = |(holder, heard): &(&Holder, &Heard)| {
             needed.is_subset(&heard.has)
-                && !self.state.lost.contains_key(holder)
+                && (!self.state.lost.contains_key(holder) || bug(Bug::LostGetShards))
                 && !self.state.resigned.contains_key(holder)
                 && !self.state.finished.contains_key(holder)
         };
@@ -101,7 +115,10 @@ impl Run<'_> {
             if available.iter().any(|other| replaced(&other)) {
                 return Some(LossReason::Replaced);
             }
-            self.is_silent(holder).then_some(LossReason::Silent)
+            if self.is_silent(holder) {
+                return Some(LossReason::Silent);
+            }
+            self.is_unready(holder).then_some(LossReason::NotReady)
         };
         let holders = self.state.holdings.iter().map(|holding| &holding.holder);
         holders
@@ -134,10 +151,12 @@ impl Run<'_> {
             .filter_map(|lost| heir(lost).map(|successor| (lost.clone(), successor)))
             .collect();
         let all_gone = current.iter().all(|holder| gone.contains(*holder));
-        let idle = if all_gone {
-            newcomers.clone()
-        } else {
-            BTreeSet::new()
+        // Survivors are ready and newcomers are not: only if all are gone do these take over at
+        // once; else they are let in by a move of its own.
+        let wanted = self.created.agents.want as usize;
+        let idle = match all_gone {
+            true => self.standing_by().into_iter().take(wanted).collect(),
+            false => BTreeSet::new(),
         };
         let takeover_tick = self.takeover_tick(&losses);
         if u64::from(takeover_tick) * self.created.plan.tick_us >= self.profile_us() {
@@ -163,13 +182,17 @@ impl Run<'_> {
     /// The first tick that begins when no lost holder can still be sending and every heir knows;
     /// never before that of the current map.
     fn takeover_tick(&self, losses: &[Loss]) -> u32 {
+        if bug(Bug::TakeoverNow) {
+            let begun_us = self.now.since_us(self.start_at());
+            return u32::try_from(begun_us / self.created.plan.tick_us).unwrap_or(u32::MAX);
+        }
         let quiet_from = |loss: &Loss| match loss.reason {
             LossReason::Replaced if self.predecessor_is_dead(&loss.holder) => self.now,
             LossReason::Replaced => self.now.plus_us(self.policy.behind_us),
             LossReason::Silent => self.heard_at(&loss.holder).plus_us(self.policy.fence_us),
-            LossReason::Left | LossReason::Failed | LossReason::Isolated | LossReason::NotReady => {
-                self.now
-            }
+            // It may get ready this very moment, and be cut off.
+            LossReason::NotReady => self.now.plus_us(self.policy.fence_us),
+            LossReason::Left | LossReason::Failed | LossReason::Isolated => self.now,
         };
         let quiet = losses
             .iter()
@@ -177,15 +200,22 @@ impl Run<'_> {
             .max()
             .unwrap_or(self.now)
             .max(self.now);
-        let takeover_us = quiet
-            .plus_us(self.policy.takeover_us)
-            .since_us(self.start_at());
-        let tick = takeover_us.div_ceil(self.created.plan.tick_us);
+        let tick = self.tick_from(quiet.plus_us(self.policy.takeover_us));
         // The map before this one may begin later, because one of its losses had to be waited for:
         // then that wait still holds, and a tick has one map only if their order is their number's.
-        u32::try_from(tick)
-            .unwrap_or(u32::MAX)
-            .max(self.state.takeover_tick)
+        tick.max(self.state.takeover_tick)
+    }
+
+    /// The first tick that begins at `at` or later.
+    pub(crate) fn tick_from(&self, at: Timestamp) -> u32 {
+        let tick = at.since_us(self.start_at());
+        u32::try_from(tick.div_ceil(self.created.plan.tick_us)).unwrap_or(u32::MAX)
+    }
+
+    /// Whether it took shards over in a run that goes on and did not get ready in time.
+    fn is_unready(&self, holder: &Holder) -> bool {
+        let started = self.state.start.is_some();
+        started && !self.state.ready.contains_key(holder) && self.now >= self.settled_by()
     }
 
     fn predecessor_is_dead(&self, holder: &Holder) -> bool {

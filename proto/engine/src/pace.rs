@@ -7,6 +7,9 @@
 //! same µs for arrival n, from n alone. Must never accumulate a float.
 
 use loadpilot_events::plan::{Piece, Profile};
+use loadpilot_events::units::Rate;
+
+use crate::bugs::{Bug, bug};
 
 /// Parts of Λ in one arrival.
 pub const PARTS_PER_ARRIVAL: u128 = 2_000_000_000_000;
@@ -61,6 +64,38 @@ impl Pace {
         }
     }
 
+    /// The same before `at_us`, and from there on `rate` until the same end. Whatever is due before
+    /// stays due when it was: Λ there is rounded up to whole parts, and a point below it is exactly
+    /// one that is due before.
+    #[must_use]
+    pub fn changed(&self, at_us: u64, rate: Rate) -> Self {
+        if at_us >= self.duration_us {
+            return self.clone();
+        }
+        let before = self.pieces.iter().filter(|piece| piece.start_us < at_us);
+        let mut pieces: Vec<Placed> = before.copied().collect();
+        let start_parts = self.parts_before(at_us);
+        let duration_us = self.duration_us - at_us;
+        pieces.push(Placed {
+            start_us: at_us,
+            start_parts,
+            piece: Piece {
+                duration_us,
+                from: rate,
+                to: rate,
+            },
+        });
+        let parts = start_parts + 2 * u128::from(rate.0) * u128::from(duration_us);
+        Self {
+            pieces,
+            duration_us: self.duration_us,
+            total: Exact {
+                parts,
+                has_fraction: false,
+            },
+        }
+    }
+
     /// The length of the profile in µs.
     #[must_use]
     pub fn duration_us(&self) -> u64 {
@@ -85,6 +120,13 @@ impl Pace {
         self.lambda(t_us).arrivals()
     }
 
+    /// Λ before `t_us` in parts, rounded up: the points below it are those due before `t_us`.
+    #[must_use]
+    pub fn parts_before(&self, t_us: u64) -> u128 {
+        let exact = self.lambda(t_us);
+        exact.parts + u128::from(exact.has_fraction)
+    }
+
     /// The largest µs t with Λ(t) ≤ `position`: when the point at `position` parts is due.
     ///
     /// # Panics
@@ -99,7 +141,11 @@ impl Pace {
             .pieces
             .partition_point(|placed| placed.start_parts <= position);
         let placed = &self.pieces[after - 1];
-        placed.start_us + placed.piece_due_us(position - placed.start_parts)
+        let due_us = placed.start_us + placed.piece_due_us(position - placed.start_parts);
+        match bug(Bug::CoarseTicks) {
+            true => due_us - due_us % 50_000,
+            false => due_us,
+        }
     }
 
     /// The planned rate at `t_us`, in millionths of an arrival per second; 0 outside the profile.
@@ -108,14 +154,18 @@ impl Pace {
         if t_us >= self.duration_us {
             return 0;
         }
-        let placed = self.piece_at(t_us);
-        let (from, to) = (
-            i128::from(placed.piece.from.0),
-            i128::from(placed.piece.to.0),
-        );
-        let x = i128::from(t_us - placed.start_us);
-        let rate = from + (to - from) * x / i128::from(placed.piece.duration_us);
-        u64::try_from(rate).unwrap_or(0)
+        self.piece_at(t_us).rate_at(t_us)
+    }
+
+    /// The highest planned rate, in millionths of an arrival per second.
+    #[must_use]
+    pub fn peak(&self) -> u64 {
+        let begins = self.pieces.iter().map(|placed| placed.start_us);
+        let ends = begins.skip(1).chain([self.duration_us]);
+        let both = self.pieces.iter().zip(ends);
+        both.flat_map(|(placed, end_us)| [placed.piece.from.0, placed.rate_at(end_us)])
+            .max()
+            .unwrap_or(0)
     }
 
     /// The rates at both ends of the piece that `t_us` lies in; `None` outside the profile.
@@ -173,6 +223,14 @@ impl Linear for Piece {
 }
 
 impl Placed {
+    /// The rate at an instant of it, or at its end.
+    fn rate_at(&self, t_us: u64) -> u64 {
+        let (from, to) = (i128::from(self.piece.from.0), i128::from(self.piece.to.0));
+        let x = i128::from(t_us - self.start_us);
+        let rate = from + (to - from) * x / i128::from(self.piece.duration_us);
+        u64::try_from(rate).unwrap_or(0)
+    }
+
     /// The largest x in 0..d with Λ(x) ≤ `rest` parts.
     fn piece_due_us(&self, rest: u128) -> u64 {
         let d = self.piece.duration_us;
@@ -228,7 +286,6 @@ impl Placed {
 mod tests {
     use super::*;
     use loadpilot_events::plan::Shape;
-    use loadpilot_events::units::Rate;
     use proptest::prelude::*;
 
     fn profile(pieces: &[(u64, u64, u64)]) -> Profile {
@@ -281,6 +338,17 @@ mod tests {
     fn rates_that_do_not_divide_lose_nothing() {
         let pace = Pace::new(&profile(&[(3_600_000_000, 1_666_666, 1_666_666)]));
         assert_eq!(pace.planned(), 6_000);
+    }
+
+    /// An arrival that is due just before a change, by less than a part of Λ, must stay there.
+    #[test]
+    fn a_change_between_two_parts_moves_nothing() {
+        // Λ(3 µs) is one arrival and 4/7 of a part.
+        let pace = Pace::new(&profile(&[(7, 0, 1_555_555_555_556)]));
+        assert_eq!((pace.planned_before(3), due(&pace, 1)), (2, 2));
+        let changed = pace.changed(3, Rate(1_000_000_000_000));
+        assert_eq!((changed.planned_before(3), due(&changed, 1)), (2, 2));
+        assert_eq!((changed.planned(), changed.peak()), (6, 1_000_000_000_000));
     }
 
     fn pieces() -> impl Strategy<Value = Vec<(u64, u64, u64)>> {

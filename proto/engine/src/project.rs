@@ -18,6 +18,7 @@ use loadpilot_events::plan::Plan;
 use loadpilot_events::report::Quarantined;
 use loadpilot_events::script::{Checks, RaisedBy};
 
+use crate::bugs::{Bug, bug};
 use crate::called::{Called, Names};
 use crate::closed::Reported;
 use crate::control::{Control, envelope};
@@ -204,7 +205,7 @@ impl Projection {
         if control
             .sealed
             .as_ref()
-            .is_some_and(|sealed| seq > sealed.data_seq)
+            .is_some_and(|sealed| seq > sealed.data_seq && !bug(Bug::LateDeltasCount))
         {
             self.late_deltas += 1;
             return None;
@@ -233,17 +234,22 @@ impl Projection {
         agent: &AgentId,
         delta: DeltaReported,
     ) -> Result<Option<DeltaReported>, String> {
-        let holder = Holder {
+        let mut holder = Holder {
             agent: agent.clone(),
             boot_id: delta.boot_id.clone(),
         };
+        if bug(Bug::IdentityFromPayload)
+            && let Some(first) = control.state.ever_held.first()
+        {
+            holder.agent = first.agent.clone();
+        }
         if !control.state.ever_held.contains(&holder) {
             return Err(format!("{holder} never held shards"));
         }
         plausible(control, &delta)?;
         let prepared = Prepared::new(control, &holder, &delta)?;
         let sums = self.holders.entry(holder.clone()).or_default();
-        if !sums.seqs.insert(delta.seq) {
+        if !sums.seqs.insert(delta.seq) && !bug(Bug::CountedTwice) {
             return Ok(None);
         }
         let totals = &delta.totals;
@@ -435,6 +441,22 @@ pub(crate) fn counts(
     )
 }
 
+/// Whether a holder may speak of a generation in a tick at all, excess or not.
+///
+/// # Errors
+/// Why not, for people.
+pub(crate) fn may_speak(
+    control: &Control,
+    holder: &Holder,
+    tick: u32,
+    generation: Generation,
+) -> Result<(), String> {
+    match standing(control, holder, tick, generation) {
+        Standing::Counts | Standing::Excess => Ok(()),
+        Standing::Contradicts(reason) => Err(reason),
+    }
+}
+
 fn standing(control: &Control, holder: &Holder, tick: u32, generation: Generation) -> Standing {
     if !control.holds(holder, generation) {
         return Standing::Contradicts(format!(
@@ -446,6 +468,7 @@ fn standing(control: &Control, holder: &Holder, tick: u32, generation: Generatio
         .map_or(0, |assignment| assignment.generation);
     match generation.cmp(&in_force) {
         std::cmp::Ordering::Equal => Standing::Counts,
+        _ if bug(Bug::NoGenerationFence) => Standing::Counts,
         std::cmp::Ordering::Less => Standing::Excess,
         std::cmp::Ordering::Greater => Standing::Contradicts(format!(
             "generation {generation} named for tick {tick}, where {in_force} was in force"

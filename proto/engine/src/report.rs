@@ -3,6 +3,7 @@
 //! The report is a pure function of the log up to the seal, so its digest is reproducible, today
 //! or in a year. Must never read a clock.
 
+use loadpilot_events::assign::ShardMap;
 use loadpilot_events::ctl::RunCreated;
 use loadpilot_events::evt::What;
 use loadpilot_events::hist::{self, Hist};
@@ -13,14 +14,14 @@ use loadpilot_events::report::{
     Latency, Quarantined, Rates, Report, ReportSchema, RunFacts, RunState, TailFacts, TickReport,
     Verdict, WarmUp,
 };
-use loadpilot_events::units::SECOND_US;
+use loadpilot_events::units::{Rate, SECOND_US};
 use sha2::{Digest, Sha256};
 
 use crate::accounts::{Accounts, account};
 use crate::called::Called;
 use crate::certificate;
 use crate::check;
-use crate::control::{Control, Parsed};
+use crate::control::{Assignment, Control, Parsed};
 use crate::generator::{anatomy, generator};
 use crate::ladder::{ladder, ms, percentile_us};
 use crate::project::{HolderSums, Projection, Window, first_measured_tick};
@@ -58,6 +59,7 @@ pub fn report(control: &Control, data: &Projection) -> Result<Report, NoReport> 
     let unsound = (!check::plan(plan).is_empty()).then(|| nothing_planned(plan));
     let plan = unsound.as_ref().unwrap_or(plan);
     let workload = Workload::new(plan, state.created.as_ref().map_or(seed, |c| c.seed));
+    let workload = workload.steered(&state.steering.rates);
     let closing = Closing {
         control,
         data,
@@ -128,7 +130,7 @@ impl Closing<'_> {
             schema: ReportSchema::V1,
             scenario: self.plan.scenario.clone(),
             target_url: self.plan.target.clone(),
-            rps_target: self.plan.profile.peak().as_rps(),
+            rps_target: Rate(self.workload.pace().peak()).as_rps(),
             rps_actual: rates.achieved_rps,
             requests_total: self.count(Window::Measured),
             errors_total: errors,
@@ -315,10 +317,21 @@ impl Closing<'_> {
             created_at: self.control.created_at,
             start_at: state.start.as_ref().map(|start| start.start_at),
             stopped_at_us: self.control.stopped_at_us(),
+            steered: story::steered(self.control),
             failure: self.failure(),
             holders: self.holders(),
             generation: state.generation,
+            maps: self.maps(),
         }
+    }
+
+    fn maps(&self) -> Vec<ShardMap> {
+        let map = |assignment: &Assignment| ShardMap {
+            generation: assignment.generation,
+            from_tick: assignment.from_tick,
+            holdings: assignment.holdings.clone(),
+        };
+        self.control.assignments.iter().map(map).collect()
     }
 
     fn failure(&self) -> Option<Failure> {

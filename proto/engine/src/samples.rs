@@ -59,7 +59,7 @@ impl<'a> Sheet<'a> {
         Ok(Self {
             control,
             start_at: start.ok_or(NoSamples::NeverStarted)?.start_at,
-            workload: Workload::new(plan, created.seed),
+            workload: Workload::new(plan, created.seed).steered(&control.state.steering.rates),
             names: names.collect(),
             plan,
         })

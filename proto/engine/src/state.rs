@@ -14,6 +14,8 @@ use loadpilot_events::id::{AgentId, Holder, OwnerId};
 use loadpilot_events::req::{Request, RunRequested};
 use loadpilot_events::units::Timestamp;
 
+use crate::steer::Steering;
+
 /// Something the log says about a run.
 #[derive(Debug, Clone, Copy)]
 pub enum Record<'a> {
@@ -50,6 +52,8 @@ pub struct RunState {
     pub cancelled: Option<String>,
     /// Who asked to stop it, first.
     pub stop_requested: Option<String>,
+    /// How it was steered, and what is asked for.
+    pub steering: Steering,
     /// When it stops or stopped before its end.
     pub stop: Option<StopScheduled>,
     /// Who said its last words.
@@ -93,7 +97,7 @@ impl RunState {
     #[must_use]
     pub fn evolve(mut self, seq: u64, at: Timestamp, record: Record<'_>) -> Self {
         match record {
-            Record::Request(request) => self.on_request(request),
+            Record::Request(request) => self.on_request(seq, request),
             Record::Decision(decision) => {
                 self.ctl_seq = seq;
                 self.latest_at = self.latest_at.max(at);
@@ -127,7 +131,8 @@ impl RunState {
             .any(|holding| holding.holder == *holder)
     }
 
-    fn on_request(&mut self, request: &Request) {
+    fn on_request(&mut self, seq: u64, request: &Request) {
+        self.steering.on_request(seq, request);
         match request {
             // The first request makes the run; a second one under the same id is a retry.
             Request::RunRequested(run) if self.requested.is_none() => {
@@ -137,6 +142,9 @@ impl RunState {
             Request::StopRequested(stop) => {
                 self.stop_requested.get_or_insert_with(|| stop.by.clone());
             }
+            Request::RateChangeRequested(_)
+            | Request::PauseRequested(_)
+            | Request::ResumeRequested(_) => {}
         }
     }
 
@@ -161,6 +169,15 @@ impl RunState {
             }
             Decision::StartScheduled(start) => self.start = Some(start.clone()),
             Decision::StartCancelled(cancelled) => self.cancelled = Some(cancelled.reason.clone()),
+            Decision::RateChanged(changed) => {
+                self.steering.on_rate_changed(changed);
+                self.takeover_tick = changed.from_tick;
+                self.generation = changed.generation;
+                self.holdings.clone_from(&changed.holdings);
+            }
+            Decision::Paused(paused) => self.steering.on_paused(paused),
+            Decision::Resumed(resumed) => self.steering.on_resumed(resumed),
+            Decision::SteeringRefused(refused) => self.steering.on_refused(refused),
             Decision::StopScheduled(stop) => self.stop = Some(stop.clone()),
         }
     }

@@ -1,12 +1,13 @@
 //! The story of a run: its decisions and facts in order, in words.
 
 use loadpilot_events::Capability;
-use loadpilot_events::assign::{Holding, Loss};
-use loadpilot_events::ctl::{Decision, StopReason};
+use loadpilot_events::assign::{Holding, Loss, LossReason};
+use loadpilot_events::ctl::{Decision, ShardsReassigned, StopReason};
 use loadpilot_events::evt::{TailReported, What};
 use loadpilot_events::report::StoryLine;
 use loadpilot_events::req::Request;
-use loadpilot_events::units::Rate;
+use loadpilot_events::steer::{Change, Steered};
+use loadpilot_events::units::{Rate, Timestamp};
 
 use crate::control::{Control, Parsed};
 use crate::overasked::overasked;
@@ -43,13 +44,46 @@ fn lines(control: &Control, parsed: &Parsed) -> String {
         Parsed::Request(_) | Parsed::Fact(..) => &[],
     };
     let warnings = overasked(&control.state, holdings);
-    let told = std::iter::once(line(parsed)).chain(warnings);
+    let told = std::iter::once(line(control, parsed)).chain(warnings);
     told.collect::<Vec<_>>().join("\n")
 }
 
-/// What one record says, in words.
+/// What users changed while the run ran, oldest first.
 #[must_use]
-pub fn line(parsed: &Parsed) -> String {
+pub fn steered(control: &Control) -> Vec<Steered> {
+    let state = &control.state;
+    let start_at = state.start.as_ref().map(|start| start.start_at);
+    let since = |at: Timestamp| start_at.map_or(0, |start| at.since_us(start));
+    let tick_us = state
+        .created
+        .as_ref()
+        .map_or(0, |created| created.plan.tick_us);
+    let change = |(_, parsed): &(u64, Parsed)| {
+        let Parsed::Decision(envelope) = parsed else {
+            return None;
+        };
+        let (by, from_us, change) = match &envelope.event {
+            Decision::RateChanged(to) => {
+                let (was, rate) = (to.was, to.rate);
+                let from_us = u64::from(to.from_tick).saturating_mul(tick_us);
+                (&to.by, from_us, Change::Rate { was, rate })
+            }
+            Decision::Paused(paused) => (&paused.by, since(paused.paused_at), Change::Paused),
+            Decision::Resumed(back) => (&back.by, since(back.resumed_at), Change::Resumed),
+            _ => return None,
+        };
+        Some(Steered {
+            at: envelope.at,
+            by: by.clone(),
+            from_us,
+            change,
+        })
+    };
+    control.records.iter().filter_map(change).collect()
+}
+
+/// What one record of `control` says, in words.
+fn line(control: &Control, parsed: &Parsed) -> String {
     match parsed {
         Parsed::Request(envelope) => match &envelope.event {
             Request::RunRequested(run) => {
@@ -59,13 +93,18 @@ pub fn line(parsed: &Parsed) -> String {
                 )
             }
             Request::StopRequested(stop) => format!("stop requested by {}", stop.by),
+            Request::RateChangeRequested(asked) => {
+                format!("rate {} requested by {}", asked.rate.as_rps(), asked.by)
+            }
+            Request::PauseRequested(asked) => format!("pause requested by {}", asked.by),
+            Request::ResumeRequested(asked) => format!("resume requested by {}", asked.by),
         },
-        Parsed::Decision(envelope) => decision(&envelope.event),
+        Parsed::Decision(envelope) => decision(control, &envelope.event),
         Parsed::Fact(agent, envelope) => format!("{agent}: {}", fact(&envelope.event.what)),
     }
 }
 
-fn decision(decision: &Decision) -> String {
+fn decision(control: &Control, decision: &Decision) -> String {
     match decision {
         Decision::RunCreated(created) => {
             let needed = created.needed();
@@ -95,10 +134,22 @@ fn decision(decision: &Decision) -> String {
             next.generation,
             next.takeover_tick,
             holders(&next.holdings),
-            losses(&next.losses),
+            changes(control, next),
         ),
         Decision::CapacityReduced(reduced) => {
-            format!("capacity reduced: {}", losses(&reduced.losses))
+            format!("capacity reduced: {}", losses(control, &reduced.losses))
+        }
+        Decision::RateChanged(changed) => format!(
+            "rate {} -> {} by {}, from tick {} on",
+            changed.was.as_rps(),
+            changed.rate.as_rps(),
+            changed.by,
+            changed.from_tick,
+        ),
+        Decision::Paused(paused) => format!("paused by {}", paused.by),
+        Decision::Resumed(resumed) => format!("resumed by {}", resumed.by),
+        Decision::SteeringRefused(refused) => {
+            format!("refused to {}: {}", refused.by, refused.why.words())
         }
         Decision::StopScheduled(stop) => match &stop.reason {
             StopReason::Requested { by } => format!("stop scheduled: asked for by {by}"),
@@ -161,12 +212,47 @@ fn holders(holdings: &[Holding]) -> String {
     holdings.iter().map(held).collect::<Vec<_>>().join(", ")
 }
 
-fn losses(losses: &[Loss]) -> String {
-    let lost = |loss: &Loss| format!("lost {}: {:?}", loss.holder.agent, loss.reason);
-    losses
-        .iter()
-        .map(lost)
+/// Who left with how many shards, and who came and gets how many.
+fn changes(control: &Control, next: &ShardsReassigned) -> String {
+    let mut before = control.assignments.iter().rev();
+    let before = before.find(|map| map.generation < next.generation);
+    let before = before.map_or(&[][..], |map| &map.holdings);
+    let is_new = |new: &&Holding| before.iter().all(|old| old.holder != new.holder);
+    let joined = next.holdings.iter().filter(is_new);
+    let joined = joined.map(|new| format!("{} joins with {}", new.holder.agent, new.shards.len()));
+    let left = (!next.losses.is_empty()).then(|| losses(control, &next.losses));
+    left.into_iter()
+        .chain(joined)
         .collect::<Vec<_>>()
         .join(", ")
-        .to_lowercase()
+}
+
+fn losses(control: &Control, losses: &[Loss]) -> String {
+    let lost = |loss: &Loss| {
+        // Who was lost gets nothing any more: its last holding is what it lost.
+        let holdings = control
+            .assignments
+            .iter()
+            .rev()
+            .flat_map(|map| &map.holdings);
+        let mut its = holdings.filter(|holding| holding.holder == loss.holder);
+        let count = its.next().map_or(0, |holding| holding.shards.len());
+        format!(
+            "lost {} × {count}: {}",
+            loss.holder.agent,
+            reason(loss.reason)
+        )
+    };
+    losses.iter().map(lost).collect::<Vec<_>>().join(", ")
+}
+
+fn reason(reason: LossReason) -> &'static str {
+    match reason {
+        LossReason::Silent => "silent",
+        LossReason::Replaced => "replaced",
+        LossReason::Left => "left",
+        LossReason::Failed => "failed",
+        LossReason::Isolated => "isolated",
+        LossReason::NotReady => "not ready",
+    }
 }

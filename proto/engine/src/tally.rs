@@ -19,6 +19,7 @@ use loadpilot_events::outcome::{DropReason, Outcome};
 use loadpilot_events::samples::Sample;
 use loadpilot_events::script::{CallName, RaisedBy};
 
+use crate::bugs::{Bug, bug};
 use crate::metrics::MetricSums;
 use crate::sums::{AnatomySums, ArrivalSums, CallSums, add_counts, merge};
 
@@ -177,7 +178,8 @@ impl Tally {
         let key = (end.tick, end.generation, end.call, end.outcome);
         let row = self.rows.calls.entry(key).or_default();
         row.count += 1;
-        hist::record(&mut row.response, end.response_us);
+        let failed = end.outcome.is_error() && bug(Bug::FailuresAtZero);
+        hist::record(&mut row.response, if failed { 0 } else { end.response_us });
         hist::record(&mut row.service, end.service_us);
         if let Some(status) = end.status {
             *row.status.entry(status).or_default() += 1;

@@ -6,10 +6,14 @@
 
 use std::sync::Arc;
 
+use loadpilot_events::limits::RATE_MAX_URPS;
 use loadpilot_events::plan::{Arrivals, Plan};
+use loadpilot_events::units::Rate;
 
+use crate::bugs::{Bug, bug};
 use crate::mix::{Purpose, below, draw, shuffled};
 use crate::pace::{PARTS_PER_ARRIVAL, Pace};
+use crate::steer::RateChange;
 
 /// Arrivals in one block of Poisson points.
 pub const POISSON_BLOCK: u64 = 1_024;
@@ -19,9 +23,11 @@ pub const POISSON_BLOCK: u64 = 1_024;
 const BLOCKS_PER_USER: u64 = 1 << 42;
 
 /// All arrivals of a run.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub struct Workload {
     pace: Pace,
+    /// What Poisson points are made in: one, and one more for each change of the rate.
+    stretches: Vec<Stretch>,
     users: Option<u32>,
     arrivals: Arrivals,
     seed: u64,
@@ -31,12 +37,32 @@ pub struct Workload {
     samples_ppm: u32,
 }
 
+/// A stretch of Λ with blocks of Poisson points of its own: what was due before a change of the
+/// rate must not depend on it, and the points of a block depend on where the last one ends.
+#[derive(Debug, Clone, Copy)]
+struct Stretch {
+    /// The number of its first arrival.
+    first: u64,
+    /// Where it begins, in parts.
+    begin: u128,
+    /// Where its last block ends, in parts. The next stretch may begin before: it goes first.
+    end: u128,
+}
+
+impl Stretch {
+    /// How many points its blocks have.
+    fn points(&self) -> u64 {
+        let count = (self.end - self.begin).div_ceil(PARTS_PER_ARRIVAL);
+        u64::try_from(count).unwrap_or(u64::MAX)
+    }
+}
+
 /// The due times of a workload for one that asks for neighbours one after the other: it keeps the
 /// last block of Poisson points, which the workload itself makes anew for every question.
 #[derive(Debug)]
 pub struct DueTimes {
     workload: Arc<Workload>,
-    block: Option<(u64, Vec<u128>)>,
+    block: Option<(BlockAt, Vec<u128>)>,
 }
 
 impl DueTimes {
@@ -59,18 +85,21 @@ impl DueTimes {
             return workload.due_us(n);
         }
         assert!(n < workload.planned(), "arrival {n} beyond the plan");
-        let number = n / POISSON_BLOCK;
-        if self.block.as_ref().is_none_or(|(kept, _)| *kept != number) {
-            self.block = Some((number, workload.poisson_points(number)));
+        let (at, place) = workload.place_of(n);
+        if self.block.as_ref().is_none_or(|(kept, _)| *kept != at) {
+            self.block = Some((at, workload.poisson_points(at)));
         }
         let points = self.block.as_ref().map_or(&[][..], |(_, points)| points);
-        workload.pace.due_us(points[place_in_block(n)])
+        workload.pace.due_us(points[place])
     }
 }
 
-fn place_in_block(n: u64) -> usize {
-    usize::try_from(n % POISSON_BLOCK).unwrap_or(usize::MAX)
-}
+/// A block of Poisson points: the place of its stretch, and its number there.
+type BlockAt = (usize, u64);
+
+/// As a power of two, the blocks of a stretch before those of the next one begin to be drawn: more
+/// than the highest rate fills in the longest run.
+const STRETCH_BITS: u32 = 40;
 
 impl Workload {
     /// The workload of a plan that [`crate::check`] has accepted.
@@ -84,8 +113,15 @@ impl Workload {
                 Some(*sum)
             })
             .collect();
+        let pace = Pace::new(&plan.profile);
+        let whole = Stretch {
+            first: 0,
+            begin: 0,
+            end: pace.total_parts(),
+        };
         Self {
-            pace: Pace::new(&plan.profile),
+            pace,
+            stretches: vec![whole],
             users: plan.users,
             arrivals: plan.arrivals,
             seed,
@@ -93,6 +129,26 @@ impl Workload {
             weight_ends,
             samples_ppm: plan.samples_ppm.unwrap_or(0),
         }
+    }
+
+    /// The same after changes of the rate, in the order in which they were decided. What is due
+    /// before the tick of a change keeps its number, its due time, its task and its draws. A closed
+    /// loop has no rate to change.
+    #[must_use]
+    pub fn steered(mut self, changes: &[RateChange]) -> Self {
+        for change in changes.iter().filter(|_| self.users.is_none()) {
+            let at_us = u64::from(change.from_tick).saturating_mul(self.tick_us);
+            if at_us >= self.pace.duration_us() {
+                continue;
+            }
+            let (first, begin) = (self.first_at_or_after(at_us), self.pace.parts_before(at_us));
+            let rate = Rate(change.rate.0.min(RATE_MAX_URPS));
+            self.pace = self.pace.changed(at_us, rate);
+            let end = self.pace.total_parts();
+            self.stretches.retain(|stretch| stretch.begin < begin);
+            self.stretches.push(Stretch { first, begin, end });
+        }
+        self
     }
 
     /// The users of a closed loop, each of which starts its next task when its last one ended;
@@ -111,7 +167,10 @@ impl Workload {
     /// The number of arrivals of the whole run; 0 in a closed loop, which plans none.
     #[must_use]
     pub fn planned(&self) -> u64 {
-        self.pace.planned()
+        match (self.arrivals, self.stretches.last()) {
+            (Arrivals::Poisson, Some(last)) => last.first + last.points(),
+            _ => self.pace.planned(),
+        }
     }
 
     /// The length of the profile in µs.
@@ -148,7 +207,10 @@ impl Workload {
         assert!(n < self.planned(), "arrival {n} beyond the plan");
         let position = match self.arrivals {
             Arrivals::Uniform => u128::from(n) * PARTS_PER_ARRIVAL,
-            Arrivals::Poisson => self.poisson_points(n / POISSON_BLOCK)[place_in_block(n)],
+            Arrivals::Poisson => {
+                let (at, place) = self.place_of(n);
+                self.poisson_points(at)[place]
+            }
         };
         self.pace.due_us(position)
     }
@@ -170,7 +232,7 @@ impl Workload {
 
     /// The task at place `n` of a sequence whose first block has number `first_block`.
     fn task_in_blocks(&self, first_block: u64, n: u64) -> u16 {
-        if self.weight_ends.len() <= 1 {
+        if self.weight_ends.len() <= 1 || bug(Bug::FirstTaskOnly) {
             return 0;
         }
         let block_len = self.block_len();
@@ -249,15 +311,7 @@ impl Workload {
     pub fn first_at_or_after(&self, t_us: u64) -> u64 {
         match self.arrivals {
             Arrivals::Uniform => self.pace.planned_before(t_us),
-            Arrivals::Poisson if t_us >= self.duration_us() => self.planned(),
-            Arrivals::Poisson => {
-                // A block of points stays inside its stretch of Λ, so that only one can hold t.
-                let before = self.pace.planned_before(t_us);
-                let block = before.saturating_sub(1) / POISSON_BLOCK;
-                let points = self.poisson_points(block);
-                let earlier = points.partition_point(|&point| self.pace.due_us(point) < t_us);
-                block * POISSON_BLOCK + earlier as u64
-            }
+            Arrivals::Poisson => self.points_below(self.pace.parts_before(t_us)),
         }
     }
 
@@ -291,15 +345,43 @@ impl Workload {
         counts
     }
 
-    /// The sorted points of one block: uniform over the block's stretch of Λ.
-    fn poisson_points(&self, block: u64) -> Vec<u128> {
+    /// How many points are below `limit` parts of Λ.
+    fn points_below(&self, limit: u128) -> u64 {
+        let begun = self
+            .stretches
+            .partition_point(|stretch| stretch.begin < limit);
+        let Some(place) = begun.checked_sub(1) else {
+            return 0;
+        };
+        // A block of points stays inside its part of Λ, so that only one can hold the limit.
+        let stretch = self.stretches[place];
+        let block = (limit - stretch.begin - 1) / (u128::from(POISSON_BLOCK) * PARTS_PER_ARRIVAL);
+        let block = u64::try_from(block).unwrap_or(u64::MAX);
+        let points = self.poisson_points((place, block));
+        let below = points.partition_point(|&point| point < limit);
+        stretch.first + block * POISSON_BLOCK + below as u64
+    }
+
+    /// The block of Poisson points that holds arrival `n`, and its place there.
+    fn place_of(&self, n: u64) -> (BlockAt, usize) {
+        let begun = self.stretches.partition_point(|stretch| stretch.first <= n);
+        let place = begun.saturating_sub(1);
+        let inside = n - self.stretches[place].first;
+        let rest = usize::try_from(inside % POISSON_BLOCK).unwrap_or(usize::MAX);
+        ((place, inside / POISSON_BLOCK), rest)
+    }
+
+    /// The sorted points of one block: uniform over the block's part of Λ.
+    fn poisson_points(&self, (place, block): BlockAt) -> Vec<u128> {
+        let stretch = self.stretches[place];
         let first = block * POISSON_BLOCK;
-        let count = POISSON_BLOCK.min(self.planned() - first);
-        let begin = u128::from(first) * PARTS_PER_ARRIVAL;
+        let count = POISSON_BLOCK.min(stretch.points() - first);
+        let begin = stretch.begin + u128::from(first) * PARTS_PER_ARRIVAL;
         let full = u128::from(POISSON_BLOCK) * PARTS_PER_ARRIVAL;
-        let width = full.min(self.pace.total_parts() - begin);
+        let width = full.min(stretch.end - begin);
+        let drawn = block.wrapping_add((place as u64) << STRETCH_BITS);
         let mut points: Vec<u128> = (0..count)
-            .map(|i| u128::from(draw(self.seed, Purpose::Poisson, block, i)))
+            .map(|i| u128::from(draw(self.seed, Purpose::Poisson, drawn, i)))
             .map(|uniform| begin + ((uniform * width) >> 64))
             .collect();
         points.sort_unstable();

@@ -28,6 +28,17 @@ pub struct Holding {
     pub shards: Vec<u32>,
 }
 
+/// Who owned which shards from a tick on.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct ShardMap {
+    /// Its number.
+    pub generation: Generation,
+    /// The first due tick it is in force for, until a later one begins.
+    pub from_tick: u32,
+    /// Every shard that somebody held.
+    pub holdings: Vec<Holding>,
+}
+
 /// Why a holder no longer holds anything.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]

@@ -12,6 +12,7 @@ use crate::delta::Totals;
 use crate::id::{Holder, OwnerId};
 use crate::plan::Plan;
 use crate::refusal::Problem;
+use crate::steer::{Paused, RateChanged, Resumed, SteeringRefused};
 use crate::units::Timestamp;
 
 /// What may stand on a run's control subject.
@@ -32,6 +33,14 @@ pub enum Decision {
     ShardsReassigned(ShardsReassigned),
     /// Holders were lost and nobody can take over for now.
     CapacityReduced(CapacityReduced),
+    /// From a tick on the rate is another one: the next generation.
+    RateChanged(RateChanged),
+    /// Arrivals are dropped until the run is resumed.
+    Paused(Paused),
+    /// Arrivals are started again.
+    Resumed(Resumed),
+    /// A request to steer changed nothing.
+    SteeringRefused(SteeringRefused),
     /// No arrival is started from this instant on.
     StopScheduled(StopScheduled),
     /// The run is over: the report folds exactly up to here.

@@ -42,6 +42,27 @@ pub struct AgentBeat {
     /// Killed processes of this agent of whose deltas it still has some to publish.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub recovering: Vec<BootId>,
+    /// Whether it takes nothing more on: all that it can fire is promised to runs, or it leaves.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub full: bool,
+    /// What it says of itself, for people.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub about: Option<About>,
+}
+
+/// What an agent says of itself, for people: nothing is decided by it.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct About {
+    /// The name of its machine.
+    pub host: String,
+    /// The version of its build.
+    pub version: String,
+    /// Threads that fire, per run.
+    pub cores: u32,
+    /// When this was said, by its own clock.
+    pub at: Timestamp,
+    /// CPU time that it has used in all, in µs: of two beats, the load between them.
+    pub cpu_us: u64,
 }
 
 /// How far an agent has seen one run.

@@ -34,6 +34,7 @@ pub mod samples;
 pub mod schema;
 pub mod script;
 pub mod start;
+pub mod steer;
 pub mod streams;
 pub mod subject;
 pub mod threshold;

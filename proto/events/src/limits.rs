@@ -27,6 +27,8 @@ pub const WEIGHT_SUM_MAX: u64 = 1 << 20;
 pub const PIECES_MAX: usize = 10_000;
 /// Highest rate, in millionths of an arrival per second (10 million per second).
 pub const RATE_MAX_URPS: u64 = 10_000_000_000_000;
+/// How often one run can be steered: each time costs whoever computes its arrivals a little.
+pub const STEERED_MAX: usize = 1_000;
 /// Longest profile, in microseconds (11 days): keeps the exact arithmetic inside 128 bits.
 pub const PROFILE_US_MAX: u64 = 950_400_000_000;
 /// Longest time-out or wait, in microseconds (10 min: the range of the histograms).

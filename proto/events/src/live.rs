@@ -38,6 +38,9 @@ pub struct Snapshot {
     /// While it waits for agents: how many there are.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub gathering: Option<Gathering>,
+    /// Whether it is paused: nothing is started, and its time goes on.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub paused: bool,
     /// Where the offered rate is heading.
     pub phase: LoadPhase,
     /// Finished calls per second over the newest deltas.

@@ -17,7 +17,7 @@ pub use crate::metrics::{CounterReport, MetricsReport, RateReport, TrendReport};
 pub use crate::script::{Checks, FeedFacts, Raised, RaisedBy};
 pub use crate::streams::StreamReport;
 
-use crate::assign::{Generation, LossReason};
+use crate::assign::{Generation, LossReason, ShardMap};
 use crate::cause::Cause;
 use crate::connections::{Connections, is_default};
 use crate::ctl::Ending;
@@ -29,6 +29,7 @@ use crate::id::{Holder, RunId};
 use crate::outcome::{DropReason, Outcome};
 use crate::plan::{Shape, Text};
 use crate::refusal::Problem;
+use crate::steer::Steered;
 use crate::threshold::{Metric, Operator};
 use crate::units::Timestamp;
 
@@ -181,6 +182,9 @@ pub struct RunFacts {
     pub start_at: Option<Timestamp>,
     /// When it was stopped before its end, in µs after the start.
     pub stopped_at_us: Option<u64>,
+    /// What users changed while it ran, in order: its figures are not those of its plan.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub steered: Vec<Steered>,
     /// What the first holder said that could not do its shards.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub failure: Option<Failure>,
@@ -188,6 +192,9 @@ pub struct RunFacts {
     pub holders: Vec<HolderFacts>,
     /// The last assignment's number.
     pub generation: Generation,
+    /// Who owned which shards when: the arrivals n with n mod shards in a list were the holder's.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub maps: Vec<ShardMap>,
 }
 
 /// Why a holder could not do its shards.

@@ -9,6 +9,7 @@ use crate::assign::AgentsWanted;
 use crate::capability::Capability;
 use crate::id::OwnerId;
 use crate::plan::Plan;
+use crate::steer::{PauseRequested, RateChangeRequested, ResumeRequested};
 
 /// What may stand on a run's request subject.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -18,6 +19,12 @@ pub enum Request {
     RunRequested(Box<RunRequested>),
     /// Somebody asked to stop it.
     StopRequested(StopRequested),
+    /// Somebody asked for another rate.
+    RateChangeRequested(RateChangeRequested),
+    /// Somebody asked to start nothing for a while.
+    PauseRequested(PauseRequested),
+    /// Somebody asked to go on after a pause.
+    ResumeRequested(ResumeRequested),
 }
 
 /// Somebody asked for a run.

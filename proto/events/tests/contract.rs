@@ -90,6 +90,9 @@ fn golden_files_are_read_and_written_back() {
             "run-requested.v1.json",
             "run-requested-needs.v1.json",
             "stop-requested.v1.json",
+            "rate-change-requested.v1.json",
+            "pause-requested.v1.json",
+            "resume-requested.v1.json",
         ],
         Envelope<Decision>: [
             "run-created.v1.json",
@@ -101,6 +104,10 @@ fn golden_files_are_read_and_written_back() {
             "shards-reassigned.v1.json",
             "capacity-reduced.v1.json",
             "stop-scheduled.v1.json",
+            "rate-changed.v1.json",
+            "paused.v1.json",
+            "resumed.v1.json",
+            "steering-refused.v1.json",
             "run-sealed.v1.json",
         ],
         Envelope<Fact>: [

@@ -271,11 +271,40 @@ class Session:
     def stop(self, run: str, by: str) -> None:
         """Ask for a stop: no further arrival starts, what is in flight finishes."""
 
+    def steer(
+        self, run: str, wish: str, by: str, patience_secs: float, rate_urps: int | None = None
+    ) -> str:
+        """Ask for ``stop``, ``rate`` (then ``rate_urps``), ``pause`` or ``resume`` and wait.
+
+        JSON of what became of it: ``{"answer": …}``, as in sdk/src/steer.rs. Raises Refused when
+        there is no such run, Fault.
+        """
+
+    def agents(self, patience_secs: float) -> str:
+        """Listen for agents; JSON: a list, as in sdk/src/roll.rs. Raises Fault."""
+    def unfinished(self, run: str) -> str:
+        """Tell what a run is that is not over; JSON: ``{"plan", "agents": {"want", …}}``.
+
+        Raises Refused when there is no such run, or it is over.
+        """
+
+    def adopt(self, run: str) -> None:
+        """Keep a run owned in place of the command that asked for it; raises as unfinished."""
+
     def halt(self, run: str) -> None:
         """Abort a run: what is in flight is cancelled."""
 
     def report(self, run: str) -> str:
         """Fold a run's log; JSON of its report."""
+
+    def plan(self, run: str) -> str:
+        """Tell what a run is; JSON of its plan. Raises Refused when there is no such run."""
+    def verify(self, run: str, known_json: str | None = None) -> str:
+        """Check every invariant of a run's log; JSON of what was found.
+
+        ``known_json`` is the report of a results file: its digest must be the log's. Raises
+        ValueError when it is none.
+        """
 
     def samples(self, run: str, path: Path) -> str:
         """Write every call that a run's plan asked for one by one to a CSV file.

@@ -20,6 +20,10 @@ use super::stack::News;
 /// What the server writes when it accepts clients, JetStream's recovery included.
 const READY: &[u8] = b"Server is ready";
 
+/// What it writes, before the reason, when the disk refused a write; that stream then takes nothing
+/// more for as long as the server runs, and publishers get no answer.
+const BROKEN: &str = "critical write error: ";
+
 /// Most that is kept of what the server writes, in bytes.
 const OUTPUT_BYTES_MAX: usize = 8 << 20;
 
@@ -126,10 +130,18 @@ async fn keep(stderr: ChildStderr, mut output: File, news: UnboundedSender<News>
     let mut lines = BufReader::new(stderr);
     let mut line = Vec::new();
     let mut room = OUTPUT_BYTES_MAX;
+    let mut is_broken = false;
     while let Ok(length @ 1..) = lines.read_until(b'\n', &mut line).await {
         if line.windows(READY.len()).any(|part| part == READY) {
             // Nobody listens any more once the stack has ended.
             let _ = news.send(News::ServerReady);
+        }
+        let told = String::from_utf8_lossy(&line);
+        if let Some((_, reason)) = told.split_once(BROKEN)
+            && !std::mem::replace(&mut is_broken, true)
+        {
+            let reason = reason.trim_end().to_owned();
+            let _ = news.send(News::LogBroken { reason });
         }
         // The pipe is drained even when nothing can be kept, or the server would block on it.
         if length <= room && output.write_all(&line).is_ok() {

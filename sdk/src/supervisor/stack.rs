@@ -34,6 +34,11 @@ const PATIENCE_ALONE: Duration = Duration::from_millis(800);
 pub(super) enum News {
     /// nats-server accepts clients.
     ServerReady,
+    /// nats-server cannot write to its disk.
+    LogBroken {
+        /// What the disk said.
+        reason: String,
+    },
     /// A child ended.
     Exited {
         /// Which one.
@@ -187,6 +192,7 @@ impl Stack {
                 News::Stop => return Ok(Manner::InOrder),
                 News::OwnerGone => return Ok(Manner::AtOnce),
                 News::ServerReady => self.server_answers(voice)?,
+                News::LogBroken { reason } => voice.say(&Event::LogUnavailable { reason }),
                 News::Exited { who, .. } if !self.open => {
                     self.children.remove(&who);
                     self.server_again(&mut ports)?;
@@ -395,7 +401,7 @@ impl Stack {
                 Ok(Some(News::Exited { who, .. })) => {
                     self.children.remove(&who);
                 }
-                Ok(Some(News::ServerReady | News::Stop)) => {}
+                Ok(Some(News::ServerReady | News::LogBroken { .. } | News::Stop)) => {}
                 Ok(Some(News::OwnerGone)) | Ok(None) | Err(_) => {
                     *patience = PATIENCE_ALONE;
                     due = Instant::now() + *patience;

@@ -38,6 +38,12 @@ pub enum Event {
         /// How the one before ended.
         because: String,
     },
+    /// The server runs and cannot write to its disk: nothing is stored any more. It stays so until
+    /// the server is started again on a disk that can be written to.
+    LogUnavailable {
+        /// What the disk said.
+        reason: String,
+    },
     /// The folder belongs to a stack that is running; connect to that one.
     Busy {
         /// That stack's file. It may be about to appear.

@@ -11,17 +11,19 @@ use std::time::Duration;
 use loadpilot_bus::{Fault, Link, Message, RequestError};
 use loadpilot_engine::holding::Applied;
 use loadpilot_events::ctl::RunCreated;
-use loadpilot_events::evt::{CapacityOffered, What};
-use loadpilot_events::heartbeat::{Heartbeat, HeartbeatReply, News};
+use loadpilot_events::evt::{CapacityOffered, FinishReason, What};
+use loadpilot_events::heartbeat::{AgentBeat, Heartbeat, HeartbeatReply, News};
 use loadpilot_events::subject::Subjects;
 use loadpilot_events::{BootId, RunId};
 use tokio::sync::{mpsc, watch};
-use tokio::task::{AbortHandle, JoinSet};
+use tokio::task::{AbortHandle, JoinError, JoinSet};
 use tokio::time::{Instant, sleep_until, timeout};
 
+use crate::about::about;
 use crate::alarm::until;
 use crate::clock;
 use crate::facts::Clerk;
+use crate::fire::{Lease, MonoTime};
 use crate::membership::Membership;
 use crate::orders::Orders;
 use crate::recovery::{self, Remains};
@@ -67,8 +69,9 @@ struct Agent {
     membership: Membership,
     clerks: BTreeMap<RunId, Clerk>,
     workers: BTreeMap<RunId, Worker>,
-    tasks: JoinSet<RunId>,
+    tasks: JoinSet<(RunId, Option<FinishReason>)>,
     heritage: Heritage,
+    lease: Lease,
     answers: mpsc::UnboundedSender<Answer>,
     beat_at: Instant,
     /// Whether the last heartbeat was answered by a coordinator.
@@ -79,11 +82,29 @@ struct Agent {
     gone_by: Option<Instant>,
 }
 
+/// How one life of an agent ended.
+enum End {
+    /// With its process.
+    Exit(Exit),
+    /// A run goes on without it: it may come back, under another boot id.
+    Ousted,
+}
+
 /// Runs until `shutdown` says otherwise.
 ///
 /// # Errors
 /// When the connection cannot carry subscriptions, or is closed for good.
-pub async fn run(shell: Shell, mut shutdown: watch::Receiver<Shutdown>) -> Result<Exit, Fault> {
+pub async fn run(mut shell: Shell, shutdown: watch::Receiver<Shutdown>) -> Result<Exit, Fault> {
+    loop {
+        match live(shell.clone(), shutdown.clone()).await? {
+            End::Exit(exit) => return Ok(exit),
+            End::Ousted => shell = shell.anew(),
+        }
+        tracing::info!(boot = %shell.me.boot_id, "a run goes on without it: it begins anew");
+    }
+}
+
+async fn live(shell: Shell, mut shutdown: watch::Receiver<Shutdown>) -> Result<End, Fault> {
     let mut live = shell.bus.subscribe(&shell.subjects.live_all()).await?;
     let mut halts = shell.bus.subscribe(&shell.subjects.halt_all()).await?;
     let mut link = shell.bus.watch_link();
@@ -92,7 +113,10 @@ pub async fn run(shell: Shell, mut shutdown: watch::Receiver<Shutdown>) -> Resul
     agent.look_for_remains();
     loop {
         if agent.gone_by.is_some() && agent.tasks.is_empty() {
-            return Ok(agent.say_goodbye(&mut shutdown).await);
+            return Ok(End::Exit(agent.say_goodbye(&mut shutdown).await));
+        }
+        if agent.is_ousted() {
+            return Ok(End::Ousted);
         }
         let beat_at = agent.beat_at;
         let fence_at = agent.membership.fence_at(&agent.shell.timing);
@@ -103,12 +127,12 @@ pub async fn run(shell: Shell, mut shutdown: watch::Receiver<Shutdown>) -> Resul
                 match wish {
                     Shutdown::No => {}
                     Shutdown::Drain => agent.leave(),
-                    Shutdown::Now(code) => return Ok(Exit::Cut(code)),
+                    Shutdown::Now(code) => return Ok(End::Exit(Exit::Cut(code))),
                 }
             }
             halt = halts.next() => agent.on_halt(&halt.ok_or(Fault::Disconnected)?),
             () = until(fence_at) => agent.fence(),
-            () = until(agent.gone_by) => return Ok(Exit::Unheard),
+            () = until(agent.gone_by) => return Ok(End::Exit(Exit::Unheard)),
             message = live.next() => agent.on_live(&message.ok_or(Fault::Disconnected)?),
             Some(answer) = answered.recv() => agent.on_answer(answer),
             Some(done) = agent.tasks.join_next() => agent.on_done(done),
@@ -130,6 +154,7 @@ impl Agent {
             workers: BTreeMap::new(),
             tasks: JoinSet::new(),
             heritage: Heritage::default(),
+            lease: Lease::unlimited(),
             answers,
             beat_at: now,
             found: false,
@@ -151,7 +176,10 @@ impl Agent {
             } else {
                 timing.seek
             };
-        let beat = Heartbeat::Agent(self.membership.beat());
+        let beat = Heartbeat::Agent(AgentBeat {
+            about: Some(about(self.shell.cores)),
+            ..self.membership.beat(self.shell.capacity)
+        });
         let payload = serde_json::to_vec(&beat).expect("a heartbeat has a JSON form");
         let subject = self.shell.subjects.heartbeat(&self.shell.me.agent);
         let (bus, patience) = (self.shell.bus.clone(), timing.heartbeat_reply);
@@ -193,11 +221,23 @@ impl Agent {
                 tracing::debug!(%error, "heartbeat failed");
             }
         }
+        self.renew_lease();
         if was_found != self.found {
             tracing::info!(found = self.found, "coordinator");
             let again = Instant::now() + self.shell.timing.seek;
             self.beat_at = self.beat_at.min(again);
         }
+    }
+
+    /// Threads that fire look at the fence themselves: they may wake before this loop does.
+    fn renew_lease(&self) {
+        let (now, end) = (
+            Instant::now(),
+            self.membership.cut_off_at(&self.shell.timing),
+        );
+        let left = end.saturating_duration_since(now).as_micros();
+        let left_us = u64::try_from(left).unwrap_or(u64::MAX);
+        self.lease.renew(MonoTime::now().plus_us(left_us));
     }
 
     fn on_live(&mut self, message: &Message) {
@@ -235,10 +275,16 @@ impl Agent {
         }
     }
 
-    fn on_done(&mut self, done: Result<RunId, tokio::task::JoinError>) {
+    /// Whether it does nothing, and is heard, while a run goes on that others took from it.
+    fn is_ousted(&self) -> bool {
+        let is_idle = self.tasks.is_empty() && self.heritage.tasks.is_empty();
+        is_idle && self.found && self.gone_by.is_none() && self.membership.is_ousted()
+    }
+
+    fn on_done(&mut self, done: Result<(RunId, Option<FinishReason>), JoinError>) {
         match done {
-            Ok(run) => {
-                self.membership.finished(&run);
+            Ok((run, reason)) => {
+                self.membership.finished(&run, reason);
                 self.workers.remove(&run);
             }
             Err(error) => std::panic::resume_unwind(error.into_panic()),
@@ -292,7 +338,7 @@ impl Agent {
         }
     }
 
-    fn on_reported(&mut self, done: Result<(RunId, BootId), tokio::task::JoinError>) {
+    fn on_reported(&mut self, done: Result<(RunId, BootId), JoinError>) {
         match done {
             // They stay known, so that what cannot be read is not read again and again.
             Ok((run, boot_id)) => self.membership.settled(&run, &boot_id),
@@ -349,13 +395,15 @@ impl Agent {
             created,
             orders: told,
             clerk: self.clerk(&run),
+            lease: self.lease.clone(),
         };
+        self.renew_lease();
         self.workers
             .insert(run.clone(), Worker { orders, patience });
         let work = work(self.shell.clone(), assignment);
         self.tasks.spawn(async move {
-            work.await;
-            run
+            let reason = work.await;
+            (run, reason)
         });
     }
 

@@ -141,14 +141,16 @@ struct Flags {
     /// The earlier process of this agent is known to be dead: its shards need not wait
     #[arg(long)]
     predecessor_dead: bool,
-    /// Time between heartbeats, for tests
-    #[arg(long, hide = true, value_name = "DURATION")]
+    /// Time between heartbeats [default: 1s]
+    #[arg(long, value_name = "DURATION")]
     heartbeat: Option<String>,
-    /// Time without an answer after which the agent stops; the lost time less 3 s
-    #[arg(long, hide = true, value_name = "DURATION")]
+    /// Time without an answer after which it stops by itself [default: 7s]
+    ///
+    /// Less than the coordinators' --lost-after, and known to them as --fence-after.
+    #[arg(long, value_name = "DURATION")]
     fence: Option<String>,
-    /// Time without a coordinator after which the agent stops
-    #[arg(long, hide = true, value_name = "DURATION")]
+    /// Time without a coordinator after which it stops by itself [default: 60s]
+    #[arg(long, value_name = "DURATION")]
     no_coordinator: Option<String>,
 }
 

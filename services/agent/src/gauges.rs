@@ -136,8 +136,9 @@ impl Meter {
     }
 }
 
+/// CPU time of this process in total, in µs.
 #[cfg(unix)]
-fn process_cpu_us() -> u64 {
+pub(crate) fn process_cpu_us() -> u64 {
     let mut usage = std::mem::MaybeUninit::<libc::rusage>::zeroed();
     // SAFETY: `usage` is a valid place for the answer; all zeroes is a valid `rusage`.
     let usage = unsafe {
@@ -154,7 +155,7 @@ fn process_cpu_us() -> u64 {
 
 /// Not known on this system.
 #[cfg(not(unix))]
-fn process_cpu_us() -> u64 {
+pub(crate) fn process_cpu_us() -> u64 {
     0
 }
 

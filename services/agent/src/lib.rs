@@ -8,9 +8,11 @@
 //! It must never fire for a run that it has lost control of: it fences itself, counted from the
 //! last moment at which a coordinator is known to have heard it.
 
+mod about;
 pub mod agent;
 mod alarm;
 pub mod bodies;
+mod bugs;
 pub mod capacity;
 pub mod clock;
 pub mod compiled;

@@ -8,6 +8,7 @@ use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
 use loadpilot_engine::holding::{AgentView, Applied, Stage};
 use loadpilot_events::ctl::RunCreated;
+use loadpilot_events::evt::FinishReason;
 use loadpilot_events::heartbeat::{AgentBeat, HeartbeatReply, News, Seen};
 use loadpilot_events::{BootId, Capability, Holder, Rate, RunId, Timestamp};
 use tokio::time::Instant;
@@ -46,6 +47,8 @@ struct Book {
     halted: bool,
     /// It has said its last words: it holds nothing any more, whatever the map says.
     finished: bool,
+    /// It could have gone on, had others not taken its place, or had it not stopped by itself.
+    ousted: bool,
 }
 
 /// Capacity to be offered to one run.
@@ -81,9 +84,10 @@ impl Membership {
         }
     }
 
-    /// The sign of life: who it is and how far it has seen each run.
+    /// The sign of life: who it is, how far it has seen each run, and whether anything is left of
+    /// its `capacity`.
     #[must_use]
-    pub fn beat(&self) -> AgentBeat {
+    pub fn beat(&self, capacity: Rate) -> AgentBeat {
         let seen = self.books.iter().map(|(run, book)| Seen {
             run: run.clone(),
             ctl_seq: book.view.ctl_seq(),
@@ -102,7 +106,14 @@ impl Membership {
             seen: seen.collect(),
             has: self.has.clone(),
             recovering: boots.into_iter().cloned().collect(),
+            about: None,
+            full: self.leaving || self.left(capacity) == Rate(0),
         }
+    }
+
+    /// What is promised to no run.
+    fn left(&self, capacity: Rate) -> Rate {
+        capacity::left(capacity, self.books.values().map(Book::claim))
     }
 
     /// One event, live or from a reply.
@@ -117,6 +128,7 @@ impl Membership {
             isolated: None,
             halted: false,
             finished: false,
+            ousted: false,
         });
         let applied = book.view.apply(news);
         match applied {
@@ -182,11 +194,26 @@ impl Membership {
         self.leaving = true;
     }
 
-    /// The worker of `run` has said its last words.
-    pub fn finished(&mut self, run: &RunId) {
+    /// The worker of `run` has said its last words, or that it cannot do its shards.
+    pub fn finished(&mut self, run: &RunId, reason: Option<FinishReason>) {
+        use FinishReason::{Isolated, Superseded};
         if let Some(book) = self.books.get_mut(run) {
             book.finished = true;
+            book.ousted = matches!(reason, Some(Isolated | Superseded)) && !book.halted;
         }
+    }
+
+    /// When the fence falls for want of any answer.
+    #[must_use]
+    pub fn cut_off_at(&self, timing: &Timing) -> Instant {
+        self.contact.server + timing.fence
+    }
+
+    /// Whether a run goes on without this process that might go on with it, were it another one:
+    /// nobody gets shards back who has said its last words.
+    #[must_use]
+    pub fn is_ousted(&self) -> bool {
+        self.books.values().any(|book| book.ousted)
     }
 
     /// Fences every run in which it still holds shards and must stop by itself. `wall` is `now` by
@@ -225,8 +252,7 @@ impl Membership {
         if self.leaving {
             return Vec::new();
         }
-        let claims = self.books.values().map(Book::claim);
-        let mut left = capacity::left(capacity, claims);
+        let mut left = self.left(capacity);
         let mut offers = Vec::new();
         for (run, book) in &mut self.books {
             let wanted = book.wants_offer().filter(|_| book.suits(&self.has));
@@ -295,7 +321,7 @@ impl Book {
         match (self.view.stage(), self.view.holds().last()) {
             (Stage::Gathering, _) => self.offered.unwrap_or_default(),
             (_, Some(hold)) if self.is_held() => capacity::share(
-                created.plan.profile.peak(),
+                self.view.peak().unwrap_or_default(),
                 hold.shards.len(),
                 created.shards,
             ),
@@ -319,6 +345,8 @@ impl Book {
         Orders {
             generation: self.view.generation(),
             holds: self.view.holds(),
+            rates: self.view.rates().to_vec(),
+            paused: self.view.paused(),
             stage: self.view.stage(),
             superseded: self.view.superseded(),
             isolated: self.isolated,

@@ -4,6 +4,7 @@
 //! command can be lost. It must never look at a clock.
 
 use loadpilot_engine::holding::{Hold, Stage};
+use loadpilot_engine::steer::RateChange;
 use loadpilot_events::assign::Generation;
 use loadpilot_events::evt::FinishReason;
 use loadpilot_events::{DropReason, Timestamp};
@@ -17,6 +18,10 @@ pub struct Orders {
     pub generation: Generation,
     /// What this process holds, by due tick.
     pub holds: Vec<Hold>,
+    /// Every change of the rate, in order.
+    pub rates: Vec<RateChange>,
+    /// Whether arrivals are dropped for now.
+    pub paused: bool,
     /// Where the run stands.
     pub stage: Stage,
     /// Whether others hold its shards, now or from a tick on.
@@ -139,6 +144,8 @@ pub(crate) mod tests {
         Orders {
             generation: 1,
             holds: vec![hold],
+            rates: Vec::new(),
+            paused: false,
             stage: Stage::Scheduled {
                 start_at: Timestamp(10),
             },

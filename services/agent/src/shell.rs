@@ -6,13 +6,14 @@ use std::sync::Arc;
 
 use loadpilot_bus::Bus;
 use loadpilot_events::subject::Subjects;
-use loadpilot_events::{Capability, Holder, Rate};
+use loadpilot_events::{BootId, Capability, Holder, Rate};
+use ulid::Ulid;
 
 use crate::fire::RingPlace;
 use crate::script::Scripting;
 use crate::timing::Timing;
 
-/// One agent process.
+/// One agent process, or one life of it.
 #[derive(Debug, Clone)]
 pub struct Shell {
     /// The connection.
@@ -43,10 +44,26 @@ pub struct Shell {
 }
 
 impl Shell {
+    /// The same agent as a process of another name, the earlier of which does nothing any more.
+    #[must_use]
+    pub fn anew(mut self) -> Self {
+        self.me.boot_id = boot_after(&self.me.boot_id);
+        self.predecessor_dead = true;
+        self
+    }
+
     /// What it can do that other agents may not.
     #[must_use]
     pub fn has(&self) -> BTreeSet<Capability> {
         let python = self.scripting.iter().map(|_| Capability::python());
         self.labels.iter().cloned().chain(python).collect()
     }
+}
+
+/// A boot that is newer than `old`, also when the clock was set back meanwhile.
+fn boot_after(old: &BootId) -> BootId {
+    let fresh = Ulid::generate();
+    let next = Ulid::from_string(old.as_str()).ok();
+    let next = next.and_then(|old| old.increment().ok());
+    BootId::from_ulid(next.map_or(fresh, |next| next.max(fresh)))
 }

@@ -11,6 +11,7 @@
 //! - a [`Tail`] delivers each stored event once and in order, through reconnects and restarts.
 
 mod asset;
+mod bugs;
 mod bus;
 mod fault;
 mod memory;

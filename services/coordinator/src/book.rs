@@ -206,6 +206,7 @@ impl Book {
         self.stale = false;
         self.deadline = None;
         hearing.left_over = self.left_over;
+        hearing.waits_for_tails = true;
         let head = self.fresh_head();
         hearing.data_head = head.unwrap_or_default();
         let Some(decision) = self.decide(hearing, policy, now) else {
@@ -316,6 +317,7 @@ impl Book {
         };
         // A run that cannot go on ends as one that was left over does, under its own name.
         hearing.left_over = true;
+        hearing.waits_for_tails = false;
         let end = decide(&self.state, hearing, policy, now);
         hearing.left_over = self.left_over;
         Some(match end? {

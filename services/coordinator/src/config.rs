@@ -7,10 +7,10 @@ use std::path::{Path, PathBuf};
 use clap::Parser;
 use loadpilot_bus::Options;
 use loadpilot_engine::decide::Policy;
-use loadpilot_events::Timestamp;
 use loadpilot_events::refusal::Problem;
 use loadpilot_events::subject::{DEFAULT_PREFIX, DEFAULT_TENANT, Subjects};
 use loadpilot_events::units::parse_duration_us;
+use loadpilot_events::{RunId, Timestamp};
 use serde::Deserialize;
 use thiserror::Error;
 
@@ -68,29 +68,34 @@ struct Args {
     /// instead of going on with them: a local stack names its own start.
     #[arg(long, value_name = "MICROSECONDS")]
     seal_asked_before: Option<u64>,
-    /// Not heard for this long: lost.
-    #[arg(long, hide = true, value_name = "DURATION")]
+    /// Go on with this one of them all the same.
+    #[arg(long, value_name = "RUN", requires = "seal_asked_before")]
+    spare: Option<String>,
+    /// An agent that is not heard for this long is lost [default: 10s]
+    #[arg(long, value_name = "DURATION")]
     lost_after: Option<String>,
-    /// Agents that hear nothing fence themselves after this long.
-    #[arg(long, hide = true, value_name = "DURATION")]
+    /// Agents that hear nothing stop by themselves after this long: what they are given as --fence
+    /// [default: 7s]
+    #[arg(long, value_name = "DURATION")]
     fence_after: Option<String>,
-    /// Agents that are behind fence themselves after this long.
-    #[arg(long, hide = true, value_name = "DURATION")]
+    /// Agents that know of decisions which they cannot get stop by themselves after this long
+    /// [default: 2s]
+    #[arg(long, value_name = "DURATION")]
     behind_after: Option<String>,
-    /// Room between a decision and the tick at which it takes effect.
-    #[arg(long, hide = true, value_name = "DURATION")]
+    /// Room between a decision and the tick at which it takes effect [default: 1s]
+    #[arg(long, value_name = "DURATION")]
     takeover_room: Option<String>,
-    /// An owner that was not heard for this long is gone.
-    #[arg(long, hide = true, value_name = "DURATION")]
+    /// A command that is not heard for this long is gone, and its run stops [default: 10s]
+    #[arg(long, value_name = "DURATION")]
     owner_gone_after: Option<String>,
-    /// How long holders may take to get ready.
-    #[arg(long, hide = true, value_name = "DURATION")]
+    /// How long agents may take to get ready [default: 15s]
+    #[arg(long, value_name = "DURATION")]
     ready_within: Option<String>,
-    /// How long holders may take to say their last words.
-    #[arg(long, hide = true, value_name = "DURATION")]
+    /// How long agents may take to say their last words [default: 15s]
+    #[arg(long, value_name = "DURATION")]
     finish_within: Option<String>,
-    /// How long a run waits for a holder when it has none.
-    #[arg(long, hide = true, value_name = "DURATION")]
+    /// How long a run waits for an agent when it has none left [default: 30s]
+    #[arg(long, value_name = "DURATION")]
     nobody_for: Option<String>,
 }
 
@@ -114,6 +119,8 @@ pub struct Settings {
     pub policy: Policy,
     /// Unfinished runs that were asked for before this instant are sealed, not continued.
     pub seal_asked_before: Option<Timestamp>,
+    /// But this one is continued.
+    pub spared: Option<RunId>,
 }
 
 /// Everything that is wrong with the configuration.
@@ -161,13 +168,16 @@ impl Config {
         let policy = policy(&args, &mut problems);
         let subjects = Subjects::new(&args.prefix, &args.tenant);
         let subjects = subjects.map_err(|problem| problems.push(problem)).ok();
-        match (bus, subjects) {
-            (Some(bus), Some(subjects)) if problems.is_empty() => {
+        let spared = args.spare.as_deref().map(RunId::parse).transpose();
+        let spared = spared.map_err(|problem| problems.push(problem)).ok();
+        match (bus, subjects, spared) {
+            (Some(bus), Some(subjects), Some(spared)) if problems.is_empty() => {
                 let seal_asked_before = args.seal_asked_before.map(Timestamp);
                 let settings = Settings {
                     subjects,
                     policy,
                     seal_asked_before,
+                    spared,
                 };
                 Ok(Self {
                     bus,

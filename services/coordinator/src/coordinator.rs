@@ -116,9 +116,10 @@ impl Coordinator {
     /// decides.
     pub fn caught_up(&mut self) {
         self.caught_up = true;
-        for book in self.books.values_mut() {
+        for (run, book) in &mut self.books {
             let before = self.settings.seal_asked_before;
-            book.left_over = before.is_some_and(|instant| book.asked_at < instant);
+            let is_spared = self.settings.spared.as_ref() == Some(run);
+            book.left_over = !is_spared && before.is_some_and(|instant| book.asked_at < instant);
             book.changed();
         }
         // Whoever ended these may have died before the secrets were shredded.
@@ -191,6 +192,12 @@ impl Coordinator {
             book.next(run, subject, hearing, &settings.policy, now)
         }));
         errands
+    }
+
+    /// Whether no run is under way, as far as it knows.
+    #[must_use]
+    pub fn is_idle(&self) -> bool {
+        self.books.is_empty()
     }
 
     /// When time alone may give it something to do.

@@ -31,19 +31,29 @@ pub(crate) fn note_agent(
         recovering: beat.recovering.iter().cloned().collect(),
         has: beat.has.clone(),
     };
+    let was_full = match beat.full {
+        true => !hearing.full.insert(holder.clone()),
+        false => hearing.full.remove(&holder),
+    };
     if let Some(known) = hearing.agents.get_mut(&holder) {
         let in_time = now < known.at.plus_us(lost_us);
         let same = known.predecessor_dead == heard.predecessor_dead
             && known.recovering == heard.recovering
-            && known.has == heard.has;
+            && known.has == heard.has
+            && was_full == beat.full;
         *known = heard;
         return !(in_time && same);
     }
     hearing
         .agents
         .retain(|_, heard| now < heard.at.plus_us(FORGET_AFTER_US));
+    let agents = &hearing.agents;
+    hearing
+        .full
+        .retain(|known| *known == holder || agents.contains_key(known));
     if hearing.agents.len() >= HEARD_MAX {
         tracing::warn!(%holder, "not heard: too many agents");
+        hearing.full.remove(&holder);
         return false;
     }
     hearing.agents.insert(holder, heard);

@@ -120,6 +120,9 @@ impl Shell {
         let mut pulse = interval(PULSE);
         pulse.set_missed_tick_behavior(MissedTickBehavior::Delay);
         loop {
+            if self.coordinator.is_idle() {
+                self.io.clock.follow();
+            }
             let now = self.io.clock.now();
             if gap.found(Instant::now(), now) {
                 tracing::warn!("this process or its clock stood still: listening anew");
@@ -309,6 +312,10 @@ fn name(decision: &Decision) -> &'static str {
         Decision::StartCancelled(_) => "StartCancelled",
         Decision::ShardsReassigned(_) => "ShardsReassigned",
         Decision::CapacityReduced(_) => "CapacityReduced",
+        Decision::RateChanged(_) => "RateChanged",
+        Decision::Paused(_) => "Paused",
+        Decision::Resumed(_) => "Resumed",
+        Decision::SteeringRefused(_) => "SteeringRefused",
         Decision::StopScheduled(_) => "StopScheduled",
         Decision::RunSealed(_) => "RunSealed",
     }

@@ -19,7 +19,7 @@ use proptest::prelude::*;
 
 use crate::rules::dice::Dice;
 use crate::rules::invariants::{Stored, check};
-use crate::rules::plans;
+use crate::rules::{plans, steering};
 
 /// What stands in LP_CTL.
 #[derive(Debug, Clone)]
@@ -150,6 +150,10 @@ impl World {
             12 => self.boots += u64::from(self.dice.chance(30)),
             13 if self.dice.chance(30) => self.restart(),
             14 if self.dice.chance(10) => self.ask_to_stop(),
+            15 if self.dice.chance(40) => {
+                let asked = steering::request(&mut self.dice);
+                self.log.push((self.now, Entry::Request(asked)));
+            }
             _ => self.decide(),
         }
     }

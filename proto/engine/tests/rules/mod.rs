@@ -4,3 +4,4 @@
 pub(crate) mod dice;
 pub(crate) mod invariants;
 pub(crate) mod plans;
+pub(crate) mod steering;

@@ -1,12 +1,16 @@
 //! An agent: one process after the other, and its wire to the world, which may be bad.
 
+use std::collections::BTreeSet;
+
 use loadpilot_engine::decide::Policy;
+use loadpilot_engine::holding::Stage;
 use loadpilot_events::heartbeat::News;
-use loadpilot_events::subject::Kind;
+use loadpilot_events::id::{AgentId, BootId};
 use loadpilot_events::units::Timestamp;
 
 use crate::coordinator::Coordinator;
-use crate::log::Log;
+use crate::left::{Left, Recovery};
+use crate::log::{Answer, Log, Write};
 use crate::process::Process;
 use crate::rules::dice::Dice;
 use crate::rules::plans;
@@ -18,44 +22,86 @@ const BEAT_EVERY_US: u64 = 200_000;
 /// NATS but no coordinator for this long: it stops.
 const NO_COORDINATOR_US: u64 = 12_000_000;
 
+/// Publishing what was not acknowledged is tried again after so long, in µs.
+const RETRY_US: u64 = 400_000;
+
+/// The longest that it takes to read what a killed process left, in µs.
+const RECOVERY_US_MAX: u64 = 700_000;
+
 /// An agent.
 #[derive(Debug)]
 pub(crate) struct Agent {
     number: u64,
-    boots: u64,
+    pub(crate) boots: u64,
     pub(crate) process: Process,
     /// It is dead until then and comes back as a new process.
     pub(crate) dead_until: Option<Timestamp>,
     /// It does nothing before this instant, and does not know it.
-    pub(crate) frozen_until: Timestamp,
-    /// Nothing it sends arrives before this instant.
-    pub(crate) cut_until: Timestamp,
+    frozen_until: Timestamp,
+    /// Nothing that it sends arrives before this instant.
+    pub(crate) mute_until: Timestamp,
+    /// Nothing that others send arrives at it before this instant, answers included.
+    pub(crate) deaf_until: Timestamp,
+    /// Its wall clock is off by this, in µs: what it stamps proves nothing.
+    wall_us: i64,
+    /// Of killed processes, whose files are still there.
+    left: Vec<Left>,
+    recoveries: Vec<Recovery>,
     /// When the last answered sign of life left: by anybody, by a coordinator.
     contact: (Timestamp, Timestamp),
     beat_at: Timestamp,
+    publish_at: Timestamp,
+    /// What killed processes left is read and closed by then.
+    recover_at: Timestamp,
 }
 
 impl Agent {
-    pub(crate) fn new(number: u64, now: Timestamp) -> Self {
+    pub(crate) fn new(number: u64, now: Timestamp, astray_us: i64, wall_us: i64) -> Self {
+        let mut process = Process::new(plans::holder(number, 0), now);
+        process.astray_us = astray_us;
         Self {
             number,
             boots: 0,
-            process: Process::new(plans::holder(number, 0), now),
+            process,
             dead_until: None,
             frozen_until: now,
-            cut_until: now,
+            mute_until: now,
+            deaf_until: now,
+            wall_us,
+            left: Vec::new(),
+            recoveries: Vec::new(),
             contact: (now, now),
             beat_at: now,
+            publish_at: now,
+            recover_at: now,
         }
     }
 
-    fn runs(&self, now: Timestamp) -> bool {
+    pub(crate) fn runs(&self, now: Timestamp) -> bool {
         self.dead_until.is_none() && now >= self.frozen_until
+    }
+
+    /// It is killed, with or without the machine that holds its files.
+    pub(crate) fn kill(&mut self, now: Timestamp, until: Timestamp, files_too: bool) {
+        if self.dead_until.is_none() {
+            self.left.extend(self.process.left(now));
+        }
+        if files_too {
+            self.left.clear();
+        }
+        self.recoveries.clear();
+        self.dead_until = Some(until);
+    }
+
+    /// It stands still.
+    pub(crate) fn freeze(&mut self, until: Timestamp) {
+        self.frozen_until = until;
+        self.process.thawed = true;
     }
 
     /// A decision is told to everybody at once, on the way that may lose it.
     pub(crate) fn told(&mut self, news: &News, now: Timestamp) {
-        if self.runs(now) && now >= self.cut_until {
+        if self.runs(now) && now >= self.deaf_until {
             self.process.told(news, now);
         }
     }
@@ -71,10 +117,7 @@ impl Agent {
     ) {
         let (run, policy, faults) = world;
         if self.dead_until.is_some_and(|until| now >= until) {
-            self.dead_until = None;
-            self.boots += 1;
-            self.process = Process::new(plans::holder(self.number, self.boots), now);
-            self.contact = (now, now);
+            self.boot(now, dice);
         }
         if !self.runs(now) {
             return;
@@ -84,16 +127,28 @@ impl Agent {
         if fires_first {
             self.process.pace(run, now, sent, dice);
         }
+        self.process.thawed = false;
         self.fence(policy, now);
-        if now >= self.beat_at {
+        if now >= self.beat_at && now >= log.down_until {
             self.beat(coordinators, faults, now, dice);
         }
         self.process.answer(now);
         self.process.pace(run, now, sent, dice);
         self.process.count(run, now);
-        if now >= self.cut_until {
+        if now >= self.mute_until && now >= self.publish_at {
             self.publish(log, faults, now, dice);
         }
+    }
+
+    fn boot(&mut self, now: Timestamp, dice: &mut Dice) {
+        let astray_us = self.process.astray_us;
+        self.dead_until = None;
+        self.boots += 1;
+        self.process = Process::new(plans::holder(self.number, self.boots), now);
+        self.process.astray_us = astray_us;
+        self.contact = (now, now);
+        self.recoveries = self.left.iter().map(Left::recovery).collect();
+        self.recover_at = now.plus_us(dice.pick(0..RECOVERY_US_MAX));
     }
 
     fn fence(&mut self, policy: &Policy, now: Timestamp) {
@@ -114,15 +169,21 @@ impl Agent {
         dice: &mut Dice,
     ) {
         self.beat_at = now.plus_us(BEAT_EVERY_US);
-        if now < self.cut_until || dice.chance(faults.lose_pct) {
+        if now < self.mute_until || dice.chance(faults.lose_pct) {
             return;
         }
+        let recovering: BTreeSet<BootId> = self
+            .recoveries
+            .iter()
+            .map(|recovery| recovery.boot_id.clone())
+            .collect();
+        let deaf = now < self.deaf_until;
         let mut answered = false;
         for coordinator in coordinators.iter_mut().filter(|c| c.is_awake(now)) {
             // Some are started again by somebody who knows that the earlier process is gone.
             let predecessor_dead = self.boots > 0 && self.number.is_multiple_of(2);
-            coordinator.hear(&self.process.me, predecessor_dead, now);
-            if answered || dice.chance(faults.lose_pct) {
+            coordinator.hear(&self.process.me, predecessor_dead, &recovering, now);
+            if deaf || answered || dice.chance(faults.lose_pct) {
                 continue;
             }
             answered = true;
@@ -130,6 +191,9 @@ impl Agent {
             for news in coordinator.news(seen) {
                 self.process.told(news, now);
             }
+        }
+        if deaf {
+            return;
         }
         self.contact.0 = now;
         if answered {
@@ -140,25 +204,69 @@ impl Agent {
     /// At least once: what was stored without an acknowledgement is stored again.
     fn publish(&mut self, log: &mut Log, faults: &Faults, now: Timestamp, dice: &mut Dice) {
         let agent = self.process.me.agent.clone();
-        while let Some(payload) = self.process.outbox.front() {
-            if dice.chance(faults.lose_pct) {
-                break;
-            }
-            log.append_delta(&agent, payload.clone());
-            if dice.chance(faults.lose_pct) {
-                break;
-            }
-            self.process.outbox.pop_front();
+        let at = Timestamp(now.0.saturating_add_signed(self.wall_us));
+        let deaf = now < self.deaf_until;
+        let mut acked =
+            |write: Write| log.offer(write, faults.lose_pct, now, dice) == Answer::Stored && !deaf;
+        let said = say(&mut self.process, &agent, at, &mut acked);
+        let recovered =
+            now < self.recover_at || recover(&mut self.recoveries, &agent, at, &mut acked);
+        if !(said && recovered) {
+            self.publish_at = now.plus_us(RETRY_US);
         }
-        while let Some(fact) = self.process.facts.front() {
-            if dice.chance(faults.lose_pct) {
-                break;
-            }
-            log.append(Kind::Evt(agent.clone()), now, fact);
-            if dice.chance(faults.lose_pct) {
-                break;
-            }
-            self.process.facts.pop_front();
+        let over = self.process.view.stage() == Stage::Over;
+        if over {
+            self.recoveries.clear();
         }
+        let open = |left: &Left| {
+            self.recoveries
+                .iter()
+                .any(|one| one.boot_id == left.boot_id)
+        };
+        self.left.retain(|left| !over && open(left));
     }
+}
+
+/// Publishes what a process has to say; whether all of it was acknowledged.
+fn say(
+    process: &mut Process,
+    agent: &AgentId,
+    at: Timestamp,
+    acked: &mut impl FnMut(Write) -> bool,
+) -> bool {
+    while let Some(payload) = process.outbox.front() {
+        if !acked(Write::delta(agent, payload.clone())) {
+            return false;
+        }
+        process.outbox.pop_front();
+    }
+    while let Some(fact) = process.facts.front() {
+        if !acked(Write::fact(agent, at, fact)) {
+            return false;
+        }
+        process.facts.pop_front();
+    }
+    true
+}
+
+/// Publishes what killed processes left, and forgets what is in the log; whether all of it is.
+fn recover(
+    recoveries: &mut Vec<Recovery>,
+    agent: &AgentId,
+    at: Timestamp,
+    acked: &mut impl FnMut(Write) -> bool,
+) -> bool {
+    while let Some(recovery) = recoveries.first_mut() {
+        while let Some(payload) = recovery.outbox.front() {
+            if !acked(Write::delta(agent, payload.clone())) {
+                return false;
+            }
+            recovery.outbox.pop_front();
+        }
+        if !acked(Write::fact(agent, at, &recovery.last_words)) {
+            return false;
+        }
+        recoveries.remove(0);
+    }
+    true
 }

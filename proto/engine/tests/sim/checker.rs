@@ -4,32 +4,39 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use loadpilot_engine::control::ControlLog;
 use loadpilot_engine::project::Projection;
-use loadpilot_engine::report::report;
+use loadpilot_engine::report::{dropped_for, report};
+use loadpilot_engine::verify::{Verification, Verifier};
 use loadpilot_events::ctl::{Decision, Ending, RunSealed};
 use loadpilot_events::delta::DeltaReported;
 use loadpilot_events::envelope::Envelope;
 use loadpilot_events::id::Holder;
+use loadpilot_events::outcome::DropReason;
 use loadpilot_events::report::{Report, RunState};
 use loadpilot_events::subject::Kind;
 
 use crate::rules::dice::Dice;
-use crate::rules::invariants;
-use crate::world::World;
+use crate::rules::invariants::{self, Stored};
+use crate::truth;
+use crate::world::{Weather, World};
+use serde_json::Value;
 
 /// Holds a played world to everything that is promised of a run.
 ///
 /// # Panics
 /// At the first promise that is broken.
 pub(crate) fn check(world: &World) {
+    truth::schedule(&world.run);
+    truth::views(world);
     invariants::check(&world.policy, &world.log.decided);
     let in_order: Vec<usize> = (0..world.log.data.len()).collect();
     let found = fold(world, &in_order);
     if world.run.counts_calls {
-        let mut mixed = in_order;
+        let mut mixed = in_order.clone();
         Dice::new(world.seed).shuffle(&mut mixed);
         mixed.extend(mixed.clone());
         let digest = fold(world, &mixed).digest;
         assert_eq!(found.digest, digest, "the digest depends on the order");
+        verified(world, &found);
     }
     assert_eq!(
         found.gaps.quarantined,
@@ -43,12 +50,58 @@ pub(crate) fn check(world: &World) {
         assert!(world.sent.is_empty(), "a refused run sent something");
         return;
     };
+    let covered = fold(
+        world,
+        &in_order[..in_order.len().min(seal.data_seq as usize)],
+    );
+    assert_eq!(
+        found.digest, covered.digest,
+        "what came after the seal counts"
+    );
     let deltas = stored(world, seal);
     sent(world, &found, &deltas);
     last_words(seal, &deltas);
-    if world.seed.is_multiple_of(5) {
-        nothing_went_wrong(&found);
+    truth::all_told(world, &deltas);
+    truth::ends_in_time(world, seal);
+    truth::nothing_after_a_stop(world);
+    truth::latencies(&deltas);
+    if world.weather == Weather::Fair {
+        nothing_went_wrong(&found, world);
     }
+}
+
+/// The report of a world's log.
+pub(crate) fn report_of(world: &World) -> Report {
+    let in_order: Vec<usize> = (0..world.log.data.len()).collect();
+    fold(world, &in_order)
+}
+
+/// What the product itself finds wrong with the log.
+pub(crate) fn verification(world: &World, known: Option<&Value>) -> Verification {
+    let mut verifier = Verifier::new(world.log.run.clone(), world.log.ctl_subject());
+    for (record, seq) in world.log.ctl.iter().zip(1..) {
+        verifier.add(&record.subject, &record.kind, seq, &record.payload);
+    }
+    let mut verifier = verifier.control_read().expect("the run is known");
+    for (record, seq) in world.log.data.iter().zip(1..) {
+        let Kind::Delta(agent) = &record.kind else {
+            panic!("only deltas stand in LP_DATA");
+        };
+        verifier.add(agent, &record.subject, seq, &record.payload);
+    }
+    verifier.close(known).expect("the run is known")
+}
+
+/// The product itself finds nothing wrong with the log.
+fn verified(world: &World, found: &Report) {
+    let text = serde_json::to_string(found).expect("a report has a JSON form");
+    let known = serde_json::from_str(&text).expect("JSON");
+    let verification = verification(world, Some(&known));
+    let broken = verification.invariants.iter().filter(|one| !one.holds);
+    let broken: Vec<String> = broken
+        .map(|one| format!("{}: {:?}", one.rule, one.evidence))
+        .collect();
+    assert!(broken.is_empty(), "the log does not verify: {broken:?}");
 }
 
 /// The report of the log, its deltas read in the order given.
@@ -144,6 +197,7 @@ fn generation_at(world: &World, tick: u32) -> u32 {
         .filter_map(|stored| match &stored.decision {
             Decision::ShardsAssigned(assigned) => Some((assigned.generation, 0)),
             Decision::ShardsReassigned(next) => Some((next.generation, next.takeover_tick)),
+            Decision::RateChanged(changed) => Some((changed.generation, changed.from_tick)),
             _ => None,
         });
     let begun = begun.filter(|(_, from_tick)| *from_tick <= tick);
@@ -165,15 +219,19 @@ fn last_words(seal: &RunSealed, deltas: &BTreeMap<(Holder, u64), DeltaReported>)
     }
 }
 
-/// In a good world every arrival is started, once.
-fn nothing_went_wrong(report: &Report) {
+/// In a good world every arrival is started, once, but for those that users paused away.
+fn nothing_went_wrong(report: &Report, world: &World) {
     assert_eq!(report.run.ending, Some(Ending::Completed));
+    let arrivals = &report.arrivals;
+    let paused = dropped_for(arrivals, DropReason::Paused);
     assert_eq!(
-        report.arrivals.started, report.arrivals.planned,
-        "{:?}",
-        report.arrivals
+        arrivals.started + paused,
+        arrivals.planned,
+        "something is lost in a good world: {arrivals:?}"
     );
     assert_eq!(report.gaps, Default::default());
     assert!(report.run.holders.iter().all(|holder| holder.finished));
-    assert_eq!(report.run.generation, 1);
+    let changed = |stored: &&Stored| matches!(stored.decision, Decision::RateChanged(_));
+    let changes = world.log.decided.iter().filter(changed).count();
+    assert_eq!(report.run.generation as usize, 1 + changes);
 }

@@ -1,17 +1,19 @@
 //! A coordinator: reads when it gets to it, decides on what it knows, appends when it is first.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 use loadpilot_engine::control::Parsed;
 use loadpilot_engine::decide::{Heard, Hearing, Policy, decide};
 use loadpilot_engine::state::RunState;
+use loadpilot_events::assign::{Loss, LossReason};
 use loadpilot_events::ctl::Decision;
 use loadpilot_events::heartbeat::News;
-use loadpilot_events::id::{Holder, OwnerId};
+use loadpilot_events::id::{BootId, Holder, OwnerId};
 use loadpilot_events::units::Timestamp;
 
-use crate::log::Log;
+use crate::log::{Answer, Log, Write};
 use crate::rules::dice::Dice;
+use crate::world::Faults;
 
 /// A decision on its way into the log.
 #[derive(Debug)]
@@ -37,6 +39,10 @@ pub(crate) struct Coordinator {
     hearing: Hearing,
     feed: Vec<News>,
     draft: Option<Draft>,
+    /// Since when it has listened, and whom it heard when, by the true time: what it may say of
+    /// anybody's silence is held against this.
+    listens_since: Timestamp,
+    heard: BTreeMap<Holder, Timestamp>,
 }
 
 impl Coordinator {
@@ -51,6 +57,8 @@ impl Coordinator {
             hearing: Hearing::default(),
             feed: Vec::new(),
             draft: None,
+            listens_since: now,
+            heard: BTreeMap::new(),
         }
     }
 
@@ -59,15 +67,22 @@ impl Coordinator {
     }
 
     /// Takes note of a sign of life.
-    pub(crate) fn hear(&mut self, holder: &Holder, predecessor_dead: bool, now: Timestamp) {
+    pub(crate) fn hear(
+        &mut self,
+        holder: &Holder,
+        predecessor_dead: bool,
+        recovering: &BTreeSet<BootId>,
+        now: Timestamp,
+    ) {
         let at = now.plus_us(self.ahead_us);
         let heard = Heard {
             at,
             predecessor_dead,
             has: BTreeSet::new(),
-            recovering: BTreeSet::new(),
+            recovering: recovering.clone(),
         };
         self.hearing.agents.insert(holder.clone(), heard);
+        self.heard.insert(holder.clone(), now);
     }
 
     /// Takes note of an owner's sign of life.
@@ -87,6 +102,7 @@ impl Coordinator {
         &mut self,
         log: &mut Log,
         policy: &Policy,
+        faults: &Faults,
         now: Timestamp,
         dice: &mut Dice,
     ) -> Option<News> {
@@ -96,7 +112,13 @@ impl Coordinator {
         }
         let clock = now.plus_us(self.ahead_us);
         if std::mem::take(&mut self.was_asleep) {
-            self.wake(clock);
+            self.wake(clock, now);
+        }
+        if now < log.down_until {
+            // It hears nobody, and knows that it does not.
+            self.hearing.since = clock;
+            self.listens_since = now;
+            return None;
         }
         let unread = log.ctl.len() - self.read;
         let reads = if dice.chance(70) {
@@ -110,10 +132,21 @@ impl Coordinator {
                 self.draft = Some(draft);
                 return None;
             }
-            return log.append_at(draft.expected, draft.at, &draft.decision);
+            let write = Write::Decision {
+                expected: draft.expected,
+                at: draft.at,
+                decision: Box::new(draft.decision),
+            };
+            let answer = log.offer(write, faults.lose_pct, now, dice);
+            return (answer == Answer::Stored).then(|| log.news()).flatten();
+        }
+        if now < log.no_leader_until {
+            // The end of the data stream cannot be read, and nothing is decided without it.
+            return None;
         }
         self.hearing.data_head = log.data.len() as u64;
         let decision = decide(&self.state, &self.hearing, policy, clock)?;
+        self.has_listened(&decision, policy, now);
         self.draft = Some(Draft {
             at: clock,
             expected: self.state.ctl_seq,
@@ -123,10 +156,32 @@ impl Coordinator {
         None
     }
 
-    fn wake(&mut self, clock: Timestamp) {
+    /// Nobody is called silent before whoever says so has listened for the lost time itself.
+    fn has_listened(&self, decision: &Decision, policy: &Policy, now: Timestamp) {
+        let losses: &[Loss] = match decision {
+            Decision::ShardsReassigned(next) => &next.losses,
+            Decision::CapacityReduced(reduced) => &reduced.losses,
+            _ => &[],
+        };
+        let silent = losses
+            .iter()
+            .filter(|loss| loss.reason == LossReason::Silent);
+        for loss in silent {
+            let heard = self.heard.get(&loss.holder).copied().unwrap_or_default();
+            let silent_us = now.since_us(heard.max(self.listens_since));
+            assert!(
+                silent_us >= policy.lost_us,
+                "{} is called lost after {silent_us} µs of silence",
+                loss.holder
+            );
+        }
+    }
+
+    fn wake(&mut self, clock: Timestamp, now: Timestamp) {
         // A thawed one throws away what it was about to write, and has not listened meanwhile.
         self.draft = None;
         self.hearing.since = clock;
+        self.listens_since = now;
         if !self.remembers {
             *self = Self {
                 hearing: Hearing {
@@ -135,7 +190,7 @@ impl Coordinator {
                 },
                 asleep_until: self.asleep_until,
                 was_asleep: false,
-                ..Self::new(self.ahead_us, clock)
+                ..Self::new(self.ahead_us, now)
             };
         }
     }

@@ -1,4 +1,7 @@
-//! The log: two streams, append at an expected sequence, nothing ever changed.
+//! The log: two streams, append at an expected sequence, nothing ever changed; and the server that
+//! keeps it, which may be away, without a leader, or late.
+//!
+//! It recognises no message by its id: that what is stored twice counts once is the fold's work.
 
 use loadpilot_events::Envelope;
 use loadpilot_events::ctl::Decision;
@@ -8,6 +11,7 @@ use loadpilot_events::subject::{Kind, Subjects};
 use loadpilot_events::units::Timestamp;
 use serde::Serialize;
 
+use crate::rules::dice::Dice;
 use crate::rules::invariants::Stored;
 
 /// One record of either stream.
@@ -16,6 +20,30 @@ pub(crate) struct Record {
     pub(crate) kind: Kind,
     pub(crate) subject: String,
     pub(crate) payload: Vec<u8>,
+}
+
+/// Something on its way into the log.
+#[derive(Debug, Clone)]
+pub(crate) enum Write {
+    /// A decision, if the control subject still ends at `expected`.
+    Decision {
+        expected: u64,
+        at: Timestamp,
+        decision: Box<Decision>,
+    },
+    /// What an agent states, or somebody asks, as encoded.
+    Event { kind: Kind, payload: Vec<u8> },
+}
+
+/// What the writer is told.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Answer {
+    /// It is stored.
+    Stored,
+    /// Somebody else was first: 10071 from one server, 10164 from a replicated stream.
+    Conflict,
+    /// Nothing: it may be stored, now or later, or never.
+    Unknown,
 }
 
 /// The streams of one run.
@@ -29,6 +57,14 @@ pub(crate) struct Log {
     pub(crate) data: Vec<Record>,
     /// The decisions once more, as the invariants want them.
     pub(crate) decided: Vec<Stored>,
+    /// When each of them was stored, by the true time.
+    pub(crate) stored_at: Vec<Timestamp>,
+    /// A replicated stream takes nothing before this instant, though its servers answer.
+    pub(crate) no_leader_until: Timestamp,
+    /// No server answers anything before this instant.
+    pub(crate) down_until: Timestamp,
+    /// What is stored later than its writer waited.
+    late: Vec<(Timestamp, Write)>,
 }
 
 impl Log {
@@ -39,6 +75,10 @@ impl Log {
             ctl: Vec::new(),
             data: Vec::new(),
             decided: Vec::new(),
+            stored_at: Vec::new(),
+            no_leader_until: Timestamp(0),
+            down_until: Timestamp(0),
+            late: Vec::new(),
         }
     }
 
@@ -47,62 +87,136 @@ impl Log {
         self.decided.last().map_or(0, |stored| stored.seq)
     }
 
+    /// The subject of the run's decisions.
+    pub(crate) fn ctl_subject(&self) -> String {
+        self.subjects.ctl(&self.run)
+    }
+
     /// Whether the run is sealed or refused.
     pub(crate) fn is_over(&self) -> bool {
         let last = self.decided.last().map(|stored| &stored.decision);
         matches!(last, Some(Decision::RunSealed(_) | Decision::RunRefused(_)))
     }
 
-    /// Appends to LP_CTL what needs no expected sequence.
-    pub(crate) fn append<E: Serialize>(&mut self, kind: Kind, at: Timestamp, event: &E) {
-        let subject = match &kind {
-            Kind::Evt(agent) => self.subjects.evt(&self.run, agent),
-            Kind::Req => self.subjects.req(&self.run),
-            Kind::Ctl | Kind::Delta(_) => unreachable!("these have their own ways in"),
-        };
-        let payload = encode(at, event);
-        self.ctl.push(Record {
-            kind,
-            subject,
-            payload,
-        });
+    /// Takes `write` as well as the world lets it, which loses `lose_pct` of what is sent.
+    pub(crate) fn offer(
+        &mut self,
+        write: Write,
+        lose_pct: u64,
+        now: Timestamp,
+        dice: &mut Dice,
+    ) -> Answer {
+        let away_until = self.down_until.max(self.no_leader_until);
+        let away = now < away_until;
+        if !away && !dice.chance(lose_pct) {
+            return self.store(write, now);
+        }
+        match dice.pick(0..3) {
+            // It never arrived, or its answer did not.
+            0 => {}
+            1 if !away => {
+                self.store(write, now);
+            }
+            // What a dead server had is gone; what waits for a leader is stored by the next one.
+            _ if now < self.down_until => {}
+            _ => {
+                let from = now.max(away_until);
+                let at = from.plus_us(dice.pick(50_000..1_000_000));
+                self.late.push((at, write));
+            }
+        }
+        Answer::Unknown
     }
 
-    /// Appends a decision if `expected` is still the last sequence of its subject; what agents are
-    /// told of it, or nothing when somebody else was first.
-    pub(crate) fn append_at(
-        &mut self,
-        expected: u64,
-        at: Timestamp,
-        decision: &Decision,
-    ) -> Option<News> {
-        if expected != self.ctl_last() {
-            return None;
+    /// Stores what was on its way until `now`.
+    pub(crate) fn settle(&mut self, now: Timestamp) {
+        let late = std::mem::take(&mut self.late);
+        for (at, write) in late {
+            if at <= now {
+                self.store(write, now);
+            } else {
+                self.late.push((at, write));
+            }
         }
-        self.ctl.push(Record {
-            kind: Kind::Ctl,
-            subject: self.subjects.ctl(&self.run),
-            payload: encode(at, decision),
-        });
-        let seq = self.ctl.len() as u64;
-        let decision = decision.clone();
-        self.decided.push(Stored { seq, at, decision });
-        let event = serde_json::from_slice(&self.ctl.last()?.payload).ok()?;
+    }
+
+    /// Stores `write` now, if it may stand there.
+    pub(crate) fn store(&mut self, write: Write, now: Timestamp) -> Answer {
+        match write {
+            Write::Event { kind, payload } => {
+                let subject = self.subject(&kind);
+                let stream = match kind {
+                    Kind::Delta(_) => &mut self.data,
+                    Kind::Req | Kind::Ctl | Kind::Evt(_) => &mut self.ctl,
+                };
+                stream.push(Record {
+                    kind,
+                    subject,
+                    payload,
+                });
+            }
+            Write::Decision { expected, .. } if expected != self.ctl_last() => {
+                return Answer::Conflict;
+            }
+            Write::Decision { at, decision, .. } => {
+                let (kind, subject) = (Kind::Ctl, self.ctl_subject());
+                let payload = encode(at, &decision);
+                self.ctl.push(Record {
+                    kind,
+                    subject,
+                    payload,
+                });
+                let seq = self.ctl.len() as u64;
+                let decision = *decision;
+                self.decided.push(Stored { seq, at, decision });
+                self.stored_at.push(now);
+            }
+        }
+        Answer::Stored
+    }
+
+    /// What agents are told of the last decision.
+    pub(crate) fn news(&self) -> Option<News> {
+        let before = self.decided.iter().rev().nth(1);
+        let seq = self.ctl_last();
+        let record = self.ctl.get(usize::try_from(seq).ok()?.checked_sub(1)?)?;
         Some(News {
             run: self.run.clone(),
             seq,
-            previous_seq: expected,
-            event,
+            previous_seq: before.map_or(0, |stored| stored.seq),
+            event: serde_json::from_slice(&record.payload).ok()?,
         })
     }
 
-    /// Appends a delta.
-    pub(crate) fn append_delta(&mut self, agent: &AgentId, payload: Vec<u8>) {
-        self.data.push(Record {
-            kind: Kind::Delta(agent.clone()),
-            subject: self.subjects.delta(&self.run, agent),
-            payload,
-        });
+    fn subject(&self, kind: &Kind) -> String {
+        match kind {
+            Kind::Req => self.subjects.req(&self.run),
+            Kind::Ctl => self.subjects.ctl(&self.run),
+            Kind::Evt(agent) => self.subjects.evt(&self.run, agent),
+            Kind::Delta(agent) => self.subjects.delta(&self.run, agent),
+        }
+    }
+}
+
+impl Write {
+    /// A fact of `agent`.
+    pub(crate) fn fact<E: Serialize>(agent: &AgentId, at: Timestamp, fact: &E) -> Self {
+        let payload = encode(at, fact);
+        let kind = Kind::Evt(agent.clone());
+        Self::Event { kind, payload }
+    }
+
+    /// A delta of `agent`, as encoded.
+    pub(crate) fn delta(agent: &AgentId, payload: Vec<u8>) -> Self {
+        let kind = Kind::Delta(agent.clone());
+        Self::Event { kind, payload }
+    }
+
+    /// What somebody asks.
+    pub(crate) fn request<E: Serialize>(at: Timestamp, request: &E) -> Self {
+        let payload = encode(at, request);
+        let kind = Kind::Req;
+        Self::Event { kind, payload }
     }
 }
 

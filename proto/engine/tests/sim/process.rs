@@ -4,6 +4,7 @@
 use std::collections::{BTreeMap, VecDeque};
 
 use loadpilot_engine::holding::{AgentView, Applied, Stage};
+use loadpilot_engine::tail::{Books, InFlight, Thread, Told};
 use loadpilot_engine::tally::{CallEnd, Ledger, Phases, RowKey, Rows, Tally};
 use loadpilot_events::delta::Gauges;
 use loadpilot_events::evt::{
@@ -15,8 +16,10 @@ use loadpilot_events::outcome::{DropReason, Outcome};
 use loadpilot_events::start::ClockEstimate;
 use loadpilot_events::units::{Rate, Timestamp};
 
+use crate::left::Left;
 use crate::log::encode;
 use crate::rules::dice::Dice;
+use crate::steer::Known;
 use crate::world::{Run, Sent};
 
 /// How often it closes a delta, in µs.
@@ -32,6 +35,7 @@ struct Flight {
     counts: bool,
     end: CallEnd,
     key: RowKey,
+    n: u64,
     ends_at: Timestamp,
     due_at: Timestamp,
     began_at: Timestamp,
@@ -42,6 +46,7 @@ struct Flight {
 pub(crate) struct Process {
     pub(crate) me: Holder,
     pub(crate) view: AgentView,
+    known: Known,
     pub(crate) leaving: bool,
     isolated: bool,
     behind_since: Option<Timestamp>,
@@ -53,19 +58,28 @@ pub(crate) struct Process {
     paced: (u64, u64),
     flights: Vec<Flight>,
     tally: Tally,
+    /// What it told its tally since the last delta, once more.
+    ring: Vec<Told>,
     pending: Rows,
     ledger: Ledger,
+    /// Where the window of its last delta ends.
+    closed_us: u64,
+    /// Its clock is off from that of the coordinators by this, and it does not know.
+    pub(crate) astray_us: i64,
     close_at: Timestamp,
     pub(crate) outbox: VecDeque<Vec<u8>>,
     pub(crate) facts: VecDeque<Fact>,
     closed: bool,
     finished: bool,
+    /// Whether it fires after a freeze and has not looked yet whether it may.
+    pub(crate) thawed: bool,
 }
 
 impl Process {
     pub(crate) fn new(me: Holder, now: Timestamp) -> Self {
         Self {
             view: AgentView::new(me.clone()),
+            known: Known::default(),
             ledger: Ledger::new(me.boot_id.clone()),
             me,
             leaving: false,
@@ -77,12 +91,16 @@ impl Process {
             paced: (0, 0),
             flights: Vec::new(),
             tally: Tally::new(),
+            ring: Vec::new(),
             pending: Rows::default(),
+            closed_us: 0,
+            astray_us: 0,
             close_at: now.plus_us(CLOSE_EVERY_US),
             outbox: VecDeque::new(),
             facts: VecDeque::new(),
             closed: false,
             finished: false,
+            thawed: false,
         }
     }
 
@@ -142,10 +160,8 @@ impl Process {
             }));
         }
         let generation = self.view.generation();
-        if self.view.stage() == Stage::Assigned
-            && generation > self.ready_for
-            && !self.view.holds().is_empty()
-        {
+        let may_fire = matches!(self.view.stage(), Stage::Assigned | Stage::Scheduled { .. });
+        if may_fire && generation > self.ready_for && !self.view.holds().is_empty() {
             self.ready_for = generation;
             let clock = ClockEstimate {
                 offset_us: 0,
@@ -167,6 +183,11 @@ impl Process {
         }
     }
 
+    /// The coordinators' time as it believes.
+    fn believed(&self, now: Timestamp) -> Timestamp {
+        Timestamp(now.0.saturating_add_signed(self.astray_us))
+    }
+
     /// Starts what is due and held, drops what is late.
     pub(crate) fn pace(
         &mut self,
@@ -175,6 +196,7 @@ impl Process {
         sent: &mut Vec<Sent>,
         dice: &mut Dice,
     ) {
+        let now = self.believed(now);
         let Some(start_at) = self.start_at() else {
             return;
         };
@@ -185,9 +207,10 @@ impl Process {
             Stage::Stopping { stop_at, .. } => now.min(stop_at.max(start_at)),
             _ => now,
         };
-        let end = run
-            .dues_us
-            .partition_point(|&due_us| start_at.plus_us(due_us) < until) as u64;
+        self.known.learn(run, self.view.rates());
+        let known = std::mem::take(&mut self.known);
+        let dues_us = known.dues_us(run);
+        let end = dues_us.partition_point(|&due_us| start_at.plus_us(due_us) < until) as u64;
         // What it paced before need not be looked at again, unless it holds something else now.
         let (seen, paced) = self.paced;
         let from = if seen == self.view.ctl_seq() {
@@ -198,7 +221,7 @@ impl Process {
         self.paced = (self.view.ctl_seq(), end);
         for hold in self.view.holds() {
             for n in from..end {
-                let due_us = run.dues_us[n as usize];
+                let due_us = dues_us[n as usize];
                 let tick = run.workload.tick_of(due_us);
                 let in_hold = tick >= hold.from_tick
                     && hold.until_tick.is_none_or(|until| tick < until)
@@ -216,6 +239,7 @@ impl Process {
                 }
             }
         }
+        self.known = known;
     }
 
     #[expect(
@@ -239,15 +263,21 @@ impl Process {
         let late = now.since_us(due_at) > run.plan.max_lateness_us;
         if late || before.is_some() {
             // What went out under an older generation is never sent twice.
-            self.tally.dropped(key, DropReason::Late);
+            self.tell(Told::Dropped(key, DropReason::Late));
             return;
         }
-        self.tally.started(key);
+        if self.view.paused() {
+            self.tell(Told::Dropped(key, DropReason::Paused));
+            return;
+        }
+        self.tell(Told::Started(key));
         sent.push(Sent {
             n,
             tick: key.tick,
             generation: key.generation,
             holder: self.me.clone(),
+            at: now,
+            thawed: self.thawed,
         });
         let task = usize::from(key.task);
         let first: usize = run.plan.tasks[..task]
@@ -279,6 +309,7 @@ impl Process {
                 counts: run.counts_calls,
                 end,
                 key,
+                n,
                 ends_at,
                 due_at,
                 began_at,
@@ -297,13 +328,13 @@ impl Process {
         for flight in ended.into_iter().filter(|flight| flight.counts) {
             let response_us = flight.ends_at.since_us(flight.due_at);
             let service_us = flight.ends_at.since_us(flight.began_at);
-            self.tally.call(&CallEnd {
+            self.tell(Told::Call(CallEnd {
                 response_us,
                 service_us,
                 ..flight.end
-            });
+            }));
             if flight.end.outcome != Outcome::Ok {
-                self.tally.task_error(flight.key);
+                self.tell(Told::TaskError(flight.key));
             }
         }
         let started = self.start_at().is_some_and(|start_at| now >= start_at);
@@ -315,12 +346,62 @@ impl Process {
         self.finish(run, now);
     }
 
+    /// Counts a thing, and keeps it where a kill cannot reach it.
+    fn tell(&mut self, told: Told) {
+        match &told {
+            Told::Started(key) => self.tally.started(*key),
+            Told::Dropped(key, reason) => self.tally.dropped(*key, *reason),
+            Told::Call(end) => self.tally.call(end),
+            Told::TaskError(key) => self.tally.task_error(*key),
+            other => unreachable!("nothing here tells {other:?}"),
+        }
+        self.ring.push(told);
+    }
+
+    /// What a kill leaves of it, if it has anything to do with the run.
+    pub(crate) fn left(&self, now: Timestamp) -> Option<Left> {
+        if self.view.holds().is_empty() || self.finished && self.facts.is_empty() {
+            return None;
+        }
+        let flying = self.flights.iter();
+        let flying = flying.filter(|flight| flight.counts && flight.began_at <= now);
+        let in_flight = flying.map(|flight| InFlight {
+            key: flight.key,
+            arrival: (flight.n, 0),
+            call: flight.end.call,
+            waited_us: flight.began_at.since_us(flight.due_at),
+            schedule_lag_us: None,
+        });
+        let since_us = |start_at: Timestamp| now.since_us(start_at);
+        Some(Left {
+            boot_id: self.me.boot_id.clone(),
+            spool: self.outbox.clone(),
+            books: Books {
+                last_seq: self.ledger.last_seq(),
+                to_us: self.closed_us,
+                totals: self.ledger.totals().clone(),
+                marks: Vec::new(),
+            },
+            ring: Thread {
+                told: self.ring.clone(),
+                in_flight: in_flight.collect(),
+                unrecorded: 0,
+                last_us: self.start_at().map_or(0, since_us),
+            },
+        })
+    }
+
     fn close(&mut self, now: Timestamp, has_room: bool) {
         let rows = self.tally.take();
         self.pending.merge(rows);
         if has_room {
             let rows = std::mem::take(&mut self.pending);
-            let deltas = self.ledger.close(rows, 0, now.0, Gauges::default());
+            let from_us = self.closed_us;
+            self.closed_us = self.start_at().map_or(0, |start_at| now.since_us(start_at));
+            let deltas = self
+                .ledger
+                .close(rows, from_us, self.closed_us, Gauges::default());
+            self.ring.clear();
             self.outbox
                 .extend(deltas.iter().map(|delta| encode(now, delta)));
         }
@@ -345,6 +426,7 @@ impl Process {
     }
 
     fn reason_to_finish(&self, run: &Run, now: Timestamp) -> Option<FinishReason> {
+        let now = self.believed(now);
         let holds = self.view.holds();
         let last = holds.last()?;
         if self.isolated {

@@ -2,7 +2,10 @@
 
 use loadpilot_engine::assign::shard_count;
 use loadpilot_engine::decide::Policy;
-use loadpilot_engine::workload::{DueTimes, Workload};
+use loadpilot_engine::workload::Workload;
+use loadpilot_events::Envelope;
+use loadpilot_events::ctl::Decision;
+use loadpilot_events::evt::{Fact, What};
 use loadpilot_events::id::{Holder, OwnerId};
 use loadpilot_events::plan::Plan;
 use loadpilot_events::req::{Request, StopRequested};
@@ -11,9 +14,11 @@ use loadpilot_events::units::Timestamp;
 
 use crate::agent::Agent;
 use crate::coordinator::Coordinator;
-use crate::log::Log;
+use crate::log::{Log, Write};
+use crate::process::Process;
 use crate::rules::dice::Dice;
-use crate::rules::plans;
+use crate::rules::{plans, steering};
+use crate::steer;
 
 /// One step of time, in µs.
 const STEP_US: u64 = 50_000;
@@ -23,6 +28,9 @@ const TROUBLE_US: u64 = 25_000_000;
 
 /// The end must be there by then, in µs.
 const END_BY_US: u64 = 120_000_000;
+
+/// So often an agent is killed where nothing else breaks: what it left comes in time then.
+const KILLS_MAX: u64 = 2;
 
 /// What is the same for everybody.
 #[derive(Debug)]
@@ -43,19 +51,44 @@ pub(crate) struct Sent {
     pub(crate) tick: u32,
     pub(crate) generation: u32,
     pub(crate) holder: Holder,
+    /// When.
+    pub(crate) at: Timestamp,
+    /// Whether by a thread that thawed before the one that fences.
+    pub(crate) thawed: bool,
+}
+
+/// What kind of world it is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Weather {
+    /// Nothing breaks.
+    Fair,
+    /// Agents are killed and soon started again, and nothing else breaks.
+    Kills,
+    /// Anything breaks.
+    Foul,
 }
 
 /// How bad this world is; each figure in percent.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Faults {
-    /// A message that is lost.
+    /// A message or its answer that is lost or late.
     pub(crate) lose_pct: u64,
     /// Once a second: a coordinator falls asleep or dies.
-    coordinator_pct: u64,
-    /// Once a second: an agent dies, freezes, is cut off or is told to leave.
+    pub(crate) coordinator_pct: u64,
+    /// Once a second: an agent dies, freezes, is cut off in one way or both, or is told to leave.
     agent_pct: u64,
+    /// An agent that is not there at the beginning.
+    late_pct: u64,
+    /// Of killed agents: their files go with them.
+    files_pct: u64,
+    /// Once a second: the server dies, or the stream has no leader for a while.
+    server_pct: u64,
+    /// Whether there are three servers.
+    replicated: bool,
     /// Once a second: somebody asks to stop.
     stop_pct: u64,
+    /// Once a second: somebody asks for another rate, a pause or its end.
+    steer_pct: u64,
     /// Once a second: the owner is gone for good.
     owner_pct: u64,
 }
@@ -67,6 +100,7 @@ pub(crate) struct World {
     pub(crate) log: Log,
     pub(crate) run: Run,
     pub(crate) policy: Policy,
+    pub(crate) weather: Weather,
     pub(crate) faults: Faults,
     /// Every request that really left.
     pub(crate) sent: Vec<Sent>,
@@ -99,7 +133,12 @@ impl World {
         let mut dice = Dice::new(seed);
         let begin = Timestamp(1_800_000_000_000_000);
         let count = dice.pick(1..6);
-        let want = dice.pick(1..count + 1) as u32;
+        // Now and then it waits in vain for one more, and agents come and go meanwhile.
+        let in_vain = seed % 7 == 3 && weather(seed) == Weather::Foul;
+        let want = match in_vain {
+            true => count as u32 + 1,
+            false => dice.pick(1..count + 1) as u32,
+        };
         let plan = plans::plan(&mut dice);
         let mut request = plans::request(plan, want, 1, &mut dice);
         request.agents.wait_us += 2_000_000;
@@ -109,28 +148,43 @@ impl World {
             .chance(30)
             .then(|| OwnerId::parse("owner").expect("a token"));
         let workload = std::sync::Arc::new(Workload::new(&request.plan, request.seed));
-        let mut due_times = DueTimes::new(workload.clone());
         let run = Run {
             plan: request.plan.clone(),
-            dues_us: (0..workload.planned())
-                .map(|n| due_times.due_us(n))
-                .collect(),
+            dues_us: steer::dues_us(&workload),
             workload,
             shards: shard_count(want, None),
             counts_calls: seed.is_multiple_of(8),
         };
+        let weather = weather(seed);
+        let ahead_us = if weather == Weather::Foul {
+            200_000
+        } else {
+            20_000
+        };
         let coordinators = (0..dice.pick(1..4))
-            .map(|_| dice.pick(0..20_000))
+            .map(|_| dice.pick(0..ahead_us))
             .collect::<Vec<_>>();
         let mut log = Log::new();
         let owner = request.owner.clone();
-        log.append(Kind::Req, begin, &Request::RunRequested(Box::new(request)));
+        let faults = faults(weather, &mut dice);
+        let agents = (0..count).map(|number| agent(number, begin, &mut dice));
+        let mut agents: Vec<Agent> = agents.collect();
+        for agent in &mut agents {
+            // Some come while the run goes on.
+            let late_us = dice
+                .chance(faults.late_pct)
+                .then(|| dice.pick(0..20_000_000));
+            agent.dead_until = late_us.map(|us| begin.plus_us(us));
+        }
+        let asked = Request::RunRequested(Box::new(request));
+        log.store(Write::request(begin, &asked), begin);
         Self {
             seed,
             log,
             run,
             policy: policy(),
-            faults: faults(seed, &mut dice),
+            weather,
+            faults,
             sent: Vec::new(),
             dice,
             begin,
@@ -139,10 +193,38 @@ impl World {
                 .iter()
                 .map(|us| Coordinator::new(*us, begin))
                 .collect(),
-            agents: (0..count).map(|number| Agent::new(number, begin)).collect(),
+            agents,
             owner,
             owner_gone: false,
         }
+    }
+
+    /// The processes that there are at the end.
+    pub(crate) fn processes(&self) -> impl Iterator<Item = &Process> {
+        self.agents.iter().map(|agent| &agent.process)
+    }
+
+    /// What agents stated, up to the last fact that the seal counts.
+    pub(crate) fn facts_that_count(&self) -> Vec<(Holder, What)> {
+        let seal = self
+            .log
+            .decided
+            .iter()
+            .find_map(|stored| match &stored.decision {
+                Decision::RunSealed(seal) => Some(seal.evt_seq as usize),
+                _ => None,
+            });
+        let records = self.log.ctl.iter().take(seal.unwrap_or(usize::MAX));
+        let facts = records.filter_map(|record| match &record.kind {
+            Kind::Evt(agent) => {
+                let fact: Envelope<Fact> =
+                    serde_json::from_slice(&record.payload).expect("our own fact");
+                let (agent, boot_id) = (agent.clone(), fact.event.boot_id);
+                Some((Holder { agent, boot_id }, fact.event.what))
+            }
+            _ => None,
+        });
+        facts.collect()
     }
 
     fn step(&mut self, trouble: bool) {
@@ -157,8 +239,13 @@ impl World {
             Faults::default()
         };
         let world = (&self.run, &self.policy, &faults);
+        self.log.settle(now);
+        let up = now >= self.log.down_until;
         if let Some(owner) = self.owner.as_ref().filter(|_| !self.owner_gone) {
-            let awake = self.coordinators.iter_mut().filter(|c| c.is_awake(now));
+            let awake = self
+                .coordinators
+                .iter_mut()
+                .filter(|c| up && c.is_awake(now));
             awake.for_each(|coordinator| coordinator.hear_owner(owner, now));
         }
         for agent in &mut self.agents {
@@ -172,7 +259,8 @@ impl World {
             );
         }
         for coordinator in &mut self.coordinators {
-            let Some(news) = coordinator.act(&mut self.log, &self.policy, now, dice) else {
+            let log = &mut self.log;
+            let Some(news) = coordinator.act(log, &self.policy, &faults, now, dice) else {
                 continue;
             };
             for agent in &mut self.agents {
@@ -196,18 +284,40 @@ impl World {
             if !dice.chance(faults.agent_pct) {
                 continue;
             }
+            if self.weather == Weather::Kills {
+                // Whoever starts it again does so before it could be called lost, and not for ever.
+                if !agent.runs(now) || agent.boots == KILLS_MAX {
+                    continue;
+                }
+                let back = now.plus_us(dice.pick(100_000..1_400_000));
+                agent.kill(now, back, false);
+                continue;
+            }
             let until = now.plus_us(dice.pick(100_000..4_000_000));
-            match dice.pick(0..7) {
-                0 | 1 => agent.dead_until = Some(until),
-                2 | 3 => agent.frozen_until = until,
-                4 | 5 => agent.cut_until = until,
+            match dice.pick(0..9) {
+                0 | 1 => agent.kill(now, until, dice.chance(faults.files_pct)),
+                2 | 3 => agent.freeze(until),
+                4 | 5 => (agent.mute_until, agent.deaf_until) = (until, until),
+                6 => agent.mute_until = until,
+                7 => agent.deaf_until = until,
                 _ => agent.process.leave(),
+            }
+        }
+        if dice.chance(faults.server_pct) {
+            // Five times as fast as the world: 4 to 9 s without a leader.
+            match faults.replicated {
+                true => self.log.no_leader_until = now.plus_us(dice.pick(800_000..1_800_000)),
+                false => self.log.down_until = now.plus_us(dice.pick(200_000..2_500_000)),
             }
         }
         if dice.chance(faults.stop_pct) {
             let by = "a user".to_owned();
             let stop = Request::StopRequested(StopRequested { by });
-            self.log.append(Kind::Req, now, &stop);
+            self.log.store(Write::request(now, &stop), now);
+        }
+        if dice.chance(faults.steer_pct) {
+            let asked = steering::request(dice);
+            self.log.store(Write::request(now, &asked), now);
         }
         self.owner_gone |= dice.chance(faults.owner_pct);
     }
@@ -228,16 +338,49 @@ fn policy() -> Policy {
     }
 }
 
-/// Every fifth world is a good one.
-fn faults(seed: u64, dice: &mut Dice) -> Faults {
-    if seed.is_multiple_of(5) {
-        return Faults::default();
+/// Every fifth world is a good one, in some of which users steer; and in every other fifth agents
+/// are killed and nothing else.
+fn weather(seed: u64) -> Weather {
+    match seed % 5 {
+        0 => Weather::Fair,
+        1 => Weather::Kills,
+        _ => Weather::Foul,
+    }
+}
+
+/// An agent whose clock is off, and which knows it to 20 ms.
+fn agent(number: u64, begin: Timestamp, dice: &mut Dice) -> Agent {
+    let within = |us: i64, dice: &mut Dice| dice.pick(0..2 * us.unsigned_abs() + 1) as i64 - us;
+    let (astray_us, wall_us) = (within(20_000, dice), within(300_000_000, dice));
+    Agent::new(number, begin, astray_us, wall_us)
+}
+
+fn faults(weather: Weather, dice: &mut Dice) -> Faults {
+    match weather {
+        Weather::Fair => {
+            return Faults {
+                steer_pct: dice.one_of(&[0, 60]),
+                ..Faults::default()
+            };
+        }
+        Weather::Kills => {
+            return Faults {
+                agent_pct: 15,
+                ..Faults::default()
+            };
+        }
+        Weather::Foul => {}
     }
     Faults {
         lose_pct: dice.one_of(&[0, 5, 30]),
         coordinator_pct: dice.one_of(&[0, 10, 40]),
         agent_pct: dice.one_of(&[0, 5, 15]),
+        late_pct: dice.one_of(&[0, 30, 70]),
+        files_pct: dice.one_of(&[0, 0, 30]),
+        server_pct: dice.one_of(&[0, 5, 20]),
+        replicated: dice.chance(50),
         stop_pct: dice.one_of(&[0, 0, 5]),
+        steer_pct: dice.one_of(&[0, 20, 60]),
         owner_pct: dice.one_of(&[0, 0, 5]),
     }
 }

@@ -245,6 +245,22 @@ class Cause(StrEnum):
     """
 
 
+class Change2(BaseModel):
+    """
+    Nothing is started.
+    """
+
+    type: Literal["paused"]
+
+
+class Change3(BaseModel):
+    """
+    Arrivals are started again.
+    """
+
+    type: Literal["resumed"]
+
+
 class Checks(BaseModel):
     """
     Checks that looked at an answer.
@@ -439,6 +455,25 @@ class Holder(BaseModel):
     boot_id: str
     """
     Which process.
+    """
+
+
+class Shard(RootModel[int]):
+    root: Annotated[int, Field(ge=0)]
+
+
+class Holding(BaseModel):
+    """
+    The shards of one holder.
+    """
+
+    holder: Holder
+    """
+    Who.
+    """
+    shards: list[Shard]
+    """
+    Which arrivals: those with `n mod shards` in this list; sorted.
     """
 
 
@@ -907,6 +942,25 @@ class Shape(StrEnum):
     """
 
 
+class ShardMap(BaseModel):
+    """
+    Who owned which shards from a tick on.
+    """
+
+    from_tick: Annotated[int, Field(ge=0)]
+    """
+    The first due tick it is in force for, until a later one begins.
+    """
+    generation: Annotated[int, Field(ge=0)]
+    """
+    Its number.
+    """
+    holdings: list[Holding]
+    """
+    Every shard that somebody held.
+    """
+
+
 class StreamReport(BaseModel):
     """
     What streamed answers were like, in the measured time.
@@ -1208,6 +1262,22 @@ class CallReport(BaseModel):
     status: dict[Annotated[str, StringConstraints(pattern=r"^\d+$")], int]
     """
     Answers by status code in the measured time.
+    """
+
+
+class Change1(BaseModel):
+    """
+    Another rate.
+    """
+
+    rate: Annotated[int, Field(ge=0)]
+    """
+    What is planned from there on.
+    """
+    type: Literal["rate"]
+    was: Annotated[int, Field(ge=0)]
+    """
+    What was planned.
     """
 
 
@@ -1513,95 +1583,26 @@ class Raised(BaseModel):
     """
 
 
-class RunFacts(BaseModel):
+class Steered(BaseModel):
     """
-    What ran, when, and how it ended.
+    One change that a user made to a run that ran.
     """
 
-    connections: Connections | None = None
+    at: Annotated[int, Field(ge=0)]
     """
-    How the target was spoken to, where that is not the ordinary way.
+    When it was decided.
     """
-    created_at: Annotated[int, Field(ge=0)]
+    by: str
     """
-    When it was created.
+    Who asked for it.
     """
-    ending: Ending | None = None
+    change: Change1 | Change2 | Change3
     """
-    How it ended, once sealed.
+    What it was.
     """
-    failure: Failure | None = None
+    from_us: Annotated[int, Field(ge=0)]
     """
-    What the first holder said that could not do its shards.
-    """
-    feeds: list[FeedFacts] | None = None
-    """
-    The data of which its arrivals took rows.
-    """
-    generation: Annotated[int, Field(ge=0)]
-    """
-    The last assignment's number.
-    """
-    holders: list[HolderFacts]
-    """
-    Everybody who ever held shards.
-    """
-    id: str
-    """
-    Its id.
-    """
-    max_in_flight: Annotated[int | None, Field(ge=0)] = None
-    """
-    Most arrivals in flight per agent that the plan allows; null: what each agent can hold.
-    """
-    parameters: dict[str, str | Text1] | None = None
-    """
-    What the scenario asked for by name, and what it was given.
-    """
-    plan_hash: str
-    """
-    SHA-256 of the plan's canonical JSON.
-    """
-    profile_us: Annotated[int, Field(ge=0)]
-    """
-    The length of its profile in µs.
-    """
-    refused: list[Problem]
-    """
-    Why it was refused or cancelled.
-    """
-    seed: Annotated[int, Field(ge=0)]
-    """
-    Fixes, with the plan, every arrival.
-    """
-    shape: Shape
-    """
-    The shape of its profile.
-    """
-    start_at: Timestamp | None = None
-    """
-    When it started, if it did.
-    """
-    state: RunState
-    """
-    Where it stands; anything but `sealed` and `refused` is an incomplete report.
-    """
-    stopped_at_us: Annotated[int | None, Field(ge=0)] = None
-    """
-    When it was stopped before its end, in µs after the start.
-    """
-    tags: dict[str, str] | None = None
-    """
-    What people tell it from other runs by.
-    """
-    tick_us: Annotated[int, Field(ge=0)]
-    """
-    The grain of `series` in µs.
-    """
-    users: Annotated[int | None, Field(ge=0)] = None
-    """
-    Users of a closed loop, each starting its next task when its last one ended: its latency is
-    not counted from a schedule. Absent: arrivals on schedule.
+    From when on, in µs after the start.
     """
 
 
@@ -1691,6 +1692,106 @@ class Certificate(BaseModel):
     grade: Grade
     """
     The worst grade of all findings.
+    """
+
+
+class RunFacts(BaseModel):
+    """
+    What ran, when, and how it ended.
+    """
+
+    connections: Connections | None = None
+    """
+    How the target was spoken to, where that is not the ordinary way.
+    """
+    created_at: Annotated[int, Field(ge=0)]
+    """
+    When it was created.
+    """
+    ending: Ending | None = None
+    """
+    How it ended, once sealed.
+    """
+    failure: Failure | None = None
+    """
+    What the first holder said that could not do its shards.
+    """
+    feeds: list[FeedFacts] | None = None
+    """
+    The data of which its arrivals took rows.
+    """
+    generation: Annotated[int, Field(ge=0)]
+    """
+    The last assignment's number.
+    """
+    holders: list[HolderFacts]
+    """
+    Everybody who ever held shards.
+    """
+    id: str
+    """
+    Its id.
+    """
+    maps: list[ShardMap] | None = None
+    """
+    Who owned which shards when: the arrivals n with n mod shards in a list were the holder's.
+    """
+    max_in_flight: Annotated[int | None, Field(ge=0)] = None
+    """
+    Most arrivals in flight per agent that the plan allows; null: what each agent can hold.
+    """
+    parameters: dict[str, str | Text1] | None = None
+    """
+    What the scenario asked for by name, and what it was given.
+    """
+    plan_hash: str
+    """
+    SHA-256 of the plan's canonical JSON.
+    """
+    profile_us: Annotated[int, Field(ge=0)]
+    """
+    The length of its profile in µs.
+    """
+    refused: list[Problem]
+    """
+    Why it was refused or cancelled.
+    """
+    seed: Annotated[int, Field(ge=0)]
+    """
+    Fixes, with the plan, every arrival.
+    """
+    shape: Shape
+    """
+    The shape of its profile.
+    """
+    start_at: Timestamp | None = None
+    """
+    When it started, if it did.
+    """
+    state: RunState
+    """
+    Where it stands; anything but `sealed` and `refused` is an incomplete report.
+    """
+    steered: list[Steered] | None = None
+    """
+    What users changed while it ran, in order: its figures are not those of its plan.
+    """
+    stopped_at_us: Annotated[int | None, Field(ge=0)] = None
+    """
+    When it was stopped before its end, in µs after the start.
+    """
+    tags: dict[str, str] | None = None
+    """
+    What people tell it from other runs by.
+    """
+    tick_us: Annotated[int, Field(ge=0)]
+    """
+    The grain of `series` in µs.
+    """
+    users: Annotated[int | None, Field(ge=0)] = None
+    """
+    Users of a closed loop, each starting its next task when its last one ended: its latency is
+    not counted from a schedule. Absent: arrivals on schedule.
     """
 
 

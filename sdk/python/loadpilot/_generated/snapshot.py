@@ -185,6 +185,10 @@ class Snapshot(BaseModel):
     """
     Connections opened per second over the newest deltas; with https these are handshakes.
     """
+    paused: bool | None = None
+    """
+    Whether it is paused: nothing is started, and its time goes on.
+    """
     phase: LoadPhase
     """
     Where the offered rate is heading.

@@ -15,6 +15,7 @@ from .fleet import FleetFlags, ServerFlags
 from .guests import ListenFlags
 from .options import Flags
 from .over_http import ApiFlags
+from .steering import register
 
 HELP = """Load tests in Python at wire speed; every run is an immutable event log.
 
@@ -45,6 +46,7 @@ app = App(
 )
 runs_app = App(name="runs", help="List the runs of this directory, or prune them.")
 app.command(runs_app)
+register(app)
 
 FleetServer = Annotated[ServerFlags, Parameter(name="*")]
 """The flags that name a fleet's server, the same for every command that takes one."""
@@ -98,6 +100,7 @@ def run(  # noqa: PLR0913  (one parameter per flag)
     min_agents: str | None = None,
     wait_agents: str | None = None,
     need: list[str] | None = None,
+    detach: bool = False,
 ) -> ExitCode:
     """Run a scenario and print its summary.
 
@@ -183,6 +186,9 @@ def run(  # noqa: PLR0913  (one parameter per flag)
         How long to wait for them: 60s if nothing is said.
     need
         Only agents that have this label, KEY=VALUE such as zone=eu; repeatable: all of them.
+    detach
+        Ask a fleet for the run, print its id and leave; then `loadpilot watch`. Nobody owns it: it
+        goes on when you are gone.
     """
     from .run import run as execute
 
@@ -225,6 +231,7 @@ def run(  # noqa: PLR0913  (one parameter per flag)
                 server=server,
                 api=api,
                 crew=CrewFlags(external_agents, min_agents, wait_agents, tuple(need or ())),
+                detach=detach,
             ),
             listen=guests,
         )
@@ -275,6 +282,32 @@ def report(
     from .history import report as execute
 
     return execute(run, as_json=json, samples=samples, server=server)
+
+
+@app.command
+def verify(
+    run: str,
+    /,
+    *,
+    json: bool = False,
+    report: str | None = None,
+    server: FleetServer = HERE,
+) -> ExitCode:
+    """Read the log of a run again and check every invariant: exit code 0 if all hold, 3 if not.
+
+    Parameters
+    ----------
+    run
+        Its id, or the beginning of it; `last` is the newest.
+    json
+        Print what was found as JSON instead.
+    report
+        Also compare with this results file of the run (run --results-json): its digest must be
+        that of the log.
+    """
+    from .verify import verify as execute
+
+    return execute(run, as_json=json, known=report, server=server)
 
 
 @runs_app.default

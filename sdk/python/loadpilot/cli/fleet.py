@@ -60,6 +60,7 @@ class FleetFlags:
     server: ServerFlags = field(default_factory=ServerFlags)
     api: ApiFlags = field(default_factory=ApiFlags)
     crew: CrewFlags = field(default_factory=CrewFlags)
+    detach: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,6 +98,8 @@ class Fleet:
 
     server: Server | Api
     crew: Crew
+    detach: bool = False
+    """Whether nobody stays with the run."""
 
 
 def read_server(
@@ -161,5 +164,10 @@ def read_fleet(
     if server is not None and api is not None:
         what = "names who takes the run, and so does --nats-url; drop one"
         problems.append(Problem("--coordinator-url", what))
+    if flags.detach and server is None:
+        what = "is for a fleet that is named by its server; add --nats-url URL"
+        problems.append(Problem("--detach", what))
     place = server or api
-    return Fleet(place, read_crew(flags.crew, 0, 1, problems)) if place is not None else None
+    if place is None:
+        return None
+    return Fleet(place, read_crew(flags.crew, 0, 1, problems), flags.detach)

@@ -24,6 +24,8 @@ if TYPE_CHECKING:
 
 WATCH_SECS = 0.2
 """How soon an interruption is noticed."""
+HALT_SECS = 1.5
+"""How long a stop may wait for a coordinator before agents are stopped without one."""
 ABORT_SECS = 5.0
 """How long an aborted run may take to be sealed before it is reported as it stands."""
 BY = "the command line (Ctrl-C)"
@@ -50,6 +52,7 @@ class Follower:
         self.view = view
         self.interruptions = interruptions
         self._answered = 0
+        self._halt_by: float | None = None
         self._abort_by: float | None = None
 
     def follow(self, watch: Watch, stack: LocalStack | None) -> Followed:
@@ -57,7 +60,9 @@ class Follower:
         while True:
             if stack is not None:
                 self._hear(stack)
-            self._answer()
+            self.answer()
+            if self._halt_by is not None and monotonic() > self._halt_by:
+                self._halt("no coordinator answers: agents stop without one")
             if self._abort_by is not None and monotonic() > self._abort_by:
                 return Followed.CUT
             change = watch.next(WATCH_SECS)
@@ -81,20 +86,28 @@ class Follower:
         snapshot = Snapshot.model_validate(change["snapshot"])
         if snapshot.state.value == "refused":
             return True
+        if snapshot.state.value == "stopping":
+            self._halt_by = None
         self.view.show(snapshot)
         return False
 
-    def _answer(self) -> None:
+    def answer(self) -> None:
         """Pass interruptions on: the first stops the run, the second aborts it."""
         while self._answered < self.interruptions.count:
             self._answered += 1
             if self._answered == 1:
                 self.view.tell("stopping: what is in flight finishes; again to abort")
                 self.session.stop(self.run, BY)
+                self._halt_by = monotonic() + HALT_SECS
             else:
-                self.view.tell("aborting; again to leave at once")
-                self.session.halt(self.run)
-                self._abort_by = monotonic() + ABORT_SECS
+                self._halt("aborting; again to leave at once")
+
+    def _halt(self, why: str) -> None:
+        """Throw the kill switch: what is in flight ends too."""
+        self.view.tell(why)
+        self.session.halt(self.run)
+        self._halt_by = None
+        self._abort_by = monotonic() + ABORT_SECS
 
     def _hear(self, stack: LocalStack) -> None:
         hear(stack, self.view.tell)
@@ -106,7 +119,7 @@ def hear(stack: LocalStack, tell: Callable[[str], None]) -> None:
         match event:
             case Event(Said.RESTARTED, facts):
                 tell(f"restarted {facts.get('child')}: {facts.get('because')}")
-            case Event(Said.FAILED | Said.ENDED):
+            case Event(Said.FAILED | Said.LOG_UNAVAILABLE | Said.ENDED):
                 raise stack.fault(event)
             case _:
                 pass

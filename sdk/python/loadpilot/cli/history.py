@@ -9,14 +9,14 @@ from __future__ import annotations
 
 import json
 import os
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from .. import _native
-from ..local.folders import ROOT, forget_remains, log_dirs, reading
+from ..local.folders import ROOT, forget_remains, log_dirs, reading, running
 from ..local.stack import StackFault
 from . import results
 from .exit_code import ExitCode
@@ -55,6 +55,11 @@ class Past:
         """Its id; ids sort by creation."""
         return str(self.facts["run"])
 
+    @property
+    def is_over(self) -> bool:
+        """Whether nothing happens to it any more."""
+        return self.facts["state"] in OVER
+
 
 class Asked(Exception):
     """The user asked for something that there is not."""
@@ -69,8 +74,8 @@ def runs(tags: list[str], server: ServerFlags) -> ExitCode:
         from .run import refuse
 
         return refuse(problems)
-    with _reporting() as (interruptions, outcome):
-        every, where = _all(interruptions, found), _place(found)
+    with reporting() as (interruptions, outcome):
+        every, where = every_run(interruptions, found), place_of(found)
         past = [one for one in every if wanted.items() <= one.facts["tags"].items()]
         if not every:
             say(f"no runs in {where}; start one with `loadpilot run`")
@@ -90,12 +95,12 @@ def report(name: str, *, as_json: bool, samples: str | None, server: ServerFlags
 
         return refuse(problems)
     path = Path(samples) if samples is not None else None
-    with _reporting() as (interruptions, outcome):
+    with reporting() as (interruptions, outcome):
         wrong = results.problems(path, "--samples") if path is not None else []
         if wrong:
             raise Asked("; ".join(map(str, wrong)))
-        one = _named(name, _all(interruptions, found), _place(found))
-        with _opened(one.log, interruptions) as session:
+        one = named(name, every_run(interruptions, found), place_of(found))
+        with opened(one.log, interruptions) as session:
             text = session.report(one.run)
             if path is not None:
                 say(results.write_samples(path, session, one.run))
@@ -117,20 +122,20 @@ def prune(names: list[str], *, everything: bool, keep: str | None) -> ExitCode:
     if keep is not None and not (keep.isascii() and keep.isdigit()):
         say(f"error: --keep: must be a whole number of at least 0 (got {keep!r})")
         return ExitCode.USAGE
-    with _reporting() as (interruptions, outcome):
-        past = _all(interruptions)
+    with reporting() as (interruptions, outcome):
+        past = every_run(interruptions)
         if names:
-            chosen = [_named(name, past, _place(None)) for name in names]
+            chosen = [named(name, past, place_of(None)) for name in names]
         else:
             chosen = past[: len(past) - int(keep or 0)] if len(past) > int(keep or 0) else []
-        running = [one.run for one in chosen if one.facts["state"] not in OVER]
+        running = [one.run for one in chosen if not one.is_over]
         if running and names:
             raise Asked(f"{', '.join(running)} is not over; stop it first")
-        over = [one for one in chosen if one.facts["state"] in OVER]
+        over = [one for one in chosen if one.is_over]
         deleted = 0
         for log in dict.fromkeys(one.log for one in over):
             ids = [one.run for one in over if one.log == log]
-            with _opened(log, interruptions) as session:
+            with opened(log, interruptions) as session:
                 deleted += session.prune(ids)
             if isinstance(log, Path):
                 forget_remains(log, ids)
@@ -148,23 +153,26 @@ def table(past: list[Past]) -> Iterator[str]:
         yield (
             f"{safe(one.run):<28}{_instant(facts['created_at']):<21}{safe(str(ended)):<12}"
             f"{seconds(facts['profile_us']):>10}  {safe(facts['scenario']):<20}"
-            f"{safe(facts['target'])}, {safe(_place(one.log))}"
+            f"{safe(facts['target'])}, {safe(place_of(one.log))}"
             + (f", {pairs(facts['tags'])}" if facts["tags"] else "")
         )
 
 
-def _all(interruptions: Interruptions, server: Server | None = None) -> list[Past]:
-    """Read the runs of a fleet, else of every log of this directory, newest last."""
+def every_run(
+    interruptions: Interruptions, server: Server | None = None, folders: list[Path] | None = None
+) -> list[Past]:
+    """Read the runs of a fleet, else of these or all logs of this directory, newest last."""
     past: list[Past] = []
-    logs: list[Log] = [server] if server is not None else [*log_dirs(ROOT)]
+    here = log_dirs(ROOT) if folders is None else folders
+    logs: list[Log] = [server] if server is not None else [*here]
     for log in logs:
-        with _opened(log, interruptions) as session:
+        with opened(log, interruptions) as session:
             past += [Past(log, facts) for facts in json.loads(session.runs())]
     return sorted(past, key=lambda one: one.run)
 
 
 @contextmanager
-def _opened(log: Log, interruptions: Interruptions) -> Iterator[_native.Session]:
+def opened(log: Log, interruptions: Interruptions) -> Iterator[_native.Session]:
     """Connect to a log."""
     if isinstance(log, Path):
         with reading(log, interruptions.any) as session:
@@ -177,12 +185,24 @@ def _opened(log: Log, interruptions: Interruptions) -> Iterator[_native.Session]
         session.close()
 
 
-def _place(log: Log | None) -> str:
+def place_of(log: Log | None) -> str:
     """Where a log is, or those of this directory are."""
     return log.place if isinstance(log, Server) else str(log or ROOT)
 
 
-def _named(name: str, past: list[Past], where: str) -> Past:
+def find(name: str, interruptions: Interruptions, server: Server | None) -> Past:
+    """Find the run that a name means; of this directory rather one that is not over.
+
+    Raises Asked.
+    """
+    if server is None:
+        alive = [one for one in every_run(interruptions, None, running(ROOT)) if not one.is_over]
+        with suppress(Asked):
+            return named(name, alive, place_of(None))
+    return named(name, every_run(interruptions, server), place_of(server))
+
+
+def named(name: str, past: list[Past], where: str) -> Past:
     """Find the run that a name means; raises Asked."""
     if name == NEWEST and past:
         return past[-1]
@@ -198,7 +218,7 @@ def _named(name: str, past: list[Past], where: str) -> Past:
 
 
 @contextmanager
-def _reporting() -> Iterator[tuple[Interruptions, list[ExitCode]]]:
+def reporting() -> Iterator[tuple[Interruptions, list[ExitCode]]]:
     """Turn what may go wrong into a message and the exit code."""
     outcome = [ExitCode.PASSED]
     with Interruptions() as interruptions:

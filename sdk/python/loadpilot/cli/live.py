@@ -173,6 +173,8 @@ def _bar(share: float) -> str:
 
 
 def _phase(snapshot: Snapshot) -> str:
+    if snapshot.paused and snapshot.state.value == "running":
+        return "paused"
     if snapshot.state.value in {"running", "sealed"}:
         return snapshot.phase.value.replace("_", "-")
     return snapshot.state.value

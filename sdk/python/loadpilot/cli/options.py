@@ -114,6 +114,8 @@ def read(
         if fleet is not None and isinstance(fleet.server, Api):
             what = "needs the log itself: name the server with --nats-url instead of a coordinator"
             problems.append(Problem("--samples", what))
+    if fleet is not None and fleet.detach:
+        problems += _stays(flags)
     if not flags.file:
         return None, [*problems, Problem("FILE", MISSING)]
     users = None
@@ -193,6 +195,17 @@ MISSING = (
 
 
 SHARE = "must be the share of calls to write, above 0 and at most 1, such as 0.01"
+
+
+def _stays(flags: Flags) -> list[Problem]:
+    """Name the flags for which somebody has to stay until the end."""
+    said = {"--results-json": flags.results_json, "--samples": flags.samples}
+    instead = {"--results-json": "report RUN --json", "--samples": "report RUN --samples FILE"}
+    return [
+        Problem(place, f"is written at the end, and --detach does not stay; then: {instead[place]}")
+        for place, value in said.items()
+        if value is not None
+    ] + ([Problem("--strict", "is for the exit code; then: watch RUN --strict")] * flags.strict)
 
 
 def _share(flags: Flags, problems: list[Problem]) -> int | None:

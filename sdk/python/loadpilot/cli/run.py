@@ -12,6 +12,7 @@ import json
 import os
 import uuid
 from pathlib import Path
+from time import monotonic
 from typing import TYPE_CHECKING, Any
 
 from .. import _native
@@ -21,13 +22,14 @@ from ..compile.problem import Problem, Refused, rule
 from ..compile.settings import Overrides
 from ..from_env import Given, given
 from ..local.folders import ROOT, connect
-from ..local.stack import LocalStack, StackFault
+from ..local.stack import LocalStack, LogUnavailable, StackFault
 from . import options as reading
+from .author import author
 from .exit_code import ExitCode, exit_code
 from .figures import closed_loop, count, number, seconds
 from .signals import Interruptions
 from .spoken import pairs, spoken
-from .terminal import safe, safe_lines, say
+from .terminal import safe, safe_lines, say, write_product
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -37,6 +39,11 @@ if TYPE_CHECKING:
     from .fleet import Server
     from .options import Flags, Options
     from .over_http import Api
+
+
+DETACH_SECS = 15.0
+"""How long a run that nobody stays with waits for a coordinator to take it."""
+DETACH_POLL_SECS = 0.2
 
 
 def run(flags: Flags) -> ExitCode:
@@ -72,6 +79,9 @@ def _compiled(options: Options | None, problems: list[Problem]) -> Compiled:
         must = f"must be at most the users of the closed loop, {users}: each agent holds one"
         raise Refused([rule(options.agents_flag, must, options.agents)])
     aside = compiled.aside
+    if aside is not None and options.fleet is not None and options.fleet.detach:
+        told = "; ".join(on_this_side(aside))
+        raise Refused([Problem("--detach", f"does not stay, and this command is needed: {told}")])
     if aside is not None and aside.start is not None:
         users = compiled.plan["script"]["users"]
         if options.agents > users:
@@ -143,6 +153,8 @@ class Run:
             return self.failed(fault)
         try:
             return self.on(stack)
+        except LogUnavailable as fault:
+            return self.without_log(fault, stack.log_dir)
         except StackFault as fault:
             return self.failed(fault)
         except (_native.Fault, _native.Refused, OSError) as fault:
@@ -179,6 +191,9 @@ class Run:
                 return self.cancelled()
             run = _native.new_run_id()
             aside = self.compiled.aside
+            fleet = self.options.fleet
+            if fleet is not None and fleet.detach:
+                return self.detach(session, run)
             if aside is None:
                 run = self.follow(self.compiled, run, session, (stack, log))
             else:
@@ -217,6 +232,25 @@ class Run:
             screen.close()
         return run
 
+    def detach(self, session: Session, run: str) -> ExitCode:
+        """Ask for the run, see that somebody takes it, and print its id."""
+        compiled = self.compiled
+        request = self.request(compiled.plan)
+        run = session.submit(request, compiled.secrets, dict(compiled.bodies), run)
+        watch = session.watch(run)
+        deadline = monotonic() + DETACH_SECS
+        while monotonic() < deadline and not self.interruptions.any():
+            change = json.loads(watch.next(DETACH_POLL_SECS) or "{}")
+            if "sealed" in change:
+                return self.end(session.report(run), session, run)
+            if "snapshot" in change:
+                write_product(f"{run}\n")
+                say(f"detached; see it: loadpilot watch {run}, end it: loadpilot stop {run}")
+                return ExitCode.PASSED
+        session.stop(run, author())
+        say(f"error: no coordinator took run {run} within {DETACH_SECS:.0f} s; it was called off")
+        return exit_code(None, self.interruptions.first, strict=False, fault=True)
+
     def failed_before(self, failed: Exception) -> ExitCode:
         """Say why the run was not asked for: what comes before it failed, or was interrupted."""
         if self.interruptions.any():
@@ -227,12 +261,13 @@ class Run:
 
     def request(self, plan: dict[str, Any]) -> str:
         """Write the request for the run."""
-        crew = self.options.crew
+        crew, fleet = self.options.crew, self.options.fleet
+        is_detached = fleet is not None and fleet.detach
         request = {
             "plan": plan,
             "seed": self.options.seed,
             "agents": {"want": crew.want, "min": crew.least, "wait_us": crew.wait_us},
-            "owner": f"cli-{uuid.uuid4().hex}",
+            "owner": None if is_detached else f"cli-{uuid.uuid4().hex}",
             "lead_us": crew.lead_us,
             "needs": list(crew.needs),
         }
@@ -302,7 +337,6 @@ class Run:
         """Print the summary, write what was asked for, choose the code."""
         from .._generated.report import Report
         from .summary import summary
-        from .terminal import write_product
 
         report = Report.model_validate_json(report_json)
         fault = False
@@ -339,6 +373,15 @@ class Run:
         """End before anything was asked for."""
         say("interrupted before the run was started")
         return exit_code(None, self.interruptions.first, strict=self.options.strict)
+
+    def without_log(self, fault: LogUnavailable, log_dir: Path | None) -> ExitCode:
+        """Say that the disk failed the run, and what is to be done."""
+        say(f"error: {safe_lines(str(fault))} (logs: {log_dir})")
+        say(
+            "the load was stopped. What is not stored yet waits in files beside the log; once its "
+            "disk can be written to again, `loadpilot report` shows what is there"
+        )
+        return ExitCode.INCOMPLETE
 
     def failed(self, fault: Exception, log_dir: Path | None = None) -> ExitCode:
         """Say what failed, and where its logs are."""

@@ -45,6 +45,7 @@ def summary(report: Report) -> str:
     """Write the whole summary; ends with a line break."""
     parts = (
         _head(report),
+        _steered(report),
         _offered(report),
         _latency(report),
         _answers(report),
@@ -86,6 +87,23 @@ def _head(report: Report) -> Iterator[str]:
         yield from (_line("", safe(line)) for line in more)
     for problem in run.refused:
         yield _line("refused", safe(f"{problem.field}: {problem.rule} (got {problem.value!r})"))
+
+
+def _steered(report: Report) -> Iterator[str]:
+    """Say what users changed while it ran: what it offered is not what it was planned to."""
+    steered = report.run.steered or []
+    for place, one in enumerate(steered):
+        at = datetime.fromtimestamp(one.at // 1_000_000, UTC).strftime("%H:%M:%S UTC")
+        second = f"second {number(round(one.from_us / 1e6, 1))}"
+        change = one.change
+        if change.type == "rate":
+            was, rate = number(change.was / 1e6), number(change.rate / 1e6)
+            words = f"rate {was} -> {rate}/s from {second} on"
+        else:
+            words = f"{change.type} at {second}"
+        yield _line("" if place else "steered", f"{at} {words}, by {safe(one.by)}")
+    if steered:
+        yield _line("", "the figures below are of the run as it was steered, not of its plan")
 
 
 def _offered(report: Report) -> Iterator[str]:

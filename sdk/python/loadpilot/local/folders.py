@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from .. import _native
-from .stack import Address, LocalStack
+from .stack import STACK_FILE, Address, LocalStack
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -28,6 +28,11 @@ def log_dirs(root: Path) -> list[Path]:
         return []
     found = [(int(m[1]), path) for path in root.iterdir() if (m := NAME.fullmatch(path.name))]
     return [path for _, path in sorted(found)]
+
+
+def running(root: Path) -> list[Path]:
+    """List the logs below ``root`` that a stack seems to use; one that was killed may seem to."""
+    return [path for path in log_dirs(root) if (path / STACK_FILE).exists()]
 
 
 def forget_remains(log_dir: Path, runs: list[str]) -> None:

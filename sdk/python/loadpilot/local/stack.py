@@ -7,6 +7,7 @@ everything when its standard input closes, also when this process is killed.
 from __future__ import annotations
 
 import json
+import os
 import queue
 import subprocess
 import sys
@@ -31,6 +32,8 @@ POLL_SECS = 0.1
 """How soon an interruption is noticed while a stack starts."""
 LAST_WORDS_SECS = 1.0
 """How long the code and the last lines of an ended supervisor are waited for."""
+STACK_FILE = "stack.json"
+"""What tells others how to reach a stack, in the folder of its log, while it runs."""
 COMPLAINT_CHARS_MAX = 4_000
 """How much of what a dying supervisor said is shown."""
 
@@ -39,12 +42,17 @@ class StackFault(Exception):
     """The local stack could not be started or died; the message says why and where the logs are."""
 
 
+class LogUnavailable(StackFault):
+    """The disk of the log refuses writes: no run can be completed. What is stored stays stored."""
+
+
 class Said(StrEnum):
     """What a supervisor may say."""
 
     READY = "ready"
     RESTARTED = "restarted"
     FAILED = "failed"
+    LOG_UNAVAILABLE = "log_unavailable"
     BUSY = "busy"
     ENDED = "ended"
     """Not said: its output closed."""
@@ -116,6 +124,18 @@ class LocalStack:
         )
 
     @classmethod
+    def for_revival(cls, log_dir: Path, agents: int, run: str) -> Self:
+        """Start a stack on the log of one that died, which goes on with one run of it."""
+        return cls(
+            [
+                *("--log-dir", str(log_dir), "--nats-server", _nats_server()),
+                *("--agents", str(agents), "--coordinators", "1"),
+                *("--agent-command", json.dumps(entry("agent"))),
+                *("--coordinator-command", json.dumps([*entry("coordinator"), "--spare", run])),
+            ]
+        )
+
+    @classmethod
     def for_reading(cls, log_dir: Path) -> Self:
         """Start the server of one log alone, to read what it holds."""
         return cls(["--log-dir", str(log_dir), "--nats-server", _nats_server(), "--reader"])
@@ -153,6 +173,9 @@ class LocalStack:
 
     def fault(self, event: Event) -> StackFault:
         """Put into words why a stack ended that should not have."""
+        if event.said is Said.LOG_UNAVAILABLE:
+            reason = str(event.facts.get("reason", "no reason was given"))
+            return LogUnavailable(f"log unavailable: {reason}")
         if event.said is Said.FAILED:
             reason = str(event.facts.get("reason", "no reason was given"))
         else:
@@ -229,6 +252,18 @@ def address(stack_file: Path) -> Address:
         )
     except (OSError, ValueError, KeyError, TypeError) as error:
         raise StackFault(f"{stack_file}: cannot be read: {error!r}") from error
+
+
+def is_running(log_dir: Path) -> bool:
+    """Whether the stack that uses a log lives."""
+    try:
+        facts = json.loads((log_dir / STACK_FILE).read_text(encoding="utf-8"))
+        os.kill(int(facts["pid"]), 0)
+    except PermissionError:
+        return True
+    except (OSError, ValueError, KeyError, TypeError):
+        return False
+    return True
 
 
 def entry(part: str) -> list[str]:

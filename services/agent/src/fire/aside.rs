@@ -17,6 +17,7 @@ use super::calls::Calls;
 use super::crew::{Crew, Member, Troupe};
 use super::engine::Engine;
 use super::fault::Fault;
+use super::lease::Lease;
 use super::pool::Pool;
 use super::program::Program;
 use super::ring::Recorder;
@@ -153,7 +154,14 @@ async fn play(
     let workload = Arc::clone(&setup.troupe.workload);
     let recorder = Recorder::new(None, true);
     let mut stand = Stand {
-        calls: Calls::new(setup.run, workload, setup.program, wire, recorder, (0, 1)),
+        calls: Calls::new(
+            setup.run,
+            workload,
+            setup.program,
+            wire,
+            recorder,
+            ((0, 1), Lease::unlimited()),
+        ),
         troupe: setup.troupe,
         crew: None,
         nobody: None,

@@ -20,7 +20,10 @@ use loadpilot_events::exchange::ExchangeSeen;
 use loadpilot_events::id::RunId;
 use loadpilot_events::outcome::{DropReason, Outcome};
 
+use crate::bugs::{Bug, bug};
+
 use super::clock::MonoTime;
+use super::lease::Lease;
 use super::names::CallNames;
 use super::program::{Call, Program};
 use super::progress::Progress;
@@ -109,6 +112,8 @@ pub(crate) struct Calls<W> {
     /// What the coordinator's clock shows at due 0.
     start: Cell<Timestamp>,
     stopped: Cell<Option<DropReason>>,
+    /// Beyond its end nothing is dispatched, whether or not somebody has said stop.
+    lease: Lease,
     cancelled: Cell<bool>,
     /// An arrival's task panicked: its calls are lost, so nothing counted here can be trusted.
     broken: Cell<bool>,
@@ -154,7 +159,7 @@ impl<W: Wire> Calls<W> {
         program: Arc<Program>,
         wire: W,
         recorder: Recorder,
-        place: (u32, u32),
+        (place, lease): ((u32, u32), Lease),
     ) -> Self {
         Self {
             run,
@@ -166,6 +171,7 @@ impl<W: Wire> Calls<W> {
             names: CallNames::new(place),
             start: Cell::new(Timestamp(0)),
             stopped: Cell::new(None),
+            lease,
             cancelled: Cell::new(false),
             broken: Cell::new(false),
         }
@@ -199,6 +205,12 @@ impl<W: Wire> Calls<W> {
 
     pub(crate) fn stopped(&self) -> Option<DropReason> {
         self.stopped.get()
+    }
+
+    /// Why nothing may be dispatched at `now`, if nothing may.
+    pub(super) fn barred(&self, now: MonoTime) -> Option<DropReason> {
+        let over = || self.lease.is_over(now).then_some(DropReason::Fenced);
+        self.stopped.get().or_else(over)
     }
 
     /// No call is dispatched any more, not even the next one of a task. The first stop counts.
@@ -256,7 +268,7 @@ impl<W: Wire> Calls<W> {
         let mut all_ok = true;
         let calls = &self.program.tasks[usize::from(arrival.key.task)];
         for (step, call) in calls.iter().enumerate() {
-            if step > 0 && self.stopped.get().is_some() {
+            if step > 0 && self.barred(begin.dispatched).is_some() {
                 all_ok = false;
                 break;
             }
@@ -346,7 +358,10 @@ impl<W: Wire> Calls<W> {
             generation: arrival.key.generation,
             call: order.call.number,
             outcome: ended.outcome,
-            response_us: end.since_us(begin.due),
+            response_us: match bug(Bug::ClockAfterPermit) {
+                true => end.since_us(begin.dispatched),
+                false => end.since_us(begin.due),
+            },
             service_us: end.since_us(begin.dispatched),
             status: ended.status,
             cause: ended.cause,

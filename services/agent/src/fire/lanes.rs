@@ -6,6 +6,7 @@
 use std::sync::Arc;
 
 use loadpilot_engine::share::Share;
+use loadpilot_engine::steer::RateChange;
 use loadpilot_engine::tally::RowKey;
 use loadpilot_engine::workload::{DueTimes, Workload};
 use loadpilot_events::assign::Generation;
@@ -39,6 +40,11 @@ pub(crate) struct Owned {
 /// All holdings of a core.
 #[derive(Debug)]
 pub(crate) struct Lanes {
+    /// As it was planned.
+    planned: Arc<Workload>,
+    /// How it was changed since.
+    rates: Vec<RateChange>,
+    /// What came of it.
     workload: Arc<Workload>,
     due_times: DueTimes,
     lanes: Vec<Lane>,
@@ -70,6 +76,8 @@ impl Lanes {
     pub(crate) fn new(workload: Arc<Workload>) -> Self {
         Self {
             due_times: DueTimes::new(workload.clone()),
+            planned: workload.clone(),
+            rates: Vec::new(),
             workload,
             lanes: Vec::new(),
             given: Vec::new(),
@@ -81,7 +89,14 @@ impl Lanes {
     ///
     /// A holding that becomes known after its first tick has begun is caught up from that tick on:
     /// lateness is judged by the caller.
-    pub(crate) fn replace(&mut self, holds: Vec<CoreHold>) {
+    /// The same holds for a change of the rate: what was given out beyond it is not given again.
+    pub(crate) fn replace(&mut self, holds: Vec<CoreHold>, rates: &[RateChange]) {
+        if self.rates != rates {
+            self.rates = rates.to_vec();
+            let workload = Workload::clone(&self.planned).steered(rates);
+            self.workload = Arc::new(workload);
+            self.due_times = DueTimes::new(Arc::clone(&self.workload));
+        }
         let mut old = std::mem::take(&mut self.lanes);
         self.lanes = holds
             .into_iter()
@@ -245,12 +260,12 @@ mod tests {
     #[test]
     fn a_takeover_ahead_of_time_changes_hands_exactly_at_its_tick() {
         let mut lanes = Lanes::new(workload());
-        lanes.replace(vec![hold(1, (0, None), &[0, 1])]);
+        lanes.replace(vec![hold(1, (0, None), &[0, 1])], &[]);
         let mut given = take_until(&mut lanes, 1_500_000);
-        lanes.replace(vec![
-            hold(1, (0, Some(4)), &[0, 1]),
-            hold(2, (4, None), &[1, 2]),
-        ]);
+        lanes.replace(
+            vec![hold(1, (0, Some(4)), &[0, 1]), hold(2, (4, None), &[1, 2])],
+            &[],
+        );
         given.extend(take_until(&mut lanes, u64::MAX));
         let numbers: Vec<u64> = given.iter().map(|owned| owned.n).collect();
         let wanted: Vec<u64> = (0..100)
@@ -274,16 +289,16 @@ mod tests {
     fn a_takeover_heard_of_late_marks_what_was_already_given() {
         for emptied in [false, true] {
             let mut lanes = Lanes::new(workload());
-            lanes.replace(vec![hold(1, (0, None), &[0, 1])]);
+            lanes.replace(vec![hold(1, (0, None), &[0, 1])], &[]);
             let before = take_until(&mut lanes, 5_950_000);
             assert_eq!(before.last().map(|owned| owned.n), Some(57));
             if emptied {
-                lanes.replace(Vec::new());
+                lanes.replace(Vec::new(), &[]);
             }
-            lanes.replace(vec![
-                hold(1, (0, Some(4)), &[0, 1]),
-                hold(2, (4, None), &[1, 2]),
-            ]);
+            lanes.replace(
+                vec![hold(1, (0, Some(4)), &[0, 1]), hold(2, (4, None), &[1, 2])],
+                &[],
+            );
             let after = take_until(&mut lanes, u64::MAX);
             for owned in &after {
                 let given_before = owned.n < 58 && owned.n % 4 != 2;

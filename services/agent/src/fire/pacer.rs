@@ -5,7 +5,9 @@
 
 use std::io;
 use std::rc::Rc;
+use std::sync::Arc;
 
+use loadpilot_engine::steer::RateChange;
 use loadpilot_engine::tail::Mark;
 use loadpilot_engine::tally::Rows;
 use loadpilot_engine::workload::Workload;
@@ -28,7 +30,8 @@ const BATCH: usize = 64;
 /// What the shell tells a core.
 #[derive(Debug)]
 pub(crate) enum Command {
-    Hold(Vec<CoreHold>),
+    Hold(Vec<CoreHold>, Arc<[RateChange]>),
+    Pause(bool),
     Start(MonoTime, Timestamp),
     Stop(DropReason),
     Cancel,
@@ -120,7 +123,13 @@ impl<W: Wire> Pacer<W> {
         mut commands: mpsc::UnboundedReceiver<Command>,
     ) -> io::Result<()> {
         loop {
-            self.note_stall(MonoTime::now());
+            let woken = MonoTime::now();
+            self.note_stall(woken);
+            if self.stopped_at.is_none()
+                && let Some(reason) = self.slots.barred(woken)
+            {
+                self.stop(reason);
+            }
             let more = self.release_batch();
             // One moment for both: an end that came between them would be noted by neither.
             let now = MonoTime::now();
@@ -147,10 +156,11 @@ impl<W: Wire> Pacer<W> {
 
     fn obey(&mut self, command: Command) {
         match command {
-            Command::Hold(holds) => match &mut self.source {
-                Source::Schedule(lanes) => lanes.replace(holds),
+            Command::Hold(holds, rates) => match &mut self.source {
+                Source::Schedule(lanes) => lanes.replace(holds, &rates),
                 Source::Users(roster) => roster.replace(holds),
             },
+            Command::Pause(paused) => self.pause(paused),
             Command::Start(at, shown) => self.slots.start_at(at, shown),
             Command::Stop(reason) => self.stop(reason),
             Command::Cancel => {
@@ -184,6 +194,13 @@ impl<W: Wire> Pacer<W> {
             roster.close();
         }
         self.slots.stop(reason, now);
+    }
+
+    fn pause(&mut self, paused: bool) {
+        if let Source::Users(roster) = &self.source {
+            roster.pause(paused);
+        }
+        self.slots.pause(paused);
     }
 
     fn harvest(&mut self) -> Harvest {

@@ -21,6 +21,8 @@ pub(crate) struct Roster {
     known: RefCell<BTreeMap<u32, User>>,
     /// When users may have to join next, in µs after the start.
     next_join_us: Cell<Option<u64>>,
+    /// Nobody joins or goes on for now.
+    paused: Cell<bool>,
     /// Nobody joins or goes on any more, whatever is held.
     closed: Cell<bool>,
 }
@@ -51,6 +53,7 @@ impl Roster {
             holds: RefCell::default(),
             known: RefCell::default(),
             next_join_us: Cell::new(None),
+            paused: Cell::new(false),
             closed: Cell::new(false),
         })
     }
@@ -59,6 +62,13 @@ impl Roster {
     pub(crate) fn replace(&self, holds: Vec<CoreHold>) {
         if !self.closed.get() {
             *self.holds.borrow_mut() = holds;
+            self.next_join_us.set(Some(0));
+        }
+    }
+
+    /// Nobody joins or goes on while `paused`; after that everybody may join who is held.
+    pub(crate) fn pause(&self, paused: bool) {
+        if self.paused.replace(paused) && !paused && !self.closed.get() {
             self.next_join_us.set(Some(0));
         }
     }
@@ -72,12 +82,12 @@ impl Roster {
 
     /// When users may have to join next, in µs after the start.
     pub(crate) fn next_join_us(&self) -> Option<u64> {
-        self.next_join_us.get()
+        self.next_join_us.get().filter(|_| !self.paused.get())
     }
 
     /// The first iterations of users that are held at `now_us` after the start and do not run.
     pub(crate) fn join(&self, now_us: u64) -> Vec<Iteration> {
-        if self.next_join_us.get().is_none_or(|at_us| at_us > now_us) {
+        if self.next_join_us().is_none_or(|at_us| at_us > now_us) {
             return Vec::new();
         }
         self.next_join_us.set(self.next_begin_us(now_us));
@@ -101,7 +111,7 @@ impl Roster {
                 && hold.until_tick.is_none_or(|until| tick < until)
                 && hold.share.owns(u64::from(user))
         });
-        state.active = !over && hold.is_some();
+        state.active = !over && !self.paused.get() && hold.is_some();
         let hold = hold.filter(|_| state.active)?;
         let k = state.iterations;
         state.iterations += 1;

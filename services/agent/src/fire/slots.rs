@@ -16,6 +16,8 @@ use loadpilot_events::Timestamp;
 use loadpilot_events::outcome::DropReason;
 use tokio::sync::watch;
 
+use crate::bugs::{Bug, bug};
+
 use super::calls::{Arrival, Calls, Name};
 use super::clock::MonoTime;
 use super::crew::{Crew, Troupe};
@@ -52,6 +54,7 @@ pub(crate) struct Slots<W> {
     free: RefCell<Vec<Rc<Seat>>>,
     /// First in, first out; its length is bounded by rate × `max_wait`.
     waiting: RefCell<VecDeque<Arrival>>,
+    paused: Cell<bool>,
     paced_out: Cell<bool>,
     idle: watch::Sender<bool>,
 }
@@ -132,6 +135,7 @@ impl<W: Wire> Slots<W> {
             seats: RefCell::default(),
             free: RefCell::default(),
             waiting: RefCell::default(),
+            paused: Cell::new(false),
             paced_out: Cell::new(false),
             idle,
         }
@@ -176,12 +180,19 @@ impl<W: Wire> Slots<W> {
         self.calls.stopped()
     }
 
+    /// Why nothing may be started at `now`, if nothing may.
+    pub(crate) fn barred(&self, now: MonoTime) -> Option<DropReason> {
+        self.calls.barred(now)
+    }
+
     /// Takes an arrival from the pacer: to a slot, to the queue, or among the dropped.
     pub(crate) fn reach(self: &Rc<Self>, arrival: Arrival) {
-        if arrival.reached.since_us(arrival.due) > self.rules.max_lateness_us {
+        let late = arrival.reached.since_us(arrival.due) > self.rules.max_lateness_us;
+        if late && !bug(Bug::BurstOnResume) {
             return self.drop_arrival(&arrival, DropReason::Late);
         }
-        if let Some(reason) = self.calls.stopped() {
+        let paused = self.paused.get().then_some(DropReason::Paused);
+        if let Some(reason) = self.barred(arrival.reached).or(paused) {
             return self.drop_arrival(&arrival, reason);
         }
         self.waiting.borrow_mut().push_back(arrival);
@@ -223,6 +234,23 @@ impl<W: Wire> Slots<W> {
         }
         // Users that rest have nothing more to wait for.
         self.seats.borrow().iter().for_each(|seat| seat.wake());
+        self.note_idle();
+    }
+
+    /// While `paused` no arrival is started; those that wait are dropped at once.
+    pub(crate) fn pause(&self, paused: bool) {
+        self.paused.set(paused);
+        if !paused {
+            return;
+        }
+        let now = MonoTime::now();
+        self.sweep(now);
+        while let Some(arrival) = self.pop_waiting(|_| true) {
+            self.drop_arrival(&arrival, DropReason::Paused);
+            // A user of a closed loop leaves here, and joins again when it goes on.
+            let next = self.follow(&arrival, now);
+            debug_assert!(next.is_none(), "nobody goes on in a pause");
+        }
         self.note_idle();
     }
 
@@ -281,7 +309,7 @@ impl<W: Wire> Slots<W> {
 
     /// Gives seats to the head of the queue, as long as there are any.
     fn seat_waiting(self: &Rc<Self>, now: MonoTime) {
-        while !self.waiting.borrow().is_empty() {
+        while !self.waiting.borrow().is_empty() && self.barred(now).is_none() {
             let Some(seat) = self.free_seat() else {
                 return;
             };
@@ -345,7 +373,7 @@ impl<W: Wire> Slots<W> {
         let (Some(roster), Name::Iteration { user, .. }) = (&self.roster, arrival.name) else {
             return None;
         };
-        let start = self.start.get().filter(|_| self.stopped().is_none())?;
+        let start = self.start.get().filter(|_| self.barred(end).is_none())?;
         let next = roster.next(user, end.since_us(start))?;
         Some(Arrival::of_user(&next, end))
     }

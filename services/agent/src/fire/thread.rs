@@ -6,6 +6,7 @@ use std::rc::Rc;
 use std::sync::Arc;
 use std::{io, thread};
 
+use loadpilot_engine::steer::RateChange;
 use loadpilot_engine::tail::Mark;
 use loadpilot_engine::workload::Workload;
 use loadpilot_events::Timestamp;
@@ -23,6 +24,7 @@ use super::engine::Engine;
 use super::fault::Fault;
 
 use super::lanes::{CoreHold, Lanes};
+use super::lease::Lease;
 use super::pacer::{Command, Harvest, Pacer, Source};
 use super::pool::Pool;
 use super::program::Program;
@@ -59,6 +61,8 @@ pub struct CoreSetup {
     pub ring: Option<Ring>,
     /// Who performs its arrivals, when the scenario runs in Python.
     pub troupe: Option<Troupe>,
+    /// Until when anything may be started.
+    pub lease: Lease,
 }
 
 /// Handle to one core. Dropping it ends the thread and whatever it has in flight.
@@ -119,8 +123,15 @@ impl Core {
 
     /// Replaces what this core holds. Arrivals of a stretch that has begun are caught up, and
     /// dropped as late where they are; what was sent before is never sent again.
-    pub fn hold(&self, holds: Vec<CoreHold>) {
-        self.tell(Command::Hold(holds));
+    /// `rates` is every change of the rate that is known.
+    pub fn hold(&self, holds: Vec<CoreHold>, rates: Arc<[RateChange]>) {
+        self.tell(Command::Hold(holds, rates));
+    }
+
+    /// While `paused` nothing new is started: what waits, and what is due meanwhile, is dropped;
+    /// arrivals in flight go on to their end.
+    pub fn pause(&self, paused: bool) {
+        self.tell(Command::Pause(paused));
     }
 
     /// Sets the instant of due 0; it may have passed. `shown` is what the coordinator's clock shows
@@ -251,7 +262,14 @@ fn fire(
     let workload = Arc::clone(&setup.workload);
     let recorder = Recorder::new(setup.ring, troupe.is_some());
     let (run, program) = (setup.run, setup.program);
-    let calls = Calls::new(run, workload, program, wire, recorder, setup.place);
+    let calls = Calls::new(
+        run,
+        workload,
+        program,
+        wire,
+        recorder,
+        (setup.place, setup.lease),
+    );
     let roster = Roster::new(Arc::clone(&setup.workload)).map(Rc::new);
     let source = match &roster {
         Some(roster) => Source::Users(Rc::clone(roster)),

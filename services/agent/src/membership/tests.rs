@@ -131,7 +131,7 @@ fn a_lost_event_is_asked_for_and_comes_with_the_reply() {
         Applied::Applied
     );
     assert_eq!(agent.hear(&news("r", 8, 9, scheduled()), now), Applied::Gap);
-    let seen = agent.beat().seen;
+    let seen = agent.beat(Rate::per_second(100)).seen;
     assert_eq!((seen[0].run.clone(), seen[0].ctl_seq), (run("r"), 5));
     assert_eq!(
         orders_of(&agent, "r").expect("known").stage,
@@ -223,6 +223,7 @@ fn capacity_is_promised_once() {
     let rates = |offers: Vec<Offer>| offers.into_iter().map(|o| o.rate).collect::<Vec<_>>();
     assert_eq!(rates(agent.offers(rps(100))), [rps(80), rps(20)]);
     assert!(agent.offers(rps(100)).is_empty(), "each run once");
+    assert!(agent.beat(rps(100)).full && !agent.beat(rps(101)).full);
 
     agent.hear(&news("one", 1, 3, assigned(&[0, 1])), now);
     agent.hear(&news("two", 2, 4, assigned(&[])), now);
@@ -243,6 +244,7 @@ fn capacity_is_promised_once() {
         agent.offers(rps(100)).is_empty(),
         "who leaves takes nothing on"
     );
+    assert!(agent.beat(rps(1_000)).full, "and says so");
 }
 
 /// An agent that cannot do what a run needs must not promise it anything, nor keep quiet about what
@@ -252,7 +254,10 @@ fn it_offers_to_runs_that_it_suits() {
     let now = Instant::now();
     let zone = |text| Capability::label("label", text).expect("a label");
     let mut agent = Membership::new(me(), false, [zone("zone=eu")].into(), now);
-    assert_eq!(agent.beat().has, [zone("zone=eu")].into());
+    assert_eq!(
+        agent.beat(Rate::per_second(100)).has,
+        [zone("zone=eu")].into()
+    );
     for (seq, name, needs) in [
         (1, "eu", vec![zone("zone=eu")]),
         (2, "us", vec![zone("zone=us")]),
@@ -290,7 +295,7 @@ fn a_run_that_is_over_never_comes_back() {
             .iter()
             .all(|news| agent.hear(news, now) == Applied::Duplicate)
     );
-    assert!(agent.orders().next().is_none() && agent.beat().seen.is_empty());
+    assert!(agent.orders().next().is_none() && agent.beat(Rate::per_second(100)).seen.is_empty());
 }
 
 /// The kill switch and the last words end a holder for good.
@@ -303,8 +308,16 @@ fn halted_and_finished_runs_hold_nothing() {
     agent.halt(&run("unknown"));
     agent.halt(&run("r"));
     assert!(orders_of(&agent, "r").expect("known").halted);
-    agent.finished(&run("r"));
+    agent.finished(&run("r"), Some(FinishReason::Isolated));
+    assert!(
+        !agent.is_ousted(),
+        "nobody comes back to a run that was halted"
+    );
     assert_eq!(orders_of(&agent, "r"), None, "nobody is employed again");
     assert_eq!(agent.fence_at(&Timing::default()), None);
-    assert_eq!(agent.beat().seen.len(), 1, "but it goes on listening");
+    assert_eq!(
+        agent.beat(Rate::per_second(100)).seen.len(),
+        1,
+        "but it goes on listening"
+    );
 }

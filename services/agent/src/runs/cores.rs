@@ -9,6 +9,7 @@ use std::time::Duration;
 
 use loadpilot_engine::holding::Hold;
 use loadpilot_engine::share::Share;
+use loadpilot_engine::steer::RateChange;
 use loadpilot_engine::tail::Mark;
 use loadpilot_engine::tally::Rows;
 use loadpilot_engine::workload::Workload;
@@ -16,10 +17,11 @@ use loadpilot_events::{DropReason, Holder, Plan, RunId, Timestamp};
 use tokio::time::timeout;
 
 use crate::fire::{
-    self, Core, CoreHold, CoreSetup, Fault, MonoTime, Pool, Program, Ring, RingOwner, RingPlace,
-    Troupe, Warmed, portion,
+    self, Core, CoreHold, CoreSetup, Fault, Lease, MonoTime, Pool, Program, Ring, RingOwner,
+    RingPlace, Troupe, Warmed, portion,
 };
 use crate::gauges::CoreFigures;
+use crate::orders::Orders;
 use crate::runs::RETIRE_PATIENCE;
 
 /// Fewest users of an open loop on one thread of several.
@@ -43,6 +45,8 @@ pub(super) struct Common {
     pub(super) rings: Option<RingPlace>,
     /// Who performs its arrivals, when the scenario runs in Python.
     pub(super) troupe: Option<Troupe>,
+    /// Until when anything may be started.
+    pub(super) lease: Lease,
 }
 
 /// All firing threads of one run.
@@ -174,6 +178,7 @@ impl Cores {
             place: (index, cores),
             ring,
             troupe,
+            lease: common.lease.clone(),
         })?);
         Ok(())
     }
@@ -231,8 +236,10 @@ impl Cores {
         }
     }
 
-    /// Replaces what is held; each shard goes to one thread.
-    pub(super) fn hold(&self, holds: &[Hold]) {
+    /// Replaces what is held and at which rate; each shard goes to one thread. Pauses or goes on.
+    pub(super) fn obey(&self, orders: &Orders) {
+        let holds = &orders.holds;
+        let rates: Arc<[RateChange]> = orders.rates.clone().into();
         let homes = homes(holds, self.cores.len());
         let parts = (0..self.cores.len()).map(|core| {
             let part = |hold: &Hold| CoreHold {
@@ -244,7 +251,8 @@ impl Cores {
             holds.iter().map(part).collect()
         });
         for (core, holds) in self.cores.iter().zip(parts) {
-            core.hold(holds);
+            core.hold(holds, Arc::clone(&rates));
+            core.pause(orders.paused);
         }
     }
 

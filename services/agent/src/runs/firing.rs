@@ -15,6 +15,7 @@ use loadpilot_events::evt::{FailureCause, FinishReason, ShardsStarted, What};
 use tokio::time::Instant;
 
 use crate::alarm::until;
+use crate::bugs::{Bug, bug};
 use crate::fire::MonoTime;
 use crate::orders::{Orders, Stop, When};
 use crate::runs::cores::{Cores, Harvest};
@@ -166,7 +167,7 @@ impl Firing<'_> {
     /// Acts upon the orders as they are now, and upon stops that have come due.
     fn obey(&mut self) {
         let orders = self.task.orders.borrow_and_update().clone();
-        self.cores.hold(&orders.holds);
+        self.cores.obey(&orders);
         let now = MonoTime::now();
         let due = self.stops(&orders).into_iter().filter(|(at, _)| *at <= now);
         let due: Vec<Stop> = due.map(|(_, stop)| stop).collect();
@@ -338,6 +339,7 @@ impl Firing<'_> {
                 self.reports.acknowledge();
                 return;
             }
+            Err(_) if bug(Bug::AckBeforeEffect) => return self.reports.acknowledge(),
             // It took its time already.
             Err(AppendError::Unknown) => return,
             Err(error @ (AppendError::Full { .. } | AppendError::TooLarge { .. })) => {

@@ -17,7 +17,7 @@ use thiserror::Error;
 use crate::bodies;
 use crate::clock::{self, Alignment};
 use crate::compiled::Compiled;
-use crate::fire::{self, Program, Troupe, Warmed};
+use crate::fire::{self, Lease, Program, Troupe, Warmed};
 use crate::runs::cores::{Common, Cores};
 use crate::runs::preflight::{self, TooFewFiles};
 use crate::secrets::{self, Secrets};
@@ -92,12 +92,14 @@ impl From<TooFewFiles> for Unable {
     }
 }
 
-/// Gets ready for `created`, of which it has `holds`; with the spool for what it will count.
+/// Gets ready for `created`, of which it has `holds`; with the spool for what it will count. The
+/// threads start nothing beyond the end of `lease`.
 pub(super) async fn prepare(
     shell: &Shell,
     run: &RunId,
     created: &RunCreated,
     holds: &[Hold],
+    lease: &Lease,
 ) -> Result<(Prepared, Option<Spool>), Unable> {
     let plan = &created.plan;
     if plan.hash() != created.plan_hash {
@@ -118,6 +120,7 @@ pub(super) async fn prepare(
         me: shell.me.clone(),
         rings: shell.rings.clone(),
         troupe,
+        lease: lease.clone(),
     };
     let wanted = plan.max_in_flight.unwrap_or(shell.max_in_flight);
     let max_in_flight = wanted.min(shell.max_in_flight).max(1);

@@ -12,7 +12,7 @@ use tokio::sync::watch;
 
 use crate::clock;
 use crate::facts::Clerk;
-use crate::fire::MonoTime;
+use crate::fire::{Lease, MonoTime};
 use crate::orders::Orders;
 use crate::runs::firing::{self, Fired};
 use crate::runs::prepare::{Prepared, prepare};
@@ -29,6 +29,8 @@ pub struct Assignment {
     pub orders: watch::Receiver<Orders>,
     /// Who writes down what it states.
     pub clerk: Clerk,
+    /// Until when anything may be started.
+    pub lease: Lease,
 }
 
 /// Why a run ended here without the whole story.
@@ -39,37 +41,37 @@ enum Cut {
     Finished(FinishReason),
 }
 
-/// Does what is ordered until the run is over for this agent.
-pub async fn work(shell: Shell, mut task: Assignment) {
+/// Does what is ordered until the run is over for this agent; says why it is, in case it could do
+/// its shards.
+pub async fn work(shell: Shell, mut task: Assignment) -> Option<FinishReason> {
     let run = task.run.clone();
     let cut = match story(&shell, &mut task).await {
-        Ok(()) => return,
+        Ok(reason) => return reason,
         Err(cut) => cut,
     };
-    if let Cut::Finished(reason) = cut {
-        tracing::info!(%run, ?reason, "ends before the start");
-        say_isolated(&task);
-        task.clerk.state(What::ShardsFinished(last_words(
-            reason,
-            0,
-            Totals::default(),
-        )));
-    }
+    let Cut::Finished(reason) = cut else {
+        return None;
+    };
+    tracing::info!(%run, ?reason, "ends before the start");
+    say_isolated(&task);
+    let words = last_words(reason, 0, Totals::default());
+    task.clerk.state(What::ShardsFinished(words));
+    Some(reason)
 }
 
-async fn story(shell: &Shell, task: &mut Assignment) -> Result<(), Cut> {
+async fn story(shell: &Shell, task: &mut Assignment) -> Result<Option<FinishReason>, Cut> {
     let mut orders = task.orders.clone();
     let holds = orders.borrow().holds.clone();
     let prepared = tokio::select! {
         cut = called_off(&mut orders) => return Err(cut),
-        prepared = prepare(shell, &task.run, &task.created, &holds) => prepared,
+        prepared = prepare(shell, &task.run, &task.created, &holds, &task.lease) => prepared,
     };
     let (prepared, spool) = match prepared {
         Ok(prepared) => prepared,
         Err(error) => {
             tracing::error!(run = %task.run, %error, "cannot do its shards");
             say_failed(task, FailureCause::NotPrepared, error.to_string());
-            return Ok(());
+            return Ok(None);
         }
     };
     let told = told(shell, task, &prepared, spool).await;
@@ -95,7 +97,8 @@ async fn story(shell: &Shell, task: &mut Assignment) -> Result<(), Cut> {
     }
     match told? {
         Fired::Forgotten => Err(Cut::Forgotten),
-        Fired::Broken | Fired::Unprepared | Fired::Done { .. } => Ok(()),
+        Fired::Done { reason, .. } => Ok(Some(reason)),
+        Fired::Broken | Fired::Unprepared => Ok(None),
     }
 }
 
@@ -134,7 +137,7 @@ async fn await_start(
         if let Some(cut) = cut_of(&orders) {
             return Err(cut);
         }
-        prepared.cores.hold(&orders.holds);
+        prepared.cores.obey(&orders);
         if ready != orders.held_generation() {
             ready = orders.held_generation();
             say_ready(shell, task, &orders, prepared);

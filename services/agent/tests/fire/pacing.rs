@@ -286,11 +286,14 @@ async fn shards_change_hands_at_a_tick() {
     let all = Share::new(SHARDS, (0..SHARDS).collect());
     let halves = all.split(2);
     // Tick 5 begins at 1 s; the second core leaves there and the first takes everything.
-    cores.cores[0].hold(vec![
-        hold(1, (0, Some(5)), halves[0].clone()),
-        hold(2, (5, None), all),
-    ]);
-    cores.cores[1].hold(vec![hold(1, (0, Some(5)), halves[1].clone())]);
+    cores.cores[0].hold(
+        vec![
+            hold(1, (0, Some(5)), halves[0].clone()),
+            hold(2, (5, None), all),
+        ],
+        [].into(),
+    );
+    cores.cores[1].hold(vec![hold(1, (0, Some(5)), halves[1].clone())], [].into());
     let counted = cores.finish().await;
     let arrivals: BTreeSet<u64> = target.seen().iter().map(|seen| seen.id().0).collect();
     assert_eq!(arrivals, (0..400).collect());

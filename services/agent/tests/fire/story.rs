@@ -3,7 +3,9 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use loadpilot_agent::fire::{Core, CoreHold, CoreSetup, Harvest, MonoTime, Pool, Program, Ring};
+use loadpilot_agent::fire::{
+    Core, CoreHold, CoreSetup, Harvest, Lease, MonoTime, Pool, Program, Ring,
+};
 use loadpilot_engine::share::Share;
 use loadpilot_engine::sums::add_counts;
 use loadpilot_engine::tally::Ledger;
@@ -82,6 +84,8 @@ pub(crate) fn plan(target: String, rps: u64, duration_ms: u64, tasks: Vec<Task>)
 pub(crate) struct Cores {
     pub(crate) workload: Arc<Workload>,
     pub(crate) cores: Vec<Core>,
+    /// Until when they may start anything.
+    pub(crate) lease: Lease,
     ledger: Ledger,
     deltas: Vec<DeltaReported>,
 }
@@ -113,6 +117,7 @@ impl Cores {
         let run = RunId::parse(RUN).expect("a token");
         let program = Program::compile(&plan, &run, secrets).expect("a sendable plan");
         let program = Arc::new(program);
+        let lease = Lease::unlimited();
         let setup = |core| CoreSetup {
             run: run.clone(),
             plan: Arc::clone(&plan),
@@ -124,6 +129,7 @@ impl Cores {
             place: (core, cores),
             ring: ring(&plan, core),
             troupe: None,
+            lease: lease.clone(),
         };
         let cores: Vec<Core> = (0..cores)
             .map(|core| Core::spawn(setup(core)).expect("a thread"))
@@ -132,6 +138,7 @@ impl Cores {
         Self {
             workload,
             cores,
+            lease,
             ledger: Ledger::new(boot),
             deltas: Vec::new(),
         }
@@ -147,7 +154,7 @@ impl Cores {
         let all = Share::new(SHARDS, (0..SHARDS).collect());
         let cores = u32::try_from(self.cores.len()).expect("few");
         for (core, share) in self.cores.iter().zip(all.split(cores)) {
-            core.hold(vec![hold(1, (0, None), share)]);
+            core.hold(vec![hold(1, (0, None), share)], [].into());
             core.start(start, Timestamp(0));
         }
         self

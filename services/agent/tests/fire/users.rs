@@ -208,19 +208,22 @@ async fn users_change_hands_at_a_tick() {
     let mut cores = Cores::new(closed(target.url(), 1_000, one_task()), 2, 1);
     let halves = Share::new(SHARDS, (0..SHARDS).collect()).split(2);
     let now = loadpilot_agent::fire::MonoTime::now();
-    cores.cores[0].hold(vec![hold(3, (0, None), halves[0].clone())]);
-    cores.cores[1].hold(vec![hold(1, (0, None), halves[1].clone())]);
+    cores.cores[0].hold(vec![hold(3, (0, None), halves[0].clone())], [].into());
+    cores.cores[1].hold(vec![hold(1, (0, None), halves[1].clone())], [].into());
     cores
         .cores
         .iter()
         .for_each(|core| core.start(now, Timestamp(0)));
     target.wait_for(2 * USERS as usize);
     // Tick 3 begins at 600 ms.
-    cores.cores[0].hold(vec![hold(3, (0, Some(3)), halves[0].clone())]);
-    cores.cores[1].hold(vec![
-        hold(1, (0, None), halves[1].clone()),
-        hold(2, (3, None), halves[0].clone()),
-    ]);
+    cores.cores[0].hold(vec![hold(3, (0, Some(3)), halves[0].clone())], [].into());
+    cores.cores[1].hold(
+        vec![
+            hold(1, (0, None), halves[1].clone()),
+            hold(2, (3, None), halves[0].clone()),
+        ],
+        [].into(),
+    );
     let counted = cores.finish().await;
 
     let mut wanted: BTreeMap<(u32, u32), u64> = BTreeMap::new();
@@ -281,7 +284,7 @@ async fn a_change_of_hands_after_a_stop_changes_nothing() {
     target.wait_for(USERS as usize);
     cores.cores[0].stop(DropReason::Stopped);
     let all = Share::new(SHARDS, (0..SHARDS).collect());
-    cores.cores[0].hold(vec![hold(2, (0, None), all)]);
+    cores.cores[0].hold(vec![hold(2, (0, None), all)], [].into());
     let finish = tokio::time::timeout(Duration::from_secs(5), cores.finish());
     let counted = finish.await.expect("at rest after a stop");
     assert_eq!(counted.started() as usize, target.seen().len());

@@ -8,7 +8,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 use std::{fs, thread};
 
-use loadpilot_agent::fire::{Core, CoreHold, CoreSetup, MonoTime, Pool, Program};
+use loadpilot_agent::fire::{Core, CoreHold, CoreSetup, Lease, MonoTime, Pool, Program};
 use loadpilot_agent::fire::{RING_BYTES_DEFAULT, Ring, RingOwner, RingPlace};
 use loadpilot_engine::share::Share;
 use loadpilot_engine::tally::Ledger;
@@ -211,14 +211,18 @@ fn run(
         place: (0, 1),
         ring: Some(ring),
         troupe: None,
+        lease: Lease::unlimited(),
     });
     let core = core.expect("a thread");
-    core.hold(vec![CoreHold {
-        generation: 1,
-        from_tick: 0,
-        until_tick: None,
-        share: Share::new(SHARDS, (0..SHARDS).collect()),
-    }]);
+    core.hold(
+        vec![CoreHold {
+            generation: 1,
+            from_tick: 0,
+            until_tick: None,
+            share: Share::new(SHARDS, (0..SHARDS).collect()),
+        }],
+        [].into(),
+    );
     core.start(MonoTime::now(), Timestamp(0));
     let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_time()

@@ -7,6 +7,7 @@ use bytes::Bytes;
 use tokio::time::{Instant, timeout};
 
 use super::{ACK_TIMEOUT, Nats, api};
+use crate::bugs::{Bug, bug};
 use crate::{AppendError, Appended, Fault, Stored, Stream};
 
 impl Nats {
@@ -17,7 +18,10 @@ impl Nats {
         msg_id: &str,
         payload: Bytes,
     ) -> Result<Appended, AppendError> {
-        let message = PublishMessage::build().payload(payload).message_id(msg_id);
+        let mut message = PublishMessage::build().payload(payload);
+        if !bug(Bug::NoMessageId) {
+            message = message.message_id(msg_id);
+        }
         let ack = self.publish_acked(stream, subject, message).await?;
         Ok(Appended {
             seq: ack.sequence,
@@ -32,10 +36,14 @@ impl Nats {
         msg_id: &str,
         payload: Bytes,
     ) -> Result<u64, AppendError> {
-        let message = PublishMessage::build()
+        let mut message = PublishMessage::build()
             .payload(payload)
             .message_id(msg_id)
             .expected_last_subject_sequence(expected_last);
+        if bug(Bug::WildcardConcurrency) {
+            let every = "lp.*.run.*.ctl";
+            message = message.header("Nats-Expected-Last-Subject-Sequence-Subject", every);
+        }
         Ok(self
             .publish_acked(Stream::Ctl, subject, message)
             .await?

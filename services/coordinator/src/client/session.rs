@@ -177,7 +177,8 @@ impl Session {
             run,
             Request::StopRequested(StopRequested { by: by.to_owned() }),
         )
-        .await
+        .await?;
+        Ok(())
     }
 
     /// Throws the kill switch: every agent stops and cancels what is in flight.
@@ -199,6 +200,16 @@ impl Session {
         let control = self.control(run).await?;
         let data = self.fold(run, &control, |_, _| Ok(())).await?;
         Ok(report(&control, &data)?)
+    }
+
+    /// The plan of a run.
+    ///
+    /// # Errors
+    /// When the log holds no such run; or the world.
+    pub async fn plan(&self, run: &RunId) -> Result<Plan, SessionError> {
+        let control = self.control(run).await?;
+        let plan = plans(&control).last().cloned();
+        plan.ok_or_else(|| NoReport::Unknown(run.to_string()).into())
     }
 
     /// Every call of a run that its plan asked for one by one, as CSV into `table`.
@@ -261,7 +272,7 @@ impl Session {
     }
 
     /// The control events of every run of the tenant, folded, oldest first.
-    async fn control_of_all(&self) -> Result<Vec<Control>, SessionError> {
+    pub(crate) async fn control_of_all(&self) -> Result<Vec<Control>, SessionError> {
         let mut logs: BTreeMap<RunId, ControlLog> = BTreeMap::new();
         let filters = self.subjects.control_of_all_runs();
         let mut tail = patiently(|| self.bus.tail(Stream::Ctl, filters.clone(), 1)).await?;
@@ -318,7 +329,7 @@ impl Session {
         }
     }
 
-    async fn control(&self, run: &RunId) -> Result<Control, SessionError> {
+    pub(crate) async fn control(&self, run: &RunId) -> Result<Control, SessionError> {
         let mut log = ControlLog::new(run.clone());
         let filters = control_of(&self.subjects, run);
         let stored = patiently(|| self.bus.read(Stream::Ctl, filters.clone(), None)).await?;
@@ -330,7 +341,7 @@ impl Session {
         Ok(log.close())
     }
 
-    fn kind(&self, subject: &str) -> Option<Kind> {
+    pub(crate) fn kind(&self, subject: &str) -> Option<Kind> {
         self.subjects.parse(subject).map(|subject| subject.kind)
     }
 
@@ -354,8 +365,9 @@ impl Session {
         Ok(self.bus.kv_put(&key, values.into(), ttl).await?)
     }
 
-    /// Appends a request; one whose end is unknown is sent again under the same id.
-    async fn store(&self, run: &RunId, request: Request) -> Result<(), SessionError> {
+    /// Appends a request and tells its sequence; one whose end is unknown is sent again under the
+    /// same id.
+    pub(crate) async fn store(&self, run: &RunId, request: Request) -> Result<u64, SessionError> {
         let envelope = Envelope {
             v: EVENT_VERSION,
             id: EventId::from_ulid(ulid::Ulid::generate()),
@@ -376,7 +388,7 @@ impl Session {
                 .append(Stream::Ctl, &subject, id, payload.clone())
                 .await;
             match stored {
-                Ok(_) => return Ok(()),
+                Ok(stored) => return Ok(stored.seq),
                 Err(AppendError::Unknown | AppendError::Fault(Fault::Disconnected))
                     if Instant::now() < give_up =>
                 {
@@ -387,7 +399,7 @@ impl Session {
         }
     }
 
-    fn keep_owned(&mut self, run: &RunId, owner: &OwnerId) {
+    pub(crate) fn keep_owned(&mut self, run: &RunId, owner: &OwnerId) {
         self.close();
         let bus = self.bus.clone();
         let subject = self.subjects.owner_heartbeat(owner);

@@ -64,6 +64,8 @@ struct Watched {
     /// The last record whose line was sent: the tail brings them in the order of the log.
     told_seq: u64,
     workload: Option<Workload>,
+    /// Whether a stop was seen.
+    is_stopping: bool,
     live: LiveView,
 }
 
@@ -89,6 +91,7 @@ impl Watched {
             control,
             told_seq: 0,
             workload: None,
+            is_stopping: false,
             live: LiveView::default(),
         })
     }
@@ -125,19 +128,29 @@ impl Watched {
         };
         self.log
             .add(&stored.subject, &kind, stored.seq, &stored.payload);
+        let rates = self.control.state.steering.rates.len();
         self.log.catch_up(&mut self.control);
+        let is_steered = self.control.state.steering.rates.len() != rates;
         if let Some(created) = self
             .control
             .state
             .created
             .as_ref()
-            .filter(|_| self.workload.is_none())
+            .filter(|_| self.workload.is_none() || is_steered)
         {
-            self.workload = Some(Workload::new(&created.plan, created.seed));
+            let workload = Workload::new(&created.plan, created.seed);
+            self.workload = Some(workload.steered(&self.control.state.steering.rates));
         }
         let lines = story::story_after(&self.control, self.told_seq);
         self.told_seq = lines.last().map_or(self.told_seq, |line| line.seq);
-        lines.into_iter().map(Change::Story).collect()
+        // Whoever asked for a stop must learn at once that somebody heeds it.
+        let is_new = !std::mem::replace(&mut self.is_stopping, self.control.state.stop.is_some());
+        let stopping = self.snapshot().filter(|_| is_new && self.is_stopping);
+        lines
+            .into_iter()
+            .map(Change::Story)
+            .chain(stopping)
+            .collect()
     }
 
     fn on_data(&mut self, step: Step) {

@@ -3,7 +3,7 @@
 use loadpilot_bus::Fault;
 use loadpilot_events::ctl::{Decision, Ending};
 use loadpilot_events::limits::NEWS_EVENTS_MAX;
-use loadpilot_events::{Envelope, EventId};
+use loadpilot_events::{BootId, Envelope, EventId};
 use serde_json::json;
 
 use super::*;
@@ -322,26 +322,72 @@ fn left_over_runs_end_only_where_that_is_wanted() {
             assert_eq!(first.len(), 1, "r1 goes on");
             continue;
         }
-        let [Errand::ReadDataHead(r1), Errand::Append(refused)] = &first[..] else {
+        let [Errand::Append(refused)] = &first[..] else {
             panic!("{first:?}")
         };
         assert!(matches!(refused.decision, Decision::RunRefused(_)));
         world.win(refused);
-        world.coordinator.data_head(r1, Some(4), world.now);
-        // The refused run's secrets are shredded at the same time.
-        let errands = world.coordinator.next(world.now);
-        let seal = errands.into_iter().find_map(|errand| match errand {
-            Errand::Append(draft) => Some(draft.decision),
-            _ => None,
-        });
-        let Some(Decision::RunSealed(seal)) = seal else {
-            panic!("{seal:?}")
-        };
+        assert_eq!(
+            world.coordinator.next(world.now),
+            [Errand::Shred(run("r2"))]
+        );
+        // Nobody says that it has anything of what r1 did.
+        world.now = T0.plus_us(3 * SECOND);
+        world.head(4);
+        let seal = world.seal();
         assert_eq!((seal.ending, seal.data_seq), (Ending::Aborted, 4));
+        assert_eq!(world.errand(), Errand::Shred(run("r1")));
         // What is asked for from now on is as welcome as ever.
         world.ask_for("r9");
         assert!(matches!(world.draft().decision, Decision::RunCreated(_)));
     }
+}
+
+/// What killed agents left is reported by the agents of the next stack: a seal before that would
+/// throw it away, one that waits for ever would never come.
+#[test]
+fn a_left_over_run_waits_for_what_its_agents_left() {
+    for is_reported in [true, false] {
+        let mut before = World::caught_up();
+        before.schedule("r1");
+        let mut world = World::new(true);
+        for (subject, payload) in before.log {
+            world.store(&subject, &payload).expect("it can be read");
+        }
+        world.coordinator.caught_up();
+        world.none();
+        let mut heir = beat(&[]);
+        let killed = std::mem::replace(&mut heir.boot_id, BootId::parse("b2").expect("a token"));
+        heir.recovering = vec![killed];
+        world.coordinator.heard_agent(agent("a"), &heir, world.now);
+        world.none();
+        world.now = T0.plus_us(9 * SECOND);
+        world.coordinator.heard_agent(agent("a"), &heir, world.now);
+        world.none();
+        if is_reported {
+            heir.recovering.clear();
+        } else {
+            world.now = T0.plus_us(15 * SECOND);
+        }
+        world.coordinator.heard_agent(agent("a"), &heir, world.now);
+        world.head(4);
+        assert_eq!(world.seal().ending, Ending::Aborted);
+    }
+}
+
+/// `loadpilot resume` names the one run that its stack is there for.
+#[test]
+fn a_run_that_is_spared_goes_on() {
+    let mut before = World::caught_up();
+    before.schedule("r1");
+    let mut world = World::new(true);
+    world.coordinator.settings.spared = Some(run("r1"));
+    for (subject, payload) in before.log {
+        world.store(&subject, &payload).expect("it can be read");
+    }
+    world.coordinator.caught_up();
+    world.now = T0.plus_us(4 * SECOND);
+    world.none();
 }
 
 /// A run that is asked for while a fresh stack still starts is that stack's own.

@@ -72,6 +72,7 @@ impl Rig {
             subjects: subjects(),
             policy: Policy::default(),
             seal_asked_before: seal_unfinished.then(|| Clock::system().now()),
+            spared: None,
         };
         let io = Io {
             bus: self.connect().await,
@@ -157,11 +158,13 @@ impl Agent {
             Seen { run, ctl_seq }
         });
         let beat = Heartbeat::Agent(AgentBeat {
+            about: None,
             boot_id: self.me.boot_id.clone(),
             predecessor_dead: false,
             recovering: Vec::new(),
             seen: seen.collect(),
             has: BTreeSet::new(),
+            full: false,
         });
         let subject = subjects().heartbeat(&self.me.agent);
         let payload = Bytes::from(serde_json::to_vec(&beat).expect("JSON"));

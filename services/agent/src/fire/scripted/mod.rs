@@ -17,8 +17,8 @@ use std::sync::Arc;
 use std::task::Poll;
 use std::time::Duration;
 
-use loadpilot_engine::decide::SCRIPT_TIMEOUTS;
 use loadpilot_engine::draws::Whose;
+use loadpilot_engine::patience::SCRIPT_TIMEOUTS;
 use loadpilot_engine::tally::CallEnd;
 use loadpilot_events::limits::RAISED_BYTES_MAX;
 use loadpilot_events::outcome::Outcome;
@@ -272,7 +272,7 @@ impl<W: Wire> Calls<W> {
     /// Whether an arrival may go on no more: the run was stopped, or it has taken too long.
     fn is_over_for(&self, stage: &Stage<'_>, now: MonoTime) -> bool {
         let too_long = stage.until.is_some_and(|until| now >= until);
-        stage.arrival.is_some() && (self.stopped().is_some() || too_long)
+        stage.arrival.is_some() && (self.barred(now).is_some() || too_long)
     }
 
     /// Waits with a user for something of its own, and for what it has under way. When the former

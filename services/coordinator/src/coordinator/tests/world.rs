@@ -27,6 +27,7 @@ pub(super) fn settings(seal_unfinished: bool) -> Settings {
         subjects: subjects(),
         policy: Policy::default(),
         seal_asked_before: seal_unfinished.then_some(Timestamp(u64::MAX)),
+        spared: None,
     }
 }
 
@@ -45,11 +46,13 @@ pub(super) fn beat(seen: &[(&str, u64)]) -> AgentBeat {
     });
     let boot_id = BootId::parse("b1").expect("a token");
     AgentBeat {
+        about: None,
         boot_id,
         predecessor_dead: false,
         recovering: Vec::new(),
         seen: seen.collect(),
         has: BTreeSet::new(),
+        full: false,
     }
 }
 

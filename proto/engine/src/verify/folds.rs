@@ -1,0 +1,144 @@
+//! What must hold of the fold itself: it balances, and it gives the same report however it is read.
+//!
+//! The log is folded twice at once: as it stands, and in pieces that are turned round and read
+//! twice, over a control side that was caught up with half-way. Must never compare more than
+//! digests: a report has one form.
+
+use loadpilot_events::id::AgentId;
+use loadpilot_events::report::{ArrivalCounts, Report};
+use serde_json::Value;
+
+use super::{Breaches, Invariant};
+use crate::control::{Control, ControlLog};
+use crate::project::Projection;
+use crate::report::{NoReport, digest, report};
+
+/// Deltas that are turned round together.
+const PIECE: usize = 64;
+
+/// One record of LP_DATA, kept until its piece is full.
+type Kept = (AgentId, String, u64, Vec<u8>);
+
+/// Two folds of one log.
+#[derive(Debug)]
+pub(super) struct Folds {
+    straight: Projection,
+    turned: Projection,
+    /// The control side once more: folded half-way, then caught up with.
+    resumed: Control,
+    piece: Vec<Kept>,
+}
+
+impl Folds {
+    /// Over the control side `log`, whose records have these sequences.
+    pub(super) fn new(log: &ControlLog, seqs: impl ExactSizeIterator<Item = u64>) -> Self {
+        let half = seqs.len() / 2;
+        let last = seqs.take(half).last().unwrap_or(0);
+        let mut resumed = log.up_to(last).close();
+        log.catch_up(&mut resumed);
+        Self {
+            straight: Projection::default(),
+            turned: Projection::default(),
+            resumed,
+            piece: Vec::new(),
+        }
+    }
+
+    pub(super) fn take(
+        &mut self,
+        control: &Control,
+        (agent, subject, seq, payload): (&AgentId, &str, u64, &[u8]),
+    ) {
+        self.straight.add(control, agent, subject, seq, payload);
+        let kept = (agent.clone(), subject.to_owned(), seq, payload.to_vec());
+        self.piece.push(kept);
+        if self.piece.len() == PIECE {
+            self.turn();
+        }
+    }
+
+    fn turn(&mut self) {
+        for (agent, subject, seq, payload) in self.piece.iter().rev().chain(&self.piece) {
+            self.turned
+                .add(&self.resumed, agent, subject, *seq, payload);
+        }
+        self.piece.clear();
+    }
+
+    /// Judges both; the digest is that of the straight one.
+    pub(super) fn close(
+        mut self,
+        control: &Control,
+        ctl: &str,
+        known: Option<&Value>,
+        breaches: &mut Breaches,
+    ) -> Result<String, NoReport> {
+        self.turn();
+        let found = report(control, &self.straight)?;
+        let again = report(&self.resumed, &self.turned)?;
+        let mut note = |invariant, what: String| breaches.note(invariant, ctl, 0, what);
+        if found.digest != again.digest {
+            let what = format!("digests {} and {}", found.digest, again.digest);
+            note(Invariant::Order, what);
+        }
+        balance(&found, |what| note(Invariant::Books, what));
+        let closed_again = report(control, &self.straight)?;
+        if closed_again.digest != found.digest || digest(&found) != found.digest {
+            note(Invariant::Digest, "another one each time".to_owned());
+        }
+        if let Some(what) = known.and_then(|known| differs(&found, known)) {
+            note(Invariant::Digest, what);
+        }
+        Ok(found.digest)
+    }
+}
+
+/// In what a report that was written down is not the one that was found: digests first, then
+/// figures, which nobody may have touched. What came after the seal may have grown since.
+fn differs(found: &Report, known: &Value) -> Option<String> {
+    let written = known["digest"].as_str().unwrap_or("none");
+    if written != found.digest {
+        return Some(format!(
+            "{written} was written down, {} is found",
+            found.digest
+        ));
+    }
+    // Through text, as the other one came.
+    let text = serde_json::to_string(found).ok()?;
+    let mut found: Value = serde_json::from_str(&text).ok()?;
+    found["gaps"]["late_deltas"] = known["gaps"]["late_deltas"].clone();
+    let found = found.as_object()?;
+    let changed = found
+        .iter()
+        .find(|(key, value)| known.get(key) != Some(value));
+    changed.map(|(key, _)| format!("{key} was changed since it was written down"))
+}
+
+/// Names sums of a report that do not come out.
+fn balance(report: &Report, mut note: impl FnMut(String)) {
+    let settled = |counts: &ArrivalCounts| {
+        counts.started + counts.dropped_total() + counts.lost + counts.waiting
+    };
+    let tasks = report.tasks.iter();
+    let tasks = tasks.map(|task| (format!("task {}", task.name), &task.arrivals));
+    for (what, counts) in tasks.chain([("the run".to_owned(), &report.arrivals)]) {
+        let (settled, planned) = (settled(counts), counts.planned);
+        if settled != planned {
+            note(format!("{what}: {planned} planned, {settled} settled"));
+        }
+    }
+    for tick in &report.series {
+        let (told, planned) = (tick.started + tick.dropped, tick.planned);
+        if told > planned {
+            note(format!(
+                "tick {}: {planned} planned, {told} reported",
+                tick.tick
+            ));
+        }
+    }
+    let outcomes: u64 = report.calls.outcomes.values().sum();
+    let attempted = report.calls.attempted;
+    if attempted != outcomes {
+        note(format!("{attempted} calls attempted, {outcomes} outcomes"));
+    }
+}

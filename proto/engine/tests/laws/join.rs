@@ -1,0 +1,301 @@
+//! Joining: newcomers get an even part, and nobody gives more than that takes.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use loadpilot_engine::assign::deal;
+use loadpilot_engine::decide::{Heard, Hearing, Policy, deadline, decide};
+use loadpilot_engine::join::join;
+use loadpilot_engine::state::{Record, RunState};
+use loadpilot_events::assign::{Holding, LossReason};
+use loadpilot_events::ctl::{Decision, ShardsReassigned};
+use loadpilot_events::evt::{CapacityOffered, Fact, ShardsReady, What};
+use loadpilot_events::id::Holder;
+use loadpilot_events::req::Request;
+use loadpilot_events::start::ClockEstimate;
+use loadpilot_events::units::{Rate, Timestamp};
+use proptest::prelude::*;
+
+use crate::rules::dice::Dice;
+use crate::rules::plans;
+
+/// Any division of `shards` among some holders, as losses and heirs may have left it.
+fn any_map(shards: u32, holders: u64, seed: u64) -> Vec<Holding> {
+    let mut dice = Dice::new(seed);
+    let mut map: BTreeMap<Holder, Vec<u32>> = BTreeMap::new();
+    for shard in 0..shards {
+        let owner = plans::holder(dice.pick(0..holders), 0);
+        map.entry(owner).or_default().push(shard);
+    }
+    let holding = |(holder, shards)| Holding { holder, shards };
+    map.into_iter().map(holding).collect()
+}
+
+fn owners(map: &[Holding]) -> BTreeMap<u32, &Holder> {
+    let owned = map.iter().flat_map(|holding| {
+        let each = holding.shards.iter();
+        each.map(|&shard| (shard, &holding.holder))
+    });
+    owned.collect()
+}
+
+/// The fewest moves that make `counts` even: the best of all ways to say who ends with one more.
+fn fewest_moves(counts: &[usize], holders: usize) -> usize {
+    let total: usize = counts.iter().sum();
+    let (each, more) = (total / holders, total % holders);
+    let given = |keep: usize, places: &[usize]| -> usize {
+        places.iter().map(|count| count.saturating_sub(keep)).sum()
+    };
+    // Every old holder that has more than `each` may be one of the `more` that keep one more.
+    let large = counts.iter().filter(|&&count| count > each).count();
+    given(each, counts) - large.min(more)
+}
+
+proptest! {
+    /// A shard lost or doubled at a join would be load lost or doubled; an uneven map overloads
+    /// somebody; a move too many is a risk too many.
+    #[test]
+    fn joining_is_even_and_moves_as_little_as_it_can(
+        shards in 1..300_u32, old in 1..9_u64, new in 0..9_u64, seed: u64,
+    ) {
+        let before = any_map(shards, old, seed);
+        let newcomers: BTreeSet<Holder> = (20..20 + new).map(|n| plans::holder(n, 0)).collect();
+        let after = join(&before, &newcomers);
+        let (was, is) = (owners(&before), owners(&after));
+        prop_assert_eq!(is.len(), shards as usize);
+        prop_assert_eq!(after.iter().map(|h| h.shards.len()).sum::<usize>(), shards as usize);
+        prop_assert!(after.iter().all(|h| !h.shards.is_empty() && h.shards.is_sorted()));
+        let holders = before.len() + newcomers.len();
+        let (least, most) = (shards as usize / holders, (shards as usize).div_ceil(holders));
+        let nothing = holders - after.len();
+        prop_assert!(nothing == 0 || least == 0, "nobody is left out who could have a shard");
+        prop_assert!(after.iter().all(|h| (least..=most).contains(&h.shards.len())));
+        let moves = is.iter().filter(|(shard, holder)| was[shard] != **holder).count();
+        let counts: Vec<usize> = before.iter().map(|h| h.shards.len()).collect();
+        prop_assert_eq!(moves, fewest_moves(&counts, holders));
+    }
+
+    /// Neighbours in time that all moved to one newcomer would be a burst there, and a hole here.
+    #[test]
+    fn what_is_given_is_spread(old in 1..6_u64, new in 1..4_u64) {
+        let holders: Vec<Holder> = (0..old).map(|n| plans::holder(n, 0)).collect();
+        let newcomers: BTreeSet<Holder> = (20..20 + new).map(|n| plans::holder(n, 0)).collect();
+        let after = join(&deal(256, &holders), &newcomers);
+        let window = 8 * (old + new) as u32;
+        for holding in &after {
+            for begin in (0..256 - window).step_by(4) {
+                let inside = begin..begin + window;
+                let count = holding.shards.iter().filter(|shard| inside.contains(shard)).count();
+                prop_assert!((4..=12).contains(&count), "{count} in {inside:?}: {holding:?}");
+            }
+        }
+    }
+}
+
+/// A run under way, and who is heard around it.
+struct Story {
+    state: RunState,
+    hearing: Hearing,
+    policy: Policy,
+    now: Timestamp,
+    seq: u64,
+}
+
+impl Story {
+    /// A run that wants `want` agents and started with fewer.
+    fn started(want: u32, with: u64) -> Self {
+        let now = Timestamp(1_800_000_000_000_000);
+        let mut plan = plans::plan(&mut Dice::new(1));
+        plan.tick_us = 1_000_000;
+        plan.profile
+            .pieces
+            .iter_mut()
+            .for_each(|piece| piece.duration_us = 60_000_000);
+        let mut request = plans::request(plan, want, 1, &mut Dice::new(1));
+        request.agents.wait_us = 1_000_000;
+        let mut story = Self {
+            state: RunState::default(),
+            hearing: Hearing {
+                since: now,
+                ..Hearing::default()
+            },
+            policy: Policy::default(),
+            now,
+            seq: 0,
+        };
+        let request = Request::RunRequested(Box::new(request));
+        story.record(Record::Request(&request));
+        story.decided();
+        for number in 0..with {
+            story.heard(number);
+            story.fact(
+                number,
+                What::CapacityOffered(CapacityOffered {
+                    rate: Rate::per_second(100),
+                    cores: 1,
+                    expires: now.plus_us(30_000_000),
+                    version: "1".to_owned(),
+                }),
+            );
+        }
+        story.pass(1_000_000);
+        (0..with).for_each(|number| story.heard(number));
+        story.decided();
+        (0..with).for_each(|number| story.ready(number));
+        story.decided();
+        assert!(story.state.start.is_some() && story.state.holdings.len() == with as usize);
+        story.pass(5_000_000);
+        (0..with).for_each(|number| story.heard(number));
+        story
+    }
+
+    fn pass(&mut self, us: u64) {
+        self.now = self.now.plus_us(us);
+    }
+
+    fn record(&mut self, record: Record<'_>) {
+        self.seq += 1;
+        self.state = std::mem::take(&mut self.state).evolve(self.seq, self.now, record);
+    }
+
+    fn fact(&mut self, number: u64, what: What) {
+        let holder = plans::holder(number, 0);
+        let fact = Fact {
+            boot_id: holder.boot_id,
+            what,
+        };
+        self.record(Record::Fact(&holder.agent, &fact));
+    }
+
+    fn ready(&mut self, number: u64) {
+        self.fact(
+            number,
+            What::ShardsReady(ShardsReady {
+                generation: self.state.generation,
+                clock: ClockEstimate {
+                    offset_us: 0,
+                    bound_us: 1,
+                },
+                max_in_flight: 1,
+            }),
+        );
+    }
+
+    fn heard(&mut self, number: u64) {
+        let heard = Heard {
+            at: self.now,
+            predecessor_dead: false,
+            has: BTreeSet::new(),
+            recovering: BTreeSet::new(),
+        };
+        self.hearing.agents.insert(plans::holder(number, 0), heard);
+    }
+
+    fn decide(&self) -> Option<Decision> {
+        decide(&self.state, &self.hearing, &self.policy, self.now)
+    }
+
+    fn decided(&mut self) -> Decision {
+        let decision = self.decide().expect("there is something to decide");
+        self.record(Record::Decision(&decision));
+        decision
+    }
+
+    fn reassigned(&mut self) -> ShardsReassigned {
+        match self.decided() {
+            Decision::ShardsReassigned(next) => next,
+            other => panic!("{other:?}"),
+        }
+    }
+
+    fn begins(&self, next: &ShardsReassigned) -> Timestamp {
+        let start = self.state.start.as_ref().expect("it started").start_at;
+        start.plus_us(u64::from(next.takeover_tick) * 1_000_000)
+    }
+}
+
+fn sizes(next: &ShardsReassigned) -> Vec<usize> {
+    next.holdings
+        .iter()
+        .map(|holding| holding.shards.len())
+        .collect()
+}
+
+/// A run that started with fewer agents than it wants grows by those who come, not before a giver
+/// that is cut off has fenced itself, and by no more than it wants.
+#[test]
+fn a_run_grows_to_what_it_wants_and_no_further() {
+    let mut story = Story::started(3, 1);
+    assert!(story.decide().is_none(), "nobody has come");
+    (1..5).for_each(|number| story.heard(number));
+    let next = story.reassigned();
+    assert_eq!(sizes(&next), [86, 85, 85]);
+    let safe = story
+        .now
+        .plus_us(story.policy.fence_us + story.policy.takeover_us);
+    assert!(story.begins(&next) >= safe && next.losses.is_empty());
+    [1, 2].into_iter().for_each(|number| story.ready(number));
+    assert!(story.decide().is_none(), "two stand by");
+}
+
+/// Whoever comes while a move is under way waits for it, and is let in without anybody calling.
+#[test]
+fn one_move_at_a_time() {
+    let mut story = Story::started(3, 1);
+    story.heard(1);
+    let first = story.reassigned();
+    story.ready(1);
+    story.heard(2);
+    assert!(story.decide().is_none(), "a move is under way");
+    let begins = story.begins(&first);
+    let wakes = deadline(&story.state, &story.hearing, &story.policy, story.now);
+    assert!(wakes.is_some_and(|at| at <= begins));
+    story.now = begins;
+    (0..3).for_each(|number| story.heard(number));
+    assert_eq!(sizes(&story.reassigned()), [86, 85, 85]);
+}
+
+/// Agents with nothing left to give, or that the run cannot use, are no newcomers.
+#[test]
+fn who_is_full_is_left_alone() {
+    let mut story = Story::started(2, 1);
+    story.heard(1);
+    story.hearing.full.insert(plans::holder(1, 0));
+    assert!(story.decide().is_none());
+    story.hearing.full.clear();
+    assert!(story.decide().is_some());
+}
+
+/// A run that lost a holder gives its shards to those who are ready, at once, and then makes room
+/// for whoever stands by.
+#[test]
+fn who_stands_by_takes_the_place_of_the_lost() {
+    let mut story = Story::started(2, 2);
+    story.heard(2);
+    assert!(story.decide().is_none(), "it has what it wants");
+    story.pass(story.policy.lost_us);
+    [1, 2].into_iter().for_each(|number| story.heard(number));
+    let survivor = story.reassigned();
+    assert_eq!((survivor.losses.len(), sizes(&survivor)), (1, vec![256]));
+    story.now = story.begins(&survivor);
+    [1, 2].into_iter().for_each(|number| story.heard(number));
+    let joined = story.reassigned();
+    assert_eq!((joined.losses.len(), sizes(&joined)), (0, vec![128, 128]));
+}
+
+/// A newcomer that never gets ready does not keep its shards for ever.
+#[test]
+fn who_does_not_get_ready_gives_way() {
+    let mut story = Story::started(2, 1);
+    story.heard(1);
+    let next = story.reassigned();
+    story.now = story.begins(&next).plus_us(story.policy.ready_us - 1);
+    [0, 1].into_iter().for_each(|number| story.heard(number));
+    assert!(story.decide().is_none(), "it has time until then");
+    story.pass(1);
+    let back = story.reassigned();
+    assert_eq!(back.losses[0].reason, LossReason::NotReady);
+    assert_eq!(sizes(&back), [256]);
+    let safe = story.now.plus_us(story.policy.fence_us);
+    assert!(story.begins(&back) >= safe, "it may get ready this moment");
+    assert!(story.decide().is_none(), "and is not asked again");
+}

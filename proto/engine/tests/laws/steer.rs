@@ -1,0 +1,409 @@
+//! Steering: a change of the rate touches nothing before its tick, the shares are still the plan,
+//! and every request gets one answer.
+
+use std::collections::BTreeSet;
+use std::sync::Arc;
+
+use loadpilot_engine::assign::deal;
+use loadpilot_engine::control::ControlLog;
+use loadpilot_engine::decide::{Hearing, Policy, decide};
+use loadpilot_engine::holding::AgentView;
+use loadpilot_engine::planned::Planned;
+use loadpilot_engine::share::Share;
+use loadpilot_engine::state::{Record, RunState};
+use loadpilot_engine::steer::RateChange;
+use loadpilot_engine::workload::{DueTimes, Workload};
+use loadpilot_events::Envelope;
+use loadpilot_events::assign::Holding;
+use loadpilot_events::ctl::{
+    Decision, RunCreated, ShardsAssigned, ShardsReassigned, StartScheduled, StopReason,
+    StopScheduled,
+};
+use loadpilot_events::heartbeat::News;
+use loadpilot_events::id::{EventId, Holder, RunId};
+use loadpilot_events::plan::{Arrivals, Plan};
+use loadpilot_events::req::Request;
+use loadpilot_events::steer::{
+    NotSteered, PauseRequested, RateChangeRequested, RateChanged, ResumeRequested,
+};
+use loadpilot_events::subject::Kind;
+use loadpilot_events::units::{Rate, Timestamp};
+use proptest::prelude::*;
+
+use crate::rules::dice::Dice;
+use crate::rules::plans;
+
+const SHARDS: u32 = 8;
+const BY: &str = "ann@host";
+
+/// A plan of several Poisson blocks, or of uniform arrivals.
+fn plan(seed: u64, arrivals: Arrivals) -> Plan {
+    let mut plan = plans::plan(&mut Dice::new(seed));
+    plan.arrivals = arrivals;
+    for piece in &mut plan.profile.pieces {
+        piece.from.0 *= 20;
+        piece.to.0 *= 20;
+    }
+    plan
+}
+
+fn changes(dice: &mut Dice, ticks: u32) -> Vec<RateChange> {
+    let mut from_tick = 0;
+    let mut one = || {
+        from_tick = (from_tick + dice.pick(0..4) as u32).min(ticks.saturating_sub(1));
+        let rate = Rate(dice.one_of(&[1, 333_333, 90_000_001, 1_200_000_000]));
+        RateChange { from_tick, rate }
+    };
+    (0..4).map(|_| one()).collect()
+}
+
+fn dues(workload: &Workload) -> Vec<u64> {
+    let mut due_times = DueTimes::new(Arc::new(workload.clone()));
+    (0..workload.planned())
+        .map(|n| due_times.due_us(n))
+        .collect()
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(64))]
+
+    /// What was sent before a change must not become another arrival, nor be sent again; what comes
+    /// after it is the new rate for exactly the time that is left.
+    #[test]
+    fn a_change_keeps_what_was_due_before(seed: u64, poisson: bool) {
+        let arrivals = if poisson { Arrivals::Poisson } else { Arrivals::Uniform };
+        let plan = plan(seed, arrivals);
+        let mut dice = Dice::new(seed);
+        let planned = Workload::new(&plan, seed);
+        let changes = changes(&mut dice, planned.ticks());
+        let mut before = planned.clone();
+        for known in 1..=changes.len() {
+            let after = planned.clone().steered(&changes[..known]);
+            let change = changes[known - 1];
+            let at_us = u64::from(change.from_tick) * plan.tick_us;
+            let (old, new) = (dues(&before), dues(&after));
+            let same = old.partition_point(|&due_us| due_us < at_us);
+            prop_assert_eq!(&old[..same], &new[..same]);
+            prop_assert_eq!(after.first_at_or_after(at_us), same as u64);
+            prop_assert!(new[same..].iter().all(|&due_us| due_us >= at_us));
+            prop_assert!(new.is_sorted());
+            prop_assert!(new.last().is_none_or(|&last| last < after.duration_us()));
+            prop_assert_eq!(after.duration_us(), plan.profile.duration_us());
+            // The integral of what is left, in whole numbers: rate × time, rounded up.
+            let left_us = u128::from(after.duration_us() - at_us);
+            let whole = (u128::from(change.rate.0) * left_us).div_ceil(1_000_000_000_000);
+            let rest = (new.len() - same) as u128;
+            prop_assert!(rest == whole || !poisson && rest + 1 == whole, "{} of {}", rest, whole);
+            before = after;
+        }
+    }
+
+    /// Takeovers and the books cut a steered run by time: each cut must be exact.
+    #[test]
+    fn cutting_a_steered_run_agrees_with_walking(seed: u64, poisson: bool) {
+        let arrivals = if poisson { Arrivals::Poisson } else { Arrivals::Uniform };
+        let plan = plan(seed, arrivals);
+        let mut dice = Dice::new(seed);
+        let planned = Workload::new(&plan, seed);
+        let workload = planned.clone().steered(&changes(&mut dice, planned.ticks()));
+        let dues = dues(&workload);
+        for _ in 0..60 {
+            let t_us = dice.pick(0..workload.duration_us() + 10);
+            let walked = dues.iter().filter(|&&due_us| due_us < t_us).count() as u64;
+            prop_assert_eq!(workload.first_at_or_after(t_us), walked, "at {} µs", t_us);
+            if !dues.is_empty() {
+                let n = dice.pick(0..workload.planned());
+                prop_assert_eq!(workload.due_us(n), dues[n as usize]);
+            }
+        }
+    }
+
+    /// However changes of the rate and of the map follow each other, agents together fire exactly
+    /// what the fold has planned, each arrival once and under the generation that counts.
+    #[test]
+    fn shares_of_a_steered_run_are_the_plan(seed: u64, poisson: bool, split in 1..4_u64) {
+        let arrivals = if poisson { Arrivals::Poisson } else { Arrivals::Uniform };
+        let plan = plan(seed, arrivals);
+        let mut dice = Dice::new(seed);
+        let ticks = Workload::new(&plan, seed).ticks();
+        let decisions = history(&mut dice, &plan, seed, (split, ticks));
+        let mut log = ControlLog::new(RunId::parse("01run").expect("a token"));
+        for (news, seq) in told(&decisions).zip(1..) {
+            let payload = serde_json::to_vec(&news.event).expect("JSON");
+            log.add("ctl", &Kind::Ctl, seq, &payload);
+        }
+        let control = log.close();
+        let workload = Workload::new(&plan, seed).steered(&control.state.steering.rates);
+        let books = Planned::new(&workload, &control);
+        let mut fired = BTreeSet::new();
+        for number in 0..split {
+            let me = plans::holder(number, 0);
+            let mut view = AgentView::new(me.clone());
+            for news in told(&decisions) {
+                view.apply(&news);
+            }
+            let own = Workload::new(&plan, seed).steered(view.rates());
+            let mut counts = vec![0_u64; own.ticks() as usize];
+            for hold in view.holds() {
+                let share = Share::new(SHARDS, hold.shards.clone());
+                let until = hold.until_tick.unwrap_or(ticks).min(ticks);
+                for tick in hold.from_tick..until {
+                    let counts_as = control.in_force(tick).map(|map| map.generation);
+                    prop_assert_eq!(counts_as, Some(hold.generation), "tick {}", tick);
+                    for n in own.arrivals_in_tick(tick).filter(|&n| share.owns(n)) {
+                        prop_assert!(fired.insert(n), "{} is fired twice", n);
+                        counts[tick as usize] += 1;
+                    }
+                }
+            }
+            for tick in 0..ticks {
+                let held = books.tick(tick).held;
+                let mine = held.iter().find(|(holder, _)| *holder == me);
+                prop_assert_eq!(mine.map_or(0, |(_, count)| *count), counts[tick as usize]);
+            }
+        }
+        prop_assert_eq!(fired.len() as u64, workload.planned());
+        prop_assert_eq!(fired.last().map_or(0, |last| last + 1), workload.planned());
+    }
+}
+
+/// A run that was started, and then changes of rate and map in random order.
+fn history(dice: &mut Dice, plan: &Plan, seed: u64, (split, ticks): (u64, u32)) -> Vec<Decision> {
+    let holders: Vec<Holder> = (0..split).map(|number| plans::holder(number, 0)).collect();
+    let mut holdings = deal(SHARDS, &holders);
+    let mut decisions = vec![created(plan, seed), assigned(&holdings), start()];
+    let mut from_tick = 0;
+    for generation in 2..dice.pick(2..7) as u32 {
+        from_tick = (from_tick + dice.pick(0..3) as u32).min(ticks - 1);
+        decisions.push(if dice.chance(50) {
+            let rate = Rate(dice.one_of(&[333_333, 70_000_001, 900_000_000]));
+            changed(generation, &holdings, (from_tick, rate))
+        } else {
+            let mut mixed = holders.clone();
+            dice.shuffle(&mut mixed);
+            holdings = deal(SHARDS, &mixed[..dice.pick(1..split + 1) as usize]);
+            Decision::ShardsReassigned(ShardsReassigned {
+                generation,
+                holdings: holdings.clone(),
+                takeover_tick: from_tick,
+                losses: Vec::new(),
+            })
+        });
+    }
+    decisions
+}
+
+fn told(decisions: &[Decision]) -> impl Iterator<Item = News> {
+    decisions.iter().zip(1..).map(|(decision, seq)| News {
+        run: RunId::parse("01run").expect("a token"),
+        seq,
+        previous_seq: seq - 1,
+        event: Envelope {
+            v: 1,
+            id: EventId::parse("id").expect("a token"),
+            at: Timestamp(1),
+            event: decision.clone(),
+        },
+    })
+}
+
+fn created(plan: &Plan, seed: u64) -> Decision {
+    let request = plans::request(plan.clone(), 2, 1, &mut Dice::new(seed));
+    Decision::RunCreated(Box::new(RunCreated {
+        plan: plan.clone(),
+        plan_hash: plan.hash(),
+        seed,
+        agents: request.agents,
+        owner: None,
+        lead_us: 0,
+        shards: SHARDS,
+        gather_by: Timestamp(1),
+        needs: Vec::new(),
+    }))
+}
+
+fn assigned(holdings: &[Holding]) -> Decision {
+    Decision::ShardsAssigned(ShardsAssigned {
+        generation: 1,
+        holdings: holdings.to_vec(),
+        ready_by: Timestamp(9),
+    })
+}
+
+fn start() -> Decision {
+    let start_at = Timestamp(0);
+    Decision::StartScheduled(StartScheduled { start_at })
+}
+
+fn changed(generation: u32, holdings: &[Holding], (from_tick, rate): (u32, Rate)) -> Decision {
+    Decision::RateChanged(RateChanged {
+        request: 1,
+        by: BY.to_owned(),
+        generation,
+        holdings: holdings.to_vec(),
+        from_tick,
+        was: Rate(0),
+        rate,
+    })
+}
+
+/// A run of 60 s at 10 a second that started at 0, in a fleet where nobody is ever lost.
+struct Story {
+    state: RunState,
+    seq: u64,
+}
+
+impl Story {
+    fn new(users: Option<u32>) -> Self {
+        let mut plan = plans::plan(&mut Dice::new(1));
+        plan.tick_us = 1_000_000;
+        plan.users = users;
+        plan.profile.pieces.truncate(1);
+        let piece = &mut plan.profile.pieces[0];
+        (piece.duration_us, piece.from, piece.to) = (60_000_000, Rate(0), Rate(20_000_000));
+        let holdings = deal(SHARDS, &[plans::holder(0, 0)]);
+        let mut story = Self {
+            state: RunState::default(),
+            seq: 0,
+        };
+        for decision in [created(&plan, 1), assigned(&holdings), start()] {
+            story.take(0, &decision);
+        }
+        story
+    }
+
+    fn evolve(&mut self, at_s: u64, record: Record<'_>) {
+        self.seq += 1;
+        let at = Timestamp(at_s * 1_000_000);
+        self.state = std::mem::take(&mut self.state).evolve(self.seq, at, record);
+    }
+
+    fn take(&mut self, at_s: u64, decision: &Decision) {
+        self.evolve(at_s, Record::Decision(decision));
+    }
+
+    /// Somebody asks, and a coordinator answers by what it knows.
+    fn ask(&mut self, at_s: u64, request: Request) -> Option<Decision> {
+        self.evolve(at_s, Record::Request(&request));
+        self.answer(at_s)
+    }
+
+    fn answer(&mut self, at_s: u64) -> Option<Decision> {
+        let now = Timestamp(at_s * 1_000_000);
+        let hearing = Hearing {
+            since: now,
+            ..Hearing::default()
+        };
+        let decision = decide(&self.state, &hearing, &Policy::default(), now)?;
+        self.take(at_s, &decision);
+        Some(decision)
+    }
+}
+
+fn rate(rps: u64) -> Request {
+    Request::RateChangeRequested(RateChangeRequested {
+        by: BY.to_owned(),
+        rate: Rate::per_second(rps),
+    })
+}
+
+fn pause() -> Request {
+    Request::PauseRequested(PauseRequested { by: BY.to_owned() })
+}
+
+fn resume() -> Request {
+    Request::ResumeRequested(ResumeRequested { by: BY.to_owned() })
+}
+
+fn refusal(decision: Option<Decision>) -> Option<NotSteered> {
+    match decision {
+        Some(Decision::SteeringRefused(refused)) => Some(refused.why),
+        _ => None,
+    }
+}
+
+/// A change that takes effect before everybody can know of it is offered twice, or by nobody.
+#[test]
+fn a_change_leaves_time_to_hear_of_it() {
+    let mut story = Story::new(None);
+    let Some(Decision::RateChanged(first)) = story.ask(12, rate(2_000)) else {
+        panic!("the rate was not changed");
+    };
+    assert_eq!((first.from_tick, first.generation), (15, 2));
+    assert_eq!(
+        (first.was, first.rate),
+        (Rate(5_000_000), Rate::per_second(2_000))
+    );
+    assert_eq!((first.request, first.by.as_str()), (4, BY));
+    let Some(Decision::RateChanged(second)) = story.ask(13, rate(5)) else {
+        panic!("the rate was not changed again");
+    };
+    assert_eq!((second.from_tick, second.generation), (16, 3));
+    assert_eq!(
+        (second.was, second.holdings),
+        (Rate::per_second(2_000), first.holdings)
+    );
+    assert!(
+        story.answer(14).is_none(),
+        "an answered request is answered again"
+    );
+}
+
+/// A request that changes nothing must say why, or whoever asked waits for ever.
+#[test]
+fn what_cannot_be_done_is_refused() {
+    let mut story = Story::new(None);
+    assert_eq!(refusal(story.ask(1, resume())), Some(NotSteered::NotPaused));
+    assert_eq!(
+        refusal(story.ask(2, rate(0))),
+        Some(NotSteered::RateOutOfRange)
+    );
+    let beyond = refusal(story.ask(2, rate(10_000_001)));
+    assert_eq!(beyond, Some(NotSteered::RateOutOfRange));
+    assert_eq!(refusal(story.ask(57, rate(5))), Some(NotSteered::TooLate));
+    let mut closed = Story::new(Some(3));
+    assert_eq!(
+        refusal(closed.ask(1, rate(5))),
+        Some(NotSteered::ClosedLoop)
+    );
+    assert!(matches!(closed.ask(2, pause()), Some(Decision::Paused(_))));
+}
+
+/// A pause that can be asked for twice must be ended by one resume.
+#[test]
+fn a_pause_is_one_pause() {
+    let mut story = Story::new(None);
+    let Some(Decision::Paused(paused)) = story.ask(10, pause()) else {
+        panic!("not paused");
+    };
+    assert_eq!(paused.paused_at, Timestamp(10_000_000));
+    assert_eq!(
+        refusal(story.ask(11, pause())),
+        Some(NotSteered::AlreadyPaused)
+    );
+    assert!(matches!(
+        story.ask(12, resume()),
+        Some(Decision::Resumed(_))
+    ));
+    assert_eq!(
+        refusal(story.ask(13, resume())),
+        Some(NotSteered::NotPaused)
+    );
+    assert!(matches!(story.ask(14, pause()), Some(Decision::Paused(_))));
+}
+
+/// What is asked for before the start holds from the start on; after a stop nothing is steered.
+#[test]
+fn requests_wait_for_the_start_and_end_with_a_stop() {
+    let mut story = Story::new(None);
+    story.state.start = None;
+    story.evolve(0, Record::Request(&rate(7)));
+    story.take(5, &start());
+    assert!(matches!(story.answer(5), Some(Decision::RateChanged(_))));
+    let stop = Decision::StopScheduled(StopScheduled {
+        stop_at: Timestamp(6_000_000),
+        reason: StopReason::OwnerGone,
+    });
+    story.take(6, &stop);
+    assert!(story.ask(7, pause()).is_none());
+}

@@ -1,0 +1,312 @@
+//! Logs of whole runs, each damaged in one place: exactly the invariant that is broken is named,
+//! and an undamaged log has none.
+
+use loadpilot_engine::verify::{Invariant, Verification};
+use loadpilot_events::hist;
+use loadpilot_events::subject::Kind;
+use serde_json::{Value, json};
+
+use crate::checker::{report_of, verification};
+use crate::log::Record;
+use crate::world::World;
+
+/// A fair world that counts calls.
+const FAIR: u64 = 40;
+
+/// A world that counts calls and in which an agent is replaced.
+const REPLACED: std::ops::Range<u64> = 0..4_000;
+
+/// Does damage.
+type Damage = fn(&mut World);
+
+fn change(record: &mut Record, change: impl FnOnce(&mut Value)) {
+    let mut event: Value = serde_json::from_slice(&record.payload).expect("our own event");
+    change(&mut event["event"]);
+    record.payload = serde_json::to_vec(&event).expect("JSON");
+}
+
+fn is(record: &Record, name: &str) -> bool {
+    let event: Value = serde_json::from_slice(&record.payload).expect("our own event");
+    event["event"]["type"] == name || event["event"]["what"]["type"] == name
+}
+
+/// The first record of LP_CTL of this name.
+fn named<'a>(world: &'a mut World, name: &str) -> &'a mut Record {
+    let found = world.log.ctl.iter_mut().find(|record| is(record, name));
+    found.expect("such an event")
+}
+
+fn parsed(record: &Record) -> Value {
+    let event: Value = serde_json::from_slice(&record.payload).expect("our own event");
+    event["event"].clone()
+}
+
+/// The places of the deltas that the seal covers, of one process, in the order of their numbers;
+/// the first of each.
+fn of_one_process(world: &World) -> Vec<usize> {
+    let seal = world.log.ctl.iter().find(|record| is(record, "RunSealed"));
+    let covered = parsed(seal.expect("a seal"))["data_seq"]
+        .as_u64()
+        .expect("a number");
+    let data = &world.log.data[..covered as usize];
+    let first = data.first().expect("a delta");
+    let places = (0..data.len()).filter(|&place| data[place].subject == first.subject);
+    let boot = parsed(first)["boot_id"].clone();
+    let places = places.filter(|&place| parsed(&data[place])["boot_id"] == boot);
+    let mut seqs = std::collections::BTreeMap::new();
+    for place in places {
+        let seq = parsed(&data[place])["seq"].as_u64().expect("a number");
+        seqs.entry(seq).or_insert(place);
+    }
+    seqs.into_values().collect()
+}
+
+/// The place of a delta of it that has rows of calls, and others before and after it.
+fn inner(world: &World) -> usize {
+    let places = of_one_process(world);
+    let inner = &places[1..places.len() - 1];
+    let has_calls = |place: &&usize| !parsed(&world.log.data[**place])["calls"].is_null();
+    *inner.iter().find(has_calls).expect("a delta with calls")
+}
+
+fn created_twice(world: &mut World) {
+    let mut copy = named(world, "RunCreated").clone();
+    std::mem::swap(named(world, "CapacityOffered"), &mut copy);
+}
+
+fn takeover_in_the_past(world: &mut World) {
+    change(named(world, "ShardsReassigned"), |event| {
+        event["takeover_tick"] = json!(0);
+    });
+}
+
+fn a_shard_for_nobody(world: &mut World) {
+    change(named(world, "ShardsAssigned"), |event| {
+        let shards = &mut event["holdings"][0]["shards"];
+        shards.as_array_mut().expect("a list").pop();
+    });
+}
+
+fn a_start_in_the_past(world: &mut World) {
+    change(named(world, "StartScheduled"), |event| {
+        event["start_at"] = json!(1_700_000_000_000_000_u64);
+    });
+}
+
+fn a_seal_of_something_else(world: &mut World) {
+    change(named(world, "RunSealed"), |event| {
+        event["ctl_seq"] = json!(1);
+    });
+}
+
+fn another_end(world: &mut World) {
+    let copy = named(world, "RunSealed").clone();
+    world.log.ctl.push(copy);
+}
+
+fn noise(world: &mut World) {
+    let place = inner(world);
+    world.log.data[place].payload = b"{\"v\":1,".to_vec();
+}
+
+fn a_foreign_generation(world: &mut World) {
+    let place = inner(world);
+    change(&mut world.log.data[place], |event| {
+        event["calls"][0]["generation"] = json!(9);
+    });
+}
+
+fn two_deltas_of_one_number(world: &mut World) {
+    let mut copy = world.log.data[inner(world)].clone();
+    change(&mut copy, |event| {
+        event["gauges"]["open_fds"] = json!(77);
+    });
+    let sealed = parsed(named(world, "RunSealed"))["data_seq"].as_u64();
+    let place = sealed.expect("a number") as usize;
+    world.log.data.insert(place, copy);
+    change(named(world, "RunSealed"), |event| {
+        event["data_seq"] = json!(place + 1);
+    });
+}
+
+fn a_hole(world: &mut World) {
+    let (place, first) = (inner(world), of_one_process(world)[0]);
+    world.log.data[place] = world.log.data[first].clone();
+}
+
+fn totals_that_jump(world: &mut World) {
+    let place = inner(world);
+    change(&mut world.log.data[place], |event| {
+        let started = &mut event["totals"]["started"];
+        *started = json!(started.as_u64().expect("a number") + 1);
+    });
+}
+
+fn a_value_too_many(world: &mut World) {
+    let place = inner(world);
+    change(&mut world.log.data[place], |event| {
+        let count = event["calls"][0]["count"].as_u64().expect("a number");
+        let mut values = hist::latency();
+        (0..=count).for_each(|_| hist::record(&mut values, 5_000));
+        event["calls"][0]["response"] = json!(hist::encode(&values));
+    });
+}
+
+/// A thousand arrivals that nobody planned, told alike wherever this process tells its sums.
+fn more_than_was_planned(world: &mut World) {
+    let from = inner(world);
+    let (subject, boot) = (
+        world.log.data[from].subject.clone(),
+        parsed(&world.log.data[from])["boot_id"].clone(),
+    );
+    let number = parsed(&world.log.data[from])["seq"].as_u64();
+    let more = |count: &mut Value| *count = json!(count.as_u64().unwrap_or(0) + 1_000);
+    for record in &mut world.log.data {
+        let delta = parsed(record);
+        if record.subject != subject || delta["boot_id"] != boot {
+            continue;
+        }
+        let seq = delta["seq"].as_u64();
+        if seq >= number {
+            change(record, |event| more(&mut event["totals"]["started"]));
+        }
+        if seq == number {
+            change(record, |event| more(&mut event["arrivals"][0]["started"]));
+        }
+    }
+    let Kind::Delta(agent) = world.log.data[from].kind.clone() else {
+        panic!("only deltas stand in LP_DATA");
+    };
+    for record in &mut world.log.ctl {
+        if record.kind == Kind::Evt(agent.clone()) && is(record, "ShardsFinished") {
+            change(record, |event| {
+                more(&mut event["what"]["totals"]["started"])
+            });
+        }
+        if is(record, "RunSealed") {
+            change(record, |event| {
+                let finals = event["finals"].as_array_mut().expect("a list");
+                let own = |last: &&mut Value| last["holder"]["agent"] == json!(agent.as_str());
+                let own = finals.iter_mut().find(own).expect("its last words");
+                more(&mut own["totals"]["started"]);
+            });
+        }
+    }
+}
+
+const DAMAGES: [(Invariant, Damage); 12] = [
+    (Invariant::Created, created_twice),
+    (Invariant::Holdings, a_shard_for_nobody),
+    (Invariant::Instants, a_start_in_the_past),
+    (Invariant::Seal, a_seal_of_something_else),
+    (Invariant::End, another_end),
+    (Invariant::Readable, noise),
+    (Invariant::Held, a_foreign_generation),
+    (Invariant::Identity, two_deltas_of_one_number),
+    (Invariant::Sequence, a_hole),
+    (Invariant::Totals, totals_that_jump),
+    (Invariant::Histograms, a_value_too_many),
+    (Invariant::Books, more_than_was_planned),
+];
+
+fn broken(found: &Verification) -> Vec<Invariant> {
+    assert_eq!(found.invariants.len(), Invariant::ALL.len());
+    let broken = found.invariants.iter().filter(|one| !one.holds);
+    broken.map(|one| one.invariant).collect()
+}
+
+fn judged(world: &World, known: Option<&Value>) -> Vec<Invariant> {
+    broken(&verification(world, known))
+}
+
+/// A verification that names another rule than the broken one, or none, helps nobody.
+#[test]
+fn each_damage_is_named_as_what_it_is() {
+    assert_eq!(judged(&World::played(FAIR), None), []);
+    for (invariant, damage) in DAMAGES {
+        let mut world = World::played(FAIR);
+        damage(&mut world);
+        assert_eq!(judged(&world, None), [invariant]);
+    }
+}
+
+/// Shards that change hands in the past would be two holders' at once.
+#[test]
+fn a_takeover_in_the_past_is_named() {
+    let replaced = |world: &World| {
+        world
+            .log
+            .ctl
+            .iter()
+            .any(|record| is(record, "ShardsReassigned"))
+    };
+    let seeds = REPLACED.filter(|seed| seed % 8 == 0 && seed % 5 == 1);
+    let mut worlds = seeds.map(World::played).filter(replaced);
+    let mut world = worlds.next().expect("an agent is replaced");
+    takeover_in_the_past(&mut world);
+    assert_eq!(judged(&world, None), [Invariant::Generations]);
+}
+
+/// A request that is answered twice is a second pause, or a second rate, that nobody asked for.
+#[test]
+fn an_answer_that_was_given_before_is_named() {
+    let names = ["RateChanged", "Paused", "Resumed", "SteeringRefused"];
+    let answers = |world: &World| -> Vec<usize> {
+        let answer = |record: &Record| names.iter().any(|name| is(record, name));
+        let places = world.log.ctl.iter().enumerate();
+        places
+            .filter(|(_, record)| answer(record))
+            .map(|(place, _)| place)
+            .collect()
+    };
+    let fair = (0..4_000).filter(|seed| seed % FAIR == 0);
+    let steered = |world: &World| answers(world).len() > 1;
+    let mut world = fair.map(World::played).find(steered).expect("users steer");
+    assert_eq!(judged(&world, None), []);
+    let places = answers(&world);
+    let first = parsed(&world.log.ctl[places[0]])["request"].clone();
+    change(&mut world.log.ctl[places[1]], |event| {
+        event["request"] = first;
+    });
+    assert_eq!(judged(&world, None), [Invariant::Steering]);
+}
+
+/// A results file of another run, or one that was edited, must not pass for this run's.
+#[test]
+fn a_report_that_is_not_the_logs_is_named() {
+    let world = World::played(FAIR);
+    let written = |world: &World| {
+        let text = serde_json::to_string(&report_of(world)).expect("a report has a JSON form");
+        serde_json::from_str::<Value>(&text).expect("JSON")
+    };
+    let mut report = written(&world);
+    assert_eq!(judged(&world, Some(&report)), []);
+    report["arrivals"]["started"] = json!(1);
+    assert_eq!(judged(&world, Some(&report)), [Invariant::Digest], "edited");
+    let other = written(&World::played(FAIR + 40));
+    assert_eq!(judged(&world, Some(&other)), [Invariant::Digest], "another");
+}
+
+/// Runs are archived and deleted by versions that this one does not know.
+#[test]
+fn what_follows_an_end_rightly_is_not_named() {
+    let mut world = World::played(FAIR);
+    let mut archived = named(&mut world, "RunSealed").clone();
+    change(&mut archived, |event| {
+        *event = json!({"type": "RunArchived"})
+    });
+    world.log.ctl.push(archived);
+    assert_eq!(judged(&world, None), []);
+}
+
+/// A fold that counts what it has seen would give another report to whoever reads twice.
+#[cfg(feature = "bugbank")]
+#[test]
+fn a_fold_that_counts_twice_is_named() {
+    use loadpilot_engine::bugs::{Bug, plant};
+    let world = World::played(FAIR);
+    plant(Some(Bug::CountedTwice));
+    let found = judged(&world, None);
+    plant(None);
+    assert_eq!(found, [Invariant::Order]);
+}

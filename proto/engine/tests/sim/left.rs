@@ -1,0 +1,48 @@
+//! What a killed process leaves where a kill cannot reach it, and how the next process of its agent
+//! publishes that: the laws are those of the product, files and rings are made up.
+
+use std::collections::VecDeque;
+
+use loadpilot_engine::tail::{self, Books, Thread};
+use loadpilot_events::evt::{Fact, What};
+use loadpilot_events::id::BootId;
+use loadpilot_events::units::Timestamp;
+
+use crate::log::encode;
+
+/// What it left: its spool and its ring.
+#[derive(Debug, Clone)]
+pub(crate) struct Left {
+    pub(crate) boot_id: BootId,
+    /// Deltas that were not acknowledged, as encoded.
+    pub(crate) spool: VecDeque<Vec<u8>>,
+    pub(crate) books: Books,
+    pub(crate) ring: Thread,
+}
+
+/// The tail of it on its way into the log.
+#[derive(Debug)]
+pub(crate) struct Recovery {
+    pub(crate) boot_id: BootId,
+    pub(crate) outbox: VecDeque<Vec<u8>>,
+    pub(crate) last_words: Fact,
+}
+
+impl Left {
+    /// What is to be published of it: the same whoever asks, and however often.
+    pub(crate) fn recovery(&self) -> Recovery {
+        let threads = [Ok(self.ring.clone())];
+        let tail = tail::close(self.boot_id.clone(), &self.books, &threads);
+        let mut outbox = self.spool.clone();
+        let encoded = tail.deltas.iter().map(|delta| encode(Timestamp(0), delta));
+        outbox.extend(encoded);
+        Recovery {
+            boot_id: self.boot_id.clone(),
+            outbox,
+            last_words: Fact {
+                boot_id: self.boot_id.clone(),
+                what: What::TailReported(tail.reported),
+            },
+        }
+    }
+}

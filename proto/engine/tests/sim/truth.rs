@@ -1,0 +1,175 @@
+//! What really happened in a world, held against what its log says: by computations of its own.
+
+use std::collections::BTreeMap;
+
+use loadpilot_engine::holding::AgentView;
+use loadpilot_events::ctl::{Decision, Ending, RunSealed};
+use loadpilot_events::delta::DeltaReported;
+use loadpilot_events::evt::What;
+use loadpilot_events::heartbeat::News;
+use loadpilot_events::hist;
+use loadpilot_events::id::Holder;
+use loadpilot_events::plan::Arrivals;
+use loadpilot_events::units::Timestamp;
+
+use crate::world::{Run, Weather, World};
+
+/// Deltas that a seal covers, each once.
+type Covered = BTreeMap<(Holder, u64), DeltaReported>;
+
+/// Arrivals are due where the integral of the rate says, and every block of them holds every task
+/// as often as its weight says.
+pub(crate) fn schedule(run: &Run) {
+    if run.plan.arrivals == Arrivals::Uniform {
+        for (n, due_us) in run.dues_us.iter().enumerate() {
+            let off = integral(run, *due_us) - n as f64;
+            assert!(off.abs() < 1e-3, "arrival {n} is due {off} arrivals off");
+        }
+    }
+    let weights: Vec<u64> = run
+        .plan
+        .tasks
+        .iter()
+        .map(|task| task.weight.into())
+        .collect();
+    let block: u64 = weights.iter().sum();
+    for first in (0..run.dues_us.len() as u64).step_by(block as usize) {
+        let mut counts = vec![0; weights.len()];
+        for n in first..first + block {
+            counts[usize::from(run.workload.task_of(n))] += 1;
+        }
+        assert_eq!(
+            counts, weights,
+            "weights do not hold from arrival {first} on"
+        );
+    }
+}
+
+/// Arrivals planned before `t_us`, as a trapezium for each piece.
+fn integral(run: &Run, t_us: u64) -> f64 {
+    let (mut begin_us, mut sum) = (0, 0.0);
+    for piece in &run.plan.profile.pieces {
+        let us = t_us.saturating_sub(begin_us).min(piece.duration_us) as f64;
+        let (from, to) = (piece.from.0 as f64 / 1e6, piece.to.0 as f64 / 1e6);
+        let at = from + (to - from) * us / piece.duration_us as f64;
+        sum += (from + at) / 2.0 * us / 1e6;
+        begin_us += piece.duration_us;
+    }
+    sum
+}
+
+/// What a process believes of the run is what the log said up to where it has heard it.
+pub(crate) fn views(world: &World) {
+    for process in world.processes() {
+        let mut told = AgentView::new(process.me.clone());
+        let mut previous_seq = 0;
+        for stored in &world.log.decided {
+            if stored.seq <= process.view.ctl_seq() {
+                let record = &world.log.ctl[stored.seq as usize - 1];
+                told.apply(&News {
+                    run: world.log.run.clone(),
+                    seq: stored.seq,
+                    previous_seq,
+                    event: serde_json::from_slice(&record.payload).expect("our own decision"),
+                });
+            }
+            previous_seq = stored.seq;
+        }
+        let believes = |view: &AgentView| {
+            (
+                view.stage(),
+                view.holds(),
+                view.rates().to_vec(),
+                view.paused(),
+            )
+        };
+        assert_eq!(
+            believes(&process.view),
+            believes(&told),
+            "{} believes what nobody decided",
+            process.me
+        );
+    }
+}
+
+/// Whoever said its last words, or whose tail was published, told of everything that it sent; and
+/// where agents are only killed, everything that was sent is told.
+pub(crate) fn all_told(world: &World, deltas: &Covered) {
+    let mut sent: BTreeMap<&Holder, u64> = BTreeMap::new();
+    for one in &world.sent {
+        *sent.entry(&one.holder).or_default() += 1;
+    }
+    let mut told: BTreeMap<&Holder, u64> = BTreeMap::new();
+    for ((holder, _), delta) in deltas {
+        let rows = delta.arrivals.iter().map(|row| row.started);
+        *told.entry(holder).or_default() += rows.sum::<u64>();
+    }
+    let ended = world.ended();
+    for (holder, count) in sent {
+        if ended.contains(holder) || world.weather == Weather::Kills {
+            let told = told.get(holder).copied().unwrap_or(0);
+            assert_eq!(told, count, "{holder} sent more than was told of it");
+        }
+    }
+}
+
+/// A run that is sealed as completed was offered to its end.
+pub(crate) fn ends_in_time(world: &World, seal: &RunSealed) {
+    let decided = &world.log.decided;
+    let start_at = decided.iter().find_map(|stored| match &stored.decision {
+        Decision::StartScheduled(start) => Some(start.start_at),
+        _ => None,
+    });
+    let sealed_at = decided.last().map_or(Timestamp(0), |stored| stored.at);
+    if let (Some(start_at), Ending::Completed) = (start_at, seal.ending) {
+        let ends_at = start_at.plus_us(world.run.workload.duration_us());
+        assert!(sealed_at >= ends_at, "completed before its end");
+    }
+}
+
+/// Where coordinators stay awake, nobody sends anything once it must have heard of a stop, or have
+/// fenced itself because it hears nothing.
+pub(crate) fn nothing_after_a_stop(world: &World) {
+    if world.faults.coordinator_pct > 0 {
+        return;
+    }
+    let decided = world.log.decided.iter().zip(&world.log.stored_at);
+    let stop_at = decided.filter_map(|(stored, &stored_at)| match &stored.decision {
+        Decision::StopScheduled(stop) => Some(stop.stop_at.max(stored_at)),
+        _ => None,
+    });
+    let Some(stop_at) = stop_at.min() else {
+        return;
+    };
+    let silent_from = stop_at.plus_us(world.policy.fence_us + 1_000_000);
+    let late = world.sent.iter().filter(|sent| !sent.thawed);
+    let late = late.filter(|sent| sent.at >= silent_from).count();
+    assert_eq!(late, 0, "sent after the stop");
+}
+
+/// Nothing that finished took less time than it did: every call here takes a millisecond.
+pub(crate) fn latencies(deltas: &Covered) {
+    for row in deltas.values().flat_map(|delta| &delta.calls) {
+        if row.outcome.is_finished() {
+            let response = hist::decode(&row.response).expect("our own histogram");
+            assert!(
+                response.min() >= 999,
+                "{:?} took {} µs",
+                row.outcome,
+                response.min()
+            );
+        }
+    }
+}
+
+impl World {
+    /// Whoever said its last words, or of whom a successor said them, before the seal.
+    fn ended(&self) -> std::collections::BTreeSet<Holder> {
+        let facts = self.facts_that_count();
+        let ended = facts.into_iter().filter_map(|(holder, what)| {
+            let last = matches!(what, What::ShardsFinished(_) | What::TailReported(_));
+            last.then_some(holder)
+        });
+        ended.collect()
+    }
+}

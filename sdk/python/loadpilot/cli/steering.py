@@ -1,0 +1,145 @@
+"""The commands that act on a run that runs, or look at it, as cyclopts reads them."""
+
+# ruff: noqa: PLC0415  (imports wait until they are needed: start-up is a promise)
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Annotated
+
+from cyclopts import Parameter
+
+from .exit_code import ExitCode  # noqa: TC001  (cyclopts evaluates annotations)
+from .fleet import ServerFlags
+
+if TYPE_CHECKING:
+    from cyclopts import App
+
+
+At = Annotated[ServerFlags, Parameter(name="*")]
+"""Where the run is: nowhere but in this directory, unless a flag names a fleet."""
+HERE = ServerFlags()
+
+
+def register(app: App) -> None:
+    """Add these commands to the command line."""
+    for command in (stop, rate, pause, resume, halt, watch, agents):
+        app.command(command)
+
+
+def stop(run: str, /, *, server: At = HERE) -> ExitCode:
+    """Stop a run: nothing is started any more, what is in flight ends; the report says by whom.
+
+    Parameters
+    ----------
+    run
+        Its id, or the beginning of it; `last` is the newest.
+    """
+    from .steer import stop as execute
+
+    return execute(run, server)
+
+
+def rate(run: str, rate: str, /, *, server: At = HERE) -> ExitCode:
+    """Change the rate of a run; the rest of it is constant at that rate, its end stays.
+
+    It takes effect about three seconds later, at a whole second, on all agents at once.
+
+    Parameters
+    ----------
+    run
+        Its id, or the beginning of it; `last` is the newest.
+    rate
+        Arrivals per second: 2000, 0.5, 50/s, 3000/m.
+    """
+    from .steer import rate as execute
+
+    return execute(run, rate, server)
+
+
+def pause(run: str, /, *, server: At = HERE) -> ExitCode:
+    """Pause a run: what is due is dropped and counted as paused; its time goes on.
+
+    Parameters
+    ----------
+    run
+        Its id, or the beginning of it; `last` is the newest.
+    """
+    from .steer import pause as execute
+
+    return execute(run, server)
+
+
+def resume(
+    run: str,
+    /,
+    *,
+    results_json: str | None = None,
+    strict: bool = False,
+    server: At = HERE,
+) -> ExitCode:
+    """Let a paused run go on, or go on with a run whose command or stack is gone.
+
+    Nothing is caught up: what was due meanwhile stays dropped, or was offered by nobody and is
+    reported so. A run whose command is gone is followed to its end; any other command in this
+    directory ends such a run instead.
+
+    Parameters
+    ----------
+    run
+        Its id, or the beginning of it; `last` is the newest.
+    results_json
+        Write the full report to this file, of a run that is followed.
+    strict
+        Exit with 3 when the certificate is DEGRADED too, of a run that is followed.
+    """
+    from .revive import resume as execute
+
+    return execute(run, results_json=results_json, strict=strict, server=server)
+
+
+def halt(run: str, /, *, yes: bool = False, server: At = HERE) -> ExitCode:
+    """Throw the kill switch of a run: every agent cuts off what is in flight, coordinator or not.
+
+    Parameters
+    ----------
+    run
+        Its id, or the beginning of it; `last` is the newest.
+    yes
+        Do not ask whether that is meant.
+    """
+    from .steer import halt as execute
+
+    return execute(run, server, yes=yes)
+
+
+def watch(run: str, /, *, strict: bool = False, server: At = HERE) -> ExitCode:
+    """Attach to a run: its story so far, the live view, and in the end its summary and exit code.
+
+    Ctrl-C leaves the run as it is.
+
+    Parameters
+    ----------
+    run
+        Its id, or the beginning of it; `last` is the newest.
+    strict
+        Exit with 3 when the certificate is DEGRADED too.
+    """
+    from .watch import watch as execute
+
+    return execute(run, server, strict=strict)
+
+
+def agents(*, json: bool = False, server: At = HERE) -> ExitCode:
+    """List the agents of a fleet, or of what runs in this directory: who, where, load, clock.
+
+    Clocks are against the coordinator's as a run has measured them, else about, against this
+    machine's.
+
+    Parameters
+    ----------
+    json
+        Print them as JSON instead.
+    """
+    from .agents import agents as execute
+
+    return execute(server, as_json=json)

@@ -1,0 +1,138 @@
+"""Makes each mistake of the bug bank, shows what catches it, and fails when one survives.
+
+Mistakes in the laws are made in simulated worlds (proto/engine/tests/sim/bugbank.rs); those that
+only a shell can make are made under a named test, which must pass without them. ADR 0026 says why.
+
+    python3 tests/bugbank/bank.py [--simulated] [MISTAKE ...]
+
+Must never count as caught what did not run.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import subprocess
+import sys
+from dataclasses import dataclass
+
+FEATURE = "bugbank"
+VARIABLE = "LOADPILOT_BUG"
+SIMULATION = ("-p", "loadpilot-engine", "--test", "sim")
+RAN = re.compile(r"^test (\S+)(?: - should panic)? \.\.\. (ok|FAILED)$", re.MULTILINE)
+SEEN = re.compile(r"^thread 'bugbank::(\w+)' .*panicked at (\S+?):\d+:\d+:\n(.*)\n", re.MULTILINE)
+SEED = re.compile(r"play it again: \./dev sim (\d+)")
+PROMISE_CHARS = 76
+
+
+@dataclass(frozen=True, slots=True)
+class Named:
+    """A mistake of a shell, and the test that must catch it."""
+
+    mistake: str
+    package: str
+    suite: str
+    test: str
+
+
+NAMED = (
+    Named("NoMessageId", "loadpilot-bus", "contract", "real::a_repeat_is_recognised_by_its_id"),
+    Named(
+        "WildcardConcurrency", "loadpilot-bus", "contract", "real::a_race_has_exactly_one_winner"
+    ),
+    Named(
+        "AckBeforeEffect",
+        "loadpilot-agent",
+        "shell",
+        "faults::cut_off_it_fences_itself_and_reports_afterwards",
+    ),
+    Named(
+        "BurstOnResume",
+        "loadpilot-agent",
+        "fire",
+        "pacing::what_was_due_long_ago_is_dropped_as_late",
+    ),
+    Named(
+        "ClockAfterPermit",
+        "loadpilot-agent",
+        "fire",
+        "pool::the_wait_for_a_connection_is_queue_and_not_service",
+    ),
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Line:
+    """What became of one mistake."""
+
+    mistake: str
+    caught: bool
+    by: str
+
+
+def cargo(*words: str, mistake: str = "") -> str:
+    """What `cargo test` says, with a mistake made or without one."""
+    command = ["cargo", "test", "--features", FEATURE, *words]
+    environ = {**os.environ, VARIABLE: mistake, "RUST_BACKTRACE": "0"}
+    environ.pop("LOADPILOT_SIM_SEED", None)
+    done = subprocess.run(command, env=environ, capture_output=True, text=True, check=False)
+    if "running " not in done.stdout:
+        sys.exit(f"bugbank: the tests do not build:\n{done.stderr}")
+    return done.stdout
+
+
+def simulated(wanted: set[str]) -> list[Line]:
+    """Mistakes in the laws: each has a test that is green when the right promise is seen broken."""
+    said = cargo(*SIMULATION, "--", "bugbank::", "--show-output")
+    ran = dict(RAN.findall(said))
+    if "bugbank::every_mistake_has_its_test" not in ran:
+        sys.exit(f"bugbank: the simulation did not play:\n{said}")
+    shown: dict[str, str] = {}
+    for found in SEEN.finditer(said):
+        if not found[2].endswith("main.rs"):
+            seed = SEED.search(said, found.end())
+            text = re.sub(r"^assertion `.*?` failed: ", "", found[3])[:PROMISE_CHARS]
+            # The last one is the promise that was waited for.
+            shown[found[1]] = f"simulation, world {seed[1] if seed else '?'}: {text}"
+    names = [name.removeprefix("bugbank::") for name in ran]
+    lines = [
+        Line(camel(name), ran[f"bugbank::{name}"] == "ok", shown.get(name, "nothing"))
+        for name in sorted(names)
+        if name != "every_mistake_has_its_test"
+    ]
+    return [line for line in lines if not wanted or line.mistake in wanted]
+
+
+def named(one: Named) -> Line:
+    """A mistake of a shell: its test is green without it, and red with it."""
+    words = ("-p", one.package, "--test", one.suite, "--", "--exact", one.test)
+    without = dict(RAN.findall(cargo(*words))).get(one.test, "not run")
+    if without != "ok":
+        return Line(one.mistake, caught=False, by=f"nothing: {one.test} is {without} without it")
+    made = dict(RAN.findall(cargo(*words, mistake=one.mistake))).get(one.test, "not run")
+    by = f"{one.package}, {one.test}" if made == "FAILED" else f"nothing: {one.test} is {made}"
+    return Line(one.mistake, caught=made == "FAILED", by=by)
+
+
+def camel(name: str) -> str:
+    return "".join(word.capitalize() for word in name.split("_"))
+
+
+def main(words: list[str]) -> int:
+    """Makes what is asked for, or everything; 1 when a mistake survives."""
+    wanted = {word for word in words if not word.startswith("-")}
+    lines = simulated(wanted)
+    if "--simulated" not in words:
+        lines += [named(one) for one in NAMED if not wanted or one.mistake in wanted]
+    unknown = wanted - {line.mistake for line in lines}
+    if unknown:
+        sys.exit(f"bugbank: there is no mistake {', '.join(sorted(unknown))}")
+    for line in lines:
+        print(f"{'caught' if line.caught else 'SURVIVES':<10}{line.mistake:<24}{line.by}")
+    survivors = [line.mistake for line in lines if not line.caught]
+    print(f"\n{len(lines) - len(survivors)} of {len(lines)} mistakes are caught")
+    return 1 if survivors else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

@@ -1,0 +1,59 @@
+"""A log on three nodes: its leader dies, freezes, is cut off; the run does not."""
+
+from __future__ import annotations
+
+import time
+from typing import TYPE_CHECKING
+
+import pytest
+from tests.faults.cluster import STREAMS, Cluster
+from tests.faults.ground import frozen
+from tests.faults.scenes import WEIGHTED, Load
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from pathlib import Path
+
+    from tests.e2e.command import Loadpilot
+    from tests.oracle.oracle import Oracle
+
+LOAD = Load(60, 30)
+
+
+@pytest.fixture
+def cluster(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Cluster]:
+    with Cluster(tmp_path, monkeypatch) as cluster:
+        cluster.coordinator()
+        cluster.spread()
+        for name in ("a-1", "a-2"):
+            cluster.agent(name)
+        yield cluster
+
+
+@pytest.mark.case(n=22)
+@pytest.mark.long
+@pytest.mark.timeout(240)
+@pytest.mark.parametrize("stream", STREAMS)
+@pytest.mark.parametrize("how", ["killed", "frozen"])
+def test_a_leader_that_is_gone_is_replaced_and_missed_by_nobody(
+    cluster: Cluster, loadpilot: Loadpilot, oracle: Oracle, stream: str, how: str
+) -> None:
+    """Broken if anything that was acknowledged were with one node only, an old leader could still
+    decide, or agents took an election for the end."""
+    with cluster.start(loadpilot, WEIGHTED, oracle.url, *LOAD.fleet) as running:
+        assert oracle.wait_count(2 * LOAD.rps, 60)
+        leader = cluster.leader(stream)
+        if how == "killed":
+            cluster.kill_node(leader)
+            assert oracle.wait_count(12 * LOAD.rps, 60)
+            cluster.start_node(leader)
+        else:
+            with frozen(cluster.nodes[leader].pid):
+                time.sleep(12)
+        finished = running.end()
+    report = cluster.assert_adds_up(finished, oracle, LOAD.planned)
+    assert report["run"]["ending"] == "completed", finished.stderr
+    assert cluster.leader(stream)
+    if how == "killed":
+        assert finished.judged == 0, finished.stderr
+        cluster.assert_adds_up(finished, oracle, LOAD.planned, quiet=True)
