@@ -11,11 +11,11 @@ from cyclopts import App, Parameter
 from ..compile.connections import ConnectionFlags
 from .crew import CrewFlags
 from .exit_code import ExitCode
-from .fleet import FleetFlags, ServerFlags
+from .fleet import FleetFlags
 from .guests import ListenFlags
 from .options import Flags
 from .over_http import ApiFlags
-from .steering import register
+from .steering import HERE, FleetServer, register
 
 HELP = """Load tests in Python at wire speed; every run is an immutable event log.
 
@@ -48,10 +48,6 @@ runs_app = App(name="runs", help="List the runs of this directory, or prune them
 app.command(runs_app)
 register(app)
 
-FleetServer = Annotated[ServerFlags, Parameter(name="*")]
-"""The flags that name a fleet's server, the same for every command that takes one."""
-HERE = ServerFlags()
-"""No fleet: this directory and this machine."""
 OverHttp = Annotated[ApiFlags, Parameter(name="*")]
 NOBODY = ApiFlags()
 Guests = Annotated[ListenFlags, Parameter(name="*")]

@@ -15,9 +15,10 @@ if TYPE_CHECKING:
     from cyclopts import App
 
 
-At = Annotated[ServerFlags, Parameter(name="*")]
-"""Where the run is: nowhere but in this directory, unless a flag names a fleet."""
+FleetServer = Annotated[ServerFlags, Parameter(name="*")]
+"""The flags that name a fleet's server, the same for every command that takes one."""
 HERE = ServerFlags()
+"""No fleet: this directory and this machine."""
 
 
 def register(app: App) -> None:
@@ -26,7 +27,7 @@ def register(app: App) -> None:
         app.command(command)
 
 
-def stop(run: str, /, *, server: At = HERE) -> ExitCode:
+def stop(run: str, /, *, server: FleetServer = HERE) -> ExitCode:
     """Stop a run: nothing is started any more, what is in flight ends; the report says by whom.
 
     Parameters
@@ -39,7 +40,7 @@ def stop(run: str, /, *, server: At = HERE) -> ExitCode:
     return execute(run, server)
 
 
-def rate(run: str, rate: str, /, *, server: At = HERE) -> ExitCode:
+def rate(run: str, rate: str, /, *, server: FleetServer = HERE) -> ExitCode:
     """Change the rate of a run; the rest of it is constant at that rate, its end stays.
 
     It takes effect about three seconds later, at a whole second, on all agents at once.
@@ -56,7 +57,7 @@ def rate(run: str, rate: str, /, *, server: At = HERE) -> ExitCode:
     return execute(run, rate, server)
 
 
-def pause(run: str, /, *, server: At = HERE) -> ExitCode:
+def pause(run: str, /, *, server: FleetServer = HERE) -> ExitCode:
     """Pause a run: what is due is dropped and counted as paused; its time goes on.
 
     Parameters
@@ -75,7 +76,7 @@ def resume(
     *,
     results_json: str | None = None,
     strict: bool = False,
-    server: At = HERE,
+    server: FleetServer = HERE,
 ) -> ExitCode:
     """Let a paused run go on, or go on with a run whose command or stack is gone.
 
@@ -97,7 +98,7 @@ def resume(
     return execute(run, results_json=results_json, strict=strict, server=server)
 
 
-def halt(run: str, /, *, yes: bool = False, server: At = HERE) -> ExitCode:
+def halt(run: str, /, *, yes: bool = False, server: FleetServer = HERE) -> ExitCode:
     """Throw the kill switch of a run: every agent cuts off what is in flight, coordinator or not.
 
     Parameters
@@ -112,7 +113,7 @@ def halt(run: str, /, *, yes: bool = False, server: At = HERE) -> ExitCode:
     return execute(run, server, yes=yes)
 
 
-def watch(run: str, /, *, strict: bool = False, server: At = HERE) -> ExitCode:
+def watch(run: str, /, *, strict: bool = False, server: FleetServer = HERE) -> ExitCode:
     """Attach to a run: its story so far, the live view, and in the end its summary and exit code.
 
     Ctrl-C leaves the run as it is.
@@ -129,7 +130,7 @@ def watch(run: str, /, *, strict: bool = False, server: At = HERE) -> ExitCode:
     return execute(run, server, strict=strict)
 
 
-def agents(*, json: bool = False, server: At = HERE) -> ExitCode:
+def agents(*, json: bool = False, server: FleetServer = HERE) -> ExitCode:
     """List the agents of a fleet, or of what runs in this directory: who, where, load, clock.
 
     Clocks are against the coordinator's as a run has measured them, else about, against this
