@@ -111,8 +111,8 @@ impl Deltas {
             let excused = self.unreadable.get(&holder.agent).copied().unwrap_or(0);
             let missing = known.seqs.missing_up_to(final_seq);
             let last = known.seqs.last();
-            // Killed before it knew that its last words were stored: what its next process publishes
-            // adds nothing, and may come when nobody waits for its own last words any more.
+            // Killed before it knew that its last words were stored: what its next process
+            // publishes adds nothing, and its own last words may come too late.
             let named = tails.get(holder).map_or(0, |tail| tail.final_seq);
             let subject = if known.subject.is_empty() {
                 ctl
