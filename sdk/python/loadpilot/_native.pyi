@@ -276,12 +276,13 @@ class Session:
     ) -> str:
         """Ask for ``stop``, ``rate`` (then ``rate_urps``), ``pause`` or ``resume`` and wait.
 
-        JSON of what became of it: ``{"answer": …}``, as in sdk/src/steer.rs. Raises Refused when
-        there is no such run, Fault.
+        JSON of what became of it: ``{"answer": …}``, as in `client/steer.rs` of the coordinator.
+        Raises Refused when there is no such run, Fault.
         """
 
     def agents(self, patience_secs: float) -> str:
-        """Listen for agents; JSON: a list, as in sdk/src/roll.rs. Raises Fault."""
+        """Listen for agents; JSON: a list, as in `client/roll.rs` there. Raises Fault."""
+
     def unfinished(self, run: str) -> str:
         """Tell what a run is that is not over; JSON: ``{"plan", "agents": {"want", …}}``.
 
@@ -299,6 +300,7 @@ class Session:
 
     def plan(self, run: str) -> str:
         """Tell what a run is; JSON of its plan. Raises Refused when there is no such run."""
+
     def verify(self, run: str, known_json: str | None = None) -> str:
         """Check every invariant of a run's log; JSON of what was found.
 

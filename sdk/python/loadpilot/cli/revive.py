@@ -19,7 +19,7 @@ from ..local.stack import LocalStack, StackFault, is_running
 from . import results
 from .exit_code import ExitCode, exit_code
 from .fleet import Server, ServerFlags, read_server
-from .history import OVER, Asked, Past, find, opened, place_of, reporting
+from .history import Asked, Past, find, opened, place_of, reporting
 from .steer import asked, say_told
 from .terminal import say, write_product
 
@@ -67,7 +67,7 @@ def _gone_on(one: Past, interruptions: Interruptions, wanted: Wanted) -> ExitCod
 
 def alive(one: Past) -> None:
     """Raise Asked for a run that is over."""
-    if one.facts["state"] in OVER:
+    if one.is_over:
         ended = one.facts["ending"] or one.facts["state"]
         raise Asked(f"run {one.run} is over ({ended}); `loadpilot report {one.run}` shows it")
 
