@@ -6,21 +6,18 @@ Must never show anybody as there who was not heard.
 from __future__ import annotations
 
 import json
-import os
 from typing import TYPE_CHECKING, Any
 
 from ..local.folders import ROOT, running
 from .figures import number
-from .fleet import Server, ServerFlags, read_server
-from .history import opened, place_of, reporting
-from .run import refuse
+from .history import fleet_of, opened, place_of, reporting
 from .terminal import safe, say, write_product
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from ..compile.problem import Problem
     from .exit_code import ExitCode
+    from .fleet import Server, ServerFlags
     from .history import Log
 
 LISTEN_SECS = 2.5
@@ -31,11 +28,8 @@ HEADS = ("agent", "host", "version", "cores", "cpu", "clock")
 
 def agents(server: ServerFlags, *, as_json: bool) -> ExitCode:
     """List the agents of a fleet, or of the stacks that run in this directory."""
-    problems: list[Problem] = []
-    place = read_server(server, os.environ, problems)
-    if problems:
-        return refuse(problems)
     with reporting() as (interruptions, outcome):
+        place = fleet_of(server)
         logs: list[Log] = [place] if place is not None else [*running(ROOT)]
         present: list[dict[str, Any]] = []
         for log in logs:

@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from .. import _native
+from ..compile.problem import Refused
 from ..local.folders import ROOT, forget_remains, log_dirs, reading, running
 from ..local.stack import StackFault
 from . import results
@@ -190,6 +191,15 @@ def place_of(log: Log | None) -> str:
     return log.place if isinstance(log, Server) else str(log or ROOT)
 
 
+def fleet_of(flags: ServerFlags) -> Server | None:
+    """Read which fleet is meant, if any; raises Refused."""
+    problems: list[Problem] = []
+    server = read_server(flags, os.environ, problems)
+    if problems:
+        raise Refused(problems)
+    return server
+
+
 def find(name: str, interruptions: Interruptions, server: Server | None) -> Past:
     """Find the run that a name means; of this directory rather one that is not over.
 
@@ -224,6 +234,10 @@ def reporting() -> Iterator[tuple[Interruptions, list[ExitCode]]]:
     with Interruptions() as interruptions:
         try:
             yield interruptions, outcome
+        except Refused as refused:
+            from .run import refuse
+
+            outcome.append(refuse(refused.problems))
         except (Asked, _native.Refused) as asked:
             say(f"error: {safe(str(asked))}")
             outcome.append(ExitCode.USAGE)

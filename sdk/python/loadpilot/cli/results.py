@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 from ..compile.problem import Problem
 from .figures import count
+from .terminal import say
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -31,10 +32,18 @@ def problems(path: Path, flag: str = "--results-json") -> list[Problem]:
     return []
 
 
-def write(path: Path, report_json: str) -> None:
-    """Write the report as a whole or not at all; raises OSError."""
-    with _draft(path) as draft:
-        draft.write_text(report_json + "\n", encoding="utf-8")
+def keep(path: Path | None, report_json: str) -> bool:
+    """Write the report as a whole or not at all, if that was asked for; False when it failed."""
+    if path is None:
+        return True
+    try:
+        with _draft(path) as draft:
+            draft.write_text(report_json + "\n", encoding="utf-8")
+    except OSError as error:
+        say(f"error: --results-json: {path} could not be written: {error.strerror}")
+        return False
+    say(f"results {path}")
+    return True
 
 
 def write_samples(path: Path, session: Session, run: str) -> str:

@@ -122,15 +122,7 @@ def _ended(report_json: str, interruptions: Interruptions, wanted: Wanted) -> Ex
     from .._generated.report import Report
     from .summary import summary
 
-    fault = False
-    if wanted.results_json is not None:
-        try:
-            results.write(wanted.results_json, report_json)
-            say(f"results {wanted.results_json}")
-        except OSError as error:
-            path = wanted.results_json
-            say(f"error: --results-json: {path} could not be written: {error.strerror}")
-            fault = True
+    fault = not results.keep(wanted.results_json, report_json)
     report = Report.model_validate_json(report_json)
     write_product(summary(report))
     return exit_code(report, interruptions.first, strict=wanted.strict, fault=fault)

@@ -336,20 +336,11 @@ class Run:
     def end(self, report_json: str, session: Session, run: str) -> ExitCode:
         """Print the summary, write what was asked for, choose the code."""
         from .._generated.report import Report
+        from . import results
         from .summary import summary
 
         report = Report.model_validate_json(report_json)
-        fault = False
-        path = self.options.results_json
-        if path is not None:
-            from . import results
-
-            try:
-                results.write(path, report_json)
-                say(f"results {path}")
-            except OSError as error:
-                say(f"error: --results-json: {path} could not be written: {error.strerror}")
-                fault = True
+        fault = not results.keep(self.options.results_json, report_json)
         fault |= not self.write_samples(session, run)
         write_product(summary(report))
         first = self.interruptions.first

@@ -7,21 +7,19 @@ never say that something was done which no decision says.
 from __future__ import annotations
 
 import json
-import os
 import sys
 from typing import TYPE_CHECKING, Any
 
 from .. import _native
-from ..compile.problem import Problem, rule
+from ..compile.problem import Problem, Refused, rule
 from .author import author
 from .exit_code import ExitCode
 from .figures import number
-from .fleet import ServerFlags, read_server
-from .history import find, opened, reporting
-from .run import refuse
+from .history import find, fleet_of, opened, reporting
 from .terminal import safe, say, write_product
 
 if TYPE_CHECKING:
+    from .fleet import ServerFlags
     from .history import Past
     from .signals import Interruptions
 
@@ -45,23 +43,25 @@ def pause(name: str, server: ServerFlags) -> ExitCode:
 
 def rate(name: str, text: str, server: ServerFlags) -> ExitCode:
     """Change the rate of a run from now on."""
+    return _steer(name, "rate", server, text)
+
+
+def _urps(text: str) -> int:
+    """Read a rate, in millionths of an arrival per second; raises Refused."""
     try:
         urps = _native.parse_rate_urps("RATE", text)
     except ValueError as error:
-        return refuse([Problem("", str(error))])
+        raise Refused([Problem("", str(error))]) from None
     if not 0 < urps <= RATE_MAX_URPS:
         must = "must be above 0 and at most 10,000,000/s; to offer nothing: loadpilot pause"
-        return refuse([rule("RATE", must, text)])
-    return _steer(name, "rate", server, urps)
+        raise Refused([rule("RATE", must, text)])
+    return urps
 
 
 def halt(name: str, server: ServerFlags, *, yes: bool) -> ExitCode:
     """Throw the kill switch of a run."""
-    problems: list[Problem] = []
-    place = read_server(server, os.environ, problems)
-    if problems:
-        return refuse(problems)
     with reporting() as (interruptions, outcome):
+        place = fleet_of(server)
         one = find(name, interruptions, place)
         if one.is_over:
             outcome.append(say_told(one, {"answer": "over", "ending": one.facts["ending"]}, "halt"))
@@ -77,12 +77,10 @@ def halt(name: str, server: ServerFlags, *, yes: bool) -> ExitCode:
     return outcome[-1]
 
 
-def _steer(name: str, wish: str, server: ServerFlags, urps: int | None = None) -> ExitCode:
-    problems: list[Problem] = []
-    place = read_server(server, os.environ, problems)
-    if problems:
-        return refuse(problems)
+def _steer(name: str, wish: str, server: ServerFlags, rate: str | None = None) -> ExitCode:
     with reporting() as (interruptions, outcome):
+        urps = None if rate is None else _urps(rate)
+        place = fleet_of(server)
         one = find(name, interruptions, place)
         answer = asked(one, wish, interruptions, urps)
         outcome.append(say_told(one, answer, wish))

@@ -4,37 +4,28 @@ What is judged is the engine's; here it is only shown. Must never show a log as 
 be read to its end.
 """
 
-# ruff: noqa: PLC0415  (imports wait until they are needed: start-up is a promise)
-
 from __future__ import annotations
 
 import json
-import os
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from .exit_code import ExitCode
-from .fleet import ServerFlags, read_server
-from .history import Asked, find, opened, reporting
+from .history import Asked, find, fleet_of, opened, reporting
 from .terminal import safe, write_product
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from ..compile.problem import Problem
+    from .fleet import ServerFlags
 
 
 def verify(run: str, *, as_json: bool, known: str | None, server: ServerFlags) -> ExitCode:
     """Check every invariant of one run's log, and compare with a results file if one is named."""
-    problems: list[Problem] = []
-    found = read_server(server, os.environ, problems)
-    if problems:
-        from .run import refuse
-
-        return refuse(problems)
     with reporting() as (interruptions, outcome):
+        place = fleet_of(server)
         written = _results(known)
-        one = find(run, interruptions, found)
+        one = find(run, interruptions, place)
         with opened(one.log, interruptions) as session:
             try:
                 text = session.verify(one.run, written)

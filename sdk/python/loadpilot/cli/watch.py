@@ -8,7 +8,6 @@ Must never steer: leaving a watch leaves the run as it is.
 from __future__ import annotations
 
 import json
-import os
 from pathlib import Path
 from time import monotonic, sleep
 from typing import TYPE_CHECKING
@@ -16,16 +15,14 @@ from typing import TYPE_CHECKING
 from .. import _native
 from ..local.stack import StackFault, is_running
 from .exit_code import ExitCode, exit_code
-from .fleet import ServerFlags, read_server
 from .follow import Follower
-from .history import find, opened, reporting
+from .history import find, fleet_of, opened, reporting
 from .live import Scene, view
-from .run import refuse
 from .terminal import say, write_product
 
 if TYPE_CHECKING:
     from .._native import Session
-    from ..compile.problem import Problem
+    from .fleet import ServerFlags
     from .history import Past
     from .live import View
     from .signals import Interruptions
@@ -64,11 +61,8 @@ class Onlooker(Follower):
 
 def watch(name: str, server: ServerFlags, *, strict: bool) -> ExitCode:
     """Follow a run to its end and print its summary; the code is the run's."""
-    problems: list[Problem] = []
-    place = read_server(server, os.environ, problems)
-    if problems:
-        return refuse(problems)
     with reporting() as (interruptions, outcome):
+        place = fleet_of(server)
         one = find(name, interruptions, place)
         try:
             if not one.is_over:
