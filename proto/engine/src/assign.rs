@@ -4,6 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use loadpilot_events::assign::Holding;
 use loadpilot_events::id::Holder;
+use loadpilot_events::units::Rate;
 
 /// Fewest shards of a run.
 pub const SHARDS_MIN: u32 = 256;
@@ -18,6 +19,13 @@ pub const SHARDS_PER_AGENT: u32 = 16;
 pub fn shard_count(want: u32, users: Option<u32>) -> u32 {
     let shards = SHARDS_MIN.max(want.saturating_mul(SHARDS_PER_AGENT).next_power_of_two());
     users.map_or(shards, |users| shards.min(users.max(1)))
+}
+
+/// What `held` of `shards` shards have of a rate, rounded down.
+#[must_use]
+pub fn share(rate: Rate, held: usize, shards: u32) -> Rate {
+    let product = u128::from(rate.0) * held as u128;
+    Rate(u64::try_from(product / u128::from(shards.max(1))).unwrap_or(u64::MAX))
 }
 
 /// Deals all shards to `holders` one by one, so that neighbours in time go to different holders.

@@ -71,10 +71,8 @@ impl Run<'_> {
             return None;
         }
         let newcomers: BTreeSet<Holder> = self.standing_by().into_iter().take(room).collect();
-        let takeover_tick = self.tick_from(self.now.plus_us(self.join_room_us()));
-        let takeover_tick = takeover_tick.max(self.state.takeover_tick);
-        let begins_us = u64::from(takeover_tick) * self.created.plan.tick_us;
-        if newcomers.is_empty() || begins_us >= self.profile_us() {
+        let takeover_tick = self.map_from(self.now.plus_us(self.join_room_us()))?;
+        if newcomers.is_empty() {
             return None;
         }
         let generation = self.state.generation + 1;

@@ -159,7 +159,7 @@ impl Run<'_> {
             false => BTreeSet::new(),
         };
         let takeover_tick = self.takeover_tick(&losses);
-        if u64::from(takeover_tick) * self.created.plan.tick_us >= self.profile_us() {
+        if !self.is_offered(takeover_tick) {
             // Nothing is left to take over; the losses show when the run is sealed.
             return None;
         }
@@ -206,8 +206,20 @@ impl Run<'_> {
         tick.max(self.state.takeover_tick)
     }
 
+    /// The first tick that may have a new map of which everybody knows at `at`: not before that of
+    /// the current map; `None` when nothing is offered any more by then.
+    pub(crate) fn map_from(&self, at: Timestamp) -> Option<u32> {
+        let tick = self.tick_from(at).max(self.state.takeover_tick);
+        self.is_offered(tick).then_some(tick)
+    }
+
+    /// Whether a tick lies in the profile.
+    fn is_offered(&self, tick: u32) -> bool {
+        u64::from(tick) * self.created.plan.tick_us < self.profile_us()
+    }
+
     /// The first tick that begins at `at` or later.
-    pub(crate) fn tick_from(&self, at: Timestamp) -> u32 {
+    fn tick_from(&self, at: Timestamp) -> u32 {
         let tick = at.since_us(self.start_at());
         u32::try_from(tick.div_ceil(self.created.plan.tick_us)).unwrap_or(u32::MAX)
     }

@@ -2,8 +2,8 @@
 //! agent offers is its operator's estimate, and the certificate judges what came of it.
 
 use loadpilot_events::assign::Holding;
-use loadpilot_events::units::Rate;
 
+use crate::assign::share;
 use crate::state::RunState;
 
 /// A line for each holder whose share of the peak is above its last offer. Users of a closed loop
@@ -31,10 +31,4 @@ pub fn overasked(state: &RunState, holdings: &[Holding]) -> Vec<String> {
         })
     };
     holdings.iter().filter_map(line).collect()
-}
-
-/// What `held` of `shards` shards ask for at the peak.
-fn share(peak: Rate, held: usize, shards: u32) -> Rate {
-    let product = u128::from(peak.0) * held as u128;
-    Rate(u64::try_from(product / u128::from(shards.max(1))).unwrap_or(u64::MAX))
 }

@@ -144,11 +144,7 @@ impl Run<'_> {
     /// does not begin before the map in force; `None` when the run is over by then.
     fn change_tick(&self) -> Option<u32> {
         let known_us = self.policy.behind_us + self.policy.takeover_us;
-        let from_us = self.now.plus_us(known_us).since_us(self.start_at());
-        let tick_us = self.created.plan.tick_us;
-        let tick = u32::try_from(from_us.div_ceil(tick_us)).unwrap_or(u32::MAX);
-        let tick = tick.max(self.state.takeover_tick);
-        (u64::from(tick) * tick_us < self.profile_us()).then_some(tick)
+        self.map_from(self.now.plus_us(known_us))
     }
 
     fn planned_at(&self, tick: u32) -> Rate {

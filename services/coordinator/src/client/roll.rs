@@ -5,6 +5,7 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
+use loadpilot_engine::assign::share;
 use loadpilot_engine::control::Control;
 use loadpilot_engine::workload::Workload;
 use loadpilot_events::heartbeat::{AgentBeat, Heartbeat};
@@ -188,12 +189,11 @@ fn held(control: &Control, shards: usize) -> Held {
                 .map(|start| now().since_us(start));
             passed_us.map_or(0, |us| workload.pace().rate_at(us))
         });
-    let share = |rate: u64| rate * shards as u64 / u64::from(of.max(1));
     Held {
         run: control.run.clone(),
         shards,
         of,
-        rps: rate.map(|rate| Rate(share(rate)).as_rps()),
+        rps: rate.map(|rate| share(Rate(rate), shards, of).as_rps()),
         paused: state.steering.paused_at.is_some(),
     }
 }
