@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 from tests.e2e.command import Loadpilot
+from tests.e2e.fleet import Fleet
 from tests.oracle.oracle import Oracle, built_binary
 
 if TYPE_CHECKING:
@@ -24,3 +25,10 @@ def oracle(tmp_path: Path) -> Iterator[Oracle]:
 def loadpilot(tmp_path: Path) -> Loadpilot:
     """The command in a folder without a past."""
     return Loadpilot(tmp_path / "work")
+
+
+@pytest.fixture
+def fleet(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Fleet]:
+    """A fleet without members, whose token is in the environment."""
+    with Fleet(tmp_path, monkeypatch) as fleet:
+        yield fleet

@@ -18,8 +18,6 @@ from tests.e2e.fleet import Fleet, free_port
 from tests.e2e.http_calls import PATIENCE_S, Caller
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
-
     from tests.oracle.oracle import Oracle
 
 WEIGHTED = SCENARIOS / "weighted.py"
@@ -35,12 +33,6 @@ FIELDS = {
 LATENCY = {"p50_ms", "p95_ms", "p99_ms", "max_ms", "min_ms", "mean_ms"}
 MEMORY_KIB_MAX = 400_000
 """Far above what a coordinator needs, far below what the hostile bodies together have."""
-
-
-@pytest.fixture
-def fleet(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Fleet]:
-    with Fleet(tmp_path, monkeypatch) as fleet:
-        yield fleet
 
 
 @pytest.fixture

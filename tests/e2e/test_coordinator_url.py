@@ -6,7 +6,6 @@ import secrets
 import signal
 from typing import TYPE_CHECKING
 
-import pytest
 from tests.e2e.certificates import identity
 from tests.e2e.command import SCENARIOS, Finished, Loadpilot
 from tests.e2e.fleet import Fleet, free_port
@@ -16,8 +15,9 @@ from tests.e2e.test_secrets import files_below, files_with
 from tests.oracle.oracle import Oracle, built_binary
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
     from pathlib import Path
+
+    import pytest
 
 WEIGHTED = SCENARIOS / "weighted.py"
 GUARDED = """
@@ -29,12 +29,6 @@ class Guarded(VUser):
     def get(self, client: LoadClient) -> None:
         client.get("/get", headers={{"Authorization": "Bearer {secret}"}})
 """
-
-
-@pytest.fixture
-def fleet(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Fleet]:
-    with Fleet(tmp_path, monkeypatch) as fleet:
-        yield fleet
 
 
 def comparable(finished: Finished) -> list[str]:

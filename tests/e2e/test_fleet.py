@@ -9,14 +9,12 @@ from collections import Counter
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-import pytest
 from tests.e2e.command import SCENARIOS, Finished, Loadpilot
 from tests.e2e.fleet import Fleet, free_port
 from tests.e2e.test_interrupts import STOP_US, assert_report_of_a_stop, interrupt
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
-
+    import pytest
     from tests.oracle.oracle import Oracle
 
 WEIGHTED = SCENARIOS / "weighted.py"
@@ -47,12 +45,6 @@ class Scripted(VUser):
     def tidy(self, client: LoadClient) -> None:
         client.post("/tidy")
 """
-
-
-@pytest.fixture
-def fleet(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Fleet]:
-    with Fleet(tmp_path, monkeypatch) as fleet:
-        yield fleet
 
 
 def routes(oracle: Oracle) -> Counter[str]:

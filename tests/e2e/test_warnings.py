@@ -4,27 +4,17 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-import pytest
 from tests.e2e.command import SCENARIOS
-from tests.e2e.fleet import Fleet
 from tests.e2e.test_fleet import PLANNED, RPS, SHORT, assert_whole
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
-    from pathlib import Path
-
     from tests.e2e.command import Loadpilot
+    from tests.e2e.fleet import Fleet
     from tests.oracle.oracle import Oracle
 
 WEIGHTED = SCENARIOS / "weighted.py"
 CONNECTIONS = 60_000
 """More than any range of ports holds, fewer than the open files of most machines."""
-
-
-@pytest.fixture
-def fleet(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Fleet]:
-    with Fleet(tmp_path, monkeypatch) as fleet:
-        yield fleet
 
 
 def test_an_agent_is_asked_for_more_than_it_offered(

@@ -11,14 +11,14 @@ from typing import TYPE_CHECKING
 
 import pytest
 from tests.e2e.command import Running
-from tests.e2e.fixtures import loadpilot, oracle
+from tests.e2e.fixtures import fleet, loadpilot, oracle
 from tests.faults.ground import Ground
 from tests.faults.quiet import NOT_JUDGED, Machine
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-__all__ = ["artefacts", "chance", "ground", "loadpilot", "machine", "oracle"]
+__all__ = ["artefacts", "chance", "fleet", "ground", "loadpilot", "machine", "oracle"]
 
 KEPT = Path(os.environ.get("LOADPILOT_FAULTS_KEPT", "target/faults"))
 """Where the remains of a case that failed are put."""

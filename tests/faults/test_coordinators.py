@@ -7,27 +7,19 @@ import signal
 from collections import Counter
 from typing import TYPE_CHECKING
 
-import pytest
 from tests.e2e import rawlog
 from tests.e2e.command import SCENARIOS, Loadpilot
-from tests.e2e.fleet import Fleet
 from tests.faults.test_elastic import AGENT, COORDINATOR, LOST_S, Plan, assert_accounted, load
 from tests.faults.test_kill import arrivals_of
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
     from pathlib import Path
 
+    from tests.e2e.fleet import Fleet
     from tests.oracle.oracle import Oracle
 
 WEIGHTED = SCENARIOS / "weighted.py"
 ONCE = ("RunCreated", "ShardsAssigned", "StartScheduled", "RunSealed")
-
-
-@pytest.fixture
-def fleet(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Fleet]:
-    with Fleet(tmp_path, monkeypatch) as fleet:
-        yield fleet
 
 
 def decisions(fleet: Fleet, folder: Path) -> list[tuple[str, int]]:

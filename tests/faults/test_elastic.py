@@ -11,15 +11,11 @@ import signal
 from collections import Counter
 from typing import TYPE_CHECKING, Any
 
-import pytest
 from tests.e2e.command import SCENARIOS, Finished, Loadpilot
-from tests.e2e.fleet import Fleet
 from tests.faults.test_kill import arrivals_of
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
-    from pathlib import Path
-
+    from tests.e2e.fleet import Fleet
     from tests.oracle.oracle import Oracle
 
 WEIGHTED = SCENARIOS / "weighted.py"
@@ -55,12 +51,6 @@ class Scripted(VUser):
     def tidy(self, client: LoadClient) -> None:
         client.post("/tidy")
 """
-
-
-@pytest.fixture
-def fleet(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Fleet]:
-    with Fleet(tmp_path, monkeypatch) as fleet:
-        yield fleet
 
 
 def load(rps: int, secs: int, want: int, *flags: str) -> tuple[str, ...]:
