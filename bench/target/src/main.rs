@@ -5,6 +5,7 @@ mod routes;
 mod server;
 
 use std::io::{self, Read, Write};
+use std::net::Ipv4Addr;
 use std::process::ExitCode;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
@@ -19,7 +20,11 @@ use crate::server::Counts;
 /// The demo and bench target.
 #[derive(Debug, Parser)]
 struct Args {
-    /// Port on 127.0.0.1; 0 lets the kernel choose.
+    /// Address of this machine; anything but loopback is for private networks only: this server
+    /// asks nobody who they are.
+    #[arg(long, default_value_t = Ipv4Addr::LOCALHOST)]
+    host: Ipv4Addr,
+    /// Port there; 0 lets the kernel choose.
     #[arg(long, default_value_t = 8000)]
     port: u16,
     /// End when stdin ends, so that the server cannot outlive whoever started it.
@@ -53,7 +58,7 @@ async fn run(args: &Args) -> io::Result<()> {
     } else {
         Some(stdin_ended)
     };
-    let listener = server::listen(args.port)
+    let listener = server::listen(args.host, args.port)
         .map_err(|e| io::Error::new(e.kind(), format!("port {}: {e}", args.port)))?;
     let mut stdout = io::stdout();
     writeln!(stdout, "listening on http://{}", listener.local_addr()?)?;

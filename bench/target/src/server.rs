@@ -27,11 +27,11 @@ const BODY_BYTES_MAX: usize = 1024 * 1024;
 /// Rest after a failed accept, so that being out of files does not spin.
 const ACCEPT_RETRY: Duration = Duration::from_millis(20);
 
-/// Listens on 127.0.0.1; port 0 lets the kernel choose.
-pub(crate) fn listen(port: u16) -> io::Result<TcpListener> {
+/// Listens there; port 0 lets the kernel choose.
+pub(crate) fn listen(host: Ipv4Addr, port: u16) -> io::Result<TcpListener> {
     let socket = TcpSocket::new_v4()?;
     socket.set_reuseaddr(true)?;
-    socket.bind(SocketAddr::from((Ipv4Addr::LOCALHOST, port)))?;
+    socket.bind(SocketAddr::from((host, port)))?;
     socket.listen(BACKLOG)
 }
 

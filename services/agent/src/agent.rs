@@ -21,6 +21,7 @@ use tokio::time::{Instant, sleep_until, timeout};
 
 use crate::about::about;
 use crate::alarm::until;
+use crate::alive::AliveFile;
 use crate::clock;
 use crate::facts::Clerk;
 use crate::fire::{Lease, MonoTime};
@@ -204,6 +205,7 @@ impl Agent {
         match answer.reply {
             Ok(reply) => {
                 self.found = true;
+                self.shell.alive.iter().for_each(AliveFile::touch);
                 let now = Instant::now();
                 if self.membership.answered(&reply, answer.sent_at, now) {
                     self.beat_at = now;

@@ -56,6 +56,10 @@ pub struct Config {
     pub labels: BTreeSet<Capability>,
     /// Whether whoever starts it knows that its earlier process is dead.
     pub predecessor_dead: bool,
+    /// The file that is to be touched whenever it is heard.
+    pub alive_file: Option<PathBuf>,
+    /// Whether this is all that was asked for: nothing is to be started.
+    pub is_check: bool,
     /// Waits and bounds.
     pub timing: Timing,
 }
@@ -138,6 +142,15 @@ struct Flags {
     /// Most MiB of that folder for the calls of each firing thread of a run [default: 8]
     #[arg(long, value_name = "MIB")]
     ring_mib: Option<String>,
+    /// A file that is touched whenever a coordinator has answered: for health checks
+    ///
+    /// An agent that is of use touches it every second (--heartbeat). In a folder that exists, best
+    /// one in memory.
+    #[arg(long, value_name = "FILE")]
+    alive_file: Option<PathBuf>,
+    /// Say what is wrong with flags and environment, and start nothing
+    #[arg(long)]
+    check_config: bool,
     /// The earlier process of this agent is known to be dead: its shards need not wait
     #[arg(long)]
     predecessor_dead: bool,
@@ -186,6 +199,7 @@ impl Config {
         };
         let max_in_flight = desk.take(max_in_flight(&flags, world));
         let rings = desk.take(rings(&flags, world)).flatten();
+        let alive_file = desk.take(alive_file(&flags)).flatten();
         let python = desk.take(python(&flags, world)).unwrap_or_default();
         let labels = labels(&flags, &mut desk);
         let timing = timing(&flags, &mut desk);
@@ -211,6 +225,8 @@ impl Config {
             python,
             labels,
             predecessor_dead: flags.predecessor_dead,
+            alive_file,
+            is_check: flags.check_config,
             timing,
         })
     }
@@ -314,6 +330,21 @@ fn rings(flags: &Flags, world: &World<'_>) -> Result<Option<RingPlace>, Problem>
         ));
     }
     Ok(folder.map(|folder| RingPlace { folder, bytes_max }))
+}
+
+/// It is made only when the agent starts: who checks a configuration leaves nothing behind.
+fn alive_file(flags: &Flags) -> Result<Option<PathBuf>, Problem> {
+    let Some(path) = &flags.alive_file else {
+        return Ok(None);
+    };
+    let folder = path
+        .parent()
+        .filter(|parent| !parent.as_os_str().is_empty());
+    if path.is_dir() || folder.is_some_and(|folder| !folder.is_dir()) {
+        let rule = "must be a file in a folder that exists";
+        return Err(Problem::new("alive-file", rule, path.display()));
+    }
+    Ok(Some(path.clone()))
 }
 
 fn number(field: &str, text: &str, max: u32) -> Result<u32, Problem> {

@@ -11,6 +11,7 @@
 mod about;
 pub mod agent;
 mod alarm;
+pub mod alive;
 pub mod bodies;
 mod bugs;
 pub mod capacity;

@@ -5,10 +5,12 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use loadpilot_bus::{Bus, Fault, Options};
+use loadpilot_events::refusal::Refusal;
 use loadpilot_events::{BootId, Holder};
 use tracing_subscriber::EnvFilter;
 
 use crate::agent::{self, Exit};
+use crate::alive::AliveFile;
 use crate::config::{Config, Unusable, World};
 use crate::script::Scripting;
 use crate::shell::Shell;
@@ -45,6 +47,18 @@ pub fn main_with(args: impl Iterator<Item = String>, scripting: Option<Arc<dyn S
         Ok(config) => config,
         Err(unusable) => return explain(&unusable),
     };
+    if config.is_check {
+        println!("the configuration can be used");
+        return 0;
+    }
+    let alive = match config.alive_file.as_deref().map(AliveFile::new) {
+        Some(Err(problem)) => {
+            let problems = vec![problem];
+            return explain(&Refusal { problems }.into());
+        }
+        Some(Ok(file)) => Some(file),
+        None => None,
+    };
     log_to_stderr();
     // One thread for NATS and decisions; firing has its own.
     let runtime = tokio::runtime::Builder::new_current_thread()
@@ -57,13 +71,17 @@ pub fn main_with(args: impl Iterator<Item = String>, scripting: Option<Arc<dyn S
             return INFRASTRUCTURE;
         }
     };
-    let end = runtime.block_on(serve(config, scripting));
+    let end = runtime.block_on(serve(config, scripting, alive));
     // Nothing that still hangs may keep the process.
     runtime.shutdown_background();
     end
 }
 
-async fn serve(config: Config, scripting: Option<Arc<dyn Scripting>>) -> i32 {
+async fn serve(
+    config: Config,
+    scripting: Option<Arc<dyn Scripting>>,
+    alive: Option<AliveFile>,
+) -> i32 {
     let mut shutdown = match signals::listen() {
         Ok(shutdown) => shutdown,
         Err(error) => {
@@ -76,7 +94,13 @@ async fn serve(config: Config, scripting: Option<Arc<dyn Scripting>>) -> i32 {
         _ = shutdown.wait_for(|wish| *wish != Shutdown::No) => return 0,
     };
     let ended = match bus {
-        Ok(bus) => agent::run(shell(config, scripting, bus), shutdown).await,
+        Ok(bus) => {
+            let shell = Shell {
+                alive,
+                ..shell(config, scripting, bus)
+            };
+            agent::run(shell, shutdown).await
+        }
         Err(fault) => Err(fault),
     };
     match ended {
@@ -146,6 +170,7 @@ fn shell(config: Config, scripting: Option<Arc<dyn Scripting>>, bus: Bus) -> She
         max_in_flight: config.max_in_flight,
         fds: config.fds,
         rings: config.rings,
+        alive: None,
         scripting: scripting.filter(|_| config.python),
         timing: config.timing,
     }

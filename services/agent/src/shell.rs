@@ -9,6 +9,7 @@ use loadpilot_events::subject::Subjects;
 use loadpilot_events::{BootId, Capability, Holder, Rate};
 use ulid::Ulid;
 
+use crate::alive::AliveFile;
 use crate::fire::RingPlace;
 use crate::script::Scripting;
 use crate::timing::Timing;
@@ -39,6 +40,8 @@ pub struct Shell {
     pub rings: Option<RingPlace>,
     /// What runs scenarios in Python; `None`: this agent takes compiled ones only.
     pub scripting: Option<Arc<dyn Scripting>>,
+    /// The file that is touched whenever it is heard.
+    pub alive: Option<AliveFile>,
     /// Waits and bounds.
     pub timing: Timing,
 }

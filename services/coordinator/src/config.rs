@@ -56,6 +56,9 @@ struct Args {
     /// Say it to all coordinators of a tenant: any of them decides.
     #[arg(long)]
     compiled_only: bool,
+    /// Say what is wrong with flags and environment, and start nothing.
+    #[arg(long)]
+    check_config: bool,
     #[command(flatten)]
     http: HttpArgs,
     /// Whose runs.
@@ -108,6 +111,8 @@ pub struct Config {
     pub settings: Settings,
     /// Where it takes runs over HTTP, if it does.
     pub http: Option<HttpConfig>,
+    /// Whether this is all that was asked for: nothing is to be started.
+    pub is_check: bool,
 }
 
 /// What the loop needs of the configuration.
@@ -183,6 +188,7 @@ impl Config {
                     bus,
                     settings,
                     http,
+                    is_check: args.check_config,
                 })
             }
             _ => Err(Mistakes::Values(problems)),
@@ -377,6 +383,7 @@ mod tests {
         assert!(config.settings.policy.compiled_only);
         assert_eq!(config.bus.token.as_deref(), Some("mine"));
         let plain = read(&args[..2], None).expect("a sound configuration");
+        assert!(!plain.is_check);
         assert!(!plain.settings.policy.compiled_only);
         let none = ["--nats-url", "nats://h:1", "--creds", "/none"];
         assert_eq!(fields(read(&none, None).expect_err("no file")), ["--creds"]);

@@ -39,6 +39,10 @@ pub fn main_from(args: impl Iterator<Item = String>) -> i32 {
             return USAGE;
         }
     };
+    if config.is_check {
+        println!("the configuration can be used");
+        return 0;
+    }
     listen_to_tracing();
     let runtime = Builder::new_multi_thread()
         .worker_threads(THREADS)

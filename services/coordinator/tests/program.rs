@@ -33,6 +33,9 @@ fn mistakes_and_outages_have_their_own_exit_codes() {
         4,
         "nobody listens there"
     );
+    let check = ["--check-config", "--nats-url", "nats://127.0.0.1:1"];
+    assert_eq!(exit_code(&check), 0, "checking connects to nobody");
+    assert_eq!(exit_code(&check[..1]), 2, "no server named");
 }
 
 /// A supervisor ends it by SIGTERM and must see that nothing went wrong.

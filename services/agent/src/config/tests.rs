@@ -216,3 +216,29 @@ fn what_an_agent_has_is_what_it_can_do() {
     let refused = refused.expect_err("it has none").to_string();
     assert!(refused.contains("`loadpilot agent` has"), "{refused}");
 }
+
+/// Whoever checks a configuration must neither start an agent nor leave a file that says that one
+/// lives.
+#[test]
+fn a_check_leaves_nothing_behind() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let file = folder.path().join("alive");
+    let file = file.to_str().expect("plain text");
+    let args = ["--nats-url", "nats://one:4222", "--alive-file", file];
+    let config = read(&[&args[..], &["--check-config"]].concat(), &[]).expect("it is sound");
+    assert!(config.is_check);
+    assert_eq!(
+        config.alive_file.as_deref(),
+        Some(std::path::Path::new(file))
+    );
+    assert!(!std::path::Path::new(file).exists());
+    assert!(!read(&args, &[]).expect("it is sound").is_check);
+    let nowhere = [
+        "--nats-url",
+        "nats://one:4222",
+        "--alive-file",
+        "/none/alive",
+    ];
+    let refused = read(&nowhere, &[]).expect_err("no such folder").to_string();
+    assert!(refused.contains("alive-file"), "{refused}");
+}

@@ -83,6 +83,7 @@ impl World {
                 bytes_max: RING_BYTES_DEFAULT,
             }),
             scripting: None,
+            alive: None,
             timing,
         };
         let (wish, wishes) = watch::channel(Shutdown::No);

@@ -1,0 +1,66 @@
+//! A file that is touched while this agent is of use, for those who watch over processes: an agent
+//! listens nowhere, so that nobody can ask it. Must never stop an agent.
+
+use std::fs::File;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::time::SystemTime;
+
+use loadpilot_events::refusal::Problem;
+
+/// The file, made and open.
+#[derive(Debug, Clone)]
+pub struct AliveFile {
+    path: PathBuf,
+    file: Arc<File>,
+}
+
+impl AliveFile {
+    /// Makes it, as old as can be: nobody has heard the agent yet.
+    pub(crate) fn new(path: &Path) -> Result<Self, Problem> {
+        let made = File::create(path).and_then(|file| {
+            file.set_modified(SystemTime::UNIX_EPOCH)?;
+            Ok(file)
+        });
+        let file = made.map_err(|error| {
+            let rule = format!("must be a file that can be written ({})", error.kind());
+            Problem::new("alive-file", rule, path.display())
+        })?;
+        Ok(Self {
+            path: path.to_owned(),
+            file: Arc::new(file),
+        })
+    }
+
+    /// Touches it.
+    pub(crate) fn touch(&self) {
+        if let Err(error) = self.file.set_modified(SystemTime::now()) {
+            tracing::debug!(file = %self.path.display(), %error, "could not be touched");
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use super::*;
+
+    /// Broken if a process that nobody has heard yet, or not since, is taken for one of use.
+    #[test]
+    fn it_is_young_only_after_a_touch() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let path = folder.path().join("alive");
+        let age = || {
+            let modified = path.metadata().and_then(|about| about.modified());
+            modified.expect("a time").elapsed().unwrap_or_default()
+        };
+        std::fs::write(&path, "of an earlier process").expect("a file");
+        let alive = AliveFile::new(&path).expect("it can be made");
+        assert!(age() > Duration::from_hours(24));
+        alive.touch();
+        assert!(age() < Duration::from_mins(1));
+        let nowhere = AliveFile::new(&folder.path().join("none/alive")).expect_err("no folder");
+        assert_eq!(nowhere.field, "alive-file");
+    }
+}
