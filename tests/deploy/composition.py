@@ -1,0 +1,112 @@
+"""What the compose file and the Dockerfile say, as plain processes can do it: each service's words,
+environment and health check, with the paths and ports of containers turned into a test's own.
+
+Must never guess what Compose would make of its file: the real one is asked.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import shutil
+import subprocess
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+ROOT = Path(__file__).parents[2]
+COMPOSE = ROOT / ".dev" / "compose"
+"""Where the real one is built, once."""
+BUILD_S = 900
+ENTRYPOINT = re.compile(r"^(?:ENTRYPOINT|CMD) (\[.*\])$", re.MULTILINE)
+ENV = re.compile(r"^ENV (.*)$", re.MULTILINE)
+HEALTH = re.compile(r"^HEALTHCHECK .*? CMD (\[.*\])$", re.MULTILINE)
+
+
+@dataclass(frozen=True, slots=True)
+class Service:
+    """One service, in the words of its container."""
+
+    name: str
+    argv: list[str]
+    environ: dict[str, str]
+    image_environ: dict[str, str]
+    replicas: int
+    health: list[str] | None
+
+
+def compose() -> Path:
+    """The real Compose, from its sources; skips the test where there is no Go to build it."""
+    go = shutil.which("go")
+    if go is None:
+        pytest.skip("there is no Go here, which builds the real docker compose")
+    if not COMPOSE.exists():
+        COMPOSE.parent.mkdir(exist_ok=True)
+        subprocess.run(
+            [go, "build", "-o", str(COMPOSE), "github.com/docker/compose/v5/cmd"],
+            cwd=Path(__file__).with_name("compose"),
+            check=True,
+            timeout=BUILD_S,
+        )
+    return COMPOSE
+
+
+def configured(*profiles: str) -> dict[str, Any]:
+    """The compose file as Compose reads it."""
+    chosen = [word for profile in profiles for word in ("--profile", profile)]
+    told = subprocess.run(
+        [str(compose()), *chosen, "--file", "docker-compose.yml", "config", "--format", "json"],
+        cwd=ROOT,
+        env={"PATH": os.environ["PATH"], "HOME": os.environ.get("HOME", "/")},
+        check=True,
+        capture_output=True,
+        timeout=60,
+    )
+    found: dict[str, Any] = json.loads(told.stdout)
+    return found
+
+
+def stages() -> dict[str, str]:
+    """The text of each target of the Dockerfile, lines joined."""
+    text = (ROOT / "deploy" / "Dockerfile").read_text(encoding="utf-8").replace("\\\n", " ")
+    parts = re.split(r"^FROM (\S+) AS (\S+)$", text, flags=re.MULTILINE)[1:]
+    return {name: body for _, name, body in zip(*[iter(parts)] * 3, strict=True)}
+
+
+def services(*profiles: str) -> dict[str, Service]:
+    """Every service that the file describes."""
+    images = stages()
+    return {
+        name: service(name, facts, images)
+        for name, facts in configured(*profiles)["services"].items()
+    }
+
+
+def service(name: str, facts: dict[str, Any], images: dict[str, str]) -> Service:
+    """One of them."""
+    image = images[facts["build"]["target"]] if "build" in facts else ""
+    said = [json.loads(found) for found in ENTRYPOINT.findall(image)]
+    command = facts.get("command")
+    has_entrypoint = "ENTRYPOINT" in image
+    if command is not None:
+        said = [said[0], command] if has_entrypoint else [command]
+    health = HEALTH.search(image)
+    own = facts.get("healthcheck", {}).get("test")
+    checked = own[1:] if own else json.loads(health[1]) if health else None
+    return Service(
+        name=name,
+        argv=[word for words in said for word in words],
+        environ=facts.get("environment") or {},
+        image_environ=variables(image),
+        replicas=facts.get("deploy", {}).get("replicas", 1),
+        health=checked,
+    )
+
+
+def variables(image: str) -> dict[str, str]:
+    """What an image sets."""
+    said = [word for line in ENV.findall(image) for word in line.split()]
+    return dict(word.split("=", 1) for word in said)

@@ -1,0 +1,99 @@
+"""The compose file: what can be known of it without an engine for containers."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from tests.deploy.composition import configured, services, stages
+from tests.deploy.plain import Plain, keys
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from tests.oracle.oracle import Oracle
+
+OURS = {"coordinator", "agent", "agent-python", "gateway"}
+NOBODY = "65532:65532"
+
+
+def test_only_the_gateway_can_be_reached_and_only_from_this_machine() -> None:
+    """Broken if somebody in the same network finds an open port."""
+    published = {
+        name: facts["ports"]
+        for name, facts in configured("python")["services"].items()
+        if facts.get("ports")
+    }
+    assert published.keys() == {"gateway"}
+    assert [port["host_ip"] for port in published["gateway"]] == ["127.0.0.1"]
+
+
+def test_nothing_has_more_rights_than_it_needs() -> None:
+    """Broken if a part runs as root, keeps a capability, or can change its own image."""
+    for name, facts in configured("python")["services"].items():
+        assert facts["user"] == NOBODY, name
+        assert facts["read_only"] is True, name
+        assert facts["cap_drop"] == ["ALL"], name
+        assert facts["security_opt"] == ["no-new-privileges:true"], name
+    for target in ("coordinator", "agent", "gateway", "keys", "target"):
+        assert f"USER {NOBODY}" in stages()[target], target
+
+
+def test_every_part_is_told_what_it_understands(tmp_path: Path) -> None:
+    """Broken if a flag, a variable or a file of the compose file is none of the program's."""
+    plain = Plain(tmp_path)
+    found = services("python")
+    assert {name for name, one in found.items() if one.argv[0].startswith("loadpilot")} >= OURS
+    for name in sorted(OURS):
+        told = plain.check(found[name])
+        assert told.returncode == 0, f"{name}: {told.stderr}"
+
+
+def test_a_mistake_would_be_found(tmp_path: Path) -> None:
+    """Broken if the check above passes whatever the file says."""
+    plain = Plain(tmp_path)
+    found = services()["gateway"]
+    found.environ["LOADPILOT_GATEWAY_TLS_CERTIFICATE"] = found.environ.pop(
+        "LOADPILOT_GATEWAY_TLS_CERT"
+    )
+    told = plain.check(found)
+    assert told.returncode == 2
+    assert "LOADPILOT_GATEWAY_TLS_CERT" in told.stderr
+
+
+def test_the_same_topology_as_plain_processes_counts_like_the_oracle(
+    tmp_path: Path, oracle: Oracle
+) -> None:
+    """Broken if server, keys, coordinators, agents and gateway do not find or trust each other, or
+    if a health check says of a part that works that it does not."""
+    rps, secs = 50, 3
+    with Plain(tmp_path) as plain:
+        plain.start_all()
+        run = plain.submit(oracle.url, rps, secs)
+        report = plain.report(run)
+        plain.assert_healthy()
+    counts = oracle.counts()
+    assert counts.received == rps * secs
+    assert report["arrivals"]["started"] == rps * secs
+    assert report["calls"]["outcomes"] == {"ok": rps * secs}
+    assert {fact["holder"]["agent"] for fact in report["run"]["holders"]} == plain.agents
+
+
+def test_keys_are_made_once_and_for_nobody_else(tmp_path: Path) -> None:
+    """Broken if a second start would lock everybody out, or a key can be read by others."""
+    place = keys(tmp_path / "keys")
+    before = {path.name: path.read_bytes() for path in place.iterdir()}
+    assert keys(place) == place
+    assert {path.name: path.read_bytes() for path in place.iterdir()} == before
+    assert "ca-key.pem" not in before
+    assert {path.stat().st_mode & 0o077 for path in place.iterdir()} == {0}
+
+
+def test_an_agent_that_nobody_hears_is_not_healthy(tmp_path: Path) -> None:
+    """Broken if a process is called healthy because it exists."""
+    with Plain(tmp_path) as plain:
+        plain.start("nats")
+        plain.start("agent", until="waits for a coordinator")
+        assert not plain.is_healthy("agent")
+        plain.start("coordinator", until="deciding from now on")
+        plain.hear("agent", "coordinator found=true")
+        assert plain.is_healthy("agent")
