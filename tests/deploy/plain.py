@@ -216,9 +216,12 @@ class Plain:
 
     def _nats_conf(self, own: Path) -> Path:
         text = (ROOT / "deploy" / "nats" / "nats.conf").read_text(encoding="utf-8")
-        text = text.replace("/keys", str(self.keys)).replace('"/log"', f'"{own / "log"}"')
+        conf = own / "etc" / "nats" / "nats.conf"
+        conf.parent.mkdir(parents=True, exist_ok=True)
+        (own / "keys").unlink(missing_ok=True)
+        (own / "keys").symlink_to(self.keys)
+        text = text.replace('"/keys', f'"{self.keys}').replace('"/log"', f'"{own / "log"}"')
         text = text.replace("0.0.0.0:4222", f"127.0.0.1:{self.nats_port}")
-        conf = own / "nats.conf"
         conf.write_text(text.replace(":8222", f":{free_port()}"), encoding="utf-8")
         return conf
 
