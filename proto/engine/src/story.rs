@@ -98,6 +98,13 @@ fn line(control: &Control, parsed: &Parsed) -> String {
             }
             Request::PauseRequested(asked) => format!("pause requested by {}", asked.by),
             Request::ResumeRequested(asked) => format!("resume requested by {}", asked.by),
+            Request::SetupClaimed(claim) => format!("setup begun by {}", claim.by),
+            Request::SetupKept(_) => "what the setup left is kept".to_owned(),
+            Request::TeardownClaimed(claim) => format!("teardown begun by {}", claim.by),
+            Request::TeardownFinished(end) if end.failed.is_empty() => "teardown played".to_owned(),
+            Request::TeardownFinished(end) => {
+                format!("teardown played; {} failed", end.failed.join(", "))
+            }
         },
         Parsed::Decision(envelope) => decision(control, &envelope.event),
         Parsed::Fact(agent, envelope) => format!("{agent}: {}", fact(&envelope.event.what)),
