@@ -9,12 +9,15 @@ import pytest
 from tests.e2e.command import Loadpilot, Running, gone
 from tests.e2e.processes import descendants
 from tests.e2e.test_python import routes
+from tests.faults.ground import frozen
 from tests.faults.test_kill import CHILDREN_GONE_S
 from tests.oracle.oracle import Oracle, built_binary
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
+
+    from tests.e2e.fleet import Fleet
 
 HEAD = "import os\nfrom loadpilot import LoadClient, VUser, env, scenario, setup, task, teardown\n"
 SEEDED = (
@@ -222,3 +225,52 @@ def test_nothing_of_it_can_be_read_on_disk(loadpilot: Loadpilot, oracle: Oracle)
     found = b"".join(path.read_bytes() for path in loadpilot.log.rglob("*") if path.is_file())
     assert SECRET.encode() not in found
     assert torn_down(oracle) == [("/seed/state-of-the-setup", SECRET)]
+
+
+@pytest.mark.case(n=25)
+def test_of_two_that_come_to_a_fleet_one_plays_it(
+    fleet: Fleet, loadpilot: Loadpilot, oracle: Oracle, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Broken if two commands on two machines both play a teardown, or one takes it from a command
+    that is alive; a fleet knows who lives by beats alone, and nobody shares a file."""
+    coordinator = fleet.coordinator()
+    fleet.agent("a-1")
+    with fleet.start(loadpilot, SEEDED, oracle.url) as running:
+        assert oracle.wait_count(PLAYED, 30)
+        run = running.run_id()
+        early = loadpilot.call("resume", run, "--teardown", "--nats-url", fleet.url)
+        assert (early.code, torn_down(oracle)) == (2, [])
+        assert "is not over, and its teardown comes last" in early.stderr
+        running.kill()
+        coordinator.until("RunSealed")
+    monkeypatch.delenv("OWED_KEY")
+    flags = ("resume", run, "--nats-url", fleet.url)
+    with loadpilot.begin(*flags) as one, loadpilot.begin(*flags) as two:
+        ended = [one.end(60), two.end(60)]
+    assert torn_down(oracle) == [("/seed/i-7", SECRET)], ended[0].stderr + ended[1].stderr
+    assert routes(oracle.requests())["POST /logout"] == 4
+    assert 0 in {one.code for one in ended}
+    listed = loadpilot.call("runs", "--nats-url", fleet.url).stdout
+    assert "teardown owed" not in listed
+
+
+@pytest.mark.case(n=25)
+def test_a_command_whose_teardown_was_taken_asks_for_nothing(
+    fleet: Fleet, loadpilot: Loadpilot, oracle: Oracle
+) -> None:
+    """Broken if a command that stood still during its setup sends load when it wakes, though
+    another one has torn down meanwhile what it had set up."""
+    fleet.coordinator()
+    fleet.agent("a-1")
+    oracle.delay(25_000, path="/seed")
+    with fleet.start(loadpilot, SEEDED, oracle.url) as running:
+        assert oracle.wait_count(1, 30)
+        with frozen(running.pid):
+            told = loadpilot.call("resume", "last", "--nats-url", fleet.url)
+            assert told.code == 0, told.stderr
+            assert len(torn_down(oracle)) == 1
+        finished = running.end(60)
+    assert finished.code in {2, 3, 4}, finished.stderr
+    assert "took its teardown" in finished.stderr
+    assert "GET /load" not in routes(oracle.requests())
+    assert len(torn_down(oracle)) == 1

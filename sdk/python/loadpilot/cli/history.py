@@ -34,6 +34,8 @@ if TYPE_CHECKING:
 
     from ..compile.problem import Problem
 
+NOTHING_DONE = "nothing was done"
+"""How a command ends that was wrong and would have started nothing."""
 NEWEST = "last"
 """What names the newest run."""
 OVER = frozenset({"sealed", "refused"})
@@ -90,7 +92,7 @@ def runs(tags: list[str], server: ServerFlags) -> ExitCode:
     if problems:
         from .run import refuse
 
-        return refuse(problems)
+        return refuse(problems, NOTHING_DONE)
     with reporting() as (interruptions, outcome):
         every, where = every_run(interruptions, found), place_of(found)
         past = [one for one in every if wanted.items() <= one.facts["tags"].items()]
@@ -110,7 +112,7 @@ def report(name: str, *, as_json: bool, samples: str | None, server: ServerFlags
     if problems:
         from .run import refuse
 
-        return refuse(problems)
+        return refuse(problems, NOTHING_DONE)
     path = Path(samples) if samples is not None else None
     with reporting() as (interruptions, outcome):
         wrong = results.problems(path, "--samples") if path is not None else []
@@ -266,7 +268,7 @@ def reporting() -> Iterator[tuple[Interruptions, list[ExitCode]]]:
         except Refused as refused:
             from .run import refuse
 
-            outcome.append(refuse(refused.problems))
+            outcome.append(refuse(refused.problems, NOTHING_DONE))
         except (Asked, _native.Refused) as asked:
             say(f"error: {safe(str(asked))}")
             outcome.append(ExitCode.USAGE)

@@ -16,7 +16,7 @@ import subprocess
 import sys
 import tempfile
 import zipfile
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from pathlib import Path
 from time import monotonic
 from typing import TYPE_CHECKING, Any
@@ -27,6 +27,7 @@ from ..local import debts
 from ..local.folders import ROOT, log_dirs
 from ..local.stack import is_running
 from .exit_code import ExitCode
+from .history import opened
 from .ledger import Ledger, new_claimant
 from .terminal import safe, safe_lines, say
 
@@ -68,6 +69,7 @@ def settle(session: _native.Session, one: Past, interruptions: Interruptions) ->
         return _settled(ledger, interruptions)
     except (Unplayable, _native.Refused) as error:
         say(f"error: the teardown of run {one.run} stays owed: {safe_lines(str(error))}")
+        say(f"`loadpilot runs prune {one.run} --forget-teardowns` gives it up")
         return ExitCode.INFRASTRUCTURE
     finally:
         ledger.release()
@@ -194,24 +196,27 @@ def settled_before(session: _native.Session, own: Path, interruptions: Interrupt
         mark = debts.hold(log, run)
         if mark is None:
             continue
-        if is_own and _is_settled(session, run, interruptions):
+        with nullcontext(session) if is_own else opened(log, interruptions) as its:
+            owed = Ledger(its, run, new_claimant()).owed()
+        if not owed["is_owed"]:
             mark.remove()
             continue
         mark.release()
+        if owed["asked"] and not owed["over"]:
+            if not is_own:
+                say(f"note: run {run} is not over; `loadpilot resume {run}` ends it")
+                continue
+            _await_end(session, run, interruptions)
         _in_a_command_of_its_own(run, interruptions)
 
 
-def _is_settled(session: _native.Session, run: str, interruptions: Interruptions) -> bool:
-    """Wait until an earlier run is over; tell whether it owes nothing."""
-    ledger = Ledger(session, run, new_claimant())
-    owed = ledger.owed()
-    if owed["asked"] and not owed["over"]:
-        watch = session.watch(run)
-        deadline = monotonic() + SEAL_SECS
-        while monotonic() < deadline and not interruptions.any():
-            if "sealed" in json.loads(watch.next(WATCH_SECS) or "{}"):
-                break
-    return not owed["is_owed"]
+def _await_end(session: _native.Session, run: str, interruptions: Interruptions) -> None:
+    """Wait until the coordinator has sealed what an earlier stack left."""
+    watch = session.watch(run)
+    deadline = monotonic() + SEAL_SECS
+    while monotonic() < deadline and not interruptions.any():
+        if "sealed" in json.loads(watch.next(WATCH_SECS) or "{}"):
+            return
 
 
 def _in_a_command_of_its_own(run: str, interruptions: Interruptions) -> None:

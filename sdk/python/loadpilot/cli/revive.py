@@ -20,7 +20,7 @@ from ..local.stack import LocalStack, LogUnavailable, StackFault, is_running
 from . import results
 from .exit_code import ExitCode, exit_code
 from .fleet import Server, ServerFlags, read_server
-from .history import Asked, Past, find, opened, place_of, reporting
+from .history import NOTHING_DONE, Asked, Past, find, opened, place_of, reporting
 from .steer import asked, say_told
 from .terminal import say, write_product
 from .without_log import without_log
@@ -60,7 +60,7 @@ def resume(
     if problems:
         from .run import refuse
 
-        return refuse(problems)
+        return refuse(problems, NOTHING_DONE)
     with reporting() as (interruptions, outcome):
         found = find(name, interruptions, fleet)
         if teardown or (found.owes and found.has_no_rest):

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import json
 import os
+import uuid
 from pathlib import Path
 from time import monotonic
 from typing import TYPE_CHECKING, Any
@@ -27,7 +28,6 @@ from . import options as reading
 from .author import author
 from .exit_code import ExitCode, exit_code
 from .figures import closed_loop, count, number, seconds
-from .ledger import Ledger, new_claimant
 from .signals import Interruptions
 from .spoken import pairs, spoken
 from .terminal import safe, safe_lines, say, write_product
@@ -39,6 +39,7 @@ if TYPE_CHECKING:
     from ..compile.aside import Aside
     from .asking import Session
     from .fleet import Server
+    from .ledger import Ledger
     from .options import Flags, Options
     from .over_http import Api
 
@@ -92,14 +93,14 @@ def _compiled(options: Options | None, problems: list[Problem]) -> Compiled:
     return compiled
 
 
-def refuse(problems: list[Problem]) -> ExitCode:
+def refuse(problems: list[Problem], outcome: str = "nothing was started") -> ExitCode:
     """Say everything that is wrong, and that nothing came of it."""
     for problem in problems:
         say(f"error: {safe_lines(given().masked(str(problem)))}")
     if len(problems) > 1:
-        say(f"{len(problems)} errors; nothing was started")
+        say(f"{len(problems)} errors; {outcome}")
     else:
-        say("nothing was started")
+        say(outcome)
     return ExitCode.USAGE
 
 
@@ -143,7 +144,7 @@ class Run:
         self.compiled = compiled
         self.options = options
         self.interruptions = interruptions
-        self.owner = new_claimant()
+        self.owner = f"cli-{uuid.uuid4().hex}"
         """The name under which this command beats."""
 
     def execute(self) -> ExitCode:
@@ -226,6 +227,8 @@ class Run:
         if not isinstance(session, _native.Session):
             say("note: over HTTP nobody else plays the teardown if this command is killed")
             return None
+        from .ledger import Ledger
+
         mark = None
         if stack is not None and stack.log_dir is not None:
             mark = debts.hold(stack.log_dir, run)

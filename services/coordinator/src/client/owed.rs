@@ -131,6 +131,7 @@ impl Session {
             return Err(Problem::new("run", rule, run).into());
         }
         self.keep_owned(run, &claimant);
+        self.set_up = Some((run.clone(), claimant));
         Ok(())
     }
 
@@ -437,3 +438,6 @@ fn crowded(run: &RunId) -> SessionError {
     let what = format!("claiming run {run}");
     Fault::Server { what, why }.into()
 }
+
+#[cfg(test)]
+mod tests;
