@@ -2,8 +2,8 @@
 
 use super::world::{World, run, subjects};
 
-/// What a submitter plays itself is no run: one that was never asked for must not keep a coordinator
-/// busy for ever, and what comes after the seal must not begin the run anew.
+/// What a submitter plays itself is no run: one that was never asked for must not keep a
+/// coordinator busy for ever, and what comes after the seal must not begin the run anew.
 #[test]
 fn what_a_submitter_plays_is_nothing_to_decide() {
     let claim = include_str!("../../../../../proto/golden/setup-claimed.v1.json");
