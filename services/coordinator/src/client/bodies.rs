@@ -124,8 +124,8 @@ mod tests {
         }
         let plan = plan_of(&kept);
         for (after, left) in [(LEFTOVERS_AFTER, Some(&gone)), (Duration::ZERO, None)] {
-            let left = plan.objects().into_iter();
-            let pruned = prune(&bus, &subjects, left, after).await;
+            let named = plan.objects().into_iter();
+            let pruned = prune(&bus, &subjects, named, after).await;
             pruned.expect("it answers");
             assert_eq!(there(&gone).await.as_ref(), left);
             assert_eq!(there(&kept).await.as_ref(), Some(&kept));

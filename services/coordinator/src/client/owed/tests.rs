@@ -25,6 +25,8 @@ fn owner(name: &str) -> OwnerId {
 
 /// A session that has begun the setup of a run.
 async fn set_up(bus: &Bus) -> Session {
+    let run = run();
+    bus.open_log().await.expect("a log");
     let golden = include_str!("../../../../../proto/golden/setup-claimed.v1.json");
     let golden: Envelope<Request> = serde_json::from_str(golden).expect("a request");
     let Request::SetupClaimed(claim) = golden.event else {
@@ -34,7 +36,7 @@ async fn set_up(bus: &Bus) -> Session {
     assert_eq!(claim.bundle, Object::of(&bundle));
     let mut session = session(bus);
     let secrets = BTreeMap::from([("key".to_owned(), SECRET.to_owned())]);
-    let claimed = session.claim_setup(&run(), *claim, bundle, &secrets);
+    let claimed = session.claim_setup(&run, *claim, bundle, &secrets);
     claimed.await.expect("nobody was first");
     session
 }
@@ -68,18 +70,18 @@ async fn of_many_that_race_the_log_takes_one() {
 /// asked for of which another command has torn down what was set up.
 #[tokio::test]
 async fn a_debt_ends_with_all_that_it_needed() {
-    let bus = Bus::memory();
+    let (bus, run, none) = (Bus::memory(), run(), BTreeMap::new());
     let mut setter = set_up(&bus).await;
     let me = owner("cli-1");
     let sealed = Bytes::from_static(b"sealed");
-    let kept = setter.keep_states(&run(), &me, sealed.clone(), "0f");
+    let kept = setter.keep_states(&run, &me, sealed.clone(), "0f");
     kept.await.expect("it is on this command");
     let mut heir = session(&bus);
-    let means = heir.means(&run()).await.expect("it answers");
+    let means = heir.means(&run).await.expect("it answers");
     let values = means.secrets.expect("they have not ended");
     assert_eq!(values["key"], SECRET);
     assert_eq!((means.left, means.key.as_deref()), (true, Some("0f")));
-    assert_eq!(heir.kept(&run(), true).await.expect("it is there"), sealed);
+    assert_eq!(heir.kept(&run, true).await.expect("it is there"), sealed);
     let stored = bus
         .read(Stream::Ctl, Vec::new(), None)
         .await
@@ -90,11 +92,11 @@ async fn a_debt_ends_with_all_that_it_needed() {
     };
     assert!(!shows(SECRET) && !shows("\"0f\""));
     let (two, by) = (owner("cli-2"), "ann@host");
-    let claimed = heir.claim_teardown(&run(), &two, by, true).await;
+    let claimed = heir.claim_teardown(&run, &two, by, true).await;
     assert_eq!(claimed.expect("it answers"), Claimed::Taken);
     let request = RunRequested {
         plan: heir
-            .owed(&run())
+            .owed(&run)
             .await
             .expect("it reads")
             .setup
@@ -111,17 +113,17 @@ async fn a_debt_ends_with_all_that_it_needed() {
         needs: Vec::new(),
     };
     let bodies = BTreeMap::from([(Object::of(FILES).sha256, Bytes::from_static(FILES))]);
-    let asked = setter.submit(request, &BTreeMap::new(), &bodies, Some(run()));
+    let asked = setter.submit(request, &none, &bodies, Some(run.clone()));
     let refused = asked.await.expect_err("its teardown was taken");
     assert!(
         refused.to_string().contains("took its teardown"),
         "{refused}"
     );
-    let ended = heir.finish_teardown(&run(), &two, Vec::new()).await;
+    let ended = heir.finish_teardown(&run, &two, Vec::new()).await;
     ended.expect("it is on this command");
-    let means = heir.means(&run()).await.expect("it answers");
+    let means = heir.means(&run).await.expect("it answers");
     assert!(means.secrets.is_none() && means.key.is_none());
-    assert!(!heir.owed(&run()).await.expect("it reads").is_owed);
-    let again = heir.claim_teardown(&run(), &owner("cli-3"), by, true).await;
+    assert!(!heir.owed(&run).await.expect("it reads").is_owed);
+    let again = heir.claim_teardown(&run, &owner("cli-3"), by, true).await;
     assert_eq!(again.expect("it answers"), Claimed::Settled);
 }
