@@ -80,6 +80,8 @@ def played(
     try:
         company = Company(compiled, aside, run, interruptions, ledger)
     except (ValueError, RuntimeError) as error:
+        if ledger is not None:
+            ledger.release()
         raise Failed(str(error)) from None
     try:
         if ledger is not None:
