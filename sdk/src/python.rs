@@ -28,10 +28,12 @@ use pyo3::pybacked::PyBackedBytes;
 use tokio::runtime::Runtime;
 use tokio::sync::mpsc;
 
+use crate::owed::PyLedger;
 use crate::place::Place;
 use crate::play::{
     Interpreter, PyAnswer, PyClient, PyPlayer, PyRehearsal, PyRehearsedUser, PyRequest, PyTurn,
-    PyWanted, drawn, due_us, measure, moves, note_blocking, raise_in, row, seal_states, whose_turn,
+    PyWanted, drawn, due_us, measure, moves, note_blocking, open_states, raise_in, row,
+    seal_states, whose_turn,
 };
 use crate::session::{Session, SessionError};
 use crate::steer::Wish;
@@ -53,11 +55,11 @@ const SIGNALS_EVERY: Duration = Duration::from_millis(50);
 pub mod _native {
     #[pymodule_export]
     use super::{
-        Fault, PyAnswer, PyClient, PyPlayer, PyRehearsal, PyRehearsedUser, PyRequest, PySession,
-        PyTurn, PyWanted, PyWatch, Refused, agent_main, check_plan, coordinator_main, drawn,
-        due_us, figure_keys, measure, metric_keys, moves, new_run_id, note_blocking,
-        parse_duration_us, parse_rate_urps, plan_facts, raise_in, row, seal_states, shown_address,
-        supervisor_main, whose_turn,
+        Fault, PyAnswer, PyClient, PyLedger, PyPlayer, PyRehearsal, PyRehearsedUser, PyRequest,
+        PySession, PyTurn, PyWanted, PyWatch, Refused, agent_main, check_plan, coordinator_main,
+        drawn, due_us, figure_keys, measure, metric_keys, moves, new_run_id, note_blocking,
+        open_states, parse_duration_us, parse_rate_urps, plan_facts, raise_in, row, seal_states,
+        shown_address, supervisor_main, whose_turn,
     };
 }
 
@@ -70,7 +72,7 @@ pub(crate) fn refused(py: Python<'_>, refusal: &Refusal) -> PyErr {
     }
 }
 
-fn failed(py: Python<'_>, error: &SessionError) -> PyErr {
+pub(crate) fn failed(py: Python<'_>, error: &SessionError) -> PyErr {
     match error {
         SessionError::Refused(refusal) => refused(py, refusal),
         SessionError::NoFleet(_)
@@ -84,7 +86,7 @@ fn invalid(problem: &Problem) -> PyErr {
     PyValueError::new_err(problem.to_string())
 }
 
-fn json<T: serde::Serialize>(value: &T) -> PyResult<String> {
+pub(crate) fn json<T: serde::Serialize>(value: &T) -> PyResult<String> {
     serde_json::to_string(value).map_err(|error| Fault::new_err(error.to_string()))
 }
 
@@ -189,10 +191,10 @@ pub(crate) fn wait<T: Send>(
 }
 
 /// One connection to a log.
-#[pyclass(name = "Session", module = "loadpilot._native")]
-struct PySession {
-    runtime: Arc<Runtime>,
-    session: Mutex<Session>,
+#[pyclass(name = "Session", module = "loadpilot._native", frozen)]
+pub(crate) struct PySession {
+    pub(crate) runtime: Arc<Runtime>,
+    pub(crate) session: Mutex<Session>,
 }
 
 #[pymethods]
@@ -385,13 +387,14 @@ impl PySession {
         json(&runs.map_err(|error| failed(py, &error))?)
     }
 
-    fn prune(&self, py: Python<'_>, runs: Vec<String>) -> PyResult<usize> {
+    #[pyo3(signature = (runs, *, forgets = false))]
+    fn prune(&self, py: Python<'_>, runs: Vec<String>, forgets: bool) -> PyResult<usize> {
         let runs = runs
             .iter()
             .map(|run| run_id(run))
             .collect::<PyResult<Vec<_>>>()?;
         let session = self.session.lock().unwrap_or_else(PoisonError::into_inner);
-        wait(py, &self.runtime, session.prune(&runs))?.map_err(|error| failed(py, &error))
+        wait(py, &self.runtime, session.prune(&runs, forgets))?.map_err(|error| failed(py, &error))
     }
 
     fn close(&self) {

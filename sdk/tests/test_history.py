@@ -24,6 +24,8 @@ FACTS = {
     "target": "http://h:1",
     "profile_us": 10_000_000,
     "tags": {"team": "shop"},
+    "asked": True,
+    "teardown": None,
 }
 
 
@@ -61,7 +63,9 @@ class FakeSession:
     def report(self, run: str) -> str:
         return json.dumps(changed(run__id=run))
 
-    def prune(self, runs: list[str]) -> int:
+    def prune(self, runs: list[str], *, forgets: bool) -> int:
+        owing = [one for one in self.listed if one["teardown"] == "owed" and one["run"] in runs]
+        assert forgets or not owing, "what is owed is given up by nobody"
         before = len(self.listed)
         self.listed[:] = [one for one in self.listed if one["run"] not in runs]
         return before - len(self.listed)
@@ -127,6 +131,28 @@ def test_a_name_that_is_no_single_run_is_usage(
     assert written.out == ""
     assert "error: " in written.err
     assert logs.error is None
+
+
+def test_what_is_owed_is_shown_and_kept_until_it_is_given_up(
+    logs: FakeLogs, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Broken if nobody sees that a teardown is owed, if deleting runs forgets it, or if a run that
+    goes on looks as if somebody had to do something."""
+    first, second = logs.runs[Path(".loadpilot/log-1")]
+    going_on = logs.runs[Path(".loadpilot/log-2")][1]
+    first["teardown"] = second["teardown"] = going_on["teardown"] = "owed"
+    second |= {"asked": False, "state": "requested", "ending": None}
+    assert main(["runs"]) == 0
+    rows = capsys.readouterr().out.splitlines()[1:]
+    assert [row.endswith(", teardown owed") for row in rows] == [True, True, False, False]
+    assert " set up " in rows[1]
+    assert main(["runs", "prune", "01aaa"]) == 2
+    assert main(["runs", "prune", "--all"]) == 0
+    assert left(logs) == ["01aaa", "01abb", "01zzz"]
+    assert "01aaa, 01abb still owes a teardown" in capsys.readouterr().err
+    assert main(["report", "01abb"]) == 2
+    assert main(["runs", "prune", "01abb", "--forget-teardowns"]) == 0
+    assert left(logs) == ["01aaa", "01zzz"]
 
 
 def test_prune_deletes_what_it_was_told_and_nothing_that_runs(logs: FakeLogs) -> None:

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from tests.oracle.oracle import Oracle
 
 VARIED = SCENARIOS / "varied.py"
-INVARIANTS = 16
+INVARIANTS = 17
 
 
 def test_a_log_is_verified_and_damage_is_found(

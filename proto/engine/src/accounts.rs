@@ -155,6 +155,9 @@ impl Books<'_> {
 
     /// Names what became of the arrivals of `tick` that nobody reported.
     fn missing(&mut self, tick: u32, planned: &PlannedTick) {
+        if self.stop_tick == Some(tick) && self.fate(tick, false) != Fate::Waiting {
+            return self.missing_at_the_stop(tick, planned);
+        }
         let mut lost = 0;
         for (holder, count) in &planned.held {
             let sums = self.data.holders.get(holder);
@@ -191,6 +194,75 @@ impl Books<'_> {
             self.settle(task, unowned_fate, nobodys);
             self.settle(task, held_fate, missing - nobodys);
         }
+    }
+
+    /// The same of the tick in which the run was stopped. What is due after that nobody started; of
+    /// what is due before it a holder that had its say did not start what it does not report, and
+    /// of any other one nobody knows.
+    fn missing_at_the_stop(&mut self, tick: u32, planned: &PlannedTick) {
+        let stop_us = self.control.stopped_at_us().unwrap_or_default();
+        let stop = self.workload.first_at_or_after(stop_us);
+        let before = planned.range.start..stop.clamp(planned.range.start, planned.range.end);
+        let mut unknown: BTreeMap<&Holder, u64> = BTreeMap::new();
+        let mut open = vec![0_u64; self.accounts.tasks.len()];
+        for n in before.clone() {
+            let Some(holder) = self.planned.holder_of(tick, n) else {
+                continue;
+            };
+            open[usize::from(self.workload.task_of(n))] += 1;
+            if !self.had_its_say(holder) {
+                *unknown.entry(holder).or_default() += 1;
+            }
+        }
+        for (holder, count) in &mut unknown {
+            let sums = self.data.holders.get(*holder);
+            let reported = sums.and_then(|sums| sums.reported.get(&tick));
+            *count = count.saturating_sub(reported.copied().unwrap_or(0));
+        }
+        let reported = |task: usize| {
+            let number = u16::try_from(task).unwrap_or(u16::MAX);
+            let sums = self.data.arrivals.get(&(tick, number));
+            sums.map_or(0, ArrivalSums::reported)
+        };
+        let reported: Vec<u64> = (0..open.len()).map(reported).collect();
+        for (open, reported) in open.iter_mut().zip(&reported) {
+            *open = open.saturating_sub(*reported);
+        }
+        let mut lost = vec![0_u64; open.len()];
+        let mut losses: BTreeMap<Holder, u64> = BTreeMap::new();
+        for n in before {
+            let task = usize::from(self.workload.task_of(n));
+            let holder = self.planned.holder_of(tick, n);
+            let left = holder.and_then(|holder| Some((holder, unknown.get_mut(holder)?)));
+            if let Some((holder, left)) = left.filter(|(_, left)| **left > 0 && open[task] > 0) {
+                *left -= 1;
+                open[task] -= 1;
+                lost[task] += 1;
+                *losses.entry(holder.clone()).or_default() += 1;
+            }
+        }
+        for (holder, arrivals) in losses {
+            self.lose(&holder, tick, arrivals);
+        }
+        let per_task = self.workload.count_per_task(planned.range.clone());
+        for (task, count) in per_task.into_iter().enumerate() {
+            let missing = count.saturating_sub(reported[task]);
+            self.settle(task, Fate::Lost, lost[task]);
+            let stopped = missing.saturating_sub(lost[task]);
+            self.settle(task, Fate::Dropped(DropReason::Stopped), stopped);
+        }
+    }
+
+    /// Whether everything that a holder counted is there.
+    fn had_its_say(&self, holder: &Holder) -> bool {
+        let state = &self.control.state;
+        let finished = state.finished.get(holder).map(|end| end.final_seq);
+        let whole = state.tails.get(holder).filter(|tail| tail.lost.is_none());
+        let last = finished.or(whole.map(|tail| tail.final_seq));
+        last.is_some_and(|last| {
+            let sums = self.data.holders.get(holder);
+            last == 0 || sums.is_some_and(|sums| sums.seqs.missing_up_to(last) == 0)
+        })
     }
 
     fn fate(&self, tick: u32, unowned: bool) -> Fate {

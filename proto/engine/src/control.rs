@@ -17,6 +17,7 @@ use loadpilot_events::subject::Kind;
 use loadpilot_events::units::Timestamp;
 use serde::de::DeserializeOwned;
 
+use crate::owed::Debt;
 use crate::state::{Record, RunState};
 
 /// A record of LP_CTL, parsed.
@@ -112,6 +113,9 @@ pub struct Control {
     pub records: Vec<(u64, Parsed)>,
     /// What was set aside.
     pub quarantined: Vec<Quarantined>,
+    /// What its submitter owes by all that was read: unlike everything else it does not end with
+    /// the seal.
+    pub debt: Debt,
 }
 
 impl ControlLog {
@@ -155,6 +159,16 @@ impl ControlLog {
         }
     }
 
+    fn debt(&self) -> Debt {
+        let mut debt = Debt::default();
+        for parsed in self.records.values() {
+            if let Parsed::Request(envelope) = parsed {
+                debt.evolve(&envelope.event);
+            }
+        }
+        debt
+    }
+
     /// The fold of what was read so far.
     #[must_use]
     pub fn close(&self) -> Control {
@@ -183,12 +197,14 @@ impl ControlLog {
             refused: Vec::new(),
             records: Vec::new(),
             quarantined: quarantined.collect(),
+            debt: Debt::default(),
         };
         for (&seq, parsed) in &self.records {
             if counts(seq, matches!(parsed, Parsed::Fact(..))) {
                 control.evolve(seq, parsed);
             }
         }
+        control.debt = self.debt();
         control
     }
 
@@ -243,8 +259,10 @@ impl Control {
 
     fn evolve(&mut self, seq: u64, parsed: &Parsed) {
         let (at, record) = parsed.record();
-        if let Record::Decision(decision) = record {
-            self.on_decision(at, decision);
+        match record {
+            Record::Decision(decision) => self.on_decision(at, decision),
+            Record::Request(request) => self.debt.evolve(request),
+            Record::Fact(..) => {}
         }
         self.state = std::mem::take(&mut self.state).evolve(seq, at, record);
         self.records.push((seq, parsed.clone()));

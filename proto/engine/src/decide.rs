@@ -263,12 +263,7 @@ impl Run<'_> {
                 reason,
             });
         }
-        let reason = match reason {
-            StopReason::Requested { by } => format!("stopped by {by} before it started"),
-            StopReason::OwnerGone => "its owner was gone before it started".to_owned(),
-            StopReason::NobodyLeft => "no agent was left before it started".to_owned(),
-            StopReason::LogFull => "the log was full before it started".to_owned(),
-        };
+        let reason = format!("stopped before it started: {}", reason.words());
         Decision::StartCancelled(StartCancelled { reason })
     }
 

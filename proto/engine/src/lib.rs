@@ -28,6 +28,7 @@ mod loss;
 pub mod metrics;
 pub mod mix;
 pub mod overasked;
+pub mod owed;
 pub mod pace;
 pub mod patience;
 pub mod planned;

@@ -77,14 +77,18 @@ impl<'a> Planned<'a> {
         }
     }
 
+    /// Who holds arrival `n`, due in `tick`.
+    #[must_use]
+    pub fn holder_of(&self, tick: u32, n: u64) -> Option<&Holder> {
+        let mut begun = self.maps.iter().rev();
+        let (_, shares) = begun.find(|(from_tick, _)| *from_tick <= tick)?;
+        let mut owners = shares.iter().filter(|(_, share)| share.owns(n));
+        owners.next().map(|(holder, _)| holder)
+    }
+
     /// Whether arrival `n`, due in `tick`, is held by nobody.
     #[must_use]
     pub fn is_unowned(&self, tick: u32, n: u64) -> bool {
-        let map = self
-            .maps
-            .iter()
-            .rev()
-            .find(|(from_tick, _)| *from_tick <= tick);
-        !map.is_some_and(|(_, shares)| shares.iter().any(|(_, share)| share.owns(n)))
+        self.holder_of(tick, n).is_none()
     }
 }

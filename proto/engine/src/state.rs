@@ -144,7 +144,11 @@ impl RunState {
             }
             Request::RateChangeRequested(_)
             | Request::PauseRequested(_)
-            | Request::ResumeRequested(_) => {}
+            | Request::ResumeRequested(_)
+            | Request::SetupClaimed(_)
+            | Request::SetupKept(_)
+            | Request::TeardownClaimed(_)
+            | Request::TeardownFinished(_) => {}
         }
     }
 

@@ -61,7 +61,12 @@ pub struct Steering {
 impl Steering {
     pub(crate) fn on_request(&mut self, seq: u64, request: &Request) {
         let (wish, by) = match request {
-            Request::RunRequested(_) | Request::StopRequested(_) => return,
+            Request::RunRequested(_)
+            | Request::StopRequested(_)
+            | Request::SetupClaimed(_)
+            | Request::SetupKept(_)
+            | Request::TeardownClaimed(_)
+            | Request::TeardownFinished(_) => return,
             Request::RateChangeRequested(asked) => (Wish::Rate(asked.rate), &asked.by),
             Request::PauseRequested(asked) => (Wish::Pause, &asked.by),
             Request::ResumeRequested(asked) => (Wish::Resume, &asked.by),

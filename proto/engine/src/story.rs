@@ -2,7 +2,7 @@
 
 use loadpilot_events::Capability;
 use loadpilot_events::assign::{Holding, Loss, LossReason};
-use loadpilot_events::ctl::{Decision, ShardsReassigned, StopReason};
+use loadpilot_events::ctl::{Decision, ShardsReassigned};
 use loadpilot_events::evt::{TailReported, What};
 use loadpilot_events::report::StoryLine;
 use loadpilot_events::req::Request;
@@ -98,6 +98,13 @@ fn line(control: &Control, parsed: &Parsed) -> String {
             }
             Request::PauseRequested(asked) => format!("pause requested by {}", asked.by),
             Request::ResumeRequested(asked) => format!("resume requested by {}", asked.by),
+            Request::SetupClaimed(claim) => format!("setup begun by {}", claim.by),
+            Request::SetupKept(_) => "what the setup left is kept".to_owned(),
+            Request::TeardownClaimed(claim) => format!("teardown begun by {}", claim.by),
+            Request::TeardownFinished(end) if end.failed.is_empty() => "teardown played".to_owned(),
+            Request::TeardownFinished(end) => {
+                format!("teardown played; {} failed", end.failed.join(", "))
+            }
         },
         Parsed::Decision(envelope) => decision(control, &envelope.event),
         Parsed::Fact(agent, envelope) => format!("{agent}: {}", fact(&envelope.event.what)),
@@ -151,12 +158,7 @@ fn decision(control: &Control, decision: &Decision) -> String {
         Decision::SteeringRefused(refused) => {
             format!("refused to {}: {}", refused.by, refused.why.words())
         }
-        Decision::StopScheduled(stop) => match &stop.reason {
-            StopReason::Requested { by } => format!("stop scheduled: asked for by {by}"),
-            StopReason::OwnerGone => "stop scheduled: the owner is gone".to_owned(),
-            StopReason::NobodyLeft => "stop scheduled: no agent is left".to_owned(),
-            StopReason::LogFull => "stop scheduled: the log is full".to_owned(),
-        },
+        Decision::StopScheduled(stop) => format!("stop scheduled: {}", stop.reason.words()),
         Decision::RunSealed(sealed) => match sealed.missing.len() {
             0 => "run sealed".to_owned(),
             missing => format!("run sealed, {missing} holders missing"),

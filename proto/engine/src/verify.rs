@@ -20,9 +20,11 @@ use crate::report::{NoReport, run_state};
 mod decisions;
 mod deltas;
 mod folds;
+mod owed;
 
 use deltas::Deltas;
 use folds::Folds;
+use owed::Stood;
 
 pub use decisions::{Decided, decisions};
 
@@ -43,6 +45,8 @@ pub enum Invariant {
     Instants,
     /// Rates and pauses.
     Steering,
+    /// Setup and teardown.
+    Owed,
     /// What the seal says.
     Seal,
     /// What follows the end.
@@ -69,12 +73,13 @@ pub enum Invariant {
 
 impl Invariant {
     /// All of them, in the order in which people want to read them.
-    pub const ALL: [Self; 16] = [
+    pub const ALL: [Self; 17] = [
         Self::Created,
         Self::Generations,
         Self::Holdings,
         Self::Instants,
         Self::Steering,
+        Self::Owed,
         Self::Seal,
         Self::End,
         Self::Readable,
@@ -107,6 +112,10 @@ impl Invariant {
             Self::Steering => {
                 "each request to steer is answered once, while the run runs, and what is changed \
                  is the rate or the pause alone"
+            }
+            Self::Owed => {
+                "a setup is begun once, before its run is asked for; its teardown is on one at a \
+                 time, after the end, and is played to its end once"
             }
             Self::Seal => {
                 "the seal names the decision before it and everybody who ever held shards, with \
@@ -308,6 +317,7 @@ impl Verifier {
                 _ => None,
             },
         ));
+        self.owed(&mut breaches);
         self.unreadable(&mut breaches);
         self.last_words(&control, &mut breaches);
         Ok(DataVerifier {
@@ -319,6 +329,19 @@ impl Verifier {
             read: 0,
             late: 0,
         })
+    }
+
+    fn owed(&self, breaches: &mut Breaches) {
+        let records = self.records.iter();
+        let stood = records.filter_map(|(&seq, (subject, parsed))| {
+            let stood = match parsed.as_ref().ok()? {
+                Parsed::Request(envelope) => Stood::Request(&envelope.event),
+                Parsed::Decision(envelope) if is_end(&envelope.event) => Stood::End,
+                Parsed::Decision(_) | Parsed::Fact(..) => return None,
+            };
+            Some((subject.as_str(), seq, stood))
+        });
+        owed::owed(stood, breaches);
     }
 
     fn unreadable(&self, breaches: &mut Breaches) {

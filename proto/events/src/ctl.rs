@@ -141,6 +141,19 @@ pub enum StopReason {
     LogFull,
 }
 
+impl StopReason {
+    /// The same for people.
+    #[must_use]
+    pub fn words(&self) -> String {
+        match self {
+            Self::Requested { by } => format!("asked for by {by}"),
+            Self::OwnerGone => "its owner is gone".to_owned(),
+            Self::NobodyLeft => "no agent is left".to_owned(),
+            Self::LogFull => "the log is full".to_owned(),
+        }
+    }
+}
+
 /// No arrival is started from this instant on.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct StopScheduled {

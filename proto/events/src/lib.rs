@@ -26,6 +26,7 @@ pub mod limits;
 pub mod live;
 pub mod metrics;
 pub mod outcome;
+pub mod owed;
 pub mod plan;
 pub mod refusal;
 pub mod report;

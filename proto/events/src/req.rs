@@ -1,4 +1,5 @@
-//! Requests: what a user asked for, stored before anybody decides. Subject `….req`.
+//! Requests: what a user asked for, stored before anybody decides, and what the user's side took
+//! upon itself. Subject `….req`.
 //!
 //! Stored in the past tense: it happened that somebody asked.
 
@@ -8,6 +9,7 @@ use serde::{Deserialize, Serialize};
 use crate::assign::AgentsWanted;
 use crate::capability::Capability;
 use crate::id::OwnerId;
+use crate::owed::{SetupClaimed, SetupKept, TeardownClaimed, TeardownFinished};
 use crate::plan::Plan;
 use crate::steer::{PauseRequested, RateChangeRequested, ResumeRequested};
 
@@ -25,6 +27,33 @@ pub enum Request {
     PauseRequested(PauseRequested),
     /// Somebody asked to go on after a pause.
     ResumeRequested(ResumeRequested),
+    /// Somebody began to play what comes before a run: what comes after it is owed from now on.
+    SetupClaimed(Box<SetupClaimed>),
+    /// What the setup has left so far is kept for the teardown.
+    SetupKept(SetupKept),
+    /// Somebody takes the teardown upon himself.
+    TeardownClaimed(TeardownClaimed),
+    /// The teardown was played to its end: nothing is owed any more.
+    TeardownFinished(TeardownFinished),
+}
+
+impl Request {
+    /// Whether it is no request of a run but about what its submitter plays, which coordinators
+    /// have nothing to do with.
+    #[must_use]
+    pub fn is_aside(&self) -> bool {
+        match self {
+            Self::SetupClaimed(_)
+            | Self::SetupKept(_)
+            | Self::TeardownClaimed(_)
+            | Self::TeardownFinished(_) => true,
+            Self::RunRequested(_)
+            | Self::StopRequested(_)
+            | Self::RateChangeRequested(_)
+            | Self::PauseRequested(_)
+            | Self::ResumeRequested(_) => false,
+        }
+    }
 }
 
 /// Somebody asked for a run.

@@ -175,6 +175,18 @@ impl Subjects {
         format!("{}.secret.{run}", self.tenant)
     }
 
+    /// The key of the secrets that the teardown of one run needs, in the key-value bucket.
+    #[must_use]
+    pub fn owed_key(&self, run: &RunId) -> String {
+        format!("{}.owed.{run}", self.tenant)
+    }
+
+    /// There, the key of what its setup left under this hash.
+    #[must_use]
+    pub fn owed_state_key(&self, run: &RunId, sha256: &str) -> String {
+        format!("{}.{sha256}", self.owed_key(run))
+    }
+
     /// The name of a body in the object store; a tenant never reads another's.
     #[must_use]
     pub fn object(&self, sha256: &str) -> String {

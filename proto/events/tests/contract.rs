@@ -93,6 +93,10 @@ fn golden_files_are_read_and_written_back() {
             "rate-change-requested.v1.json",
             "pause-requested.v1.json",
             "resume-requested.v1.json",
+            "setup-claimed.v1.json",
+            "setup-kept.v1.json",
+            "teardown-claimed.v1.json",
+            "teardown-finished.v1.json",
         ],
         Envelope<Decision>: [
             "run-created.v1.json",

@@ -41,6 +41,9 @@ def new_run_id() -> str:
 def seal_states(key: str, shared: str, users: list[str] | None) -> bytes:
     """Seal what was prepared, each as JSON, with a key of 64 hex digits that serves once."""
 
+def open_states(sealed: bytes, key: str) -> tuple[str, list[str] | None]:
+    """Open what was sealed: what all share and each user, as JSON; ValueError with another key."""
+
 def shown_address(url: str) -> str:
     """Show an address of NATS without its user and password."""
 
@@ -318,11 +321,47 @@ class Session:
     def runs(self) -> str:
         """List the runs of this log, newest last; JSON."""
 
-    def prune(self, runs: list[str]) -> int:
-        """Delete runs from the log; returns how many there were."""
+    def prune(self, runs: list[str], *, forgets: bool = False) -> int:
+        """Delete runs from the log; returns how many there were.
+
+        Raises Refused, also when one owes its teardown, unless ``forgets``.
+        """
 
     def close(self) -> None:
         """End the connection and the renewal of ownership."""
+
+@final
+class Ledger:
+    """What one run owes, as the command of a name sees it."""
+
+    def __new__(cls, session: Session, run: str, claimant: str) -> Self: ...
+    def owed(self) -> str:
+        """Tell what is owed, and of what run.
+
+        JSON: ``{"setup", "is_owed", "asked", "over", "holder"}``.
+        """
+
+    def claim_setup(self, claim_json: str, bundle: bytes, secrets: dict[str, str]) -> None:
+        """Take setup and teardown upon this command; raises Refused when somebody was first."""
+
+    def keep(self, sealed: bytes, key: str) -> None:
+        """Keep what the setup has left so far, for whoever plays the teardown."""
+
+    def claim_teardown(self, by: str, is_gone: bool) -> str:
+        """Take the teardown upon this command.
+
+        JSON: ``{"claim"}``: taken, settled, not_over or held. Unless ``is_gone`` whoever owed it
+        is listened for, 10 s.
+        """
+
+    def finish(self, names: list[str]) -> None:
+        """Say that it was played, which of it failed, and shred what it needed."""
+
+    def means(self) -> str:
+        """Read secrets and key. JSON: ``{"secrets", "left", "key"}``, null for what has ended."""
+
+    def kept(self, states: bool) -> bytes:
+        """Read the archive of the files, or the states; raises Refused when it is not there."""
 
 @final
 class Watch:

@@ -27,7 +27,7 @@ pub(crate) use client::PyClient;
 pub(crate) use given::{drawn, due_us, row};
 pub(crate) use measuring::measure;
 pub(crate) use moving::{moves, note_blocking, raise_in};
-pub(crate) use player::{PyPlayer, seal_states};
+pub(crate) use player::{PyPlayer, open_states, seal_states};
 pub(crate) use rehearsal::{PyRehearsal, PyRehearsedUser, PyWanted};
 pub(crate) use request::PyRequest;
 pub(crate) use scenario::Interpreter;

@@ -199,6 +199,14 @@ fn seconds(secs: f64) -> PyResult<Duration> {
         .map_err(|error| PyValueError::new_err(format!("timeout_secs: {error}")))
 }
 
+/// What all users share and the state of each, opened with their key.
+#[pyfunction]
+pub(crate) fn open_states(sealed: &[u8], key: &str) -> PyResult<(String, Option<Vec<String>>)> {
+    let opened = States::open(sealed, key);
+    let states = opened.map_err(|fault| PyValueError::new_err(fault.to_string()))?;
+    Ok((states.shared, states.users))
+}
+
 /// States of users, sealed with a key of 64 hex digits that serves once.
 #[pyfunction]
 pub(crate) fn seal_states(

@@ -91,6 +91,10 @@ impl Coordinator {
             book.changed();
         }
         let parsed = parsed?;
+        // Of what a submitter plays itself there is nothing to decide, before the run or after it.
+        if matches!(&parsed, Parsed::Request(request) if request.event.is_aside()) {
+            return Ok(());
+        }
         let book = match (&parsed, self.books.get_mut(&place.run)) {
             (_, Some(book)) => book,
             // Facts follow decisions; of a run that was removed they may be all that is left.

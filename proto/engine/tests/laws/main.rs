@@ -16,6 +16,7 @@ mod metrics;
 mod naive;
 mod needs;
 mod overasked;
+mod owed;
 mod owner;
 mod poison;
 mod samples;

@@ -78,9 +78,14 @@ fn fate(history: &History, n: u64, tick: u32, deed: Option<&Deed>) -> Fate {
         .stop_us
         .map(|stop_us| history.workload.tick_of(stop_us));
     let owner = history.in_force(tick).owner(n, history.shards);
+    let due_us = history.dues_us.get(n as usize).copied();
     match (deed.map(|deed| &deed.what), owner) {
         (Some(Act::Started(_)), _) => Fate::Started,
         (Some(Act::Dropped(reason)), _) => Fate::Dropped(*reason, true),
+        // Nobody in a history says its last words: what was due before the stop may have been sent.
+        (None, Some(holder)) if stop_tick == Some(tick) && due_us < history.stop_us => {
+            Fate::Lost(holder.clone())
+        }
         (None, _) if stop_tick.is_some_and(|stop| tick >= stop) => {
             Fate::Dropped(DropReason::Stopped, false)
         }

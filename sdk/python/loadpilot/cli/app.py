@@ -325,7 +325,12 @@ def runs(
 
 
 @runs_app.command
-def prune(*run: str, all: bool = False, keep: str | None = None) -> ExitCode:  # noqa: A002
+def prune(
+    *run: str,
+    all: bool = False,  # noqa: A002
+    keep: str | None = None,
+    forget_teardowns: bool = False,
+) -> ExitCode:
     """Delete runs from the logs of this directory.
 
     Parameters
@@ -336,10 +341,12 @@ def prune(*run: str, all: bool = False, keep: str | None = None) -> ExitCode:  #
         Delete every run that is over.
     keep
         Delete all but this many of the newest.
+    forget_teardowns
+        Delete runs whose teardown is owed, too: then nobody plays it.
     """
     from .history import prune as execute
 
-    return execute(list(run), everything=all, keep=keep)
+    return execute(list(run), everything=all, keep=keep, forget_teardowns=forget_teardowns)
 
 
 agent_app = App(

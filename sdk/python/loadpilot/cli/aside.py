@@ -18,8 +18,10 @@ from time import monotonic
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from .. import _native
+from ..local.stack import StackFault
 from ..play.at_hand import AtHand
 from ..play.states import Unshareable
+from .ledger import FAULTS, KEY_BYTES
 from .signals import NOW
 from .terminal import safe_lines, say
 
@@ -28,10 +30,11 @@ if TYPE_CHECKING:
 
     from ..compile.aside import Aside, Hook
     from ..compile.plan import Compiled
+    from ..play.at_hand import Left
+    from .ledger import Ledger
     from .signals import Interruptions
 
 KEY_SECRET = "prepared"  # noqa: S105  (the handle of a secret, not the secret)
-KEY_BYTES = 32
 SEALED_BYTES_MAX = 64 * 1024 * 1024
 """Largest states of all users together, in bytes: the largest object beside a plan."""
 POLL_SECS = 0.05
@@ -62,24 +65,41 @@ class Asked(NamedTuple):
 
 @contextmanager
 def played(
-    compiled: Compiled, aside: Aside, run: Asked, interruptions: Interruptions
+    compiled: Compiled,
+    aside: Aside,
+    run: Asked,
+    interruptions: Interruptions,
+    ledger: Ledger | None,
 ) -> Iterator[Compiled]:
     """Play what comes before a run, give the plan with what that left, play what comes after.
 
-    Raises :class:`Failed`. What comes after happens however the block ends, unless the user does
-    not want to wait for anything.
+    Raises :class:`Failed`, and what the log raises. What comes after happens however the block
+    ends, unless the user does not want to wait for anything: then it is owed, if there is a
+    ``ledger``, where it can be.
     """
     try:
-        company = Company(compiled, aside, run, interruptions)
+        company = Company(compiled, aside, run, interruptions, ledger)
     except (ValueError, RuntimeError) as error:
+        if ledger is not None:
+            ledger.release()
         raise Failed(str(error)) from None
     try:
+        if ledger is not None:
+            ledger.begin(compiled, aside, run.seed)
         try:
             yield company.before()
+        except StackFault:
+            if ledger is not None:
+                ledger.is_recorded = False
+            raise
         finally:
             if interruptions.count < NOW:
                 company.after()
+            elif ledger is not None:
+                ledger.put_off()
     finally:
+        if ledger is not None:
+            ledger.release()
         company.close()
 
 
@@ -92,10 +112,22 @@ class Company:
     """Everybody who plays on this side for one run."""
 
     def __init__(
-        self, compiled: Compiled, aside: Aside, run: Asked, interruptions: Interruptions
+        self,
+        compiled: Compiled,
+        aside: Aside,
+        run: Asked,
+        interruptions: Interruptions,
+        ledger: Ledger | None,
+        left: Left | None = None,
     ) -> None:
-        """Get ready; nothing is played yet."""
+        """Get ready; nothing is played yet.
+
+        ``left`` is what the setup of another command has left, if this one only plays what comes
+        after.
+        """
         self.compiled = compiled
+        self.ledger = ledger
+        self.is_heir = left is not None
         self.aside = aside
         self.interruptions = interruptions
         self._heard = 0
@@ -105,7 +137,7 @@ class Company:
         """Whether anybody on the agents could see what is left here: compiled tasks see nothing."""
         self.users = plan["script"]["users"] if aside.start is not None else 0
         feeds = [(feed["name"], feed["rows"]) for feed in plan.get("script", {}).get("feeds", ())]
-        self.scenario = AtHand(aside.cls, aside.once, aside.root, plan["target"], feeds)
+        self.scenario = AtHand(aside.cls, aside.once, aside.root, plan["target"], feeds, left)
         self.player = _native.Player(
             compiled.plan_json(), run.id, compiled.secrets, self.scenario, self.users, run.seed
         )
@@ -120,6 +152,7 @@ class Company:
                 raise Failed(f"setup {hook.name}() failed: {told}")
             if self.is_shared:
                 self._shared(hook, self.scenario.settle)
+            self._keep(None)
         users: list[str] | None = None
         start = self.aside.start
         if start is not None:
@@ -129,25 +162,62 @@ class Company:
             if told:
                 raise Failed(told)
             users = self._shared(start, self.scenario.users)
+            self._keep(users)
         last = start or (self.aside.setups[-1] if self.aside.setups else None)
         if last is None or not self.is_shared:
             return self.compiled
         shared, is_more = self._shared(last, self.scenario.shared)
         return self._sealed(shared, users) if is_more or users is not None else self.compiled
 
-    def after(self) -> None:
-        """Let the users clean up, play the teardowns; what fails is told."""
+    def after(self) -> list[str]:
+        """Let the users clean up, play the teardowns; what fails is told, and returned.
+
+        Nothing is played when the log says that it is on somebody else.
+        """
         self._heard = self.interruptions.count
-        if self.aside.start is not None:
-            told = self._play("on_stop", self.player.retire, RETIRE_SECS)
-            if told:
-                say(f"error: {safe_lines(told)}")
+        if self.ledger is not None and not self.ledger.take():
+            return []
+        failed = self._retire() + self._tear_down()
+        if self.ledger is not None:
+            self.ledger.finish(failed)
+        return failed
+
+    def _retire(self) -> list[str]:
+        """Let the users clean up."""
+        if self.aside.start is None:
+            return []
+        told = ""
+        if self.is_heir:
+            told = self._play("on_stop", self.player.prepare)
+        told = told or self._play("on_stop", self.player.retire, RETIRE_SECS)
+        if told:
+            say(f"error: {safe_lines(told)}")
+        return ["on_stop"] if told else []
+
+    def _tear_down(self) -> list[str]:
+        """Play the teardowns."""
+        failed = []
         first = len(self.aside.setups)
         for place, hook in enumerate(self.aside.teardowns, first):
             say(f"teardown   {safe_lines(hook.name)}()")
             told = self._play(hook.name, partial(self.player.once, place), TEARDOWN_SECS)
             if told:
                 say(f"error: teardown {hook.name}() failed: {safe_lines(told)}")
+                failed.append(hook.name)
+        return failed
+
+    def _keep(self, users: list[str] | None) -> None:
+        """Keep what there is by now, for a command that may have to play what comes after."""
+        if self.ledger is None:
+            return
+        shared, flaws = self.scenario.leaves()
+        for flaw in flaws:
+            what = "would be missing from a teardown by another command, should this one be killed"
+            say(f"note: {safe_lines(flaw)}, which is no JSON: it {what}")
+        try:
+            self.ledger.keep(shared, users)
+        except FAULTS as fault:
+            raise Failed(f"what the setup left cannot be kept: {fault}") from None
 
     def close(self) -> None:
         """End the thread of the scenario."""

@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any
 
 from .. import _native
 from ..compile.problem import Refused
+from ..local import debts
 from ..local.folders import ROOT, forget_remains, log_dirs, reading, running
 from ..local.stack import StackFault
 from . import results
@@ -33,6 +34,8 @@ if TYPE_CHECKING:
 
     from ..compile.problem import Problem
 
+NOTHING_DONE = "nothing was done"
+"""How a command ends that was wrong and would have started nothing."""
 NEWEST = "last"
 """What names the newest run."""
 OVER = frozenset({"sealed", "refused"})
@@ -59,7 +62,22 @@ class Past:
     @property
     def is_over(self) -> bool:
         """Whether nothing happens to it any more."""
-        return self.facts["state"] in OVER
+        return self.facts["state"] in OVER or (not self.facts["asked"] and not self.owes)
+
+    @property
+    def owes(self) -> bool:
+        """Whether its teardown is owed, by a command that lives or by the next one that can."""
+        return bool(self.facts["teardown"] == "owed")
+
+    @property
+    def has_no_rest(self) -> bool:
+        """Whether there is no load to go on with."""
+        return self.facts["state"] in OVER or not self.facts["asked"]
+
+    @property
+    def stands(self) -> str:
+        """How it ended, else where it stands."""
+        return str(self.facts["ending"] or self.facts["state"]) if self.facts["asked"] else "set up"
 
 
 class Asked(Exception):
@@ -74,7 +92,7 @@ def runs(tags: list[str], server: ServerFlags) -> ExitCode:
     if problems:
         from .run import refuse
 
-        return refuse(problems)
+        return refuse(problems, NOTHING_DONE)
     with reporting() as (interruptions, outcome):
         every, where = every_run(interruptions, found), place_of(found)
         past = [one for one in every if wanted.items() <= one.facts["tags"].items()]
@@ -94,13 +112,15 @@ def report(name: str, *, as_json: bool, samples: str | None, server: ServerFlags
     if problems:
         from .run import refuse
 
-        return refuse(problems)
+        return refuse(problems, NOTHING_DONE)
     path = Path(samples) if samples is not None else None
     with reporting() as (interruptions, outcome):
         wrong = results.problems(path, "--samples") if path is not None else []
         if wrong:
             raise Asked("; ".join(map(str, wrong)))
         one = named(name, every_run(interruptions, found), place_of(found))
+        if not one.facts["asked"]:
+            raise Asked(f"run {one.run} was set up and never asked for: there is nothing to report")
         with opened(one.log, interruptions) as session:
             text = session.report(one.run)
             if path is not None:
@@ -115,7 +135,9 @@ def report(name: str, *, as_json: bool, samples: str | None, server: ServerFlags
     return outcome[-1]
 
 
-def prune(names: list[str], *, everything: bool, keep: str | None) -> ExitCode:
+def prune(
+    names: list[str], *, everything: bool, keep: str | None, forget_teardowns: bool
+) -> ExitCode:
     """Delete runs that are over; exactly one way to say which."""
     if sum((bool(names), everything, keep is not None)) != 1:
         say("error: say which runs to delete: their ids, or --all, or --keep N")
@@ -129,17 +151,25 @@ def prune(names: list[str], *, everything: bool, keep: str | None) -> ExitCode:
             chosen = [named(name, past, place_of(None)) for name in names]
         else:
             chosen = past[: len(past) - int(keep or 0)] if len(past) > int(keep or 0) else []
-        running = [one.run for one in chosen if not one.is_over]
+        running = [one.run for one in chosen if not (one.is_over or one.has_no_rest)]
         if running and names:
             raise Asked(f"{', '.join(running)} is not over; stop it first")
-        over = [one for one in chosen if one.is_over]
+        over = [one for one in chosen if one.is_over or (one.owes and one.has_no_rest)]
+        owing = [] if forget_teardowns else [one.run for one in over if one.owes]
+        if owing:
+            what = f"{', '.join(owing)} still owes a teardown, which `loadpilot resume` plays"
+            if names:
+                raise Asked(f"{what}; --forget-teardowns gives it up")
+            say(f"kept: {what}; --forget-teardowns gives it up")
+            over = [one for one in over if one.run not in owing]
         deleted = 0
         for log in dict.fromkeys(one.log for one in over):
             ids = [one.run for one in over if one.log == log]
             with opened(log, interruptions) as session:
-                deleted += session.prune(ids)
+                deleted += session.prune(ids, forgets=forget_teardowns)
             if isinstance(log, Path):
                 forget_remains(log, ids)
+                debts.forget(log, ids)
         say(f"deleted {deleted} run{'s' if deleted != 1 else ''}")
     return outcome[-1]
 
@@ -150,12 +180,13 @@ def table(past: list[Past]) -> Iterator[str]:
     yield f"{heads}  {'scenario':<20}target, log, tags"
     for one in past:
         facts = one.facts
-        ended = facts["ending"] or facts["state"]
+        owes = ", teardown owed" if one.owes and one.has_no_rest else ""
         yield (
-            f"{safe(one.run):<28}{_instant(facts['created_at']):<21}{safe(str(ended)):<12}"
+            f"{safe(one.run):<28}{_instant(facts['created_at']):<21}{safe(one.stands):<12}"
             f"{seconds(facts['profile_us']):>10}  {safe(facts['scenario']):<20}"
             f"{safe(facts['target'])}, {safe(place_of(one.log))}"
             + (f", {pairs(facts['tags'])}" if facts["tags"] else "")
+            + owes
         )
 
 
@@ -237,7 +268,7 @@ def reporting() -> Iterator[tuple[Interruptions, list[ExitCode]]]:
         except Refused as refused:
             from .run import refuse
 
-            outcome.append(refuse(refused.problems))
+            outcome.append(refuse(refused.problems, NOTHING_DONE))
         except (Asked, _native.Refused) as asked:
             say(f"error: {safe(str(asked))}")
             outcome.append(ExitCode.USAGE)

@@ -1,7 +1,8 @@
 """``loadpilot resume``: going on with a run that is paused, or whose command or stack is gone.
 
 Such a run is where its log says: agents take it up at the tick that is now, what was due meanwhile
-was offered by nobody and is reported so. Must never go on with a run that is over.
+was offered by nobody and is reported so. If it owes a teardown, that is played at its end, and all
+that is done for a run that is over. Must never go on with a run that is over.
 """
 
 # ruff: noqa: PLC0415  (imports wait until they are needed: start-up is a promise)
@@ -15,13 +16,14 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from ..local.folders import connect
-from ..local.stack import LocalStack, StackFault, is_running
+from ..local.stack import LocalStack, LogUnavailable, StackFault, is_running
 from . import results
 from .exit_code import ExitCode, exit_code
 from .fleet import Server, ServerFlags, read_server
-from .history import Asked, Past, find, opened, place_of, reporting
+from .history import NOTHING_DONE, Asked, Past, find, opened, place_of, reporting
 from .steer import asked, say_told
 from .terminal import say, write_product
+from .without_log import without_log
 
 if TYPE_CHECKING:
     from .. import _native
@@ -37,8 +39,19 @@ class Wanted:
     strict: bool
 
 
-def resume(name: str, *, results_json: str | None, strict: bool, server: ServerFlags) -> ExitCode:
-    """Go on with a run that is not over: unpause it, or own it and follow it to its end."""
+def resume(
+    name: str,
+    *,
+    results_json: str | None,
+    strict: bool,
+    server: ServerFlags,
+    teardown: bool = False,
+) -> ExitCode:
+    """Go on with a run that is not over: unpause it, or own it and follow it to its end.
+
+    Of a run that is over, or was never asked for, the teardown is played if it owes one; with
+    ``teardown`` that is all that is ever done.
+    """
     problems: list[Problem] = []
     fleet = read_server(server, os.environ, problems)
     path = Path(results_json) if results_json is not None else None
@@ -47,12 +60,28 @@ def resume(name: str, *, results_json: str | None, strict: bool, server: ServerF
     if problems:
         from .run import refuse
 
-        return refuse(problems)
+        return refuse(problems, NOTHING_DONE)
     with reporting() as (interruptions, outcome):
         found = find(name, interruptions, fleet)
+        if teardown or (found.owes and found.has_no_rest):
+            outcome.append(_torn_down(found, interruptions))
+            return outcome[-1]
         alive(found)
         outcome.append(_gone_on(found, interruptions, Wanted(path, strict)))
     return outcome[-1]
+
+
+def _torn_down(one: Past, interruptions: Interruptions) -> ExitCode:
+    """Play the teardown of a run that is over."""
+    from .owed import settle
+
+    if not one.owes:
+        raise Asked(f"run {one.run} owes no teardown")
+    if not one.has_no_rest:
+        what = "is not over, and its teardown comes last"
+        raise Asked(f"run {one.run} {what}; `loadpilot resume {one.run}` goes on with it")
+    with opened(one.log, interruptions) as session:
+        return settle(session, one, interruptions)
 
 
 def _gone_on(one: Past, interruptions: Interruptions, wanted: Wanted) -> ExitCode:
@@ -66,7 +95,10 @@ def _gone_on(one: Past, interruptions: Interruptions, wanted: Wanted) -> ExitCod
 
 
 def alive(one: Past) -> None:
-    """Raise Asked for a run that is over."""
+    """Raise Asked for a run that is over, or never began."""
+    if not one.facts["asked"]:
+        what = "was set up and never asked for; nothing is left to be done"
+        raise Asked(f"run {one.run} {what}")
     if one.is_over:
         ended = one.facts["ending"] or one.facts["state"]
         raise Asked(f"run {one.run} is over ({ended}); `loadpilot report {one.run}` shows it")
@@ -84,6 +116,8 @@ def _on_a_new_stack(one: Past, log: Path, interruptions: Interruptions, wanted: 
         if stack.log_dir is None:
             raise Asked(f"run {one.run} is under way: another command has the stack of {log}")
         return taken_up(connect(address), one, stack, interruptions, wanted)
+    except LogUnavailable as fault:
+        return without_log(fault, stack.log_dir or log)
     finally:
         stack.stop()
 
@@ -109,7 +143,14 @@ def taken_up(
             Follower(session, run, screen, interruptions).follow(session.watch(run), stack)
         finally:
             screen.close()
+        session.close()
+        if one.owes:
+            from .owed import settle
+
+            settle(session, one, interruptions)
         return _ended(session.report(run), interruptions, wanted)
+    except LogUnavailable:
+        raise
     except StackFault as fault:
         say(f"error: {fault}")
         return exit_code(None, interruptions.first, strict=wanted.strict, fault=True)

@@ -21,7 +21,8 @@ from ..compile.plan import Compiled, compile_scenario
 from ..compile.problem import Problem, Refused, rule
 from ..compile.settings import Overrides
 from ..from_env import Given, given
-from ..local.folders import ROOT, connect
+from ..local import debts
+from ..local.folders import ROOT, connect, log_dirs
 from ..local.stack import LocalStack, LogUnavailable, StackFault
 from . import options as reading
 from .author import author
@@ -30,6 +31,7 @@ from .figures import closed_loop, count, number, seconds
 from .signals import Interruptions
 from .spoken import pairs, spoken
 from .terminal import safe, safe_lines, say, write_product
+from .without_log import without_log
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -37,6 +39,7 @@ if TYPE_CHECKING:
     from ..compile.aside import Aside
     from .asking import Session
     from .fleet import Server
+    from .ledger import Ledger
     from .options import Flags, Options
     from .over_http import Api
 
@@ -90,14 +93,14 @@ def _compiled(options: Options | None, problems: list[Problem]) -> Compiled:
     return compiled
 
 
-def refuse(problems: list[Problem]) -> ExitCode:
+def refuse(problems: list[Problem], outcome: str = "nothing was started") -> ExitCode:
     """Say everything that is wrong, and that nothing came of it."""
     for problem in problems:
         say(f"error: {safe_lines(given().masked(str(problem)))}")
     if len(problems) > 1:
-        say(f"{len(problems)} errors; nothing was started")
+        say(f"{len(problems)} errors; {outcome}")
     else:
-        say("nothing was started")
+        say(outcome)
     return ExitCode.USAGE
 
 
@@ -141,6 +144,8 @@ class Run:
         self.compiled = compiled
         self.options = options
         self.interruptions = interruptions
+        self.owner = f"cli-{uuid.uuid4().hex}"
+        """The name under which this command beats."""
 
     def execute(self) -> ExitCode:
         """Run and summarise; a stack that was started for it ends whatever happened."""
@@ -154,7 +159,7 @@ class Run:
         try:
             return self.on(stack)
         except LogUnavailable as fault:
-            return self.without_log(fault, stack.log_dir)
+            return without_log(fault, stack.log_dir)
         except StackFault as fault:
             return self.failed(fault)
         except (_native.Fault, _native.Refused, OSError) as fault:
@@ -182,7 +187,12 @@ class Run:
             from .guests import invitation
 
             say(safe_lines(invitation(stack.listening)))
-        return self.play(connect(address), stack, str(stack.log_dir))
+        session = connect(address)
+        if any(debts.marked(log_dirs(ROOT))):
+            from .owed import settled_before
+
+            settled_before(session, address.log_dir, self.interruptions)
+        return self.play(session, stack, str(stack.log_dir))
 
     def play(self, session: Session, stack: LocalStack | None, log: str) -> ExitCode:
         """Do everything that a run is, once somebody is there to ask for it."""
@@ -200,14 +210,29 @@ class Run:
                 from .aside import Asked, Failed, played
 
                 asked = Asked(run, self.options.seed)
+                ledger = self.ledger(session, run, stack)
                 try:
-                    with played(self.compiled, aside, asked, self.interruptions) as compiled:
+                    with played(
+                        self.compiled, aside, asked, self.interruptions, ledger
+                    ) as compiled:
                         run = self.follow(compiled, run, session, (stack, log))
                 except Failed as failed:
                     return self.failed_before(failed)
             return self.end(session.report(run), session, run)
         finally:
             session.close()
+
+    def ledger(self, session: Session, run: str, stack: LocalStack | None) -> Ledger | None:
+        """Say where it is kept that a teardown is owed; over HTTP it cannot be."""
+        if not isinstance(session, _native.Session):
+            say("note: over HTTP nobody else plays the teardown if this command is killed")
+            return None
+        from .ledger import Ledger
+
+        mark = None
+        if stack is not None and stack.log_dir is not None:
+            mark = debts.hold(stack.log_dir, run)
+        return Ledger(session, run, self.owner, mark)
 
     def follow(
         self,
@@ -267,7 +292,7 @@ class Run:
             "plan": plan,
             "seed": self.options.seed,
             "agents": {"want": crew.want, "min": crew.least, "wait_us": crew.wait_us},
-            "owner": None if is_detached else f"cli-{uuid.uuid4().hex}",
+            "owner": None if is_detached else self.owner,
             "lead_us": crew.lead_us,
             "needs": list(crew.needs),
         }
@@ -364,15 +389,6 @@ class Run:
         """End before anything was asked for."""
         say("interrupted before the run was started")
         return exit_code(None, self.interruptions.first, strict=self.options.strict)
-
-    def without_log(self, fault: LogUnavailable, log_dir: Path | None) -> ExitCode:
-        """Say that the disk failed the run, and what is to be done."""
-        say(f"error: {safe_lines(str(fault))} (logs: {log_dir})")
-        say(
-            "the load was stopped. What is not stored yet waits in files beside the log; once its "
-            "disk can be written to again, `loadpilot report` shows what is there"
-        )
-        return ExitCode.INCOMPLETE
 
     def failed(self, fault: Exception, log_dir: Path | None = None) -> ExitCode:
         """Say what failed, and where its logs are."""

@@ -76,13 +76,15 @@ def resume(
     *,
     results_json: str | None = None,
     strict: bool = False,
+    teardown: bool = False,
     server: FleetServer = HERE,
 ) -> ExitCode:
     """Let a paused run go on, or go on with a run whose command or stack is gone.
 
     Nothing is caught up: what was due meanwhile stays dropped, or was offered by nobody and is
     reported so. A run whose command is gone is followed to its end; any other command in this
-    directory ends such a run instead.
+    directory ends such a run instead. A teardown that the run owes is played here at its end; of a
+    run that is over, at once.
 
     Parameters
     ----------
@@ -92,10 +94,12 @@ def resume(
         Write the full report to this file, of a run that is followed.
     strict
         Exit with 3 when the certificate is DEGRADED too, of a run that is followed.
+    teardown
+        Only play the teardown that it owes; nothing is done with a run that is not over.
     """
     from .revive import resume as execute
 
-    return execute(run, results_json=results_json, strict=strict, server=server)
+    return execute(run, results_json=results_json, strict=strict, teardown=teardown, server=server)
 
 
 def halt(run: str, /, *, yes: bool = False, server: FleetServer = HERE) -> ExitCode:

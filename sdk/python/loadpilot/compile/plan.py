@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 from .. import _native
 from ..dsl import VUser, once_of, spec_of
 from .asked import ask, parameters
-from .bundle import bundle
+from .bundle import Bundle, bundle
 from .code import Coding
 from .connections import connections
 from .feeds import feeds_of, plan_feeds
@@ -79,6 +79,8 @@ class Compiled:
     """Files that agents get to run it."""
     aside: Aside | None = None
     """What is played on the side that asks for the run; None when that is nothing."""
+    bundle: Bundle | None = None
+    """The scenario's files, where somebody else may have to load it."""
 
     def plan_json(self) -> str:
         """Write the plan as JSON."""
@@ -130,6 +132,8 @@ def compile_scenario(loaded: Loaded, cls: type, target: str, overrides: Override
     elif settings.says_pool():
         settings.refuse_pool()
         raise Refused(settings.problems)
+    if compiled.aside is not None and compiled.bundle is None:
+        compiled = replace(compiled, bundle=bundle(loaded))
     found = json.loads(_native.check_plan(compiled.plan_json()))
     if found:
         raise Refused(_once([_translated(one, settings, tasks) for one in found]))
@@ -175,7 +179,8 @@ def _scripted(
         "file": packed.file,
         **more,
     }
-    return replace(compiled, bodies={packed.sha256: packed.content}, files=packed.names)
+    bodies = {packed.sha256: packed.content}
+    return replace(compiled, bodies=bodies, files=packed.names, bundle=packed)
 
 
 def _prepared_here(

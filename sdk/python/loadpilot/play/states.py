@@ -75,6 +75,25 @@ def changed(before: Mapping[str, Noted], now: Mapping[str, Any], owner: str) -> 
     return {n: v for n, v in found.items() if n not in before or before[n].text != _text(v)}
 
 
+def carried(
+    before: Mapping[str, Noted], now: Mapping[str, Any], owner: str
+) -> tuple[dict[str, Any], list[str]]:
+    """List what of the changes is JSON, and say of each other one what it is.
+
+    For a teardown that somebody else may have to play: better half of what it needs than nothing.
+    """
+    found, flaws = {}, []
+    for name, value in now.items():
+        was = before.get(name)
+        flaw = flaw_of(value, f"{owner}.{name}")
+        if flaw is None:
+            if was is None or was.text != _text(value):
+                found[name] = value
+        elif was is None or was.value is not value:
+            flaws.append(flaw)
+    return found, flaws
+
+
 def own(cls: type) -> dict[str, Any]:
     """List what a class itself holds, but for what Python put there."""
     return {name: one for name, one in vars(cls).items() if not name.startswith("__")}

@@ -73,18 +73,17 @@ fn no_room(asset: &str, object: &Object) -> Problem {
     Problem::new("bodies", rule, format!("{} bytes", object.bytes))
 }
 
-/// Removes the bodies that none of `plans` names and that are older than `leftovers_after`.
+/// Removes the bodies that are not among `named` and that are older than `leftovers_after`.
 ///
 /// # Errors
 /// The world.
 pub(crate) async fn prune<'a>(
     bus: &Bus,
     subjects: &Subjects,
-    plans: impl Iterator<Item = &'a Plan>,
+    named: impl Iterator<Item = &'a Object>,
     leftovers_after: Duration,
 ) -> Result<(), Fault> {
-    let names = plans.flat_map(|plan| plan.objects());
-    let keep: BTreeSet<String> = names
+    let keep: BTreeSet<String> = named
         .map(|object| subjects.object(&object.sha256))
         .collect();
     let prefix = subjects.objects();
@@ -125,8 +124,8 @@ mod tests {
         }
         let plan = plan_of(&kept);
         for (after, left) in [(LEFTOVERS_AFTER, Some(&gone)), (Duration::ZERO, None)] {
-            let left_plans = std::iter::once(&plan);
-            let pruned = prune(&bus, &subjects, left_plans, after).await;
+            let named = plan.objects().into_iter();
+            let pruned = prune(&bus, &subjects, named, after).await;
             pruned.expect("it answers");
             assert_eq!(there(&gone).await.as_ref(), left);
             assert_eq!(there(&kept).await.as_ref(), Some(&kept));

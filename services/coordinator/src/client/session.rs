@@ -10,7 +10,7 @@ use loadpilot_bus::{AppendError, Bus, Fault, Step, Stream};
 use loadpilot_engine::check;
 use loadpilot_engine::control::{Control, ControlLog};
 use loadpilot_engine::project::Projection;
-use loadpilot_engine::report::{NoReport, report, run_state};
+use loadpilot_engine::report::{NoReport, report};
 use loadpilot_engine::samples::{HEAD, Sheet};
 use loadpilot_events::delta::DeltaReported;
 use loadpilot_events::envelope::EVENT_VERSION;
@@ -26,6 +26,7 @@ use serde::Serialize;
 use tokio::task::JoinHandle;
 
 use super::bodies;
+use super::past::plans;
 use super::place::NoFleet;
 
 /// How often an attached command line renews its ownership.
@@ -33,9 +34,9 @@ const OWNER_BEAT: Duration = Duration::from_secs(1);
 /// How long secrets outlive the planned end of their run.
 const SECRETS_AFTER_RUN: Duration = Duration::from_secs(3600);
 /// How long a server that is being restarted is waited for.
-const SERVER_PATIENCE: Duration = Duration::from_secs(20);
+pub(crate) const SERVER_PATIENCE: Duration = Duration::from_secs(20);
 /// How soon it is asked again.
-const ASK_AGAIN: Duration = Duration::from_millis(100);
+pub(crate) const ASK_AGAIN: Duration = Duration::from_millis(100);
 
 /// Why a session could not do what it was asked.
 #[derive(Debug, thiserror::Error)]
@@ -83,33 +84,14 @@ pub struct Written {
     pub unreadable: u64,
 }
 
-/// One run in a list.
-#[derive(Debug, Clone, Serialize)]
-pub struct Listed {
-    /// Its id.
-    pub run: RunId,
-    /// Its scenario.
-    pub scenario: String,
-    /// Where it stands.
-    pub state: loadpilot_events::report::RunState,
-    /// How it ended, once sealed.
-    pub ending: Option<loadpilot_events::ctl::Ending>,
-    /// When it was created (asked for, when it was refused).
-    pub created_at: Timestamp,
-    /// Where its load went.
-    pub target: String,
-    /// The length of its profile in µs.
-    pub profile_us: u64,
-    /// What people tell it from other runs by.
-    pub tags: BTreeMap<String, String>,
-}
-
 /// An open connection.
 #[derive(Debug)]
 pub struct Session {
     bus: Bus,
     subjects: Subjects,
     owner_beat: Option<JoinHandle<()>>,
+    /// The run that was set up here, and who it is on.
+    pub(crate) set_up: Option<(RunId, OwnerId)>,
 }
 
 impl Session {
@@ -120,6 +102,7 @@ impl Session {
             bus,
             subjects,
             owner_beat: None,
+            set_up: None,
         }
     }
 
@@ -160,8 +143,15 @@ impl Session {
         let run = run.unwrap_or_else(|| RunId::from_ulid(ulid::Ulid::generate()));
         self.hand_over(&run, &request, secrets).await?;
         let owner = request.owner.clone();
-        self.store(&run, Request::RunRequested(Box::new(request)))
-            .await?;
+        let request = Request::RunRequested(Box::new(request));
+        match &self.set_up {
+            Some((prepared, claimant)) if *prepared == run => {
+                self.ask_after_setup(&run, claimant, request).await?;
+            }
+            _ => {
+                self.store(&run, request).await?;
+            }
+        }
         if let Some(owner) = owner {
             self.keep_owned(&run, &owner);
         }
@@ -260,66 +250,6 @@ impl Session {
             }
         }
         Ok(data)
-    }
-
-    /// Every run of the log, oldest first.
-    ///
-    /// # Errors
-    /// The world.
-    pub async fn runs(&self) -> Result<Vec<Listed>, SessionError> {
-        let logs = self.control_of_all().await?;
-        Ok(logs.iter().filter_map(listed).collect())
-    }
-
-    /// The control events of every run of the tenant, folded, oldest first.
-    pub(crate) async fn control_of_all(&self) -> Result<Vec<Control>, SessionError> {
-        let mut logs: BTreeMap<RunId, ControlLog> = BTreeMap::new();
-        let filters = self.subjects.control_of_all_runs();
-        let mut tail = patiently(|| self.bus.tail(Stream::Ctl, filters.clone(), 1)).await?;
-        while let Step::Event(stored) = tail.next().await? {
-            let Some(subject) = self.subjects.parse(&stored.subject) else {
-                continue;
-            };
-            let log = logs
-                .entry(subject.run.clone())
-                .or_insert_with(|| ControlLog::new(subject.run.clone()));
-            log.add(&stored.subject, &subject.kind, stored.seq, &stored.payload);
-        }
-        Ok(logs.values().map(ControlLog::close).collect())
-    }
-
-    /// Removes runs that are over from the log, and bodies that no other run sends and
-    /// that nobody asked for lately; returns how many runs.
-    ///
-    /// # Errors
-    /// When one of them is unknown or not over (then nothing is removed); or the world.
-    pub async fn prune(&self, runs: &[RunId]) -> Result<usize, SessionError> {
-        let mut problems = Vec::new();
-        for run in runs {
-            let state = self.control(run).await?.state;
-            if state.requested.is_none() && state.created.is_none() {
-                problems.push(Problem::new("run", "must be a run of this log", run));
-            } else if !state.over {
-                problems.push(Problem::new(
-                    "run",
-                    "must be over before it is removed",
-                    run,
-                ));
-            }
-        }
-        if !problems.is_empty() {
-            return Err(Refusal { problems }.into());
-        }
-        for run in runs {
-            let everything = self.subjects.everything_of(run);
-            self.bus.purge(Stream::Data, &everything).await?;
-            self.bus.purge(Stream::Ctl, &everything).await?;
-            self.bus.kv_shred(&self.subjects.secret_key(run)).await?;
-        }
-        let left = self.control_of_all().await?;
-        let left = left.iter().flat_map(plans);
-        bodies::prune(&self.bus, &self.subjects, left, bodies::LEFTOVERS_AFTER).await?;
-        Ok(runs.len())
     }
 
     /// Ends the renewal of ownership.
@@ -454,30 +384,4 @@ pub fn now() -> Timestamp {
     Timestamp(since.map_or(0, |since| {
         u64::try_from(since.as_micros()).unwrap_or(u64::MAX)
     }))
-}
-
-/// The plan that was asked for and the one that was decided on, as far as there are any.
-fn plans(control: &Control) -> impl Iterator<Item = &Plan> {
-    let requested = control.state.requested.as_ref().map(|run| &run.plan);
-    let created = control.state.created.as_ref().map(|created| &created.plan);
-    requested.into_iter().chain(created)
-}
-
-fn listed(control: &Control) -> Option<Listed> {
-    let state = &control.state;
-    let created = state.created.as_ref().map(|created| &created.plan);
-    let plan = created.or_else(|| state.requested.as_ref().map(|run| &run.plan))?;
-    Some(Listed {
-        run: control.run.clone(),
-        scenario: plan.scenario.clone(),
-        state: run_state(control),
-        ending: control.sealed.as_ref().map(|sealed| sealed.ending),
-        created_at: control
-            .records
-            .first()
-            .map_or(control.created_at, |(_, r)| r.record().0),
-        target: plan.target.clone(),
-        profile_us: plan.profile.duration_us(),
-        tags: plan.tags.clone(),
-    })
 }

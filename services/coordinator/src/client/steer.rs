@@ -4,15 +4,16 @@
 
 use std::time::Duration;
 
-use loadpilot_bus::{Step, Stream};
+use loadpilot_bus::{Fault, Step, Stream, Tail};
 use loadpilot_engine::control::{Control, ControlLog, Parsed};
 use loadpilot_engine::report::run_state;
 use loadpilot_events::RunId;
-use loadpilot_events::ctl::{Decision, Ending, StopReason};
+use loadpilot_events::ctl::{Decision, Ending};
 use loadpilot_events::refusal::Problem;
 use loadpilot_events::report::RunState;
 use loadpilot_events::req::{Request, StopRequested};
 use loadpilot_events::steer::{NotSteered, PauseRequested, RateChangeRequested, ResumeRequested};
+use loadpilot_events::subject::Subjects;
 use loadpilot_events::units::{Rate, Timestamp};
 use serde::Serialize;
 use tokio::time::{Instant, timeout_at};
@@ -101,36 +102,61 @@ impl Session {
         by: &str,
         patience: Duration,
     ) -> Result<Answer, SessionError> {
-        let control = self.control(run).await?;
-        if control.state.requested.is_none() && control.state.created.is_none() {
+        let (bus, subjects) = self.parts();
+        let filters = control_of(&subjects, run);
+        let tail = patiently(|| bus.tail(Stream::Ctl, filters.clone(), 1)).await?;
+        let log = ControlLog::new(run.clone());
+        let control = log.close();
+        let mut followed = Followed {
+            subjects,
+            tail,
+            log,
+            control,
+        };
+        while followed.more().await? {}
+        let state = &followed.control.state;
+        if state.requested.is_none() && state.created.is_none() {
             return Err(Problem::new("run", "must be a run of this log", run).into());
         }
-        if let Some(answer) = beforehand(&control, wish) {
+        if let Some(answer) = beforehand(&followed.control, wish) {
             return Ok(answer);
         }
         let asked = self.store(run, request(wish, by)).await?;
         let give_up = Instant::now() + patience;
-        let (bus, subjects) = self.parts();
-        let filters = control_of(&subjects, run);
-        let mut tail = patiently(|| bus.tail(Stream::Ctl, filters.clone(), 1)).await?;
-        let mut log = ControlLog::new(run.clone());
-        let mut control = log.close();
         loop {
-            let Ok(step) = timeout_at(give_up, tail.next()).await else {
-                let no_agent = control.state.holdings.is_empty();
+            let Ok(more) = timeout_at(give_up, followed.more()).await else {
+                let no_agent = followed.control.state.holdings.is_empty();
                 return Ok(Answer::Silent { no_agent });
             };
-            let Step::Event(stored) = step? else {
-                continue;
-            };
-            if let Some(subject) = subjects.parse(&stored.subject) {
-                log.add(&stored.subject, &subject.kind, stored.seq, &stored.payload);
-                log.catch_up(&mut control);
-            }
-            if let Some(answer) = answered(&control, wish, asked) {
+            more?;
+            if let Some(answer) = answered(&followed.control, wish, asked) {
                 return Ok(answer);
             }
         }
+    }
+}
+
+/// The control side of one run, folded once and kept up to date.
+struct Followed {
+    subjects: Subjects,
+    tail: Tail,
+    log: ControlLog,
+    control: Control,
+}
+
+impl Followed {
+    /// Folds what comes next; false when that was all that was stored when it began.
+    async fn more(&mut self) -> Result<bool, Fault> {
+        let Step::Event(stored) = self.tail.next().await? else {
+            self.log.catch_up(&mut self.control);
+            return Ok(false);
+        };
+        if let Some(subject) = self.subjects.parse(&stored.subject) {
+            let (seq, payload) = (stored.seq, &stored.payload);
+            self.log.add(&stored.subject, &subject.kind, seq, payload);
+            self.log.catch_up(&mut self.control);
+        }
+        Ok(true)
     }
 }
 
@@ -176,22 +202,13 @@ fn ended(control: &Control) -> Option<Answer> {
     if let Some(stop) = &state.stop {
         return Some(Answer::Stopping {
             at_secs: Some(since_start(control, stop.stop_at)),
-            because: because(&stop.reason),
+            because: stop.reason.words(),
         });
     }
     state.cancelled.as_ref().map(|reason| Answer::Stopping {
         at_secs: None,
         because: reason.clone(),
     })
-}
-
-fn because(reason: &StopReason) -> String {
-    match reason {
-        StopReason::Requested { by } => format!("asked for by {by}"),
-        StopReason::OwnerGone => "its owner is gone".to_owned(),
-        StopReason::NobodyLeft => "no agent is left".to_owned(),
-        StopReason::LogFull => "the log is full".to_owned(),
-    }
 }
 
 /// The decision that answers the request stored at `asked`, or the end of the run.

@@ -8,6 +8,7 @@ use serde_json::json;
 
 use super::*;
 
+mod aside;
 mod world;
 use world::{SECOND, T0, World, agent, beat, offer, ready, request, run, subjects};
 

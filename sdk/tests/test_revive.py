@@ -1,0 +1,103 @@
+"""`loadpilot resume`, where the world is not as it should be: with stand-ins for log and stack."""
+
+from __future__ import annotations
+
+import json
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from loadpilot.cli import history, main, revive
+from loadpilot.local.stack import LogUnavailable, StackFault
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+LOG = Path(".loadpilot/log-1")
+LISTED = {
+    "run": "01aaa",
+    "scenario": "Shop",
+    "state": "running",
+    "ending": None,
+    "created_at": 1,
+    "target": "http://h:1",
+    "profile_us": 1,
+    "tags": {},
+    "asked": True,
+    "teardown": None,
+}
+
+
+class FakeSession:
+    """A log with one run."""
+
+    def runs(self) -> str:
+        return json.dumps([LISTED])
+
+    def unfinished(self, _run: str) -> str:
+        return json.dumps({"agents": {"want": 1}})
+
+
+class DeadStack:
+    """A stack that never gets ready."""
+
+    log_dir = LOG
+
+    def __init__(self, fault: StackFault) -> None:
+        self.fault = fault
+        self.is_stopped = False
+
+    def ready(self, _interrupted: object) -> None:
+        raise self.fault
+
+    def stop(self) -> None:
+        self.is_stopped = True
+
+
+@pytest.fixture
+def one_log(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A directory with one log, whose stack is gone."""
+
+    @contextmanager
+    def opened(*_: Any) -> Iterator[FakeSession]:
+        yield FakeSession()
+
+    monkeypatch.setattr(history, "log_dirs", lambda _root: [LOG])
+    monkeypatch.setattr(history, "opened", opened)
+    monkeypatch.setattr(revive, "opened", opened)
+
+
+@pytest.mark.usefixtures("one_log")
+@pytest.mark.parametrize(
+    ("fault", "code", "said"),
+    [
+        (LogUnavailable("log unavailable: no space left on device"), 3, "shows what is there"),
+        (StackFault("the local stack failed"), 4, "the local stack failed"),
+    ],
+)
+def test_a_disk_that_fails_ends_a_resumed_run_as_it_ends_any_other(
+    fault: StackFault,
+    code: int,
+    said: str,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    """Broken if a script cannot tell a full disk from a bug of ours when it resumes a run."""
+    stack = DeadStack(fault)
+    monkeypatch.setattr(revive.LocalStack, "for_revival", lambda *_: stack)
+    assert main(["resume", "01aaa"]) == code
+    assert said in capsys.readouterr().err
+    assert stack.is_stopped
+
+
+@pytest.mark.parametrize("words", [["rate", "01aaa", "0"], ["runs", "--tag", "team"]])
+def test_a_command_that_starts_nothing_does_not_say_so(
+    words: list[str], capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Broken if somebody who changes a run that runs reads that it was not started."""
+    assert main(words) == 2
+    written = capsys.readouterr().err
+    assert "nothing was done" in written
+    assert "started" not in written
