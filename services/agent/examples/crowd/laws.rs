@@ -7,10 +7,9 @@ use loadpilot_engine::decide::{Heard, Hearing, Policy, deadline, decide};
 use loadpilot_engine::project::Projection;
 use loadpilot_engine::report::report;
 use loadpilot_engine::state::RunState;
-use loadpilot_engine::tally::Ledger;
 use loadpilot_engine::workload::Workload;
 use loadpilot_events::ctl::Decision;
-use loadpilot_events::delta::{Gauges, Totals};
+use loadpilot_events::delta::Totals;
 use loadpilot_events::evt::{
     CapacityOffered, Fact, FinishReason, ShardsFinished, ShardsReady, What,
 };
@@ -24,7 +23,7 @@ use tokio::time::Instant;
 
 use crate::Trouble;
 use crate::ask::request;
-use crate::member::tally;
+use crate::rows::{Books, Rows};
 
 /// Of so many agents one is lost.
 const LOST_OF: usize = 10;
@@ -189,14 +188,13 @@ impl Life {
         let created = control.state.created.as_deref().ok_or("it was created")?;
         let workload = Workload::new(&created.plan, created.seed);
         let map = control.assignments.first().ok_or("it was assigned")?;
-        let mut deltas = Vec::new();
+        let (mut rows, mut deltas) = (Rows::default(), Vec::new());
         for holder in agents {
             let held = map.of(holder).ok_or("everybody holds some")?;
-            let rows = tally(&workload, created.shards, 0, (1, &held.shards)).take();
-            let mut ledger = Ledger::new(holder.boot_id.clone());
-            for delta in ledger.close(rows, 0, 1_000_000, Gauges::default()) {
-                deltas.push((&holder.agent, encode(self.now, &delta)?));
-            }
+            let mut books = Books::new(holder.boot_id.clone());
+            let of = (&workload, created.shards);
+            let delta = rows.delta(&mut books, of, 0, (1, &held.shards), (0, 1_000_000));
+            deltas.push((&holder.agent, encode(self.now, &delta)?));
         }
         let mut data = Projection::default();
         self.time("fold of a tick of deltas", |_| {

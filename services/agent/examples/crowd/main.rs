@@ -1,5 +1,5 @@
 //! A crowd of light agents for measuring: each speaks the real protocol on a connection of its own
-//! and makes real deltas by the shipped laws, of calls that nobody sends. `./dev bench scale` starts
+//! and sends real deltas, of calls that nobody makes. `./dev bench scale` starts
 //! it against a real server and a real coordinator.
 //!
 //!     crowd agents COUNT         takes part in one run and says how its deltas fared
@@ -13,6 +13,7 @@ mod ask;
 mod follow;
 mod laws;
 mod member;
+mod rows;
 mod spread;
 
 use std::error::Error;

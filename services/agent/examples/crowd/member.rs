@@ -12,26 +12,21 @@ use loadpilot_agent::runs::phase_us;
 use loadpilot_agent::timing::Timing;
 use loadpilot_bus::{Bus, Stream};
 use loadpilot_engine::holding::{AgentView, Stage};
-use loadpilot_engine::mix::{Purpose, below, draw};
-use loadpilot_engine::share::Share;
-use loadpilot_engine::tally::{CallEnd, ConnectionUse, Ledger, Phases, RowKey, Tally};
 use loadpilot_engine::workload::Workload;
-use loadpilot_events::delta::Gauges;
 use loadpilot_events::envelope::EVENT_VERSION;
 use loadpilot_events::evt::{
     CapacityOffered, Fact, FinishReason, ShardsFinished, ShardsReady, ShardsStarted, What,
 };
 use loadpilot_events::heartbeat::{AgentBeat, Heartbeat, HeartbeatReply, News, Seen};
 use loadpilot_events::subject::Subjects;
-use loadpilot_events::{
-    AgentId, BootId, Envelope, EventId, Holder, Outcome, Rate, RunId, Timestamp,
-};
+use loadpilot_events::{AgentId, BootId, Envelope, EventId, Holder, Rate, RunId, Timestamp};
 use serde::Serialize;
 use serde_json::{Value, json};
 use tokio::sync::mpsc;
 use tokio::task::JoinSet;
 use tokio::time::{Instant, MissedTickBehavior, interval_at, sleep};
 
+use crate::rows::{Books, Rows};
 use crate::spread::Spread;
 use crate::{Trouble, connect, say, subjects};
 
@@ -43,8 +38,12 @@ const CONNECTING: u32 = 50;
 struct Found {
     /// From publishing a delta to its acknowledgement.
     acks: Spread,
+    /// From closing a delta to its acknowledgement: it waits for those before it.
+    behind: Spread,
     /// From the begin of a heartbeat to its reply.
     beats: Spread,
+    /// What deltas are made of.
+    rows: Rows,
     /// Bytes of deltas.
     bytes: u64,
     /// Deltas or facts that had to be sent again.
@@ -73,7 +72,8 @@ pub(crate) async fn crowd(count: u32) -> Result<Value, Trouble> {
         ended??;
     }
     Ok(with(&found, |found| {
-        json!({"acks": found.acks.told(), "beats": found.beats.told(),
+        json!({"acks": found.acks.told(), "behind": found.behind.told(),
+            "beats": found.beats.told(),
             "delta_bytes": found.bytes, "again": found.again})
     }))
 }
@@ -83,6 +83,7 @@ struct Member {
     subjects: Subjects,
     me: Holder,
     found: Shared,
+    letters: mpsc::UnboundedSender<Letter>,
     run: Option<RunId>,
     view: AgentView,
     part: Option<Part>,
@@ -98,8 +99,30 @@ struct Part {
     phase_us: u64,
     tick: u32,
     closed_us: u64,
-    ledger: Ledger,
-    sending: JoinSet<()>,
+    books: Books,
+}
+
+/// An event on its way into the log. One at a time leaves, so that none overtakes another.
+struct Letter {
+    stream: Stream,
+    subject: String,
+    event: (EventId, Bytes),
+    /// When it was closed, if it is a delta.
+    closed: Option<Instant>,
+}
+
+/// Stores what comes, in order; ends with its member.
+async fn deliver(bus: Bus, mut letters: mpsc::UnboundedReceiver<Letter>, found: Shared) {
+    while let Some(letter) = letters.recv().await {
+        let began = Instant::now();
+        store(&bus, letter.stream, &letter.subject, letter.event, &found).await;
+        if let Some(closed) = letter.closed {
+            with(&found, |found| {
+                found.acks.add(us(began.elapsed()));
+                found.behind.add(us(closed.elapsed()));
+            });
+        }
+    }
 }
 
 impl Member {
@@ -108,8 +131,12 @@ impl Member {
             agent: AgentId::parse(&format!("agent-{number:05}"))?,
             boot_id: BootId::from_ulid(ulid::Ulid::generate()),
         };
+        let bus = connect(me.agent.as_str()).await?;
+        let (letters, waiting) = mpsc::unbounded_channel();
+        tokio::spawn(deliver(bus.clone(), waiting, found.clone()));
         Ok(Self {
-            bus: connect(me.agent.as_str()).await?,
+            bus,
+            letters,
             subjects: subjects()?,
             view: AgentView::new(me.clone()),
             me,
@@ -198,7 +225,7 @@ impl Member {
                 expires: wall().plus_us(600_000_000),
                 version: "crowd".to_owned(),
             };
-            self.state(What::CapacityOffered(offer)).await?;
+            self.state(What::CapacityOffered(offer))?;
         }
         let generation = self.view.generation();
         if generation > self.ready_for && !self.view.holds().is_empty() {
@@ -209,7 +236,7 @@ impl Member {
                 clock: aligned.estimate(wall(), MonoTime::now()),
                 max_in_flight: 1_000,
             };
-            self.state(What::ShardsReady(ready)).await?;
+            self.state(What::ShardsReady(ready))?;
         }
         if let (Stage::Scheduled { start_at }, None) = (self.view.stage(), &self.part) {
             self.begin(start_at);
@@ -230,8 +257,7 @@ impl Member {
             phase_us: phase_us(&self.me.agent, tick_us),
             tick: 0,
             closed_us: 0,
-            ledger: Ledger::new(self.me.boot_id.clone()),
-            sending: JoinSet::new(),
+            books: Books::new(self.me.boot_id.clone()),
         });
     }
 
@@ -258,49 +284,52 @@ impl Member {
             part.tick >= hold.from_tick && hold.until_tick.is_none_or(|until| part.tick < until)
         });
         let held = in_force.map_or((0, &[][..]), |hold| (hold.generation, &hold.shards[..]));
-        let mut tally = tally(&part.workload, part.shards, part.tick, held);
-        let to_us = part.closes_us();
-        let deltas = part
-            .ledger
-            .close(tally.take(), part.closed_us, to_us, Gauges::default());
-        (part.closed_us, part.tick) = (to_us, part.tick + 1);
-        let subject = self.subjects.delta(&run, &self.me.agent);
-        for delta in deltas {
-            let (id, payload) = envelope(delta)?;
-            with(&self.found, |found| found.bytes += payload.len() as u64);
-            let (bus, subject, found) = (self.bus.clone(), subject.clone(), self.found.clone());
-            part.sending.spawn(async move {
-                let began = Instant::now();
-                store(&bus, Stream::Data, &subject, (id, payload), &found).await;
-                with(&found, |found| found.acks.add(us(began.elapsed())));
-            });
-        }
+        let (of, window_us) = (
+            (&part.workload, part.shards),
+            (part.closed_us, part.closes_us()),
+        );
+        let delta = with(&self.found, |found| {
+            found
+                .rows
+                .delta(&mut part.books, of, part.tick, held, window_us)
+        });
+        (part.closed_us, part.tick) = (window_us.1, part.tick + 1);
+        let event = envelope(delta)?;
+        with(&self.found, |found| found.bytes += event.1.len() as u64);
+        self.letters.send(Letter {
+            stream: Stream::Data,
+            subject: self.subjects.delta(&run, &self.me.agent),
+            event,
+            closed: Some(Instant::now()),
+        })?;
         if part.is_over() {
-            while part.sending.join_next().await.is_some() {}
             let finished = ShardsFinished {
                 reason: FinishReason::Completed,
-                final_seq: part.ledger.last_seq(),
-                totals: part.ledger.totals().clone(),
+                final_seq: part.books.seq,
+                totals: part.books.totals.clone(),
             };
-            return self.state(What::ShardsFinished(finished)).await;
+            return self.state(What::ShardsFinished(finished));
         }
         if part.tick == 1 {
             let generation = self.ready_for;
-            return self
-                .state(What::ShardsStarted(ShardsStarted { generation }))
-                .await;
+            return self.state(What::ShardsStarted(ShardsStarted { generation }));
         }
         Ok(())
     }
 
-    async fn state(&self, what: What) -> Result<(), Trouble> {
+    fn state(&self, what: What) -> Result<(), Trouble> {
         let Some(run) = &self.run else {
             return Ok(());
         };
         let boot_id = self.me.boot_id.clone();
         let event = envelope(Fact { boot_id, what })?;
         let subject = self.subjects.evt(run, &self.me.agent);
-        store(&self.bus, Stream::Ctl, &subject, event, &self.found).await;
+        self.letters.send(Letter {
+            stream: Stream::Ctl,
+            subject,
+            event,
+            closed: None,
+        })?;
         Ok(())
     }
 }
@@ -313,58 +342,6 @@ impl Part {
     /// When its open tick is closed, in µs after the start.
     fn closes_us(&self) -> u64 {
         u64::from(self.tick + 1) * self.workload.tick_us() + self.phase_us
-    }
-}
-
-/// What whoever holds these shards would have counted of a tick.
-pub(crate) fn tally(
-    workload: &Workload,
-    shards: u32,
-    tick: u32,
-    (generation, held): (u32, &[u32]),
-) -> Tally {
-    let mut tally = Tally::new();
-    let range = workload.arrivals_in_tick(tick);
-    let share = Share::new(shards, held.to_vec());
-    let mut next = share.next_at_or_after(range.start);
-    while let Some(n) = next.filter(|n| range.contains(n)) {
-        let key = RowKey {
-            tick,
-            generation,
-            task: workload.task_of(n),
-        };
-        tally.started(key);
-        tally.call(&call(key, n));
-        next = share.next_at_or_after(n + 1);
-    }
-    tally
-}
-
-/// A call that took some ms, as most do, or much longer, as few do.
-fn call(key: RowKey, n: u64) -> CallEnd {
-    let dice = |index: u64, most: u64| below(most, draw(7, Purpose::TaskKey, n, index));
-    let slow = if dice(0, 100) == 0 { 20 } else { 1 };
-    let service_us = 800 + slow * (dice(1, 4_000) + dice(2, 4_000));
-    let lag_us = dice(3, 200);
-    CallEnd {
-        tick: key.tick,
-        generation: key.generation,
-        call: key.task,
-        outcome: Outcome::Ok,
-        response_us: service_us + lag_us,
-        service_us,
-        status: Some(200),
-        cause: None,
-        sent_bytes: 90,
-        received_bytes: 240,
-        phases: Phases {
-            schedule_lag_us: Some(lag_us),
-            queue_us: Some(1),
-            first_byte_us: Some(service_us - 100),
-            last_byte_us: Some(20),
-            connection: Some(ConnectionUse::Reused),
-            ..Phases::default()
-        },
     }
 }
 

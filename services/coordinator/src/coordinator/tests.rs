@@ -370,6 +370,8 @@ fn a_left_over_run_waits_for_what_its_agents_left() {
             world.now = T0.plus_us(15 * SECOND);
         }
         world.coordinator.heard_agent(agent("a"), &heir, world.now);
+        // Signs of life that come together are looked at together.
+        world.now = world.coordinator.wake_at().expect("soon").max(world.now);
         world.head(4);
         assert_eq!(world.seal().ending, Ending::Aborted);
     }
