@@ -5,8 +5,8 @@ agents in one process (`services/agent/examples/crowd`), each on a connection of
 the real protocol: a heartbeat a second with its reply, offer, clock samples, ready, one delta a
 second at tick end + hash(agent) mod tick, last words. Each agent holds its share of 50 arrivals a
 second for each of them, in five tasks: their deltas name exactly those, with histograms by the
-shipped tally, of calls that nobody sent. A watcher folds the log while it grows, as `loadpilot watch` does, and folds it once
-more into the report.
+shipped tally, of calls that nobody sent. A watcher folds the log while it grows, as `loadpilot
+watch` does, and folds it once more into the report.
 
 The server syncs each delta before it acknowledges it, one after the other: it stores at most one
 over the time of a sync of them a second (*sync*: of 4.5 kB, 100 times before each run). A row on

@@ -197,7 +197,7 @@ pub struct RunSealed {
     /// Who held shards and never said its last words.
     pub missing: Vec<Holder>,
     /// How many those are, where they are more than [`crate::limits::SEAL_NAMES_MAX`]: then both
-    /// lists are empty, since a message has to hold the seal, and the facts up to `evt_seq` say who.
+    /// lists are empty, since a message has to hold the seal; the facts up to `evt_seq` say who.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub unnamed: Option<Unnamed>,
 }

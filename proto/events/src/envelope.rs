@@ -11,7 +11,7 @@ use crate::units::Timestamp;
 /// The version of the event formats that this build writes wherever it suffices.
 pub const EVENT_VERSION: u16 = 1;
 
-/// The version of decisions with strides of shards (ADR 0030), and the newest that this build reads.
+/// The version of decisions with strides of shards (ADR 0030): the newest that this build reads.
 pub const EVENT_VERSION_STRIDES: u16 = 2;
 
 /// The least version whose readers understand a decision.

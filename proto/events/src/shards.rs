@@ -2,8 +2,8 @@
 //!
 //! Shards are dealt one by one, so that of a thousand agents each holds every thousandth: written
 //! out, the map of a run would grow with agents times shards and soon be larger than a message of
-//! the server. A list is stored as shards and strides `[first, step, count]`, mixed, and never longer
-//! than written out. Plain lists, as they were stored before, are read as they are.
+//! the server. A list is stored as shards and strides `[first, step, count]`, mixed, and never
+//! longer than written out. Plain lists, as they were stored before, are read as they are.
 //!
 //! Whoever may write may forge: a map that would unfold into more shards than a run can have is
 //! refused before it is unfolded. Must never drop or repeat a shard.
@@ -59,8 +59,8 @@ impl Piece {
     }
 }
 
-/// The pieces of a list. Strides are looked for in ascending lists only, and may interleave: whoever
-/// took over the shards of others has several of them. Any other list is written out as it is.
+/// The pieces of a list. Strides are looked for in ascending lists only, and may interleave:
+/// whoever took over the shards of others has several of them. Any other list is written out.
 #[must_use]
 pub fn pieces(shards: &[u32]) -> Vec<Piece> {
     if !shards.is_sorted_by(|one, next| one < next) {

@@ -18,8 +18,8 @@ use crate::finished::Finished;
 use crate::hearing;
 use crate::http::Facts;
 
-/// A sign of life that may change a decision is looked at within this time (µs), together with those
-/// that come meanwhile: a fleet that comes at once would have each of its agents decided about.
+/// A sign of life that may change a decision is looked at within this time (µs), with those that
+/// come meanwhile: a fleet that comes at once would have each of its agents decided about.
 const HEARD_PATIENCE_US: u64 = 20_000;
 
 /// A record of the log that cannot be read. The report's fold names it; here it is skipped.

@@ -55,8 +55,8 @@ fn plan(dice: &mut Dice) -> Plan {
 }
 
 /// Whoever computes for a thousand agents must give the same answers as for three: every arrival is
-/// somebody's, what the killed ones had is lost by name and goes to others, those that stood by come
-/// in, and the books balance.
+/// somebody's, what the killed ones had is lost by name and goes to others, those that stood by
+/// come in, and the books balance.
 #[test]
 fn a_thousand_agents_lose_a_hundred() {
     let mut dice = Dice::new(1);

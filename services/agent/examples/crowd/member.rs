@@ -1,5 +1,5 @@
-//! One light agent: heartbeats, offer, ready, a delta a tick, last words. What it counts is made up;
-//! everything else is as a real agent does it.
+//! One light agent: heartbeats, offer, ready, a delta a tick, last words. What it counts is made
+//! up; everything else is as a real agent does it.
 
 use std::collections::BTreeSet;
 use std::sync::{Arc, Mutex, PoisonError};
