@@ -70,6 +70,25 @@ proptest! {
             map = join(&map, &came);
             prop_assert!(bytes(next(map.clone(), Vec::new())) <= allowed);
         }
+        // At worst all are started again at once: each is named as lost and as a holder.
+        let gone: BTreeSet<Holder> = map.iter().map(|one| one.holder.clone()).collect();
+        let heir = |holder: &Holder| Holder {
+            agent: holder.agent.clone(),
+            boot_id: plans::holder(0, rounds + 1).boot_id,
+        };
+        let heirs = gone.iter().map(|holder| (holder.clone(), heir(holder))).collect();
+        let holdings = take_over(shards, &map, &gone, &heirs, &BTreeSet::new());
+        let losses = gone.into_iter().map(|holder| Loss {
+            holder,
+            reason: LossReason::Replaced,
+        });
+        let last = Decision::ShardsReassigned(ShardsReassigned {
+            generation: 4_000_000,
+            holdings,
+            takeover_tick: 4_000_000,
+            losses: losses.collect(),
+        });
+        prop_assert!(bytes(last) <= allowed);
     }
 }
 
