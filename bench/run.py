@@ -3,6 +3,7 @@
     ./dev bench [--quick] [--profile] [FAMILY...]    LoadPilot beside its peers; bench/README.md
     ./dev bench fidelity [--rps 1000] [--secs 10] [--rounds 3] [--release]
     ./dev bench startup [--rounds 7] [--release]
+    ./dev bench scale [--quick] [--rounds 3] [--secs 15]
 
 Run it on a quiet machine (`--patience-secs 600` waits for one): the load before is part of every
 result. Must never be a test, and must never print a figure without what it was measured on.
@@ -19,9 +20,9 @@ ROOT = Path(__file__).resolve().parents[1]
 sys.path.insert(0, str(ROOT))
 
 # They are found by the line above.
-from bench import build, compare, fidelity, machine, peers, startup  # noqa: E402
+from bench import build, compare, fidelity, machine, peers, scale, startup  # noqa: E402
 
-ALONE = ("fidelity", "startup")
+ALONE = ("fidelity", "startup", "scale")
 """What looks at LoadPilot alone."""
 
 
@@ -53,12 +54,26 @@ def main() -> None:
 
 def alone(what: str, args: argparse.Namespace) -> None:
     """Measure LoadPilot by itself."""
-    made = build.release() if args.release else build.development()
-    facts = machine.facts(made.name)
+    if what == "scale":
+        programs = scale.build(quick=args.quick)
+        name = programs.name
+    else:
+        made = build.release() if args.release else build.development()
+        name = made.name
+    facts = machine.facts(name)
     for name, fact in facts:
         print(f"{name}: {fact}")
     drawn = ""
-    if what == "fidelity":
+    if what == "scale":
+        table = scale.measure(
+            programs,
+            quick=args.quick,
+            secs=args.secs,
+            rounds=args.rounds,
+            patience_secs=args.patience_secs,
+        )
+        title = "Scale: many light agents, one server, one coordinator"
+    elif what == "fidelity":
         secs, rounds = (
             args.secs or (2 if args.quick else 10),
             args.rounds or (1 if args.quick else 3),
@@ -70,7 +85,7 @@ def alone(what: str, args: argparse.Namespace) -> None:
         table = startup.measure(made, rounds, args.patience_secs)
         title = "Start-up"
     print(table[-1])
-    name = f"{what}-release" if args.release else what
+    name = f"{what}-release" if args.release and what != "scale" else what
     folder = compare.QUICK_RESULTS if args.quick else compare.RESULTS
     folder.mkdir(parents=True, exist_ok=True)
     if drawn:
@@ -91,7 +106,7 @@ def arguments() -> argparse.Namespace:
         nargs="*",
         metavar="FAMILY",
         default=families,
-        help=f"{', '.join([*families, *ALONE])}; default: all but the last two",
+        help=f"{', '.join([*families, *ALONE])}; default: all but the last three",
     )
     parser.add_argument("--quick", action="store_true", help="few short rounds, not for git")
     parser.add_argument("--rounds", "--repeats", type=int, help="default: as the family wants")

@@ -188,7 +188,7 @@ def test_nothing_hostile_starts_anything(
         (long_key, 400, "plan."),
         (text.replace(b'"GET"', b'"STEAL"'), 400, "method"),
         (b'{"plan":' + text + b',"agents":{"want":-1}}', 400, "agents.want: cannot be read"),
-        (b'{"plan":' + text + b',"agents":{"want":0}}', 400, "agents.want: must be 1 to 4096"),
+        (b'{"plan":' + text + b',"agents":{"want":0}}', 400, "agents.want: must be 1 to 10000"),
         (b'{"plan":' + text + b',"nonsense":1}', 400, "unknown field `nonsense`"),
         (json.dumps({**sound, "target": "ftp://x"}).encode(), 400, "target: must"),
     ):

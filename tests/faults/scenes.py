@@ -75,10 +75,22 @@ def first_owner(messages: Iterable[Message]) -> dict[int, str]:
     raise AssertionError("nobody was assigned anything")
 
 
+def shards_of(holding: dict[str, Any]) -> list[int]:
+    """Unfold what is stored: shards, and strides of them as `[first, step, count]`."""
+    found: list[int] = []
+    for piece in holding["shards"]:
+        if isinstance(piece, int):
+            found.append(piece)
+        else:
+            first, step, count = piece
+            found += [first + step * nth for nth in range(count)]
+    return found
+
+
 def owners(assignment: dict[str, Any]) -> dict[int, str]:
     """The holder of each shard of an assignment, by agent."""
     return {
         shard: holding["holder"]["agent"]
         for holding in assignment["holdings"]
-        for shard in holding["shards"]
+        for shard in shards_of(holding)
     }

@@ -12,6 +12,7 @@ from collections import Counter
 from typing import TYPE_CHECKING, Any
 
 from tests.e2e.command import SCENARIOS, Finished, Loadpilot
+from tests.faults.scenes import shards_of
 from tests.faults.test_kill import arrivals_of
 
 if TYPE_CHECKING:
@@ -63,12 +64,12 @@ class Plan:
     def __init__(self, report: dict[str, Any], rps: int, secs: int) -> None:
         self.rps, self.planned = rps, rps * secs
         self.maps = report["run"]["maps"]
-        self.shards = sum(len(held["shards"]) for held in self.maps[0]["holdings"])
+        self.shards = sum(len(shards_of(held)) for held in self.maps[0]["holdings"])
         self.owners = [
             {
                 shard: (held["holder"]["agent"], held["holder"]["boot_id"])
                 for held in one["holdings"]
-                for shard in held["shards"]
+                for shard in shards_of(held)
             }
             for one in self.maps
         ]
@@ -86,7 +87,7 @@ class Plan:
         return Counter(self.owner(arrival) for arrival in arrivals)
 
     def sizes(self, number: int = -1) -> list[int]:
-        return sorted(len(held["shards"]) for held in self.maps[number]["holdings"])
+        return sorted(len(shards_of(held)) for held in self.maps[number]["holdings"])
 
 
 def started(report: dict[str, Any]) -> dict[tuple[str, str], int]:
@@ -329,7 +330,7 @@ def test_users_of_a_closed_loop_move_to_who_joins(
     report = finished.report
     assert report["run"]["ending"] == "completed"
     assert report["gaps"]["excess_arrivals"] == 0
-    sizes = [[len(one["shards"]) for one in held["holdings"]] for held in report["run"]["maps"]]
+    sizes = [[len(shards_of(one)) for one in held["holdings"]] for held in report["run"]["maps"]]
     assert sizes == [[10], [5, 5]]
     assert {agent for agent, _ in started(report)} == {"a-1", "a-2"}
     requests = oracle.requests()

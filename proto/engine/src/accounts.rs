@@ -58,11 +58,13 @@ enum Fate {
 /// Sets what was reported against what was planned.
 #[must_use]
 pub fn account(control: &Control, data: &Projection, plan: &Plan, workload: &Workload) -> Accounts {
+    let planned = Planned::new(workload, control);
     let mut books = Books {
         control,
         data,
         workload,
-        planned: Planned::new(workload, control),
+        planned: &planned,
+        newest_lost: BTreeMap::new(),
         accounts: Accounts {
             tasks: vec![ArrivalCounts::default(); plan.tasks.len()],
             ..Accounts::default()
@@ -91,8 +93,10 @@ struct Books<'a> {
     control: &'a Control,
     data: &'a Projection,
     workload: &'a Workload,
-    planned: Planned<'a>,
+    planned: &'a Planned<'a>,
     accounts: Accounts,
+    /// Where in the accounts the newest lost interval of each holder stands.
+    newest_lost: BTreeMap<Holder, usize>,
     stop_tick: Option<u32>,
 }
 
@@ -137,8 +141,8 @@ impl Books<'_> {
     }
 
     fn tick(&mut self, tick: u32) {
-        let planned = self.planned.tick(tick);
-        let count = planned.range.end - planned.range.start;
+        let range = self.planned.range(tick);
+        let count = range.end - range.start;
         let account = TickAccount {
             planned: count,
             ..self.reported_in(tick)
@@ -149,14 +153,16 @@ impl Books<'_> {
             self.contradiction(format!("tick {tick}: {reported} reported, {count} planned"));
         }
         if reported < count && !bug(Bug::LossUnnamed) {
-            self.missing(tick, &planned);
+            self.missing(tick);
         }
     }
 
     /// Names what became of the arrivals of `tick` that nobody reported.
-    fn missing(&mut self, tick: u32, planned: &PlannedTick) {
+    fn missing(&mut self, tick: u32) {
+        let books = self.planned;
+        let planned = books.tick(tick);
         if self.stop_tick == Some(tick) && self.fate(tick, false) != Fate::Waiting {
-            return self.missing_at_the_stop(tick, planned);
+            return self.missing_at_the_stop(tick, &planned);
         }
         let mut lost = 0;
         for (holder, count) in &planned.held {
@@ -176,7 +182,7 @@ impl Books<'_> {
         let mixed = held_fate != unowned_fate && planned.unowned > 0 && lost > 0;
         let per_task = self.workload.count_per_task(planned.range.clone());
         let unowned = if mixed {
-            self.unowned_per_task(tick, planned)
+            self.unowned_per_task(tick, &planned)
         } else {
             Vec::new()
         };
@@ -199,7 +205,7 @@ impl Books<'_> {
     /// The same of the tick in which the run was stopped. What is due after that nobody started; of
     /// what is due before it a holder that had its say did not start what it does not report, and
     /// of any other one nobody knows.
-    fn missing_at_the_stop(&mut self, tick: u32, planned: &PlannedTick) {
+    fn missing_at_the_stop(&mut self, tick: u32, planned: &PlannedTick<'_>) {
         let stop_us = self.control.stopped_at_us().unwrap_or_default();
         let stop = self.workload.first_at_or_after(stop_us);
         let before = planned.range.start..stop.clamp(planned.range.start, planned.range.end);
@@ -294,7 +300,7 @@ impl Books<'_> {
     }
 
     /// The arrivals of `tick` that nobody held, per task, by walking them one by one.
-    fn unowned_per_task(&self, tick: u32, planned: &PlannedTick) -> Vec<u64> {
+    fn unowned_per_task(&self, tick: u32, planned: &PlannedTick<'_>) -> Vec<u64> {
         let mut counts = vec![0; self.accounts.tasks.len()];
         for n in planned.range.clone() {
             if self.planned.is_unowned(tick, n) {
@@ -305,20 +311,21 @@ impl Books<'_> {
     }
 
     fn lose(&mut self, holder: &Holder, tick: u32, arrivals: u64) {
-        let mut intervals = self.accounts.lost.iter_mut().rev();
-        let open = intervals.find(|lost| lost.holder == *holder && lost.to_tick + 1 == tick);
-        match open {
-            Some(interval) => {
-                interval.to_tick = tick;
-                interval.arrivals += arrivals;
-            }
-            None => self.accounts.lost.push(LostInterval {
-                holder: holder.clone(),
-                from_tick: tick,
-                to_tick: tick,
-                arrivals,
-            }),
+        let lost = &mut self.accounts.lost;
+        let newest = self.newest_lost.get(holder);
+        let open = newest.and_then(|&place| lost.get_mut(place));
+        if let Some(interval) = open.filter(|interval| interval.to_tick + 1 == tick) {
+            interval.to_tick = tick;
+            interval.arrivals += arrivals;
+            return;
         }
+        self.newest_lost.insert(holder.clone(), lost.len());
+        lost.push(LostInterval {
+            holder: holder.clone(),
+            from_tick: tick,
+            to_tick: tick,
+            arrivals,
+        });
     }
 
     /// Where a killed process may have counted more than was found, that is named even if no

@@ -1,6 +1,7 @@
 //! Assigning shards to holders: even, interleaved, and moving as little as it can.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::cmp::Reverse;
+use std::collections::{BTreeMap, BTreeSet, BinaryHeap};
 
 use loadpilot_events::assign::Holding;
 use loadpilot_events::id::Holder;
@@ -27,6 +28,25 @@ pub fn share(rate: Rate, held: usize, shards: u32) -> Rate {
     let product = u128::from(rate.0) * held as u128;
     Rate(u64::try_from(product / u128::from(shards.max(1))).unwrap_or(u64::MAX))
 }
+
+/// The greatest length of a decision that carries a map of these holders, in bytes: with every
+/// shard written out, as it may come to be when agents go and come, and each of them lost as well.
+#[must_use]
+pub fn map_bytes_max(shards: u32, holders: &[Holder]) -> u64 {
+    let named = |holder: &Holder| {
+        let words = holder.agent.as_str().len() + holder.boot_id.as_str().len();
+        2 * words as u64 + HOLDER_FRAME_BYTES
+    };
+    let digits = u64::from(shards.max(1).ilog10()) + 1;
+    let lists = u64::from(shards) * (digits + 1);
+    DECISION_FRAME_BYTES + lists + holders.iter().map(named).sum::<u64>()
+}
+
+/// What JSON puts around a holder in a map and in a list of losses.
+const HOLDER_FRAME_BYTES: u64 = 112;
+
+/// What JSON puts around a map, the author of a change of the rate included.
+const DECISION_FRAME_BYTES: u64 = 2_048;
 
 /// Deals all shards to `holders` one by one, so that neighbours in time go to different holders.
 #[must_use]
@@ -63,10 +83,15 @@ pub fn take_over(
     for holder in idle {
         map.entry(holder.clone()).or_default();
     }
+    let mut map: Vec<(Holder, Vec<u32>)> = map.into_iter().collect();
+    let fewest = map.iter().enumerate();
+    let fewest = fewest.map(|(place, (_, held))| Reverse((held.len(), place)));
+    let mut fewest: BinaryHeap<_> = fewest.collect();
     for shard in (0..shards).filter(|shard| !held.contains(shard)) {
-        let fewest = map.iter_mut().min_by_key(|(_, held)| held.len());
-        if let Some((_, least)) = fewest {
-            least.push(shard);
+        if let Some(mut least) = fewest.peek_mut() {
+            let (count, place) = &mut least.0;
+            map[*place].1.push(shard);
+            *count += 1;
         }
     }
     let sorted = |(holder, mut shards): (Holder, Vec<u32>)| {

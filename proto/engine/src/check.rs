@@ -84,7 +84,7 @@ pub fn request(run: &RunRequested) -> Vec<Problem> {
     must.hold(
         want_range.contains(&agents.want),
         "agents.want",
-        "must be 1 to 4096",
+        "must be 1 to 10000",
         agents.want,
     );
     closed_loop::agents(&mut must, &run.plan, agents.want);

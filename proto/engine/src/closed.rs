@@ -6,6 +6,7 @@
 
 use std::ops::Range;
 
+use loadpilot_events::delta::Totals;
 use loadpilot_events::id::Holder;
 use loadpilot_events::report::LostInterval;
 
@@ -62,9 +63,10 @@ pub(crate) fn unreported(
         return found;
     }
     let mut lost_ticks: u64 = 0;
+    let finals = control.finals();
     for holder in &control.state.ever_held {
         let held = holdings(control, holder, ticks);
-        for gap in gaps(control, data.holders.get(holder), holder) {
+        for gap in gaps(data.holders.get(holder), finals.get(holder)) {
             let mut arrivals = gap.arrivals;
             for (range, share) in ticks_of(&gap, &held, workload) {
                 let count = u64::from(range.end - range.start);
@@ -116,7 +118,7 @@ fn holdings(control: &Control, holder: &Holder, ticks: u32) -> Vec<(Range<u32>, 
         let later = control.assignments[place + 1..].iter();
         let until = later.map(|next| next.from_tick).min().unwrap_or(ticks);
         let range = assignment.from_tick..until.min(ticks);
-        let holding = assignment.holdings.iter().find(|h| h.holder == *holder);
+        let holding = assignment.of(holder);
         if let Some(holding) = holding.filter(|_| !range.is_empty()) {
             let owned = holding.shards.iter().copied();
             let owned = owned.filter(|&shard| shard < shards).collect();
@@ -126,8 +128,8 @@ fn holdings(control: &Control, holder: &Holder, ticks: u32) -> Vec<(Range<u32>, 
     held
 }
 
-/// What is missing between the deltas of `holder`, and after the last of them.
-fn gaps(control: &Control, sums: Option<&HolderSums>, holder: &Holder) -> Vec<Gap> {
+/// What is missing between the deltas of a process, and after the last of them.
+fn gaps(sums: Option<&HolderSums>, last_words: Option<&(u64, &Totals)>) -> Vec<Gap> {
     let mut gaps = Vec::new();
     let (mut seq, mut at_us, mut total) = (0, 0, 0);
     for (&next, window) in sums.into_iter().flat_map(|sums| &sums.windows) {
@@ -142,10 +144,8 @@ fn gaps(control: &Control, sums: Option<&HolderSums>, holder: &Holder) -> Vec<Ga
         }
         (seq, at_us, total) = (next, window.to_us, window.total);
     }
-    let mut finals = control.sealed.iter().flat_map(|sealed| &sealed.finals);
-    let last_words = finals.find(|last| last.holder == *holder);
-    let claimed = last_words.map_or(0, |last| last.totals.started + last.totals.dropped_total());
-    if last_words.is_none_or(|last| last.final_seq > seq) {
+    let claimed = last_words.map_or(0, |(_, totals)| totals.started + totals.dropped_total());
+    if last_words.is_none_or(|&(final_seq, _)| final_seq > seq) {
         gaps.push(Gap {
             us: at_us..u64::MAX,
             arrivals: claimed.saturating_sub(total),

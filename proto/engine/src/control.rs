@@ -7,7 +7,8 @@ use std::collections::BTreeMap;
 
 use loadpilot_events::assign::{Generation, Holding};
 use loadpilot_events::ctl::{Decision, RunSealed};
-use loadpilot_events::envelope::{EVENT_VERSION, Envelope};
+use loadpilot_events::delta::Totals;
+use loadpilot_events::envelope::{EVENT_VERSION_STRIDES, Envelope};
 use loadpilot_events::evt::Fact;
 use loadpilot_events::id::{AgentId, Holder, RunId};
 use loadpilot_events::refusal::Problem;
@@ -56,19 +57,27 @@ impl Parsed {
     }
 }
 
+#[derive(serde::Deserialize)]
+struct Version {
+    v: u16,
+}
+
+/// Whether a later version of the product wrote this: it is sound, and not understood here.
+#[must_use]
+pub fn is_newer(payload: &[u8]) -> bool {
+    let version = serde_json::from_slice::<Version>(payload);
+    version.is_ok_and(|version| version.v > EVENT_VERSION_STRIDES)
+}
+
 /// Parses an envelope of any known version.
 ///
 /// # Errors
 /// Why it cannot be read, for people.
 pub fn envelope<E: DeserializeOwned>(payload: &[u8]) -> Result<Envelope<E>, String> {
-    #[derive(serde::Deserialize)]
-    struct Version {
-        v: u16,
-    }
     let version: Version = serde_json::from_slice(payload).map_err(|error| error.to_string())?;
-    if version.v > EVENT_VERSION {
+    if version.v > EVENT_VERSION_STRIDES {
         return Err(format!(
-            "event version {} is newer than {EVENT_VERSION}",
+            "event version {} is newer than {EVENT_VERSION_STRIDES}",
             version.v
         ));
     }
@@ -92,6 +101,30 @@ pub struct Assignment {
     pub from_tick: u32,
     /// The whole map.
     pub holdings: Vec<Holding>,
+    /// Where in it each holder stands: every row of every delta asks.
+    places: BTreeMap<Holder, usize>,
+}
+
+impl Assignment {
+    /// One that is in force from a due tick on.
+    #[must_use]
+    pub fn new(generation: Generation, from_tick: u32, holdings: Vec<Holding>) -> Self {
+        let places = holdings.iter().enumerate().rev();
+        let places = places.map(|(place, holding)| (holding.holder.clone(), place));
+        Self {
+            generation,
+            from_tick,
+            places: places.collect(),
+            holdings,
+        }
+    }
+
+    /// What `holder` holds in it.
+    #[must_use]
+    pub fn of(&self, holder: &Holder) -> Option<&Holding> {
+        let &place = self.places.get(holder)?;
+        self.holdings.get(place)
+    }
 }
 
 /// The control side of a run, closed.
@@ -241,13 +274,31 @@ impl Control {
     /// Whether `holder` holds shards in assignment `generation`.
     #[must_use]
     pub fn holds(&self, holder: &Holder, generation: Generation) -> bool {
-        let named = self
+        let mut named = self
             .assignments
             .iter()
             .filter(|a| a.generation == generation);
-        named
-            .flat_map(|a| &a.holdings)
-            .any(|holding| holding.holder == *holder)
+        named.any(|assignment| assignment.of(holder).is_some())
+    }
+
+    /// Who said its last words, with what, as the seal has it: it names them, or leaves them to the
+    /// facts. Nothing without a seal.
+    #[must_use]
+    pub fn finals(&self) -> BTreeMap<&Holder, (u64, &Totals)> {
+        let Some(sealed) = &self.sealed else {
+            return BTreeMap::new();
+        };
+        if sealed.unnamed.is_none() {
+            let named = sealed.finals.iter();
+            let named = named.map(|last| (&last.holder, (last.final_seq, &last.totals)));
+            return named.collect();
+        }
+        let state = &self.state;
+        let held = |(holder, _): &(&Holder, _)| state.ever_held.contains(*holder);
+        let facts = state.finished.iter().filter(held);
+        facts
+            .map(|(holder, said)| (holder, (said.final_seq, &said.totals)))
+            .collect()
     }
 
     /// When it was stopped before its end, in µs after the start.
@@ -272,21 +323,21 @@ impl Control {
         match decision {
             Decision::RunCreated(_) => self.created_at = at,
             Decision::RunRefused(refused) => self.refused.clone_from(&refused.problems),
-            Decision::ShardsAssigned(assigned) => self.assignments.push(Assignment {
-                generation: assigned.generation,
-                from_tick: 0,
-                holdings: assigned.holdings.clone(),
-            }),
-            Decision::ShardsReassigned(next) => self.assignments.push(Assignment {
-                generation: next.generation,
-                from_tick: next.takeover_tick,
-                holdings: next.holdings.clone(),
-            }),
-            Decision::RateChanged(changed) => self.assignments.push(Assignment {
-                generation: changed.generation,
-                from_tick: changed.from_tick,
-                holdings: changed.holdings.clone(),
-            }),
+            Decision::ShardsAssigned(assigned) => {
+                let holdings = assigned.holdings.clone();
+                let assignment = Assignment::new(assigned.generation, 0, holdings);
+                self.assignments.push(assignment);
+            }
+            Decision::ShardsReassigned(next) => {
+                let holdings = next.holdings.clone();
+                let assignment = Assignment::new(next.generation, next.takeover_tick, holdings);
+                self.assignments.push(assignment);
+            }
+            Decision::RateChanged(changed) => {
+                let holdings = changed.holdings.clone();
+                let assignment = Assignment::new(changed.generation, changed.from_tick, holdings);
+                self.assignments.push(assignment);
+            }
             Decision::StartCancelled(cancelled) => {
                 let rule = format!("must be able to start: {}", cancelled.reason);
                 self.refused

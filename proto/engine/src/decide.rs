@@ -10,15 +10,17 @@ use std::collections::{BTreeMap, BTreeSet};
 use loadpilot_events::Capability;
 use loadpilot_events::assign::{Loss, LossReason};
 use loadpilot_events::ctl::{
-    Decision, Ending, Final, RunCreated, RunRefused, RunSealed, ShardsAssigned, ShardsReassigned,
-    StartCancelled, StartScheduled, StopReason, StopScheduled,
+    Decision, Ending, Final, RunCreated, RunRefused, RunSealed, ShardsReassigned, StartCancelled,
+    StartScheduled, StopReason, StopScheduled, Unnamed,
 };
-use loadpilot_events::id::{BootId, Holder, OwnerId};
+use loadpilot_events::evt::ShardsFinished;
+use loadpilot_events::id::{AgentId, BootId, Holder, OwnerId};
+use loadpilot_events::limits::SEAL_NAMES_MAX;
 use loadpilot_events::refusal::Problem;
 use loadpilot_events::req::RunRequested;
 use loadpilot_events::units::Timestamp;
 
-use crate::assign::{deal, shard_count, take_over};
+use crate::assign::{shard_count, take_over};
 use crate::bugs::{Bug, bug};
 use crate::check;
 use crate::patience::longest_arrival_us;
@@ -80,6 +82,8 @@ pub struct Hearing {
     pub left_over: bool,
     /// Whether it waits, then, for what its killed agents left in files of this stack.
     pub waits_for_tails: bool,
+    /// The longest message that the server takes, in bytes; `None` while nobody knows.
+    pub message_bytes_max: Option<u64>,
     /// Processes all of whose rate is promised already: they get no shards while a run goes on.
     pub full: BTreeSet<Holder>,
 }
@@ -178,7 +182,8 @@ pub fn deadline(
     // Somebody else's process counts too: while it is heard, an older one of its agent is replaced,
     // not silent, and that is decided otherwise.
     let heard = |holder: &Holder| run.heard_at(holder).plus_us(policy.lost_us);
-    let is_heir = |new: &&Holder| state.ever_held.iter().any(|old| old.agent == new.agent);
+    let held: BTreeSet<&AgentId> = state.ever_held.iter().map(|old| &old.agent).collect();
+    let is_heir = |new: &&Holder| held.contains(&new.agent);
     let heirs = hearing.agents.keys().filter(is_heir);
     let mut instants: Vec<Timestamp> = state.ever_held.iter().chain(heirs).map(heard).collect();
     if hearing.left_over {
@@ -265,34 +270,6 @@ impl Run<'_> {
         }
         let reason = format!("stopped before it started: {}", reason.words());
         Decision::StartCancelled(StartCancelled { reason })
-    }
-
-    fn gather(&self) -> Option<Decision> {
-        let live = |holder: &Holder| {
-            let offer = self.state.offers.get(holder);
-            offer.is_some_and(|offer| offer.expires > self.now)
-        };
-        let offered: Vec<Holder> = self.available().into_iter().filter(live).collect();
-        let wanted = &self.created.agents;
-        let enough = offered.len() >= wanted.want as usize;
-        let wait_is_over = self.now >= self.created.gather_by;
-        if enough || wait_is_over && offered.len() >= wanted.min.max(1) as usize {
-            let chosen = &offered[..offered.len().min(wanted.want as usize)];
-            return Some(Decision::ShardsAssigned(ShardsAssigned {
-                generation: 1,
-                holdings: deal(self.created.shards, chosen),
-                ready_by: self.now.plus_us(self.readiness_us()),
-            }));
-        }
-        wait_is_over.then(|| {
-            let seconds = wanted.wait_us / 1_000_000;
-            let (min, lacking) = (wanted.min, self.lacking());
-            let rule = format!("at least {min} must offer capacity within {seconds} s{lacking}");
-            let problem = Problem::new("agents", rule, offered.len());
-            Decision::RunRefused(RunRefused {
-                problems: vec![problem],
-            })
-        })
     }
 
     fn prepare(&self) -> Option<Decision> {
@@ -414,18 +391,18 @@ impl Run<'_> {
     }
 
     pub(crate) fn was_replaced(&self, holder: &Holder) -> bool {
-        let newer = |other: &&Holder| other.agent == holder.agent && other.boot_id > holder.boot_id;
-        self.hearing.agents.keys().any(|other| newer(&other))
+        self.newer(holder).next().is_some()
     }
 
     /// Whether a later process of its agent is about to report what it left.
     pub(crate) fn is_recovered(&self, holder: &Holder) -> bool {
-        let reports = |(other, heard): (&Holder, &Heard)| {
-            other.agent == holder.agent
-                && heard.recovering.contains(&holder.boot_id)
-                && !self.is_silent(other)
-        };
-        self.hearing.agents.iter().any(reports) && !bug(Bug::TailNotAwaited)
+        let older = self.hearing.agents.range(..holder).rev();
+        let older = older.take_while(|(other, _)| other.agent == holder.agent);
+        let mut others = self.newer(holder).chain(older);
+        let reports = others.any(|(other, heard)| {
+            heard.recovering.contains(&holder.boot_id) && !self.is_silent(other)
+        });
+        reports && !bug(Bug::TailNotAwaited)
     }
 
     fn ending(&self) -> Ending {
@@ -447,19 +424,33 @@ impl Run<'_> {
             .ever_held
             .iter()
             .filter(|holder| !state.finished.contains_key(holder));
-        Decision::RunSealed(RunSealed {
+        let mut seal = RunSealed {
             ending,
             ctl_seq: state.ctl_seq,
             evt_seq: state.evt_seq,
             data_seq: self.hearing.data_head,
-            finals: finals
-                .map(|(holder, finished)| Final {
-                    holder: holder.clone(),
-                    final_seq: finished.final_seq,
-                    totals: finished.totals.clone(),
-                })
-                .collect(),
-            missing: missing.cloned().collect(),
-        })
+            finals: Vec::new(),
+            missing: Vec::new(),
+            unnamed: None,
+        };
+        if state.ever_held.len() > SEAL_NAMES_MAX {
+            seal.unnamed = Some(Unnamed {
+                finished: number(finals.count()),
+                missing: number(missing.count()),
+            });
+            return Decision::RunSealed(seal);
+        }
+        let last_words = |(holder, finished): (&Holder, &ShardsFinished)| Final {
+            holder: holder.clone(),
+            final_seq: finished.final_seq,
+            totals: finished.totals.clone(),
+        };
+        seal.finals = finals.map(last_words).collect();
+        seal.missing = missing.cloned().collect();
+        Decision::RunSealed(seal)
     }
+}
+
+fn number(count: usize) -> u32 {
+    u32::try_from(count).unwrap_or(u32::MAX)
 }

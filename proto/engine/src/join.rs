@@ -5,9 +5,9 @@
 //! shard while its old holder may still be sending, nor more shards than evenness needs.
 
 use std::cmp::Reverse;
-use std::collections::BTreeSet;
+use std::collections::{BTreeSet, BinaryHeap};
 
-use loadpilot_events::assign::{Holding, LossReason};
+use loadpilot_events::assign::{Holding, Loss, LossReason};
 use loadpilot_events::ctl::{Decision, ShardsReassigned};
 use loadpilot_events::id::{AgentId, Holder};
 use loadpilot_events::units::Timestamp;
@@ -36,13 +36,16 @@ pub fn join(holdings: &[Holding], newcomers: &BTreeSet<Holder>) -> Vec<Holding> 
         given.extend(give(&mut holding.shards, aim(place)));
     }
     given.sort_unstable();
-    // One by one, so that neighbours in time go to different holders.
+    // One by one to whoever lacks most, so that neighbours in time go to different holders.
+    let lacks = |(place, holding): (usize, &Holding)| {
+        let lacking = aim(place).saturating_sub(holding.shards.len());
+        (lacking, Reverse(place))
+    };
+    let mut lacking: BinaryHeap<_> = map.iter().enumerate().map(lacks).collect();
     for shard in given {
-        let lacks = |(place, holding): &(usize, &mut Holding)| {
-            Reverse(aim(*place).saturating_sub(holding.shards.len()))
-        };
-        if let Some((_, holding)) = map.iter_mut().enumerate().min_by_key(lacks) {
-            holding.shards.push(shard);
+        if let Some(mut most) = lacking.peek_mut() {
+            map[most.1.0].shards.push(shard);
+            most.0 = most.0.saturating_sub(1);
         }
     }
     map.retain(|holding| !holding.shards.is_empty());
@@ -95,20 +98,16 @@ impl Run<'_> {
     /// could not do it once is not asked again, and one that holds shards as another process is not
     /// there twice.
     pub(crate) fn standing_by(&self) -> BTreeSet<Holder> {
-        let unable = |agent: &AgentId| {
-            let mut lost = self.state.lost.iter().filter(|(it, _)| it.agent == *agent);
-            lost.any(|(_, loss)| matches!(loss.reason, LossReason::Failed | LossReason::NotReady))
+        let could_not = |(_, loss): &(&Holder, &Loss)| {
+            matches!(loss.reason, LossReason::Failed | LossReason::NotReady)
         };
+        let unable = self.state.lost.iter().filter(could_not);
+        let held = self.state.holdings.iter().map(|holding| &holding.holder);
+        let barred = unable.map(|(holder, _)| holder).chain(held);
+        let barred: BTreeSet<&AgentId> = barred.map(|holder| &holder.agent).collect();
         let mut idle = self.available();
         idle.retain(|holder| {
-            let mut held = self
-                .state
-                .holdings
-                .iter()
-                .map(|holding| &holding.holder.agent);
-            let is_free = held.all(|agent| *agent != holder.agent);
-            let is_free = is_free && !self.hearing.full.contains(holder);
-            is_free && !unable(&holder.agent)
+            !barred.contains(&holder.agent) && !self.hearing.full.contains(holder)
         });
         idle
     }

@@ -4,12 +4,13 @@
 //! Must never hand over a tick in which the old holder may still be sending.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::ops::Bound::{Excluded, Unbounded};
 
 use loadpilot_events::Capability;
 use loadpilot_events::assign::{Loss, LossReason};
 use loadpilot_events::ctl::{CapacityReduced, Decision, ShardsReassigned};
 use loadpilot_events::evt::FinishReason;
-use loadpilot_events::id::{Holder, OwnerId};
+use loadpilot_events::id::{AgentId, Holder, OwnerId};
 use loadpilot_events::units::Timestamp;
 
 use crate::assign::take_over;
@@ -110,9 +111,9 @@ impl Run<'_> {
             if finish.is_some_and(|reason| reason != FinishReason::Completed) {
                 return Some(LossReason::Left);
             }
-            let replaced =
-                |other: &&Holder| other.agent == holder.agent && other.boot_id > holder.boot_id;
-            if available.iter().any(|other| replaced(&other)) {
+            // Holders sort by agent, then by boot: the next one tells.
+            let later = available.range((Excluded(holder), Unbounded)).next();
+            if later.is_some_and(|other| other.agent == holder.agent) {
                 return Some(LossReason::Replaced);
             }
             if self.is_silent(holder) {
@@ -140,12 +141,9 @@ impl Run<'_> {
             .into_iter()
             .filter(|holder| !current.contains(holder))
             .collect();
-        let heir = |lost: &Holder| {
-            newcomers
-                .iter()
-                .find(|new| new.agent == lost.agent)
-                .cloned()
-        };
+        let heirs = newcomers.iter().rev();
+        let heirs: BTreeMap<&AgentId, &Holder> = heirs.map(|new| (&new.agent, new)).collect();
+        let heir = |lost: &Holder| heirs.get(&lost.agent).copied().cloned();
         let successors: BTreeMap<Holder, Holder> = gone
             .iter()
             .filter_map(|lost| heir(lost).map(|successor| (lost.clone(), successor)))
@@ -231,13 +229,16 @@ impl Run<'_> {
     }
 
     fn predecessor_is_dead(&self, holder: &Holder) -> bool {
-        let newer = |(other, _): &(&Holder, &Heard)| {
-            other.agent == holder.agent && other.boot_id > holder.boot_id
-        };
-        self.hearing
-            .agents
-            .iter()
-            .filter(newer)
-            .any(|(_, heard)| heard.predecessor_dead)
+        let mut newer = self.newer(holder);
+        newer.any(|(_, heard)| heard.predecessor_dead)
+    }
+
+    /// Later processes of the same agent that were heard.
+    pub(crate) fn newer<'h>(
+        &'h self,
+        holder: &'h Holder,
+    ) -> impl Iterator<Item = (&'h Holder, &'h Heard)> {
+        let later = self.hearing.agents.range((Excluded(holder), Unbounded));
+        later.take_while(|(other, _)| other.agent == holder.agent)
     }
 }

@@ -25,6 +25,7 @@ use crate::control::{Control, envelope};
 use crate::metrics::MetricSums;
 use crate::plausible::{counted, plausible};
 use crate::sums::{AnatomySums, ArrivalSums, CallSums};
+use crate::ticks::TickCalls;
 
 /// Sequence numbers that were seen, as ranges.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -78,17 +79,6 @@ impl SeqSet {
             .map(|(first, last)| (last - first).saturating_add(1))
             .fold(0, u64::saturating_add)
     }
-}
-
-/// Calls due in one tick.
-#[derive(Debug, Clone, Default)]
-pub struct TickCalls {
-    /// Finished.
-    pub finished: u64,
-    /// Finished and not ok.
-    pub errors: u64,
-    /// Their response times, as reported: merged only when asked for, to stay small.
-    pub responses: Vec<EncodedHistogram>,
 }
 
 /// What one process reported.
@@ -330,10 +320,7 @@ impl Projection {
         let key = (window(control, row.tick), called, row.outcome);
         self.calls.entry(key).or_default().add(more);
         if row.outcome.is_finished() {
-            let tick = self.ticks.entry(row.tick).or_default();
-            tick.finished += row.count;
-            tick.errors += if row.outcome.is_error() { row.count } else { 0 };
-            tick.responses.push(row.response.clone());
+            self.ticks.entry(row.tick).or_default().add(row);
         }
     }
 }

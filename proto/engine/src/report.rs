@@ -252,16 +252,10 @@ impl Closing<'_> {
     }
 
     fn series(&self, accounts: &Accounts) -> Vec<TickReport> {
-        let nothing = crate::project::TickCalls::default();
+        let nothing = crate::ticks::TickCalls::default();
         let tick_report = |(&tick, arrivals): (&u32, &crate::accounts::TickAccount)| {
             let calls = self.data.ticks.get(&tick).unwrap_or(&nothing);
-            let mut responses = hist::latency();
-            for encoded in &calls.responses {
-                // They were decoded once when they were folded.
-                if let Ok(more) = hist::decode(encoded) {
-                    merge(&mut responses, &more);
-                }
-            }
+            let responses = calls.response();
             let some = !responses.is_empty();
             let point = |percent| some.then(|| percentile_us(&responses, percent));
             TickReport {
@@ -353,11 +347,8 @@ impl Closing<'_> {
         let nothing = HolderSums::default();
         let facts = |holder: &loadpilot_events::Holder| {
             let sums = self.data.holders.get(holder).unwrap_or(&nothing);
-            let holdings = self.control.assignments.iter().flat_map(|a| &a.holdings);
-            let shards = holdings
-                .filter(|h| h.holder == *holder)
-                .map(|h| h.shards.len())
-                .max();
+            let holdings = self.control.assignments.iter().filter_map(|a| a.of(holder));
+            let shards = holdings.map(|holding| holding.shards.len()).max();
             HolderFacts {
                 holder: holder.clone(),
                 shards: u32::try_from(shards.unwrap_or(0)).unwrap_or(u32::MAX),

@@ -196,10 +196,11 @@ impl RunState {
 
     fn lose(&mut self, losses: &[Loss]) {
         for loss in losses {
-            self.holdings
-                .retain(|holding| holding.holder != loss.holder);
             self.lost.insert(loss.holder.clone(), loss.clone());
         }
+        let gone: BTreeSet<&Holder> = losses.iter().map(|loss| &loss.holder).collect();
+        self.holdings
+            .retain(|holding| !gone.contains(&holding.holder));
     }
 
     fn on_fact(&mut self, holder: Holder, what: &What) {

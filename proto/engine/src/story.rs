@@ -12,6 +12,9 @@ use loadpilot_events::units::{Rate, Timestamp};
 use crate::control::{Control, Parsed};
 use crate::overasked::overasked;
 
+/// Most holders that one line names.
+const TOLD_MAX: usize = 12;
+
 /// One line per record that counts, oldest first.
 #[must_use]
 pub fn story(control: &Control) -> Vec<StoryLine> {
@@ -43,7 +46,10 @@ fn lines(control: &Control, parsed: &Parsed) -> String {
         },
         Parsed::Request(_) | Parsed::Fact(..) => &[],
     };
-    let warnings = overasked(&control.state, holdings);
+    let mut warnings = overasked(&control.state, holdings);
+    let more = warnings.len().saturating_sub(TOLD_MAX);
+    warnings.truncate(TOLD_MAX);
+    warnings.extend((more > 0).then(|| format!("warning: the same holds for {more} more agents")));
     let told = std::iter::once(line(control, parsed)).chain(warnings);
     told.collect::<Vec<_>>().join("\n")
 }
@@ -159,7 +165,7 @@ fn decision(control: &Control, decision: &Decision) -> String {
             format!("refused to {}: {}", refused.by, refused.why.words())
         }
         Decision::StopScheduled(stop) => format!("stop scheduled: {}", stop.reason.words()),
-        Decision::RunSealed(sealed) => match sealed.missing.len() {
+        Decision::RunSealed(sealed) => match sealed.missing_count() {
             0 => "run sealed".to_owned(),
             missing => format!("run sealed, {missing} holders missing"),
         },
@@ -211,33 +217,36 @@ fn tail_reported(tail: &TailReported) -> String {
 
 fn holders(holdings: &[Holding]) -> String {
     let held = |holding: &Holding| format!("{} × {}", holding.holder.agent, holding.shards.len());
-    holdings.iter().map(held).collect::<Vec<_>>().join(", ")
+    listed(holdings.iter().map(held))
+}
+
+/// The first few of a list; of the others how many they are: a thousand names are read by nobody.
+fn listed(all: impl Iterator<Item = String>) -> String {
+    let mut words: Vec<String> = all.collect();
+    let more = words.len().saturating_sub(TOLD_MAX);
+    words.truncate(TOLD_MAX);
+    words.extend((more > 0).then(|| format!("and {more} more")));
+    words.join(", ")
 }
 
 /// Who left with how many shards, and who came and gets how many.
 fn changes(control: &Control, next: &ShardsReassigned) -> String {
     let mut before = control.assignments.iter().rev();
     let before = before.find(|map| map.generation < next.generation);
-    let before = before.map_or(&[][..], |map| &map.holdings);
-    let is_new = |new: &&Holding| before.iter().all(|old| old.holder != new.holder);
+    let is_new = |new: &&Holding| before.is_none_or(|old| old.of(&new.holder).is_none());
     let joined = next.holdings.iter().filter(is_new);
     let joined = joined.map(|new| format!("{} joins with {}", new.holder.agent, new.shards.len()));
     let left = (!next.losses.is_empty()).then(|| losses(control, &next.losses));
-    left.into_iter()
-        .chain(joined)
-        .collect::<Vec<_>>()
-        .join(", ")
+    let joined = Some(listed(joined)).filter(|joined| !joined.is_empty());
+    let told: Vec<String> = left.into_iter().chain(joined).collect();
+    told.join(", ")
 }
 
 fn losses(control: &Control, losses: &[Loss]) -> String {
     let lost = |loss: &Loss| {
         // Who was lost gets nothing any more: its last holding is what it lost.
-        let holdings = control
-            .assignments
-            .iter()
-            .rev()
-            .flat_map(|map| &map.holdings);
-        let mut its = holdings.filter(|holding| holding.holder == loss.holder);
+        let maps = control.assignments.iter().rev();
+        let mut its = maps.filter_map(|map| map.of(&loss.holder));
         let count = its.next().map_or(0, |holding| holding.shards.len());
         format!(
             "lost {} × {count}: {}",
@@ -245,7 +254,7 @@ fn losses(control: &Control, losses: &[Loss]) -> String {
             reason(loss.reason)
         )
     };
-    losses.iter().map(lost).collect::<Vec<_>>().join(", ")
+    listed(losses.iter().map(lost))
 }
 
 fn reason(reason: LossReason) -> &'static str {

@@ -379,6 +379,20 @@ impl Verifier {
                 note(format!("{}: these are not its last words", last.holder));
             }
         }
+        if let Some(unnamed) = seal.unnamed {
+            let named = seal.finals.len() + seal.missing.len();
+            let spoke = state.ever_held.iter();
+            let spoke = spoke.filter(|holder| state.finished.contains_key(holder));
+            let spoke = spoke.count();
+            let silent = state.ever_held.len() - spoke;
+            let said = (unnamed.finished as usize, unnamed.missing as usize);
+            if named > 0 || said != (spoke, silent) {
+                note(format!(
+                    "it names {named} and counts {said:?}: {spoke} said their last words, {silent} \
+                     never did"
+                ));
+            }
+        }
         for holder in &seal.missing {
             if state.finished.contains_key(holder) {
                 note(format!(

@@ -20,11 +20,16 @@ pub struct AgentsWanted {
 }
 
 /// The shards of one holder.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+///
+/// It is read as part of a whole map only, which is judged before it is unfolded.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
 pub struct Holding {
     /// Who.
     pub holder: Holder,
-    /// Which arrivals: those with `n mod shards` in this list; sorted.
+    /// Which arrivals: those with `n mod shards` in this list; sorted. Stored as shards and
+    /// strides of them, `[first, step, count]`.
+    #[serde(serialize_with = "crate::shards::serialize")]
+    #[schemars(with = "Vec<crate::shards::Piece>")]
     pub shards: Vec<u32>,
 }
 
@@ -36,6 +41,7 @@ pub struct ShardMap {
     /// The first due tick it is in force for, until a later one begins.
     pub from_tick: u32,
     /// Every shard that somebody held.
+    #[serde(deserialize_with = "crate::shards::map")]
     pub holdings: Vec<Holding>,
 }
 

@@ -85,6 +85,7 @@ pub struct ShardsAssigned {
     /// Always 1.
     pub generation: Generation,
     /// Together they hold every shard exactly once.
+    #[serde(deserialize_with = "crate::shards::map")]
     pub holdings: Vec<Holding>,
     /// Holders that are not ready by then lose their shards.
     pub ready_by: Timestamp,
@@ -110,6 +111,7 @@ pub struct ShardsReassigned {
     /// One more than before.
     pub generation: Generation,
     /// The whole map from `takeover_tick` on; each shard at most once.
+    #[serde(deserialize_with = "crate::shards::map")]
     pub holdings: Vec<Holding>,
     /// The first tick that belongs to the new map; earlier ones stay with the old one.
     pub takeover_tick: u32,
@@ -207,4 +209,26 @@ pub struct RunSealed {
     pub finals: Vec<Final>,
     /// Who held shards and never said its last words.
     pub missing: Vec<Holder>,
+    /// How many those are, where they are more than [`crate::limits::SEAL_NAMES_MAX`]: then both
+    /// lists are empty, since a message has to hold the seal; the facts up to `evt_seq` say who.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub unnamed: Option<Unnamed>,
+}
+
+/// How many holders a seal stands for without naming them.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct Unnamed {
+    /// They said their last words.
+    pub finished: u32,
+    /// They never did.
+    pub missing: u32,
+}
+
+impl RunSealed {
+    /// How many holders never said their last words.
+    #[must_use]
+    pub fn missing_count(&self) -> usize {
+        self.unnamed
+            .map_or(self.missing.len(), |unnamed| unnamed.missing as usize)
+    }
 }

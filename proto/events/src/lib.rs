@@ -34,6 +34,7 @@ pub mod req;
 pub mod samples;
 pub mod schema;
 pub mod script;
+pub mod shards;
 pub mod start;
 pub mod steer;
 pub mod streams;

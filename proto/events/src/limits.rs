@@ -72,7 +72,12 @@ pub const THRESHOLDS_MAX: usize = 200;
 /// Most needs of a run beside those of its plan, and most labels of an agent.
 pub const NEEDS_MAX: usize = 20;
 /// Most agents one run may ask for.
-pub const AGENTS_MAX: u32 = 4_096;
+pub const AGENTS_MAX: u32 = 10_000;
+/// Most shards of a run: the next power of two above sixteen for each agent.
+pub const SHARDS_MAX: u32 = 1 << 18;
+/// Most holders that a seal names one by one: so many final counts fit a message of 1 MiB. Of more
+/// the facts say who spoke its last words.
+pub const SEAL_NAMES_MAX: usize = 1_024;
 /// Most users of a closed loop.
 pub const USERS_MAX: u32 = 1_000_000;
 /// Largest seed: JSON readers that know only doubles must read it exactly.

@@ -70,6 +70,14 @@ impl Bus {
         on_both!(self, bus => bus.open_log().await)
     }
 
+    /// The longest message that the server takes, in bytes, as it said last.
+    pub fn message_bytes_max(&self) -> u64 {
+        match self {
+            Bus::Nats(nats) => nats.message_bytes_max(),
+            Bus::Memory(memory) => memory.message_bytes_max(),
+        }
+    }
+
     /// Stores an event at least once: a repeat with the same `msg_id` within the stream's window
     /// (10 min for control, 2 min for data) is recognised. Answers within 5 s.
     ///

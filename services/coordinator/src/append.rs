@@ -6,7 +6,7 @@ use std::fmt;
 use bytes::Bytes;
 use loadpilot_bus::{AppendError, Bus, Fault, Stream};
 use loadpilot_events::ctl::Decision;
-use loadpilot_events::envelope::EVENT_VERSION;
+use loadpilot_events::envelope::version_of;
 use loadpilot_events::heartbeat::News;
 use loadpilot_events::{Envelope, EventId};
 
@@ -33,7 +33,12 @@ pub enum Outcome {
     /// The log has no room for it.
     Full,
     /// The server never takes an event of this size.
-    TooLarge,
+    TooLarge {
+        /// Its length.
+        bytes: u64,
+        /// The longest that the server takes.
+        limit: u64,
+    },
     /// The world is not as it should be.
     Fault(Fault),
 }
@@ -46,7 +51,7 @@ impl Outcome {
             Self::Lost => "lost",
             Self::NotStored => "not_stored",
             Self::Full => "full",
-            Self::TooLarge => "too_large",
+            Self::TooLarge { .. } => "too_large",
             Self::Fault(_) => "fault",
         }
     }
@@ -55,7 +60,7 @@ impl Outcome {
 /// Appends `draft`; with success comes what agents are to be told.
 pub(crate) async fn append(bus: &Bus, clock: &Clock, draft: &Draft) -> (Outcome, Option<News>) {
     let event = Envelope {
-        v: EVENT_VERSION,
+        v: version_of(&draft.decision),
         id: EventId::from_ulid(ulid::Ulid::generate()),
         at: draft.at,
         event: draft.decision.clone(),
@@ -71,6 +76,7 @@ pub(crate) async fn append(bus: &Bus, clock: &Clock, draft: &Draft) -> (Outcome,
         return (Outcome::NotStored, None);
     }
     let id = event.id.as_str();
+    let bytes = payload.len() as u64;
     let outcome = match bus
         .append_at(&draft.subject, draft.expected, id, payload)
         .await
@@ -79,7 +85,7 @@ pub(crate) async fn append(bus: &Bus, clock: &Clock, draft: &Draft) -> (Outcome,
         Err(AppendError::Conflict) => Outcome::Lost,
         Err(AppendError::Unknown) => look_for(bus, draft, &event.id).await,
         Err(AppendError::Full { .. }) => Outcome::Full,
-        Err(AppendError::TooLarge { .. }) => Outcome::TooLarge,
+        Err(AppendError::TooLarge { limit }) => Outcome::TooLarge { bytes, limit },
         Err(AppendError::Fault(fault)) => Outcome::Fault(fault),
     };
     let news = match outcome {
@@ -130,7 +136,9 @@ impl fmt::Display for Outcome {
             Self::Lost => f.write_str("another coordinator was first"),
             Self::NotStored => f.write_str("not stored"),
             Self::Full => f.write_str("the log is full"),
-            Self::TooLarge => f.write_str("it is larger than the server takes"),
+            Self::TooLarge { bytes, limit } => {
+                write!(f, "it has {bytes} bytes and the server takes {limit}")
+            }
             Self::Fault(fault) => write!(f, "{fault}"),
         }
     }

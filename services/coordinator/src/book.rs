@@ -65,6 +65,9 @@ pub(crate) struct Book {
     pub(crate) asked_at: Timestamp,
     /// Whether an earlier stack left it unfinished.
     pub(crate) left_over: bool,
+    /// Whether a later version decided something that is not understood here: then only those that
+    /// understand it may decide.
+    pub(crate) stands_back: bool,
     /// Whether something changed since it was last decided about.
     stale: bool,
     unwritable: Option<Unwritable>,
@@ -85,7 +88,7 @@ struct DataHead {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Unwritable {
     Full,
-    TooLarge,
+    TooLarge { bytes: u64, limit: u64 },
 }
 
 /// What is under way.
@@ -134,6 +137,7 @@ impl Book {
             feed: Feed::default(),
             ctl_last: 0,
             left_over: false,
+            stands_back: false,
             stale: true,
             unwritable: None,
             data_head: None,
@@ -150,6 +154,11 @@ impl Book {
         {
             self.doing = Doing::Nothing;
         }
+    }
+
+    /// It is to be looked at by then.
+    pub(crate) fn look_by(&mut self, by: Timestamp) {
+        self.deadline = Some(self.deadline.map_or(by, |deadline| deadline.min(by)));
     }
 
     /// When time alone may give it something to do.
@@ -199,6 +208,9 @@ impl Book {
             }
             _ => {}
         }
+        if self.stands_back {
+            return None;
+        }
         let due = self.deadline.is_some_and(|instant| now >= instant);
         if self.doing != Doing::Nothing || !(self.stale || due) {
             return None;
@@ -244,11 +256,13 @@ impl Book {
                 ask_at,
             },
             Outcome::NotStored => Doing::Nothing,
-            Outcome::Full | Outcome::TooLarge if ends => Doing::Resting {
+            Outcome::Full | Outcome::TooLarge { .. } if ends => Doing::Resting {
                 until: now.plus_us(FULL_RETRY_US),
             },
             Outcome::Full => self.give_up(Unwritable::Full),
-            Outcome::TooLarge => self.give_up(Unwritable::TooLarge),
+            &Outcome::TooLarge { bytes, limit } => {
+                self.give_up(Unwritable::TooLarge { bytes, limit })
+            }
             Outcome::Fault(_) => Doing::Resting {
                 until: now.plus_us(RETRY_US),
             },
@@ -324,15 +338,19 @@ impl Book {
             Decision::RunSealed(seal) => {
                 let ending = match why {
                     Unwritable::Full => Ending::LogFull,
-                    Unwritable::TooLarge => Ending::Failed,
+                    Unwritable::TooLarge { .. } => Ending::Failed,
                 };
                 Decision::RunSealed(RunSealed { ending, ..seal })
             }
             Decision::RunRefused(_) => Decision::RunRefused(RunRefused {
                 problems: vec![match why {
                     Unwritable::Full => Problem::new("log", "must have room for the run", "full"),
-                    Unwritable::TooLarge => {
-                        Problem::new("plan", "must fit one message of the server", "too large")
+                    Unwritable::TooLarge { bytes, limit } => {
+                        let rule = format!(
+                            "must fit one message of the server, which takes {limit} bytes \
+                             (max_payload)"
+                        );
+                        Problem::new("plan", rule, format!("{bytes} bytes with its run"))
                     }
                 }],
             }),

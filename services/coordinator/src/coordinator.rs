@@ -3,7 +3,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use loadpilot_engine::control::Parsed;
+use loadpilot_engine::control::{Parsed, is_newer};
 use loadpilot_engine::decide::Hearing;
 use loadpilot_events::heartbeat::{AgentBeat, News, Seen};
 use loadpilot_events::subject::Kind;
@@ -17,6 +17,10 @@ use crate::feed;
 use crate::finished::Finished;
 use crate::hearing;
 use crate::http::Facts;
+
+/// A sign of life that may change a decision is looked at within this time (µs), with those that
+/// come meanwhile: a fleet that comes at once would have each of its agents decided about.
+const HEARD_PATIENCE_US: u64 = 20_000;
 
 /// A record of the log that cannot be read. The report's fold names it; here it is skipped.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
@@ -88,6 +92,7 @@ impl Coordinator {
                 Book::new(at.unwrap_or_default())
             });
             book.ctl_last = seq;
+            book.stands_back |= is_newer(payload);
             book.changed();
         }
         let parsed = parsed?;
@@ -136,8 +141,14 @@ impl Coordinator {
     pub fn heard_agent(&mut self, agent: AgentId, beat: &AgentBeat, now: Timestamp) {
         let lost_us = self.settings.policy.lost_us;
         if hearing::note_agent(&mut self.hearing, agent, beat, lost_us, now) {
-            self.books.values_mut().for_each(Book::changed);
+            let by = now.plus_us(HEARD_PATIENCE_US);
+            self.books.values_mut().for_each(|book| book.look_by(by));
         }
+    }
+
+    /// What the server says of itself.
+    pub fn message_bytes_max(&mut self, bytes: u64) {
+        self.hearing.message_bytes_max = Some(bytes);
     }
 
     /// The owner of a run lives.
@@ -145,10 +156,10 @@ impl Coordinator {
         hearing::note_owner(&mut self.hearing, owner, now);
     }
 
-    /// What an agent lacks that has seen `seen`, and whether there is more than fits; `None` while
+    /// What `agent` lacks, which has seen `seen`, and whether there is more than fits; `None` while
     /// this coordinator itself does not know whether it lacks something.
     #[must_use]
-    pub fn news(&self, seen: &[Seen]) -> Option<(Vec<News>, bool)> {
+    pub fn news(&self, agent: &AgentId, seen: &[Seen]) -> Option<(Vec<News>, bool)> {
         if !self.caught_up {
             return None;
         }
@@ -162,7 +173,7 @@ impl Coordinator {
         let over = named
             .iter()
             .filter_map(|(run, seen)| self.finished.feed(run).map(|feed| feed.after(*seen)));
-        Some(feed::fit(open.chain(over.flatten()).collect()))
+        Some(feed::fit(open.chain(over.flatten()).collect(), agent))
     }
 
     /// It has not listened until `now`: the process did not run, the clock was set, or the link was

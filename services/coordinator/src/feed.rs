@@ -1,9 +1,10 @@
 //! The control events of one run, ready to be told to agents that lack them.
 
+use loadpilot_engine::concern::concerning;
 use loadpilot_events::ctl::Decision;
 use loadpilot_events::heartbeat::News;
 use loadpilot_events::limits::NEWS_EVENTS_MAX;
-use loadpilot_events::{Envelope, RunId};
+use loadpilot_events::{AgentId, Envelope, RunId};
 
 /// Most bytes of events in one reply, so that it fits a message of 1 MiB; one event always goes.
 const NEWS_BYTES_MAX: usize = 768 * 1024;
@@ -56,9 +57,24 @@ impl Feed {
     }
 }
 
-/// As much of `lacking` as fits one reply, oldest first, and whether something is left over. Since
-/// it is cut by sequence, what is sent of each run has no gap.
-pub(crate) fn fit(mut lacking: Vec<&Item>) -> (Vec<News>, bool) {
+/// What `agent` is sent of an event: maps and seals name everybody, and each acts on its own part.
+fn personal(news: &News, agent: &AgentId) -> News {
+    News {
+        run: news.run.clone(),
+        seq: news.seq,
+        previous_seq: news.previous_seq,
+        event: Envelope {
+            v: news.event.v,
+            id: news.event.id.clone(),
+            at: news.event.at,
+            event: concerning(&news.event.event, agent).into_owned(),
+        },
+    }
+}
+
+/// As much of `lacking` as fits one reply to `agent`, oldest first, and whether something is left
+/// over. Since it is cut by sequence, what is sent of each run has no gap.
+pub(crate) fn fit(mut lacking: Vec<&Item>, agent: &AgentId) -> (Vec<News>, bool) {
     lacking.sort_unstable_by_key(|item| item.news.seq);
     let mut bytes = 0;
     let fits = |(place, item): &(usize, &&Item)| {
@@ -68,7 +84,7 @@ pub(crate) fn fit(mut lacking: Vec<&Item>) -> (Vec<News>, bool) {
     let count = lacking.iter().enumerate().take_while(fits).count();
     let news = lacking[..count]
         .iter()
-        .map(|item| item.news.clone())
+        .map(|item| personal(&item.news, agent))
         .collect();
     (news, count < lacking.len())
 }

@@ -26,6 +26,9 @@ use crate::mouth::Mouth;
 /// Most records that wait to be folded; the tail then waits too.
 const STEPS_MAX: usize = 256;
 
+/// Most holders in a decision that is told to all agents at once.
+const TOLD_HOLDERS_MAX: usize = 64;
+
 /// Pause before a tail that failed is asked again.
 const TAIL_PAUSE: Duration = Duration::from_secs(1);
 
@@ -117,6 +120,7 @@ impl Shell {
         let mut link = self.io.bus.watch_link();
         let mut known_link = self.link_changed(None, *link.borrow_and_update());
         let mut gap = Gap::new(Instant::now(), self.io.clock.now());
+        let mut told = true;
         let mut pulse = interval(PULSE);
         pulse.set_missed_tick_behavior(MissedTickBehavior::Delay);
         loop {
@@ -128,14 +132,29 @@ impl Shell {
                 tracing::warn!("this process or its clock stood still: listening anew");
                 self.coordinator.listen_again(now);
             }
+            let bytes = self.io.bus.message_bytes_max();
+            self.coordinator.message_bytes_max(bytes);
             known_link = self.link_changed(Some(known_link), *link.borrow_and_update());
             for errand in self.coordinator.next(now) {
                 self.send(errand);
             }
-            self.io.status.set(self.coordinator.facts(now));
+            // A heartbeat changes no figure that cannot wait for the next pulse, and counting all
+            // agents at each would cost their square.
+            if std::mem::take(&mut told) {
+                self.io.status.set(self.coordinator.facts(now));
+            }
             let wake = self.coordinator.wake_at();
             tokio::select! {
-                step = steps.recv() => self.fold(step.ok_or(Fault::Disconnected)?),
+                step = steps.recv() => {
+                    self.fold(step.ok_or(Fault::Disconnected)?);
+                    // What came with it is folded first: deciding after each record of a large
+                    // fleet would cost the square of it.
+                    for _ in 1..STEPS_MAX {
+                        let Ok(step) = steps.try_recv() else { break };
+                        self.fold(step);
+                    }
+                    told = true;
+                }
                 beat = beats.next() => self.heard(&beat.ok_or(Fault::Disconnected)?),
                 Some(done) = self.errands.join_next() => {
                     // A panic in an errand is a bug: it ends the coordinator, and another one
@@ -144,7 +163,7 @@ impl Shell {
                 }
                 changed = link.changed() => changed.map_err(|_| Fault::Disconnected)?,
                 () = sleep_until(wake, now), if wake.is_some() => {}
-                _ = pulse.tick() => {}
+                _ = pulse.tick() => told = true,
             }
         }
     }
@@ -177,9 +196,10 @@ impl Shell {
                 let Ok(agent) = AgentId::parse(token) else {
                     return;
                 };
-                self.coordinator.heard_agent(agent, &beat, received_at);
+                self.coordinator
+                    .heard_agent(agent.clone(), &beat, received_at);
                 let (Some(reply), Some((news, more))) =
-                    (&message.reply, self.coordinator.news(&beat.seen))
+                    (&message.reply, self.coordinator.news(&agent, &beat.seen))
                 else {
                     return;
                 };
@@ -248,13 +268,13 @@ impl Shell {
                     Outcome::Lost | Outcome::NotStored => {
                         tracing::debug!(%run, what, %outcome, "not decided");
                     }
-                    Outcome::Full | Outcome::TooLarge | Outcome::Fault(_) => {
+                    Outcome::Full | Outcome::TooLarge { .. } | Outcome::Fault(_) => {
                         tracing::warn!(%run, what, %outcome, "not decided");
                     }
                 }
                 self.io.status.decided(outcome.name());
                 self.coordinator.appended(run, &outcome, now);
-                if let Some(news) = news {
+                if let Some(news) = news.filter(|news| is_for_all(&news.event.event)) {
                     self.mouth
                         .say(self.io.settings.subjects.live(run), news.as_ref());
                 }
@@ -270,6 +290,20 @@ impl Shell {
             Done::Shredded => {}
         }
     }
+}
+
+/// Whether a decision is told to all agents at once. One that names many holders reaches each with
+/// its next heartbeat, cut down to its own part: whole, the bytes would grow with their square.
+fn is_for_all(decision: &Decision) -> bool {
+    let named = match decision {
+        Decision::ShardsAssigned(assigned) => assigned.holdings.len(),
+        Decision::ShardsReassigned(next) => next.holdings.len() + next.losses.len(),
+        Decision::CapacityReduced(reduced) => reduced.losses.len(),
+        Decision::RateChanged(changed) => changed.holdings.len(),
+        Decision::RunSealed(seal) => seal.finals.len() + seal.missing.len(),
+        _ => 0,
+    };
+    named <= TOLD_HOLDERS_MAX
 }
 
 /// Follows the control stream from its begin, through any outage.

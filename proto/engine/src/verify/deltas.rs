@@ -94,12 +94,12 @@ impl Deltas {
         for (holder, known) in &mut self.holders {
             known.close(holder, breaches);
         }
-        let Some(sealed) = &control.sealed else {
+        if control.sealed.is_none() {
             return;
-        };
+        }
         let nothing = OfHolder::default();
-        let finals = sealed.finals.iter();
-        let finals = finals.map(|last| (&last.holder, last.final_seq, &last.totals));
+        let finals = control.finals().into_iter();
+        let finals = finals.map(|(holder, (final_seq, totals))| (holder, final_seq, totals));
         let tails = &control.state.tails;
         let whole = tails.iter().filter(|(holder, tail)| {
             let spoke = control.state.finished.contains_key(*holder);

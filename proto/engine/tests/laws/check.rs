@@ -485,7 +485,7 @@ fn each_figure_of_a_request_has_a_limit() {
     };
     assert_eq!(request(|_| {}), [""; 0]);
     assert_eq!(
-        request(|r| r["agents"]["want"] = json!(4_097)),
+        request(|r| r["agents"]["want"] = json!(10_001)),
         ["agents.want"]
     );
     assert_eq!(request(|r| r["agents"]["min"] = json!(0)), ["agents.min"]);

@@ -134,6 +134,7 @@ fn play(seed: u64) -> Loop {
             data_seq: u64::MAX,
             finals,
             missing: Vec::new(),
+            unnamed: None,
         }),
     ];
     let mut log = ControlLog::new(RunId::parse("01run").expect("a token"));

@@ -355,6 +355,7 @@ impl History {
             data_seq: self.data_seq(),
             finals: Vec::new(),
             missing: Vec::new(),
+            unnamed: None,
         };
         self.push(Kind::Ctl, &Decision::RunSealed(seal));
     }

@@ -158,7 +158,7 @@ proptest! {
             }
             for tick in 0..ticks {
                 let held = books.tick(tick).held;
-                let mine = held.iter().find(|(holder, _)| *holder == me);
+                let mine = held.iter().find(|(holder, _)| **holder == me);
                 prop_assert_eq!(mine.map_or(0, |(_, count)| *count), counts[tick as usize]);
             }
         }

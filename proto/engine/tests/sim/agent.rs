@@ -188,8 +188,9 @@ impl Agent {
             }
             answered = true;
             let seen = self.process.view.ctl_seq();
-            for news in coordinator.news(seen) {
-                self.process.told(news, now);
+            let me = self.process.me.agent.clone();
+            for news in coordinator.news(&me, seen) {
+                self.process.told(&news, now);
             }
         }
         if deaf {

@@ -2,13 +2,14 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use loadpilot_engine::concern::concerning;
 use loadpilot_engine::control::Parsed;
 use loadpilot_engine::decide::{Heard, Hearing, Policy, decide};
 use loadpilot_engine::state::RunState;
 use loadpilot_events::assign::{Loss, LossReason};
 use loadpilot_events::ctl::Decision;
 use loadpilot_events::heartbeat::News;
-use loadpilot_events::id::{BootId, Holder, OwnerId};
+use loadpilot_events::id::{AgentId, BootId, Holder, OwnerId};
 use loadpilot_events::units::Timestamp;
 
 use crate::log::{Answer, Log, Write};
@@ -92,9 +93,14 @@ impl Coordinator {
             .insert(owner.clone(), now.plus_us(self.ahead_us));
     }
 
-    /// What somebody lacks who has seen the decisions up to `seen`.
-    pub(crate) fn news(&self, seen: u64) -> impl Iterator<Item = &News> {
-        self.feed.iter().filter(move |news| news.seq > seen)
+    /// What `agent` lacks, which has seen the decisions up to `seen`: of each its own part.
+    pub(crate) fn news(&self, agent: &AgentId, seen: u64) -> impl Iterator<Item = News> {
+        let lacking = self.feed.iter().filter(move |news| news.seq > seen);
+        lacking.map(|news| {
+            let mut news = news.clone();
+            news.event.event = concerning(&news.event.event, agent).into_owned();
+            news
+        })
     }
 
     /// One round: reads, decides, appends; with success comes what agents are told at once.

@@ -12,6 +12,7 @@ mod bugbank;
 mod checker;
 mod coordinator;
 mod corrupt;
+mod crowd;
 mod left;
 mod log;
 mod process;

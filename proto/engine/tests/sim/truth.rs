@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 
 use loadpilot_engine::holding::AgentView;
+use loadpilot_events::Envelope;
 use loadpilot_events::ctl::{Decision, Ending, RunSealed};
 use loadpilot_events::delta::DeltaReported;
 use loadpilot_events::evt::What;
@@ -60,20 +61,26 @@ fn integral(run: &Run, t_us: u64) -> f64 {
 
 /// What a process believes of the run is what the log said up to where it has heard it.
 pub(crate) fn views(world: &World) {
+    let decided = world.log.decided.iter().map(|stored| {
+        let record = &world.log.ctl[stored.seq as usize - 1];
+        let event: Envelope<Decision> =
+            serde_json::from_slice(&record.payload).expect("our own decision");
+        (stored.seq, event)
+    });
+    let decided: Vec<(u64, Envelope<Decision>)> = decided.collect();
     for process in world.processes() {
         let mut told = AgentView::new(process.me.clone());
         let mut previous_seq = 0;
-        for stored in &world.log.decided {
-            if stored.seq <= process.view.ctl_seq() {
-                let record = &world.log.ctl[stored.seq as usize - 1];
+        for (seq, event) in &decided {
+            if *seq <= process.view.ctl_seq() {
                 told.apply(&News {
                     run: world.log.run.clone(),
-                    seq: stored.seq,
+                    seq: *seq,
                     previous_seq,
-                    event: serde_json::from_slice(&record.payload).expect("our own decision"),
+                    event: event.clone(),
                 });
             }
-            previous_seq = stored.seq;
+            previous_seq = *seq;
         }
         let believes = |view: &AgentView| {
             (

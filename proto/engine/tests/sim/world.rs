@@ -8,7 +8,7 @@ use loadpilot_events::ctl::Decision;
 use loadpilot_events::evt::{Fact, What};
 use loadpilot_events::id::{Holder, OwnerId};
 use loadpilot_events::plan::Plan;
-use loadpilot_events::req::{Request, StopRequested};
+use loadpilot_events::req::{Request, RunRequested, StopRequested};
 use loadpilot_events::subject::Kind;
 use loadpilot_events::units::Timestamp;
 
@@ -106,9 +106,9 @@ pub(crate) struct World {
     pub(crate) sent: Vec<Sent>,
     dice: Dice,
     begin: Timestamp,
-    now: Timestamp,
+    pub(crate) now: Timestamp,
     coordinators: Vec<Coordinator>,
-    agents: Vec<Agent>,
+    pub(crate) agents: Vec<Agent>,
     owner: Option<OwnerId>,
     owner_gone: bool,
 }
@@ -196,6 +196,55 @@ impl World {
             agents,
             owner,
             owner_gone: false,
+        }
+    }
+
+    /// A good world of `count` agents, of whom each finds one coordinator, and a run that somebody
+    /// asks for.
+    pub(crate) fn crowd(seed: u64, count: u64, request: RunRequested) -> Self {
+        let mut dice = Dice::new(seed);
+        let begin = Timestamp(1_800_000_000_000_000);
+        let workload = std::sync::Arc::new(Workload::new(&request.plan, request.seed));
+        let run = Run {
+            plan: request.plan.clone(),
+            dues_us: steer::dues_us(&workload),
+            workload,
+            shards: shard_count(request.agents.want, None),
+            counts_calls: false,
+        };
+        let agents = (0..count).map(|number| agent(number, begin, &mut dice));
+        let agents = agents.collect();
+        let mut log = Log::new();
+        let asked = Request::RunRequested(Box::new(request));
+        log.store(Write::request(begin, &asked), begin);
+        Self {
+            seed,
+            log,
+            run,
+            policy: policy(),
+            weather: Weather::Kills,
+            faults: Faults::default(),
+            sent: Vec::new(),
+            dice,
+            begin,
+            now: begin,
+            coordinators: vec![Coordinator::new(0, begin)],
+            agents,
+            owner: None,
+            owner_gone: false,
+        }
+    }
+
+    /// Plays on until `done`.
+    pub(crate) fn play_until(&mut self, done: impl Fn(&Self) -> bool) {
+        while !done(self) {
+            let age_us = self.now.since_us(self.begin);
+            assert!(
+                age_us < END_BY_US,
+                "no end: {} decisions",
+                self.log.decided.len()
+            );
+            self.step(false);
         }
     }
 

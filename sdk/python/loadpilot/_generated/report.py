@@ -458,25 +458,6 @@ class Holder(BaseModel):
     """
 
 
-class Shard(RootModel[int]):
-    root: Annotated[int, Field(ge=0)]
-
-
-class Holding(BaseModel):
-    """
-    The shards of one holder.
-    """
-
-    holder: Holder
-    """
-    Who.
-    """
-    shards: list[Shard]
-    """
-    Which arrivals: those with `n mod shards` in this list; sorted.
-    """
-
-
 class Http(StrEnum):
     """
     Versions of HTTP.
@@ -747,6 +728,24 @@ class Outcome(StrEnum):
     """
 
 
+class Piece1(RootModel[int]):
+    root: Annotated[int, Field(ge=0)]
+    """
+    One shard.
+    """
+
+
+class Piece2Item(RootModel[int]):
+    root: Annotated[int, Field(ge=0)]
+
+
+class Piece2(RootModel[tuple[Piece2Item, Piece2Item, Piece2Item]]):
+    root: Annotated[tuple[Piece2Item, Piece2Item, Piece2Item], Field(max_length=3, min_length=3)]
+    """
+    `[first, step, count]`: the shards first, first + step, … of which there are count.
+    """
+
+
 class Problem(BaseModel):
     """
     One thing that is wrong with what a user gave us.
@@ -939,25 +938,6 @@ class Shape(StrEnum):
     closed = "closed"
     """
     No rate at all: as fast as the users of a closed loop are answered.
-    """
-
-
-class ShardMap(BaseModel):
-    """
-    Who owned which shards from a tick on.
-    """
-
-    from_tick: Annotated[int, Field(ge=0)]
-    """
-    The first due tick it is in force for, until a later one begins.
-    """
-    generation: Annotated[int, Field(ge=0)]
-    """
-    Its number.
-    """
-    holdings: list[Holding]
-    """
-    Every shard that somebody held.
     """
 
 
@@ -1545,6 +1525,24 @@ class HolderFacts(BaseModel):
     """
 
 
+class Holding(BaseModel):
+    """
+    The shards of one holder.
+
+    It is read as part of a whole map only, which is judged before it is unfolded.
+    """
+
+    holder: Holder
+    """
+    Who.
+    """
+    shards: list[Piece1 | Piece2]
+    """
+    Which arrivals: those with `n mod shards` in this list; sorted. Stored as shards and
+    strides of them, `[first, step, count]`.
+    """
+
+
 class MetricsReport(BaseModel):
     """
     What a scenario measured itself in the measured time, by name.
@@ -1580,6 +1578,25 @@ class Raised(BaseModel):
     text: str
     """
     The kind of the error, its message and its place.
+    """
+
+
+class ShardMap(BaseModel):
+    """
+    Who owned which shards from a tick on.
+    """
+
+    from_tick: Annotated[int, Field(ge=0)]
+    """
+    The first due tick it is in force for, until a later one begins.
+    """
+    generation: Annotated[int, Field(ge=0)]
+    """
+    Its number.
+    """
+    holdings: list[Holding]
+    """
+    Every shard that somebody held.
     """
 
 

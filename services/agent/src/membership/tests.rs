@@ -84,6 +84,7 @@ fn sealed() -> Decision {
         data_seq: 0,
         finals: Vec::new(),
         missing: Vec::new(),
+        unnamed: None,
     })
 }
 

@@ -14,6 +14,7 @@ use std::time::Duration;
 
 use loadpilot_events::Plan;
 
+pub use reports::phase_us;
 pub use worker::{Assignment, work};
 
 /// Users are given so long to clean up, and a little more.

@@ -166,8 +166,9 @@ pub(super) fn next_close(start: MonoTime, tick_us: u64, phase_us: u64, now: Mono
     first.plus_us(ticks.saturating_mul(tick_us))
 }
 
-/// The delay of `agent` inside a tick: the same for all of its processes.
-pub(super) fn phase_us(agent: &AgentId, tick_us: u64) -> u64 {
+/// The delay of `agent` inside a tick, in µs: the same for all of its processes.
+#[must_use]
+pub fn phase_us(agent: &AgentId, tick_us: u64) -> u64 {
     // FNV-1a, 64 bits: only its spread matters.
     let hash = agent
         .as_str()

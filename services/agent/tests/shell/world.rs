@@ -216,6 +216,7 @@ impl World {
             data_seq: 0,
             finals: Vec::new(),
             missing: Vec::new(),
+            unnamed: None,
         };
         self.script.decide(Decision::RunSealed(sealed)).await;
     }

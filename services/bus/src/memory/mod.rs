@@ -85,6 +85,10 @@ impl Memory {
         }
     }
 
+    pub(crate) fn message_bytes_max(&self) -> u64 {
+        PAYLOAD_MAX as u64
+    }
+
     /// Another connection to the same server, with a link of its own.
     pub fn peer(&self) -> Memory {
         Memory {

@@ -162,9 +162,13 @@ impl Nats {
         self.account().await.map(|_| ())
     }
 
+    pub(crate) fn message_bytes_max(&self) -> u64 {
+        self.client.max_payload() as u64
+    }
+
     fn too_large(&self) -> Fault {
         Fault::TooLarge {
-            limit: self.client.max_payload() as u64,
+            limit: self.message_bytes_max(),
         }
     }
 }

@@ -9,6 +9,7 @@ use serde_json::json;
 use super::*;
 
 mod aside;
+mod newer;
 mod world;
 use world::{SECOND, T0, World, agent, beat, offer, ready, request, run, subjects};
 
@@ -43,7 +44,7 @@ fn nothing_is_decided_or_answered_before_the_log_is_read_or_while_the_link_is_do
     let mut world = World::new(false);
     world.ask_for("r1");
     world.none();
-    assert!(world.coordinator.news(&[]).is_none());
+    assert!(world.news(&[]).is_none());
     assert_eq!(
         world.coordinator.wake_at(),
         None,
@@ -197,7 +198,7 @@ fn poison_is_named_and_skipped() {
         "after it, and agents skip it too"
     );
     let seq = world.win(&draft);
-    let (news, _) = world.coordinator.news(&[]).expect("it has caught up");
+    let (news, _) = world.news(&[]).expect("it has caught up");
     assert_eq!((news[0].seq, news[0].previous_seq), (seq, 0));
 }
 
@@ -224,7 +225,7 @@ fn an_agent_that_missed_everything_gets_it_in_parts_without_gaps() {
             ctl_seq,
         });
         let known: Vec<Seen> = known.collect();
-        let (news, more) = world.coordinator.news(&known).expect("it has caught up");
+        let (news, more) = world.news(&known).expect("it has caught up");
         assert!(news.len() <= NEWS_EVENTS_MAX);
         parts.push(news.len());
         for news in news {
@@ -247,11 +248,8 @@ fn a_finished_run_is_told_to_those_who_name_it() {
     world.now = world.now.plus_us(SECOND);
     world.head(0);
     world.seal();
-    assert_eq!(world.coordinator.news(&[]), Some((vec![], false)));
-    let (news, more) = world
-        .coordinator
-        .news(&beat(&[("r1", 2)]).seen)
-        .expect("caught up");
+    assert_eq!(world.news(&[]), Some((vec![], false)));
+    let (news, more) = world.news(&beat(&[("r1", 2)]).seen).expect("caught up");
     let last = news.last().map(|news| &news.event.event);
     assert!(matches!(last, Some(Decision::RunSealed(_))) && !more);
     assert_eq!(news.len(), 3);
@@ -286,7 +284,9 @@ fn a_full_log_ends_the_run() {
     assert_eq!((seal.ending, seal.data_seq), (Ending::LogFull, 3));
 
     // What does not even fit to be created is refused.
-    for (name, outcome) in [("r2", Outcome::Full), ("r3", Outcome::TooLarge)] {
+    let (bytes, limit) = (2_000_000, 1_048_576);
+    let too_large = Outcome::TooLarge { bytes, limit };
+    for (name, outcome) in [("r2", Outcome::Full), ("r3", too_large)] {
         world.ask_for(name);
         let errands = world.coordinator.next(world.now);
         let draft = errands.into_iter().find_map(|errand| match errand {
@@ -371,6 +371,8 @@ fn a_left_over_run_waits_for_what_its_agents_left() {
             world.now = T0.plus_us(15 * SECOND);
         }
         world.coordinator.heard_agent(agent("a"), &heir, world.now);
+        // Signs of life that come together are looked at together.
+        world.now = world.coordinator.wake_at().expect("soon").max(world.now);
         world.head(4);
         assert_eq!(world.seal().ending, Ending::Aborted);
     }
@@ -481,7 +483,7 @@ fn a_reply_fits_a_message() {
         let draft = world.draft();
         world.win(&draft);
     }
-    let (news, more) = world.coordinator.news(&[]).expect("it has caught up");
+    let (news, more) = world.news(&[]).expect("it has caught up");
     assert_eq!((news.len(), more), (1, true));
     let event: &Envelope<Decision> = &news[0].event;
     assert_eq!(event.id, EventId::parse("e1").expect("a token"));

@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use loadpilot_engine::decide::Policy;
 use loadpilot_events::ctl::{Decision, RunSealed};
 use loadpilot_events::envelope::EVENT_VERSION;
-use loadpilot_events::heartbeat::{AgentBeat, Seen};
+use loadpilot_events::heartbeat::{AgentBeat, News, Seen};
 use loadpilot_events::subject::Subjects;
 use loadpilot_events::{AgentId, BootId, RunId, Timestamp};
 use serde_json::{Value, json};
@@ -130,6 +130,11 @@ impl World {
 
     pub(super) fn state(&mut self, name: &str, fact: &Value) -> u64 {
         self.tell(&subjects().evt(&run(name), &agent("a")), fact)
+    }
+
+    /// What agent a is told that has seen `seen`.
+    pub(super) fn news(&self, seen: &[Seen]) -> Option<(Vec<News>, bool)> {
+        self.coordinator.news(&agent("a"), seen)
     }
 
     pub(super) fn hear(&mut self) {

@@ -1,0 +1,124 @@
+//! A run of a thousand agents, of whom a hundred are killed for good while a hundred stand by.
+
+use std::collections::BTreeSet;
+
+use loadpilot_engine::assign::shard_count;
+use loadpilot_events::ctl::{Decision, Ending};
+use loadpilot_events::id::{AgentId, Holder};
+use loadpilot_events::plan::{Arrivals, Method, Piece, Plan, Profile, Shape, Step, Task};
+use loadpilot_events::units::{Rate, Timestamp};
+
+use crate::checker;
+use crate::rules::dice::Dice;
+use crate::rules::plans;
+use crate::world::World;
+
+const WANTED: u32 = 1_000;
+const STANDBYS: u32 = 100;
+const KILLED: usize = 100;
+const SECS: u64 = 12;
+const RPS: u64 = 500;
+
+/// Five tasks at a constant rate.
+fn plan(dice: &mut Dice) -> Plan {
+    let rate = Rate::per_second(RPS);
+    let step = |number: u32| Step {
+        name: format!("GET /{number}"),
+        method: Method::Get,
+        path: format!("/{number}"),
+        headers: Vec::new(),
+        body: None,
+        timeout_us: None,
+        stream: None,
+    };
+    let task = |number: u32| Task {
+        name: format!("task-{number}"),
+        weight: number,
+        steps: vec![step(number)],
+    };
+    Plan {
+        profile: Profile {
+            shape: Shape::Stages,
+            pieces: vec![Piece {
+                duration_us: SECS * 1_000_000,
+                from: rate,
+                to: rate,
+            }],
+        },
+        arrivals: Arrivals::Uniform,
+        tasks: (1..6).map(task).collect(),
+        warm_up_us: 0,
+        tick_us: 1_000_000,
+        samples_ppm: None,
+        ..plans::plan(dice)
+    }
+}
+
+/// Whoever computes for a thousand agents must give the same answers as for three: every arrival is
+/// somebody's, what the killed ones had is lost by name and goes to others, those that stood by
+/// come in, and the books balance.
+#[test]
+fn a_thousand_agents_lose_a_hundred() {
+    let mut dice = Dice::new(1);
+    let mut request = plans::request(plan(&mut dice), WANTED, 900, &mut dice);
+    (request.agents.wait_us, request.lead_us) = (5_000_000, 1_000_000);
+    let count = u64::from(WANTED + STANDBYS);
+    let mut world = World::crowd(1, count, request);
+    world.play_until(|world| world.sent.len() as u64 >= 2 * RPS);
+    let assigned = holders(&world, 0);
+    assert_eq!(assigned.len(), WANTED as usize);
+    let killed: BTreeSet<AgentId> = assigned.iter().map(|one| one.agent.clone()).collect();
+    let killed: BTreeSet<AgentId> = killed.into_iter().step_by(10).take(KILLED).collect();
+    let (now, never) = (world.now, Timestamp(u64::MAX));
+    for agent in &mut world.agents {
+        if killed.contains(&agent.process.me.agent) {
+            agent.kill(now, never, true);
+        }
+    }
+    world.play_until(|world| world.log.is_over());
+    checker::check(&world);
+    let report = checker::report_of(&world);
+    assert_eq!(report.run.ending, Some(Ending::Completed));
+    assert_eq!(report.arrivals.planned, RPS * SECS);
+    assert!(
+        report.arrivals.lost > 0,
+        "what the killed ones held is lost"
+    );
+    let losers = report.gaps.lost.iter().map(|lost| &lost.holder.agent);
+    let losers: BTreeSet<&AgentId> = losers.collect();
+    assert!(
+        losers.iter().all(|agent| killed.contains(agent)),
+        "somebody else lost something"
+    );
+    let survivors = holders(&world, 1);
+    assert_eq!(survivors.len(), WANTED as usize - KILLED);
+    let refilled = holders(&world, 2);
+    assert_eq!(
+        refilled.len(),
+        WANTED as usize,
+        "those that stood by came in"
+    );
+    let Some(Decision::RunSealed(seal)) = world.log.decided.last().map(|last| &last.decision)
+    else {
+        panic!("sealed");
+    };
+    let unnamed = seal.unnamed.expect("too many to be named");
+    assert_eq!((unnamed.finished, unnamed.missing), (1_000, 100));
+    for record in &world.log.ctl {
+        let bytes = record.payload.len();
+        assert!(bytes < 200_000, "{bytes} bytes: {:?}", record.kind);
+    }
+    assert_eq!(world.run.shards, shard_count(WANTED, None));
+}
+
+/// Who held shards in the `place`-th map.
+fn holders(world: &World, place: usize) -> Vec<Holder> {
+    let decided = world.log.decided.iter();
+    let mut maps = decided.filter_map(|stored| match &stored.decision {
+        Decision::ShardsAssigned(assigned) => Some(&assigned.holdings),
+        Decision::ShardsReassigned(next) => Some(&next.holdings),
+        _ => None,
+    });
+    let map = maps.nth(place).expect("so many maps");
+    map.iter().map(|holding| holding.holder.clone()).collect()
+}

@@ -1,0 +1,73 @@
+//! A crowd of light agents for measuring: each speaks the real protocol on a connection of its own
+//! and sends real deltas, of calls that nobody makes. `./dev bench scale` starts
+//! it against a real server and a real coordinator.
+//!
+//!     crowd agents COUNT         takes part in one run and says how its deltas fared
+//!     crowd run COUNT SECS       asks for that run, follows and folds it, and says how it fared
+//!     crowd laws COUNT           how long the laws take for so many, without a server
+//!
+//! The server is named by NATS_URL and NATS_TOKEN; what is found is printed as one line of JSON. It
+//! must never be part of the product.
+
+mod ask;
+mod follow;
+mod laws;
+mod member;
+mod rows;
+mod spread;
+
+use std::error::Error;
+use std::process::ExitCode;
+
+use loadpilot_bus::{Bus, Options};
+use loadpilot_events::subject::{DEFAULT_PREFIX, DEFAULT_TENANT, Subjects};
+use serde_json::Value;
+use tokio::runtime::Builder;
+
+/// Whatever keeps it from measuring.
+type Trouble = Box<dyn Error + Send + Sync>;
+
+fn main() -> ExitCode {
+    let words: Vec<String> = std::env::args().skip(1).collect();
+    let words: Vec<&str> = words.iter().map(String::as_str).collect();
+    let runtime = Builder::new_current_thread().enable_all().build();
+    let found = runtime.map_err(Trouble::from).and_then(|runtime| {
+        runtime.block_on(async {
+            match words[..] {
+                ["agents", count] => member::crowd(count.parse()?).await,
+                ["run", count, secs] => follow::run(count.parse()?, secs.parse()?).await,
+                ["laws", count] => laws::laws(count.parse()?),
+                _ => Err("usage: crowd agents COUNT | run COUNT SECS | laws COUNT".into()),
+            }
+        })
+    });
+    match found {
+        Ok(found) => {
+            say(&found);
+            ExitCode::SUCCESS
+        }
+        Err(trouble) => {
+            eprintln!("crowd: {trouble}");
+            ExitCode::FAILURE
+        }
+    }
+}
+
+/// A line for whoever started it.
+fn say(found: &Value) {
+    println!("{found}");
+}
+
+/// A connection of its own.
+async fn connect(name: &str) -> Result<Bus, Trouble> {
+    let options = Options {
+        token: std::env::var("NATS_TOKEN").ok(),
+        name: name.to_owned(),
+        ..Options::new(std::env::var("NATS_URL")?)
+    };
+    Ok(Bus::connect(&options).await?)
+}
+
+fn subjects() -> Result<Subjects, Trouble> {
+    Ok(Subjects::new(DEFAULT_PREFIX, DEFAULT_TENANT)?)
+}
