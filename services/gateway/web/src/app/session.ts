@@ -1,0 +1,46 @@
+// Who looks: what this reader may do, and how a one-time token becomes a session.
+
+import { signal } from "@preact/signals";
+import type { Me } from "../api/answers";
+import { Problem, get, post } from "../api/http";
+import { asProblem } from "../api/resource";
+
+/** Null until the gateway has said. */
+export const me = signal<Me | null>(null);
+export const refused = signal<Problem | null>(null);
+
+/** Takes a token from the fragment, which no server sees, and wipes it from the address bar. */
+export function tokenFrom(fragment: string): string | null {
+  return new URLSearchParams(fragment.replace(/^#/, "")).get("token");
+}
+
+export async function begin(): Promise<void> {
+  const token = tokenFrom(location.hash);
+  if (token) {
+    history.replaceState(null, "", location.pathname + location.search);
+    if (!(await present(token))) return;
+  }
+  await meet();
+}
+
+/** Trades a token for a cookie that scripts cannot read. */
+export async function present(token: string): Promise<boolean> {
+  try {
+    await post("/session", { token });
+    return true;
+  } catch (error) {
+    refused.value = asProblem(error);
+    return false;
+  }
+}
+
+export async function meet(): Promise<void> {
+  try {
+    me.value = await get<Me>("/me");
+    refused.value = null;
+  } catch (error) {
+    const problem = asProblem(error);
+    if (problem.status === 401 || problem.status === 403) refused.value = problem;
+    else setTimeout(() => void meet(), 3000); // pages say themselves that nobody answers
+  }
+}

@@ -1,0 +1,11 @@
+// The page's first step.
+
+import { render } from "preact";
+import { begin } from "./app/session";
+import { Shell } from "./app/shell";
+import "./style/base.css";
+import "./style/parts.css";
+import "./style/pages.css";
+
+void begin();
+render(<Shell />, document.getElementById("ui")!);
