@@ -9,6 +9,8 @@ pub mod supervisor;
 pub use loadpilot_coordinator::client::{place, session, steer, watch};
 
 #[cfg(feature = "python")]
+mod asked;
+#[cfg(feature = "python")]
 mod play;
 #[cfg(feature = "python")]
 mod python;

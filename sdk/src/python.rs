@@ -7,7 +7,7 @@ use std::fs::File;
 use std::future::Future;
 use std::io::BufWriter;
 use std::path::PathBuf;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
 use bytes::Bytes;
@@ -28,6 +28,7 @@ use pyo3::pybacked::PyBackedBytes;
 use tokio::runtime::Runtime;
 use tokio::sync::mpsc;
 
+use crate::asked::{ask, check_asked};
 use crate::place::Place;
 use crate::play::{
     Interpreter, PyAnswer, PyClient, PyPlayer, PyRehearsal, PyRehearsedUser, PyRequest, PyTurn,
@@ -54,10 +55,10 @@ pub mod _native {
     #[pymodule_export]
     use super::{
         Fault, PyAnswer, PyClient, PyPlayer, PyRehearsal, PyRehearsedUser, PyRequest, PySession,
-        PyTurn, PyWanted, PyWatch, Refused, agent_main, check_plan, coordinator_main, drawn,
-        due_us, figure_keys, measure, metric_keys, moves, new_run_id, note_blocking,
-        parse_duration_us, parse_rate_urps, plan_facts, raise_in, row, seal_states, shown_address,
-        supervisor_main, whose_turn,
+        PyTurn, PyWanted, PyWatch, Refused, agent_main, ask, check_asked, check_plan,
+        coordinator_main, drawn, due_us, figure_keys, measure, metric_keys, moves, new_run_id,
+        note_blocking, parse_duration_us, parse_rate_urps, plan_facts, raise_in, row, seal_states,
+        shown_address, supervisor_main, whose_turn,
     };
 }
 
@@ -70,7 +71,7 @@ pub(crate) fn refused(py: Python<'_>, refusal: &Refusal) -> PyErr {
     }
 }
 
-fn failed(py: Python<'_>, error: &SessionError) -> PyErr {
+pub(crate) fn failed(py: Python<'_>, error: &SessionError) -> PyErr {
     match error {
         SessionError::Refused(refusal) => refused(py, refusal),
         SessionError::NoFleet(_)
@@ -102,15 +103,20 @@ fn check_plan(plan_json: &str) -> PyResult<String> {
 fn plan_facts(py: Python<'_>, plan_json: &str, seed: u64) -> PyResult<String> {
     let plan: Plan = check::parse_plan(plan_json).map_err(|refusal| refused(py, &refusal))?;
     let workload = Workload::new(&plan, seed);
-    json(&serde_json::json!({
+    let mut told = facts(&plan, &workload);
+    told["canonical"] = plan.to_json().into();
+    json(&told)
+}
+
+pub(crate) fn facts(plan: &Plan, workload: &Workload) -> serde_json::Value {
+    serde_json::json!({
         "hash": plan.hash(),
-        "canonical": plan.to_json(),
         "users": workload.users(),
         "planned": workload.planned(),
         "duration_us": workload.duration_us(),
         "peak_rps": plan.profile.peak().as_rps(),
         "planned_per_task": workload.count_per_task(0..workload.planned()),
-    }))
+    })
 }
 
 /// A duration in µs.
@@ -190,9 +196,19 @@ pub(crate) fn wait<T: Send>(
 
 /// One connection to a log.
 #[pyclass(name = "Session", module = "loadpilot._native")]
-struct PySession {
+pub(crate) struct PySession {
     runtime: Arc<Runtime>,
     session: Mutex<Session>,
+}
+
+impl PySession {
+    pub(crate) fn session(&self) -> MutexGuard<'_, Session> {
+        self.session.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    pub(crate) fn runtime(&self) -> Arc<Runtime> {
+        Arc::clone(&self.runtime)
+    }
 }
 
 #[pymethods]

@@ -29,6 +29,21 @@ def plan_facts(plan_json: str, seed: int) -> str:
     "planned_per_task"}``; ``users`` is null unless it is a closed loop, which plans nothing.
     """
 
+def check_asked(body: bytes, given: tuple[int, int, int]) -> str:
+    """Check what a caller posted, a plan or a request for a run.
+
+    ``given`` holds where it says nothing: agents, how long they are waited for and the lead, in µs.
+    JSON: ``{"problems", "facts"}``; facts as plan_facts, null when the plan is not sound.
+    """
+
+def ask(
+    session: Session, body: bytes, given: tuple[int, int, int], seed: int, key: str | None = None
+) -> str:
+    """Ask for the run that a caller posted; once for each ``key``, whose seed then holds.
+
+    Nobody owns it. JSON: ``{"run", "is_new"}``. Raises Refused, Fault.
+    """
+
 def parse_duration_us(field: str, text: str) -> int:
     """Read a duration in µs; raises ValueError that names field, rule and value."""
 

@@ -1,0 +1,136 @@
+"""The application: its paths, its door, and what it says when something is wrong."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import logging
+from contextlib import asynccontextmanager
+from http import HTTPStatus
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from fastapi import FastAPI
+from fastapi.exceptions import RequestValidationError
+from starlette.exceptions import HTTPException
+
+from loadpilot import _native
+from loadpilot.local.stack import StackFault
+
+from . import problem
+from .guard import Guard
+from .problem import LARGE, UNSOUND, Code, No
+from .routes import compare, live, people, runs, start, steer
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncIterator
+
+    from fastapi import Request, Response
+    from starlette.types import ASGIApp
+
+    from .gateway import Gateway
+    from .who import Lock
+
+PREFIX = "/api/v1"
+STATIC = Path(__file__).with_name("static")
+"""The web UI as it is shipped."""
+SAID = logging.getLogger("loadpilot_gateway")
+CODES = {
+    HTTPStatus.NOT_FOUND: Code.UNKNOWN_PATH,
+    HTTPStatus.METHOD_NOT_ALLOWED: Code.WRONG_METHOD,
+    LARGE: Code.TOO_LARGE,
+}
+
+
+def application(gateway: Gateway, lock: Lock, *, is_loopback: bool) -> ASGIApp:
+    """Make what a server serves."""
+    return Guard(api(gateway, lock), lock, is_loopback=is_loopback)
+
+
+def api(gateway: Gateway | None, lock: Lock | None) -> FastAPI:
+    """Make everything behind the door; without a gateway it can only be described."""
+
+    @asynccontextmanager
+    async def living(_: FastAPI) -> AsyncIterator[None]:
+        assert gateway is not None  # noqa: S101  (what is only described is not started)
+        resting = asyncio.create_task(gateway.rest())
+        yield
+        resting.cancel()
+        gateway.close()
+
+    app = FastAPI(
+        title="LoadPilot gateway",
+        version="1",
+        description=__doc__,
+        openapi_url=f"{PREFIX}/openapi.json",
+        docs_url=None,
+        redoc_url=None,
+        lifespan=living,
+        telemetry={"tracing": False, "metrics": False, "logs": False},
+    )
+    app.state.gateway = gateway
+    app.state.lock = lock
+    for router in (runs.router, live.router, start.router, steer.router, compare.router):
+        app.include_router(router, prefix=PREFIX)
+    app.include_router(people.router, prefix=PREFIX)
+    app.include_router(people.probes)
+    for kind, answer in ANSWERS.items():
+        app.add_exception_handler(kind, answer)
+    if (STATIC / "index.html").is_file():
+        app.frontend("/", directory=STATIC, fallback="index.html")
+    return app
+
+
+def _no(_: Request, error: Exception) -> Response:
+    assert isinstance(error, No)  # noqa: S101  (it is registered for that)
+    return error.response()
+
+
+def _refused(_: Request, error: Exception) -> Response:
+    problems = json.loads(getattr(error, "problems", "[]"))
+    return problem.refused(str(error), problems).response()
+
+
+def _away(_: Request, error: Exception) -> Response:
+    return problem.away(str(error)).response()
+
+
+def _unsound(_: Request, error: Exception) -> Response:
+    assert isinstance(error, RequestValidationError)  # noqa: S101  (as above)
+    wrong = [
+        {
+            "field": ".".join(map(str, one["loc"])),
+            "rule": one["msg"],
+            "value": one.get("input"),
+        }
+        for one in error.errors()
+    ]
+    is_text = any(one["type"] == "json_invalid" for one in error.errors())
+    status = HTTPStatus.BAD_REQUEST if is_text else UNSOUND
+    code = Code.NOT_JSON if is_text else Code.USAGE
+    return No(status, code, "what was asked for is wrong", wrong).response()
+
+
+def _http(_: Request, error: Exception) -> Response:
+    assert isinstance(error, HTTPException)  # noqa: S101  (as above)
+    status = HTTPStatus(error.status_code)
+    code = CODES.get(status, Code.USAGE)
+    detail = "there is no such path" if code is Code.UNKNOWN_PATH else str(error.detail)
+    return No(status, code, detail, headers=error.headers).response()
+
+
+def _bug(_: Request, error: Exception) -> Response:
+    SAID.error("a bug of the gateway", exc_info=error)
+    detail = "a bug of the gateway; what it was stands in its log"
+    return No(HTTPStatus.INTERNAL_SERVER_ERROR, Code.BUG, detail).response()
+
+
+ANSWERS: dict[type[Exception], Any] = {
+    No: _no,
+    _native.Refused: _refused,
+    _native.Fault: _away,
+    StackFault: _away,
+    RequestValidationError: _unsound,
+    HTTPException: _http,
+    Exception: _bug,
+}

@@ -1,0 +1,120 @@
+"""Runs as they are: a list of them, and of each its report, plan and story."""
+
+from __future__ import annotations
+
+import json
+from typing import Annotated, Any
+
+from fastapi import APIRouter, Query
+from fastapi.responses import Response
+from pydantic import BaseModel, Field
+
+from loadpilot._generated.report import Ending, Report, RunState, StoryLine
+
+from ..limits import LISTED_DEFAULT, LISTED_MAX, NAMED_MAX, TEXT_CHARS_MAX
+from ..logs import Listed
+from .given import OF_RUN, RUN, Here, Known, Run, says_no, told
+
+router = APIRouter(tags=["runs"])
+
+
+class RunListed(BaseModel):
+    """One run in a list."""
+
+    run: str
+    scenario: str
+    target: str
+    state: RunState
+    ending: Ending | None
+    created_at: int = Field(description="In µs since 1970.")
+    profile_us: int
+    tags: dict[str, str]
+    log: str = Field(description="Which log holds it.")
+
+
+class RunsListed(BaseModel):
+    """Runs, newest first."""
+
+    runs: list[RunListed]
+    next: str | None = Field(description="What to send as `cursor` for those after these.")
+
+
+class Story(BaseModel):
+    """A part of a run's story."""
+
+    lines: list[StoryLine]
+    next: int | None = Field(description="What to send as `after` for the lines after these.")
+
+
+class Wanted(BaseModel):
+    """Which runs."""
+
+    model_config = {"extra": "forbid"}
+
+    state: list[RunState] = Field(default=[], max_length=NAMED_MAX)
+    ending: list[Ending] = Field(default=[], max_length=NAMED_MAX)
+    scenario: list[Annotated[str, Field(max_length=TEXT_CHARS_MAX)]] = Field(
+        default=[], max_length=NAMED_MAX
+    )
+    tag: list[Annotated[str, Field(pattern=r"^[^:]{1,63}:.{0,256}$")]] = Field(
+        default=[], max_length=NAMED_MAX, description="NAME:VALUE; all of them must fit."
+    )
+    q: str = Field(
+        default="",
+        max_length=TEXT_CHARS_MAX,
+        description="A text that stands in id, scenario, target or tags.",
+    )
+    limit: int = Field(default=LISTED_DEFAULT, ge=1, le=LISTED_MAX)
+    cursor: str | None = Field(default=None, pattern=RUN)
+
+    def fits(self, one: Listed) -> bool:
+        """Whether a run is one of them."""
+        tags: dict[str, str] = one["tags"]
+        pairs = (tag.partition(":") for tag in self.tag)
+        words = [one["run"], one["scenario"], one["target"], *tags, *tags.values()]
+        text = self.q.casefold()
+        return (
+            (not self.state or one["state"] in self.state)
+            and (not self.ending or one["ending"] in self.ending)
+            and (not self.scenario or one["scenario"] in self.scenario)
+            and all(tags.get(name) == value for name, _, value in pairs)
+            and (not text or any(text in str(word).casefold() for word in words))
+            and (self.cursor is None or one["run"] < self.cursor)
+        )
+
+
+@router.get("/runs", response_model=RunsListed, responses=says_no())
+async def runs(here: Here, wanted: Annotated[Wanted, Query()]) -> Any:
+    """List runs, newest first."""
+    every = await here.asking(here.logs.runs)
+    found = [one for one in every if wanted.fits(one)]
+    page = found[: wanted.limit]
+    return {"runs": page, "next": page[-1]["run"] if len(found) > len(page) else None}
+
+
+@router.get("/runs/{run}", response_model=Report, responses=OF_RUN)
+async def report(here: Here, run: Run, known: Known = None) -> Response:
+    """Fold the log of a run: its report, byte for byte that of `loadpilot report --json`."""
+    return told(await here.report(run), known)
+
+
+@router.get("/runs/{run}/plan", responses=OF_RUN)
+async def plan(here: Here, run: Run, known: Known = None) -> Response:
+    """Tell what a run is."""
+    text = await here.of_run(run, lambda session: session.plan(run))
+    return told(f'{{"plan":{text}}}', known)
+
+
+@router.get("/runs/{run}/story", response_model=Story, responses=OF_RUN)
+async def story(
+    here: Here,
+    run: Run,
+    after: Annotated[int, Query(ge=0)] = 0,
+    limit: Annotated[int, Query(ge=1, le=LISTED_MAX)] = LISTED_MAX,
+    known: Known = None,
+) -> Response:
+    """Tell what happened to a run, from a place in its log on."""
+    lines = [line for line in json.loads(await here.report(run))["story"] if line["seq"] > after]
+    page = lines[:limit]
+    more = page[-1]["seq"] if len(lines) > len(page) else None
+    return told(json.dumps({"lines": page, "next": more}), known)
