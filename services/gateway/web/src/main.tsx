@@ -5,7 +5,10 @@ import { begin } from "./app/session";
 import { Shell } from "./app/shell";
 import "./style/base.css";
 import "./style/parts.css";
+import "./style/tables.css";
+import "./style/telling.css";
 import "./style/pages.css";
+import "./style/narrow.css";
 
 void begin();
 render(<Shell />, document.getElementById("ui")!);

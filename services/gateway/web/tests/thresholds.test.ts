@@ -6,20 +6,27 @@ const operator = fc.constantFrom(...OPERATORS);
 const limit = fc.double({ min: 0, max: 1e9, noNaN: true }).map((v) => Number(v.toFixed(3)));
 
 test("a threshold is read as it was written", () => {
-  fc.assert(fc.property(operator, limit, (o, l) => {
-    expect(split(joined(o, l))).toEqual({ operator: o, limit: l });
-  }));
+  fc.assert(
+    fc.property(operator, limit, (o, l) => {
+      expect(split(joined(o, l))).toEqual({ operator: o, limit: l });
+    }),
+  );
   expect(split("nonsense")).toBeNull();
 });
 
 test("the flags are those that the command takes", () => {
-  expect(flags({ p99_ms: "<= 300", "browse:p95_ms": "< 20" }, 5e6))
-    .toBe('--threshold "p99_ms<=300" --threshold "browse:p95_ms<20" --warm-up 5s');
+  expect(flags({ p99_ms: "<= 300", "browse:p95_ms": "< 20" }, 5e6)).toBe(
+    '--threshold "p99_ms<=300" --threshold "browse:p95_ms<20" --warm-up 5s',
+  );
 });
 
 test("a key names its metric, whatever the task is called", () => {
-  expect([metricOf("p99_ms"), metricOf("a.b:p95_ms"), unit("error_rate"), unit("orders.count")])
-    .toEqual(["p99_ms", "p95_ms", " %", ""]);
+  expect([
+    metricOf("p99_ms"),
+    metricOf("a.b:p95_ms"),
+    unit("error_rate"),
+    unit("orders.count"),
+  ]).toEqual(["p99_ms", "p95_ms", " %", ""]);
 });
 
 test("room is what is left to the limit, on the side that passes", () => {

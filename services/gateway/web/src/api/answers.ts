@@ -83,6 +83,9 @@ export interface Threshold {
 export interface Me {
   can_start?: boolean;
   can_steer?: boolean;
+  user?: string;
+  /** Agents that this gateway keeps itself; null: those of a fleet. */
+  agents?: number | null;
 }
 
 export interface Checked {

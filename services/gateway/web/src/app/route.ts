@@ -40,8 +40,15 @@ export const PERCENTILES = ["p50", "p95", "p99"];
 export const NO_FILTER: Filter = { q: "", state: "", ending: "", tag: "" };
 
 export const PLAIN_VIEW: View = {
-  tab: "overview", asOf: null, from: null, to: null,
-  task: null, step: null, agent: null, limits: null, warmUp: null,
+  tab: "overview",
+  asOf: null,
+  from: null,
+  to: null,
+  task: null,
+  step: null,
+  agent: null,
+  limits: null,
+  warmUp: null,
 };
 
 export function runRoute(run: string, view: Partial<View> = {}): Route {

@@ -21,23 +21,42 @@ export function Shell() {
   const at = route.page;
   return (
     <>
-      <a class="skip" href="#main">Skip to the content</a>
+      <a class="skip" href="#main">
+        Skip to the content
+      </a>
       <header class="bar">
-        <Link to={RUNS} class="brand"><Logo /> LoadPilot</Link>
+        <Link to={RUNS} class="brand">
+          <Logo /> LoadPilot
+        </Link>
         <nav aria-label="Pages">
-          <Link to={RUNS} current={at === "runs" || at === "run"}>Runs</Link>
+          <Link to={RUNS} current={at === "runs" || at === "run"}>
+            Runs
+          </Link>
           <Link to={{ page: "compare", runs: [], percentile: "p99" }} current={at === "compare"}>
             Compare
           </Link>
-          <Link to={{ page: "agents" }} current={at === "agents"}>Agents</Link>
-          {me.value?.can_start && <Link to={START} current={at === "start"}>Start</Link>}
+          <Link to={{ page: "agents" }} current={at === "agents"}>
+            Agents
+          </Link>
+          {me.value?.can_start && (
+            <Link to={START} current={at === "start"}>
+              Start
+            </Link>
+          )}
         </nav>
-        <button type="button" class="ghost" onClick={next} aria-label={`Theme: ${choice.value}`}
-          title={`Theme: ${choice.value}`}>
+        <button
+          type="button"
+          class="ghost"
+          onClick={next}
+          aria-label={`Theme: ${choice.value}`}
+          title={`Theme: ${choice.value}`}
+        >
           <Icon name={icon()} />
         </button>
       </header>
-      <main id="main" tabIndex={-1}>{refused.value ? <SignIn /> : <Page route={route} />}</main>
+      <main id="main" tabIndex={-1}>
+        {refused.value ? <SignIn /> : <Page route={route} />}
+      </main>
     </>
   );
 }
@@ -61,7 +80,9 @@ function Page({ route }: { route: Route }) {
     case "lost":
       return (
         <Empty title="There is no such page">
-          <p><code>{route.path}</code> leads nowhere. <Link to={RUNS}>All runs</Link></p>
+          <p>
+            <code>{route.path}</code> leads nowhere. <Link to={RUNS}>All runs</Link>
+          </p>
         </Empty>
       );
   }
@@ -80,10 +101,16 @@ function SignIn() {
       <form onSubmit={(event) => void submit(event)}>
         <label>
           Token
-          <input type="password" value={token} autocomplete="current-password"
-            onInput={(event) => setToken(event.currentTarget.value)} />
+          <input
+            type="password"
+            value={token}
+            autocomplete="current-password"
+            onInput={(event) => setToken(event.currentTarget.value)}
+          />
         </label>
-        <button type="submit" class="primary" disabled={token === ""}>Sign in</button>
+        <button type="submit" class="primary" disabled={token === ""}>
+          Sign in
+        </button>
       </form>
       <p class="quiet">
         The token is the gateway's bearer token. On a laptop, start <code>loadpilot ui</code> again:

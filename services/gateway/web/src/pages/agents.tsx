@@ -37,13 +37,17 @@ export function Agents() {
   const present = data === null ? null : Array.isArray(data) ? data : data.agents;
   return (
     <>
-      <div class="title"><h1>Agents</h1></div>
+      <div class="title">
+        <h1>Agents</h1>
+      </div>
       {problem && <Failed problem={problem} again={reload} />}
       {present === null && !problem && <Loading what="Listening for agents" />}
       {present?.length === 0 && (
         <Empty title="No agent was heard">
           <p>On a laptop they are there while a run is. For a fleet, start one:</p>
-          <pre><code>loadpilot agent --nats-url nats://…</code></pre>
+          <pre>
+            <code>loadpilot agent --nats-url nats://…</code>
+          </pre>
         </Empty>
       )}
       {present && present.length > 0 && <Table present={present} />}
@@ -78,7 +82,9 @@ function Table({ present }: { present: Present[] }) {
               </th>
               <td>{one.host ?? NONE}</td>
               <td class="n">{one.cores ?? NONE}</td>
-              <td class="n">{one.cpu_millicores === null ? NONE : `${one.cpu_millicores / 10} %`}</td>
+              <td class="n">
+                {one.cpu_millicores === null ? NONE : `${one.cpu_millicores / 10} %`}
+              </td>
               <td class="n">{clockOf(one)}</td>
               <td>
                 {one.holds.map((held) => (

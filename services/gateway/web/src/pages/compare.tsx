@@ -29,7 +29,9 @@ export function Compare({ runs, percentile }: { runs: string[]; percentile: stri
   const to = (next: string[]) => go({ page: "compare", runs: next, percentile });
   return (
     <>
-      <div class="title"><h1>Compare</h1></div>
+      <div class="title">
+        <h1>Compare</h1>
+      </div>
       <ul class="chips">
         {runs.map((run, at) => (
           <li key={run}>
@@ -37,24 +39,42 @@ export function Compare({ runs, percentile }: { runs: string[]; percentile: stri
             <Link to={runRoute(run)}>{found.get(run)?.report.scenario ?? run}</Link>
             <code class="id">{run.slice(-6)}</code>
             {at > 0 ? (
-              <button type="button" class="ghost"
-                onClick={() => to([run, ...runs.filter((r) => r !== run)])}>
+              <button
+                type="button"
+                class="ghost"
+                onClick={() => to([run, ...runs.filter((r) => r !== run)])}
+              >
                 measure against this
               </button>
-            ) : <small>the others are measured against it</small>}
-            <button type="button" class="ghost" aria-label={`Without ${run}`}
-              onClick={() => to(runs.filter((r) => r !== run))}>
+            ) : (
+              <small>the others are measured against it</small>
+            )}
+            <button
+              type="button"
+              class="ghost"
+              aria-label={`Without ${run}`}
+              onClick={() => to(runs.filter((r) => r !== run))}
+            >
               <Icon name="close" />
             </button>
           </li>
         ))}
-        {runs.length < COMPARED_MAX && <li><AddRun runs={runs} onAdd={(run) => to([...runs, run])} /></li>}
+        {runs.length < COMPARED_MAX && (
+          <li>
+            <AddRun runs={runs} onAdd={(run) => to([...runs, run])} />
+          </li>
+        )}
       </ul>
       {problem && <Failed problem={problem} />}
       {runs.length === 0 && (
         <Empty title="Choose two runs or more">
-          <p>Add them above, or mark them in the <Link to={{ page: "runs",
-            filter: { q: "", state: "", ending: "", tag: "" } }}>list of runs</Link>.</p>
+          <p>
+            Add them above, or mark them in the{" "}
+            <Link to={{ page: "runs", filter: { q: "", state: "", ending: "", tag: "" } }}>
+              list of runs
+            </Link>
+            .
+          </p>
         </Empty>
       )}
       {shown.length < runs.length && !problem && <Loading what="Reading the logs" />}
@@ -71,7 +91,9 @@ interface OverlaidProps {
 
 function Overlaid({ shown, runs, percentile }: OverlaidProps) {
   const lines: Line[] = shown.map((one, at) => ({
-    label: label(one, at), colour: `c-${at}`, buckets: one.buckets,
+    label: label(one, at),
+    colour: `c-${at}`,
+    buckets: one.buckets,
   }));
   return (
     <div class="grid">
@@ -81,24 +103,42 @@ function Overlaid({ shown, runs, percentile }: OverlaidProps) {
       <Panel title="Percentiles" note="corrected, of the measured time">
         <CurveChart lines={lines} />
       </Panel>
-      <Panel title="Response time" note={`${percentile} over time, corrected`} aside={
-        <div class="choice" role="group" aria-label="Percentile">
-          {PERCENTILES.map((p) => (
-            <button key={p} type="button" aria-pressed={p === percentile}
-              onClick={() => go({ page: "compare", runs, percentile: p }, true)}>
-              {p}
-            </button>
-          ))}
-        </div>
-      }>
-        <OverlayChart kind={percentile} lines={shown.map((one, at) => ({
-          label: label(one, at), colour: `c-${at}`, series: one.series,
-        }))} />
+      <Panel
+        title="Response time"
+        note={`${percentile} over time, corrected`}
+        aside={
+          <div class="choice" role="group" aria-label="Percentile">
+            {PERCENTILES.map((p) => (
+              <button
+                key={p}
+                type="button"
+                aria-pressed={p === percentile}
+                onClick={() => go({ page: "compare", runs, percentile: p }, true)}
+              >
+                {p}
+              </button>
+            ))}
+          </div>
+        }
+      >
+        <OverlayChart
+          kind={percentile}
+          lines={shown.map((one, at) => ({
+            label: label(one, at),
+            colour: `c-${at}`,
+            series: one.series,
+          }))}
+        />
       </Panel>
       <Panel title="Load" note="arrivals started per second" wide>
-        <OverlayChart kind="started" lines={shown.map((one, at) => ({
-          label: label(one, at), colour: `c-${at}`, series: one.series,
-        }))} />
+        <OverlayChart
+          kind="started"
+          lines={shown.map((one, at) => ({
+            label: label(one, at),
+            colour: `c-${at}`,
+            series: one.series,
+          }))}
+        />
       </Panel>
     </div>
   );
@@ -158,7 +198,11 @@ function Figures({ shown }: { shown: Compared[] }) {
             <th scope="row">verdict</th>
             {shown.map(({ report: r }) => {
               const said = judged(r.verdict, r.certificate, isOver(r.run.state));
-              return <td key={r.run.id} class="n"><Badge tone={said.tone}>{said.word}</Badge></td>;
+              return (
+                <td key={r.run.id} class="n">
+                  <Badge tone={said.tone}>{said.word}</Badge>
+                </td>
+              );
             })}
           </tr>
           <tr>
@@ -173,8 +217,12 @@ function Figures({ shown }: { shown: Compared[] }) {
             <tr key={row.name}>
               <th scope="row">{row.name}</th>
               {shown.map((one, at) => (
-                <Cell key={one.report.run.id} row={row} one={one.report}
-                  first={at === 0 ? null : first!.report} />
+                <Cell
+                  key={one.report.run.id}
+                  row={row}
+                  one={one.report}
+                  first={at === 0 ? null : first!.report}
+                />
               ))}
             </tr>
           ))}
@@ -187,8 +235,10 @@ function Figures({ shown }: { shown: Compared[] }) {
 function Cell({ row, one, first }: { row: Row; one: Report; first: Report | null }) {
   const value = row.of(one);
   const base = first === null ? null : row.of(first);
-  const apart = base && value !== null && value !== undefined ? (100 * (value - base)) / base : null;
-  const worse = apart !== null && (row.worse === "more" ? apart : row.worse === "less" ? -apart : 0);
+  const apart =
+    base && value !== null && value !== undefined ? (100 * (value - base)) / base : null;
+  const worse =
+    apart !== null && (row.worse === "more" ? apart : row.worse === "less" ? -apart : 0);
   const tone = worse === false || Math.abs(worse) < NOTABLE_PCT ? "" : worse > 0 ? "bad" : "good";
   return (
     <td class="n">
@@ -202,9 +252,13 @@ function AddRun({ runs, onAdd }: { runs: string[]; onAdd: (run: string) => void 
   const { data } = useResource<RunList>("/runs?limit=100");
   const offered = (data?.runs ?? []).filter((one) => !runs.includes(one.run) && isOver(one.state));
   return (
-    <select value="" aria-label="Add a run" onChange={(event) => {
-      if (event.currentTarget.value) onAdd(event.currentTarget.value);
-    }}>
+    <select
+      value=""
+      aria-label="Add a run"
+      onChange={(event) => {
+        if (event.currentTarget.value) onAdd(event.currentTarget.value);
+      }}
+    >
       <option value="">{offered.length > 0 ? "Add a run…" : "There is no other run"}</option>
       {offered.map((one) => (
         <option key={one.run} value={one.run}>

@@ -57,14 +57,20 @@ export function Run({ run, view }: { run: string; view: View }) {
   const past = useResource<Report>(asOf === null ? null : path + query({ as_of_us: asOf }));
   const report = (asOf === null ? null : past.data) ?? newest.data;
   const slice = query({
-    from_us: view.from, to_us: view.to, as_of_us: asOf,
-    tasks: view.task, steps: view.step, agents: view.agent,
+    from_us: view.from,
+    to_us: view.to,
+    as_of_us: asOf,
+    tasks: view.task,
+    steps: view.step,
+    agents: view.agent,
   });
   const series = useResource<Series>(started(report) ? `${path}/series${slice}` : null, { every });
   const broke = useAsked<WhatIf>(
     report && report.verdict.thresholds.length > 0 && started(report)
-      ? `${run} ${asOf} ${over} ${report.requests_total}` : null,
-    (signal) => post<WhatIf>(`${path}/verdict`, asOf === null ? {} : { as_of_us: asOf }, {}, signal),
+      ? `${run} ${asOf} ${over} ${report.requests_total}`
+      : null,
+    (signal) =>
+      post<WhatIf>(`${path}/verdict`, asOf === null ? {} : { as_of_us: asOf }, {}, signal),
   );
 
   useEffect(() => {
@@ -75,11 +81,22 @@ export function Run({ run, view }: { run: string; view: View }) {
   }, [report?.scenario]);
 
   if (!report) {
-    return newest.problem ? <Failed problem={newest.problem} again={newest.reload} />
-      : <Loading what="Reading the log of the run" />;
+    return newest.problem ? (
+      <Failed problem={newest.problem} again={newest.reload} />
+    ) : (
+      <Loading what="Reading the log of the run" />
+    );
   }
   const shown: Shown = {
-    run, view, report, series, broke: broke.data?.broke_at_us ?? null, live, over, every, slice,
+    run,
+    view,
+    report,
+    series,
+    broke: broke.data?.broke_at_us ?? null,
+    live,
+    over,
+    every,
+    slice,
     onZoom: series.data
       ? (from, to) => {
           const [first, last] = span(series.data!, from, to);
@@ -114,7 +131,8 @@ function Head({ report, over }: { report: Report; over: boolean }) {
   return (
     <div class="title">
       <Link to={{ page: "runs", filter: { q: "", state: "", ending: "", tag: "" } }} class="back">
-        <Icon name="back" /><span class="unseen">All runs</span>
+        <Icon name="back" />
+        <span class="unseen">All runs</span>
       </Link>
       <h1>{report.scenario}</h1>
       <Badge tone={said.tone}>{said.text}</Badge>
@@ -125,10 +143,17 @@ function Head({ report, over }: { report: Report; over: boolean }) {
         <code>{report.target_url}</code>
         <span>{instant(run.start_at ?? run.created_at)}</span>
         <span>{plain(run.shape)}</span>
-        <span><code class="id">{run.id}</code><Copy text={run.id} label="Copy the run's id" /></span>
+        <span>
+          <code class="id">{run.id}</code>
+          <Copy text={run.id} label="Copy the run's id" />
+        </span>
       </p>
       <div class="actions">
-        {again && <Link class="button" to={{ page: "start", from: run.id }}>Run again</Link>}
+        {again && (
+          <Link class="button" to={{ page: "start", from: run.id }}>
+            Run again
+          </Link>
+        )}
         {over && (
           <Link class="button" to={{ page: "compare", runs: [run.id], percentile: "p99" }}>
             Compare
@@ -141,7 +166,11 @@ function Head({ report, over }: { report: Report; over: boolean }) {
 }
 
 const NAMES: Record<Tab, string> = {
-  overview: "Overview", latency: "Latency", tasks: "Tasks", agents: "Agents", story: "Story",
+  overview: "Overview",
+  latency: "Latency",
+  tasks: "Tasks",
+  agents: "Agents",
+  story: "Story",
   "what-if": "What if",
 };
 
@@ -177,10 +206,14 @@ function TabBar({ shown, newest }: { shown: Shown; newest: Report }) {
 function Part({ shown: { view } }: { shown: Shown }) {
   const parts = [
     view.from !== null || view.to !== null
-      ? { say: spanWords(view.from, view.to), undo: { from: null, to: null } } : null,
+      ? { say: spanWords(view.from, view.to), undo: { from: null, to: null } }
+      : null,
     view.task !== null
-      ? { say: `task ${view.task}${view.step === null ? "" : `, call ${view.step}`}`,
-          undo: { task: null, step: null } } : null,
+      ? {
+          say: `task ${view.task}${view.step === null ? "" : `, call ${view.step}`}`,
+          undo: { task: null, step: null },
+        }
+      : null,
     view.agent !== null ? { say: `agent ${view.agent}`, undo: { agent: null } } : null,
   ].filter((part) => part !== null);
   if (parts.length === 0) return null;

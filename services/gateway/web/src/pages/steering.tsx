@@ -14,23 +14,30 @@ type Wish = "rate" | "pause" | "resume" | "stop" | "halt";
 
 const ASKED: Record<Wish, { title: string; yes: string; text: string; danger?: boolean }> = {
   rate: {
-    title: "Change the rate", yes: "Change the rate",
+    title: "Change the rate",
+    yes: "Change the rate",
     text: "The rest of the run is constant at the new rate, from three to four seconds ahead on.",
   },
   pause: {
-    title: "Pause the run?", yes: "Pause",
+    title: "Pause the run?",
+    yes: "Pause",
     text: "Nothing is started; the run's time goes on, and what is due meanwhile is dropped.",
   },
   resume: {
-    title: "Resume the run?", yes: "Resume",
+    title: "Resume the run?",
+    yes: "Resume",
     text: "Arrivals are started again. What was due meanwhile stays dropped: there is no burst.",
   },
   stop: {
-    title: "Stop the run?", yes: "Stop", danger: true,
+    title: "Stop the run?",
+    yes: "Stop",
+    danger: true,
     text: "Nothing more is started. What is in flight ends, and the report stays.",
   },
   halt: {
-    title: "Cut the run off?", yes: "Halt", danger: true,
+    title: "Cut the run off?",
+    yes: "Halt",
+    danger: true,
     text: "The kill switch: agents cut off what is in flight at once, without a coordinator.",
   },
 };
@@ -65,38 +72,59 @@ export function Steering({ report }: { report: Report }) {
     }
     setWaiting(false);
   };
-  const paused = report.run.steered?.findLast((s) => s.change.type !== "rate")?.change.type
-    === "paused";
+  const paused =
+    report.run.steered?.findLast((s) => s.change.type !== "rate")?.change.type === "paused";
   return (
     <>
       {report.run.users == null && (
-        <button type="button" onClick={() => begin("rate")}>Change rate</button>
+        <button type="button" onClick={() => begin("rate")}>
+          Change rate
+        </button>
       )}
       {paused ? (
-        <button type="button" onClick={() => begin("resume")}><Icon name="play" /> Resume</button>
+        <button type="button" onClick={() => begin("resume")}>
+          <Icon name="play" /> Resume
+        </button>
       ) : (
-        <button type="button" onClick={() => begin("pause")}><Icon name="pause" /> Pause</button>
+        <button type="button" onClick={() => begin("pause")}>
+          <Icon name="pause" /> Pause
+        </button>
       )}
       <button type="button" class="danger" onClick={() => begin("stop")}>
         <Icon name="stop" /> Stop
       </button>
-      <button type="button" class="danger quiet" onClick={() => begin("halt")}>Halt</button>
-      <span class="decided" role="status">{said}</span>
+      <button type="button" class="danger quiet" onClick={() => begin("halt")}>
+        Halt
+      </button>
+      <span class="decided" role="status">
+        {said}
+      </span>
       {wish && (
-        <Dialog {...ASKED[wish]} waiting={waiting}
-          onYes={() => void ask(wish)} onNo={() => setWish(null)}>
+        <Dialog
+          {...ASKED[wish]}
+          waiting={waiting}
+          onYes={() => void ask(wish)}
+          onNo={() => setWish(null)}
+        >
           <p>{ASKED[wish].text}</p>
           {wish === "rate" && (
             <label>
               New rate
-              <input autoFocus required value={rate} placeholder="500/s, 100/m or 500"
-                onInput={(event) => setRate(event.currentTarget.value)} />
+              <input
+                autoFocus
+                required
+                value={rate}
+                placeholder="500/s, 100/m or 500"
+                onInput={(event) => setRate(event.currentTarget.value)}
+              />
             </label>
           )}
           {problem && (
             <p class="notice bad" role="alert">
               {problem.detail || problem.title}
-              {problem.problems.map((one) => <span key={one.field}> {one.rule}</span>)}
+              {problem.problems.map((one) => (
+                <span key={one.field}> {one.rule}</span>
+              ))}
             </p>
           )}
         </Dialog>

@@ -26,14 +26,34 @@ interface Gauge {
 }
 
 const GAUGES: Gauge[] = [
-  { title: "Arrivals started", note: "per second", key: "started",
-    scale: (v, bucket) => v / (bucket / 1e6), say: (v) => perSecond(v) },
-  { title: "Busiest firing thread", note: "of its core; above 90 % it is full",
-    key: "busiest_core_permille", scale: (v) => v / 10, say: (v) => `${short(v)} %` },
-  { title: "Schedule lag, p99", note: "from due until the pacer reached the arrival",
-    key: "lag_p99_us", scale: (v) => v, say: (v) => latency(v) },
-  { title: "Longest stall", note: "a firing thread late for its own timer", key: "stall_us",
-    scale: (v) => v, say: (v) => latency(v) },
+  {
+    title: "Arrivals started",
+    note: "per second",
+    key: "started",
+    scale: (v, bucket) => v / (bucket / 1e6),
+    say: (v) => perSecond(v),
+  },
+  {
+    title: "Busiest firing thread",
+    note: "of its core; above 90 % it is full",
+    key: "busiest_core_permille",
+    scale: (v) => v / 10,
+    say: (v) => `${short(v)} %`,
+  },
+  {
+    title: "Schedule lag, p99",
+    note: "from due until the pacer reached the arrival",
+    key: "lag_p99_us",
+    scale: (v) => v,
+    say: (v) => latency(v),
+  },
+  {
+    title: "Longest stall",
+    note: "a firing thread late for its own timer",
+    key: "stall_us",
+    scale: (v) => v,
+    say: (v) => latency(v),
+  },
 ];
 
 export function AgentsTab({ run, report, view, every, onZoom }: Shown) {
@@ -44,30 +64,46 @@ export function AgentsTab({ run, report, view, every, onZoom }: Shown) {
   return (
     <div class="grid">
       <Tiles>
-        <Tile label="schedule lag p99" value={latency(g.schedule_lag?.p99_us)}
-          note={`p50 ${latency(g.schedule_lag?.p50_us)}`} />
+        <Tile
+          label="schedule lag p99"
+          value={latency(g.schedule_lag?.p99_us)}
+          note={`p50 ${latency(g.schedule_lag?.p50_us)}`}
+        />
         <Tile label="queue p99" value={latency(g.queue?.p99_us)} note="from there until dispatch" />
-        <Tile label="busiest core" value={percent(g.busiest_core_permille / 10)}
+        <Tile
+          label="busiest core"
+          value={percent(g.busiest_core_permille / 10)}
           tone={g.busy_deltas_pct >= 5 ? "warn" : "plain"}
-          note={`above 90 % in ${percent(g.busy_deltas_pct)} of ticks`} />
+          note={`above 90 % in ${percent(g.busy_deltas_pct)} of ticks`}
+        />
         <Tile label="longest stall" value={latency(g.stall_us_max)} />
-        <Tile label="connections" value={short(g.connections_opened)}
-          note={`opened; ${short(g.connections_reused)} calls reused one`} />
-        <Tile label="sent again" value={count(g.resent)} note="on another connection"
-          tone={(g.resent ?? 0) > 0 ? "warn" : "plain"} />
+        <Tile
+          label="connections"
+          value={short(g.connections_opened)}
+          note={`opened; ${short(g.connections_reused)} calls reused one`}
+        />
+        <Tile
+          label="sent again"
+          value={count(g.resent)}
+          note="on another connection"
+          tone={(g.resent ?? 0) > 0 ? "warn" : "plain"}
+        />
       </Tiles>
       <Panel title="Processes" note="everybody who ever held shards" wide>
         <Holders report={report} data={data} chosen={view.agent} colours={colours} />
       </Panel>
       {problem && <Failed problem={problem} again={reload} />}
       {data && data.agents.length > DRAWN_MAX && (
-        <p class="quiet wide">Drawn are the first {DRAWN_MAX} of {data.agents.length} agents.</p>
+        <p class="quiet wide">
+          Drawn are the first {DRAWN_MAX} of {data.agents.length} agents.
+        </p>
       )}
-      {data && GAUGES.map((gauge) => (
-        <Panel key={gauge.key} title={gauge.title} note={gauge.note}>
-          <GaugeChart gauge={gauge} data={data} onZoom={onZoom} />
-        </Panel>
-      ))}
+      {data &&
+        GAUGES.map((gauge) => (
+          <Panel key={gauge.key} title={gauge.title} note={gauge.note}>
+            <GaugeChart gauge={gauge} data={data} onZoom={onZoom} />
+          </Panel>
+        ))}
     </div>
   );
 }
@@ -105,14 +141,24 @@ function Holders({ report, data, chosen, colours }: HoldersProps) {
               <tr key={holder.boot_id} class={on ? "chosen" : ""}>
                 <th scope="row">
                   <i class={`dot ${colours.get(holder.agent) ?? ""}`} aria-hidden="true" />
-                  <button type="button" class="link" aria-pressed={on}
+                  <button
+                    type="button"
+                    class="link"
+                    aria-pressed={on}
                     title="Show the charts of this agent alone"
-                    onClick={() => look({ agent: on ? null : holder.agent })}>
+                    onClick={() => look({ agent: on ? null : holder.agent })}
+                  >
                     {holder.agent}
                   </button>
                 </th>
-                <td><code class="id" title={holder.boot_id}>{holder.boot_id.slice(-6)}</code></td>
-                <td><Badge tone={said.tone}>{said.text}</Badge></td>
+                <td>
+                  <code class="id" title={holder.boot_id}>
+                    {holder.boot_id.slice(-6)}
+                  </code>
+                </td>
+                <td>
+                  <Badge tone={said.tone}>{said.text}</Badge>
+                </td>
                 <td class="n">{count(facts.shards)}</td>
                 <td class="n">{count(facts.started)}</td>
                 <td class="n">{count(facts.calls)}</td>
@@ -143,9 +189,9 @@ function GaugeChart({ gauge, data, onZoom }: GaugeProps) {
   const drawn = data.agents.slice(0, DRAWN_MAX);
   const columns = useMemo<Columns>(() => {
     const secs = data.from_us.map((us) => us / 1e6);
-    const ys = drawn.map((agent) => agent[gauge.key].map(
-      (v) => (v === null ? null : gauge.scale(v, data.bucket_us)),
-    ));
+    const ys = drawn.map((agent) =>
+      agent[gauge.key].map((v) => (v === null ? null : gauge.scale(v, data.bucket_us))),
+    );
     return [secs, ...ys];
   }, [data]);
   const names = drawn.map((agent) => agent.agent);
@@ -161,7 +207,14 @@ function GaugeChart({ gauge, data, onZoom }: GaugeProps) {
     scales: { y: { range: fromZero } },
   });
   return (
-    <Chart says={`${gauge.title} of ${names.join(", ")}, over time`} data={columns} plot={plot}
-      shape={names.join()} height={160} sync="run" onZoom={onZoom} />
+    <Chart
+      says={`${gauge.title} of ${names.join(", ")}, over time`}
+      data={columns}
+      plot={plot}
+      shape={names.join()}
+      height={160}
+      sync="run"
+      onZoom={onZoom}
+    />
   );
 }

@@ -1,4 +1,4 @@
-// Latency in full: bands over time, the heat map, and the whole distribution, both ways of counting.
+// Latency in full: over time, as a heat map, as a distribution; counted in both ways.
 
 import { useEffect, useState } from "preact/hooks";
 import type { Heat } from "../api/answers";
@@ -45,10 +45,10 @@ export function LatencyTab(shown: Shown) {
         <p class="big">{factor.value}</p>
         <p>{factor.note}.</p>
         <p class="quiet">
-          While a target stalls, calls that are due wait for their turn. Corrected counts that
-          wait, uncorrected leaves it out, as tools do that send the next request only after the
-          last answer. Of {short(report.latency.response?.count ?? 0)} calls, this is the ratio of
-          the two p99.
+          While a target stalls, calls that are due wait for their turn. Corrected counts that wait,
+          uncorrected leaves it out, as tools do that send the next request only after the last
+          answer. Of {short(report.latency.response?.count ?? 0)} calls, this is the ratio of the
+          two p99.
         </p>
       </Panel>
     </div>

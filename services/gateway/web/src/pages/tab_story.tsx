@@ -28,13 +28,20 @@ export function StoryTab(shown: Shown) {
   return (
     <div class="grid">
       <Panel title="Story" note={over ? "choose a time to see the run as of then" : "newest first"}>
-        <Story lines={told(shown)} startAt={run.start_at} newestFirst={!over}
-          onGoTo={over ? goTo : undefined} />
+        <Story
+          lines={told(shown)}
+          startAt={run.start_at}
+          newestFirst={!over}
+          onGoTo={over ? goTo : undefined}
+        />
       </Panel>
       <Panel title="Facts">
         <dl class="list">
           {facts.map(([name, value]) => (
-            <div key={name}><dt>{name}</dt><dd>{value}</dd></div>
+            <div key={name}>
+              <dt>{name}</dt>
+              <dd>{value}</dd>
+            </div>
           ))}
         </dl>
       </Panel>

@@ -15,7 +15,11 @@ export function TasksTab({ report, series, view, onZoom }: Shown) {
   const data = series.data;
   return (
     <div class="grid">
-      <Panel title="Tasks and calls" note="choose one to narrow all charts to it" wide>
+      <Panel
+        title="Tasks and calls"
+        note="choose one to narrow all charts; latency is of the measured time"
+        wide
+      >
         <Tasks
           tasks={report.tasks}
           chosen={{ task: view.task, step: view.step }}
@@ -25,8 +29,10 @@ export function TasksTab({ report, series, view, onZoom }: Shown) {
       <Panel title={name ? `Load of ${name}` : "Load of all tasks"} busy={series.loading}>
         {data && <LoadChart series={data} onZoom={onZoom} height={180} />}
       </Panel>
-      <Panel title={name ? `Response time of ${name}` : "Response time of all tasks"}
-        busy={series.loading}>
+      <Panel
+        title={name ? `Response time of ${name}` : "Response time of all tasks"}
+        busy={series.loading}
+      >
         {data && <LatencyChart series={data} onZoom={onZoom} height={180} />}
       </Panel>
       {task && (
@@ -36,8 +42,12 @@ export function TasksTab({ report, series, view, onZoom }: Shown) {
       )}
       {call && (
         <>
-          <Panel title="Where its time went"><Anatomy anatomy={call.anatomy} /></Panel>
-          <Panel title="How its calls ended"><Endings calls={call.counts} status={call.status} /></Panel>
+          <Panel title="Where its time went">
+            <Anatomy anatomy={call.anatomy} />
+          </Panel>
+          <Panel title="How its calls ended">
+            <Endings calls={call.counts} status={call.status} />
+          </Panel>
         </>
       )}
       {(task ? [task] : report.tasks)

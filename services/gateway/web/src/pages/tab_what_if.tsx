@@ -15,13 +15,29 @@ import { Icon } from "../parts/marks";
 import { Span } from "../parts/span";
 import { clock, count, latency, percent, perSecond } from "../say/numbers";
 import {
-  type Limits, OPERATORS, figure, flags, joined, limitsOf, metricOf, split, unit,
+  type Limits,
+  OPERATORS,
+  figure,
+  flags,
+  joined,
+  limitsOf,
+  metricOf,
+  split,
+  unit,
 } from "../say/thresholds";
 import type { Shown } from "./run";
 
 const OFFERED = [
-  "p50_ms", "p95_ms", "p99_ms", "p99_9_ms", "max_ms", "mean_ms", "error_rate", "dropped_rate",
-  "shortfall", "achieved_rps",
+  "p50_ms",
+  "p95_ms",
+  "p99_ms",
+  "p99_9_ms",
+  "max_ms",
+  "mean_ms",
+  "error_rate",
+  "dropped_rate",
+  "shortfall",
+  "achieved_rps",
 ];
 const REST_MS = 120;
 
@@ -31,7 +47,8 @@ export function WhatIfTab(shown: Shown) {
   const limits = view.limits ?? planned;
   const warmUp = view.warmUp ?? report.warm_up.warm_up_us;
   const question = useRested({
-    thresholds: limits, warm_up_us: warmUp,
+    thresholds: limits,
+    warm_up_us: warmUp,
     ...(view.from === null ? {} : { from_us: view.from }),
     ...(view.to === null ? {} : { to_us: view.to }),
     ...(view.asOf === null ? {} : { as_of_us: view.asOf }),
@@ -41,8 +58,8 @@ export function WhatIfTab(shown: Shown) {
     run + key + (over ? "" : report.digest),
     (signal) => post<WhatIf>(`/runs/${encodeURIComponent(run)}/verdict`, question, {}, signal),
   );
-  const changed = view.limits !== null || view.warmUp !== null || view.from !== null ||
-    view.to !== null;
+  const changed =
+    view.limits !== null || view.warmUp !== null || view.from !== null || view.to !== null;
   const reset = () => look({ limits: null, warmUp: null, from: null, to: null });
   const latencyLimit = Object.entries(limits).find(([k]) => /^p99_ms$|^p95_ms$/.test(k));
   const limitUs = latencyLimit ? (split(latencyLimit[1])?.limit ?? 0) * 1e3 : null;
@@ -50,8 +67,16 @@ export function WhatIfTab(shown: Shown) {
     <div class="grid">
       {data && <Judged report={{ ...report, ...data }} broke={data.broke_at_us} onGoTo={goTo} />}
       {problem && <Failed problem={problem} />}
-      <Panel title="Ask" note="nothing is changed but the question" busy={loading}
-        aside={<button type="button" disabled={!changed} onClick={reset}>As it was planned</button>}>
+      <Panel
+        title="Ask"
+        note="nothing is changed but the question"
+        busy={loading}
+        aside={
+          <button type="button" disabled={!changed} onClick={reset}>
+            As it was planned
+          </button>
+        }
+      >
         <Gates limits={limits} results={data?.verdict.thresholds ?? []} />
         <AddGate limits={limits} tasks={report.tasks.map((task) => task.name)} />
         <Times shown={shown} warmUp={warmUp} />
@@ -132,21 +157,43 @@ function GateRow({ name, limits, result }: GateRowProps) {
   return (
     <li class={result ? (result.passed ? "good" : "bad") : ""}>
       <code>{name}</code>
-      <select value={operator} aria-label={`Which side of the limit of ${name} passes`}
-        onChange={(event) => change(limits, name, joined(event.currentTarget.value, limit))}>
-        {OPERATORS.map((o) => <option key={o}>{o}</option>)}
+      <select
+        value={operator}
+        aria-label={`Which side of the limit of ${name} passes`}
+        onChange={(event) => change(limits, name, joined(event.currentTarget.value, limit))}
+      >
+        {OPERATORS.map((o) => (
+          <option key={o}>{o}</option>
+        ))}
       </select>
-      <input type="range" min={0} max={end} step={end / 500} value={limit}
-        aria-label={`Limit of ${name}`} aria-valuetext={figure(limit, metric)}
-        onInput={(event) => set(tidy(Number(event.currentTarget.value)))} />
+      <input
+        type="range"
+        min={0}
+        max={end}
+        step={end / 500}
+        value={limit}
+        aria-label={`Limit of ${name}`}
+        aria-valuetext={figure(limit, metric)}
+        onInput={(event) => set(tidy(Number(event.currentTarget.value)))}
+      />
       <label class="with-unit">
-        <input type="number" min={0} step="any" value={limit} aria-label={`Limit of ${name}, exactly`}
-          onChange={(event) => set(Math.max(0, Number(event.currentTarget.value) || 0))} />
+        <input
+          type="number"
+          min={0}
+          step="any"
+          value={limit}
+          aria-label={`Limit of ${name}, exactly`}
+          onChange={(event) => set(Math.max(0, Number(event.currentTarget.value) || 0))}
+        />
         {unit(metric)}
       </label>
       <small>measured {figure(actual, metric)}</small>
-      <button type="button" class="ghost" aria-label={`Without ${name}`}
-        onClick={() => change(limits, name, null)}>
+      <button
+        type="button"
+        class="ghost"
+        aria-label={`Without ${name}`}
+        onClick={() => change(limits, name, null)}
+      >
         <Icon name="close" />
       </button>
     </li>
@@ -164,18 +211,27 @@ function tidy(value: number): number {
 }
 
 function AddGate({ limits, tasks }: { limits: Limits; tasks: string[] }) {
-  const keys = [...OFFERED, ...tasks.flatMap((task) => [`${task}:p95_ms`, `${task}:p99_ms`])]
-    .filter((key) => !(key in limits));
+  const keys = [
+    ...OFFERED,
+    ...tasks.flatMap((task) => [`${task}:p95_ms`, `${task}:p99_ms`]),
+  ].filter((key) => !(key in limits));
   return (
     <label class="add">
       <Icon name="plus" />
-      <select value="" aria-label="Add a threshold"
+      <select
+        value=""
+        aria-label="Add a threshold"
         onChange={(event) => {
           const key = event.currentTarget.value;
           if (key) change(limits, key, key === "achieved_rps" ? ">= 1" : "<= 1");
-        }}>
+        }}
+      >
         <option value="">Add a threshold</option>
-        {keys.map((key) => <option key={key} value={key}>{key}</option>)}
+        {keys.map((key) => (
+          <option key={key} value={key}>
+            {key}
+          </option>
+        ))}
       </select>
     </label>
   );
@@ -187,14 +243,34 @@ function Times({ shown, warmUp }: { shown: Shown; warmUp: number }) {
   const end = Math.ceil((report.run.stopped_at_us ?? report.run.profile_us) / tick) * tick;
   return (
     <>
-      <Span label="warm-up" says={clock(warmUp / 1e6)} max={end} step={tick} value={warmUp}
-        onMove={(us) => look({ warmUp: us }, true)} />
-      <Span label="from" says={clock((view.from ?? 0) / 1e6)} max={end} step={tick}
+      <Span
+        label="warm-up"
+        says={clock(warmUp / 1e6)}
+        max={end}
+        step={tick}
+        value={warmUp}
+        onMove={(us) => look({ warmUp: us }, true)}
+      />
+      <Span
+        label="from"
+        says={clock((view.from ?? 0) / 1e6)}
+        max={end}
+        step={tick}
         value={view.from ?? 0}
-        onMove={(us) => look({ from: us === 0 ? null : Math.min(us, (view.to ?? end) - tick) }, true)} />
-      <Span label="to" says={clock((view.to ?? end) / 1e6)} max={end} step={tick}
+        onMove={(us) =>
+          look({ from: us === 0 ? null : Math.min(us, (view.to ?? end) - tick) }, true)
+        }
+      />
+      <Span
+        label="to"
+        says={clock((view.to ?? end) / 1e6)}
+        max={end}
+        step={tick}
         value={view.to ?? end}
-        onMove={(us) => look({ to: us >= end ? null : Math.max(us, (view.from ?? 0) + tick) }, true)} />
+        onMove={(us) =>
+          look({ to: us >= end ? null : Math.max(us, (view.from ?? 0) + tick) }, true)
+        }
+      />
     </>
   );
 }
@@ -209,8 +285,14 @@ function Compared({ before: { report }, after }: { before: Shown; after: WhatIf 
     ["certificate", report.certificate.grade, after.certificate.grade],
   ];
   return (
-    <table>
-      <thead><tr><th /><th class="n">as planned</th><th class="n">as asked</th></tr></thead>
+    <table class="answers">
+      <thead>
+        <tr>
+          <th />
+          <th class="n">as planned</th>
+          <th class="n">as asked</th>
+        </tr>
+      </thead>
       <tbody>
         {rows.map(([name, was, is]) => (
           <tr key={name}>

@@ -36,7 +36,9 @@ export function Dialog({ title, yes, danger, waiting, onYes, onNo, children }: D
         <h2 id={id}>{title}</h2>
         <div class="body">{children}</div>
         <footer>
-          <button type="button" onClick={onNo}>Cancel</button>
+          <button type="button" onClick={onNo}>
+            Cancel
+          </button>
           <button type="submit" class={danger ? "danger" : "primary"} disabled={waiting}>
             {waiting ? "Waiting for the decision…" : yes}
           </button>

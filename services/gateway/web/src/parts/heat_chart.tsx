@@ -75,8 +75,10 @@ function heatPlot(
   const scale = [0, 1, 2, 3, 4].map((step) => ink(`heat-${step}`));
   const most = Math.max(1, ...heat.counts.map((row) => Math.max(0, ...row)));
   return {
-    series: [{ show: true, stroke: "transparent", points: { show: false } },
-      { show: true, stroke: "transparent", points: { show: false } }],
+    series: [
+      { show: true, stroke: "transparent", points: { show: false } },
+      { show: true, stroke: "transparent", points: { show: false } },
+    ],
     legend: false,
     axes: [timeAxis(ink), valueAxis(ink, (ms) => latency(ms * 1e3))],
     scales: {

@@ -2,7 +2,7 @@
 
 import type { Certificate, Report, ThresholdResult, Verdict } from "../api/_generated/report";
 import { clock, percent } from "../say/numbers";
-import { figure, metricOf, room } from "../say/thresholds";
+import { figure, metricOf, room, sign } from "../say/thresholds";
 import { type Tone, finding, grade, isOver } from "../say/words";
 import { Badge } from "./marks";
 
@@ -17,11 +17,11 @@ interface Sentence {
 
 /** The verdict as a word and a sentence; VOID is a pass that cannot be trusted. */
 export function judged(verdict: Verdict, certificate: Certificate, over: boolean): Sentence {
-  const failed = verdict.thresholds.filter((t) => !t.passed);
+  if (!over) return soFar(verdict);
   if (!verdict.passed) {
+    const failed = verdict.thresholds.filter((t) => !t.passed);
     const why = failed.map(missed).concat(verdict.reasons);
-    const word = over ? "FAIL" : "FAILING";
-    return { word, tone: "bad", text: why.join("; ") || "It did not pass." };
+    return { word: "FAIL", tone: "bad", text: why.join("; ") || "It did not pass." };
   }
   if (certificate.grade === "INVALID") {
     const text = "Thresholds held, but the certificate is INVALID: the figures prove nothing.";
@@ -29,9 +29,26 @@ export function judged(verdict: Verdict, certificate: Certificate, over: boolean
   }
   const gates = verdict.thresholds.length;
   const held = gates === 1 ? "The threshold" : `All ${gates} thresholds`;
-  const text = gates === 0 ? "No threshold was set; load was offered and answered."
-    : `${held} ${over ? "held." : "hold so far."}`;
-  return { word: over ? "PASS" : "PASSING", tone: "good", text };
+  const text =
+    gates === 0 ? "No threshold was set; load was offered and answered." : `${held} held.`;
+  return { word: "PASS", tone: "good", text };
+}
+
+/** No run passes before it is over; what can be said is how its thresholds stand. */
+function soFar({ thresholds }: Verdict): Sentence {
+  const failed = thresholds.filter((t) => !t.passed);
+  const measured = failed.filter((t) => t.actual !== null && t.actual !== undefined);
+  if (measured.length > 0) {
+    return { word: "FAILING", tone: "bad", text: `So far ${measured.map(missed).join("; ")}` };
+  }
+  if (thresholds.length === 0) {
+    return { word: "RUNNING", tone: "plain", text: "No threshold was set." };
+  }
+  if (failed.length > 0) {
+    return { word: "RUNNING", tone: "plain", text: "Not every threshold could be measured yet." };
+  }
+  const text = "Every threshold holds so far. The verdict is said when the run is over.";
+  return { word: "PASSING", tone: "good", text };
 }
 
 function missed(result: ThresholdResult): string {
@@ -40,7 +57,7 @@ function missed(result: ThresholdResult): string {
   }
   const actual = figure(result.actual, metricOf(result.key));
   const limit = figure(result.limit, metricOf(result.key));
-  return `${result.key} was ${actual}, the limit is ${result.operator} ${limit}`;
+  return `${result.key} was ${actual}, the limit is ${sign(result.operator)} ${limit}`;
 }
 
 interface JudgedProps {
@@ -66,11 +83,13 @@ export function Judged({ report, broke, onGoTo }: JudgedProps) {
               <button type="button" class="link" onClick={() => onGoTo(first.at)}>
                 {clock(first.at / 1e6)}
               </button>
-            ) : clock(first.at / 1e6)}
+            ) : (
+              clock(first.at / 1e6)
+            )}
           </p>
         )}
       </div>
-      <Badge tone={grade(certificate.grade).tone}>certificate {certificate.grade}</Badge>
+      {over && <Badge tone={grade(certificate.grade).tone}>certificate {certificate.grade}</Badge>}
     </section>
   );
 }
@@ -129,13 +148,25 @@ function Gate({ result, at, onGoTo }: GateProps) {
         <Badge tone={result.passed ? "good" : "bad"}>{result.passed ? "held" : "missed"}</Badge>
         <code>{result.key}</code>
       </th>
-      <td class="n" title={result.reason ?? undefined}>{figure(result.actual, metric)}</td>
-      <td class="n">{result.operator} {figure(result.limit, metric)}</td>
-      <td><Room result={result} left={left} /></td>
+      <td class="n" title={result.reason ?? undefined}>
+        {figure(result.actual, metric)}
+      </td>
       <td class="n">
-        {at === null || result.passed ? "–" : onGoTo ? (
-          <button type="button" class="link" onClick={() => onGoTo(at)}>{clock(at / 1e6)}</button>
-        ) : clock(at / 1e6)}
+        {sign(result.operator)} {figure(result.limit, metric)}
+      </td>
+      <td>
+        <Room result={result} left={left} />
+      </td>
+      <td class="n">
+        {at === null || result.passed ? (
+          "–"
+        ) : onGoTo ? (
+          <button type="button" class="link" onClick={() => onGoTo(at)}>
+            {clock(at / 1e6)}
+          </button>
+        ) : (
+          clock(at / 1e6)
+        )}
       </td>
     </tr>
   );
@@ -158,18 +189,31 @@ function Room({ result, left }: { result: ThresholdResult; left: number | null }
   );
 }
 
-export function Trust({ certificate }: { certificate: Certificate }) {
+interface TrustProps {
+  certificate: Certificate;
+  over: boolean;
+}
+
+export function Trust({ certificate, over }: TrustProps) {
   const said = grade(certificate.grade);
+  // That a run is not over yet is no fault of it.
+  const findings = certificate.findings.filter((f) => over || f.kind !== "unfinished");
   return (
     <div class="trust">
-      <p><Badge tone={said.tone}>{certificate.grade}</Badge> {said.text}</p>
-      {certificate.findings.length === 0 && (
+      {over ? (
+        <p>
+          <Badge tone={said.tone}>{certificate.grade}</Badge> {said.text}
+        </p>
+      ) : (
+        <p class="quiet">The certificate is given when the run is over.</p>
+      )}
+      {findings.length === 0 && (
         <p class="quiet">
           Nothing was found: the generator was on time, nothing is missing, clocks agree.
         </p>
       )}
       <ul>
-        {certificate.findings.map((f, i) => {
+        {findings.map((f, i) => {
           const { title, advice } = finding(f.kind);
           return (
             <li key={i} class={grade(f.grade).tone}>

@@ -4,8 +4,15 @@ import type { Ladder, Latency } from "../api/_generated/report";
 import { NONE, count, latency } from "../say/numbers";
 
 const RUNGS: [string, keyof Ladder][] = [
-  ["min", "min_us"], ["p50", "p50_us"], ["p75", "p75_us"], ["p90", "p90_us"], ["p95", "p95_us"],
-  ["p99", "p99_us"], ["p99.9", "p99_9_us"], ["p99.99", "p99_99_us"], ["max", "max_us"],
+  ["min", "min_us"],
+  ["p50", "p50_us"],
+  ["p75", "p75_us"],
+  ["p90", "p90_us"],
+  ["p95", "p95_us"],
+  ["p99", "p99_us"],
+  ["p99.9", "p99_9_us"],
+  ["p99.99", "p99_99_us"],
+  ["max", "max_us"],
   ["mean", "mean_us"],
 ];
 
@@ -27,7 +34,9 @@ export function Ladders({ response, service }: { response: Maybe; service: Maybe
           <th class="n" title="From the moment it left the queue: what the target took">
             uncorrected
           </th>
-          <th><span class="unseen">as bars</span></th>
+          <th>
+            <span class="unseen">as bars</span>
+          </th>
         </tr>
       </thead>
       <tbody>

@@ -51,12 +51,25 @@ export function LoadChart({ series, onZoom, sync = "run", height }: ChartOf) {
 }
 
 function loadPlot(ink: Ink): Plot {
-  const value = (_: uPlot, v: number | null) => perSecond(v);
+  const value = (_: uPlot, v: number | null) => (v === null ? "" : perSecond(v));
   return {
     series: [
-      { label: "planned", stroke: ink("muted"), width: 1.5, dash: [5, 4], paths: stepped, points, value },
       {
-        label: "started", stroke: ink("accent"), width: 1.5, paths: stepped, points, value,
+        label: "planned",
+        stroke: ink("muted"),
+        width: 1.5,
+        dash: [5, 4],
+        paths: stepped,
+        points,
+        value,
+      },
+      {
+        label: "started",
+        stroke: ink("accent"),
+        width: 1.5,
+        paths: stepped,
+        points,
+        value,
         fill: faint(ink("accent"), 0.1),
       },
       { label: "dropped", stroke: ink("warn"), width: 1.5, paths: stepped, points, value },

@@ -28,7 +28,7 @@ const ICONS = {
   pause: "M6.5 4.5h4v15h-4zM13.5 4.5h4v15h-4z",
   stop: "M5.5 5.5h13v13h-13z",
   close: "M6 6l12 12M18 6L6 18",
-  sun: "M12 8a4 4 0 100 8 4 4 0 000-8zM12 2v3M12 19v3M2 12h3M19 12h3M5 5l2 2M17 17l2 2M19 5l-2 2M7 17l-2 2",
+  sun: "M12 8a4 4 0 100 8 4 4 0 000-8zM12 2v3M12 19v3M2 12h3M19 12h3M5 5l2 2M17 17l2 2",
   moon: "M20 14.5A8.5 8.5 0 019.5 4 8.5 8.5 0 1020 14.5z",
   system: "M3 5h18v11H3zM8 20h8M12 16v4",
   copy: "M9 9h11v11H9zM5 15H4V4h11v1",

@@ -80,18 +80,31 @@ export function Failed({ problem, again }: FailedProps) {
           {problem.problems.map((one) => (
             <li key={`${one.field} ${one.rule}`}>
               <code>{one.field}</code> {one.rule}
-              {one.value ? <> — found <code>{one.value}</code></> : null}
+              {one.value ? (
+                <>
+                  {" "}
+                  — found <code>{one.value}</code>
+                </>
+              ) : null}
             </li>
           ))}
         </ul>
       )}
-      {again && <button type="button" onClick={again}>Try again</button>}
+      {again && (
+        <button type="button" onClick={again}>
+          Try again
+        </button>
+      )}
     </div>
   );
 }
 
 export function Loading({ what }: { what: string }) {
-  return <p class="loading" role="status">{what}…</p>;
+  return (
+    <p class="loading" role="status">
+      {what}…
+    </p>
+  );
 }
 
 /** Text to take along. */
@@ -103,7 +116,13 @@ export function Copy({ text, label }: { text: string; label: string }) {
     setTimeout(() => setCopied(false), 1500);
   };
   return (
-    <button type="button" class="ghost" title={label} aria-label={label} onClick={() => void copy()}>
+    <button
+      type="button"
+      class="ghost"
+      title={label}
+      aria-label={label}
+      onClick={() => void copy()}
+    >
       <Icon name={copied ? "check" : "copy"} />
     </button>
   );

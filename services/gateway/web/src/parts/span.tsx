@@ -13,8 +13,15 @@ export function Span({ label, says, max, step, value, onMove }: SpanProps) {
   return (
     <label class="span">
       <span>{label}</span>
-      <input type="range" min={0} max={max} step={step} value={value} aria-valuetext={says}
-        onInput={(event) => onMove(Number(event.currentTarget.value))} />
+      <input
+        type="range"
+        min={0}
+        max={max}
+        step={step}
+        value={value}
+        aria-valuetext={says}
+        onInput={(event) => onMove(Number(event.currentTarget.value))}
+      />
       <output>{says}</output>
     </label>
   );

@@ -17,8 +17,12 @@ export function Story({ lines, startAt, newestFirst, onGoTo }: StoryProps) {
     <ol class="story">
       {shown.map((line) => {
         const us = startAt ? line.at - startAt : null;
-        const place = us === null ? instant(line.at).slice(11)
-          : us < 0 ? `−${clock(-us / 1e6)}` : clock(Math.floor(us / 1e5) / 10);
+        const place =
+          us === null
+            ? instant(line.at).slice(11)
+            : us < 0
+              ? `−${clock(-us / 1e6)}`
+              : clock(Math.floor(us / 1e5) / 10);
         return (
           <li key={line.seq} class={tone(line.text)}>
             {us !== null && us >= 0 && onGoTo ? (

@@ -24,10 +24,16 @@ export function Tasks({ tasks, chosen, onChoose }: TasksProps) {
             <th class="n">p95</th>
             <th class="n">p99</th>
             <th class="n">max</th>
-            <th class="n" title="Uncorrected: what the target alone took">service p99</th>
+            <th class="n" title="Uncorrected: what the target alone took">
+              service p99
+            </th>
           </tr>
         </thead>
-        <tbody>{tasks.map((task) => <TaskRows key={task.name} {...{ task, chosen, onChoose }} />)}</tbody>
+        <tbody>
+          {tasks.map((task) => (
+            <TaskRows key={task.name} {...{ task, chosen, onChoose }} />
+          ))}
+        </tbody>
       </table>
     </div>
   );
@@ -77,7 +83,7 @@ function TaskRows({ task, chosen, onChoose }: RowsProps) {
               </button>
             </th>
             <td class="n">{count(attempted)}</td>
-            <td class="n">{count(bad + (outcomes.ok ?? 0))}</td>
+            <td class="n">{count(call.response?.count ?? 0)}</td>
             <NotOk bad={bad} of={attempted} />
             <Rungs of={call.response} />
             <td class="n">{latency(call.service?.p99_us)}</td>
@@ -152,7 +158,10 @@ export function Endings({ calls, status }: Pick<Report, "calls" | "status">) {
             const causes = Object.entries(calls.causes?.[name] ?? {});
             return (
               <tr key={name}>
-                <th scope="row"><i class={`dot o-${name}`} aria-hidden="true" />{outcome(name)}</th>
+                <th scope="row">
+                  <i class={`dot o-${name}`} aria-hidden="true" />
+                  {outcome(name)}
+                </th>
                 <td class="n strong">{count(calls_)}</td>
                 <td class="n">{percent((100 * calls_) / whole)}</td>
                 <td>{causes.map(([why, n]) => `${plain(why)} ${count(n)}`).join(", ")}</td>
@@ -164,7 +173,9 @@ export function Endings({ calls, status }: Pick<Report, "calls" | "status">) {
       {Object.keys(status).length > 0 && (
         <p class="codes">
           {Object.entries(status).map(([code, n]) => (
-            <span key={code}><code>{code}</code> {count(n)}</span>
+            <span key={code}>
+              <code>{code}</code> {count(n)}
+            </span>
           ))}
         </p>
       )}
@@ -181,11 +192,17 @@ interface SaidProps {
 export function Said({ raised, checks }: SaidProps) {
   return (
     <>
-      {checks && <p>{count(checks.passed)} checks passed, {count(checks.failed)} failed.</p>}
+      {checks && (
+        <p>
+          {count(checks.passed)} checks passed, {count(checks.failed)} failed.
+        </p>
+      )}
       {raised.length > 0 && (
         <ul class="raised">
           {raised.map((one, i) => (
-            <li key={i}><b>{count(one.count)}×</b> <small>{one.by}</small> <code>{one.text}</code></li>
+            <li key={i}>
+              <b>{count(one.count)}×</b> <small>{one.by}</small> <code>{one.text}</code>
+            </li>
           ))}
         </ul>
       )}

@@ -19,7 +19,11 @@ export function count(value: Maybe): string {
 /** 1234567 -> "1.23 M": for axes and tiles, where the whole number does not fit. */
 export function short(value: Maybe): string {
   if (absent(value)) return NONE;
-  const steps: [number, string][] = [[1e9, " G"], [1e6, " M"], [1e4, " k"]];
+  const steps: [number, string][] = [
+    [1e9, " G"],
+    [1e6, " M"],
+    [1e4, " k"],
+  ];
   for (const [least, unit] of steps) {
     if (Math.abs(value) >= least) return digits(value / (least === 1e4 ? 1e3 : least)) + unit;
   }

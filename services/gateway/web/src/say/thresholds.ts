@@ -24,6 +24,11 @@ export function figure(value: number | null | undefined, metric: string): string
 
 export const OPERATORS = ["<=", ">=", "<", ">"] as const;
 
+/** For reading; what is sent stays as it is written. */
+export function sign(operator: string): string {
+  return operator.replace("<=", "≤").replace(">=", "≥");
+}
+
 /** `"<= 300"` -> its parts; null when it is none. */
 export function split(text: string): { operator: string; limit: number } | null {
   const found = /^\s*(<=|>=|<|>)?\s*(\d+(?:\.\d+)?)\s*$/.exec(text);

@@ -32,8 +32,17 @@ export function isOver(state: string): boolean {
 }
 
 export const OUTCOMES = [
-  "ok", "http_4xx", "http_5xx", "check_failed", "connect", "tls",
-  "timeout", "io", "local", "cancelled", "indeterminate",
+  "ok",
+  "http_4xx",
+  "http_5xx",
+  "check_failed",
+  "connect",
+  "tls",
+  "timeout",
+  "io",
+  "local",
+  "cancelled",
+  "indeterminate",
 ] as const;
 
 const OUTCOME_WORDS: Record<string, string> = {
@@ -72,10 +81,19 @@ const FINDINGS: Record<string, [string, string]> = {
   schedule_lag: ["The generator was late", "Use more agents or cores, or a lower rate."],
   generator_drops: ["The generator dropped arrivals", "Raise max_in_flight, or use more agents."],
   agent_cpu: ["An agent's processor was full", "Use more agents, or give them more cores."],
-  lost_interval: ["Part of the data is missing", "See the lost intervals: who, and from when to when."],
+  lost_interval: [
+    "Part of the data is missing",
+    "See the lost intervals: who, and from when to when.",
+  ],
   excess: ["Some load came twice", "An agent went on after it had been replaced; it is left out."],
-  local_resources: ["The generator ran out of ports or files", "Reuse connections; raise ulimit -n."],
-  clock_bound: ["An agent's clock is uncertain", "Check the network between agent and coordinator."],
+  local_resources: [
+    "The generator ran out of ports or files",
+    "Reuse connections; raise ulimit -n.",
+  ],
+  clock_bound: [
+    "An agent's clock is uncertain",
+    "Check the network between agent and coordinator.",
+  ],
   unfinished: ["The run did not come to its end", "Read in the story what ended it."],
   quarantined: ["Part of the log was set aside", "The gaps name what, and why."],
   coverage: ["Too little was measured", "Calls were cancelled, or what became of them is unknown."],
