@@ -75,6 +75,7 @@ def test_without_a_token_nothing_is_shown_and_with_it_all(
     """Broken if the sign-in page leaks a run, or a good token opens nothing."""
     fleet.coordinator()
     (tmp_path / "token").write_text("a-token-of-the-test\n", encoding="utf-8")
+    (tmp_path / "token").chmod(0o600)
     gateway = gateways.start(TOKEN_FILE=str(tmp_path / "token"))
     with reading(browser, f"http://127.0.0.1:{gateway.port}") as reader:
         reader.open("/")

@@ -10,5 +10,4 @@ import "./style/telling.css";
 import "./style/pages.css";
 import "./style/narrow.css";
 
-void begin();
-render(<Shell />, document.getElementById("ui")!);
+void begin().then(() => render(<Shell />, document.getElementById("ui")!));

@@ -1,5 +1,7 @@
 // One way to ask the gateway. What fails comes back as a Problem that says what can be done.
 
+import { signal } from "@preact/signals";
+
 export interface FieldProblem {
   field: string;
   rule: string;
@@ -18,6 +20,9 @@ export class Problem extends Error {
     super(`${title}: ${detail}`);
   }
 }
+
+/** Set when the gateway wants to know who asks: at first, or since a session is over. */
+export const refused = signal<Problem | null>(null);
 
 const UNREACHABLE = "Is it still running? This page tries again by itself.";
 
@@ -51,7 +56,11 @@ async function ask<T>(path: string, init: RequestInit): Promise<T> {
     if (error instanceof DOMException && error.name === "AbortError") throw error;
     throw new Problem(0, "unreachable", "The gateway does not answer", UNREACHABLE);
   }
-  if (!response.ok) throw await problemOf(response);
+  if (!response.ok) {
+    const problem = await problemOf(response);
+    if (problem.status === 401) refused.value = problem;
+    throw problem;
+  }
   return (response.status === 204 ? null : await response.json()) as T;
 }
 

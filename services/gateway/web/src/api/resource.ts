@@ -55,7 +55,7 @@ export function useAsked<T>(
         const told = asProblem(error);
         setProblem(told);
         // What the world broke may mend; what was asked wrongly stays wrong.
-        if (told.status === 0 || told.status >= 500 || every) again(Math.max(every, RETRY_MS));
+        if (told.status === 0 || told.status >= 500) again(Math.max(every, RETRY_MS));
       }
       setLoading(false);
     };

@@ -2,25 +2,25 @@
 
 import { signal } from "@preact/signals";
 import type { Me } from "../api/answers";
-import { Problem, get, post } from "../api/http";
+import { get, post, refused } from "../api/http";
 import { asProblem } from "../api/resource";
 
 /** Null until the gateway has said. */
 export const me = signal<Me | null>(null);
-export const refused = signal<Problem | null>(null);
 
 /** Takes a token from the fragment, which no server sees, and wipes it from the address bar. */
 export function tokenFrom(fragment: string): string | null {
   return new URLSearchParams(fragment.replace(/^#/, "")).get("token");
 }
 
+/** Over when pages may ask: before that, they would be asked back who they are. */
 export async function begin(): Promise<void> {
   const token = tokenFrom(location.hash);
   if (token) {
     history.replaceState(null, "", location.pathname + location.search);
     if (!(await present(token))) return;
   }
-  await meet();
+  void meet();
 }
 
 /** Trades a token for a cookie that scripts cannot read. */
@@ -39,8 +39,7 @@ export async function meet(): Promise<void> {
     me.value = await get<Me>("/me");
     refused.value = null;
   } catch (error) {
-    const problem = asProblem(error);
-    if (problem.status === 401 || problem.status === 403) refused.value = problem;
-    else setTimeout(() => void meet(), 3000); // pages say themselves that nobody answers
+    // Pages say themselves that nobody answers; here it is only tried again.
+    if (asProblem(error).status !== 401) setTimeout(() => void meet(), 3000);
   }
 }

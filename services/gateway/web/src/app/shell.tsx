@@ -1,6 +1,7 @@
 // The frame around every page: where one can go, and what happens when one may not.
 
 import { useState } from "preact/hooks";
+import { refused } from "../api/http";
 import { Agents } from "../pages/agents";
 import { Compare } from "../pages/compare";
 import { Run } from "../pages/run";
@@ -10,7 +11,7 @@ import { Icon, Logo } from "../parts/marks";
 import { Empty, Failed } from "../parts/panel";
 import { Link, place } from "./place";
 import { NO_FILTER, type Route } from "./route";
-import { me, meet, present, refused } from "./session";
+import { me, meet, present } from "./session";
 import { choice, next } from "./theme";
 
 const RUNS: Route = { page: "runs", filter: NO_FILTER };

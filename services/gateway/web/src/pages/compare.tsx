@@ -7,7 +7,7 @@ import { get } from "../api/http";
 import { asProblem, useResource } from "../api/resource";
 import type { Problem } from "../api/http";
 import { Link, go } from "../app/place";
-import { COMPARED_MAX, PERCENTILES, runRoute } from "../app/route";
+import { COMPARED_MAX, NO_FILTER, PERCENTILES, runRoute } from "../app/route";
 import { type Line, CurveChart } from "../parts/curve_chart";
 import { judged } from "../parts/judged";
 import { Badge, Icon } from "../parts/marks";
@@ -70,10 +70,7 @@ export function Compare({ runs, percentile }: { runs: string[]; percentile: stri
         <Empty title="Choose two runs or more">
           <p>
             Add them above, or mark them in the{" "}
-            <Link to={{ page: "runs", filter: { q: "", state: "", ending: "", tag: "" } }}>
-              list of runs
-            </Link>
-            .
+            <Link to={{ page: "runs", filter: NO_FILTER }}>list of runs</Link>.
           </p>
         </Empty>
       )}

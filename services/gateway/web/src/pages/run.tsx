@@ -7,7 +7,7 @@ import { post, query } from "../api/http";
 import { type Live, useLive } from "../api/live";
 import { type Resource, useAsked, useResource } from "../api/resource";
 import { Link, look } from "../app/place";
-import { TABS, type Tab, type View, runRoute } from "../app/route";
+import { NO_FILTER, type Route, TABS, type Tab, type View, runRoute } from "../app/route";
 import { me } from "../app/session";
 import { Badge, Icon } from "../parts/marks";
 import { Copy, Failed, Loading } from "../parts/panel";
@@ -25,6 +25,7 @@ import { TasksTab } from "./tab_tasks";
 import { WhatIfTab } from "./tab_what_if";
 
 const LIVE_MS = 2000;
+const RUNS: Route = { page: "runs", filter: NO_FILTER };
 
 /** What every tab of a run is given. */
 export interface Shown {
@@ -82,7 +83,12 @@ export function Run({ run, view }: { run: string; view: View }) {
 
   if (!report) {
     return newest.problem ? (
-      <Failed problem={newest.problem} again={newest.reload} />
+      <>
+        <Failed problem={newest.problem} again={newest.reload} />
+        <p>
+          <Link to={RUNS}>All runs</Link>
+        </p>
+      </>
     ) : (
       <Loading what="Reading the log of the run" />
     );
@@ -130,7 +136,7 @@ function Head({ report, over }: { report: Report; over: boolean }) {
   const again = me.value?.can_start && over;
   return (
     <div class="title">
-      <Link to={{ page: "runs", filter: { q: "", state: "", ending: "", tag: "" } }} class="back">
+      <Link to={RUNS} class="back">
         <Icon name="back" />
         <span class="unseen">All runs</span>
       </Link>
