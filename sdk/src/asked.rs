@@ -1,5 +1,6 @@
-//! What a caller of the gateway posts, as Python hands it on: read, judged and asked for in Rust, so
-//! that no large text is ever parsed while the GIL is held.
+//! What a caller of the gateway posts, as Python hands it on: read, judged and asked for in Rust.
+//!
+//! Must never parse a large text while the GIL is held.
 
 use loadpilot_coordinator::client::asked::{self, Asked, Unsaid, problems};
 use loadpilot_coordinator::client::once::{Mark, Once};
@@ -11,6 +12,9 @@ use pyo3::pybacked::PyBackedBytes;
 use serde_json::json;
 
 use crate::python::{PySession, facts, failed, wait};
+
+/// Mistakes that are told of one plan: whoever sends a hundred thousand mends the first ones first.
+const PROBLEMS_MAX: usize = 100;
 
 /// What holds where a caller says nothing: how many agents, their patience and the lead, in µs.
 type Given = (u32, u64, u64);
@@ -31,8 +35,9 @@ pub(crate) fn check_asked(py: Python<'_>, body: PyBackedBytes, given: Given) -> 
     py.detach(|| {
         let answer = match read(&body, given, 0) {
             Ok(asked) => {
-                let problems = problems(&asked.request, &asked.secrets, &asked.bodies);
+                let mut problems = problems(&asked.request, &asked.secrets, &asked.bodies);
                 let plan = &asked.request.plan;
+                problems.truncate(PROBLEMS_MAX);
                 // What a plan amounts to can be told of a sound one only.
                 let is_sound = loadpilot_engine::check::plan(plan).is_empty();
                 let workload = is_sound.then(|| Workload::new(plan, asked.request.seed));

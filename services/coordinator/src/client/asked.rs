@@ -1,6 +1,6 @@
-//! What a caller posts over HTTP, to a coordinator or to a gateway: a plan alone, or a request for a
-//! run with what belongs to it. Read once, every mistake named by its place. No message may quote a
-//! secret or a body.
+//! What a caller posts over HTTP, to a coordinator or to a gateway: a plan alone, or a request for
+//! a run with what belongs to it. Read once, every mistake named by its place. No message may quote
+//! a secret or a body.
 
 use std::collections::BTreeMap;
 use std::fmt;

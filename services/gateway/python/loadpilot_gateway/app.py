@@ -8,13 +8,15 @@ import logging
 from contextlib import asynccontextmanager
 from http import HTTPStatus
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 from fastapi import FastAPI
 from fastapi.exceptions import RequestValidationError
+from pydantic.json_schema import models_json_schema
 from starlette.exceptions import HTTPException
 
 from loadpilot import _native
+from loadpilot._generated.snapshot import Snapshot
 from loadpilot.local.stack import StackFault
 
 from . import problem
@@ -26,6 +28,7 @@ if TYPE_CHECKING:
     from collections.abc import AsyncIterator
 
     from fastapi import Request, Response
+    from pydantic import BaseModel
     from starlette.types import ASGIApp
 
     from .gateway import Gateway
@@ -40,6 +43,27 @@ CODES = {
     HTTPStatus.METHOD_NOT_ALLOWED: Code.WRONG_METHOD,
     LARGE: Code.TOO_LARGE,
 }
+
+
+BESIDE: list[tuple[type[BaseModel], Literal["validation", "serialization"]]] = [
+    (start.RunWanted, "validation"),
+    (problem.ProblemDetails, "serialization"),
+    (Snapshot, "serialization"),
+]
+"""What stands in bodies that FastAPI does not read or write itself."""
+
+
+class Api(FastAPI):
+    """An application that describes those, too."""
+
+    def openapi(self) -> dict[str, Any]:
+        """Describe what it takes and answers."""
+        if self.openapi_schema is None:
+            described = super().openapi()
+            _, beside = models_json_schema(BESIDE, ref_template="#/components/schemas/{model}")
+            described["components"]["schemas"] |= beside["$defs"]
+        assert self.openapi_schema is not None  # noqa: S101  (it was just made)
+        return self.openapi_schema
 
 
 def application(gateway: Gateway, lock: Lock, *, is_loopback: bool) -> ASGIApp:
@@ -58,7 +82,7 @@ def api(gateway: Gateway | None, lock: Lock | None) -> FastAPI:
         resting.cancel()
         gateway.close()
 
-    app = FastAPI(
+    app = Api(
         title="LoadPilot gateway",
         version="1",
         description=__doc__,

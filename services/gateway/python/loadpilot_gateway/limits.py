@@ -35,5 +35,9 @@ TEXT_CHARS_MAX = 200
 """Longest text in a query, and longest key."""
 COMPARED_MAX = 8
 """Runs that are compared at a time."""
+PROBLEMS_MAX = 100
+"""Mistakes that one answer names; how many more there are is told."""
+DETAIL_CHARS_MAX = 1_000
+"""Longest description of what is wrong."""
 VALUE_CHARS_MAX = 120
 """Longest value that a problem quotes."""

@@ -17,7 +17,7 @@ from pydantic import BaseModel, Field
 
 from loadpilot.cli.exit_code import ExitCode
 
-from .limits import VALUE_CHARS_MAX
+from .limits import DETAIL_CHARS_MAX, PROBLEMS_MAX, VALUE_CHARS_MAX
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -62,7 +62,7 @@ class Wrong(BaseModel):
     value: str = Field(description="What was found, shortened.")
 
 
-class Problem(BaseModel):
+class ProblemDetails(BaseModel):
     """The body of an answer that says no."""
 
     type: str = Field(description="The code again, as a URN.")
@@ -86,17 +86,25 @@ class No(HTTPException):
         headers: Mapping[str, str] | None = None,
     ) -> None:
         """Say why."""
+        detail = short(detail, DETAIL_CHARS_MAX)
         super().__init__(status.value, detail, dict(headers or {}))
         self.status = status
         self.code = code
         self.problems = [
-            Wrong(field=one["field"], rule=one["rule"], value=short(one["value"]))
-            for one in problems
+            Wrong(
+                field=short(one["field"]),
+                rule=short(one["rule"], DETAIL_CHARS_MAX),
+                value=short(one["value"]),
+            )
+            for one in problems[:PROBLEMS_MAX]
         ]
+        if len(problems) > PROBLEMS_MAX:
+            more = f"{len(problems) - PROBLEMS_MAX} more are wrong and not shown"
+            self.problems.append(Wrong(field="", rule=more, value=""))
 
     def text(self) -> str:
         """Its body."""
-        return Problem(
+        return ProblemDetails(
             type=f"urn:loadpilot:problem:{self.code.value}",
             title=self.code.value.replace("_", " "),
             status=self.status.value,
@@ -112,10 +120,10 @@ class No(HTTPException):
         return Response(self.text(), self.status_code, headers, MEDIA_TYPE)
 
 
-def short(value: object) -> str:
+def short(value: object, most: int = VALUE_CHARS_MAX) -> str:
     """Quote a value as far as it tells something."""
     text = value if isinstance(value, str) else json.dumps(value, default=str)
-    return text if len(text) <= VALUE_CHARS_MAX else text[:VALUE_CHARS_MAX] + "…"
+    return text if len(text) <= most else text[:most] + "…"
 
 
 def refused(text: str, problems: Sequence[Mapping[str, Any]]) -> No:

@@ -40,7 +40,7 @@ def says_no(*codes: HTTPStatus) -> dict[int | str, dict[str, Any]]:
     return {
         code.value: {
             "description": "Says no: a problem.",
-            "content": {MEDIA_TYPE: {"schema": {"$ref": "#/components/schemas/Problem"}}},
+            "content": {MEDIA_TYPE: {"schema": {"$ref": "#/components/schemas/ProblemDetails"}}},
         }
         for code in sorted({*always, *codes, away})
     }

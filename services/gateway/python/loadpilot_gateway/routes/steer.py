@@ -23,7 +23,7 @@ router = APIRouter(tags=["steer"])
 ACTED = says_no(HTTPStatus.NOT_FOUND, HTTPStatus.CONFLICT)
 
 
-class Steered(BaseModel):
+class Decided(BaseModel):
     """What was decided."""
 
     run: str
@@ -39,8 +39,8 @@ class RateWanted(BaseModel):
     rate: str = Field(max_length=TEXT_CHARS_MAX, examples=["500/s", "3000/m", "0.5"])
 
 
-@router.post("/runs/{run}/rate", response_model=Steered, responses=ACTED)
-async def rate(here: Here, caller: Caller, run: Run, wanted: RateWanted) -> Steered:
+@router.post("/runs/{run}/rate", response_model=Decided, responses=ACTED)
+async def rate(here: Here, caller: Caller, run: Run, wanted: RateWanted) -> Decided:
     """Change the rate of a run from a few seconds ahead on."""
     try:
         urps = rate_urps("rate", wanted.rate)
@@ -50,28 +50,28 @@ async def rate(here: Here, caller: Caller, run: Run, wanted: RateWanted) -> Stee
     return await steer(here, run, "rate", caller, urps)
 
 
-@router.post("/runs/{run}/halt", response_model=Steered, responses=ACTED)
-async def halt(here: Here, caller: Caller, run: Run) -> Steered:
+@router.post("/runs/{run}/halt", response_model=Decided, responses=ACTED)
+async def halt(here: Here, caller: Caller, run: Run) -> Decided:
     """Throw the kill switch: agents cut off what is in flight, coordinator or not."""
     await here.log_of(run)
     await here.of_run(run, lambda session: session.halt(run))
     return await steer(here, run, "stop", caller)
 
 
-@router.post("/runs/{run}/{wish}", response_model=Steered, responses=ACTED)
+@router.post("/runs/{run}/{wish}", response_model=Decided, responses=ACTED)
 async def wish(
     here: Here,
     caller: Caller,
     run: Run,
     wish: Annotated[Literal["stop", "pause", "resume"], Path()],
-) -> Steered:
+) -> Decided:
     """Stop a run, pause it, or let it go on."""
     return await steer(here, run, wish, caller)
 
 
 async def steer(
     here: Gateway, run: str, wish: str, caller: str, urps: int | None = None
-) -> Steered:
+) -> Decided:
     """Ask for something, wait for the decision, and tell it."""
     text = await here.of_run(
         run, lambda session: session.steer(run, wish, caller, PATIENCE_SECS, urps)
@@ -80,7 +80,7 @@ async def steer(
     answer: dict[str, Any] = json.loads(text)
     words, code = in_words(answer, wish)
     if code is ExitCode.PASSED:
-        return Steered(run=run, words=words, answer=answer)
+        return Decided(run=run, words=words, answer=answer)
     if code is ExitCode.USAGE:
         raise No(HTTPStatus.CONFLICT, Code.USAGE, words)
     raise No(HTTPStatus.SERVICE_UNAVAILABLE, Code.INFRASTRUCTURE, words)
