@@ -145,3 +145,8 @@ export interface Errors {
     raised_more: number;
   }[];
 }
+
+/** How far the figures of runs are from those of the first; the rest of it is in their reports. */
+export interface Comparison {
+  differences: { run: string; figure: string; percent: number | null }[];
+}

@@ -1,9 +1,9 @@
 // Runs beside each other: their figures as a table, their curves over one another.
 
 import { useEffect, useState } from "preact/hooks";
-import type { Report } from "../api/_generated/report";
-import type { RunList, Series } from "../api/answers";
-import { get } from "../api/http";
+import type { Ladder, Report } from "../api/_generated/report";
+import type { Comparison, RunList, Series } from "../api/answers";
+import { get, query } from "../api/http";
 import { asProblem, useResource } from "../api/resource";
 import type { Problem } from "../api/http";
 import { Link, go } from "../app/place";
@@ -14,7 +14,7 @@ import { Badge, Icon } from "../parts/marks";
 import { OverlayChart } from "../parts/overlay_chart";
 import { Empty, Failed, Loading, Panel } from "../parts/panel";
 import { type Buckets, decode } from "../say/histogram";
-import { count, difference, instant, latency, percent, perSecond } from "../say/numbers";
+import { NONE, count, difference, instant, latency, percent, perSecond } from "../say/numbers";
 import { grade, isOver } from "../say/words";
 
 export interface Compared {
@@ -150,23 +150,61 @@ interface Row {
   name: string;
   of: (report: Report) => number | null | undefined;
   say: (value: number | null | undefined) => string;
+  /** What the gateway calls it, where it tells the difference to the first. */
+  figure?: string;
   worse?: "more" | "less";
 }
 
+const ladder = (name: string, key: keyof Ladder): Row => ({
+  name,
+  of: (report) => report.latency.response?.[key],
+  say: latency,
+  figure: `response.${key}`,
+  worse: "more",
+});
+
 const ROWS: Row[] = [
-  { name: "planned rate", of: (r) => r.rates.planned_rps, say: perSecond },
-  { name: "achieved rate", of: (r) => r.rates.achieved_rps, say: perSecond, worse: "less" },
+  {
+    name: "planned rate",
+    of: (r) => r.rates.planned_rps,
+    say: perSecond,
+    figure: "rates.planned_rps",
+  },
+  {
+    name: "achieved rate",
+    of: (r) => r.rates.achieved_rps,
+    say: perSecond,
+    figure: "rates.achieved_rps",
+    worse: "less",
+  },
   { name: "arrivals started", of: (r) => r.arrivals.started, say: count },
-  { name: "dropped", of: (r) => sum(r.arrivals.dropped), say: count, worse: "more" },
-  { name: "not ok", of: (r) => r.error_rate_pct, say: percent, worse: "more" },
-  { name: "p50", of: (r) => r.latency.response?.p50_us, say: latency, worse: "more" },
-  { name: "p90", of: (r) => r.latency.response?.p90_us, say: latency, worse: "more" },
-  { name: "p95", of: (r) => r.latency.response?.p95_us, say: latency, worse: "more" },
-  { name: "p99", of: (r) => r.latency.response?.p99_us, say: latency, worse: "more" },
-  { name: "p99.9", of: (r) => r.latency.response?.p99_9_us, say: latency, worse: "more" },
-  { name: "max", of: (r) => r.latency.response?.max_us, say: latency, worse: "more" },
-  { name: "service p99", of: (r) => r.latency.service?.p99_us, say: latency, worse: "more" },
-  { name: "CO factor", of: (r) => r.latency.co_factor, say: (v) => v?.toFixed(2) ?? "–" },
+  { name: "dropped", of: (r) => sum(r.arrivals.dropped), say: count },
+  {
+    name: "not ok",
+    of: (r) => r.error_rate_pct,
+    say: percent,
+    figure: "error_rate_pct",
+    worse: "more",
+  },
+  ladder("p50", "p50_us"),
+  ladder("p90", "p90_us"),
+  ladder("p95", "p95_us"),
+  ladder("p99", "p99_us"),
+  ladder("p99.9", "p99_9_us"),
+  ladder("max", "max_us"),
+  {
+    name: "service p99",
+    of: (r) => r.latency.service?.p99_us,
+    say: latency,
+    figure: "service.p99_us",
+    worse: "more",
+  },
+  {
+    name: "CO factor",
+    of: (r) => r.latency.co_factor,
+    say: (v) => v?.toFixed(2) ?? NONE,
+    figure: "co_factor",
+  },
 ];
 const NOTABLE_PCT = 5;
 
@@ -175,7 +213,10 @@ function sum(parts: Record<string, number>): number {
 }
 
 function Figures({ shown }: { shown: Compared[] }) {
-  const [first] = shown;
+  const runs = shown.map((one) => one.report.run.id);
+  const asked = runs.length > 1 ? `/compare${query({ run: runs })}` : null;
+  const { data } = useResource<Comparison>(asked);
+  const apart = new Map(data?.differences.map((d) => [`${d.run} ${d.figure}`, d.percent]));
   return (
     <div class="scroll">
       <table class="compared">
@@ -217,8 +258,12 @@ function Figures({ shown }: { shown: Compared[] }) {
                 <Cell
                   key={one.report.run.id}
                   row={row}
-                  one={one.report}
-                  first={at === 0 ? null : first!.report}
+                  report={one.report}
+                  apart={
+                    at > 0 && row.figure
+                      ? (apart.get(`${one.report.run.id} ${row.figure}`) ?? null)
+                      : undefined
+                  }
                 />
               ))}
             </tr>
@@ -229,18 +274,21 @@ function Figures({ shown }: { shown: Compared[] }) {
   );
 }
 
-function Cell({ row, one, first }: { row: Row; one: Report; first: Report | null }) {
-  const value = row.of(one);
-  const base = first === null ? null : row.of(first);
-  const apart =
-    base && value !== null && value !== undefined ? (100 * (value - base)) / base : null;
-  const worse =
-    apart !== null && (row.worse === "more" ? apart : row.worse === "less" ? -apart : 0);
-  const tone = worse === false || Math.abs(worse) < NOTABLE_PCT ? "" : worse > 0 ? "bad" : "good";
+interface CellProps {
+  row: Row;
+  report: Report;
+  /** In percent of the first; undefined where nothing is told, null where there is none. */
+  apart: number | null | undefined;
+}
+
+function Cell({ row, report, apart }: CellProps) {
+  const way = row.worse === "more" ? 1 : row.worse === "less" ? -1 : 0;
+  const worse = (apart ?? 0) * way;
+  const tone = Math.abs(worse) < NOTABLE_PCT ? "" : worse > 0 ? "bad" : "good";
   return (
     <td class="n">
-      {row.say(value)}
-      {first !== null && <small class={tone}>{difference(apart)}</small>}
+      {row.say(row.of(report))}
+      {apart !== undefined && <small class={tone}>{difference(apart)}</small>}
     </td>
   );
 }

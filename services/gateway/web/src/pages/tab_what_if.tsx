@@ -22,6 +22,7 @@ import {
   joined,
   limitsOf,
   metricOf,
+  sign,
   split,
   unit,
 } from "../say/thresholds";
@@ -163,7 +164,9 @@ function GateRow({ name, limits, result }: GateRowProps) {
         onChange={(event) => change(limits, name, joined(event.currentTarget.value, limit))}
       >
         {OPERATORS.map((o) => (
-          <option key={o}>{o}</option>
+          <option key={o} value={o}>
+            {sign(o)}
+          </option>
         ))}
       </select>
       <input
