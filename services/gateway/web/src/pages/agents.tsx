@@ -4,7 +4,7 @@ import { useResource } from "../api/resource";
 import { Link } from "../app/place";
 import { runRoute } from "../app/route";
 import { Badge } from "../parts/marks";
-import { Empty, Failed, Loading } from "../parts/panel";
+import { Empty, Failed, Loading, Scroll } from "../parts/panel";
 import { NONE, perSecond } from "../say/numbers";
 
 interface Held {
@@ -57,7 +57,7 @@ export function Agents() {
 
 function Table({ present }: { present: Present[] }) {
   return (
-    <div class="scroll">
+    <Scroll label="Agents">
       <table>
         <thead>
           <tr>
@@ -101,7 +101,7 @@ function Table({ present }: { present: Present[] }) {
           ))}
         </tbody>
       </table>
-    </div>
+    </Scroll>
   );
 }
 

@@ -12,7 +12,7 @@ import { type Line, CurveChart } from "../parts/curve_chart";
 import { judged } from "../parts/judged";
 import { Badge, Icon } from "../parts/marks";
 import { OverlayChart } from "../parts/overlay_chart";
-import { Empty, Failed, Loading, Panel } from "../parts/panel";
+import { Empty, Failed, Loading, Panel, Scroll } from "../parts/panel";
 import { type Buckets, decode } from "../say/histogram";
 import { NONE, count, difference, instant, latency, percent, perSecond } from "../say/numbers";
 import { grade, isOver } from "../say/words";
@@ -218,11 +218,13 @@ function Figures({ shown }: { shown: Compared[] }) {
   const { data } = useResource<Comparison>(asked);
   const apart = new Map(data?.differences.map((d) => [`${d.run} ${d.figure}`, d.percent]));
   return (
-    <div class="scroll">
+    <Scroll label="Figures">
       <table class="compared">
         <thead>
           <tr>
-            <th />
+            <th>
+              <span class="unseen">figure</span>
+            </th>
             {shown.map((one, at) => (
               <th key={one.report.run.id} class="n">
                 <i class={`dot c-${at}`} aria-hidden="true" /> {label(one, at)}
@@ -270,7 +272,7 @@ function Figures({ shown }: { shown: Compared[] }) {
           ))}
         </tbody>
       </table>
-    </div>
+    </Scroll>
   );
 }
 

@@ -8,7 +8,7 @@ import { Link, go } from "../app/place";
 import { COMPARED_MAX, type Filter, NO_FILTER, runRoute } from "../app/route";
 import { me } from "../app/session";
 import { Badge } from "../parts/marks";
-import { Empty, Failed, Loading } from "../parts/panel";
+import { Empty, Failed, Loading, Scroll } from "../parts/panel";
 import { instant, span } from "../say/numbers";
 import { isOver, standing } from "../say/words";
 
@@ -164,7 +164,7 @@ interface TableProps {
 
 function Table({ rows, chosen, choose }: TableProps) {
   return (
-    <div class="scroll">
+    <Scroll label="Runs">
       <table class="runs">
         <thead>
           <tr>
@@ -209,7 +209,7 @@ function Table({ rows, chosen, choose }: TableProps) {
           })}
         </tbody>
       </table>
-    </div>
+    </Scroll>
   );
 }
 

@@ -9,7 +9,7 @@ import { look } from "../app/place";
 import { Chart, type Columns, type Ink, type Plot, timeAxis, valueAxis } from "../parts/chart";
 import { fromZero } from "../parts/load_chart";
 import { Badge } from "../parts/marks";
-import { Failed, Panel, Tile, Tiles } from "../parts/panel";
+import { Failed, Panel, Tile, Tiles, Scroll } from "../parts/panel";
 import { NONE, count, latency, percent, perSecond, short } from "../say/numbers";
 import { type Tone, plain } from "../say/words";
 import type { Shown } from "./run";
@@ -118,7 +118,7 @@ interface HoldersProps {
 function Holders({ report, data, chosen, colours }: HoldersProps) {
   const of = new Map<string, AgentOverTime>((data?.agents ?? []).map((a) => [a.agent, a]));
   return (
-    <div class="scroll">
+    <Scroll label="Processes">
       <table>
         <thead>
           <tr>
@@ -170,7 +170,7 @@ function Holders({ report, data, chosen, colours }: HoldersProps) {
           })}
         </tbody>
       </table>
-    </div>
+    </Scroll>
   );
 }
 

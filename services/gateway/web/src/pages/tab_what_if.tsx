@@ -291,7 +291,9 @@ function Compared({ before: { report }, after }: { before: Shown; after: WhatIf 
     <table class="answers">
       <thead>
         <tr>
-          <th />
+          <th>
+            <span class="unseen">figure</span>
+          </th>
           <th class="n">as planned</th>
           <th class="n">as asked</th>
         </tr>

@@ -1,5 +1,6 @@
 // The judgement first: did it pass, by what, when did it break, and can it be trusted at all?
 
+import { Scroll } from "./panel";
 import type { Certificate, Report, ThresholdResult, Verdict } from "../api/_generated/report";
 import { clock, percent } from "../say/numbers";
 import { figure, metricOf, room, sign } from "../say/thresholds";
@@ -112,7 +113,7 @@ export function Thresholds({ results, broke, onGoTo }: ThresholdsProps) {
     return <p class="quiet">None was set. Try some under “What if”.</p>;
   }
   return (
-    <div class="scroll">
+    <Scroll label="Thresholds">
       <table class="thresholds">
         <thead>
           <tr>
@@ -129,7 +130,7 @@ export function Thresholds({ results, broke, onGoTo }: ThresholdsProps) {
           ))}
         </tbody>
       </table>
-    </div>
+    </Scroll>
   );
 }
 

@@ -27,7 +27,9 @@ export function Ladders({ response, service }: { response: Maybe; service: Maybe
     <table class="ladder">
       <thead>
         <tr>
-          <th />
+          <th>
+            <span class="unseen">figure</span>
+          </th>
           <th class="n" title="From the moment the call was due: what users would have felt">
             corrected
           </th>

@@ -99,6 +99,15 @@ export function Failed({ problem, again }: FailedProps) {
   );
 }
 
+/** A box that is wider inside than outside, which the keyboard can move, too. */
+export function Scroll({ label, children }: { label: string; children: ComponentChildren }) {
+  return (
+    <div class="scroll" role="group" aria-label={label} tabIndex={0}>
+      {children}
+    </div>
+  );
+}
+
 export function Loading({ what }: { what: string }) {
   return (
     <p class="loading" role="status">

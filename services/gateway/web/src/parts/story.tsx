@@ -14,7 +14,7 @@ export function Story({ lines, startAt, newestFirst, onGoTo }: StoryProps) {
   if (lines.length === 0) return <p class="quiet">Nothing has happened yet.</p>;
   const shown = newestFirst ? lines.toReversed() : lines;
   return (
-    <ol class="story">
+    <ol class="story" tabIndex={0}>
       {shown.map((line) => {
         const us = startAt ? line.at - startAt : null;
         const place =

@@ -1,5 +1,6 @@
 // Per task and call: how often, how it ended, how long it took, and where that time went.
 
+import { Scroll } from "./panel";
 import type { Checks, Ladder, Raised, Report, TaskReport } from "../api/_generated/report";
 import { count, latency, percent } from "../say/numbers";
 import { OUTCOMES, outcome, plain } from "../say/words";
@@ -12,7 +13,7 @@ interface TasksProps {
 
 export function Tasks({ tasks, chosen, onChoose }: TasksProps) {
   return (
-    <div class="scroll">
+    <Scroll label="Tasks and calls">
       <table class="tasks">
         <thead>
           <tr>
@@ -35,7 +36,7 @@ export function Tasks({ tasks, chosen, onChoose }: TasksProps) {
           ))}
         </tbody>
       </table>
-    </div>
+    </Scroll>
   );
 }
 
