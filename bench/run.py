@@ -3,6 +3,7 @@
     ./dev bench [--quick] [--profile] [FAMILY...]    LoadPilot beside its peers; bench/README.md
     ./dev bench fidelity [--rps 1000] [--secs 10] [--rounds 3] [--release]
     ./dev bench startup [--rounds 7] [--release]
+    ./dev bench reading [--rounds 3] [--release]
 
 Run it on a quiet machine (`--patience-secs 600` waits for one): the load before is part of every
 result. Must never be a test, and must never print a figure without what it was measured on.
@@ -19,9 +20,9 @@ ROOT = Path(__file__).resolve().parents[1]
 sys.path.insert(0, str(ROOT))
 
 # They are found by the line above.
-from bench import build, compare, fidelity, machine, peers, startup  # noqa: E402
+from bench import build, compare, fidelity, machine, peers, reading, startup  # noqa: E402
 
-ALONE = ("fidelity", "startup")
+ALONE = ("fidelity", "startup", "reading")
 """What looks at LoadPilot alone."""
 
 
@@ -65,6 +66,10 @@ def alone(what: str, args: argparse.Namespace) -> None:
         )
         table, drawn = fidelity.measure(made, args.rps, secs, rounds, args.patience_secs)
         title = f"Schedule fidelity, {args.rps:,} rps for {secs} s"
+    elif what == "reading":
+        rounds = args.rounds or (1 if args.quick else 3)
+        table = reading.measure(made, rounds, args.patience_secs, quick=args.quick)
+        title = "Reading a log"
     else:
         rounds = args.rounds or (1 if args.quick else 7)
         table = startup.measure(made, rounds, args.patience_secs)
@@ -91,7 +96,7 @@ def arguments() -> argparse.Namespace:
         nargs="*",
         metavar="FAMILY",
         default=families,
-        help=f"{', '.join([*families, *ALONE])}; default: all but the last two",
+        help=f"{', '.join([*families, *ALONE])}; default: all but the last three",
     )
     parser.add_argument("--quick", action="store_true", help="few short rounds, not for git")
     parser.add_argument("--rounds", "--repeats", type=int, help="default: as the family wants")
@@ -106,7 +111,7 @@ def arguments() -> argparse.Namespace:
         "--wheel", type=Path, help="an unpacked release wheel to measure; default: build one"
     )
     parser.add_argument(
-        "--release", action="store_true", help="fidelity, startup: measure a release wheel"
+        "--release", action="store_true", help="fidelity, startup, reading: measure a release wheel"
     )
     parser.add_argument(
         "--profile",

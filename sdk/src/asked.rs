@@ -67,7 +67,7 @@ pub(crate) fn ask(
 ) -> PyResult<String> {
     let mark = key.map(Mark::of);
     let runtime = session.runtime();
-    let mut guard = session.session();
+    let mut guard = session.alone(py)?;
     let session = &mut *guard;
     let asking = async {
         let asked = read(&body, given, mark.map_or(seed, |mark| mark.seed()))?;

@@ -7,7 +7,7 @@ use std::fs::File;
 use std::future::Future;
 use std::io::BufWriter;
 use std::path::PathBuf;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 use bytes::Bytes;
@@ -26,7 +26,7 @@ use pyo3::exceptions::{PyRuntimeError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::pybacked::PyBackedBytes;
 use tokio::runtime::Runtime;
-use tokio::sync::mpsc;
+use tokio::sync::{OwnedRwLockReadGuard, OwnedRwLockWriteGuard, RwLock, mpsc};
 
 use crate::asked::{ask, check_asked};
 use crate::place::Place;
@@ -37,6 +37,10 @@ use crate::play::{
 use crate::session::{Session, SessionError};
 use crate::steer::Wish;
 use crate::watch::{Change, watch};
+
+mod reading;
+
+use reading::PyReading;
 
 create_exception!(
     _native,
@@ -54,8 +58,8 @@ const SIGNALS_EVERY: Duration = Duration::from_millis(50);
 pub mod _native {
     #[pymodule_export]
     use super::{
-        Fault, PyAnswer, PyClient, PyPlayer, PyRehearsal, PyRehearsedUser, PyRequest, PySession,
-        PyTurn, PyWanted, PyWatch, Refused, agent_main, ask, check_asked, check_plan,
+        Fault, PyAnswer, PyClient, PyPlayer, PyReading, PyRehearsal, PyRehearsedUser, PyRequest,
+        PySession, PyTurn, PyWanted, PyWatch, Refused, agent_main, ask, check_asked, check_plan,
         coordinator_main, drawn, due_us, figure_keys, measure, metric_keys, moves, new_run_id,
         note_blocking, parse_duration_us, parse_rate_urps, plan_facts, raise_in, row, seal_states,
         shown_address, supervisor_main, whose_turn,
@@ -198,16 +202,23 @@ pub(crate) fn wait<T: Send>(
 #[pyclass(name = "Session", module = "loadpilot._native")]
 pub(crate) struct PySession {
     runtime: Arc<Runtime>,
-    session: Mutex<Session>,
+    session: Arc<RwLock<Session>>,
 }
 
 impl PySession {
-    pub(crate) fn session(&self) -> MutexGuard<'_, Session> {
-        self.session.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
     pub(crate) fn runtime(&self) -> Arc<Runtime> {
         Arc::clone(&self.runtime)
+    }
+
+    /// The session beside others that ask it. Waited for without the GIL: whoever has it for itself
+    /// may need the GIL to be done.
+    fn shared(&self, py: Python<'_>) -> PyResult<OwnedRwLockReadGuard<Session>> {
+        wait(py, &self.runtime, Arc::clone(&self.session).read_owned())
+    }
+
+    /// The session alone.
+    pub(crate) fn alone(&self, py: Python<'_>) -> PyResult<OwnedRwLockWriteGuard<Session>> {
+        wait(py, &self.runtime, Arc::clone(&self.session).write_owned())
     }
 }
 
@@ -287,16 +298,16 @@ impl PySession {
         let shared = |(hash, body)| (hash, Bytes::from_owner(body));
         let bodies = bodies.into_iter().map(shared).collect();
         let run = run.map(run_id).transpose()?;
-        let mut session = self.session.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut session = self.alone(py)?;
         let submit = session.submit(request, &secrets, &bodies, run);
         let run = wait(py, &self.runtime, submit)?;
         run.map(|run| run.to_string())
             .map_err(|error| failed(py, &error))
     }
 
-    fn watch(&self, run: &str) -> PyResult<PyWatch> {
+    fn watch(&self, py: Python<'_>, run: &str) -> PyResult<PyWatch> {
         let run = run_id(run)?;
-        let session = self.session.lock().unwrap_or_else(PoisonError::into_inner);
+        let session = self.shared(py)?;
         let (bus, subjects) = session.parts();
         let _runtime = self.runtime.enter();
         let changes = Mutex::new(watch(bus, subjects, run));
@@ -308,7 +319,7 @@ impl PySession {
 
     fn stop(&self, py: Python<'_>, run: &str, by: &str) -> PyResult<()> {
         let run = run_id(run)?;
-        let session = self.session.lock().unwrap_or_else(PoisonError::into_inner);
+        let session = self.shared(py)?;
         wait(py, &self.runtime, session.stop(&run, by))?.map_err(|error| failed(py, &error))
     }
 
@@ -331,47 +342,47 @@ impl PySession {
             _ => return Err(PyValueError::new_err(format!("no such wish: {wish}"))),
         };
         let patience = secs("patience_secs", patience_secs)?;
-        let session = self.session.lock().unwrap_or_else(PoisonError::into_inner);
+        let session = self.shared(py)?;
         let answer = wait(py, &self.runtime, session.steer(&run, wish, by, patience))?;
         json(&answer.map_err(|error| failed(py, &error))?)
     }
 
     fn agents(&self, py: Python<'_>, patience_secs: f64) -> PyResult<String> {
         let patience = secs("patience_secs", patience_secs)?;
-        let session = self.session.lock().unwrap_or_else(PoisonError::into_inner);
+        let session = self.shared(py)?;
         let agents = wait(py, &self.runtime, session.agents(patience))?;
         json(&agents.map_err(|error| failed(py, &error))?)
     }
 
     fn unfinished(&self, py: Python<'_>, run: &str) -> PyResult<String> {
         let run = run_id(run)?;
-        let session = self.session.lock().unwrap_or_else(PoisonError::into_inner);
+        let session = self.shared(py)?;
         let found = wait(py, &self.runtime, session.unfinished(&run))?;
         json(&found.map_err(|error| failed(py, &error))?)
     }
 
     fn adopt(&self, py: Python<'_>, run: &str) -> PyResult<()> {
         let run = run_id(run)?;
-        let mut session = self.session.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut session = self.alone(py)?;
         wait(py, &self.runtime, session.adopt(&run))?.map_err(|error| failed(py, &error))
     }
 
     fn halt(&self, py: Python<'_>, run: &str) -> PyResult<()> {
         let run = run_id(run)?;
-        let session = self.session.lock().unwrap_or_else(PoisonError::into_inner);
+        let session = self.shared(py)?;
         wait(py, &self.runtime, session.halt(&run))?.map_err(|error| failed(py, &error))
     }
 
     fn report(&self, py: Python<'_>, run: &str) -> PyResult<String> {
         let run = run_id(run)?;
-        let session = self.session.lock().unwrap_or_else(PoisonError::into_inner);
+        let session = self.shared(py)?;
         let report = wait(py, &self.runtime, session.report(&run))?;
         json(&report.map_err(|error| failed(py, &error))?)
     }
 
     fn plan(&self, py: Python<'_>, run: &str) -> PyResult<String> {
         let run = run_id(run)?;
-        let session = self.session.lock().unwrap_or_else(PoisonError::into_inner);
+        let session = self.shared(py)?;
         let plan = wait(py, &self.runtime, session.plan(&run))?;
         json(&plan.map_err(|error| failed(py, &error))?)
     }
@@ -382,7 +393,7 @@ impl PySession {
         let known = known_json.map(serde_json::from_str).transpose();
         let known: Option<serde_json::Value> =
             known.map_err(|error| PyValueError::new_err(format!("not a report: {error}")))?;
-        let session = self.session.lock().unwrap_or_else(PoisonError::into_inner);
+        let session = self.shared(py)?;
         let verification = wait(py, &self.runtime, session.verify(&run, known.as_ref()))?;
         json(&verification.map_err(|error| failed(py, &error))?)
     }
@@ -390,13 +401,13 @@ impl PySession {
     fn samples(&self, py: Python<'_>, run: &str, path: PathBuf) -> PyResult<String> {
         let run = run_id(run)?;
         let mut table = BufWriter::new(File::create(path)?);
-        let session = self.session.lock().unwrap_or_else(PoisonError::into_inner);
+        let session = self.shared(py)?;
         let written = wait(py, &self.runtime, session.samples(&run, &mut table))?;
         json(&written.map_err(|error| failed(py, &error))?)
     }
 
     fn runs(&self, py: Python<'_>) -> PyResult<String> {
-        let session = self.session.lock().unwrap_or_else(PoisonError::into_inner);
+        let session = self.shared(py)?;
         let runs = wait(py, &self.runtime, session.runs())?;
         json(&runs.map_err(|error| failed(py, &error))?)
     }
@@ -406,15 +417,28 @@ impl PySession {
             .iter()
             .map(|run| run_id(run))
             .collect::<PyResult<Vec<_>>>()?;
-        let session = self.session.lock().unwrap_or_else(PoisonError::into_inner);
+        let session = self.shared(py)?;
         wait(py, &self.runtime, session.prune(&runs))?.map_err(|error| failed(py, &error))
     }
 
-    fn close(&self) {
-        self.session
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner)
-            .close();
+    #[pyo3(signature = (run, cache = None))]
+    fn read(&self, py: Python<'_>, run: &str, cache: Option<PathBuf>) -> PyResult<PyReading> {
+        let run = run_id(run)?;
+        let session = self.shared(py)?;
+        let reading = wait(py, &self.runtime, session.read(&run, cache))?;
+        let reading = reading.map_err(|error| failed(py, &error))?;
+        Ok(PyReading::new(Arc::clone(&self.runtime), reading))
+    }
+
+    fn log_state(&self, py: Python<'_>) -> PyResult<String> {
+        let session = self.shared(py)?;
+        let state = wait(py, &self.runtime, session.log_state())?;
+        json(&state.map_err(|error| failed(py, &error))?)
+    }
+
+    fn close(&self, py: Python<'_>) -> PyResult<()> {
+        self.alone(py)?.close();
+        Ok(())
     }
 }
 
@@ -454,7 +478,7 @@ fn connected(
     let session = wait(py, &runtime, opening)?.map_err(|error| failed(py, &error))?;
     Ok(PySession {
         runtime: Arc::new(runtime),
-        session: Mutex::new(session),
+        session: Arc::new(RwLock::new(session)),
     })
 }
 

@@ -11,6 +11,7 @@ use loadpilot_events::metrics::{
     Added, CounterReport, Figure, MetricRow, MetricValue, MetricsReport, OwnMetric, RateReport,
     Rounded, TrendReport,
 };
+use serde::{Deserialize, Serialize};
 
 use crate::report::percent;
 use crate::tally::RowKey;
@@ -23,7 +24,8 @@ const NAMES_TOLD_MAX: usize = 20;
 const MILLION: u128 = 1_000_000;
 
 /// What was added to metrics, by name. The same name may be of two kinds if agents disagree.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(into = "Vec<MetricRow>", try_from = "Vec<MetricRow>")]
 pub struct MetricSums {
     /// In millionths.
     counters: BTreeMap<Arc<str>, u128>,
@@ -35,6 +37,29 @@ pub struct MetricSums {
 struct RateSums {
     count: u64,
     trues: u64,
+}
+
+/// As rows, of which tick and task does not matter.
+impl From<MetricSums> for Vec<MetricRow> {
+    fn from(sums: MetricSums) -> Self {
+        sums.rows(RowKey {
+            tick: 0,
+            generation: 0,
+            task: 0,
+        })
+    }
+}
+
+impl TryFrom<Vec<MetricRow>> for MetricSums {
+    type Error = String;
+
+    fn try_from(rows: Vec<MetricRow>) -> Result<Self, String> {
+        let mut sums = Self::default();
+        for row in &rows {
+            sums.add(&Self::of_row(row)?);
+        }
+        Ok(sums)
+    }
 }
 
 impl MetricSums {

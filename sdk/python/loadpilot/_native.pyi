@@ -336,8 +336,54 @@ class Session:
     def prune(self, runs: list[str]) -> int:
         """Delete runs from the log; returns how many there were."""
 
+    def read(self, run: str, cache: Path | None = None) -> Reading:
+        """Read a run's log and index it.
+
+        ``cache`` is a folder for what makes that quicker the next time; it may be deleted at any
+        time. Raises Refused when there is no such run, Fault.
+        """
+
+    def log_state(self) -> str:
+        """Tell how far the streams were written; JSON: ``{"ctl_seq", "data_seq"}``."""
+
     def close(self) -> None:
         """End the connection and the renewal of ownership."""
+
+@final
+class Reading:
+    """One run's log, indexed: many questions, answered from any thread.
+
+    Answers are JSON of the types in ``proto/schema``. What is asked for as JSON is checked: Refused
+    names field, rule and value. ``as_of_us`` is an instant of the run, in µs after its start: the
+    answer is what the log told of it then.
+    """
+
+    def refresh(self) -> bool:
+        """Read what was appended since; whether anything of this run was."""
+
+    def position(self) -> str:
+        """Tell how far it was read; JSON: ``{"ctl_seq", "evt_seq", "data_seq", "over"}``."""
+
+    def report(self, as_of_us: int | None = None) -> str:
+        """Close the fold; JSON of a report, the same as that of :meth:`Session.report`."""
+
+    def series(self, slice_json: str) -> str:
+        """Tell the figures of a slice over time; JSON of a series."""
+
+    def heat(self, slice_json: str) -> str:
+        """Tell how response times of a slice are spread over time; JSON of a heat."""
+
+    def errors(self, slice_json: str) -> str:
+        """Tell what went wrong in a slice, call by call; JSON of errors."""
+
+    def agents(self, as_of_us: int | None = None) -> str:
+        """Tell who generated the load and how each fared over time; JSON of an attendance."""
+
+    def story(self, after: int, limit: int) -> str:
+        """Tell at most ``limit`` lines after a sequence; JSON: ``{"lines", "next"}``."""
+
+    def verdict(self, question_json: str) -> str:
+        """Judge the run by other gates or another part of it; JSON: what-if to what-if-answer."""
 
 @final
 class Watch:

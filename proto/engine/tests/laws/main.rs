@@ -20,10 +20,12 @@ mod owner;
 mod poison;
 mod samples;
 mod script;
+mod slices;
 mod sound;
 mod steer;
 mod tail;
 mod verdict;
+mod what_if;
 mod workload;
 
 #[path = "../rules/mod.rs"]

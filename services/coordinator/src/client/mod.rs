@@ -2,13 +2,14 @@
 //! a coordinator another; both write requests and fold the log, and neither decides anything.
 //!
 //! [`session`] is the connection, [`place`] says where it leads, [`asked`] is what callers over
-//! HTTP want and [`once`] asks for that once, [`watch`] follows one run, [`steer`] changes it,
-//! [`roll`] tells which agents are there.
+//! HTTP want and [`once`] asks for that once, [`watch`] follows one run, [`reading`] answers
+//! questions about one from an index, [`steer`] changes it, [`roll`] tells which agents are there.
 
 pub mod asked;
 mod bodies;
 pub mod once;
 pub mod place;
+pub mod reading;
 mod revive;
 mod roll;
 pub mod session;
