@@ -126,7 +126,7 @@ def test_who_reads_or_says_nothing_is_cut_off(monkeypatch: pytest.MonkeyPatch) -
     monkeypatch.setattr(serve.Door, "connection_lost", noted)
     listener = serve.bound("127.0.0.1", 0)
     server = serve.server(endless, lambda: None)
-    thread = threading.Thread(target=lambda: asyncio.run(server._serve([listener])))
+    thread = threading.Thread(target=lambda: asyncio.run(server._serve([listener])), daemon=True)
     thread.start()
     for said in (b"GET / HTTP/1.1\r\nHost: localhost\r\n\r\n", b"GET / HT"):
         with socket.create_connection(listener.getsockname()) as caller:

@@ -24,6 +24,8 @@ def test_a_run_is_steered_by_whoever_may(
     long = {"plan": plan(loadpilot, oracle, 50, 60), "agents": {"want": 2}}
     run = gateway.tell("/runs", long).json["run"]
     assert oracle.wait_count(50, 60)
+    early = gateway.api(f"/runs/{run}").json
+    assert (early["run"]["state"], early["run"]["ending"]) == ("running", None)
     changed = gateway.tell(f"/runs/{run}/rate", {"rate": "200/s"})
     assert changed.status == 200, changed.body
     begin = changed.json["answer"]["from_secs"]
