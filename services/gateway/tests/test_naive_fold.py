@@ -11,19 +11,21 @@ from collections import Counter
 from contextlib import contextmanager
 from copy import deepcopy
 from dataclasses import replace
-from pathlib import Path
+from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
 import pytest
-from loadpilot import _native
 from services.gateway.tests.naive_fold import Folded, Message, fold, read, replay
 from tests.e2e.command import SCENARIOS, Loadpilot
 from tests.e2e.processes import Part
 from tests.e2e.rawlog import Histogram, served
 from tests.oracle.oracle import Oracle, built_binary
 
+from loadpilot import _native
+
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
+    from pathlib import Path
 
 RPS, SECS = 120, 8
 TICK_US = 1_000_000
@@ -111,7 +113,7 @@ def intervals(ticks: Counter[int]) -> Counter[int]:
 def same(series: dict[str, Any], asked: dict[str, Any], naive: Folded) -> None:
     """Hold one series against the naive fold."""
     edges = [*series["from_us"], asked.get("to_us", SECS * TICK_US)]
-    for place, (from_us, to_us) in enumerate(zip(edges, edges[1:], strict=False)):
+    for place, (from_us, to_us) in enumerate(pairwise(edges)):
         wanted = picked(asked, from_us // TICK_US, to_us // TICK_US)
         outcomes = naive.outcomes(wanted)
         assert {name: row[place] for name, row in series["outcomes"].items() if row[place]} == {

@@ -2,7 +2,8 @@
 //! a coordinator another; both write requests and fold the log, and neither decides anything.
 //!
 //! [`session`] is the connection, [`place`] says where it leads, [`watch`] follows one run,
-//! [`reading`] answers questions about one from an index, [`steer`] changes it, [`roll`] tells which agents are there.
+//! [`mod@reading`] answers questions about one from an index, [`steer`] changes it, [`roll`] tells
+//! which agents are there.
 
 mod bodies;
 pub mod place;
