@@ -53,7 +53,7 @@ def kept(tmp_path_factory: pytest.TempPathFactory) -> tuple[str, Path]:
 def empty(folder: Path) -> Iterator[str]:
     """A log without a past, with the two streams."""
     (folder / "nothing" / "store").mkdir(parents=True)
-    with served(folder / "nothing", folder / "copy") as url:
+    with served(folder / "nothing", folder / "replayed") as url:
         _native.Session(url, None).close()
         yield url
 
