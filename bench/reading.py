@@ -1,8 +1,8 @@
 """Reading: how long it takes to index a log, to ask it, and to open it again.
 
 A run of five tasks at 100 arrivals per second is recorded for some seconds; its deltas, restamped,
-become a log of 24 hours and a hundred logs of a minute (`bench/long_log.py`). Each repeat opens them
-in two new processes: the first has no cache, the second finds what the first one kept.
+become a log of 24 hours and a hundred logs of a minute (`bench/long_log.py`). Each repeat opens
+them in two new processes: the first has no cache, the second finds what the first one kept.
 """
 
 from __future__ import annotations
@@ -31,6 +31,11 @@ RUNS = 100
 RECORDED_SECS = 20
 SERIES_MS, OPEN_MS = 200, 300
 PATIENCE_SECS = 1_200.0
+COLUMNS = (
+    *("repeat", "CPU busy before", "index, s", "series, ms", "report, ms"),
+    *("other warm-up, ms", "memory, MiB", "open again, ms"),
+    *("the slowest of the short ones, ms", "again, ms"),
+)
 
 
 def measure(build: Build, repeats: int, patience_secs: float, *, quick: bool) -> list[str]:
@@ -89,13 +94,8 @@ def table(
 ) -> list[str]:
     """Repeat, and write down."""
     run, secs, size = day
-    lines = [
-        f"A log of {secs / 3600:g} h and 5 tasks: {size / 1e6:,.0f} MB of deltas.",
-        "",
-        "| repeat | CPU busy before | index, s | series, ms | report, ms | other warm-up, ms "
-        "| memory, MiB | open again, ms | the slowest of the short ones, ms | again, ms |",
-        "|---" * 10 + "|",
-    ]
+    about = f"A log of {secs / 3600:g} h and 5 tasks: {size / 1e6:,.0f} MB of deltas."
+    lines = [about, "", f"| {' | '.join(COLUMNS)} |", "|---" * len(COLUMNS) + "|"]
     series, opened = [], []
     for number in range(1, repeats + 1):
         busy = machine.quiet(patience_secs)

@@ -7,8 +7,8 @@ use std::fs::File;
 use std::future::Future;
 use std::io::BufWriter;
 use std::path::PathBuf;
-use std::sync::{Arc, Mutex, PoisonError};
-use std::time::{Duration, Instant};
+use std::sync::Arc;
+use std::time::Duration;
 
 use bytes::Bytes;
 use loadpilot_bus::{Limits, without_userinfo};
@@ -26,7 +26,7 @@ use pyo3::exceptions::{PyRuntimeError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::pybacked::PyBackedBytes;
 use tokio::runtime::Runtime;
-use tokio::sync::{OwnedRwLockReadGuard, OwnedRwLockWriteGuard, RwLock, mpsc};
+use tokio::sync::{OwnedRwLockReadGuard, OwnedRwLockWriteGuard, RwLock};
 
 use crate::asked::{ask, check_asked};
 use crate::place::Place;
@@ -36,11 +36,13 @@ use crate::play::{
 };
 use crate::session::{Session, SessionError};
 use crate::steer::Wish;
-use crate::watch::{Change, watch};
+use crate::watch::watch;
 
 mod reading;
+mod watched;
 
 use reading::PyReading;
+use watched::PyWatch;
 
 create_exception!(
     _native,
@@ -310,11 +312,8 @@ impl PySession {
         let session = self.shared(py)?;
         let (bus, subjects) = session.parts();
         let _runtime = self.runtime.enter();
-        let changes = Mutex::new(watch(bus, subjects, run));
-        Ok(PyWatch {
-            runtime: Arc::clone(&self.runtime),
-            changes,
-        })
+        let changes = watch(bus, subjects, run);
+        Ok(PyWatch::new(Arc::clone(&self.runtime), changes))
     }
 
     fn stop(&self, py: Python<'_>, run: &str, by: &str) -> PyResult<()> {
@@ -484,28 +483,4 @@ fn connected(
 
 pub(crate) fn run_id(run: &str) -> PyResult<RunId> {
     RunId::parse(run).map_err(|problem| invalid(&problem))
-}
-
-/// A run as it goes on.
-#[pyclass(name = "Watch", module = "loadpilot._native")]
-struct PyWatch {
-    runtime: Arc<Runtime>,
-    changes: Mutex<mpsc::Receiver<Change>>,
-}
-
-#[pymethods]
-impl PyWatch {
-    fn next(&self, py: Python<'_>, timeout_secs: f64) -> PyResult<Option<String>> {
-        let timeout = secs("timeout_secs", timeout_secs)?;
-        let deadline = Instant::now() + timeout;
-        let mut changes = self.changes.lock().unwrap_or_else(PoisonError::into_inner);
-        let changes = &mut *changes;
-        let next = async { tokio::time::timeout_at(deadline.into(), changes.recv()).await };
-        match wait(py, &self.runtime, next)? {
-            Err(_elapsed) => Ok(None),
-            Ok(None) => Err(Fault::new_err("the run is not followed any more")),
-            Ok(Some(Change::Fault(reason))) => Err(Fault::new_err(reason)),
-            Ok(Some(change)) => json(&change).map(Some),
-        }
-    }
 }

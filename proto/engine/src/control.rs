@@ -155,8 +155,8 @@ impl ControlLog {
         }
     }
 
-    /// The same log as it was at an instant, by the times that the writers of its records gave them.
-    /// What cannot be read has no time: it came with the readable record before it.
+    /// The same log as it was at an instant, by the times that the writers of its records gave
+    /// them. What cannot be read has no time: it came with the readable record before it.
     #[must_use]
     pub(crate) fn as_of(&self, instant: Timestamp) -> Self {
         let records = self.records.iter();

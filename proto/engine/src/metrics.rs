@@ -25,7 +25,7 @@ const MILLION: u128 = 1_000_000;
 
 /// What was added to metrics, by name. The same name may be of two kinds if agents disagree.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(into = "Vec<MetricRow>", try_from = "Vec<MetricRow>")]
+#[serde(into = "String", try_from = "String")]
 pub struct MetricSums {
     /// In millionths.
     counters: BTreeMap<Arc<str>, u128>,
@@ -39,21 +39,23 @@ struct RateSums {
     trues: u64,
 }
 
-/// As rows, of which tick and task does not matter.
-impl From<MetricSums> for Vec<MetricRow> {
+/// As rows in JSON, of which tick and task does not matter.
+impl From<MetricSums> for String {
     fn from(sums: MetricSums) -> Self {
-        sums.rows(RowKey {
+        let rows = sums.rows(RowKey {
             tick: 0,
             generation: 0,
             task: 0,
-        })
+        });
+        serde_json::to_string(&rows).expect("rows have a JSON form")
     }
 }
 
-impl TryFrom<Vec<MetricRow>> for MetricSums {
+impl TryFrom<String> for MetricSums {
     type Error = String;
 
-    fn try_from(rows: Vec<MetricRow>) -> Result<Self, String> {
+    fn try_from(rows: String) -> Result<Self, String> {
+        let rows: Vec<MetricRow> = serde_json::from_str(&rows).map_err(|e| e.to_string())?;
         let mut sums = Self::default();
         for row in &rows {
             sums.add(&Self::of_row(row)?);

@@ -168,6 +168,26 @@ impl Projection {
         self.take(control, record, Some(index))
     }
 
+    /// The same without calls, their phases and what was measured: all that is kept by window, and
+    /// by tick for the series.
+    pub(crate) fn without_calls(&self) -> Self {
+        Self {
+            calls: BTreeMap::new(),
+            anatomy: BTreeMap::new(),
+            metrics: BTreeMap::new(),
+            ticks: BTreeMap::new(),
+            raised: self.raised.clone(),
+            arrivals: self.arrivals.clone(),
+            holders: self.holders.clone(),
+            excess_arrivals: self.excess_arrivals,
+            excess_calls: self.excess_calls,
+            late_deltas: self.late_deltas,
+            quarantined: self.quarantined.clone(),
+            exchanges: self.exchanges.clone(),
+            fitness: self.fitness,
+        }
+    }
+
     fn take(
         &mut self,
         control: &Control,

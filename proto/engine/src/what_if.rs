@@ -81,15 +81,10 @@ fn asked(plan: &Plan, question: &WhatIf, end: u32) -> Result<Range<u32>, Refusal
     }
 }
 
-/// The same data with another measured time. Bytes, and phases that no gate and no finding looks at,
-/// are left out of it.
+/// The same data with another measured time. Bytes, and phases that no gate and no finding looks
+/// at, are left out of it.
 fn measured_in(run: Indexed<'_>, ticks: &Range<u32>) -> Projection {
-    let mut data = Projection {
-        calls: BTreeMap::new(),
-        anatomy: BTreeMap::new(),
-        metrics: BTreeMap::new(),
-        ..run.data.clone()
-    };
+    let mut data = run.data.without_calls();
     let end = run.index.end();
     let until = ticks.end.min(end);
     let windows = [

@@ -122,8 +122,8 @@ pub struct Heat {
     pub bucket_us: u64,
     /// Where each bucket begins, in µs after the start.
     pub from_us: Vec<u64>,
-    /// Edges of the bands of latency in µs, four to each power of two: band b holds what is at least
-    /// `bounds_us[b]` and below `bounds_us[b + 1]`. Empty when nothing finished.
+    /// Edges of the bands of latency in µs, four to each power of two: band b holds what is at
+    /// least `bounds_us[b]` and below `bounds_us[b + 1]`. Empty when nothing finished.
     pub bounds_us: Vec<u64>,
     /// For each bucket the finished calls of each band.
     pub counts: Vec<Vec<u64>>,

@@ -11,7 +11,7 @@ from collections import Counter
 from contextlib import contextmanager
 from copy import deepcopy
 from dataclasses import replace
-from pathlib import Path
+from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -25,6 +25,7 @@ from loadpilot import _native
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
+    from pathlib import Path
 
 RPS, SECS = 120, 8
 TICK_US = 1_000_000
@@ -52,7 +53,7 @@ def kept(tmp_path_factory: pytest.TempPathFactory) -> tuple[str, Path]:
 def empty(folder: Path) -> Iterator[str]:
     """A log without a past, with the two streams."""
     (folder / "nothing" / "store").mkdir(parents=True)
-    with served(folder / "nothing", folder / "copy") as url:
+    with served(folder / "nothing", folder / "replayed") as url:
         _native.Session(url, None).close()
         yield url
 
@@ -112,7 +113,7 @@ def intervals(ticks: Counter[int]) -> Counter[int]:
 def same(series: dict[str, Any], asked: dict[str, Any], naive: Folded) -> None:
     """Hold one series against the naive fold."""
     edges = [*series["from_us"], asked.get("to_us", SECS * TICK_US)]
-    for place, (from_us, to_us) in enumerate(zip(edges, edges[1:], strict=False)):
+    for place, (from_us, to_us) in enumerate(pairwise(edges)):
         wanted = picked(asked, from_us // TICK_US, to_us // TICK_US)
         outcomes = naive.outcomes(wanted)
         assert {name: row[place] for name, row in series["outcomes"].items() if row[place]} == {

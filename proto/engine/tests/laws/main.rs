@@ -12,6 +12,7 @@ mod given;
 mod history;
 mod holding;
 mod join;
+mod levels;
 mod metrics;
 mod naive;
 mod needs;

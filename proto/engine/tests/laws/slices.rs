@@ -252,8 +252,8 @@ proptest! {
         prop_assert_eq!(errors(found.run(), &slice), errors(expected.run(), &slice));
     }
 
-    /// Broken if a run as of its end were another one than the run, or if it ever had more behind
-    /// it than later.
+    /// Broken if a run as of its end were another one than the run, or as of an instant had what
+    /// was reported later, or lacked what was reported before.
     #[test]
     fn as_of_the_end_is_all_of_it(seed: u64) {
         let history = History::new(seed);
@@ -262,7 +262,6 @@ proptest! {
         for record in &history.control {
             log.add(&record.subject, &record.kind, record.seq, &record.payload);
         }
-        let mut started = 0;
         let end_us = history.workload.duration_us() + 10_000_000;
         for us in [0, end_us / 4, end_us / 2, end_us, u64::MAX] {
             let then = AsOf::new(&log, us).expect("it started");
@@ -271,12 +270,54 @@ proptest! {
             let mut data = Projection::default();
             crate::fold::add(&mut data, then.control(), &deltas);
             let found = report(then.control(), &data).expect("the run is known");
-            prop_assert!(found.arrivals.started >= started);
-            started = found.arrivals.started;
+            let told = |deed: &&Deed| {
+                let ended_us = (deed.window + 1) * 1_000_000;
+                let is_started = matches!(deed.what, Act::Started(_));
+                is_started && !deed.excess && ended_us <= us
+            };
+            let told = history.deeds.iter().filter(told);
+            let told = told.filter(|deed| stored(&history, &deed.holder, deed.window));
+            prop_assert_eq!(found.arrivals.started, told.count() as u64);
             if us == u64::MAX {
                 prop_assert_eq!(&found, &expected);
             }
         }
+    }
+}
+
+/// Broken if a decision counted before it was made, or a delta that came after the seal before it.
+#[test]
+fn as_of_an_instant_is_what_had_been_decided() {
+    let history = History::new(3);
+    let last = history.control.len() as u64;
+    let mut log = ControlLog::new(history.run.clone());
+    let mut start_at = 0;
+    for (second, record) in (0..).zip(&history.control) {
+        let mut envelope: serde_json::Value =
+            serde_json::from_slice(&record.payload).expect("it was encoded as JSON");
+        if let Some(at) = envelope["event"]["start_at"].as_u64() {
+            start_at = at;
+        }
+        let at = envelope["at"].as_u64().expect("a time");
+        envelope["at"] = (at + second * 1_000_000).into();
+        let payload = serde_json::to_vec(&envelope).expect("it is JSON");
+        log.add(&record.subject, &record.kind, record.seq, &payload);
+    }
+    assert_eq!(
+        start_at, 1_800_000_000_000_000,
+        "the first record is as old as the start"
+    );
+    for second in 0..last {
+        let then = AsOf::new(&log, second * 1_000_000 + 5).expect("it starts");
+        let records = then.control().records.len() as u64;
+        assert_eq!(records, second + 1, "one a second");
+        let is_sealed = second + 1 == last;
+        assert_eq!(then.control().sealed.is_some(), is_sealed);
+        let late = history.data_seq() + 1;
+        let delta = br#"{"event": {"to_us": 1}}"#;
+        assert!(then.holds(late - 1, delta));
+        assert_eq!(then.holds(late, delta), is_sealed, "it came after the seal");
+        assert_eq!(then.holds(1, b"?"), is_sealed, "it has no time");
     }
 }
 

@@ -114,7 +114,8 @@ proptest! {
         let history = History::new(seed);
         let whole = Whole::of(&history, &history.data);
         let limit = Dice::new(!seed).pick(500..2_000) as f64;
-        let thresholds = vec![gate(Metric::P50Ms, limit, None), gate(Metric::ErrorRate, 10.0, None)];
+        let errors = gate(Metric::ErrorRate, 10.0, None);
+        let thresholds = vec![gate(Metric::P50Ms, limit, None), errors];
         let asked = |to_us: Option<u64>| {
             let thresholds = Some(thresholds.clone());
             let question = WhatIf { thresholds, to_us, ..WhatIf::default() };

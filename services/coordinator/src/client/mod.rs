@@ -1,9 +1,10 @@
 //! Whoever asks for runs: submit, follow, stop, read. The command line is one, and the HTTP API of
 //! a coordinator another; both write requests and fold the log, and neither decides anything.
 //!
-//! [`session`] is the connection, [`place`] says where it leads, [`asked`] is what callers over
-//! HTTP want and [`once`] asks for that once, [`watch`] follows one run, [`reading`] answers
-//! questions about one from an index, [`steer`] changes it, [`roll`] tells which agents are there.
+//! [`session`] is the connection, [`place`] says where it leads, [`mod@asked`] is what callers
+//! over HTTP want and [`once`] asks for that once, [`watch`] follows one run, [`mod@reading`]
+//! answers questions about one from an index, [`steer`] changes it, [`roll`] tells which agents are
+//! there.
 
 pub mod asked;
 mod bodies;
