@@ -78,9 +78,7 @@ class Folded:
             found[call.outcome] += call.count
         return found
 
-    def times(
-        self, name: str, wanted: Callable[[Call], bool] = lambda _: True
-    ) -> Histogram | None:
+    def times(self, name: str, wanted: Callable[[Call], bool] = lambda _: True) -> Histogram | None:
         """Response or service times of finished calls, merged; None when there are none."""
         rows = [call for call in self.calls if call.finished and call.count and wanted(call)]
         return merged([getattr(row, name) for row in rows]) if rows else None

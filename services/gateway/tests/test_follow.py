@@ -6,7 +6,6 @@ import asyncio
 import json
 import socket
 import threading
-from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
 from hypothesis import given
@@ -30,9 +29,10 @@ def told(event: ServerSentEvent) -> tuple[str, Any]:
 
 
 async def fed(steps: list[str], after: int) -> tuple[list[tuple[str, Any]], int]:
-    """Feeds a follower, and reads a view of it whenever a step says so."""
+    """Feeds a follower, and reads a view of it, or cuts it off, whenever a step says so."""
     followed = Followed("run", None, asyncio.get_running_loop())  # type: ignore[arg-type]
     view = Watcher(followed, after).events()
+    reading: asyncio.Task[ServerSentEvent] | None = None
     seen: list[tuple[str, Any]] = []
     lines = snapshots = 0
     for step in steps:
@@ -44,12 +44,23 @@ async def fed(steps: list[str], after: int) -> tuple[list[tuple[str, Any]], int]
             case "snapshot":
                 snapshots += 1
                 followed._take(f'{{"snapshot":{{"n":{snapshots}}}}}')
+            case "read":
+                reading = reading or asyncio.ensure_future(anext(view))
             case _:
-                with suppress(TimeoutError):
-                    seen.append(told(await asyncio.wait_for(anext(view), 0.01)))
-                    continue
+                if reading is not None:
+                    reading.cancel()
+                    reading = None
+                await asyncio.sleep(0)
+                await view.aclose()
                 view = Watcher(followed, next_after(seen, after)).events()
+        for _ in range(3):
+            await asyncio.sleep(0)
+        if reading is not None and reading.done():
+            seen.append(told(reading.result()))
+            reading = None
     followed.finish("sealed", "{}")
+    if reading is not None:
+        seen.append(told(await reading))
     seen += [told(event) async for event in view]
     return seen, lines
 
@@ -60,7 +71,7 @@ def next_after(seen: list[tuple[str, Any]], after: int) -> int:
 
 
 @given(
-    st.lists(st.sampled_from(["line", "line", "snapshot", "read"]), max_size=40),
+    st.lists(st.sampled_from(["line", "line", "snapshot", "read", "read", "cut"]), max_size=40),
     st.integers(0, 5),
 )
 def test_a_watcher_misses_no_line_and_sees_the_newest(steps: list[str], after: int) -> None:

@@ -15,12 +15,13 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
-from loadpilot import _native
 from services.gateway.tests.naive_fold import Folded, Message, fold, read, replay
 from tests.e2e.command import SCENARIOS, Loadpilot
 from tests.e2e.processes import Part
 from tests.e2e.rawlog import Histogram, served
 from tests.oracle.oracle import Oracle, built_binary
+
+from loadpilot import _native
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator

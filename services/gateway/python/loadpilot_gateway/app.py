@@ -22,7 +22,7 @@ from loadpilot.local.stack import StackFault
 from . import problem
 from .guard import Guard
 from .problem import LARGE, UNSOUND, Code, No
-from .routes import compare, live, people, runs, start, steer
+from .routes import compare, live, people, runs, slices, start, steer
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator
@@ -94,7 +94,14 @@ def api(gateway: Gateway | None, lock: Lock | None) -> FastAPI:
     )
     app.state.gateway = gateway
     app.state.lock = lock
-    for router in (runs.router, live.router, start.router, steer.router, compare.router):
+    for router in (
+        runs.router,
+        slices.router,
+        live.router,
+        start.router,
+        steer.router,
+        compare.router,
+    ):
         app.include_router(router, prefix=PREFIX)
     app.include_router(people.router, prefix=PREFIX)
     app.include_router(people.probes)

@@ -122,11 +122,13 @@ class Watcher:
             if count > shown:
                 shown = count
                 yield ServerSentEvent(event="snapshot", raw_data=snapshot)
-            if not followed.after(self._after) and followed.end is not None:
+            # Much may have happened while somebody read slowly: the end comes after all of it.
+            if changed is not followed.changed:
+                continue
+            if followed.end is not None:
                 yield followed.end
                 return
-            if changed is followed.changed:
-                await changed.wait()
+            await changed.wait()
 
 
 class Hub:

@@ -71,9 +71,14 @@ class Gateway:
 
         return await self.asking(asked)
 
-    async def report(self, run: str) -> str:
-        """Fold the log of a run."""
-        return await self.of_run(run, lambda session: session.report(run))
+    async def of_reading(self, run: str, ask: Callable[[_native.Reading], T]) -> T:
+        """Ask the reading of a run."""
+
+        def asked() -> T:
+            with self.logs.of(run).read(run) as reading:
+                return ask(reading)
+
+        return await self.asking(asked)
 
     async def of_first(self, ask: Callable[[_native.Session], T]) -> T:
         """Ask the log that takes new runs."""
@@ -94,15 +99,8 @@ class Gateway:
         return await self.asking(asked)
 
     async def log_of(self, run: str) -> Log:
-        """Find the log that holds a run; raises No, Refused when there is none."""
-
-        def found() -> Log:
-            log = self.logs.of(run)
-            with log.lend() as session:
-                session.plan(run)
-            return log
-
-        return await self.asking(found)
+        """Find the log that holds a run; raises No when there is none."""
+        return await self.asking(lambda: self.logs.of(run))
 
     async def heard(self, secs: float) -> str:
         """Listen for agents; whoever asks while somebody listens hears the same."""

@@ -18,6 +18,8 @@ CONNECTIONS_MAX = 1_000
 """Connections at a time; further ones are answered with 503."""
 NATIVE_THREADS_MAX = 16
 """Threads that ask the log; what they are asked waits its turn."""
+READINGS_MAX = 32
+"""Runs of one log that are kept folded; those that were asked for last."""
 SESSIONS_MAX = 12
 """Connections to one log."""
 FOLLOWED_MAX = 32

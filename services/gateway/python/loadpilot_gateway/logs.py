@@ -8,6 +8,7 @@ from __future__ import annotations
 import json
 from abc import ABC, abstractmethod
 from contextlib import contextmanager
+from dataclasses import dataclass, replace
 from threading import Lock
 from time import monotonic
 from typing import TYPE_CHECKING, Any
@@ -29,11 +30,26 @@ if TYPE_CHECKING:
 
 LISTING_SECS = 1.0
 """How long a list of runs serves; whoever starts a run here ends it at once."""
+DELETED_SECS = 10.0
+"""How soon it is noticed that somebody deleted a run, when nothing else happens in its log."""
 IDLE_SECS = 20.0
 """How long the server of a past log is kept after the last question."""
 
 Listed = dict[str, Any]
 """A run in a list, as the native module tells it."""
+
+
+@dataclass(frozen=True, slots=True)
+class Listing:
+    """The runs of a log at some time."""
+
+    at: float
+    """When it was known to be true."""
+    read_at: float
+    """When it was read."""
+    state: str
+    """How far the log was written then."""
+    runs: list[Listed]
 
 
 class Log(ABC):
@@ -43,11 +59,15 @@ class Log(ABC):
         """Take what people call it."""
         self.name = name
         self._asking = Lock()
-        self._listing: tuple[float, list[Listed]] | None = None
+        self._listing: Listing | None = None
 
     @abstractmethod
     def lend(self) -> AbstractContextManager[_native.Session]:
         """Lend a connection; raises Fault, Refused, StackFault."""
+
+    @abstractmethod
+    def read(self, run: str) -> AbstractContextManager[_native.Reading]:
+        """Lend the reading of a run; raises as lend."""
 
     @abstractmethod
     def close(self) -> None:
@@ -59,15 +79,26 @@ class Log(ABC):
         with self.lend() as session:
             yield session
 
-    def runs(self) -> list[Listed]:
-        """List its runs; several who ask at a time get one answer."""
+    def runs(self, *, now: bool = False) -> list[Listed]:
+        """List its runs, as of a moment ago or of now; who ask at a time get one answer."""
         with self._asking:
-            if self._listing is None or not self._is_true(self._listing[0]):
-                at = monotonic()
+            if self._listing is None or now or not self._is_true(self._listing.at):
                 with self.lend() as session:
-                    found = json.loads(session.runs())
-                self._listing = (at, [{**one, "log": self.name} for one in found])
-            return self._listing[1]
+                    self._listing = self._listed(session, self._listing)
+            return self._listing.runs
+
+    def holds(self, run: str) -> bool:
+        """Whether a run is among them, or was a moment ago."""
+        return is_in(run, self.runs()) or is_in(run, self.runs(now=True))
+
+    def _listed(self, session: _native.Session, before: Listing | None) -> Listing:
+        """List them anew, unless nothing was written since."""
+        at = monotonic()
+        state = session.log_state()
+        if before is not None and before.state == state and at - before.read_at < DELETED_SECS:
+            return replace(before, at=at)
+        rows = json.loads(session.runs())
+        return Listing(at, at, state, [{**one, "log": self.name} for one in rows])
 
     def forget(self) -> None:
         """Something was written: the list is not true any more."""
@@ -80,12 +111,12 @@ class Log(ABC):
 class OpenLog(Log):
     """The log of a fleet, or of a stack that runs for as long as this process."""
 
-    def __init__(self, place: Server | Address) -> None:
-        """Take where it is."""
+    def __init__(self, place: Server | Address, cache: Path) -> None:
+        """Take where it is, and where readings of it may be kept."""
         here = getattr(place, "log_dir", None)
         super().__init__(str(here.name) if here is not None else getattr(place, "place", ""))
         self._place = place
-        self._sessions = Sessions(lambda: visit(place))
+        self._sessions = Sessions(lambda: visit(place), cache)
 
     @contextmanager
     def join(self) -> Iterator[_native.Session]:
@@ -106,6 +137,12 @@ class OpenLog(Log):
         with self._sessions.lend() as session:
             yield session
 
+    @contextmanager
+    def read(self, run: str) -> Iterator[_native.Reading]:
+        """Lend the reading of a run."""
+        with self._sessions.readings.of(run) as reading:
+            yield reading
+
     def close(self) -> None:
         """End all connections."""
         self._sessions.close()
@@ -114,10 +151,11 @@ class OpenLog(Log):
 class FolderLog(Log):
     """A log that nobody uses, or another command: opened when somebody asks, closed soon after."""
 
-    def __init__(self, folder: Path) -> None:
-        """Take its folder."""
+    def __init__(self, folder: Path, cache: Path) -> None:
+        """Take its folder, and where readings of it may be kept."""
         super().__init__(folder.name)
         self._folder = folder
+        self._cache = cache
         self._lock = Lock()
         self._open: tuple[LocalStack, Sessions] | None = None
         self._users = 0
@@ -126,14 +164,25 @@ class FolderLog(Log):
 
     @contextmanager
     def lend(self) -> Iterator[_native.Session]:
-        """Lend a connection; the server stays for as long as it is lent, and a while longer."""
+        """Lend a connection."""
+        with self._used() as sessions, sessions.lend() as session:
+            yield session
+
+    @contextmanager
+    def read(self, run: str) -> Iterator[_native.Reading]:
+        """Lend the reading of a run."""
+        with self._used() as sessions, sessions.readings.of(run) as reading:
+            yield reading
+
+    @contextmanager
+    def _used(self) -> Iterator[Sessions]:
+        """Open it; the server stays for as long as it is used, and a while longer."""
         with self._lock:
             self._open = self._open or self._opened()
             self._users += 1
             _, sessions = self._open
         try:
-            with sessions.lend() as session:
-                yield session
+            yield sessions
         except Exception as error:
             if not isinstance(error, ValueError):
                 self._drop(sessions)
@@ -143,12 +192,12 @@ class FolderLog(Log):
                 self._users -= 1
                 self._used_at = monotonic()
 
-    def runs(self) -> list[Listed]:
+    def runs(self, *, now: bool = False) -> list[Listed]:
         """List its runs; the list of a log that nobody uses stays true."""
         seen = None if (self._folder / STACK_FILE).exists() and self._open is None else self._look()
         if seen is None or seen != self._seen:
             self.forget()
-        found = super().runs()
+        found = super().runs(now=now and self._seen is None)
         self._seen = self._look()
         return found
 
@@ -184,7 +233,7 @@ class FolderLog(Log):
             raise
         if place is None:
             raise StackFault(f"the log {self._folder} could not be opened")
-        return stack, Sessions(lambda: connect(place))
+        return stack, Sessions(lambda: connect(place), self._cache)
 
     def _drop(self, sessions: Sessions) -> None:
         """The stack of another command may have ended: the next who asks opens it anew."""
@@ -198,9 +247,10 @@ class FolderLog(Log):
 class Logs:
     """All logs that this gateway shows."""
 
-    def __init__(self, first: Log, root: Path | None = None) -> None:
+    def __init__(self, first: Log, cache: Path, root: Path | None = None) -> None:
         """Take the one that takes new runs, and the folder of the others, if there are any."""
         self.first = first
+        self._cache = cache
         self._root = root
         self._past: dict[str, FolderLog] = {}
         self._where: dict[str, Log] = {}
@@ -215,7 +265,7 @@ class Logs:
             folders.pop(self.first.name, None)
             for name, folder in folders.items():
                 if name not in self._past:
-                    self._past[name] = FolderLog(folder)
+                    self._past[name] = FolderLog(folder, self._cache / name)
             gone = [name for name in self._past if name not in folders]
             for name in gone:
                 self._past.pop(name).close()
@@ -233,14 +283,14 @@ class Logs:
 
     def of(self, run: str) -> Log:
         """Find the log that holds a run; raises No."""
-        if self._root is None:
+        if self._root is None and self.first.holds(run):
             return self.first
-        if run not in self._where:
+        if self._root is not None and run not in self._where:
             self.runs()
-        try:
-            return self._where[run]
-        except KeyError:
-            raise unknown_run(run) from None
+        log = self._where.get(run)
+        if log is None or not log.holds(run):
+            raise unknown_run(run)
+        return log
 
     def rest(self) -> None:
         """Close past logs that nobody asked for."""
@@ -253,6 +303,11 @@ class Logs:
         """Close all."""
         for log in [self.first, *self._past.values()]:
             log.close()
+
+
+def is_in(run: str, listed: list[Listed]) -> bool:
+    """Whether a run is listed."""
+    return any(one["run"] == run for one in listed)
 
 
 def visit(place: Server | Address) -> _native.Session:

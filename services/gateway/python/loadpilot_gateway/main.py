@@ -14,7 +14,7 @@ from .config import PREFIX, Config, Settings, read
 from .gateway import Gateway
 from .logs import Logs, OpenLog
 from .serve import bound, server
-from .who import Lock
+from .who import Lock, digest
 
 
 def main(argv: list[str] | None = None) -> int:
@@ -40,8 +40,9 @@ def run(config: Config) -> int:
         say(f"error: cannot listen at {config.host}:{config.port}: {error}")
         return ExitCode.INFRASTRUCTURE
     port = listener.getsockname()[1]
+    cache = config.cache / digest(config.server.place).hex()[:16]
     lock = Lock(config.token, proxy=config.proxy, port=port, is_tls=config.tls is not None)
-    gateway = Gateway(Logs(OpenLog(config.server)))
+    gateway = Gateway(Logs(OpenLog(config.server, cache), cache))
     app = application(gateway, lock, is_loopback=config.is_loopback)
     serving = server(app, gateway.hub.close, config.tls)
     scheme = "https" if config.tls else "http"

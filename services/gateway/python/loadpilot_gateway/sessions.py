@@ -14,9 +14,11 @@ from typing import TYPE_CHECKING
 from loadpilot import _native
 
 from .limits import SESSIONS_MAX
+from .readings import Readings
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
+    from pathlib import Path
 
 LEND_SECS = 20.0
 """How long somebody waits for a connection when all are lent."""
@@ -25,8 +27,10 @@ LEND_SECS = 20.0
 class Sessions:
     """As many connections as are needed at a time, kept for the next who asks."""
 
-    def __init__(self, connect: Callable[[], _native.Session]) -> None:
-        """Take what opens one; it raises Refused or Fault."""
+    def __init__(self, connect: Callable[[], _native.Session], cache: Path) -> None:
+        """Take what opens one, which raises Refused or Fault, and where readings may be kept."""
+        self.readings = Readings(self._read)
+        self._cache = cache
         self._connect = connect
         self._idle: list[_native.Session] = []
         self._lent = 0
@@ -55,6 +59,11 @@ class Sessions:
             idle, self._idle = self._idle, []
         for session in idle:
             session.close()
+
+    def _read(self, run: str) -> _native.Reading:
+        self._cache.mkdir(mode=0o700, parents=True, exist_ok=True)
+        with self.lend() as session:
+            return session.read(run, self._cache)
 
     def _take(self) -> _native.Session | None:
         give_up = monotonic() + LEND_SECS

@@ -47,6 +47,8 @@ PORT = 8089
 """Where it listens if nothing is said and nobody else does."""
 PAGE = "open-ui.html"
 """A page that leads a browser to the link: a command line with it in would be read by others."""
+CACHE = "cache"
+"""Where readings are kept, beside the logs; it may be deleted at any time."""
 SEALED_SECS = 15.0
 """How long a run that is stopped may take to be sealed."""
 HEAR_SECS = 0.2
@@ -99,7 +101,8 @@ class Ui:
         token = secrets.token_urlsafe(32)
         lock = Lock(once=digest(token), user=author(), port=port)
         given = Given(self.agents, WAIT_HERE_US, LEAD_HERE_US)
-        gateway = Gateway(Logs(OpenLog(address), ROOT), given, self.agents)
+        log = OpenLog(address, ROOT / CACHE / address.log_dir.name)
+        gateway = Gateway(Logs(log, ROOT / CACHE, ROOT), given, self.agents)
         serving = server(application(gateway, lock, is_loopback=True), gateway.hub.close)
         ears = Thread(target=self._hear, args=(stack, serving), daemon=True)
         ears.start()

@@ -23,7 +23,7 @@ from loadpilot._generated.report import (
 )
 
 from ..limits import COMPARED_MAX
-from .given import RUN, Here, Known, says_no, told
+from .given import RUN, Here, Known, is_known, says_no, tagged, told
 
 router = APIRouter(tags=["runs"])
 LADDERS = ("response", "service", "response_ok", "response_failed")
@@ -86,11 +86,14 @@ async def compare(
     known: Known = None,
 ) -> Response:
     """Set runs side by side; differences are against the first."""
-    reports = [json.loads(await here.report(one)) for one in run]
-    compared = [beside(report) for report in reports]
+    texts = [await here.of_reading(one, lambda reading: reading.report()) for one in run]
+    tag = tagged("".join(texts))
+    if is_known(tag, known):
+        return told(tag, None)
+    compared = [beside(json.loads(text)) for text in texts]
     first, *others = compared
     differences = [found for other in others for found in against(first, other)]
-    return told(json.dumps({"runs": compared, "differences": differences}), known)
+    return told(tag, json.dumps({"runs": compared, "differences": differences}))
 
 
 def beside(report: dict[str, Any]) -> dict[str, Any]:

@@ -9,17 +9,16 @@ from fastapi import APIRouter, Depends, Header
 from fastapi.sse import EventSourceResponse, ServerSentEvent
 
 from ..follow import Watcher
-from .given import OF_RUN, Here, Run
+from .given import INT_MAX, OF_RUN, Here, Run
 
 router = APIRouter(tags=["live"])
-SEQ_MAX = (1 << 63) - 1
 
 
 async def _watching(
     here: Here,
     run: Run,
     last_event_id: Annotated[
-        int, Header(ge=0, le=SEQ_MAX, description="The last line of the story that is known.")
+        int, Header(ge=0, le=INT_MAX, description="The last line of the story that is known.")
     ] = 0,
 ) -> AsyncIterator[Watcher]:
     log = await here.log_of(run)

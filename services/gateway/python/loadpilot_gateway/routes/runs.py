@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from typing import Annotated, Any
 
 from fastapi import APIRouter, Query
@@ -13,7 +12,7 @@ from loadpilot._generated.report import Ending, Report, RunState, StoryLine
 
 from ..limits import LISTED_DEFAULT, LISTED_MAX, NAMED_MAX, TEXT_CHARS_MAX
 from ..logs import Listed
-from .given import OF_RUN, RUN, Here, Known, Run, says_no, told
+from .given import INT_MAX, OF_RUN, RUN, Asked, AsOf, Here, says_no
 
 router = APIRouter(tags=["runs"])
 
@@ -93,28 +92,29 @@ async def runs(here: Here, wanted: Annotated[Wanted, Query()]) -> Any:
 
 
 @router.get("/runs/{run}", response_model=Report, responses=OF_RUN)
-async def report(here: Here, run: Run, known: Known = None) -> Response:
+async def report(asked: Asked, as_of_us: AsOf = None) -> Response:
     """Fold the log of a run: its report, byte for byte that of `loadpilot report --json`."""
-    return told(await here.report(run), known)
+    return await asked.answer(lambda reading: reading.report(as_of_us))
 
 
 @router.get("/runs/{run}/plan", responses=OF_RUN)
-async def plan(here: Here, run: Run, known: Known = None) -> Response:
+async def plan(here: Here, asked: Asked) -> Response:
     """Tell what a run is."""
-    text = await here.of_run(run, lambda session: session.plan(run))
-    return told(f'{{"plan":{text}}}', known)
+    text = await here.of_run(asked.run, lambda session: session.plan(asked.run))
+    return await asked.answer(lambda _: f'{{"plan":{text}}}')
 
 
 @router.get("/runs/{run}/story", response_model=Story, responses=OF_RUN)
 async def story(
-    here: Here,
-    run: Run,
-    after: Annotated[int, Query(ge=0)] = 0,
+    asked: Asked,
+    after: Annotated[int, Query(ge=0, le=INT_MAX)] = 0,
     limit: Annotated[int, Query(ge=1, le=LISTED_MAX)] = LISTED_MAX,
-    known: Known = None,
 ) -> Response:
     """Tell what happened to a run, from a place in its log on."""
-    lines = [line for line in json.loads(await here.report(run))["story"] if line["seq"] > after]
-    page = lines[:limit]
-    more = page[-1]["seq"] if len(lines) > len(page) else None
-    return told(json.dumps({"lines": page, "next": more}), known)
+    return await asked.answer(lambda reading: reading.story(after, limit))
+
+
+@router.get("/runs/{run}/agents", responses=OF_RUN)
+async def attendance(asked: Asked, as_of_us: AsOf = None) -> Response:
+    """Tell who generated the load, and how each fared over time."""
+    return await asked.answer(lambda reading: reading.agents(as_of_us))
