@@ -107,9 +107,14 @@ def api(gateway: Gateway | None, lock: Lock | None) -> FastAPI:
     app.include_router(people.probes)
     for kind, answer in ANSWERS.items():
         app.add_exception_handler(kind, answer)
-    if (STATIC / "index.html").is_file():
-        app.frontend("/", directory=STATIC, fallback="index.html")
+    app.add_api_route("/api/{rest:path}", _nowhere, include_in_schema=False)
+    app.frontend("/", directory=STATIC, fallback="index.html")
     return app
+
+
+async def _nowhere() -> None:
+    """The web UI answers for every path that it may know, and for none of these."""
+    raise HTTPException(HTTPStatus.NOT_FOUND)
 
 
 def _no(_: Request, error: Exception) -> Response:

@@ -21,6 +21,8 @@ if TYPE_CHECKING:
     from .who import Lock
 
 API = "/api/"
+ASSETS = "/assets/"
+"""Files of the web UI that are named after their content."""
 OPEN = frozenset({"/healthz", "/readyz", "/api/v1/session"})
 """What needs no token: probes, and where one is shown. Files of the web UI hold nothing either."""
 POSTED = frozenset({"/api/v1/runs", "/api/v1/plans/check"})
@@ -40,6 +42,8 @@ HEADERS = (
     (b"permissions-policy", b"camera=(), geolocation=(), microphone=()"),
     (b"x-frame-options", b"DENY"),
 )
+KEPT = (b"cache-control", b"public, max-age=31536000, immutable")
+FRESH = (b"cache-control", b"no-cache")
 LASTING = (b"strict-transport-security", b"max-age=31536000")
 HOST = re.compile(r"(?P<name>\[[0-9a-fA-F:.]+\]|[A-Za-z0-9._-]+)(:(?P<port>\d{1,5}))?")
 
@@ -61,8 +65,11 @@ class Guard:
 
         async def guarded(message: Message) -> None:
             if message["type"] == "http.response.start":
-                lasting = [LASTING] if self._lock.is_tls else []
-                message["headers"] = [*message.get("headers", []), *HEADERS, *lasting]
+                more = [LASTING] if self._lock.is_tls else []
+                if not scope["path"].startswith(API):
+                    named = scope["path"].startswith(ASSETS) and message["status"] == HTTPStatus.OK
+                    more.append(KEPT if named else FRESH)
+                message["headers"] = [*message.get("headers", []), *HEADERS, *more]
             await send(message)
 
         try:
