@@ -23,7 +23,7 @@ function running(ticks: number, told: number): Series {
     percentiles: [50],
     response: { p50: timed },
     service: { p50: timed },
-    total: { started: 0, finished: 0, errors: 0 },
+    total: { started: 0, dropped: 0, finished: 0, errors: 0, outcomes: {} },
   };
 }
 
