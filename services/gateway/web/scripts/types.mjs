@@ -6,7 +6,7 @@ import { compile } from "json-schema-to-typescript";
 
 const SCHEMAS = new URL("../../../../proto/schema/", import.meta.url);
 const OUT = new URL("../src/api/_generated/", import.meta.url);
-const NAMES = ["report", "snapshot"];
+const NAMES = ["report", "snapshot", "series", "heat", "errors", "attendance", "what-if-answer"];
 
 await mkdir(OUT, { recursive: true });
 for (const name of NAMES) {

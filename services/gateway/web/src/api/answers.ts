@@ -1,7 +1,22 @@
-// What the gateway answers beside the generated types: lists, slices, and words to a steered run.
+// What the gateway answers: the types of proto/schema, and those of its own lists and words.
 
-import type { Certificate, Ladder, Latency, Rates, Verdict } from "./_generated/report";
-import type { ArrivalCounts, HolderFacts, Raised, StoryLine } from "./_generated/report";
+import type { Series as Told } from "./_generated/series";
+
+export type { AgentOverTime, Attendance } from "./_generated/attendance";
+export type { CallErrors, Errors } from "./_generated/errors";
+export type { Heat } from "./_generated/heat";
+export type { WhatIfAnswer as WhatIf } from "./_generated/what-if-answer";
+
+type Column = (number | null)[];
+
+/** As the gateway tells it; of a run that goes on, what is not told yet is null (`soFar`). */
+export type Series = Omit<Told, "started" | "dropped" | "finished" | "errors" | "outcomes"> & {
+  started: Column;
+  dropped: Column;
+  finished: Column;
+  errors: Column;
+  outcomes: Record<string, Column>;
+};
 
 export interface RunListed {
   run: string;
@@ -18,66 +33,6 @@ export interface RunListed {
 export interface RunList {
   runs: RunListed[];
   next: string | null;
-}
-
-type Column = (number | null)[];
-
-export interface Series {
-  run: string;
-  tick_us: number;
-  bucket_us: number;
-  from_us: number[];
-  planned: Column;
-  started: Column;
-  dropped: Column;
-  finished: Column;
-  errors: Column;
-  outcomes: Record<string, Column>;
-  percentiles: number[];
-  response: Record<string, Column>;
-  service: Record<string, Column>;
-  total: SeriesTotal;
-}
-
-export interface SeriesTotal {
-  started: number;
-  finished: number;
-  errors: number;
-  response?: Ladder | null;
-  service?: Ladder | null;
-  co_factor?: number | null;
-}
-
-export interface Heat {
-  from_us: number[];
-  bounds_us: number[];
-  counts: number[][];
-}
-
-export interface Told {
-  lines: StoryLine[];
-  next: number | null;
-}
-
-export interface WhatIf {
-  verdict: Verdict;
-  certificate: Certificate;
-  latency: Latency;
-  rates: Rates;
-  arrivals: ArrivalCounts;
-  requests_total: number;
-  errors_total: number;
-  /** For each threshold, in order, from when on it did not hold any more. */
-  broke_at_us: (number | null)[];
-}
-
-/** A gate as a plan has it. */
-export interface Threshold {
-  metric: string;
-  operator: string;
-  limit: number;
-  task?: string | null;
-  own?: unknown;
 }
 
 export interface Me {
@@ -101,49 +56,6 @@ export interface PlanFacts {
   peak_rps: number;
   /** In the order of the plan's tasks. */
   planned_per_task: number[];
-}
-
-/** The agents of a run, each with lists of one value a bucket. */
-export interface Attendance {
-  run: string;
-  bucket_us: number;
-  from_us: number[];
-  agents: AgentOverTime[];
-}
-
-export interface AgentOverTime {
-  agent: string;
-  cores: number | null;
-  version: string | null;
-  holders: HolderFacts[];
-  started: Column;
-  finished: Column;
-  cpu_millicores: Column;
-  busiest_core_permille: Column;
-  stall_us: Column;
-  in_flight: Column;
-  lag_p99_us: Column;
-}
-
-export interface CallErrors {
-  call: string;
-  finished: number;
-  errors: number;
-  outcomes: Record<string, number>;
-  causes: Record<string, Record<string, number>>;
-  status: Record<string, Record<string, number>>;
-}
-
-export interface Errors {
-  run: string;
-  tasks: {
-    task: string;
-    finished: number;
-    errors: number;
-    calls: CallErrors[];
-    raised: Raised[];
-    raised_more: number;
-  }[];
 }
 
 /** How far the figures of runs are from those of the first; the rest of it is in their reports. */

@@ -14,6 +14,7 @@ import { Copy, Failed, Loading } from "../parts/panel";
 import { Scrubber } from "../parts/scrubber";
 import { span, spanWords } from "../parts/load_chart";
 import { instant } from "../say/numbers";
+import { soFar } from "../say/so_far";
 import { isOver, plain, standing } from "../say/words";
 import { Tags } from "./runs";
 import { Steering } from "./steering";
@@ -65,7 +66,13 @@ export function Run({ run, view }: { run: string; view: View }) {
     steps: view.step,
     agents: view.agent,
   });
-  const series = useResource<Series>(started(report) ? `${path}/series${slice}` : null, { every });
+  const asked = useResource<Series>(started(report) ? `${path}/series${slice}` : null, { every });
+  const ends = report !== null && isOver(report.run.state);
+  const data = useMemo(
+    () => (asked.data === null || ends ? asked.data : soFar(asked.data)),
+    [asked.data, ends],
+  );
+  const series: Resource<Series> = { ...asked, data };
   const broke = useAsked<WhatIf>(
     report && report.verdict.thresholds.length > 0 && started(report)
       ? `${run} ${asOf} ${over} ${report.requests_total}`

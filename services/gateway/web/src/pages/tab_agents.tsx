@@ -84,7 +84,7 @@ export function AgentsTab({ run, report, view, every, onZoom }: Shown) {
         />
         <Tile
           label="sent again"
-          value={count(g.resent)}
+          value={count(g.resent ?? 0)}
           note="on another connection"
           tone={(g.resent ?? 0) > 0 ? "warn" : "plain"}
         />

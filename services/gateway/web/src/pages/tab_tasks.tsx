@@ -1,14 +1,19 @@
 // Per task and call; choosing one narrows every chart of the run to it.
 
+import type { Errors } from "../api/answers";
+import { useResource } from "../api/resource";
 import { look } from "../app/place";
 import { Ladders } from "../parts/ladders";
 import { LatencyChart } from "../parts/latency_chart";
 import { LoadChart } from "../parts/load_chart";
-import { Panel } from "../parts/panel";
-import { Anatomy, Endings, Said, Tasks } from "../parts/tasks";
+import { Failed, Panel } from "../parts/panel";
+import { Anatomy, Checks, Endings, Tasks } from "../parts/tasks";
+import { Wrongs } from "../parts/wrongs";
 import type { Shown } from "./run";
 
-export function TasksTab({ report, series, view, onZoom }: Shown) {
+export function TasksTab({ run, report, series, view, slice, every, onZoom }: Shown) {
+  const path = `/runs/${encodeURIComponent(run)}/errors${slice}`;
+  const errors = useResource<Errors>(path, { every });
   const task = report.tasks.find((one) => one.name === view.task);
   const call = task?.calls.find((one) => one.name === view.step) ?? null;
   const name = call ? `${task!.name} / ${call.name}` : task?.name;
@@ -35,6 +40,7 @@ export function TasksTab({ report, series, view, onZoom }: Shown) {
       >
         {data && <LatencyChart series={data} onZoom={onZoom} height={180} />}
       </Panel>
+      <Checks tasks={report.tasks} />
       {task && (
         <Panel title={`Latency of ${name}`}>
           <Ladders response={(call ?? task).response} service={(call ?? task).service} />
@@ -50,13 +56,15 @@ export function TasksTab({ report, series, view, onZoom }: Shown) {
           </Panel>
         </>
       )}
-      {(task ? [task] : report.tasks)
-        .filter((one) => (one.raised?.length ?? 0) > 0 || one.checks)
-        .map((one) => (
-          <Panel key={one.name} title={`What ${one.name} said`} note="checks, and errors it raised">
-            <Said raised={one.raised ?? []} checks={one.checks} />
-          </Panel>
-        ))}
+      <Panel
+        title={name ? `What went wrong in ${name}` : "What went wrong"}
+        note="in the part that is shown, warm-up included"
+        wide
+        busy={errors.loading}
+      >
+        {errors.problem && <Failed problem={errors.problem} again={errors.reload} />}
+        {errors.data && <Wrongs errors={errors.data} />}
+      </Panel>
     </div>
   );
 }

@@ -1,7 +1,7 @@
 // Per task and call: how often, how it ended, how long it took, and where that time went.
 
 import { Scroll } from "./panel";
-import type { Checks, Ladder, Raised, Report, TaskReport } from "../api/_generated/report";
+import type { Ladder, Report, TaskReport } from "../api/_generated/report";
 import { count, latency, percent } from "../say/numbers";
 import { OUTCOMES, outcome, plain } from "../say/words";
 
@@ -184,29 +184,19 @@ export function Endings({ calls, status }: Pick<Report, "calls" | "status">) {
   );
 }
 
-interface SaidProps {
-  raised: Raised[];
-  checks?: Checks | null | undefined;
-}
-
-/** What the scenario's own code raised. The text is the scenario's, and stays text. */
-export function Said({ raised, checks }: SaidProps) {
+/** What the scenario's checks said of answers, where it has any. */
+export function Checks({ tasks }: { tasks: TaskReport[] }) {
+  const checked = tasks.filter((task) => task.checks);
+  if (checked.length === 0) return null;
   return (
-    <>
-      {checks && (
-        <p>
-          {count(checks.passed)} checks passed, {count(checks.failed)} failed.
-        </p>
-      )}
-      {raised.length > 0 && (
-        <ul class="raised">
-          {raised.map((one, i) => (
-            <li key={i}>
-              <b>{count(one.count)}×</b> <small>{one.by}</small> <code>{one.text}</code>
-            </li>
-          ))}
-        </ul>
-      )}
-    </>
+    <p class="quiet wide">
+      Checks:{" "}
+      {checked
+        .map(({ name, checks }) => {
+          const failed = checks!.failed > 0 ? `, ${count(checks!.failed)} failed` : "";
+          return `${name} ${count(checks!.passed)} passed${failed}`;
+        })
+        .join("; ")}
+    </p>
   );
 }
