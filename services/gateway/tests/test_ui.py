@@ -86,6 +86,18 @@ class Past(VUser):
     assert report["calls"]["attempted"] == oracle.counts().received - before
     assert not list(loadpilot.log.rglob("open-ui.html"))
 
+    # What was read is kept for the next time, until its run is deleted.
+    kept = {file.stem for file in loadpilot.log.rglob("*.reading")}
+    assert past.run in kept
+    assert loadpilot.call("runs", "prune", past.run).code == 0
+    with loadpilot.begin("ui", "--no-browser", "--port", "0") as running:
+        gateway, _, known = opened(running)
+        assert [one["run"] for one in gateway.api("/runs", known).json["runs"]] == [run]
+        assert gateway.api(f"/runs/{past.run}", known).status == 404
+        running.signal(signal.SIGINT)
+        assert running.end(ENDS_S).code == 0
+    assert past.run not in {file.stem for file in loadpilot.log.rglob("*.reading")}
+
 
 def test_a_browser_is_led_there_by_a_page_of_its_user(
     loadpilot: Loadpilot, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
