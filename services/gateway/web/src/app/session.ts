@@ -2,11 +2,14 @@
 
 import { signal } from "@preact/signals";
 import type { Me } from "../api/answers";
-import { get, post, refused } from "../api/http";
+import { type Problem, get, post, refused } from "../api/http";
 import { asProblem } from "../api/resource";
 
 /** Null until the gateway has said. */
 export const me = signal<Me | null>(null);
+
+/** Why the last token opened nothing. */
+export const wrong = signal<Problem | null>(null);
 
 /** Takes a token from the fragment, which no server sees, and wipes it from the address bar. */
 export function tokenFrom(fragment: string): string | null {
@@ -29,7 +32,8 @@ export async function present(token: string): Promise<boolean> {
     await post("/session", { token });
     return true;
   } catch (error) {
-    refused.value = asProblem(error);
+    wrong.value = asProblem(error);
+    refused.value = wrong.value;
     return false;
   }
 }

@@ -11,7 +11,7 @@ import { Icon, Logo } from "../parts/marks";
 import { Empty, Failed } from "../parts/panel";
 import { Link, place } from "./place";
 import { NO_FILTER, type Route } from "./route";
-import { me, meet, present } from "./session";
+import { me, meet, present, wrong } from "./session";
 import { choice, next } from "./theme";
 
 const RUNS: Route = { page: "runs", filter: NO_FILTER };
@@ -98,7 +98,8 @@ function SignIn() {
   };
   return (
     <div class="signin">
-      <Failed problem={refused.value!} />
+      <h1>Sign in</h1>
+      {wrong.value && <Failed problem={wrong.value} />}
       <form onSubmit={(event) => void submit(event)}>
         <label>
           Token

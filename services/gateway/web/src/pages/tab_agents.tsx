@@ -12,6 +12,7 @@ import { Badge } from "../parts/marks";
 import { Failed, Panel, Tile, Tiles, Scroll } from "../parts/panel";
 import { NONE, count, latency, percent, perSecond, short } from "../say/numbers";
 import { type Tone, plain } from "../say/words";
+import { within } from "../say/so_far";
 import type { Shown } from "./run";
 
 const DRAWN_MAX = 12;
@@ -56,7 +57,7 @@ const GAUGES: Gauge[] = [
   },
 ];
 
-export function AgentsTab({ run, report, view, every, onZoom }: Shown) {
+export function AgentsTab({ run, report, series, view, every, onZoom }: Shown) {
   const path = `/runs/${encodeURIComponent(run)}/agents${query({ as_of_us: view.asOf })}`;
   const { data, problem, reload } = useResource<Attendance>(path, { every });
   const g = report.generator;
@@ -101,7 +102,12 @@ export function AgentsTab({ run, report, view, every, onZoom }: Shown) {
       {data &&
         GAUGES.map((gauge) => (
           <Panel key={gauge.key} title={gauge.title} note={gauge.note}>
-            <GaugeChart gauge={gauge} data={data} onZoom={onZoom} />
+            <GaugeChart
+              gauge={gauge}
+              data={data}
+              onZoom={onZoom}
+              end={within(data.from_us, series.data)}
+            />
           </Panel>
         ))}
     </div>
@@ -182,18 +188,22 @@ function ended(finished: boolean, lost: string | null | undefined): { text: stri
 interface GaugeProps {
   gauge: Gauge;
   data: Attendance;
+  /** How many buckets are drawn. */
+  end: number;
   onZoom: Shown["onZoom"];
 }
 
-function GaugeChart({ gauge, data, onZoom }: GaugeProps) {
+function GaugeChart({ gauge, data, end, onZoom }: GaugeProps) {
   const drawn = data.agents.slice(0, DRAWN_MAX);
   const columns = useMemo<Columns>(() => {
-    const secs = data.from_us.map((us) => us / 1e6);
+    const secs = data.from_us.slice(0, end).map((us) => us / 1e6);
     const ys = drawn.map((agent) =>
-      agent[gauge.key].map((v) => (v === null ? null : gauge.scale(v, data.bucket_us))),
+      agent[gauge.key]
+        .slice(0, end)
+        .map((v) => (v === null ? null : gauge.scale(v, data.bucket_us))),
     );
     return [secs, ...ys];
-  }, [data]);
+  }, [data, end]);
   const names = drawn.map((agent) => agent.agent);
   const plot = (ink: Ink): Plot => ({
     series: names.map((name, at) => ({

@@ -1,7 +1,7 @@
 // Latency in full: over time, as a heat map, as a distribution; counted in both ways.
 
 import { useEffect, useState } from "preact/hooks";
-import type { Heat } from "../api/answers";
+import type { Heat, Series } from "../api/answers";
 import { useResource } from "../api/resource";
 import { type Line, CurveChart } from "../parts/curve_chart";
 import { HeatChart } from "../parts/heat_chart";
@@ -10,6 +10,7 @@ import { LatencyChart } from "../parts/latency_chart";
 import { Failed, Loading, Panel } from "../parts/panel";
 import { decode } from "../say/histogram";
 import { short } from "../say/numbers";
+import { within } from "../say/so_far";
 import type { Shown } from "./run";
 
 export function LatencyTab(shown: Shown) {
@@ -29,7 +30,7 @@ export function LatencyTab(shown: Shown) {
       <Panel title="Heat map" note="response times, corrected" wide busy={heat.loading}>
         {heat.problem && <Failed problem={heat.problem} again={heat.reload} />}
         {heat.data && data && (
-          <HeatChart heat={heat.data} bucketUs={data.bucket_us} onZoom={onZoom} />
+          <HeatChart heat={told(heat.data, data)} bucketUs={data.bucket_us} onZoom={onZoom} />
         )}
       </Panel>
       <Panel title="Percentiles" note="of the measured time; each nine takes the same room">
@@ -53,6 +54,12 @@ export function LatencyTab(shown: Shown) {
       </Panel>
     </div>
   );
+}
+
+/** Without the time that a run which goes on has still to come. */
+function told(heat: Heat, series: Series): Heat {
+  const end = within(heat.from_us, series);
+  return { ...heat, from_us: heat.from_us.slice(0, end), counts: heat.counts.slice(0, end) };
 }
 
 function useCurves(response: string, service: string): Line[] | null {

@@ -6,6 +6,12 @@ import type { Series } from "../api/answers";
 const AHEAD_MIN = 15;
 const AHEAD_SHARE = 0.15;
 
+/** How many buckets of another answer lie in the time that these series show. */
+export function within(fromUs: number[], series: Series | null): number {
+  const end = series?.from_us.at(-1);
+  return end === undefined ? fromUs.length : fromUs.filter((us) => us <= end).length;
+}
+
 type Column = (number | null)[];
 
 /**
