@@ -86,6 +86,19 @@ class Past(VUser):
     assert report["calls"]["attempted"] == oracle.counts().received - before
     assert not list(loadpilot.log.rglob("open-ui.html"))
 
+    # What is kept of a run for the next time goes when the run is deleted.
+    kept = loadpilot.log / "cache" / listed[1]["log"] / f"{past.run}.reading"
+    kept.parent.mkdir(parents=True, exist_ok=True)
+    kept.touch()
+    assert loadpilot.call("runs", "prune", past.run).code == 0
+    with loadpilot.begin("ui", "--no-browser", "--port", "0") as running:
+        gateway, _, known = opened(running)
+        assert [one["run"] for one in gateway.api("/runs", known).json["runs"]] == [run]
+        assert gateway.api(f"/runs/{past.run}", known).status == 404
+        running.signal(signal.SIGINT)
+        assert running.end(ENDS_S).code == 0
+    assert not kept.exists()
+
 
 def test_a_browser_is_led_there_by_a_page_of_its_user(
     loadpilot: Loadpilot, monkeypatch: pytest.MonkeyPatch, tmp_path: Path

@@ -55,9 +55,10 @@ class Listing:
 class Log(ABC):
     """One log."""
 
-    def __init__(self, name: str) -> None:
-        """Take what people call it."""
+    def __init__(self, name: str, cache: Path) -> None:
+        """Take what people call it, and where readings of it may be kept."""
         self.name = name
+        self.cache = cache
         self._asking = Lock()
         self._listing: Listing | None = None
 
@@ -98,6 +99,11 @@ class Log(ABC):
         if before is not None and before.state == state and at - before.read_at < DELETED_SECS:
             return replace(before, at=at)
         rows = json.loads(session.runs())
+        known = {one["run"] for one in rows}
+        for file in self.cache.glob("*.reading"):
+            if file.stem not in known:
+                # Its run was deleted; another gateway may have been quicker.
+                file.unlink(missing_ok=True)
         return Listing(at, at, state, [{**one, "log": self.name} for one in rows])
 
     def forget(self) -> None:
@@ -114,7 +120,8 @@ class OpenLog(Log):
     def __init__(self, place: Server | Address, cache: Path) -> None:
         """Take where it is, and where readings of it may be kept."""
         here = getattr(place, "log_dir", None)
-        super().__init__(str(here.name) if here is not None else getattr(place, "place", ""))
+        name = str(here.name) if here is not None else getattr(place, "place", "")
+        super().__init__(name, cache)
         self._place = place
         self._sessions = Sessions(lambda: visit(place), cache)
 
@@ -153,9 +160,8 @@ class FolderLog(Log):
 
     def __init__(self, folder: Path, cache: Path) -> None:
         """Take its folder, and where readings of it may be kept."""
-        super().__init__(folder.name)
+        super().__init__(folder.name, cache)
         self._folder = folder
-        self._cache = cache
         self._lock = Lock()
         self._open: tuple[LocalStack, Sessions] | None = None
         self._users = 0
@@ -233,7 +239,7 @@ class FolderLog(Log):
             raise
         if place is None:
             raise StackFault(f"the log {self._folder} could not be opened")
-        return stack, Sessions(lambda: connect(place), self._cache)
+        return stack, Sessions(lambda: connect(place), self.cache)
 
     def _drop(self, sessions: Sessions) -> None:
         """The stack of another command may have ended: the next who asks opens it anew."""

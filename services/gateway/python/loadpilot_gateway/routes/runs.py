@@ -8,6 +8,7 @@ from fastapi import APIRouter, Query
 from fastapi.responses import Response
 from pydantic import BaseModel, Field
 
+from loadpilot._generated.attendance import Attendance
 from loadpilot._generated.report import Ending, Report, RunState, StoryLine
 
 from ..limits import LISTED_DEFAULT, LISTED_MAX, NAMED_MAX, TEXT_CHARS_MAX
@@ -114,7 +115,7 @@ async def story(
     return await asked.answer(lambda reading: reading.story(after, limit))
 
 
-@router.get("/runs/{run}/agents", responses=OF_RUN)
+@router.get("/runs/{run}/agents", response_model=Attendance, responses=OF_RUN)
 async def attendance(asked: Asked, as_of_us: AsOf = None) -> Response:
     """Tell who generated the load, and how each fared over time."""
     return await asked.answer(lambda reading: reading.agents(as_of_us))

@@ -9,7 +9,11 @@ from fastapi import APIRouter, Query
 from fastapi.responses import Response
 from pydantic import BaseModel, Field
 
+from loadpilot._generated.errors import Errors
+from loadpilot._generated.heat import Heat
 from loadpilot._generated.report import Outcome
+from loadpilot._generated.series import Series
+from loadpilot._generated.what_if_answer import WhatIfAnswer
 from loadpilot.compile.thresholds import Gated, threshold
 
 from ..limits import NAMED_MAX, TEXT_CHARS_MAX
@@ -65,25 +69,25 @@ class Question(BaseModel):
 Sliced = Annotated[Slice, Query()]
 
 
-@router.get("/runs/{run}/series", responses=OF_RUN)
+@router.get("/runs/{run}/series", response_model=Series, responses=OF_RUN)
 async def series(asked: Asked, sliced: Sliced) -> Response:
     """Tell the figures of a slice over time."""
     return await asked.answer(lambda reading: reading.series(sliced.text()))
 
 
-@router.get("/runs/{run}/heat", responses=OF_RUN)
+@router.get("/runs/{run}/heat", response_model=Heat, responses=OF_RUN)
 async def heat(asked: Asked, sliced: Sliced) -> Response:
     """Tell how the response times of a slice are spread over time."""
     return await asked.answer(lambda reading: reading.heat(sliced.text()))
 
 
-@router.get("/runs/{run}/errors", responses=OF_RUN)
+@router.get("/runs/{run}/errors", response_model=Errors, responses=OF_RUN)
 async def errors(asked: Asked, sliced: Sliced) -> Response:
     """Tell what went wrong in a slice, call by call."""
     return await asked.answer(lambda reading: reading.errors(sliced.text()))
 
 
-@router.post("/runs/{run}/verdict", responses=OF_RUN)
+@router.post("/runs/{run}/verdict", response_model=WhatIfAnswer, responses=OF_RUN)
 async def verdict(here: Here, run: Run, question: Question) -> Response:
     """Judge a run by other gates, or another part of it. Nothing is kept."""
     wanted = question.model_dump(exclude_none=True)
