@@ -4,6 +4,7 @@
     ./dev bench fidelity [--rps 1000] [--secs 10] [--rounds 3] [--release]
     ./dev bench startup [--rounds 7] [--release]
     ./dev bench scale [--quick] [--rounds 3] [--secs 15]
+    ./dev bench reading [--rounds 3] [--release]
 
 Run it on a quiet machine (`--patience-secs 600` waits for one): the load before is part of every
 result. Must never be a test, and must never print a figure without what it was measured on.
@@ -20,9 +21,9 @@ ROOT = Path(__file__).resolve().parents[1]
 sys.path.insert(0, str(ROOT))
 
 # They are found by the line above.
-from bench import build, compare, fidelity, machine, peers, scale, startup  # noqa: E402
+from bench import build, compare, fidelity, machine, peers, reading, scale, startup  # noqa: E402
 
-ALONE = ("fidelity", "startup", "scale")
+ALONE = ("fidelity", "startup", "scale", "reading")
 """What looks at LoadPilot alone."""
 
 
@@ -80,6 +81,10 @@ def alone(what: str, args: argparse.Namespace) -> None:
         )
         table, drawn = fidelity.measure(made, args.rps, secs, rounds, args.patience_secs)
         title = f"Schedule fidelity, {args.rps:,} rps for {secs} s"
+    elif what == "reading":
+        rounds = args.rounds or (1 if args.quick else 3)
+        table = reading.measure(made, rounds, args.patience_secs, quick=args.quick)
+        title = "Reading a log"
     else:
         rounds = args.rounds or (1 if args.quick else 7)
         table = startup.measure(made, rounds, args.patience_secs)
@@ -121,7 +126,7 @@ def arguments() -> argparse.Namespace:
         "--wheel", type=Path, help="an unpacked release wheel to measure; default: build one"
     )
     parser.add_argument(
-        "--release", action="store_true", help="fidelity, startup: measure a release wheel"
+        "--release", action="store_true", help="fidelity, startup, reading: measure a release wheel"
     )
     parser.add_argument(
         "--profile",

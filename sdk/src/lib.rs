@@ -6,8 +6,10 @@
 
 pub mod supervisor;
 
-pub use loadpilot_coordinator::client::{place, session, steer, watch};
+pub use loadpilot_coordinator::client::{place, reading, session, steer, watch};
 
+#[cfg(feature = "python")]
+mod asked;
 #[cfg(feature = "python")]
 mod owed;
 #[cfg(feature = "python")]

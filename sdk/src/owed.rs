@@ -3,7 +3,6 @@
 //! Must never hold the GIL while it waits.
 
 use std::collections::BTreeMap;
-use std::sync::PoisonError;
 
 use bytes::Bytes;
 use loadpilot_events::owed::SetupClaimed;
@@ -36,8 +35,8 @@ impl PyLedger {
 
     fn owed(&self, py: Python<'_>) -> PyResult<String> {
         let its = self.session.get();
-        let session = its.session.lock().unwrap_or_else(PoisonError::into_inner);
-        let owed = wait(py, &its.runtime, session.owed(&self.run))?;
+        let session = its.shared(py)?;
+        let owed = wait(py, &its.runtime(), session.owed(&self.run))?;
         json(&owed.map_err(|error| failed(py, &error))?)
     }
 
@@ -51,46 +50,46 @@ impl PyLedger {
         let claim: SetupClaimed = serde_json::from_str(claim_json)
             .map_err(|error| PyValueError::new_err(format!("not a SetupClaimed: {error}")))?;
         let its = self.session.get();
-        let mut session = its.session.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut session = its.alone(py)?;
         let bundle = Bytes::from_owner(bundle);
         let claimed = session.claim_setup(&self.run, claim, bundle, &secrets);
-        wait(py, &its.runtime, claimed)?.map_err(|error| failed(py, &error))
+        wait(py, &its.runtime(), claimed)?.map_err(|error| failed(py, &error))
     }
 
     fn keep(&self, py: Python<'_>, sealed: PyBackedBytes, key: &str) -> PyResult<()> {
         let its = self.session.get();
-        let session = its.session.lock().unwrap_or_else(PoisonError::into_inner);
+        let session = its.shared(py)?;
         let sealed = Bytes::from_owner(sealed);
         let kept = session.keep_states(&self.run, &self.claimant, sealed, key);
-        wait(py, &its.runtime, kept)?.map_err(|error| failed(py, &error))
+        wait(py, &its.runtime(), kept)?.map_err(|error| failed(py, &error))
     }
 
     fn claim_teardown(&self, py: Python<'_>, by: &str, is_gone: bool) -> PyResult<String> {
         let its = self.session.get();
-        let mut session = its.session.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut session = its.alone(py)?;
         let claimed = session.claim_teardown(&self.run, &self.claimant, by, is_gone);
-        let claimed = wait(py, &its.runtime, claimed)?;
+        let claimed = wait(py, &its.runtime(), claimed)?;
         json(&claimed.map_err(|error| failed(py, &error))?)
     }
 
     fn finish(&self, py: Python<'_>, names: Vec<String>) -> PyResult<()> {
         let its = self.session.get();
-        let session = its.session.lock().unwrap_or_else(PoisonError::into_inner);
+        let session = its.shared(py)?;
         let finished = session.finish_teardown(&self.run, &self.claimant, names);
-        wait(py, &its.runtime, finished)?.map_err(|error| failed(py, &error))
+        wait(py, &its.runtime(), finished)?.map_err(|error| failed(py, &error))
     }
 
     fn means(&self, py: Python<'_>) -> PyResult<String> {
         let its = self.session.get();
-        let session = its.session.lock().unwrap_or_else(PoisonError::into_inner);
-        let means = wait(py, &its.runtime, session.means(&self.run))?;
+        let session = its.shared(py)?;
+        let means = wait(py, &its.runtime(), session.means(&self.run))?;
         json(&means.map_err(|error| failed(py, &error))?)
     }
 
     fn kept(&self, py: Python<'_>, states: bool) -> PyResult<Vec<u8>> {
         let its = self.session.get();
-        let session = its.session.lock().unwrap_or_else(PoisonError::into_inner);
-        let kept = wait(py, &its.runtime, session.kept(&self.run, states))?;
+        let session = its.shared(py)?;
+        let kept = wait(py, &its.runtime(), session.kept(&self.run, states))?;
         Ok(kept.map_err(|error| failed(py, &error))?.to_vec())
     }
 }

@@ -7,8 +7,8 @@ use std::fs::File;
 use std::future::Future;
 use std::io::BufWriter;
 use std::path::PathBuf;
-use std::sync::{Arc, Mutex, PoisonError};
-use std::time::{Duration, Instant};
+use std::sync::Arc;
+use std::time::Duration;
 
 use bytes::Bytes;
 use loadpilot_bus::{Limits, without_userinfo};
@@ -26,8 +26,9 @@ use pyo3::exceptions::{PyRuntimeError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::pybacked::PyBackedBytes;
 use tokio::runtime::Runtime;
-use tokio::sync::mpsc;
+use tokio::sync::{OwnedRwLockReadGuard, OwnedRwLockWriteGuard, RwLock};
 
+use crate::asked::{ask, check_asked};
 use crate::owed::PyLedger;
 use crate::place::Place;
 use crate::play::{
@@ -37,7 +38,13 @@ use crate::play::{
 };
 use crate::session::{Session, SessionError};
 use crate::steer::Wish;
-use crate::watch::{Change, watch};
+use crate::watch::watch;
+
+mod reading;
+mod watched;
+
+use reading::PyReading;
+use watched::PyWatch;
 
 create_exception!(
     _native,
@@ -55,11 +62,11 @@ const SIGNALS_EVERY: Duration = Duration::from_millis(50);
 pub mod _native {
     #[pymodule_export]
     use super::{
-        Fault, PyAnswer, PyClient, PyLedger, PyPlayer, PyRehearsal, PyRehearsedUser, PyRequest,
-        PySession, PyTurn, PyWanted, PyWatch, Refused, agent_main, check_plan, coordinator_main,
-        drawn, due_us, figure_keys, measure, metric_keys, moves, new_run_id, note_blocking,
-        open_states, parse_duration_us, parse_rate_urps, plan_facts, raise_in, row, seal_states,
-        shown_address, supervisor_main, whose_turn,
+        Fault, PyAnswer, PyClient, PyLedger, PyPlayer, PyReading, PyRehearsal, PyRehearsedUser,
+        PyRequest, PySession, PyTurn, PyWanted, PyWatch, Refused, agent_main, ask, check_asked,
+        check_plan, coordinator_main, drawn, due_us, figure_keys, measure, metric_keys, moves,
+        new_run_id, note_blocking, open_states, parse_duration_us, parse_rate_urps, plan_facts,
+        raise_in, row, seal_states, shown_address, supervisor_main, whose_turn,
     };
 }
 
@@ -104,15 +111,20 @@ fn check_plan(plan_json: &str) -> PyResult<String> {
 fn plan_facts(py: Python<'_>, plan_json: &str, seed: u64) -> PyResult<String> {
     let plan: Plan = check::parse_plan(plan_json).map_err(|refusal| refused(py, &refusal))?;
     let workload = Workload::new(&plan, seed);
-    json(&serde_json::json!({
+    let mut told = facts(&plan, &workload);
+    told["canonical"] = plan.to_json().into();
+    json(&told)
+}
+
+pub(crate) fn facts(plan: &Plan, workload: &Workload) -> serde_json::Value {
+    serde_json::json!({
         "hash": plan.hash(),
-        "canonical": plan.to_json(),
         "users": workload.users(),
         "planned": workload.planned(),
         "duration_us": workload.duration_us(),
         "peak_rps": plan.profile.peak().as_rps(),
         "planned_per_task": workload.count_per_task(0..workload.planned()),
-    }))
+    })
 }
 
 /// A duration in µs.
@@ -193,8 +205,25 @@ pub(crate) fn wait<T: Send>(
 /// One connection to a log.
 #[pyclass(name = "Session", module = "loadpilot._native", frozen)]
 pub(crate) struct PySession {
-    pub(crate) runtime: Arc<Runtime>,
-    pub(crate) session: Mutex<Session>,
+    runtime: Arc<Runtime>,
+    session: Arc<RwLock<Session>>,
+}
+
+impl PySession {
+    pub(crate) fn runtime(&self) -> Arc<Runtime> {
+        Arc::clone(&self.runtime)
+    }
+
+    /// The session beside others that ask it. Waited for without the GIL: whoever has it for itself
+    /// may need the GIL to be done.
+    pub(crate) fn shared(&self, py: Python<'_>) -> PyResult<OwnedRwLockReadGuard<Session>> {
+        wait(py, &self.runtime, Arc::clone(&self.session).read_owned())
+    }
+
+    /// The session alone.
+    pub(crate) fn alone(&self, py: Python<'_>) -> PyResult<OwnedRwLockWriteGuard<Session>> {
+        wait(py, &self.runtime, Arc::clone(&self.session).write_owned())
+    }
 }
 
 #[pymethods]
@@ -273,28 +302,25 @@ impl PySession {
         let shared = |(hash, body)| (hash, Bytes::from_owner(body));
         let bodies = bodies.into_iter().map(shared).collect();
         let run = run.map(run_id).transpose()?;
-        let mut session = self.session.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut session = self.alone(py)?;
         let submit = session.submit(request, &secrets, &bodies, run);
         let run = wait(py, &self.runtime, submit)?;
         run.map(|run| run.to_string())
             .map_err(|error| failed(py, &error))
     }
 
-    fn watch(&self, run: &str) -> PyResult<PyWatch> {
+    fn watch(&self, py: Python<'_>, run: &str) -> PyResult<PyWatch> {
         let run = run_id(run)?;
-        let session = self.session.lock().unwrap_or_else(PoisonError::into_inner);
+        let session = self.shared(py)?;
         let (bus, subjects) = session.parts();
         let _runtime = self.runtime.enter();
-        let changes = Mutex::new(watch(bus, subjects, run));
-        Ok(PyWatch {
-            runtime: Arc::clone(&self.runtime),
-            changes,
-        })
+        let changes = watch(bus, subjects, run);
+        Ok(PyWatch::new(Arc::clone(&self.runtime), changes))
     }
 
     fn stop(&self, py: Python<'_>, run: &str, by: &str) -> PyResult<()> {
         let run = run_id(run)?;
-        let session = self.session.lock().unwrap_or_else(PoisonError::into_inner);
+        let session = self.shared(py)?;
         wait(py, &self.runtime, session.stop(&run, by))?.map_err(|error| failed(py, &error))
     }
 
@@ -317,47 +343,47 @@ impl PySession {
             _ => return Err(PyValueError::new_err(format!("no such wish: {wish}"))),
         };
         let patience = secs("patience_secs", patience_secs)?;
-        let session = self.session.lock().unwrap_or_else(PoisonError::into_inner);
+        let session = self.shared(py)?;
         let answer = wait(py, &self.runtime, session.steer(&run, wish, by, patience))?;
         json(&answer.map_err(|error| failed(py, &error))?)
     }
 
     fn agents(&self, py: Python<'_>, patience_secs: f64) -> PyResult<String> {
         let patience = secs("patience_secs", patience_secs)?;
-        let session = self.session.lock().unwrap_or_else(PoisonError::into_inner);
+        let session = self.shared(py)?;
         let agents = wait(py, &self.runtime, session.agents(patience))?;
         json(&agents.map_err(|error| failed(py, &error))?)
     }
 
     fn unfinished(&self, py: Python<'_>, run: &str) -> PyResult<String> {
         let run = run_id(run)?;
-        let session = self.session.lock().unwrap_or_else(PoisonError::into_inner);
+        let session = self.shared(py)?;
         let found = wait(py, &self.runtime, session.unfinished(&run))?;
         json(&found.map_err(|error| failed(py, &error))?)
     }
 
     fn adopt(&self, py: Python<'_>, run: &str) -> PyResult<()> {
         let run = run_id(run)?;
-        let mut session = self.session.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut session = self.alone(py)?;
         wait(py, &self.runtime, session.adopt(&run))?.map_err(|error| failed(py, &error))
     }
 
     fn halt(&self, py: Python<'_>, run: &str) -> PyResult<()> {
         let run = run_id(run)?;
-        let session = self.session.lock().unwrap_or_else(PoisonError::into_inner);
+        let session = self.shared(py)?;
         wait(py, &self.runtime, session.halt(&run))?.map_err(|error| failed(py, &error))
     }
 
     fn report(&self, py: Python<'_>, run: &str) -> PyResult<String> {
         let run = run_id(run)?;
-        let session = self.session.lock().unwrap_or_else(PoisonError::into_inner);
+        let session = self.shared(py)?;
         let report = wait(py, &self.runtime, session.report(&run))?;
         json(&report.map_err(|error| failed(py, &error))?)
     }
 
     fn plan(&self, py: Python<'_>, run: &str) -> PyResult<String> {
         let run = run_id(run)?;
-        let session = self.session.lock().unwrap_or_else(PoisonError::into_inner);
+        let session = self.shared(py)?;
         let plan = wait(py, &self.runtime, session.plan(&run))?;
         json(&plan.map_err(|error| failed(py, &error))?)
     }
@@ -368,7 +394,7 @@ impl PySession {
         let known = known_json.map(serde_json::from_str).transpose();
         let known: Option<serde_json::Value> =
             known.map_err(|error| PyValueError::new_err(format!("not a report: {error}")))?;
-        let session = self.session.lock().unwrap_or_else(PoisonError::into_inner);
+        let session = self.shared(py)?;
         let verification = wait(py, &self.runtime, session.verify(&run, known.as_ref()))?;
         json(&verification.map_err(|error| failed(py, &error))?)
     }
@@ -376,13 +402,13 @@ impl PySession {
     fn samples(&self, py: Python<'_>, run: &str, path: PathBuf) -> PyResult<String> {
         let run = run_id(run)?;
         let mut table = BufWriter::new(File::create(path)?);
-        let session = self.session.lock().unwrap_or_else(PoisonError::into_inner);
+        let session = self.shared(py)?;
         let written = wait(py, &self.runtime, session.samples(&run, &mut table))?;
         json(&written.map_err(|error| failed(py, &error))?)
     }
 
     fn runs(&self, py: Python<'_>) -> PyResult<String> {
-        let session = self.session.lock().unwrap_or_else(PoisonError::into_inner);
+        let session = self.shared(py)?;
         let runs = wait(py, &self.runtime, session.runs())?;
         json(&runs.map_err(|error| failed(py, &error))?)
     }
@@ -393,15 +419,28 @@ impl PySession {
             .iter()
             .map(|run| run_id(run))
             .collect::<PyResult<Vec<_>>>()?;
-        let session = self.session.lock().unwrap_or_else(PoisonError::into_inner);
+        let session = self.shared(py)?;
         wait(py, &self.runtime, session.prune(&runs, forgets))?.map_err(|error| failed(py, &error))
     }
 
-    fn close(&self) {
-        self.session
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner)
-            .close();
+    #[pyo3(signature = (run, cache = None))]
+    fn read(&self, py: Python<'_>, run: &str, cache: Option<PathBuf>) -> PyResult<PyReading> {
+        let run = run_id(run)?;
+        let session = self.shared(py)?;
+        let reading = wait(py, &self.runtime, session.read(&run, cache))?;
+        let reading = reading.map_err(|error| failed(py, &error))?;
+        Ok(PyReading::new(Arc::clone(&self.runtime), reading))
+    }
+
+    fn log_state(&self, py: Python<'_>) -> PyResult<String> {
+        let session = self.shared(py)?;
+        let state = wait(py, &self.runtime, session.log_state())?;
+        json(&state.map_err(|error| failed(py, &error))?)
+    }
+
+    fn close(&self, py: Python<'_>) -> PyResult<()> {
+        self.alone(py)?.close();
+        Ok(())
     }
 }
 
@@ -441,34 +480,10 @@ fn connected(
     let session = wait(py, &runtime, opening)?.map_err(|error| failed(py, &error))?;
     Ok(PySession {
         runtime: Arc::new(runtime),
-        session: Mutex::new(session),
+        session: Arc::new(RwLock::new(session)),
     })
 }
 
 pub(crate) fn run_id(run: &str) -> PyResult<RunId> {
     RunId::parse(run).map_err(|problem| invalid(&problem))
-}
-
-/// A run as it goes on.
-#[pyclass(name = "Watch", module = "loadpilot._native")]
-struct PyWatch {
-    runtime: Arc<Runtime>,
-    changes: Mutex<mpsc::Receiver<Change>>,
-}
-
-#[pymethods]
-impl PyWatch {
-    fn next(&self, py: Python<'_>, timeout_secs: f64) -> PyResult<Option<String>> {
-        let timeout = secs("timeout_secs", timeout_secs)?;
-        let deadline = Instant::now() + timeout;
-        let mut changes = self.changes.lock().unwrap_or_else(PoisonError::into_inner);
-        let changes = &mut *changes;
-        let next = async { tokio::time::timeout_at(deadline.into(), changes.recv()).await };
-        match wait(py, &self.runtime, next)? {
-            Err(_elapsed) => Ok(None),
-            Ok(None) => Err(Fault::new_err("the run is not followed any more")),
-            Ok(Some(Change::Fault(reason))) => Err(Fault::new_err(reason)),
-            Ok(Some(change)) => json(&change).map(Some),
-        }
-    }
 }

@@ -10,8 +10,8 @@ from sdk.tests.test_live import SCENE, snapshot
 
 from loadpilot.cli.agents import table
 from loadpilot.cli.author import author
+from loadpilot.cli.decided import told
 from loadpilot.cli.live import line
-from loadpilot.cli.steer import told
 from loadpilot.cli.summary import summary
 
 REFUSED = {"answer": "refused", "why": "too_late", "words": "the run ends before"}

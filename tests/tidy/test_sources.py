@@ -13,7 +13,8 @@ EMPTY_NAMES = {"utils", "util", "common", "helpers", "helper", "misc", "manager"
 
 
 def sources() -> list[Path]:
-    return [path for path in tracked("*.rs", "*.py", "dev", ".ci/run") if not generated(path)]
+    named = ("*.rs", "*.py", "*.ts", "*.tsx", "*.mjs", "*.css", "dev", ".ci/run")
+    return [path for path in tracked(*named) if not generated(path)]
 
 
 def test_no_file_grows_beyond_one_idea() -> None:

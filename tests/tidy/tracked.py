@@ -23,7 +23,8 @@ def tracked(*patterns: str) -> list[Path]:
 
 def generated(path: Path) -> bool:
     """Say whether a tool wrote the file."""
-    return "_generated" in path.parts or path.parts[:2] == ("proto", "schema")
+    built = path.parts[:2] == ("proto", "schema") or "static" in path.parts
+    return "_generated" in path.parts or built
 
 
 def lines(path: Path) -> list[str]:

@@ -7,9 +7,12 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use loadpilot_events::delta::DeltaReported;
+use serde::{Deserialize, Serialize};
+
+use crate::kept;
 
 /// A call.
-#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 pub enum Called {
     /// By its place in the plan's list of calls.
     Planned(u16),
@@ -18,6 +21,7 @@ pub enum Called {
         /// The task, by its place in the plan.
         task: u16,
         /// What it is called.
+        #[serde(with = "kept::shared")]
         name: Arc<str>,
     },
 }

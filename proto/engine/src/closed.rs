@@ -9,6 +9,7 @@ use std::ops::Range;
 use loadpilot_events::delta::Totals;
 use loadpilot_events::id::Holder;
 use loadpilot_events::report::LostInterval;
+use serde::{Deserialize, Serialize};
 
 use crate::control::Control;
 use crate::project::{HolderSums, Projection};
@@ -17,7 +18,7 @@ use crate::share::Share;
 use crate::workload::Workload;
 
 /// What one delta says of itself.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Reported {
     /// Where its window begins, in µs after the start.
     pub from_us: u64,

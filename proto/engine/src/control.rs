@@ -202,6 +202,30 @@ impl ControlLog {
         debt
     }
 
+    /// The same log as it was at an instant, by the times that the writers of its records gave
+    /// them. What cannot be read has no time: it came with the readable record before it.
+    #[must_use]
+    pub(crate) fn as_of(&self, instant: Timestamp) -> Self {
+        let records = self.records.iter();
+        let records = records.filter(|(_, one)| one.record().0 <= instant);
+        let records: BTreeMap<u64, Parsed> = records.map(|(&at, one)| (at, one.clone())).collect();
+        let unreadable = self.unreadable.iter().filter(|(seq, _)| {
+            let before = self.records.range(..*seq).next_back();
+            before.is_none_or(|(at, _)| records.contains_key(at))
+        });
+        Self {
+            run: self.run.clone(),
+            unreadable: unreadable.map(|(&at, one)| (at, one.clone())).collect(),
+            records,
+        }
+    }
+
+    /// How many records there are, readable or not.
+    #[must_use]
+    pub(crate) fn len(&self) -> usize {
+        self.records.len() + self.unreadable.len()
+    }
+
     /// The fold of what was read so far.
     #[must_use]
     pub fn close(&self) -> Control {

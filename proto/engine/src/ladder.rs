@@ -45,6 +45,13 @@ pub fn percentile_us(hist: &Hist, percent: f64) -> u64 {
     hist.value_at_percentile(percent).min(hist.max())
 }
 
+/// Corrected p99 over uncorrected p99.
+#[must_use]
+pub fn co_factor(response: Option<&Ladder>, service: Option<&Ladder>) -> Option<f64> {
+    let (response, service) = response.zip(service)?;
+    Some(ms(response.p99_us.max(1)) / ms(service.p99_us.max(1)))
+}
+
 /// µs as ms, for the keys that are in ms.
 #[must_use]
 #[expect(

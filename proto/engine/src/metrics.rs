@@ -11,6 +11,7 @@ use loadpilot_events::metrics::{
     Added, CounterReport, Figure, MetricRow, MetricValue, MetricsReport, OwnMetric, RateReport,
     Rounded, TrendReport,
 };
+use serde::{Deserialize, Serialize};
 
 use crate::report::percent;
 use crate::tally::RowKey;
@@ -23,7 +24,8 @@ const NAMES_TOLD_MAX: usize = 20;
 const MILLION: u128 = 1_000_000;
 
 /// What was added to metrics, by name. The same name may be of two kinds if agents disagree.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(into = "String", try_from = "String")]
 pub struct MetricSums {
     /// In millionths.
     counters: BTreeMap<Arc<str>, u128>,
@@ -35,6 +37,31 @@ pub struct MetricSums {
 struct RateSums {
     count: u64,
     trues: u64,
+}
+
+/// As rows in JSON, of which tick and task does not matter.
+impl From<MetricSums> for String {
+    fn from(sums: MetricSums) -> Self {
+        let rows = sums.rows(RowKey {
+            tick: 0,
+            generation: 0,
+            task: 0,
+        });
+        serde_json::to_string(&rows).expect("rows have a JSON form")
+    }
+}
+
+impl TryFrom<String> for MetricSums {
+    type Error = String;
+
+    fn try_from(rows: String) -> Result<Self, String> {
+        let rows: Vec<MetricRow> = serde_json::from_str(&rows).map_err(|e| e.to_string())?;
+        let mut sums = Self::default();
+        for row in &rows {
+            sums.add(&Self::of_row(row)?);
+        }
+        Ok(sums)
+    }
 }
 
 impl MetricSums {

@@ -13,76 +13,38 @@ use loadpilot_events::exchange::ExchangeSeen;
 use loadpilot_events::hist::{self, EncodedHistogram};
 use loadpilot_events::id::{AgentId, Holder};
 use loadpilot_events::limits;
+use loadpilot_events::metrics::MetricRow;
 use loadpilot_events::outcome::Outcome;
 use loadpilot_events::plan::Plan;
 use loadpilot_events::report::Quarantined;
 use loadpilot_events::script::{Checks, RaisedBy};
+use serde::{Deserialize, Serialize};
 
 use crate::bugs::{Bug, bug};
 use crate::called::{Called, Names};
 use crate::closed::Reported;
 use crate::control::{Control, envelope};
+use crate::index::Index;
+use crate::kept;
 use crate::metrics::MetricSums;
 use crate::plausible::{counted, plausible};
+pub use crate::seqs::SeqSet;
+use crate::sparse::{Grain, Sparse};
 use crate::sums::{AnatomySums, ArrivalSums, CallSums};
-use crate::ticks::TickCalls;
 
-/// Sequence numbers that were seen, as ranges.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct SeqSet {
-    /// First to last, inclusive, disjoint and not adjacent.
-    ranges: BTreeMap<u64, u64>,
-}
-
-impl SeqSet {
-    /// Adds a number; whether it is new.
-    pub fn insert(&mut self, seq: u64) -> bool {
-        let before = self
-            .ranges
-            .range(..=seq)
-            .next_back()
-            .map(|(&first, &last)| (first, last));
-        if before.is_some_and(|(_, last)| seq <= last) {
-            return false;
-        }
-        let joins_before = before.filter(|&(_, last)| last + 1 == seq);
-        let first = joins_before.map_or(seq, |(first, _)| first);
-        let joins_after = seq
-            .checked_add(1)
-            .and_then(|next| self.ranges.remove(&next));
-        let last = joins_after.unwrap_or(seq);
-        self.ranges.insert(first, last);
-        true
-    }
-
-    /// The greatest number seen; 0 when none was.
-    #[must_use]
-    pub fn last(&self) -> u64 {
-        self.ranges.last_key_value().map_or(0, |(_, &last)| last)
-    }
-
-    /// How many of 1..=`to` are missing.
-    #[must_use]
-    pub fn missing_up_to(&self, to: u64) -> u64 {
-        let inside = self.ranges.iter().map(|(&first, &last)| {
-            let (first, last) = (first.max(1), last.min(to));
-            last.saturating_add(1).saturating_sub(first)
-        });
-        to - inside.sum::<u64>().min(to)
-    }
-
-    /// How many numbers were seen.
-    #[must_use]
-    pub fn count(&self) -> u64 {
-        self.ranges
-            .iter()
-            .map(|(first, last)| (last - first).saturating_add(1))
-            .fold(0, u64::saturating_add)
-    }
+/// Calls due in one tick.
+#[derive(Debug, Clone, Default, Serialize, Deserialize)]
+pub struct TickCalls {
+    /// Finished.
+    pub finished: u64,
+    /// Finished and not ok.
+    pub errors: u64,
+    /// Their response times, packed: there are many ticks.
+    pub responses: Sparse,
 }
 
 /// What one process reported.
-#[derive(Debug, Clone, Default)]
+#[derive(Debug, Clone, Default, Serialize, Deserialize)]
 pub struct HolderSums {
     /// Which deltas.
     pub seqs: SeqSet,
@@ -110,7 +72,7 @@ pub fn first_measured_tick(plan: &Plan) -> u32 {
 }
 
 /// Whether a row lies in the warm-up.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 pub enum Window {
     /// Due before the end of the warm-up.
     WarmUp,
@@ -119,7 +81,7 @@ pub enum Window {
 }
 
 /// The data side of a run, folded so far.
-#[derive(Debug, Clone, Default)]
+#[derive(Debug, Clone, Default, Serialize, Deserialize)]
 pub struct Projection {
     /// By window, call and outcome.
     pub calls: BTreeMap<(Window, Called, Outcome), CallSums>,
@@ -144,13 +106,14 @@ pub struct Projection {
     /// What was set aside, by stream sequence.
     pub quarantined: BTreeMap<u64, Quarantined>,
     /// Exchanges written out, up to [`limits::DEBUG_REQUESTS_MAX`] of them.
+    #[serde(with = "kept::exchanges")]
     pub exchanges: BTreeSet<ExchangeSeen>,
     /// The generator's own figures, over all deltas.
     pub fitness: Fitness,
 }
 
 /// How the generator fared over all deltas.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Fitness {
     /// Deltas seen.
     pub deltas: u64,
@@ -192,6 +155,45 @@ impl Projection {
         seq: u64,
         payload: &[u8],
     ) -> Option<DeltaReported> {
+        self.take(control, (agent, subject, seq, payload), None)
+    }
+
+    /// The same, and what counts of it goes into `index`, too.
+    pub fn add_indexed(
+        &mut self,
+        control: &Control,
+        record: (&AgentId, &str, u64, &[u8]),
+        index: &mut Index,
+    ) -> Option<DeltaReported> {
+        self.take(control, record, Some(index))
+    }
+
+    /// The same without calls, their phases and what was measured: all that is kept by window, and
+    /// by tick for the series.
+    pub(crate) fn without_calls(&self) -> Self {
+        Self {
+            calls: BTreeMap::new(),
+            anatomy: BTreeMap::new(),
+            metrics: BTreeMap::new(),
+            ticks: BTreeMap::new(),
+            raised: self.raised.clone(),
+            arrivals: self.arrivals.clone(),
+            holders: self.holders.clone(),
+            excess_arrivals: self.excess_arrivals,
+            excess_calls: self.excess_calls,
+            late_deltas: self.late_deltas,
+            quarantined: self.quarantined.clone(),
+            exchanges: self.exchanges.clone(),
+            fitness: self.fitness,
+        }
+    }
+
+    fn take(
+        &mut self,
+        control: &Control,
+        (agent, subject, seq, payload): (&AgentId, &str, u64, &[u8]),
+        index: Option<&mut Index>,
+    ) -> Option<DeltaReported> {
         if control
             .sealed
             .as_ref()
@@ -202,7 +204,7 @@ impl Projection {
         }
         let result =
             envelope::<DeltaReported>(payload).and_then(|envelope: Envelope<DeltaReported>| {
-                self.fold(control, agent, envelope.event)
+                self.fold(control, agent, envelope.event, index)
             });
         result.unwrap_or_else(|reason| {
             let subject = subject.to_owned();
@@ -223,6 +225,7 @@ impl Projection {
         control: &Control,
         agent: &AgentId,
         delta: DeltaReported,
+        index: Option<&mut Index>,
     ) -> Result<Option<DeltaReported>, String> {
         let mut holder = Holder {
             agent: agent.clone(),
@@ -281,12 +284,16 @@ impl Projection {
             let key = (row.task, row.by, row.text.clone());
             *self.raised.entry(key).or_default() += row.count;
         }
-        for (key, sums) in &prepared.metrics {
-            self.metrics.entry(*key).or_default().add(sums);
+        for (row, sums) in &prepared.metrics {
+            let key = (window(control, row.tick), row.task);
+            self.metrics.entry(key).or_default().add(sums);
         }
         for (row, sums) in &prepared.anatomy {
             let key = (window(control, row.tick), names.called(row.call));
             self.anatomy.entry(key).or_default().add(sums);
+        }
+        if let Some(index) = index {
+            index.add(control, &holder.agent, &delta, &prepared);
         }
         drop(prepared);
         Ok(Some(delta))
@@ -320,21 +327,25 @@ impl Projection {
         let key = (window(control, row.tick), called, row.outcome);
         self.calls.entry(key).or_default().add(more);
         if row.outcome.is_finished() {
-            self.ticks.entry(row.tick).or_default().add(row);
+            let tick = self.ticks.entry(row.tick).or_default();
+            tick.finished += row.count;
+            tick.errors += if row.outcome.is_error() { row.count } else { 0 };
+            let responses = Sparse::of(&more.response, Grain::Latency);
+            tick.responses.add(&responses);
         }
     }
 }
 
 /// A delta whose every row was read and judged, so that it is folded whole or not at all.
-struct Prepared<'a> {
+pub(crate) struct Prepared<'a> {
     /// With what they add, and whether they are excess.
-    arrivals: Vec<(&'a ArrivalRow, ArrivalSums, bool)>,
+    pub(crate) arrivals: Vec<(&'a ArrivalRow, ArrivalSums, bool)>,
     /// Likewise.
-    calls: Vec<(&'a CallRow, CallSums, bool)>,
+    pub(crate) calls: Vec<(&'a CallRow, CallSums, bool)>,
     /// Without those that are excess.
-    anatomy: Vec<(&'a AnatomyRow, AnatomySums)>,
+    pub(crate) anatomy: Vec<(&'a AnatomyRow, AnatomySums)>,
     /// Likewise.
-    metrics: Vec<((Window, u16), MetricSums)>,
+    pub(crate) metrics: Vec<(&'a MetricRow, MetricSums)>,
 }
 
 impl<'a> Prepared<'a> {
@@ -406,8 +417,7 @@ impl<'a> Prepared<'a> {
         for row in &delta.metrics {
             let sums = MetricSums::of_row(row)?;
             if !excess(row.tick, row.generation)? {
-                let key = (window(control, row.tick), row.task);
-                prepared.metrics.push((key, sums));
+                prepared.metrics.push((row, sums));
             }
         }
         Ok(prepared)

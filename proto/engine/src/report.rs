@@ -3,6 +3,8 @@
 //! The report is a pure function of the log up to the seal, so its digest is reproducible, today
 //! or in a year. Must never read a clock.
 
+use std::ops::Range;
+
 use loadpilot_events::assign::ShardMap;
 use loadpilot_events::ctl::RunCreated;
 use loadpilot_events::evt::What;
@@ -23,8 +25,9 @@ use crate::certificate;
 use crate::check;
 use crate::control::{Assignment, Control, Parsed};
 use crate::generator::{anatomy, generator};
-use crate::ladder::{ladder, ms, percentile_us};
+use crate::ladder::{co_factor, ladder, ms, percentile_us};
 use crate::project::{HolderSums, Projection, Window, first_measured_tick};
+use crate::sparse::Grain;
 use crate::story;
 use crate::streams::streams;
 use crate::sums::{CallSums, add_counts, merge};
@@ -32,6 +35,8 @@ use crate::verdict;
 use crate::workload::Workload;
 
 mod tasks;
+
+pub(crate) use tasks::raised;
 
 /// Why there is no report.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -65,12 +70,34 @@ pub fn report(control: &Control, data: &Projection) -> Result<Report, NoReport> 
         data,
         plan,
         workload: &workload,
+        measured: first_measured_tick(plan)..u32::MAX,
     };
-    let mut report = closing.report(account(control, data, plan, &workload));
-    report.verdict = verdict::verdict(plan, &report);
-    report.certificate = certificate::certificate(&report);
+    let accounts = account(control, data, plan, &workload);
+    let series = closing.series(&accounts);
+    let mut report = closing.judged(accounts);
+    report.series = series;
     report.digest = digest(&report);
     Ok(report)
+}
+
+/// The report of a created run by another plan and over other ticks than its own, without series
+/// and digest: `data` holds as measured what was due in the ticks `measured`.
+pub(crate) fn judged(
+    control: &Control,
+    data: &Projection,
+    plan: &Plan,
+    workload: &Workload,
+    measured: Range<u32>,
+) -> Report {
+    let accounts = account(control, data, plan, workload);
+    let closing = Closing {
+        control,
+        data,
+        plan,
+        workload,
+        measured,
+    };
+    closing.judged(accounts)
 }
 
 /// An unsound plan, as far as it can be reported on: it was refused, so that nothing was planned,
@@ -109,9 +136,18 @@ struct Closing<'a> {
     data: &'a Projection,
     plan: &'a Plan,
     workload: &'a Workload,
+    /// The due ticks that are judged.
+    measured: Range<u32>,
 }
 
 impl Closing<'_> {
+    fn judged(&self, accounts: Accounts) -> Report {
+        let mut report = self.report(accounts);
+        report.verdict = verdict::verdict(self.plan, &report);
+        report.certificate = certificate::certificate(&report);
+        report
+    }
+
     fn report(&self, accounts: Accounts) -> Report {
         let all = self.sum(|_, _| true);
         let ok = self.sum(|_, outcome| outcome == Outcome::Ok);
@@ -161,7 +197,7 @@ impl Closing<'_> {
                 calls: self.count(Window::WarmUp),
             },
             tasks: self.tasks(&accounts),
-            series: self.series(&accounts),
+            series: Vec::new(),
             generator: generator(self.data),
             streams: streams(&anatomy(self.data, |_| true)),
             checks: self.checks(None),
@@ -217,17 +253,25 @@ impl Closing<'_> {
 
     /// When the measured time begins: the end of the warm-up, rounded up to a whole tick.
     fn measured_from_us(&self) -> u64 {
-        u64::from(first_measured_tick(self.plan)) * self.plan.tick_us
+        u64::from(self.measured.start) * self.plan.tick_us
+    }
+
+    /// When it ends: with the offered load, unless less is judged.
+    fn measured_to_us(&self) -> u64 {
+        let to_us = u64::from(self.measured.end) * self.plan.tick_us;
+        self.offered_us().min(to_us)
     }
 
     fn measured_us(&self) -> u64 {
-        self.offered_us().saturating_sub(self.measured_from_us())
+        self.measured_to_us()
+            .saturating_sub(self.measured_from_us())
     }
 
     fn rates(&self, accounts: &Accounts, measured_us: u64) -> Rates {
-        let measured = accounts.ticks.range(first_measured_tick(self.plan)..);
+        let measured = accounts.ticks.iter();
+        let measured = measured.filter(|(tick, _)| self.measured.contains(tick));
         let started = measured.map(|(_, tick)| tick.started).sum();
-        let until = self.planned_before(accounts, self.offered_us());
+        let until = self.planned_before(accounts, self.measured_to_us());
         let from = self.planned_before(accounts, self.measured_from_us());
         let planned = until.saturating_sub(from);
         let shortfall = planned.saturating_sub(started);
@@ -252,10 +296,10 @@ impl Closing<'_> {
     }
 
     fn series(&self, accounts: &Accounts) -> Vec<TickReport> {
-        let nothing = crate::ticks::TickCalls::default();
+        let nothing = crate::project::TickCalls::default();
         let tick_report = |(&tick, arrivals): (&u32, &crate::accounts::TickAccount)| {
             let calls = self.data.ticks.get(&tick).unwrap_or(&nothing);
-            let responses = calls.response();
+            let responses = calls.responses.hist(Grain::Latency);
             let some = !responses.is_empty();
             let point = |percent| some.then(|| percentile_us(&responses, percent));
             TickReport {
@@ -313,7 +357,7 @@ impl Closing<'_> {
             stopped_at_us: self.control.stopped_at_us(),
             steered: story::steered(self.control),
             failure: self.failure(),
-            holders: self.holders(),
+            holders: holders(self.control, self.data),
             generation: state.generation,
             maps: self.maps(),
         }
@@ -341,31 +385,6 @@ impl Closing<'_> {
             _ => None,
         })
     }
-
-    fn holders(&self) -> Vec<HolderFacts> {
-        let state = &self.control.state;
-        let nothing = HolderSums::default();
-        let facts = |holder: &loadpilot_events::Holder| {
-            let sums = self.data.holders.get(holder).unwrap_or(&nothing);
-            let holdings = self.control.assignments.iter().filter_map(|a| a.of(holder));
-            let shards = holdings.map(|holding| holding.shards.len()).max();
-            HolderFacts {
-                holder: holder.clone(),
-                shards: u32::try_from(shards.unwrap_or(0)).unwrap_or(u32::MAX),
-                started: sums.started,
-                calls: sums.calls,
-                deltas: sums.seqs.count(),
-                finished: state.finished.contains_key(holder),
-                lost: state.lost.get(holder).map(|loss| loss.reason),
-                clock_bound_us: state.ready.get(holder).map(|ready| ready.clock.bound_us),
-                tail: state.tails.get(holder).map(|tail| TailFacts {
-                    indeterminate: tail.indeterminate,
-                    lost: tail.lost.as_ref().map(|lost| lost.reason.clone()),
-                }),
-            }
-        };
-        state.ever_held.iter().map(facts).collect()
-    }
 }
 
 /// Where the run stands.
@@ -389,14 +408,36 @@ pub fn run_state(control: &Control) -> RunState {
     }
 }
 
+/// What each process did that ever held shards.
+pub(crate) fn holders(control: &Control, data: &Projection) -> Vec<HolderFacts> {
+    let state = &control.state;
+    let nothing = HolderSums::default();
+    let facts = |holder: &loadpilot_events::Holder| {
+        let sums = data.holders.get(holder).unwrap_or(&nothing);
+        let holdings = control.assignments.iter().filter_map(|a| a.of(holder));
+        let shards = holdings.map(|holding| holding.shards.len()).max();
+        HolderFacts {
+            holder: holder.clone(),
+            shards: u32::try_from(shards.unwrap_or(0)).unwrap_or(u32::MAX),
+            started: sums.started,
+            calls: sums.calls,
+            deltas: sums.seqs.count(),
+            finished: state.finished.contains_key(holder),
+            lost: state.lost.get(holder).map(|loss| loss.reason),
+            clock_bound_us: state.ready.get(holder).map(|ready| ready.clock.bound_us),
+            tail: state.tails.get(holder).map(|tail| TailFacts {
+                indeterminate: tail.indeterminate,
+                lost: tail.lost.as_ref().map(|lost| lost.reason.clone()),
+            }),
+        }
+    };
+    state.ever_held.iter().map(facts).collect()
+}
+
 fn latency(all: &CallSums, ok: &CallSums, failed: &CallSums) -> Latency {
     let (response, service) = (ladder(&all.response), ladder(&all.service));
-    let co_factor = response
-        .as_ref()
-        .zip(service.as_ref())
-        .map(|(response, service)| ms(response.p99_us.max(1)) / ms(service.p99_us.max(1)));
     Latency {
-        co_factor,
+        co_factor: co_factor(response.as_ref(), service.as_ref()),
         response_ok: ladder(&ok.response),
         response_failed: ladder(&failed.response),
         response_histogram: hist::encode(&normal(&all.response)),

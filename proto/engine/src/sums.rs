@@ -10,9 +10,12 @@ use loadpilot_events::delta::Phase;
 use loadpilot_events::hist::{self, Hist};
 use loadpilot_events::outcome::DropReason;
 use loadpilot_events::script::Checks;
+use serde::{Deserialize, Serialize};
+
+use crate::kept;
 
 /// Arrivals that were reported.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ArrivalSums {
     /// Started.
     pub started: u64,
@@ -42,13 +45,15 @@ impl ArrivalSums {
 }
 
 /// Calls of one kind, merged.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct CallSums {
     /// How many.
     pub count: u64,
     /// End − due, in µs.
+    #[serde(with = "kept::latency")]
     pub response: Hist,
     /// End − dispatch, in µs.
+    #[serde(with = "kept::latency")]
     pub service: Hist,
     /// By status code.
     pub status: BTreeMap<u16, u64>,
@@ -88,9 +93,10 @@ impl CallSums {
 }
 
 /// Where the time of the calls of one kind went, merged.
-#[derive(Debug, Clone, Default)]
+#[derive(Debug, Clone, Default, Serialize, Deserialize)]
 pub struct AnatomySums {
     /// One histogram per phase, in µs.
+    #[serde(with = "kept::phases")]
     pub phases: BTreeMap<Phase, Hist>,
     /// Connections opened.
     pub opened: u64,

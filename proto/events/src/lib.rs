@@ -6,6 +6,7 @@
 //! anything: the laws live in `loadpilot-engine`.
 
 pub mod assign;
+pub mod attendance;
 pub mod capability;
 pub mod catalogue;
 pub mod cause;
@@ -17,6 +18,7 @@ pub mod delta;
 pub mod envelope;
 pub mod evt;
 pub mod exchange;
+pub mod failures;
 pub mod gaps;
 pub mod generator;
 pub mod heartbeat;
@@ -35,12 +37,14 @@ pub mod samples;
 pub mod schema;
 pub mod script;
 pub mod shards;
+pub mod slice;
 pub mod start;
 pub mod steer;
 pub mod streams;
 pub mod subject;
 pub mod threshold;
 pub mod units;
+pub mod what_if;
 
 pub use capability::Capability;
 pub use cause::Cause;

@@ -3,30 +3,41 @@
 use schemars::generate::SchemaSettings;
 use serde_json::Value;
 
+use crate::attendance::Attendance;
 use crate::ctl::Decision;
 use crate::delta::DeltaReported;
 use crate::envelope::Envelope;
 use crate::evt::Fact;
+use crate::failures::Errors;
 use crate::heartbeat::{Heartbeat, HeartbeatReply, News};
 use crate::live::Snapshot;
 use crate::plan::Plan;
 use crate::report::Report;
 use crate::req::Request;
+use crate::slice::{Heat, Series, Slice};
+use crate::what_if::{WhatIf, WhatIfAnswer};
 
 /// Every committed schema: file stem and JSON Schema (draft 2020-12).
 #[must_use]
 pub fn all() -> Vec<(&'static str, Value)> {
     vec![
+        ("attendance", schema_of::<Attendance>()),
         ("ctl", schema_of::<Envelope<Decision>>()),
         ("delta", schema_of::<Envelope<DeltaReported>>()),
+        ("errors", schema_of::<Errors>()),
         ("evt", schema_of::<Envelope<Fact>>()),
+        ("heat", schema_of::<Heat>()),
         ("heartbeat", schema_of::<Heartbeat>()),
         ("heartbeat-reply", schema_of::<HeartbeatReply>()),
         ("live", schema_of::<News>()),
         ("plan", schema_of::<Plan>()),
         ("report", schema_of::<Report>()),
         ("req", schema_of::<Envelope<Request>>()),
+        ("series", schema_of::<Series>()),
+        ("slice", schema_of::<Slice>()),
         ("snapshot", schema_of::<Snapshot>()),
+        ("what-if", schema_of::<WhatIf>()),
+        ("what-if-answer", schema_of::<WhatIfAnswer>()),
     ]
 }
 

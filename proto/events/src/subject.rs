@@ -92,12 +92,18 @@ impl Subjects {
         format!("{}.{}.run.{run}.delta.*", self.prefix, self.tenant)
     }
 
+    /// Every request about any run of the tenant.
+    #[must_use]
+    pub fn req_of_all_runs(&self) -> String {
+        format!("{}.{}.run.*.req", self.prefix, self.tenant)
+    }
+
     /// Everything stored in LP_CTL about all runs of the tenant.
     #[must_use]
     pub fn control_of_all_runs(&self) -> Vec<String> {
         let base = format!("{}.{}.run.*", self.prefix, self.tenant);
         vec![
-            format!("{base}.req"),
+            self.req_of_all_runs(),
             format!("{base}.ctl"),
             format!("{base}.evt.*"),
         ]

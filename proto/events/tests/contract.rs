@@ -18,17 +18,24 @@ macro_rules! committed {
     };
 }
 
-const SCHEMAS: [(&str, &str); 10] = committed![
+const SCHEMAS: [(&str, &str); 17] = committed![
+    "attendance",
     "ctl",
     "delta",
+    "errors",
     "evt",
+    "heat",
     "heartbeat",
     "heartbeat-reply",
     "live",
     "plan",
     "report",
     "req",
+    "series",
+    "slice",
     "snapshot",
+    "what-if",
+    "what-if-answer",
 ];
 
 /// A type that changed without its schema would surprise every other reader of the log.

@@ -29,6 +29,21 @@ def plan_facts(plan_json: str, seed: int) -> str:
     "planned_per_task"}``; ``users`` is null unless it is a closed loop, which plans nothing.
     """
 
+def check_asked(body: bytes, given: tuple[int, int, int]) -> str:
+    """Check what a caller posted, a plan or a request for a run.
+
+    ``given`` holds where it says nothing: agents, how long they are waited for and the lead, in µs.
+    JSON: ``{"problems", "facts"}``; facts as plan_facts, null when the plan is not sound.
+    """
+
+def ask(
+    session: Session, body: bytes, given: tuple[int, int, int], seed: int, key: str | None = None
+) -> str:
+    """Ask for the run that a caller posted; once for each ``key``, whose seed then holds.
+
+    Nobody owns it. JSON: ``{"run", "is_new"}``. Raises Refused, Fault.
+    """
+
 def parse_duration_us(field: str, text: str) -> int:
     """Read a duration in µs; raises ValueError that names field, rule and value."""
 
@@ -327,6 +342,16 @@ class Session:
         Raises Refused, also when one owes its teardown, unless ``forgets``.
         """
 
+    def read(self, run: str, cache: Path | None = None) -> Reading:
+        """Read a run's log and index it.
+
+        ``cache`` is a folder for what makes that quicker the next time; it may be deleted at any
+        time. Raises Refused when there is no such run, Fault.
+        """
+
+    def log_state(self) -> str:
+        """Tell how far the streams were written; JSON: ``{"ctl_seq", "data_seq"}``."""
+
     def close(self) -> None:
         """End the connection and the renewal of ownership."""
 
@@ -362,6 +387,42 @@ class Ledger:
 
     def kept(self, states: bool) -> bytes:
         """Read the archive of the files, or the states; raises Refused when it is not there."""
+
+@final
+class Reading:
+    """One run's log, indexed: many questions, answered from any thread.
+
+    Answers are JSON of the types in ``proto/schema``. What is asked for as JSON is checked: Refused
+    names field, rule and value. ``as_of_us`` is an instant of the run, in µs after its start: the
+    answer is what the log told of it then.
+    """
+
+    def refresh(self) -> bool:
+        """Read what was appended since; whether anything of this run was."""
+
+    def position(self) -> str:
+        """Tell how far it was read; JSON: ``{"ctl_seq", "evt_seq", "data_seq", "over"}``."""
+
+    def report(self, as_of_us: int | None = None) -> str:
+        """Close the fold; JSON of a report, the same as that of :meth:`Session.report`."""
+
+    def series(self, slice_json: str) -> str:
+        """Tell the figures of a slice over time; JSON of a series."""
+
+    def heat(self, slice_json: str) -> str:
+        """Tell how response times of a slice are spread over time; JSON of a heat."""
+
+    def errors(self, slice_json: str) -> str:
+        """Tell what went wrong in a slice, call by call; JSON of errors."""
+
+    def agents(self, as_of_us: int | None = None) -> str:
+        """Tell who generated the load and how each fared over time; JSON of an attendance."""
+
+    def story(self, after: int, limit: int) -> str:
+        """Tell at most ``limit`` lines after a sequence; JSON: ``{"lines", "next"}``."""
+
+    def verdict(self, question_json: str) -> str:
+        """Judge the run by other gates or another part of it; JSON: what-if to what-if-answer."""
 
 @final
 class Watch:

@@ -18,7 +18,7 @@ use crate::feed::taken;
 use crate::generator::anatomy;
 use crate::ladder::{ladder, ladders};
 use crate::metrics::MetricSums;
-use crate::project::{Window, first_measured_tick};
+use crate::project::{Projection, Window};
 use crate::streams::streams;
 
 /// A place in a plan as rows have it.
@@ -87,7 +87,7 @@ impl Closing<'_> {
             streams: streams(&anatomy(self.data, is_own)),
             checks: self.checks(Some(place)),
             metrics: self.metrics(Some(place)),
-            raised: self.raised(place),
+            raised: raised(self.data, place),
             calls: planned
                 .chain(named)
                 .map(|(name, call)| self.call(name, &call))
@@ -105,24 +105,11 @@ impl Closing<'_> {
         named.collect()
     }
 
-    /// What a task raised in Python, the most frequent first.
-    fn raised(&self, task: u16) -> Vec<Raised> {
-        let of_task = self.data.raised.iter().filter(|((of, ..), _)| *of == task);
-        let mut raised: Vec<Raised> = of_task
-            .map(|((_, by, text), &count)| Raised {
-                by: *by,
-                text: text.clone(),
-                count,
-            })
-            .collect();
-        raised.sort_by(|a, b| b.count.cmp(&a.count).then_with(|| a.text.cmp(&b.text)));
-        raised
-    }
-
     /// The checks of a task, or of all of them; `None` when none looked at an answer.
     pub(super) fn checks(&self, task: Option<u16>) -> Option<Checks> {
-        let measured = (first_measured_tick(self.plan), 0)..;
-        let rows = self.data.arrivals.range(measured);
+        let measured = self.measured.clone();
+        let rows = self.data.arrivals.range((measured.start, 0)..);
+        let rows = rows.take_while(|((tick, _), _)| *tick < measured.end);
         let rows = rows.filter(|((_, of), _)| task.is_none_or(|task| task == *of));
         let mut checks = Checks::default();
         for (_, sums) in rows {
@@ -155,4 +142,18 @@ impl Closing<'_> {
             anatomy: anatomy.map(ladders).unwrap_or_default(),
         }
     }
+}
+
+/// What a task raised in Python, the most frequent first.
+pub(crate) fn raised(data: &Projection, task: u16) -> Vec<Raised> {
+    let of_task = data.raised.iter().filter(|((of, ..), _)| *of == task);
+    let mut raised: Vec<Raised> = of_task
+        .map(|((_, by, text), &count)| Raised {
+            by: *by,
+            text: text.clone(),
+            count,
+        })
+        .collect();
+    raised.sort_by(|a, b| b.count.cmp(&a.count).then_with(|| a.text.cmp(&b.text)));
+    raised
 }

@@ -12,6 +12,7 @@ mod given;
 mod history;
 mod holding;
 mod join;
+mod levels;
 mod metrics;
 mod naive;
 mod needs;
@@ -23,10 +24,12 @@ mod room;
 mod samples;
 mod script;
 mod shards;
+mod slices;
 mod sound;
 mod steer;
 mod tail;
 mod verdict;
+mod what_if;
 mod workload;
 
 #[path = "../rules/mod.rs"]

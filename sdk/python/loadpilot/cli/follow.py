@@ -113,9 +113,9 @@ class Follower:
         hear(stack, self.view.tell)
 
 
-def hear(stack: LocalStack, tell: Callable[[str], None]) -> None:
+def hear(stack: LocalStack, tell: Callable[[str], None], wait_secs: float = 0) -> None:
     """Pass on what the supervisor said; raises StackFault when the stack is gone."""
-    while (event := stack.heard()) is not None:
+    while (event := stack.heard(wait_secs)) is not None:
         match event:
             case Event(Said.RESTARTED, facts):
                 tell(f"restarted {facts.get('child')}: {facts.get('because')}")

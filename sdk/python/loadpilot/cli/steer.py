@@ -10,11 +10,9 @@ import json
 import sys
 from typing import TYPE_CHECKING, Any
 
-from .. import _native
-from ..compile.problem import Problem, Refused, rule
 from .author import author
+from .decided import PATIENCE_SECS, rate_urps, told
 from .exit_code import ExitCode
-from .figures import number
 from .history import find, fleet_of, opened, reporting
 from .terminal import safe, say, write_product
 
@@ -22,13 +20,6 @@ if TYPE_CHECKING:
     from .fleet import ServerFlags
     from .history import Past
     from .signals import Interruptions
-
-PATIENCE_SECS = 15.0
-"""How long a decision is waited for: longer than another coordinator takes to step in."""
-RATE_MAX_URPS = 10_000_000_000_000
-"""Highest rate, in millionths of an arrival per second."""
-IDEMPOTENT = frozenset({"already_paused", "not_paused"})
-"""Refusals that say that the run is as it was wanted."""
 
 
 def stop(name: str, server: ServerFlags) -> ExitCode:
@@ -44,18 +35,6 @@ def pause(name: str, server: ServerFlags) -> ExitCode:
 def rate(name: str, text: str, server: ServerFlags) -> ExitCode:
     """Change the rate of a run from now on."""
     return _steer(name, "rate", server, text)
-
-
-def _urps(text: str) -> int:
-    """Read a rate, in millionths of an arrival per second; raises Refused."""
-    try:
-        urps = _native.parse_rate_urps("RATE", text)
-    except ValueError as error:
-        raise Refused([Problem("", str(error))]) from None
-    if not 0 < urps <= RATE_MAX_URPS:
-        must = "must be above 0 and at most 10,000,000/s; to offer nothing: loadpilot pause"
-        raise Refused([rule("RATE", must, text)])
-    return urps
 
 
 def halt(name: str, server: ServerFlags, *, yes: bool) -> ExitCode:
@@ -79,7 +58,7 @@ def halt(name: str, server: ServerFlags, *, yes: bool) -> ExitCode:
 
 def _steer(name: str, wish: str, server: ServerFlags, rate: str | None = None) -> ExitCode:
     with reporting() as (interruptions, outcome):
-        urps = None if rate is None else _urps(rate)
+        urps = None if rate is None else rate_urps("RATE", rate)
         place = fleet_of(server)
         one = find(name, interruptions, place)
         answer = asked(one, wish, interruptions, urps)
@@ -107,54 +86,6 @@ def say_told(one: Past, answer: dict[str, Any], wish: str) -> ExitCode:
     else:
         say(f"error: {line}")
     return code
-
-
-def told(answer: dict[str, Any], wish: str) -> tuple[str, ExitCode]:
-    """Put what became of a wish into words."""
-    match answer:
-        case {"answer": "rate_changed", "was_rps": was, "rps": rps, "from_secs": begin, **rest}:
-            soon = f", in {number(round(rest['in_secs'], 1))} s" if rest["in_secs"] > 0 else ""
-            words = f"rate {number(was)} -> {number(rps)}/s from second {number(begin)} on{soon}"
-        case {"answer": "paused", "at_secs": at}:
-            words = f"paused at second {_at(at)}: nothing is started, its time goes on"
-        case {"answer": "resumed", "at_secs": at}:
-            words = f"resumed at second {_at(at)}: what was due meanwhile stays dropped"
-        case {"answer": "stopping", "at_secs": at, "because": because} if wish == "stop":
-            since = f" after second {_at(at)}" if at is not None else ""
-            words = f"stops: nothing is started{since} ({because}); what is in flight ends"
-        case {"answer": "refused", "why": why, "words": words} if why in IDEMPOTENT:
-            words = f"{words}; nothing was changed"
-        case _:
-            return _refused(answer, wish)
-    return words, ExitCode.PASSED
-
-
-def _refused(answer: dict[str, Any], wish: str) -> tuple[str, ExitCode]:
-    code = ExitCode.USAGE
-    match answer:
-        case {"answer": "refused", "words": str(words)}:
-            pass
-        case {"answer": "stopping", "because": because}:
-            words = f"it stops already ({because}); there is nothing to {wish}"
-        case {"answer": "not_started", "state": state}:
-            words = f"it has not started yet ({state}); ask again when it runs"
-        case {"answer": "over", "ending": ending}:
-            words = f"it is over ({str(ending or 'refused').replace('_', ' ')})"
-        case {"answer": "silent", "no_agent": True}:
-            words = (
-                f"no agent of it is left, or no coordinator answered within {PATIENCE_SECS:.0f} s"
-            )
-            words += "; the request stands in its log and holds when both are back"
-            code = ExitCode.INFRASTRUCTURE
-        case _:
-            words = f"no coordinator answered within {PATIENCE_SECS:.0f} s"
-            words += "; the request stands in its log and holds when one is back"
-            code = ExitCode.INFRASTRUCTURE
-    return words, code
-
-
-def _at(secs: float) -> str:
-    return number(round(secs, 1))
 
 
 def _confirmed(one: Past) -> bool:

@@ -23,7 +23,7 @@ HERE = ServerFlags()
 
 def register(app: App) -> None:
     """Add these commands to the command line."""
-    for command in (stop, rate, pause, resume, halt, watch, agents):
+    for command in (stop, rate, pause, resume, halt, watch, agents, ui):
         app.command(command)
 
 
@@ -148,3 +148,29 @@ def agents(*, json: bool = False, server: FleetServer = HERE) -> ExitCode:
     from .agents import agents as execute
 
     return execute(server, as_json=json)
+
+
+def ui(
+    *,
+    port: str | None = None,
+    no_browser: bool = False,
+    agents: Annotated[str | None, Parameter(name=["--agents", "-a"])] = None,
+) -> ExitCode:
+    """Show the runs of this directory in a browser, and start and steer runs there.
+
+    It listens on this machine only; the link that it prints opens one browser. Ctrl-C ends it, and
+    stops what it runs.
+
+    Parameters
+    ----------
+    port
+        Where it listens: 8089, or any if that is taken.
+    no_browser
+        Only print the link.
+    agents
+        How many agent processes share the load of runs that are started there; 1 if nothing is
+        said.
+    """
+    from .ui import ui as execute
+
+    return execute(port=port, agents=agents, browser=not no_browser)

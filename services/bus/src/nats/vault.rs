@@ -6,7 +6,9 @@
 
 use std::time::Duration;
 
+use async_nats::jetstream::ErrorCode;
 use async_nats::jetstream::message::PublishMessage;
+use async_nats::jetstream::stream::DeleteMessageErrorKind;
 use bytes::Bytes;
 use tokio::time::timeout;
 
@@ -62,10 +64,12 @@ impl Nats {
             let stream = self.jetstream.get_stream_no_info(&asset).await;
             let stream = stream.map_err(|err| api::fault(&what(), &err))?;
             // Deleting a message overwrites its bytes unless told not to.
-            stream
-                .delete_message(seq)
-                .await
-                .map_err(|err| api::fault(&what(), &err))?;
+            match stream.delete_message(seq).await {
+                Ok(_) => {}
+                // Somebody else shredded it in the meantime.
+                Err(err) if is_gone(&err.kind()) => {}
+                Err(err) => return Err(api::fault(&what(), &err)),
+            }
         }
         Err(Fault::Server {
             what: what(),
@@ -76,4 +80,9 @@ impl Nats {
     fn kv_subject(&self, key: &str) -> String {
         format!("$KV.{}.{key}", self.options.names.kv)
     }
+}
+
+fn is_gone(kind: &DeleteMessageErrorKind) -> bool {
+    matches!(kind, DeleteMessageErrorKind::JetStream(reason)
+        if reason.error_code() == ErrorCode::SEQUENCE_NOT_FOUND)
 }

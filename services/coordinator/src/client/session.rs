@@ -6,8 +6,7 @@ use std::collections::BTreeMap;
 use std::io;
 use std::time::{Duration, Instant};
 
-use loadpilot_bus::{AppendError, Bus, Fault, Step, Stream};
-use loadpilot_engine::check;
+use loadpilot_bus::{AppendError, Appended, Bus, Fault, Step, Stream};
 use loadpilot_engine::control::{Control, ControlLog};
 use loadpilot_engine::project::Projection;
 use loadpilot_engine::report::{NoReport, report};
@@ -25,9 +24,9 @@ use loadpilot_events::{Envelope, EventId, RunId, Timestamp};
 use serde::Serialize;
 use tokio::task::JoinHandle;
 
-use super::bodies;
 use super::past::plans;
 use super::place::NoFleet;
+use super::{asked, bodies};
 
 /// How often an attached command line renews its ownership.
 const OWNER_BEAT: Duration = Duration::from_secs(1);
@@ -125,17 +124,7 @@ impl Session {
         bodies: &BTreeMap<String, bytes::Bytes>,
         run: Option<RunId>,
     ) -> Result<RunId, SessionError> {
-        let mut problems = check::request(&request);
-        for name in request.plan.secrets() {
-            if !secrets.contains_key(&name) {
-                problems.push(Problem::new(
-                    "secrets",
-                    "must hold every handle of the plan",
-                    name,
-                ));
-            }
-        }
-        problems.extend(bodies::problems(&request.plan, bodies));
+        let problems = asked::problems(&request, secrets, bodies);
         if !problems.is_empty() {
             return Err(Refusal { problems }.into());
         }
@@ -275,7 +264,8 @@ impl Session {
         self.subjects.parse(subject).map(|subject| subject.kind)
     }
 
-    async fn hand_over(
+    /// Puts the secrets of a run where its agents get them.
+    pub(crate) async fn hand_over(
         &self,
         run: &RunId,
         request: &RunRequested,
@@ -298,9 +288,20 @@ impl Session {
     /// Appends a request and tells its sequence; one whose end is unknown is sent again under the
     /// same id.
     pub(crate) async fn store(&self, run: &RunId, request: Request) -> Result<u64, SessionError> {
+        let id = EventId::from_ulid(ulid::Ulid::generate());
+        Ok(self.store_as(id, run, request).await?.seq)
+    }
+
+    /// The same under an id of the caller's, which the log takes once in a while (10 min).
+    pub(crate) async fn store_as(
+        &self,
+        id: EventId,
+        run: &RunId,
+        request: Request,
+    ) -> Result<Appended, SessionError> {
         let envelope = Envelope {
             v: EVENT_VERSION,
-            id: EventId::from_ulid(ulid::Ulid::generate()),
+            id,
             at: now(),
             event: request,
         };
@@ -318,7 +319,7 @@ impl Session {
                 .append(Stream::Ctl, &subject, id, payload.clone())
                 .await;
             match stored {
-                Ok(stored) => return Ok(stored.seq),
+                Ok(stored) => return Ok(stored),
                 Err(AppendError::Unknown | AppendError::Fault(Fault::Disconnected))
                     if Instant::now() < give_up =>
                 {

@@ -5,14 +5,12 @@
 //! who decide: it lives on a thread and a connection of its own.
 
 mod answer;
-mod asked;
 mod config;
 mod follow;
 mod guard;
 mod listen;
 mod routes;
 mod status;
-mod strict;
 
 use std::net::TcpListener;
 use std::sync::Arc;

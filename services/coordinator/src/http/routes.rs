@@ -18,9 +18,9 @@ use tokio::time::timeout;
 
 use super::Api;
 use super::answer::No;
-use super::asked::{self, Asked, POST_BYTES_MAX};
 use super::follow::{self, Attached};
 use super::guard::guard;
+use crate::client::asked::{self, Asked, POST_BYTES_MAX, Unsaid};
 use crate::client::session::Session;
 
 /// What needs no token: whether this process lives, and whether it is of use.
@@ -114,7 +114,7 @@ async fn read(api: &Api, request: Request) -> Result<Asked, No> {
     let body = body.map_err(|_| No::TooSlow(BODY_WITHIN.as_secs()))??;
     let drawn = ulid::Ulid::generate().0;
     let seed = u64::try_from(drawn & u128::from(u64::MAX)).unwrap_or_default();
-    Ok(asked::read(&body, seed)?)
+    Ok(asked::read(&body, &Unsaid::of_a_fleet(seed))?)
 }
 
 async fn whole(body: Body) -> Result<Bytes, No> {

@@ -1,5 +1,6 @@
-//! What a caller posts: a plan alone, or a request for a run with what belongs to it. Read once,
-//! every mistake named by its place. No message may quote a secret or a body.
+//! What a caller posts over HTTP, to a coordinator or to a gateway: a plan alone, or a request for
+//! a run with what belongs to it. Read once, every mistake named by its place. No message may quote
+//! a secret or a body.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -7,6 +8,7 @@ use std::fmt;
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use bytes::Bytes;
+use loadpilot_engine::check;
 use loadpilot_events::assign::AgentsWanted;
 use loadpilot_events::plan::Plan;
 use loadpilot_events::refusal::Problem;
@@ -15,29 +17,51 @@ use loadpilot_events::{Capability, RunId, limits};
 use serde::Deserialize;
 use serde::de::DeserializeOwned;
 
-use super::strict;
+use super::{bodies, strict};
 
 /// Largest body, in bytes: a plan, and the files of a scenario in Python or bodies beside it.
-pub(super) const POST_BYTES_MAX: usize = 32 << 20;
-/// How long a run waits for its agents when nothing is said, in µs.
-const WAIT_US: u64 = 60_000_000;
-/// From the decision to start to the start when nothing is said, in µs.
-const LEAD_US: u64 = 3_000_000;
+pub const POST_BYTES_MAX: usize = 32 << 20;
 /// Longest place and longest rule of a mistake, in characters: both may quote a key.
 const TOLD_CHARS_MAX: usize = 400;
 /// What is never quoted.
 const CONFIDENTIAL: [&str; 2] = ["secrets", "bodies"];
 
+/// What holds where a caller says nothing.
+#[derive(Debug, Clone, Copy)]
+pub struct Unsaid {
+    /// Fixes its random choices.
+    pub seed: u64,
+    /// How many agents.
+    pub agents: u32,
+    /// How long a run waits for them, in µs.
+    pub wait_us: u64,
+    /// From the decision to start to the start, in µs.
+    pub lead_us: u64,
+}
+
+impl Unsaid {
+    /// On a fleet: one agent, which may take its time to come.
+    #[must_use]
+    pub fn of_a_fleet(seed: u64) -> Self {
+        Self {
+            seed,
+            agents: 1,
+            wait_us: 60_000_000,
+            lead_us: 3_000_000,
+        }
+    }
+}
+
 /// A run that somebody asks for.
-pub(super) struct Asked {
+pub struct Asked {
     /// The request itself, without an owner.
-    pub(super) request: RunRequested,
+    pub request: RunRequested,
     /// What it is to be called, if the caller knows that already.
-    pub(super) run: Option<RunId>,
+    pub run: Option<RunId>,
     /// By the names of their handles.
-    pub(super) secrets: BTreeMap<String, String>,
+    pub secrets: BTreeMap<String, String>,
     /// What the plan keeps beside itself, by hash.
-    pub(super) bodies: BTreeMap<String, Bytes>,
+    pub bodies: BTreeMap<String, Bytes>,
 }
 
 /// The long form of what is posted.
@@ -65,11 +89,11 @@ struct AgentsForm {
     wait_us: Option<u64>,
 }
 
-/// Reads what was posted; `seed` fixes its random choices if it does not say itself.
+/// Reads what was posted; `unsaid` holds where it says nothing itself.
 ///
 /// # Errors
 /// What is wrong with it. The plan is checked where it is asked for, with everything else.
-pub(super) fn read(body: &[u8], seed: u64) -> Result<Asked, Problem> {
+pub fn read(body: &[u8], unsaid: &Unsaid) -> Result<Asked, Problem> {
     let keys = strict::keys(body).map_err(|error| problem("body", &error))?;
     let form = match keys.contains("plan") {
         true => parsed::<Form>(body)?,
@@ -88,17 +112,19 @@ pub(super) fn read(body: &[u8], seed: u64) -> Result<Asked, Problem> {
         },
     };
     let agents = form.agents.as_ref();
-    let want = agents.map_or(1, |agents| agents.want);
+    let want = agents.map_or(unsaid.agents, |agents| agents.want);
     let request = RunRequested {
         plan: form.plan,
-        seed: form.seed.unwrap_or(seed & limits::SEED_MAX),
+        seed: form.seed.unwrap_or(unsaid.seed & limits::SEED_MAX),
         agents: AgentsWanted {
             want,
             min: agents.and_then(|agents| agents.min).unwrap_or(want),
-            wait_us: agents.and_then(|agents| agents.wait_us).unwrap_or(WAIT_US),
+            wait_us: agents
+                .and_then(|agents| agents.wait_us)
+                .unwrap_or(unsaid.wait_us),
         },
         owner: None,
-        lead_us: form.lead_us.unwrap_or(LEAD_US),
+        lead_us: form.lead_us.unwrap_or(unsaid.lead_us),
         needs: form.needs,
     };
     let decoded = |(hash, text): (String, String)| {
@@ -118,6 +144,24 @@ pub(super) fn read(body: &[u8], seed: u64) -> Result<Asked, Problem> {
             .map(decoded)
             .collect::<Result<_, _>>()?,
     })
+}
+
+/// Everything that is wrong with a request and with what was handed over for it.
+#[must_use]
+pub fn problems(
+    request: &RunRequested,
+    secrets: &BTreeMap<String, String>,
+    bodies: &BTreeMap<String, Bytes>,
+) -> Vec<Problem> {
+    let mut problems = check::request(request);
+    let handles = request.plan.secrets();
+    let missing = handles
+        .into_iter()
+        .filter(|name| !secrets.contains_key(name));
+    let rule = "must hold every handle of the plan";
+    problems.extend(missing.map(|name| Problem::new("secrets", rule, name)));
+    problems.extend(bodies::problems(&request.plan, bodies));
+    problems
 }
 
 /// Parses `body`, and names the place where it fails.
@@ -155,13 +199,15 @@ mod tests {
     const PLAN: &str = include_str!("../../../../proto/golden/plan.v1.json");
 
     fn refused(body: &str) -> String {
-        read(body.as_bytes(), 1).expect_err(body).to_string()
+        read(body.as_bytes(), &Unsaid::of_a_fleet(1))
+            .expect_err(body)
+            .to_string()
     }
 
     /// Broken if a plan alone is no request, or what is said with it is not heard.
     #[test]
     fn a_plan_may_come_alone_or_in_a_request() {
-        let alone = read(PLAN.as_bytes(), u64::MAX).expect("a plan");
+        let alone = read(PLAN.as_bytes(), &Unsaid::of_a_fleet(u64::MAX)).expect("a plan");
         assert_eq!(alone.request.seed, limits::SEED_MAX);
         assert_eq!(
             (alone.request.agents.want, alone.request.agents.min),
@@ -171,7 +217,7 @@ mod tests {
             r#"{{"plan":{PLAN},"seed":7,"agents":{{"want":3,"min":2,"wait_us":5}},
                 "secrets":{{"API_KEY":"s3cret"}},"bodies":{{"ab":"aGk="}},"needs":["zone=eu"]}}"#
         );
-        let asked = read(body.as_bytes(), 1).expect("a request");
+        let asked = read(body.as_bytes(), &Unsaid::of_a_fleet(1)).expect("a request");
         assert_eq!(asked.request.plan, alone.request.plan);
         let agents = &asked.request.agents;
         assert_eq!(

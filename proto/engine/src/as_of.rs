@@ -1,0 +1,67 @@
+//! A run as its log told of it at some instant of its own time.
+//!
+//! Records of the control side count up to the instant by the times that their writers gave them,
+//! deltas by the end of what they cover. Must never show what came after the seal before it.
+
+use loadpilot_events::units::Timestamp;
+
+use crate::control::{Control, ControlLog};
+
+/// Which records there were.
+#[derive(Debug, Clone)]
+pub struct AsOf {
+    control: Control,
+    us: u64,
+    /// The last delta that the seal covers, where the seal was still to come.
+    data_seq: u64,
+    /// Whether the whole control side was there.
+    is_whole: bool,
+}
+
+impl AsOf {
+    /// So many µs after the start of a run; `None` when it never started.
+    #[must_use]
+    pub fn new(log: &ControlLog, us: u64) -> Option<Self> {
+        let whole = log.close();
+        let start = whole.state.start.as_ref()?;
+        let instant = Timestamp(start.start_at.0.saturating_add(us));
+        let then = log.as_of(instant);
+        let control = then.close();
+        let is_whole = then.len() == log.len();
+        let sealed = whole.sealed.as_ref().filter(|_| control.sealed.is_none());
+        Some(Self {
+            control,
+            us,
+            data_seq: sealed.map_or(u64::MAX, |sealed| sealed.data_seq),
+            is_whole,
+        })
+    }
+
+    /// The control side.
+    #[must_use]
+    pub fn control(&self) -> &Control {
+        &self.control
+    }
+
+    /// Whether a record of LP_DATA was there. One that cannot be read has no time; it is there when
+    /// everything is.
+    #[must_use]
+    pub fn holds(&self, seq: u64, payload: &[u8]) -> bool {
+        let ended = ended_us(payload);
+        seq <= self.data_seq && ended.map_or(self.is_whole, |ended_us| ended_us <= self.us)
+    }
+}
+
+/// Where what a delta covers ends, in µs after the start.
+fn ended_us(payload: &[u8]) -> Option<u64> {
+    #[derive(serde::Deserialize)]
+    struct Stored {
+        event: Ended,
+    }
+    #[derive(serde::Deserialize)]
+    struct Ended {
+        to_us: u64,
+    }
+    let stored: Stored = serde_json::from_slice(payload).ok()?;
+    Some(stored.event.to_us)
+}

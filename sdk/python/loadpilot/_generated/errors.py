@@ -1,0 +1,132 @@
+"""Written by `./dev gen` from proto/schema: never edit it."""
+
+from __future__ import annotations
+
+from typing import Annotated
+from pydantic import BaseModel, Field, StringConstraints
+from typing_extensions import TypeAliasType
+from enum import StrEnum
+
+
+CausesAdditionalProperty = TypeAliasType("CausesAdditionalProperty", Annotated[int, Field(ge=0)])
+
+
+OutcomesAdditionalProperty = TypeAliasType(
+    "OutcomesAdditionalProperty", Annotated[int, Field(ge=0)]
+)
+
+
+class CallErrors(BaseModel):
+    """
+    What went wrong in one call.
+    """
+
+    call: str
+    """
+    Its name.
+    """
+    causes: dict[str, dict[str, CausesAdditionalProperty]]
+    """
+    Why those without a complete answer had none.
+    """
+    errors: Annotated[int, Field(ge=0)]
+    """
+    Those that were not ok.
+    """
+    finished: Annotated[int, Field(ge=0)]
+    """
+    Finished calls of the slice.
+    """
+    outcomes: dict[str, OutcomesAdditionalProperty]
+    """
+    How they ended, ok and unfinished ones too.
+    """
+    status: dict[str, dict[Annotated[str, StringConstraints(pattern=r"^\d+$")], int]]
+    """
+    Answers by outcome and status code.
+    """
+
+
+class RaisedBy(StrEnum):
+    """
+    Which part of a scenario in Python raised an error, or what else is to be said of it.
+    """
+
+    check = "check"
+    """
+    `check_…`: the call that it looked at counts as `check_failed`.
+    """
+    task = "task"
+    """
+    The task itself: its arrival counts among the task errors.
+    """
+    blocking = "blocking"
+    """
+    Neither raised anything, but the task kept every user of its agent waiting.
+    """
+
+
+class Raised(BaseModel):
+    """
+    What a check or a task raised in the whole run.
+    """
+
+    by: RaisedBy
+    """
+    What of the task.
+    """
+    count: Annotated[int, Field(ge=0)]
+    """
+    How many times.
+    """
+    text: str
+    """
+    The kind of the error, its message and its place.
+    """
+
+
+class TaskErrors(BaseModel):
+    """
+    What went wrong in one task.
+    """
+
+    calls: list[CallErrors]
+    """
+    By call: those of the plan in order, then those made in Python by name.
+    """
+    errors: Annotated[int, Field(ge=0)]
+    """
+    Those that were not ok.
+    """
+    finished: Annotated[int, Field(ge=0)]
+    """
+    Finished calls of the slice.
+    """
+    raised: list[Raised]
+    """
+    What its checks and itself raised, the most frequent first, in the whole run: the log does
+    not say when.
+    """
+    raised_more: Annotated[int, Field(ge=0)]
+    """
+    How many more different texts there are.
+    """
+    task: str
+    """
+    Its name.
+    """
+
+
+class Errors(BaseModel):
+    """
+    How the calls of a slice ended that were not ok.
+    """
+
+    run: str
+    """
+    Of which run.
+    """
+    tasks: list[TaskErrors]
+    """
+    By task, in the order of the plan.
+    """

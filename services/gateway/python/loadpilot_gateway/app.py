@@ -1,0 +1,172 @@
+"""The application: its paths, its door, and what it says when something is wrong."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import logging
+from contextlib import asynccontextmanager
+from http import HTTPStatus
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Literal
+
+from fastapi import FastAPI
+from fastapi.exceptions import RequestValidationError
+from pydantic.json_schema import models_json_schema
+from starlette.exceptions import HTTPException
+
+from loadpilot import _native
+from loadpilot._generated.snapshot import Snapshot
+from loadpilot.local.stack import StackFault
+
+from . import problem
+from .guard import Guard
+from .problem import LARGE, UNSOUND, Code, No
+from .routes import compare, live, people, runs, slices, start, steer
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncIterator
+
+    from fastapi import Request, Response
+    from pydantic import BaseModel
+    from starlette.types import ASGIApp
+
+    from .gateway import Gateway
+    from .who import Lock
+
+PREFIX = "/api/v1"
+STATIC = Path(__file__).with_name("static")
+"""The web UI as it is shipped."""
+SAID = logging.getLogger("loadpilot_gateway")
+CODES = {
+    HTTPStatus.NOT_FOUND: Code.UNKNOWN_PATH,
+    HTTPStatus.METHOD_NOT_ALLOWED: Code.WRONG_METHOD,
+    LARGE: Code.TOO_LARGE,
+}
+
+
+BESIDE: list[tuple[type[BaseModel], Literal["validation", "serialization"]]] = [
+    (start.RunWanted, "validation"),
+    (problem.ProblemDetails, "serialization"),
+    (Snapshot, "serialization"),
+]
+"""What stands in bodies that FastAPI does not read or write itself."""
+
+
+class Api(FastAPI):
+    """An application that describes those, too."""
+
+    def openapi(self) -> dict[str, Any]:
+        """Describe what it takes and answers."""
+        if self.openapi_schema is None:
+            described = super().openapi()
+            _, beside = models_json_schema(BESIDE, ref_template="#/components/schemas/{model}")
+            described["components"]["schemas"] |= beside["$defs"]
+        assert self.openapi_schema is not None  # noqa: S101  (it was just made)
+        return self.openapi_schema
+
+
+def application(gateway: Gateway, lock: Lock, *, is_loopback: bool) -> ASGIApp:
+    """Make what a server serves."""
+    return Guard(api(gateway, lock), lock, is_loopback=is_loopback)
+
+
+def api(gateway: Gateway | None, lock: Lock | None) -> FastAPI:
+    """Make everything behind the door; without a gateway it can only be described."""
+
+    @asynccontextmanager
+    async def living(_: FastAPI) -> AsyncIterator[None]:
+        assert gateway is not None  # noqa: S101  (what is only described is not started)
+        resting = asyncio.create_task(gateway.rest())
+        yield
+        resting.cancel()
+        gateway.close()
+
+    app = Api(
+        title="LoadPilot gateway",
+        version="1",
+        description=__doc__,
+        openapi_url=f"{PREFIX}/openapi.json",
+        docs_url=None,
+        redoc_url=None,
+        lifespan=living,
+        telemetry={"tracing": False, "metrics": False, "logs": False},
+    )
+    app.state.gateway = gateway
+    app.state.lock = lock
+    for router in (
+        runs.router,
+        slices.router,
+        live.router,
+        start.router,
+        steer.router,
+        compare.router,
+    ):
+        app.include_router(router, prefix=PREFIX)
+    app.include_router(people.router, prefix=PREFIX)
+    app.include_router(people.probes)
+    for kind, answer in ANSWERS.items():
+        app.add_exception_handler(kind, answer)
+    app.add_api_route("/api/{rest:path}", _nowhere, include_in_schema=False)
+    app.frontend("/", directory=STATIC, fallback="index.html")
+    return app
+
+
+async def _nowhere() -> None:
+    """The web UI answers for every path that it may know, and for none of these."""
+    raise HTTPException(HTTPStatus.NOT_FOUND)
+
+
+def _no(_: Request, error: Exception) -> Response:
+    assert isinstance(error, No)  # noqa: S101  (it is registered for that)
+    return error.response()
+
+
+def _refused(_: Request, error: Exception) -> Response:
+    problems = json.loads(getattr(error, "problems", "[]"))
+    return problem.refused(str(error), problems).response()
+
+
+def _away(_: Request, error: Exception) -> Response:
+    return problem.away(str(error)).response()
+
+
+def _unsound(_: Request, error: Exception) -> Response:
+    assert isinstance(error, RequestValidationError)  # noqa: S101  (as above)
+    wrong = [
+        {
+            "field": ".".join(map(str, one["loc"])),
+            "rule": one["msg"],
+            "value": one.get("input"),
+        }
+        for one in error.errors()
+    ]
+    is_text = any(one["type"] == "json_invalid" for one in error.errors())
+    status = HTTPStatus.BAD_REQUEST if is_text else UNSOUND
+    code = Code.NOT_JSON if is_text else Code.USAGE
+    return No(status, code, "what was asked for is wrong", wrong).response()
+
+
+def _http(_: Request, error: Exception) -> Response:
+    assert isinstance(error, HTTPException)  # noqa: S101  (as above)
+    status = HTTPStatus(error.status_code)
+    code = CODES.get(status, Code.USAGE)
+    detail = "there is no such path" if code is Code.UNKNOWN_PATH else str(error.detail)
+    return No(status, code, detail, headers=error.headers).response()
+
+
+def _bug(_: Request, error: Exception) -> Response:
+    SAID.error("a bug of the gateway", exc_info=error)
+    detail = "a bug of the gateway; what it was stands in its log"
+    return No(HTTPStatus.INTERNAL_SERVER_ERROR, Code.BUG, detail).response()
+
+
+ANSWERS: dict[type[Exception], Any] = {
+    No: _no,
+    _native.Refused: _refused,
+    _native.Fault: _away,
+    StackFault: _away,
+    RequestValidationError: _unsound,
+    HTTPException: _http,
+    Exception: _bug,
+}

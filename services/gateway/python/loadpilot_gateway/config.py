@@ -1,0 +1,239 @@
+"""What an operator says, read once, before any port opens; every mistake is told, no secret is.
+
+Each setting is a variable ``LOADPILOT_GATEWAY_…``; ``loadpilot-gateway --help`` lists them.
+"""
+
+from __future__ import annotations
+
+import ipaddress
+import os
+import re
+import socket
+import ssl
+from dataclasses import dataclass
+from difflib import get_close_matches
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from pydantic import Field, ValidationError
+from pydantic_settings import BaseSettings, SettingsConfigDict
+
+from loadpilot.cli.fleet import Server, ServerFlags, read_server
+from loadpilot.compile.problem import Problem, rule
+
+from .who import Proxy, digest
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+PREFIX = "LOADPILOT_GATEWAY_"
+TOKEN = re.compile(r"[!-~]{16,512}")
+FLAGS = {
+    "--nats-url": "NATS_URL",
+    "--nats-token": "NATS_TOKEN_FILE",
+    "--creds": "NATS_CREDS",
+    "--nats-cacert": "NATS_CACERT",
+    "--tenant": "TENANT",
+}
+"""What the command line calls what is a variable here."""
+
+
+class Settings(BaseSettings):
+    """The variables, unread but for their form."""
+
+    model_config = SettingsConfigDict(env_prefix=PREFIX, extra="ignore")
+
+    nats_url: str = Field(
+        default="nats://127.0.0.1:4222", description="the fleet's server; tls:// too"
+    )
+    nats_token_file: Path | None = Field(
+        default=None, description="the file of its token; else NATS_TOKEN"
+    )
+    nats_creds: Path | None = Field(
+        default=None, description="a credentials file instead of a token"
+    )
+    nats_cacert: Path | None = Field(default=None, description="whom to trust for it, a PEM file")
+    tenant: str = Field(default="local", description="whose runs")
+    host: str = Field(default="127.0.0.1", description="where to listen")
+    port: int = Field(default=8088, ge=0, le=65_535, description="at which port; 0 takes any")
+    token_file: Path | None = Field(
+        default=None, description="the file of the token that callers show"
+    )
+    tls_cert: Path | None = Field(default=None, description="the certificate to show, a PEM file")
+    tls_key: Path | None = Field(default=None, description="its private key, a PEM file")
+    proxy_header: str | None = Field(
+        default=None, description="a proxy ends TLS and says in this header who a caller is"
+    )
+    proxy_from: str | None = Field(
+        default=None, description="from where it asks: addresses or networks, with commas between"
+    )
+    cache: Path | None = Field(default=None, description="a folder that may be deleted at any time")
+
+
+@dataclass(frozen=True, slots=True)
+class Config:
+    """Where the log is, where to listen, and whom to let in."""
+
+    server: Server
+    host: str
+    port: int
+    token: bytes | None
+    tls: tuple[Path, Path] | None
+    proxy: Proxy | None
+    cache: Path
+    is_loopback: bool
+
+
+def read(environ: Mapping[str, str]) -> tuple[Config | None, list[Problem]]:
+    """Read everything; with everything that is wrong."""
+    problems = [*unknown(environ)]
+    settings = parsed(problems)
+    server = fleet(settings, environ, problems)
+    token = bearer(settings.token_file, problems)
+    tls = certificate(settings, problems)
+    proxy = in_front(settings, problems)
+    is_loopback = on_loopback(settings.host, problems)
+    if is_loopback is False and proxy is None and not settings.proxy_header:
+        missing = {
+            "a token (LOADPILOT_GATEWAY_TOKEN_FILE)": settings.token_file,
+            "TLS (LOADPILOT_GATEWAY_TLS_CERT, LOADPILOT_GATEWAY_TLS_KEY)": settings.tls_cert,
+        }
+        for what, said in missing.items():
+            if said is None:
+                must = f"must be on loopback, or have {what}, or a proxy in front"
+                problems.append(rule(f"{PREFIX}HOST", must, settings.host))
+    if problems or server is None:
+        return None, problems
+    cache = settings.cache or default_cache(environ)
+    secret = digest(token) if token is not None else None
+    port, loopback = settings.port, bool(is_loopback)
+    return Config(server, settings.host, port, secret, tls, proxy, cache, loopback), []
+
+
+def unknown(environ: Mapping[str, str]) -> list[Problem]:
+    """Name the variables that nobody reads: a typo must not leave a door open."""
+    known = [f"{PREFIX}{name.upper()}" for name in Settings.model_fields]
+    problems = []
+    for name in sorted(environ):
+        if name.startswith(PREFIX) and name not in known:
+            near = get_close_matches(name, known, 1)
+            hint = f"; did you mean {near[0]}?" if near else "; see loadpilot-gateway --help"
+            problems.append(Problem(name, f"is no setting of the gateway{hint}"))
+    return problems
+
+
+def parsed(problems: list[Problem]) -> Settings:
+    """Read the variables; what has no sound form is told, and stands at its default."""
+    try:
+        return Settings()
+    except ValidationError as error:
+        wrong = {str(one["loc"][0]): one for one in error.errors()}
+    problems += [
+        rule(f"{PREFIX}{name.upper()}", one["msg"], one["input"]) for name, one in wrong.items()
+    ]
+    return Settings(**{name: Settings.model_fields[name].default for name in wrong})
+
+
+def fleet(settings: Settings, environ: Mapping[str, str], problems: list[Problem]) -> Server | None:
+    """Read where the log is, as the command line does."""
+    found: list[Problem] = []
+    token = None
+    if settings.nats_token_file is not None:
+        token = secret_file("NATS_TOKEN_FILE", settings.nats_token_file, found)
+    flags = ServerFlags(
+        nats_url=settings.nats_url,
+        nats_token=token,
+        creds=str(settings.nats_creds) if settings.nats_creds else None,
+        tenant=settings.tenant,
+        nats_cacert=str(settings.nats_cacert) if settings.nats_cacert else None,
+    )
+    server = read_server(flags, environ, found)
+    for one in found:
+        place = f"{PREFIX}{FLAGS[one.place]}" if one.place in FLAGS else one.place
+        what = one.what
+        for flag, name in FLAGS.items():
+            what = what.replace(flag, f"{PREFIX}{name}")
+        problems.append(Problem(place, what))
+    return server
+
+
+def bearer(file: Path | None, problems: list[Problem]) -> str | None:
+    """Read the token that callers show."""
+    if file is None:
+        return None
+    token = secret_file("TOKEN_FILE", file, problems)
+    if token is not None and not TOKEN.fullmatch(token):
+        must = "must hold a token of 16 to 512 letters, digits and signs without spaces"
+        problems.append(Problem(f"{PREFIX}TOKEN_FILE", f"{must} (got {len(token)} characters)"))
+    return token
+
+
+def secret_file(name: str, file: Path, problems: list[Problem]) -> str | None:
+    """Read a file that holds a secret, and that nobody else may read."""
+    try:
+        text = file.read_text(encoding="utf-8").strip("\r\n")
+        mode = file.stat().st_mode
+    except (OSError, UnicodeError):
+        problems.append(rule(f"{PREFIX}{name}", "must be a file that can be read", str(file)))
+        return None
+    if mode & 0o077:
+        must = "must be readable by its owner only (chmod 600)"
+        problems.append(rule(f"{PREFIX}{name}", must, str(file)))
+    return text
+
+
+def certificate(settings: Settings, problems: list[Problem]) -> tuple[Path, Path] | None:
+    """Read what is shown to callers."""
+    cert, key = settings.tls_cert, settings.tls_key
+    if cert is None and key is None:
+        return None
+    if cert is None or key is None:
+        missing = "TLS_CERT" if cert is None else "TLS_KEY"
+        problems.append(Problem(f"{PREFIX}{missing}", "must be said too: TLS needs both"))
+        return None
+    secret_file("TLS_KEY", key, problems)
+    try:
+        ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER).load_cert_chain(cert, key)
+    except (OSError, ssl.SSLError):
+        must = "must be a certificate in PEM of which TLS_KEY is the key, without a password"
+        problems.append(rule(f"{PREFIX}TLS_CERT", must, str(cert)))
+    return cert, key
+
+
+def in_front(settings: Settings, problems: list[Problem]) -> Proxy | None:
+    """Read which proxy is believed."""
+    header, wanted = settings.proxy_header, settings.proxy_from
+    if header is None and wanted is None:
+        return None
+    if header is None or wanted is None:
+        missing = "PROXY_HEADER" if header is None else "PROXY_FROM"
+        what = "must be said too: a header is believed from the proxy only"
+        problems.append(Problem(f"{PREFIX}{missing}", what))
+        return None
+    if not re.fullmatch(r"[A-Za-z0-9-]{1,64}", header):
+        must = "must be the name of a header, such as X-Forwarded-User"
+        problems.append(rule(f"{PREFIX}PROXY_HEADER", must, header))
+    try:
+        networks = tuple(ipaddress.ip_network(one.strip()) for one in wanted.split(","))
+    except ValueError:
+        must = "must be addresses or networks such as 10.0.0.0/8, with commas between"
+        problems.append(rule(f"{PREFIX}PROXY_FROM", must, wanted))
+        return None
+    return Proxy(header.lower(), networks)
+
+
+def on_loopback(host: str, problems: list[Problem]) -> bool | None:
+    """Whether a host is this machine alone; None when there is no such host."""
+    try:
+        found = socket.getaddrinfo(host, 0, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE)
+    except OSError:
+        must = "must be an address of this machine, such as 127.0.0.1"
+        problems.append(rule(f"{PREFIX}HOST", must, host))
+        return None
+    return all(ipaddress.ip_address(one[4][0]).is_loopback for one in found)
+
+
+def default_cache(environ: Mapping[str, str]) -> Path:
+    """Tell where caches are."""
+    base = environ.get("XDG_CACHE_HOME") or os.path.expanduser("~/.cache")  # noqa: PTH111
+    return Path(base) / "loadpilot" / "gateway"

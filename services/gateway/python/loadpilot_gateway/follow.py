@@ -1,0 +1,180 @@
+"""Live views: one follower for each run that anybody watches, from which all of them are served.
+
+A watcher has no queue: it holds its place in the story and takes the newest snapshot when it is
+ready for one. So a frozen one costs what its connection holds, and no other waits for it.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from bisect import bisect_right
+from threading import Thread
+from typing import TYPE_CHECKING
+
+from fastapi.sse import ServerSentEvent
+
+from loadpilot import _native
+from loadpilot.local.stack import StackFault
+
+from .limits import FOLLOWED_MAX, STORY_LINES_MAX, WATCHERS_MAX
+from .problem import Code, No, away
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncIterator
+
+    from .logs import Log
+
+from http import HTTPStatus
+
+WATCH_SECS = 0.5
+"""How soon a follower notices that nobody watches any more."""
+LINGER_SECS = 5.0
+"""How long a run is followed after its last watcher has left: most come back."""
+SNAPSHOT = '{"snapshot":'
+
+
+class Followed:
+    """One run that is watched. Everything but its thread belongs to the event loop."""
+
+    def __init__(self, run: str, log: Log, loop: asyncio.AbstractEventLoop) -> None:
+        """Take what to follow; `start` begins."""
+        self.run = run
+        self.watchers = 0
+        self.changed = asyncio.Event()
+        self.lines: list[tuple[int, str]] = []
+        self.snapshot: tuple[int, str] = (0, "")
+        """How many there were, and the newest."""
+        self.end: ServerSentEvent | None = None
+        self._log = log
+        self._loop = loop
+        self._left = False
+
+    def start(self) -> None:
+        """Begin to follow."""
+        Thread(target=self._follow, name=f"follow-{self.run}", daemon=True).start()
+
+    def leave(self) -> None:
+        """Follow no further."""
+        self._left = True
+
+    def finish(self, event: str, data: str) -> None:
+        """Tell every watcher that this was all."""
+        if self.end is None:
+            self.end = ServerSentEvent(event=event, raw_data=data)
+            self._wake()
+
+    def after(self, seq: int) -> list[tuple[int, str]]:
+        """List the lines of the story after a place in the log."""
+        return self.lines[bisect_right(self.lines, seq, key=lambda line: line[0]) :]
+
+    def _follow(self) -> None:
+        event, data = "sealed", "{}"
+        try:
+            with self._log.lend() as session:
+                watch = session.watch(self.run)
+                while not self._left:
+                    change = watch.next(WATCH_SECS)
+                    if change is None:
+                        continue
+                    if change.startswith('{"sealed"'):
+                        break
+                    self._loop.call_soon_threadsafe(self._take, change)
+        except (_native.Fault, _native.Refused, StackFault, OSError) as error:
+            event, data = "fault", away(str(error)).text()
+        except RuntimeError:
+            return  # The event loop is closed: nobody is there to be told.
+        if not self._loop.is_closed():
+            self._loop.call_soon_threadsafe(self.finish, event, data)
+
+    def _take(self, change: str) -> None:
+        if change.startswith(SNAPSHOT):
+            self.snapshot = (self.snapshot[0] + 1, change[len(SNAPSHOT) : -1])
+        else:
+            line = json.loads(change)["story"]
+            self.lines.append((line["seq"], json.dumps(line, ensure_ascii=False)))
+            # Whoever is further behind than this reads the story page by page.
+            del self.lines[:-STORY_LINES_MAX]
+        self._wake()
+
+    def _wake(self) -> None:
+        self.changed.set()
+        self.changed = asyncio.Event()
+
+
+class Watcher:
+    """One live view."""
+
+    def __init__(self, followed: Followed, after: int) -> None:
+        """Take what is watched, and the last line that is known already."""
+        self._followed = followed
+        self._after = after
+
+    async def events(self) -> AsyncIterator[ServerSentEvent]:
+        """Tell what happens, until the run is over."""
+        followed, shown = self._followed, 0
+        while True:
+            changed = followed.changed
+            for seq, text in followed.after(self._after):
+                self._after = seq
+                yield ServerSentEvent(event="story", id=str(seq), raw_data=text)
+            count, snapshot = followed.snapshot
+            if count > shown:
+                shown = count
+                yield ServerSentEvent(event="snapshot", raw_data=snapshot)
+            # Much may have happened while somebody read slowly: the end comes after all of it.
+            if changed is not followed.changed:
+                continue
+            if followed.end is not None:
+                yield followed.end
+                return
+            await changed.wait()
+
+
+class Hub:
+    """All runs that are watched."""
+
+    def __init__(self) -> None:
+        """Start with none."""
+        self._followed: dict[str, Followed] = {}
+        self._watchers = 0
+
+    def join(self, run: str, log: Log, after: int) -> tuple[Followed, Watcher]:
+        """Begin to watch a run; raises No when there are too many."""
+        followed = self._followed.get(run)
+        if followed is None or followed.end is not None:
+            if len(self._followed) >= FOLLOWED_MAX:
+                raise busy("runs are followed here")
+            followed = Followed(run, log, asyncio.get_running_loop())
+            self._followed[run] = followed
+            followed.start()
+        if self._watchers >= WATCHERS_MAX:
+            raise busy("live views are open here")
+        followed.watchers += 1
+        self._watchers += 1
+        return followed, Watcher(followed, after)
+
+    def leave(self, followed: Followed) -> None:
+        """End one view; the last of a run ends the following a little later."""
+        followed.watchers -= 1
+        self._watchers -= 1
+        if not followed.watchers:
+            asyncio.get_running_loop().call_later(LINGER_SECS, self._forget, followed)
+
+    def close(self) -> None:
+        """End all views."""
+        for followed in self._followed.values():
+            followed.leave()
+            followed.finish("fault", away("this gateway ends; connect again").text())
+
+    def _forget(self, followed: Followed) -> None:
+        if followed.watchers:
+            return
+        followed.leave()
+        if self._followed.get(followed.run) is followed:
+            del self._followed[followed.run]
+
+
+def busy(what: str) -> No:
+    """Say that a limit is reached."""
+    return No(HTTPStatus.SERVICE_UNAVAILABLE, Code.BUSY, f"too many {what}; try again later")

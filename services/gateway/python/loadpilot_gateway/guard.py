@@ -1,0 +1,167 @@
+"""The door: which requests are heard at all, and what every answer says to browsers.
+
+Pages of other origins are sent away, whatever they ask for; on loopback, where anybody's browser
+reaches us, so is who calls this machine by a name of its own (DNS rebinding).
+"""
+
+from __future__ import annotations
+
+import asyncio
+import ipaddress
+import re
+from http import HTTPStatus
+from typing import TYPE_CHECKING
+
+from .limits import BODY_BYTES_MAX, BODY_SECS, POST_BYTES_MAX
+from .problem import LARGE, Code, No
+
+if TYPE_CHECKING:
+    from starlette.types import ASGIApp, Message, Receive, Scope, Send
+
+    from .who import Lock
+
+API = "/api/"
+ASSETS = "/assets/"
+"""Files of the web UI that are named after their content."""
+OPEN = frozenset({"/healthz", "/readyz", "/api/v1/session"})
+"""What needs no token: probes, and where one is shown. Files of the web UI hold nothing either."""
+POSTED = frozenset({"/api/v1/runs", "/api/v1/plans/check"})
+"""Where large bodies are taken."""
+SCHEMES = frozenset({"http", "https"})
+CLOSE = {"Connection": "close"}
+POLICY = (
+    "default-src 'self'; base-uri 'none'; object-src 'none'; "
+    "form-action 'self'; frame-ancestors 'none'"
+)
+HEADERS = (
+    (b"content-security-policy", POLICY.encode()),
+    (b"x-content-type-options", b"nosniff"),
+    (b"referrer-policy", b"no-referrer"),
+    (b"cross-origin-opener-policy", b"same-origin"),
+    (b"cross-origin-resource-policy", b"same-origin"),
+    (b"permissions-policy", b"camera=(), geolocation=(), microphone=()"),
+    (b"x-frame-options", b"DENY"),
+)
+KEPT = (b"cache-control", b"public, max-age=31536000, immutable")
+FRESH = (b"cache-control", b"no-cache")
+LASTING = (b"strict-transport-security", b"max-age=31536000")
+HOST = re.compile(r"(?P<name>\[[0-9a-fA-F:.]+\]|[A-Za-z0-9._-]+)(:(?P<port>\d{1,5}))?")
+
+
+class Guard:
+    """Stands before the application."""
+
+    def __init__(self, app: ASGIApp, lock: Lock, *, is_loopback: bool) -> None:
+        """Take whom to let in, and whether the address is one of this machine alone."""
+        self._app = app
+        self._lock = lock
+        self._is_loopback = is_loopback
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Hear a request, or send it away."""
+        if scope["type"] != "http":
+            await self._app(scope, receive, send)
+            return
+
+        async def guarded(message: Message) -> None:
+            if message["type"] == "http.response.start":
+                more = [LASTING] if self._lock.is_tls else []
+                if not scope["path"].startswith(API):
+                    named = scope["path"].startswith(ASSETS) and message["status"] == HTTPStatus.OK
+                    more.append(KEPT if named else FRESH)
+                message["headers"] = [*message.get("headers", []), *HEADERS, *more]
+            await send(message)
+
+        try:
+            scope.setdefault("state", {})["caller"] = self._caller(scope)
+            limited = within(scope, receive)
+        except No as no:
+            await no.response()(scope, receive, guarded)
+            return
+        await self._app(scope, limited, guarded)
+
+    def _caller(self, scope: Scope) -> str | None:
+        """Tell who asks; raises No."""
+        headers: dict[str, str] = {}
+        for name, value in scope["headers"]:
+            key, text = name.decode("latin-1"), value.decode("latin-1")
+            if key in headers and key in {"host", "origin", "authorization"}:
+                raise forbidden(f"the header {key} stands twice")
+            headers[key] = f"{headers[key]}; {text}" if key in headers else text
+        host = HOST.fullmatch(headers.get("host", ""))
+        if host is None:
+            raise forbidden("Host must be said, as host or host:port")
+        behind = self._lock.proxy is not None
+        if self._is_loopback and not behind and not is_loopback(host["name"]):
+            raise forbidden("Host must be localhost or a loopback address")
+        scheme = None if behind else "https" if self._lock.is_tls else "http"
+        if "origin" in headers and not is_same(headers["origin"], scheme, headers["host"]):
+            raise forbidden("pages of other origins may not ask")
+        peer = (scope.get("client") or ("", 0))[0]
+        caller = self._lock.caller(headers, peer)
+        path: str = scope["path"]
+        if caller is None and path.startswith(API) and path not in OPEN:
+            how = "say who you are: Authorization: Bearer TOKEN, or the link that was printed"
+            challenge = {"WWW-Authenticate": "Bearer"}
+            raise No(HTTPStatus.UNAUTHORIZED, Code.UNAUTHORIZED, how, headers=challenge)
+        return caller
+
+
+def is_loopback(name: str) -> bool:
+    """Whether a host's name is one under which a machine knows itself."""
+    if name.lower() == "localhost":
+        return True
+    try:
+        return ipaddress.ip_address(name.strip("[]")).is_loopback
+    except ValueError:
+        return False
+
+
+def is_same(origin: str, scheme: str | None, host: str) -> bool:
+    """Whether a page comes from here; a proxy in front may have ended TLS."""
+    kind, _, rest = origin.partition("://")
+    return rest.lower() == host.lower() and (kind == scheme if scheme else kind in SCHEMES)
+
+
+def forbidden(why: str) -> No:
+    """Send somebody away."""
+    return No(HTTPStatus.FORBIDDEN, Code.FORBIDDEN, why)
+
+
+def within(scope: Scope, receive: Receive) -> Receive:
+    """Let a body have so many bytes, and come in so much time; raises No."""
+    if scope["method"] != "POST":
+        return receive
+    most = POST_BYTES_MAX if scope["path"] in POSTED else BODY_BYTES_MAX
+    length = next((value for name, value in scope["headers"] if name == b"content-length"), b"")
+    if length.isdigit() and int(length[:20]) > most:
+        raise too_large(most)
+    deadline: float | None = None
+    size = 0
+    whole = False
+
+    async def received() -> Message:
+        nonlocal deadline, size, whole
+        if whole:
+            # After the body only the end of the connection is waited for, however long.
+            return await receive()
+        deadline = deadline or asyncio.get_running_loop().time() + BODY_SECS
+        try:
+            async with asyncio.timeout_at(deadline):
+                message = await receive()
+        except TimeoutError:
+            late = f"the body must come within {BODY_SECS:.0f} s"
+            raise No(HTTPStatus.REQUEST_TIMEOUT, Code.TOO_SLOW, late, headers=CLOSE) from None
+        size += len(message.get("body", b""))
+        if size > most:
+            raise too_large(most)
+        whole = not message.get("more_body", False)
+        return message
+
+    return received
+
+
+def too_large(most: int) -> No:
+    """Send a body away; what is still to come of it is not read."""
+    detail = f"the body must be at most {most} bytes"
+    return No(LARGE, Code.TOO_LARGE, detail, headers=CLOSE)

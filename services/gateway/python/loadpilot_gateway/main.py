@@ -1,0 +1,85 @@
+"""``loadpilot-gateway``: reports, live views and control of a fleet's runs over HTTP."""
+
+from __future__ import annotations
+
+import argparse
+import os
+import sys
+
+from loadpilot.cli.exit_code import ExitCode
+from loadpilot.cli.signals import Interruptions
+
+from .app import application
+from .config import PREFIX, Config, Settings, read
+from .gateway import Gateway
+from .logs import Logs, OpenLog
+from .serve import bound, server
+from .who import Lock, digest
+
+
+def main(argv: list[str] | None = None) -> int:
+    """Run a gateway until it is told to end; returns the exit code."""
+    asked = arguments().parse_args(argv)
+    config, problems = read(os.environ)
+    for problem in problems:
+        say(f"error: {problem}")
+    if config is None:
+        say("nothing was started; see `loadpilot-gateway --help`")
+        return ExitCode.USAGE
+    if asked.check_config:
+        say(f"the configuration is sound: {config.server.place}")
+        return ExitCode.PASSED
+    return run(config)
+
+
+def run(config: Config) -> int:
+    """Serve a fleet."""
+    try:
+        listener = bound(config.host, config.port)
+    except OSError as error:
+        say(f"error: cannot listen at {config.host}:{config.port}: {error}")
+        return ExitCode.INFRASTRUCTURE
+    port = listener.getsockname()[1]
+    cache = config.cache / digest(config.server.place).hex()[:16]
+    lock = Lock(config.token, proxy=config.proxy, port=port, is_tls=config.tls is not None)
+    gateway = Gateway(Logs(OpenLog(config.server, cache), cache))
+    app = application(gateway, lock, is_loopback=config.is_loopback)
+    serving = server(app, gateway.hub.close, config.tls)
+    scheme = "https" if config.tls else "http"
+    host = f"[{config.host}]" if ":" in config.host else config.host
+    say(f"listening on {scheme}://{host}:{port}, log {config.server.place}")
+    # The server hears signals itself and raises them again when it has ended: that is no failure.
+    with listener, Interruptions():
+        serving.run([listener])
+    return ExitCode.PASSED
+
+
+def arguments() -> argparse.ArgumentParser:
+    """Build what the command line takes."""
+    width = max(len(name) for name in Settings.model_fields) + len(PREFIX)
+    lines = [
+        f"  {PREFIX + name.upper():<{width}}  {one.description}"
+        + (f" ({one.default})" if one.default is not None else "")
+        for name, one in Settings.model_fields.items()
+    ]
+    parser = argparse.ArgumentParser(
+        "loadpilot-gateway",
+        description=__doc__,
+        epilog="Settings, from the environment:\n" + "\n".join(lines),
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    parser.add_argument(
+        "--check-config",
+        action="store_true",
+        help="say everything that is wrong with the settings, and start nothing",
+    )
+    return parser
+
+
+def say(text: str) -> None:
+    """Tell the operator something."""
+    print(text, file=sys.stderr, flush=True)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,145 @@
+"""Runs side by side: the figures of each report, and how far the others are from the first.
+
+Nothing is folded here; each figure is one that a report holds.
+"""
+
+from __future__ import annotations
+
+import json
+from http import HTTPStatus
+from typing import Annotated, Any
+
+from fastapi import APIRouter, Query
+from fastapi.responses import Response
+from pydantic import BaseModel, Field
+
+from loadpilot._generated.report import (
+    ArrivalCounts,
+    Certificate,
+    Ladder,
+    Rates,
+    RunFacts,
+    Verdict,
+)
+
+from ..limits import COMPARED_MAX
+from .given import RUN, Here, Known, is_known, says_no, tagged, told
+
+router = APIRouter(tags=["runs"])
+LADDERS = ("response", "service", "response_ok", "response_failed")
+STEPS = ("p50_us", "p90_us", "p95_us", "p99_us", "p99_9_us", "max_us", "mean_us")
+PLAIN = ("requests_total", "errors_total", "error_rate_pct")
+OF_RATES = ("achieved_rps", "planned_rps", "shortfall_pct")
+
+
+class Ladders(BaseModel):
+    """Both latencies; null where nothing was measured."""
+
+    response: Ladder | None
+    service: Ladder | None
+    response_ok: Ladder | None
+    response_failed: Ladder | None
+    co_factor: float | None
+
+
+class Compared(BaseModel):
+    """One of the runs."""
+
+    run: str
+    scenario: str
+    target: str
+    facts: RunFacts
+    latency: Ladders
+    verdict: Verdict
+    certificate: Certificate
+    arrivals: ArrivalCounts
+    rates: Rates
+    requests_total: int
+    errors_total: int
+    error_rate_pct: float | None
+
+
+class Difference(BaseModel):
+    """One figure of one run against that of the first."""
+
+    run: str
+    figure: str = Field(examples=["response.p99_us"])
+    first: float | None
+    value: float | None
+    percent: float | None = Field(description="Null where there is nothing to take a share of.")
+
+
+class Comparison(BaseModel):
+    """Runs side by side."""
+
+    runs: list[Compared]
+    differences: list[Difference]
+
+
+Named = Annotated[str, Field(pattern=RUN)]
+
+
+@router.get("/compare", response_model=Comparison, responses=says_no(HTTPStatus.NOT_FOUND))
+async def compare(
+    here: Here,
+    run: Annotated[list[Named], Query(min_length=2, max_length=COMPARED_MAX)],
+    known: Known = None,
+) -> Response:
+    """Set runs side by side; differences are against the first."""
+    texts = [await here.of_reading(one, lambda reading: reading.report()) for one in run]
+    tag = tagged("".join(texts))
+    if is_known(tag, known):
+        return told(tag, None)
+    compared = [beside(json.loads(text)) for text in texts]
+    first, *others = compared
+    differences = [found for other in others for found in against(first, other)]
+    return told(tag, json.dumps({"runs": compared, "differences": differences}))
+
+
+def beside(report: dict[str, Any]) -> dict[str, Any]:
+    """Take what is compared out of a report."""
+    latency = report["latency"]
+    return {
+        "run": report["run"]["id"],
+        "scenario": report["scenario"],
+        "target": report["target_url"],
+        "facts": report["run"],
+        "latency": {key: latency.get(key) for key in (*LADDERS, "co_factor")},
+        **{key: report[key] for key in ("verdict", "certificate", "arrivals", "rates")},
+        **{key: report.get(key) for key in PLAIN},
+    }
+
+
+def against(first: dict[str, Any], other: dict[str, Any]) -> list[dict[str, Any]]:
+    """Tell how far the figures of a run are from those of the first."""
+    ours, theirs = figures(first), figures(other)
+    return [
+        {
+            "run": other["run"],
+            "figure": name,
+            "first": ours[name],
+            "value": theirs[name],
+            "percent": percent(ours[name], theirs[name]),
+        }
+        for name in ours
+    ]
+
+
+def figures(one: dict[str, Any]) -> dict[str, float | None]:
+    """List what is compared of a run, by name."""
+    found: dict[str, float | None] = {}
+    for kind in ("response", "service"):
+        ladder = one["latency"][kind] or {}
+        found |= {f"{kind}.{step}": ladder.get(step) for step in STEPS}
+    found["co_factor"] = one["latency"]["co_factor"]
+    found |= {f"rates.{name}": one["rates"][name] for name in OF_RATES}
+    return found | {name: one[name] for name in PLAIN}
+
+
+def percent(first: float | None, value: float | None) -> float | None:
+    """Tell by how much a figure is more; of nothing there is no share."""
+    if first is None or value is None:
+        return None
+    if first == value:
+        return 0.0
+    return (value - first) / first * 100 if first else None

@@ -1,0 +1,39 @@
+"""A run as it goes on, as server-sent events."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterable, AsyncIterator
+from typing import Annotated
+
+from fastapi import APIRouter, Depends, Header
+from fastapi.sse import EventSourceResponse, ServerSentEvent
+
+from ..follow import Watcher
+from .given import INT_MAX, OF_RUN, Here, Run
+
+router = APIRouter(tags=["live"])
+
+
+async def _watching(
+    here: Here,
+    run: Run,
+    last_event_id: Annotated[
+        int, Header(ge=0, le=INT_MAX, description="The last line of the story that is known.")
+    ] = 0,
+) -> AsyncIterator[Watcher]:
+    log = await here.log_of(run)
+    followed, watcher = here.hub.join(run, log, last_event_id)
+    try:
+        yield watcher
+    finally:
+        here.hub.leave(followed)
+
+
+@router.get("/runs/{run}/live", response_class=EventSourceResponse, responses=OF_RUN)
+async def live(watcher: Annotated[Watcher, Depends(_watching)]) -> AsyncIterable[ServerSentEvent]:
+    """Follow a run: `snapshot` (a Snapshot), `story` (a StoryLine, its id resumes), then `sealed`.
+
+    `fault` (a Problem) says that the log cannot be followed any more. A comment comes every 15 s.
+    """
+    async for event in watcher.events():
+        yield event

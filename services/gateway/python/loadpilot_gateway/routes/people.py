@@ -1,0 +1,93 @@
+"""Who asks, who is there, and whether this process is of use."""
+
+from __future__ import annotations
+
+import json
+from http import HTTPStatus
+from typing import Annotated, Any
+
+from fastapi import APIRouter, Request
+from fastapi.responses import PlainTextResponse, Response
+from pydantic import BaseModel, Field
+
+from loadpilot import _native
+from loadpilot.cli.agents import LISTEN_SECS
+
+from ..problem import Code, No, away
+from .given import Caller, Here, says_no
+
+router = APIRouter(tags=["people"])
+probes = APIRouter(tags=["probes"])
+
+
+class Me(BaseModel):
+    """What this caller may do."""
+
+    user: str
+    can_start: bool
+    can_steer: bool
+    logs: list[str] = Field(description="Where runs are.")
+    agents: int | None = Field(description="Agents that were started here; null: those of a fleet.")
+    version: str
+
+
+class Agents(BaseModel):
+    """Who is there."""
+
+    agents: list[dict[str, Any]] = Field(description="As `loadpilot agents --json` prints them.")
+
+
+class Token(BaseModel):
+    """What a browser shows once."""
+
+    model_config = {"extra": "forbid"}
+
+    token: Annotated[str, Field(max_length=512)]
+
+
+@router.get("/me", responses=says_no())
+async def me(here: Here, caller: Caller) -> Me:
+    """Tell what this caller may do."""
+    logs = await here.asking(here.logs.every)
+    return Me(
+        user=caller,
+        can_start=True,
+        can_steer=True,
+        logs=[log.name for log in logs],
+        agents=here.here,
+        version=here.version,
+    )
+
+
+@router.get("/agents", responses=says_no())
+async def agents(here: Here) -> Agents:
+    """Listen for agents; it takes a few seconds, and all who ask meanwhile get one answer."""
+    return Agents(agents=json.loads(await here.heard(LISTEN_SECS)))
+
+
+@router.post("/session", status_code=HTTPStatus.NO_CONTENT, responses=says_no())
+async def session(request: Request, shown: Token) -> Response:
+    """Let a browser stay known by a cookie, for a token."""
+    lock = request.app.state.lock
+    if not lock.opened_by(shown.token):
+        detail = "this token opens nothing; that of a link opens one browser, once"
+        challenge = {"WWW-Authenticate": "Bearer"}
+        raise No(HTTPStatus.UNAUTHORIZED, Code.UNAUTHORIZED, detail, headers=challenge)
+    headers = {"Set-Cookie": lock.new_cookie(), "Cache-Control": "no-store"}
+    return Response(status_code=HTTPStatus.NO_CONTENT, headers=headers)
+
+
+@probes.get("/healthz", response_class=PlainTextResponse)
+async def healthz() -> str:
+    """Tell that this process lives."""
+    return "ok\n"
+
+
+@probes.get("/readyz", response_class=PlainTextResponse, responses=says_no())
+async def readyz(here: Here) -> str:
+    """Tell whether the log can be read."""
+    try:
+        await here.of_first(lambda session: session.log_state())
+    except _native.Refused as refused:
+        raise away(str(refused)) from None
+    return "ready\n"

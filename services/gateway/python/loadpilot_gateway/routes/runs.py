@@ -1,0 +1,121 @@
+"""Runs as they are: a list of them, and of each its report, plan and story."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any
+
+from fastapi import APIRouter, Query
+from fastapi.responses import Response
+from pydantic import BaseModel, Field
+
+from loadpilot._generated.attendance import Attendance
+from loadpilot._generated.report import Ending, Report, RunState, StoryLine
+
+from ..limits import LISTED_DEFAULT, LISTED_MAX, NAMED_MAX, TEXT_CHARS_MAX
+from ..logs import Listed
+from .given import INT_MAX, OF_RUN, RUN, Asked, AsOf, Here, says_no
+
+router = APIRouter(tags=["runs"])
+
+
+class RunListed(BaseModel):
+    """One run in a list."""
+
+    run: str
+    scenario: str
+    target: str
+    state: RunState
+    ending: Ending | None
+    created_at: int = Field(description="In µs since 1970.")
+    profile_us: int
+    tags: dict[str, str]
+    log: str = Field(description="Which log holds it.")
+
+
+class RunsListed(BaseModel):
+    """Runs, newest first."""
+
+    runs: list[RunListed]
+    next: str | None = Field(description="What to send as `cursor` for those after these.")
+
+
+class Story(BaseModel):
+    """A part of a run's story."""
+
+    lines: list[StoryLine]
+    next: int | None = Field(description="What to send as `after` for the lines after these.")
+
+
+class Wanted(BaseModel):
+    """Which runs."""
+
+    model_config = {"extra": "forbid"}
+
+    state: list[RunState] = Field(default=[], max_length=NAMED_MAX)
+    ending: list[Ending] = Field(default=[], max_length=NAMED_MAX)
+    scenario: list[Annotated[str, Field(max_length=TEXT_CHARS_MAX)]] = Field(
+        default=[], max_length=NAMED_MAX
+    )
+    tag: list[Annotated[str, Field(pattern=r"^[^:]{1,63}:.{0,256}$")]] = Field(
+        default=[], max_length=NAMED_MAX, description="NAME:VALUE; all of them must fit."
+    )
+    q: str = Field(
+        default="",
+        max_length=TEXT_CHARS_MAX,
+        description="A text that stands in id, scenario, target or tags.",
+    )
+    limit: int = Field(default=LISTED_DEFAULT, ge=1, le=LISTED_MAX)
+    cursor: str | None = Field(default=None, pattern=RUN)
+
+    def fits(self, one: Listed) -> bool:
+        """Whether a run is one of them."""
+        tags: dict[str, str] = one["tags"]
+        pairs = (tag.partition(":") for tag in self.tag)
+        words = [one["run"], one["scenario"], one["target"], *tags, *tags.values()]
+        text = self.q.casefold()
+        return (
+            (not self.state or one["state"] in self.state)
+            and (not self.ending or one["ending"] in self.ending)
+            and (not self.scenario or one["scenario"] in self.scenario)
+            and all(tags.get(name) == value for name, _, value in pairs)
+            and (not text or any(text in str(word).casefold() for word in words))
+            and (self.cursor is None or one["run"] < self.cursor)
+        )
+
+
+@router.get("/runs", response_model=RunsListed, responses=says_no())
+async def runs(here: Here, wanted: Annotated[Wanted, Query()]) -> Any:
+    """List runs, newest first."""
+    every = await here.asking(here.logs.runs)
+    found = [one for one in every if wanted.fits(one)]
+    page = found[: wanted.limit]
+    return {"runs": page, "next": page[-1]["run"] if len(found) > len(page) else None}
+
+
+@router.get("/runs/{run}", response_model=Report, responses=OF_RUN)
+async def report(asked: Asked, as_of_us: AsOf = None) -> Response:
+    """Fold the log of a run: its report, byte for byte that of `loadpilot report --json`."""
+    return await asked.answer(lambda reading: reading.report(as_of_us))
+
+
+@router.get("/runs/{run}/plan", responses=OF_RUN)
+async def plan(here: Here, asked: Asked) -> Response:
+    """Tell what a run is."""
+    text = await here.of_run(asked.run, lambda session: session.plan(asked.run))
+    return await asked.answer(lambda _: f'{{"plan":{text}}}')
+
+
+@router.get("/runs/{run}/story", response_model=Story, responses=OF_RUN)
+async def story(
+    asked: Asked,
+    after: Annotated[int, Query(ge=0, le=INT_MAX)] = 0,
+    limit: Annotated[int, Query(ge=1, le=LISTED_MAX)] = LISTED_MAX,
+) -> Response:
+    """Tell what happened to a run, from a place in its log on."""
+    return await asked.answer(lambda reading: reading.story(after, limit))
+
+
+@router.get("/runs/{run}/agents", response_model=Attendance, responses=OF_RUN)
+async def attendance(asked: Asked, as_of_us: AsOf = None) -> Response:
+    """Tell who generated the load, and how each fared over time."""
+    return await asked.answer(lambda reading: reading.agents(as_of_us))

@@ -1,0 +1,120 @@
+"""Any part of a run: figures over time, spread of response times, errors, other verdicts."""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING, Annotated, Any
+
+from fastapi import APIRouter, Query
+from fastapi.responses import Response
+from pydantic import BaseModel, Field
+
+from loadpilot._generated.errors import Errors
+from loadpilot._generated.heat import Heat
+from loadpilot._generated.report import Outcome
+from loadpilot._generated.series import Series
+from loadpilot._generated.what_if_answer import WhatIfAnswer
+from loadpilot.compile.thresholds import Gated, threshold
+
+from ..limits import NAMED_MAX, TEXT_CHARS_MAX
+from ..problem import UNSOUND, Code, No
+from .given import INT_MAX, OF_RUN, Asked, Here, Run
+
+if TYPE_CHECKING:
+    from loadpilot import _native
+
+router = APIRouter(tags=["slices"])
+GATES_MAX = 200
+
+Us = Annotated[int, Field(ge=0, le=INT_MAX)]
+Named = Annotated[str, Field(max_length=TEXT_CHARS_MAX)]
+
+
+class Slice(BaseModel):
+    """Which part; times are in µs after the start, by when calls were due."""
+
+    model_config = {"extra": "forbid"}
+
+    from_us: Us | None = None
+    to_us: Us | None = None
+    bucket_us: Us | None = None
+    tasks: list[Named] = Field(default=[], max_length=NAMED_MAX)
+    steps: list[Named] = Field(default=[], max_length=NAMED_MAX)
+    agents: list[Named] = Field(default=[], max_length=NAMED_MAX)
+    outcomes: list[Outcome] = Field(default=[], max_length=NAMED_MAX)
+    percentiles: list[Annotated[float, Field(gt=0, le=100)]] = Field(default=[], max_length=20)
+    as_of_us: Us | None = Field(default=None, description="As the log told it at that instant.")
+
+    def text(self) -> str:
+        """Write it as the native module takes it: what is not said is left out."""
+        said = self.model_dump(mode="json", exclude_defaults=True)
+        return json.dumps(said, ensure_ascii=False)
+
+
+class Question(BaseModel):
+    """By what a run is judged instead."""
+
+    model_config = {"extra": "forbid"}
+
+    thresholds: list[dict[str, Any]] | dict[str, str | float] | None = Field(
+        default=None,
+        description="Gates as a scenario says them, or as its plan does; null: those of the plan.",
+    )
+    warm_up_us: Us | None = None
+    from_us: Us | None = None
+    to_us: Us | None = None
+    as_of_us: Us | None = None
+
+
+Sliced = Annotated[Slice, Query()]
+
+
+@router.get("/runs/{run}/series", response_model=Series, responses=OF_RUN)
+async def series(asked: Asked, sliced: Sliced) -> Response:
+    """Tell the figures of a slice over time."""
+    return await asked.answer(lambda reading: reading.series(sliced.text()))
+
+
+@router.get("/runs/{run}/heat", response_model=Heat, responses=OF_RUN)
+async def heat(asked: Asked, sliced: Sliced) -> Response:
+    """Tell how the response times of a slice are spread over time."""
+    return await asked.answer(lambda reading: reading.heat(sliced.text()))
+
+
+@router.get("/runs/{run}/errors", response_model=Errors, responses=OF_RUN)
+async def errors(asked: Asked, sliced: Sliced) -> Response:
+    """Tell what went wrong in a slice, call by call."""
+    return await asked.answer(lambda reading: reading.errors(sliced.text()))
+
+
+@router.post("/runs/{run}/verdict", response_model=WhatIfAnswer, responses=OF_RUN)
+async def verdict(here: Here, run: Run, question: Question) -> Response:
+    """Judge a run by other gates, or another part of it. Nothing is kept."""
+    wanted = question.model_dump(exclude_none=True)
+
+    def judged(reading: _native.Reading) -> str:
+        if isinstance(question.thresholds, dict):
+            wanted["thresholds"] = gates(question.thresholds, json.loads(reading.report()))
+        return reading.verdict(json.dumps(wanted, ensure_ascii=False))
+
+    return Response(await here.of_reading(run, judged), media_type="application/json")
+
+
+def gates(said: dict[str, str | float], report: dict[str, Any]) -> list[dict[str, Any]]:
+    """Read gates as a scenario says them; raises No with everything that is wrong."""
+    if len(said) > GATES_MAX:
+        rule = f"must be at most {GATES_MAX} gates"
+        wrong = [{"field": "thresholds", "rule": rule, "value": str(len(said))}]
+        raise No(UNSOUND, Code.USAGE, "too many gates", wrong)
+    tasks = [task["name"] for task in report["tasks"]]
+    # A log does not say which tasks have checks: one that was never passed is not measured.
+    gated = Gated(tasks, tasks, runs_in_python=True)
+    read = [(key, *threshold("thresholds", key, limit, gated)) for key, limit in said.items()]
+    problems = [
+        {"field": problem.place, "rule": problem.what, "value": str(said[key])}
+        for key, _, found in read
+        for problem in found
+    ]
+    if problems:
+        raise No(UNSOUND, Code.USAGE, "these gates cannot be judged", problems)
+    return [built for _, built, _ in read if built is not None]

@@ -1,0 +1,129 @@
+"""Asking for runs. What is posted is read and judged by the native module, without the GIL."""
+
+from __future__ import annotations
+
+import json
+import secrets
+from http import HTTPStatus
+from typing import Annotated, Any
+
+from fastapi import APIRouter, Header, Request
+from fastapi.responses import Response
+from pydantic import BaseModel, Field
+
+from loadpilot import _native
+
+from ..limits import TEXT_CHARS_MAX
+from ..problem import LARGE, Code, No, Wrong
+from .given import Here, says_no
+
+router = APIRouter(tags=["start"])
+SEED_BITS = 53
+"""JSON readers that know only doubles must read a seed exactly."""
+
+
+class AgentsWanted(BaseModel):
+    """How many agents."""
+
+    model_config = {"extra": "forbid"}
+
+    want: int = Field(ge=1, le=4096)
+    min: int | None = Field(
+        default=None, ge=1, description="So many suffice when the wait is over."
+    )
+    wait_us: int | None = Field(default=None, ge=0)
+
+
+class RunWanted(BaseModel):
+    """A run that somebody asks for."""
+
+    model_config = {"extra": "forbid"}
+
+    plan: dict[str, Any] = Field(description="As `loadpilot run --dry-run` prints it.")
+    agents: AgentsWanted | None = None
+    seed: int | None = Field(default=None, ge=0, le=(1 << SEED_BITS) - 1)
+    lead_us: int | None = Field(default=None, ge=0)
+    needs: list[str] = []
+    secrets: dict[str, str] = Field(default={}, description="The value of each secret handle.")
+    bodies: dict[str, str] = Field(default={}, description="Base64, by the hash the plan names.")
+
+
+class Started(BaseModel):
+    """A run that was asked for."""
+
+    run: str
+
+
+class Checked(BaseModel):
+    """What a plan amounts to."""
+
+    problems: list[Wrong]
+    facts: dict[str, Any] | None = Field(description="Null when the plan is not sound.")
+
+
+BODY: dict[str, Any] = {
+    "requestBody": {
+        "required": True,
+        "content": {"application/json": {"schema": {"$ref": "#/components/schemas/RunWanted"}}},
+    }
+}
+TAKES = says_no(
+    HTTPStatus.REQUEST_TIMEOUT,
+    LARGE,
+    HTTPStatus.UNSUPPORTED_MEDIA_TYPE,
+)
+
+
+@router.post("/plans/check", response_model=Checked, responses=TAKES, openapi_extra=BODY)
+async def check(here: Here, request: Request) -> Response:
+    """Check a plan, or a request for a run, without starting anything."""
+    async with here.reading:
+        body = await posted(request)
+        told = await here.asking(lambda: _native.check_asked(body, here.given.all))
+    return Response(told, media_type="application/json")
+
+
+@router.post(
+    "/runs",
+    status_code=HTTPStatus.ACCEPTED,
+    response_model=Started,
+    responses={
+        **TAKES,
+        **says_no(HTTPStatus.CONFLICT),
+        HTTPStatus.OK.value: {"model": Started, "description": "It was asked for before."},
+    },
+    openapi_extra=BODY,
+)
+async def start(
+    here: Here,
+    request: Request,
+    key: Annotated[
+        str | None,
+        Header(
+            alias="Idempotency-Key",
+            pattern=r"^[!-~]+$",
+            max_length=TEXT_CHARS_MAX,
+            description="The same key and the same request: the same run, however often sent.",
+        ),
+    ] = None,
+) -> Response:
+    """Ask for a run. Nobody owns it: it goes on when the caller is gone."""
+    async with here.reading:
+        body = await posted(request)
+        seed = secrets.randbits(SEED_BITS)
+        told = await here.submit(
+            lambda session: _native.ask(session, body, here.given.all, seed, key)
+        )
+    here.logs.first.forget()
+    asked = json.loads(told)
+    status = HTTPStatus.ACCEPTED if asked["is_new"] else HTTPStatus.OK
+    return Response(json.dumps({"run": asked["run"]}), status, media_type="application/json")
+
+
+async def posted(request: Request) -> bytes:
+    """Read a body that says itself what it is; raises No."""
+    kind = request.headers.get("content-type", "").partition(";")[0].strip().lower()
+    if kind != "application/json":
+        detail = "Content-Type must be application/json"
+        raise No(HTTPStatus.UNSUPPORTED_MEDIA_TYPE, Code.NOT_JSON, detail)
+    return await request.body()

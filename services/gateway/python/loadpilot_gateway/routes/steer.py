@@ -1,0 +1,86 @@
+"""Acting on a run that runs: each wish is a request in the log, its answer what was decided."""
+
+from __future__ import annotations
+
+import json
+from http import HTTPStatus
+from typing import Annotated, Any, Literal
+
+from fastapi import APIRouter, Path
+from pydantic import BaseModel, Field
+
+from loadpilot.cli.decided import PATIENCE_SECS, rate_urps
+from loadpilot.cli.decided import told as in_words
+from loadpilot.cli.exit_code import ExitCode
+from loadpilot.compile.problem import Refused
+
+from ..gateway import Gateway
+from ..limits import TEXT_CHARS_MAX
+from ..problem import UNSOUND, Code, No
+from .given import Caller, Here, Run, says_no
+
+router = APIRouter(tags=["steer"])
+ACTED = says_no(HTTPStatus.NOT_FOUND, HTTPStatus.CONFLICT)
+
+
+class Decided(BaseModel):
+    """What was decided."""
+
+    run: str
+    words: str = Field(description="The same words as the command line's.")
+    answer: dict[str, Any] = Field(description="The same as facts.")
+
+
+class RateWanted(BaseModel):
+    """Another rate."""
+
+    model_config = {"extra": "forbid"}
+
+    rate: str = Field(max_length=TEXT_CHARS_MAX, examples=["500/s", "3000/m", "0.5"])
+
+
+@router.post("/runs/{run}/rate", response_model=Decided, responses=ACTED)
+async def rate(here: Here, caller: Caller, run: Run, wanted: RateWanted) -> Decided:
+    """Change the rate of a run from a few seconds ahead on."""
+    try:
+        urps = rate_urps("rate", wanted.rate)
+    except Refused as refused:
+        wrong = [{"field": "rate", "rule": str(refused), "value": wanted.rate}]
+        raise No(UNSOUND, Code.USAGE, str(refused).removeprefix(": "), wrong) from None
+    return await steer(here, run, "rate", caller, urps)
+
+
+@router.post("/runs/{run}/halt", response_model=Decided, responses=ACTED)
+async def halt(here: Here, caller: Caller, run: Run) -> Decided:
+    """Throw the kill switch: agents cut off what is in flight, coordinator or not."""
+    await here.log_of(run)
+    await here.of_run(run, lambda session: session.halt(run))
+    return await steer(here, run, "stop", caller)
+
+
+@router.post("/runs/{run}/{wish}", response_model=Decided, responses=ACTED)
+async def wish(
+    here: Here,
+    caller: Caller,
+    run: Run,
+    wish: Annotated[Literal["stop", "pause", "resume"], Path()],
+) -> Decided:
+    """Stop a run, pause it, or let it go on."""
+    return await steer(here, run, wish, caller)
+
+
+async def steer(
+    here: Gateway, run: str, wish: str, caller: str, urps: int | None = None
+) -> Decided:
+    """Ask for something, wait for the decision, and tell it."""
+    text = await here.of_run(
+        run, lambda session: session.steer(run, wish, caller, PATIENCE_SECS, urps)
+    )
+    here.logs.of(run).forget()
+    answer: dict[str, Any] = json.loads(text)
+    words, code = in_words(answer, wish)
+    if code is ExitCode.PASSED:
+        return Decided(run=run, words=words, answer=answer)
+    if code is ExitCode.USAGE:
+        raise No(HTTPStatus.CONFLICT, Code.USAGE, words)
+    raise No(HTTPStatus.SERVICE_UNAVAILABLE, Code.INFRASTRUCTURE, words)

@@ -1,0 +1,168 @@
+"""``loadpilot ui``: a stack of this directory, and a gateway on this machine that shows it.
+
+The link that is printed opens one browser. Must never listen anywhere but on loopback, nor let a
+run of its own be lost when it ends.
+"""
+
+from __future__ import annotations
+
+import html
+import json
+import os
+import secrets
+import webbrowser
+from contextlib import suppress
+from threading import Thread
+from time import monotonic
+from typing import TYPE_CHECKING
+
+from loadpilot import _native
+from loadpilot.cli.author import author
+from loadpilot.cli.crew import LEAD_HERE_US, WAIT_HERE_US
+from loadpilot.cli.decided import PATIENCE_SECS
+from loadpilot.cli.exit_code import ExitCode
+from loadpilot.cli.follow import hear
+from loadpilot.cli.history import OVER
+from loadpilot.cli.signals import Interruptions
+from loadpilot.cli.terminal import safe, say
+from loadpilot.local.folders import ROOT, connect
+from loadpilot.local.stack import LocalStack, StackFault
+
+from .app import application
+from .gateway import Gateway, Given
+from .logs import Logs, OpenLog
+from .serve import bound, server
+from .who import Lock, digest
+
+if TYPE_CHECKING:
+    from pathlib import Path
+    from socket import socket
+
+    from loadpilot.local.stack import Address
+
+    from .serve import Server
+
+HOST = "127.0.0.1"
+PORT = 8089
+"""Where it listens if nothing is said and nobody else does."""
+PAGE = "open-ui.html"
+"""A page that leads a browser to the link: a command line with it in would be read by others."""
+CACHE = "cache"
+"""Where readings are kept, beside the logs; it may be deleted at any time."""
+SEALED_SECS = 15.0
+"""How long a run that is stopped may take to be sealed."""
+HEAR_SECS = 0.2
+
+
+class Ui:
+    """One stack and its gateway."""
+
+    def __init__(self, agents: int) -> None:
+        """Take how many agents there are to be."""
+        self.agents = agents
+        self.fault: StackFault | None = None
+        self._ended = False
+
+    def serve(self, port: int | None, *, browser: bool) -> ExitCode:
+        """Serve until the user ends it."""
+        with Interruptions() as interruptions:
+            try:
+                listener = listening(port)
+            except OSError as error:
+                say(f"error: cannot listen at {HOST}:{port}: {error}")
+                return ExitCode.INFRASTRUCTURE
+            with listener:
+                try:
+                    return self._on_stack(listener, interruptions, browser=browser)
+                except (StackFault, _native.Fault, OSError) as fault:
+                    say(f"error: {safe(str(fault))}")
+                    return ExitCode.INFRASTRUCTURE
+
+    def _on_stack(
+        self, listener: socket, interruptions: Interruptions, *, browser: bool
+    ) -> ExitCode:
+        stack = LocalStack.for_run(ROOT, self.agents)
+        try:
+            address = stack.ready(interruptions.any)
+            if address is None:
+                return interruptions.first or ExitCode.INTERRUPTED
+            self._show(listener, stack, address, browser=browser)
+            if self.fault is not None:
+                raise self.fault
+            stop_runs(address, interruptions)
+        finally:
+            stack.stop()
+        return ExitCode.PASSED
+
+    def _show(
+        self, listener: socket, stack: LocalStack, address: Address, *, browser: bool
+    ) -> None:
+        port = listener.getsockname()[1]
+        token = secrets.token_urlsafe(32)
+        lock = Lock(once=digest(token), user=author(), port=port)
+        given = Given(self.agents, WAIT_HERE_US, LEAD_HERE_US)
+        log = OpenLog(address, ROOT / CACHE / address.log_dir.name)
+        gateway = Gateway(Logs(log, ROOT / CACHE, ROOT), given, self.agents)
+        serving = server(application(gateway, lock, is_loopback=True), gateway.hub.close)
+        ears = Thread(target=self._hear, args=(stack, serving), daemon=True)
+        ears.start()
+        link = f"http://{HOST}:{port}/#token={token}"
+        page = address.log_dir / PAGE
+        say(f"LoadPilot at {link}")
+        say(f"the link opens one browser; logs {ROOT}, agents {self.agents}; Ctrl-C ends it")
+        try:
+            if browser:
+                lead(page, link)
+            serving.run([listener])
+        finally:
+            self._ended = True
+            ears.join()
+            page.unlink(missing_ok=True)
+
+    def _hear(self, stack: LocalStack, serving: Server) -> None:
+        """Pass on what becomes of the stack; when it is gone, the gateway is of no use."""
+        while not self._ended:
+            try:
+                hear(stack, say, HEAR_SECS)
+            except StackFault as fault:
+                self.fault = fault
+                serving.end()
+                return
+
+
+def listening(port: int | None) -> socket:
+    """Take the port that was asked for, else the usual one, else any; raises OSError."""
+    if port is not None:
+        return bound(HOST, port)
+    with suppress(OSError):
+        return bound(HOST, PORT)
+    return bound(HOST, 0)
+
+
+def lead(page: Path, link: str) -> None:
+    """Let a browser open a page that only its user can read."""
+    refresh = html.escape(f"0; url={link}", quote=True)
+    text = f'<!doctype html><meta charset="utf-8"><meta http-equiv="refresh" content="{refresh}">'
+    with os.fdopen(os.open(page, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600), "w") as file:
+        file.write(text)
+    if not webbrowser.open(page.absolute().as_uri()):
+        say("no browser could be opened; open the link yourself")
+
+
+def stop_runs(address: Address, interruptions: Interruptions) -> None:
+    """Stop what still runs, so that it has a report; a second Ctrl-C does not wait."""
+    asked = interruptions.count
+    session = connect(address)
+    try:
+        going = [one["run"] for one in json.loads(session.runs()) if one["state"] not in OVER]
+        for run in going:
+            say(f"stopping run {run}; again to leave at once")
+            session.steer(run, "stop", author(), PATIENCE_SECS)
+        until = monotonic() + SEALED_SECS
+        for run in going:
+            watch = session.watch(run)
+            while monotonic() < until and interruptions.count == asked:
+                if (watch.next(HEAR_SECS) or "").startswith('{"sealed"'):
+                    break
+    finally:
+        session.close()

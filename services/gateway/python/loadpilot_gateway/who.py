@@ -1,0 +1,129 @@
+"""Who asks, and how they show it: a token, a cookie that stands for one, or a proxy's word.
+
+Tokens are compared in constant time, and only their hashes are kept. Must never log one.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import hmac
+import secrets
+from dataclasses import dataclass, field
+from http.cookies import CookieError, SimpleCookie
+from ipaddress import ip_address
+from time import time
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+    from ipaddress import IPv4Network, IPv6Network
+
+SESSION_SECS = 12 * 3600
+"""How long a browser stays known."""
+USER_CHARS_MAX = 128
+
+
+def digest(text: str) -> bytes:
+    """Hash a token: two hashes tell by no timing where tokens differ."""
+    return hashlib.sha256(text.encode("utf-8", "surrogateescape")).digest()
+
+
+@dataclass(frozen=True, slots=True)
+class Proxy:
+    """Somebody in front who ends TLS and says who a caller is."""
+
+    header: str
+    """In which header, in lower case."""
+    networks: tuple[IPv4Network | IPv6Network, ...]
+    """From where it asks; nobody else may."""
+
+    def is_it(self, peer: str) -> bool:
+        """Whether a peer is the proxy."""
+        try:
+            address = ip_address(peer)
+        except ValueError:
+            return False
+        return any(address in network for network in self.networks)
+
+
+@dataclass(slots=True)
+class Lock:
+    """What callers must show; nothing when all of it is None."""
+
+    token: bytes | None = None
+    """The hash of the bearer token."""
+    once: bytes | None = None
+    """The hash of a token that opens one browser, and is gone then."""
+    proxy: Proxy | None = None
+    user: str = "a caller of the gateway"
+    """What callers are called who show a token."""
+    port: int = 0
+    is_tls: bool = False
+    _key: bytes = field(default_factory=lambda: secrets.token_bytes(32))
+    _asks: bool = field(init=False)
+
+    def __post_init__(self) -> None:
+        self._asks = not (self.token is None and self.once is None and self.proxy is None)
+        if self.token is not None:
+            # Gateways behind one address know each other's browsers.
+            self._key = hmac.digest(self.token, b"loadpilot browser sessions", "sha256")
+
+    @property
+    def cookie(self) -> str:
+        """The name of the cookie: others of this machine listen at other ports."""
+        return f"__Host-loadpilot-{self.port}" if self.is_tls else f"loadpilot-{self.port}"
+
+    def caller(self, headers: Mapping[str, str], peer: str) -> str | None:
+        """Tell who asks; None when that is not known."""
+        if self.proxy is not None and not self.proxy.is_it(peer):
+            return None
+        if not self._asks:
+            return self.user
+        if self._shows_token(headers) or self._shows_cookie(headers):
+            return self._named(headers) or self.user
+        if self.token is None and self.proxy is not None:
+            return self._named(headers)
+        return None
+
+    def opened_by(self, token: str) -> bool:
+        """Whether a token opens a browser's session; the one for once is used up."""
+        shown = digest(token)
+        if self.token is not None and hmac.compare_digest(shown, self.token):
+            return True
+        if self.once is not None and hmac.compare_digest(shown, self.once):
+            self.once = None
+            return True
+        return False
+
+    def new_cookie(self) -> str:
+        """Make the header that lets a browser stay known."""
+        until = str(int(time()) + SESSION_SECS)
+        value = f"{until}.{self._sign(until)}"
+        secure = "; Secure" if self.is_tls else ""
+        rest = f"Path=/; HttpOnly; SameSite=Strict; Max-Age={SESSION_SECS}{secure}"
+        return f"{self.cookie}={value}; {rest}"
+
+    def _named(self, headers: Mapping[str, str]) -> str | None:
+        if self.proxy is None:
+            return None
+        name = "".join(one for one in headers.get(self.proxy.header, "") if one.isprintable())
+        return name[:USER_CHARS_MAX].strip() or None
+
+    def _shows_token(self, headers: Mapping[str, str]) -> bool:
+        kind, _, token = headers.get("authorization", "").partition(" ")
+        if self.token is None or kind.lower() != "bearer":
+            return False
+        return hmac.compare_digest(digest(token.strip()), self.token)
+
+    def _shows_cookie(self, headers: Mapping[str, str]) -> bool:
+        try:
+            morsel = SimpleCookie(headers.get("cookie", "")).get(self.cookie)
+        except CookieError:
+            return False
+        until, _, signed = (morsel.value if morsel is not None else "").partition(".")
+        if not hmac.compare_digest(self._sign(until).encode(), signed.encode()):
+            return False
+        return until.isascii() and until.isdigit() and int(until) > time()
+
+    def _sign(self, until: str) -> str:
+        return hmac.digest(self._key, until.encode("utf-8", "replace"), "sha256").hex()

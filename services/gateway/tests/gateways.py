@@ -1,0 +1,154 @@
+"""Gateways as operators start them, and somebody who asks them, without any code of the product.
+
+Must never end a process that it did not start.
+"""
+
+from __future__ import annotations
+
+import http.client
+import json
+import sys
+from contextlib import ExitStack
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Self
+
+import pytest
+from tests.e2e.command import SCENARIOS, Loadpilot, Running
+from tests.e2e.http_calls import PATIENCE_S, Answer, Caller
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping
+    from types import TracebackType
+
+    from tests.e2e.fleet import Fleet
+    from tests.oracle.oracle import Oracle
+
+COMMAND = Path(sys.executable).with_name("loadpilot-gateway")
+API = "/api/v1"
+WEIGHTED = SCENARIOS / "weighted.py"
+
+
+@dataclass(frozen=True, slots=True)
+class Event:
+    """One server-sent event."""
+
+    kind: str
+    id: str | None
+    data: Any
+
+
+class Live:
+    """A live view, read as a browser would."""
+
+    def __init__(self, port: int, run: str, headers: Mapping[str, str] | None = None) -> None:
+        self._connection = http.client.HTTPConnection("127.0.0.1", port, timeout=PATIENCE_S)
+        self._connection.request("GET", f"{API}/runs/{run}/live", headers=dict(headers or {}))
+        self.response = self._connection.getresponse()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self.response.close()
+        self._connection.close()
+
+    def events(self) -> Iterator[Event]:
+        """What comes, until the other side ends it; comments are passed by."""
+        told: dict[str, str] = {}
+        for line in self.response:
+            text = line.decode().rstrip("\n")
+            if text:
+                key, _, value = text.partition(": ")
+                told[key] = value
+            elif "event" in told:
+                yield Event(told["event"], told.get("id"), json.loads(told["data"]))
+                told = {}
+            else:
+                told = {}
+
+
+class Gateway(Caller):
+    """One that listens."""
+
+    def api(self, path: str, headers: Mapping[str, str] | None = None) -> Answer:
+        """Asks for something."""
+        return self.ask("GET", API + path, headers=headers)
+
+    def tell(
+        self, path: str, body: object = b"", headers: Mapping[str, str] | None = None
+    ) -> Answer:
+        """Posts something."""
+        return self.ask("POST", API + path, body, headers)
+
+    def live(self, run: str, headers: Mapping[str, str] | None = None) -> Live:
+        """Follows a run."""
+        return Live(self.port, run, headers)
+
+    def see_end(self, run: str) -> list[Event]:
+        """Follows a run to its end."""
+        with self.live(run) as live:
+            return list(live.events())
+
+
+class Gateways:
+    """As many as a test starts."""
+
+    def __init__(self, folder: Path, fleet: Fleet, environ: pytest.MonkeyPatch) -> None:
+        self.fleet = fleet
+        self.environ = environ
+        self._folder = folder
+        self._members = ExitStack()
+        self.processes: list[Running] = []
+        environ.setenv("XDG_CACHE_HOME", str(folder / "cache"))
+
+    def start(self, **settings: str) -> Gateway:
+        """Starts one at a port of its own; settings are named without their prefix."""
+        return Gateway(
+            int(self.process(**settings).until("listening on").split(":")[2].split(",")[0])
+        )
+
+    def process(self, *flags: str, **settings: str) -> Running:
+        """The process alone."""
+        said = {"NATS_URL": self.fleet.url, "PORT": "0", **settings}
+        for name, value in said.items():
+            self.environ.setenv(f"LOADPILOT_GATEWAY_{name}", value)
+        argv = [str(COMMAND), *flags]
+        started = Running(argv, self._folder, self._folder / "none.json")
+        for name in settings:
+            self.environ.delenv(f"LOADPILOT_GATEWAY_{name}")
+        self.processes.append(started)
+        return self._members.enter_context(started)
+
+    def close(self) -> None:
+        """Ends all."""
+        self._members.close()
+
+
+@pytest.fixture
+def gateways(tmp_path: Path, fleet: Fleet, monkeypatch: pytest.MonkeyPatch) -> Iterator[Gateways]:
+    """Whoever starts gateways of the fleet."""
+    gateways = Gateways(tmp_path, fleet, monkeypatch)
+    yield gateways
+    gateways.close()
+
+
+def plan(loadpilot: Loadpilot, oracle: Oracle, rps: int = 50, secs: int = 3) -> dict[str, Any]:
+    """What a scenario compiles to, as the command prints it."""
+    flags = ("--rps", str(rps), "--duration", f"{secs}s", "--dry-run")
+    told = loadpilot.run(WEIGHTED, oracle.url, *flags)
+    assert told.code == 0, told.stderr
+    found: dict[str, Any] = json.loads(told.stdout)
+    return found
+
+
+def cli_report(loadpilot: Loadpilot, fleet: Fleet, run: str) -> str:
+    """The report as the command line prints it."""
+    told = loadpilot.call("report", run, "--json", "--nats-url", fleet.url)
+    assert told.code == 0, told.stderr
+    return told.stdout.removesuffix("\n")

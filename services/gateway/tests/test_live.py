@@ -1,0 +1,62 @@
+"""Live views: many of them, some frozen, cost the run nothing and the gateway little."""
+
+from __future__ import annotations
+
+import resource
+import socket
+from contextlib import ExitStack
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from services.gateway.tests.gateways import API, Gateways, plan
+
+if TYPE_CHECKING:
+    from tests.e2e.command import Loadpilot
+    from tests.e2e.fleet import Fleet
+    from tests.oracle.oracle import Oracle
+
+WATCHERS = 200
+FROZEN = 100
+SECS = 8
+MEMORY_KIB_MAX = 400_000
+
+
+def frozen(port: int, run: str) -> socket.socket:
+    """Somebody who asks for a live view and reads nothing of it, with no room for it either."""
+    watcher = socket.socket(socket.AF_INET, socket.SOCK_STREAM)
+    watcher.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 2048)
+    watcher.connect(("127.0.0.1", port))
+    ask = f"GET {API}/runs/{run}/live HTTP/1.1\r\nHost: localhost\r\n\r\n"
+    watcher.sendall(ask.encode())
+    return watcher
+
+
+def test_frozen_watchers_hold_up_nobody(
+    fleet: Fleet, gateways: Gateways, loadpilot: Loadpilot, oracle: Oracle
+) -> None:
+    """Broken if a watcher that does not read holds memory, other watchers, or the run."""
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    assert soft > WATCHERS * 3, (soft, hard)
+    fleet.coordinator()
+    fleet.agent("a-1")
+    gateway = gateways.start()
+    run = gateway.tell("/runs", {"plan": plan(loadpilot, oracle, 50, SECS)}).json["run"]
+    with ExitStack() as held:
+        for _ in range(FROZEN):
+            held.enter_context(frozen(gateway.port, run))
+        views = [held.enter_context(gateway.live(run)) for _ in range(WATCHERS - FROZEN)]
+        assert {view.response.status for view in views} == {200}
+        story: list[list[str]] = []
+        for view in views:
+            events = list(view.events())
+            assert events[-1].kind == "sealed"
+            assert [event for event in events if event.kind == "snapshot"]
+            story.append([event.data["text"] for event in events if event.kind == "story"])
+        assert all(lines == story[0] for lines in story)
+        status = Path(f"/proc/{gateways.processes[0].pid}/status").read_text(encoding="utf-8")
+        peak = next(line for line in status.splitlines() if line.startswith("VmHWM"))
+        assert int(peak.split()[1]) < MEMORY_KIB_MAX
+        report = gateway.api(f"/runs/{run}").json
+    assert report["run"]["ending"] == "completed"
+    assert report["arrivals"]["started"] == oracle.counts().received == 50 * SECS
+    assert story[0] == [line["text"] for line in report["story"]]

@@ -1,0 +1,87 @@
+"""The API holds what its description says, whatever is asked of it."""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import schemathesis
+from hypothesis import HealthCheck, Phase, given, settings
+from schemathesis.checks import CHECKS, load_all_checks
+from services.gateway.tests.gateways import Gateways, plan
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from hypothesis.strategies import SearchStrategy
+    from schemathesis import Case
+    from tests.e2e.command import Loadpilot
+    from tests.e2e.fleet import Fleet
+    from tests.oracle.oracle import Oracle
+
+OPENAPI = Path(__file__).parents[1] / "openapi.json"
+HELD = (
+    "not_a_server_error",
+    "status_code_conformance",
+    "content_type_conformance",
+    "response_schema_conformance",
+)
+EXAMPLES = 12
+ANSWER_S = 60.0
+"""A hang fails instead of blocking."""
+
+
+def test_the_description_is_fresh(fleet: Fleet, gateways: Gateways) -> None:
+    """Broken if what is committed is not what a gateway says of itself."""
+    fleet.coordinator()
+    told = gateways.start().api("/openapi.json").json
+    assert told == json.loads(OPENAPI.read_text(encoding="utf-8"))
+
+
+def test_the_api_holds_what_it_describes(
+    fleet: Fleet, gateways: Gateways, loadpilot: Loadpilot, oracle: Oracle
+) -> None:
+    """Broken if an answer has a status, a type or a form that no caller was told of."""
+    fleet.coordinator()
+    fleet.agent("a-1")
+    gateway = gateways.start()
+    base = f"http://127.0.0.1:{gateway.port}"
+    run = gateway.tell("/runs", {"plan": plan(loadpilot, oracle, 20, 1)}).json["run"]
+    gateway.see_end(run)
+    load_all_checks()
+    held = [CHECKS.get_one(name) for name in HELD]
+    schema = schemathesis.openapi.from_path(OPENAPI)
+    asked: Counter[str] = Counter()
+    for found in schema.get_all_operations():
+        operation = found.ok()
+        run_all(operation.as_strategy(), partial(holds, base, run, held, asked))
+    assert len(asked) > 12
+    assert oracle.counts().received == 20
+
+
+def run_all(cases: SearchStrategy[Case], hold: Callable[[Case], None]) -> None:
+    """Draws the same cases each time."""
+    settled = settings(
+        max_examples=EXAMPLES,
+        derandomize=True,
+        database=None,
+        deadline=None,
+        phases=[Phase.generate],
+        suppress_health_check=list(HealthCheck),
+    )
+
+    def held(case: Case) -> None:
+        hold(case)
+
+    settled(given(case=cases)(held))()
+
+
+def holds(base: str, run: str, held: list[Any], asked: Counter[str], case: Case) -> None:
+    """Every other question about a run is about one that there is."""
+    asked[case.operation.label] += 1
+    if asked[case.operation.label] % 2 and "run" in (case.path_parameters or {}):
+        case.path_parameters["run"] = run
+    case.call_and_validate(base_url=base, checks=held, timeout=ANSWER_S)

@@ -1,0 +1,132 @@
+"""`loadpilot ui` as a user starts it: it serves, takes runs, and leaves nothing behind."""
+
+from __future__ import annotations
+
+import http.client
+import json
+import re
+import signal
+from typing import TYPE_CHECKING
+
+from services.gateway.tests.gateways import API, Gateway, plan
+from tests.e2e.command import Loadpilot, Running, gone
+from tests.e2e.http_calls import PATIENCE_S
+from tests.e2e.processes import Part, command_line, descendants
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    import pytest
+    from tests.oracle.oracle import Oracle
+
+LINK = re.compile(r"http://127\.0\.0\.1:(\d+)/#token=(\S+)")
+ENDS_S = 30.0
+
+
+def opened(running: Running) -> tuple[Gateway, str, dict[str, str]]:
+    """Waits for the link, and goes through it as a browser does."""
+    line = running.until("LoadPilot at")
+    found = LINK.search(line)
+    assert found is not None, line
+    port, token = int(found[1]), found[2]
+    connection = http.client.HTTPConnection("127.0.0.1", port, timeout=PATIENCE_S)
+    kind = {"Content-Type": "application/json"}
+    connection.request("POST", f"{API}/session", json.dumps({"token": token}), kind)
+    answer = connection.getresponse()
+    assert answer.status == 204, answer.read()
+    cookie = answer.headers["Set-Cookie"].partition(";")[0]
+    connection.close()
+    return Gateway(port), token, {"Cookie": cookie}
+
+
+def test_it_serves_runs_and_leaves_nothing_behind(loadpilot: Loadpilot, oracle: Oracle) -> None:
+    """Broken if a link opens twice, a run that it started is lost when it ends, past runs are not
+    there, or a process outlives it."""
+    past = loadpilot.run(
+        """
+from loadpilot import VUser, scenario, task
+@scenario(rps=20, duration="1s", mode="constant")
+class Past(VUser):
+    @task
+    def look(self, client):
+        client.get("/")
+""",
+        oracle.url,
+    )
+    assert past.judged == 0, past.stderr
+    wanted = {"plan": plan(loadpilot, oracle, 20, 60)}
+    with loadpilot.begin("ui", "--no-browser", "--port", "0", "--agents", "2") as running:
+        gateway, token, known = opened(running)
+        assert gateway.api("/me").status == 401
+        again = gateway.tell("/session", {"token": token})
+        assert again.status == 401
+        me = gateway.api("/me", known).json
+        assert (me["can_start"], me["agents"]) == (True, 2)
+        below = descendants(running.pid)
+        assert all(token not in command_line(one.pid) for one in below)
+        told = gateway.api(f"/runs/{past.run}", known)
+        assert told.json["run"]["id"] == past.run
+        asked = gateway.tell("/runs", wanted, known)
+        assert asked.status == 202, asked.body
+        run = asked.json["run"]
+        before = oracle.counts().received
+        assert oracle.wait_count(before + 20, 60)
+        listed = gateway.api("/runs", known).json["runs"]
+        assert [one["run"] for one in listed] == [run, past.run]
+        # Another command in this directory goes on as ever.
+        beside = loadpilot.call("runs")
+        assert (beside.code, past.run in beside.stdout, run in beside.stdout) == (0, True, True)
+        running.signal(signal.SIGINT)
+        ended = running.end(ENDS_S)
+        assert ended.code == 0, ended.stderr
+        assert f"stopping run {run}" in ended.stderr
+        gone(below, 10.0)
+    report = json.loads(loadpilot.call("report", run, "--json").stdout)
+    assert report["run"]["ending"] == "stopped"
+    assert report["calls"]["attempted"] == oracle.counts().received - before
+    assert not list(loadpilot.log.rglob("open-ui.html"))
+
+    # What is kept of a run for the next time goes when the run is deleted.
+    kept = loadpilot.log / "cache" / listed[1]["log"] / f"{past.run}.reading"
+    kept.parent.mkdir(parents=True, exist_ok=True)
+    kept.touch()
+    assert loadpilot.call("runs", "prune", past.run).code == 0
+    with loadpilot.begin("ui", "--no-browser", "--port", "0") as running:
+        gateway, _, known = opened(running)
+        assert [one["run"] for one in gateway.api("/runs", known).json["runs"]] == [run]
+        assert gateway.api(f"/runs/{past.run}", known).status == 404
+        running.signal(signal.SIGINT)
+        assert running.end(ENDS_S).code == 0
+    assert not kept.exists()
+
+
+def test_a_browser_is_led_there_by_a_page_of_its_user(
+    loadpilot: Loadpilot, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    """Broken if the token stands in a command line, or in a file that others can read."""
+    kept = tmp_path / "kept"
+    browser = tmp_path / "browser"
+    browser.write_text(f'#!/bin/sh\necho "$1" > {kept}.part\nmv {kept}.part {kept}\n')
+    browser.chmod(0o700)
+    monkeypatch.setenv("BROWSER", f"{browser} %s")
+    with loadpilot.begin("ui", "--port", "0") as running:
+        _, token, _ = opened(running)
+        page = next(iter(loadpilot.log.rglob("open-ui.html")))
+        assert page.stat().st_mode & 0o077 == 0
+        assert token in page.read_text(encoding="utf-8")
+        parts = [one.part for one in descendants(running.pid)]
+        assert Part.SERVER in parts
+        running.signal(signal.SIGTERM)
+        assert running.end(ENDS_S).code == 0
+    assert kept.read_text(encoding="utf-8").strip() == page.as_uri()
+    assert not page.exists()
+
+
+def test_what_is_wrong_with_it_is_said(loadpilot: Loadpilot) -> None:
+    """Broken if something starts on flags that make no sense."""
+    for flags, words in (
+        (("--port", "99999"), "--port: must be a whole number from 0 to 65535"),
+        (("--agents", "0"), "--agents: must be a whole number from 1 to"),
+    ):
+        ended = loadpilot.call("ui", *flags)
+        assert (ended.code, words in ended.stderr) == (2, True), ended.stderr

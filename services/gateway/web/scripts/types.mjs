@@ -1,0 +1,21 @@
+// Writes src/api/_generated from proto/schema: what the gateway answers, as TypeScript sees it.
+// Must never be edited around: a type that is wrong here is wrong in Rust.
+
+import { mkdir, readFile, writeFile } from "node:fs/promises";
+import { compile } from "json-schema-to-typescript";
+
+const SCHEMAS = new URL("../../../../proto/schema/", import.meta.url);
+const OUT = new URL("../src/api/_generated/", import.meta.url);
+const NAMES = ["report", "snapshot", "series", "heat", "errors", "attendance", "what-if-answer"];
+
+await mkdir(OUT, { recursive: true });
+for (const name of NAMES) {
+  const schema = JSON.parse(await readFile(new URL(`${name}.json`, SCHEMAS), "utf8"));
+  const text = await compile(schema, schema.title ?? name, {
+    bannerComment: "/* Written by `./dev web` from proto/schema: never edit it. */",
+    additionalProperties: false,
+    format: true,
+    style: { printWidth: 100 },
+  });
+  await writeFile(new URL(`${name}.ts`, OUT), text);
+}

@@ -1,0 +1,105 @@
+/* Written by `./dev web` from proto/schema: never edit it. */
+
+/**
+ * How the calls of a slice ended that were not ok.
+ */
+export interface Errors {
+  /**
+   * Of which run.
+   */
+  run: string;
+  /**
+   * By task, in the order of the plan.
+   */
+  tasks: TaskErrors[];
+}
+/**
+ * What went wrong in one task.
+ */
+export interface TaskErrors {
+  /**
+   * By call: those of the plan in order, then those made in Python by name.
+   */
+  calls: CallErrors[];
+  /**
+   * Those that were not ok.
+   */
+  errors: number;
+  /**
+   * Finished calls of the slice.
+   */
+  finished: number;
+  /**
+   * What its checks and itself raised, the most frequent first, in the whole run: the log does
+   * not say when.
+   */
+  raised: Raised[];
+  /**
+   * How many more different texts there are.
+   */
+  raised_more: number;
+  /**
+   * Its name.
+   */
+  task: string;
+}
+/**
+ * What went wrong in one call.
+ */
+export interface CallErrors {
+  /**
+   * Its name.
+   */
+  call: string;
+  /**
+   * Why those without a complete answer had none.
+   */
+  causes: {
+    [k: string]: {
+      [k: string]: number;
+    };
+  };
+  /**
+   * Those that were not ok.
+   */
+  errors: number;
+  /**
+   * Finished calls of the slice.
+   */
+  finished: number;
+  /**
+   * How they ended, ok and unfinished ones too.
+   */
+  outcomes: {
+    [k: string]: number;
+  };
+  /**
+   * Answers by outcome and status code.
+   */
+  status: {
+    [k: string]: {
+      /**
+       * This interface was referenced by `undefined`'s JSON-Schema definition
+       * via the `patternProperty` "^\d+$".
+       */
+      [k: string]: number;
+    };
+  };
+}
+/**
+ * What a check or a task raised in the whole run.
+ */
+export interface Raised {
+  /**
+   * What of the task.
+   */
+  by: "check" | "task" | "blocking";
+  /**
+   * How many times.
+   */
+  count: number;
+  /**
+   * The kind of the error, its message and its place.
+   */
+  text: string;
+}

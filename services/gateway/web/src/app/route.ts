@@ -1,0 +1,165 @@
+// Addresses: every view has one, and what an address says is all that a view is.
+// Pure: `parse` and `format` undo each other.
+
+import type { Limits } from "../say/thresholds";
+
+export const TABS = ["overview", "latency", "tasks", "agents", "story", "what-if"] as const;
+export type Tab = (typeof TABS)[number];
+
+/** What is looked at in one run. Times in µs after its start. */
+export interface View {
+  tab: Tab;
+  asOf: number | null;
+  from: number | null;
+  to: number | null;
+  task: string | null;
+  step: string | null;
+  agent: string | null;
+  limits: Limits | null;
+  warmUp: number | null;
+}
+
+export interface Filter {
+  q: string;
+  state: string;
+  ending: string;
+  tag: string;
+}
+
+export type Route =
+  | { page: "runs"; filter: Filter }
+  | { page: "run"; run: string; view: View }
+  | { page: "compare"; runs: string[]; percentile: string }
+  | { page: "start"; from: string | null }
+  | { page: "agents" }
+  | { page: "lost"; path: string };
+
+export const COMPARED_MAX = 8;
+export const PERCENTILES = ["p50", "p95", "p99"];
+
+export const NO_FILTER: Filter = { q: "", state: "", ending: "", tag: "" };
+
+export const PLAIN_VIEW: View = {
+  tab: "overview",
+  asOf: null,
+  from: null,
+  to: null,
+  task: null,
+  step: null,
+  agent: null,
+  limits: null,
+  warmUp: null,
+};
+
+export function runRoute(run: string, view: Partial<View> = {}): Route {
+  return { page: "run", run, view: { ...PLAIN_VIEW, ...view } };
+}
+
+export function parse(address: string): Route {
+  const url = new URL(`http://ui.invalid${address}`); // `//x` is a path here, no host
+  const query = url.searchParams;
+  const [first, second, third, ...more] = url.pathname.split("/").slice(1).map(plain);
+  const text = (name: string) => query.get(name) ?? "";
+  if (first === "" || (first === "runs" && !second)) {
+    const filter = { q: text("q"), state: text("state"), ending: text("ending"), tag: text("tag") };
+    return { page: "runs", filter };
+  }
+  if (first === "runs" && second && more.length === 0) {
+    const tab = TABS.find((name) => name === (third || "overview"));
+    if (tab) return { page: "run", run: second, view: viewOf(tab, query) };
+  }
+  if (first === "compare" && second === undefined) {
+    const percentile = PERCENTILES.find((p) => p === text("percentile")) ?? "p99";
+    return { page: "compare", runs: query.getAll("run").slice(0, COMPARED_MAX), percentile };
+  }
+  if (first === "start" && second === undefined) return { page: "start", from: query.get("from") };
+  if (first === "agents" && second === undefined) return { page: "agents" };
+  return { page: "lost", path: url.pathname };
+}
+
+function viewOf(tab: Tab, query: URLSearchParams): View {
+  const limits = query.getAll("limit").map((text): [string, string] => {
+    const found = /^(.*) ((?:<=|>=|<|>) \S+)$/s.exec(text);
+    return found ? [found[1]!, found[2]!] : [text, ""];
+  });
+  return {
+    tab,
+    asOf: micros(query.get("as_of")),
+    from: micros(query.get("from")),
+    to: micros(query.get("to")),
+    task: query.get("task"),
+    step: query.get("step"),
+    agent: query.get("agent"),
+    // A bare `limit` means: no threshold at all.
+    limits: query.has("limit") ? Object.fromEntries(limits.filter(([key]) => key)) : null,
+    warmUp: micros(query.get("warm_up")),
+  };
+}
+
+function micros(text: string | null): number | null {
+  return text !== null && /^\d{1,15}$/.test(text) ? Number(text) : null;
+}
+
+function plain(segment: string): string {
+  try {
+    return decodeURIComponent(segment);
+  } catch {
+    return segment; // a stray percent sign is no reason to show nothing
+  }
+}
+
+export function format(route: Route): string {
+  const query = new URLSearchParams();
+  const put = (name: string, value: string | number | null) => {
+    if (value !== null && value !== "") query.append(name, String(value));
+  };
+  switch (route.page) {
+    case "runs":
+      put("q", route.filter.q);
+      put("state", route.filter.state);
+      put("ending", route.filter.ending);
+      put("tag", route.filter.tag);
+      return address("/", query);
+    case "run":
+      putView(route.view, put, query);
+      return address(runPath(route.run, route.view.tab), query);
+    case "compare":
+      for (const run of route.runs) query.append("run", run);
+      put("percentile", route.percentile === "p99" ? null : route.percentile);
+      return address("/compare", query);
+    case "start":
+      if (route.from !== null) query.set("from", route.from);
+      return address("/start", query);
+    case "agents":
+      return "/agents";
+    case "lost":
+      return route.path;
+  }
+}
+
+type Put = (name: string, value: string | number | null) => void;
+
+function putView(view: View, put: Put, query: URLSearchParams): void {
+  put("as_of", view.asOf);
+  put("from", view.from);
+  put("to", view.to);
+  for (const name of ["task", "step", "agent"] as const) {
+    const value = view[name];
+    if (value !== null) query.append(name, value);
+  }
+  if (view.limits) {
+    const limits = Object.entries(view.limits);
+    if (limits.length === 0) query.append("limit", "");
+    for (const [key, text] of limits) query.append("limit", `${key} ${text}`);
+  }
+  put("warm_up", view.warmUp);
+}
+
+function runPath(run: string, tab: Tab): string {
+  return `/runs/${encodeURIComponent(run)}${tab === "overview" ? "" : `/${tab}`}`;
+}
+
+function address(path: string, query: URLSearchParams): string {
+  const text = query.toString();
+  return text === "" ? path : `${path}?${text}`;
+}

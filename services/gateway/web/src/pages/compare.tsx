@@ -1,0 +1,344 @@
+// Runs beside each other: their figures as a table, their curves over one another.
+
+import { useEffect, useState } from "preact/hooks";
+import type { Ladder, Report } from "../api/_generated/report";
+import type { Comparison, RunList, Series } from "../api/answers";
+import { get, query } from "../api/http";
+import { asProblem, useResource } from "../api/resource";
+import type { Problem } from "../api/http";
+import { Link, go } from "../app/place";
+import { COMPARED_MAX, NO_FILTER, PERCENTILES, runRoute } from "../app/route";
+import { type Line, CurveChart } from "../parts/curve_chart";
+import { judged } from "../parts/judged";
+import { Badge, Icon } from "../parts/marks";
+import { OverlayChart } from "../parts/overlay_chart";
+import { Empty, Failed, Loading, Panel, Scroll } from "../parts/panel";
+import { type Buckets, decode } from "../say/histogram";
+import { NONE, count, difference, instant, latency, percent, perSecond } from "../say/numbers";
+import { grade, isOver } from "../say/words";
+
+export interface Compared {
+  report: Report;
+  series: Series;
+  buckets: Buckets;
+}
+
+export function Compare({ runs, percentile }: { runs: string[]; percentile: string }) {
+  const { found, problem } = useRuns(runs);
+  const shown = runs.map((run) => found.get(run)).filter((one) => one !== undefined);
+  const to = (next: string[]) => go({ page: "compare", runs: next, percentile });
+  return (
+    <>
+      <div class="title">
+        <h1>Compare</h1>
+      </div>
+      <ul class="chips">
+        {runs.map((run, at) => (
+          <li key={run}>
+            <i class={`dot c-${at}`} aria-hidden="true" />
+            <Link to={runRoute(run)}>{found.get(run)?.report.scenario ?? run}</Link>
+            <code class="id">{run.slice(-6)}</code>
+            {at > 0 ? (
+              <button
+                type="button"
+                class="ghost"
+                onClick={() => to([run, ...runs.filter((r) => r !== run)])}
+              >
+                measure against this
+              </button>
+            ) : (
+              <small>the others are measured against it</small>
+            )}
+            <button
+              type="button"
+              class="ghost"
+              aria-label={`Without ${run}`}
+              onClick={() => to(runs.filter((r) => r !== run))}
+            >
+              <Icon name="close" />
+            </button>
+          </li>
+        ))}
+        {runs.length < COMPARED_MAX && (
+          <li>
+            <AddRun runs={runs} onAdd={(run) => to([...runs, run])} />
+          </li>
+        )}
+      </ul>
+      {problem && <Failed problem={problem} />}
+      {runs.length === 0 && (
+        <Empty title="Choose two runs or more">
+          <p>
+            Add them above, or mark them in the{" "}
+            <Link to={{ page: "runs", filter: NO_FILTER }}>list of runs</Link>.
+          </p>
+        </Empty>
+      )}
+      {shown.length < runs.length && !problem && <Loading what="Reading the logs" />}
+      {shown.length > 0 && <Overlaid {...{ shown, runs, percentile }} />}
+    </>
+  );
+}
+
+interface OverlaidProps {
+  shown: Compared[];
+  runs: string[];
+  percentile: string;
+}
+
+function Overlaid({ shown, runs, percentile }: OverlaidProps) {
+  const lines: Line[] = shown.map((one, at) => ({
+    label: label(one, at),
+    colour: `c-${at}`,
+    buckets: one.buckets,
+  }));
+  return (
+    <div class="grid">
+      <Panel title="Figures" note="differences are against the first" wide>
+        <Figures shown={shown} />
+      </Panel>
+      <Panel title="Percentiles" note="corrected, of the measured time">
+        <CurveChart lines={lines} />
+      </Panel>
+      <Panel
+        title="Response time"
+        note={`${percentile} over time, corrected`}
+        aside={
+          <div class="choice" role="group" aria-label="Percentile">
+            {PERCENTILES.map((p) => (
+              <button
+                key={p}
+                type="button"
+                aria-pressed={p === percentile}
+                onClick={() => go({ page: "compare", runs, percentile: p }, true)}
+              >
+                {p}
+              </button>
+            ))}
+          </div>
+        }
+      >
+        <OverlayChart
+          kind={percentile}
+          lines={shown.map((one, at) => ({
+            label: label(one, at),
+            colour: `c-${at}`,
+            series: one.series,
+          }))}
+        />
+      </Panel>
+      <Panel title="Load" note="arrivals started per second" wide>
+        <OverlayChart
+          kind="started"
+          lines={shown.map((one, at) => ({
+            label: label(one, at),
+            colour: `c-${at}`,
+            series: one.series,
+          }))}
+        />
+      </Panel>
+    </div>
+  );
+}
+
+function label(one: Compared, at: number): string {
+  return `${at + 1} ${one.report.scenario}`;
+}
+
+/** One row of the table: how to read it, how to say it, and whether more is worse. */
+interface Row {
+  name: string;
+  of: (report: Report) => number | null | undefined;
+  say: (value: number | null | undefined) => string;
+  /** What the gateway calls it, where it tells the difference to the first. */
+  figure?: string;
+  worse?: "more" | "less";
+}
+
+const ladder = (name: string, key: keyof Ladder): Row => ({
+  name,
+  of: (report) => report.latency.response?.[key],
+  say: latency,
+  figure: `response.${key}`,
+  worse: "more",
+});
+
+const ROWS: Row[] = [
+  {
+    name: "planned rate",
+    of: (r) => r.rates.planned_rps,
+    say: perSecond,
+    figure: "rates.planned_rps",
+  },
+  {
+    name: "achieved rate",
+    of: (r) => r.rates.achieved_rps,
+    say: perSecond,
+    figure: "rates.achieved_rps",
+    worse: "less",
+  },
+  { name: "arrivals started", of: (r) => r.arrivals.started, say: count },
+  { name: "dropped", of: (r) => sum(r.arrivals.dropped), say: count },
+  {
+    name: "not ok",
+    of: (r) => r.error_rate_pct,
+    say: percent,
+    figure: "error_rate_pct",
+    worse: "more",
+  },
+  ladder("p50", "p50_us"),
+  ladder("p90", "p90_us"),
+  ladder("p95", "p95_us"),
+  ladder("p99", "p99_us"),
+  ladder("p99.9", "p99_9_us"),
+  ladder("max", "max_us"),
+  {
+    name: "service p99",
+    of: (r) => r.latency.service?.p99_us,
+    say: latency,
+    figure: "service.p99_us",
+    worse: "more",
+  },
+  {
+    name: "CO factor",
+    of: (r) => r.latency.co_factor,
+    say: (v) => v?.toFixed(2) ?? NONE,
+    figure: "co_factor",
+  },
+];
+const NOTABLE_PCT = 5;
+
+function sum(parts: Record<string, number>): number {
+  return Object.values(parts).reduce((a, b) => a + b, 0);
+}
+
+function Figures({ shown }: { shown: Compared[] }) {
+  const runs = shown.map((one) => one.report.run.id);
+  const asked = runs.length > 1 ? `/compare${query({ run: runs })}` : null;
+  const { data } = useResource<Comparison>(asked);
+  const apart = new Map(data?.differences.map((d) => [`${d.run} ${d.figure}`, d.percent]));
+  return (
+    <Scroll label="Figures">
+      <table class="compared">
+        <thead>
+          <tr>
+            <th>
+              <span class="unseen">figure</span>
+            </th>
+            {shown.map((one, at) => (
+              <th key={one.report.run.id} class="n">
+                <i class={`dot c-${at}`} aria-hidden="true" /> {label(one, at)}
+                <small>{instant(one.report.run.created_at)}</small>
+              </th>
+            ))}
+          </tr>
+        </thead>
+        <tbody>
+          <tr>
+            <th scope="row">verdict</th>
+            {shown.map(({ report: r }) => {
+              const said = judged(r.verdict, r.certificate, isOver(r.run.state));
+              return (
+                <td key={r.run.id} class="n">
+                  <Badge tone={said.tone}>{said.word}</Badge>
+                </td>
+              );
+            })}
+          </tr>
+          <tr>
+            <th scope="row">certificate</th>
+            {shown.map(({ report: r }) => (
+              <td key={r.run.id} class="n">
+                <Badge tone={grade(r.certificate.grade).tone}>{r.certificate.grade}</Badge>
+              </td>
+            ))}
+          </tr>
+          {ROWS.map((row) => (
+            <tr key={row.name}>
+              <th scope="row">{row.name}</th>
+              {shown.map((one, at) => (
+                <Cell
+                  key={one.report.run.id}
+                  row={row}
+                  report={one.report}
+                  apart={
+                    at > 0 && row.figure
+                      ? (apart.get(`${one.report.run.id} ${row.figure}`) ?? null)
+                      : undefined
+                  }
+                />
+              ))}
+            </tr>
+          ))}
+        </tbody>
+      </table>
+    </Scroll>
+  );
+}
+
+interface CellProps {
+  row: Row;
+  report: Report;
+  /** In percent of the first; undefined where nothing is told, null where there is none. */
+  apart: number | null | undefined;
+}
+
+function Cell({ row, report, apart }: CellProps) {
+  const way = row.worse === "more" ? 1 : row.worse === "less" ? -1 : 0;
+  const worse = (apart ?? 0) * way;
+  const tone = Math.abs(worse) < NOTABLE_PCT ? "" : worse > 0 ? "bad" : "good";
+  return (
+    <td class="n">
+      {row.say(row.of(report))}
+      {apart !== undefined && <small class={tone}>{difference(apart)}</small>}
+    </td>
+  );
+}
+
+function AddRun({ runs, onAdd }: { runs: string[]; onAdd: (run: string) => void }) {
+  const { data } = useResource<RunList>("/runs?limit=100");
+  const offered = (data?.runs ?? []).filter((one) => !runs.includes(one.run) && isOver(one.state));
+  return (
+    <select
+      value=""
+      aria-label="Add a run"
+      onChange={(event) => {
+        if (event.currentTarget.value) onAdd(event.currentTarget.value);
+      }}
+    >
+      <option value="">{offered.length > 0 ? "Add a run…" : "There is no other run"}</option>
+      {offered.map((one) => (
+        <option key={one.run} value={one.run}>
+          {one.scenario} · {instant(one.created_at)} · {one.run.slice(-6)}
+        </option>
+      ))}
+    </select>
+  );
+}
+
+function useRuns(runs: string[]): { found: Map<string, Compared>; problem: Problem | null } {
+  const [found, setFound] = useState(new Map<string, Compared>());
+  const [problem, setProblem] = useState<Problem | null>(null);
+  useEffect(() => {
+    const over = new AbortController();
+    setProblem(null);
+    for (const run of runs.filter((one) => !found.has(one))) {
+      read(run, over.signal)
+        .then((one) => setFound((was) => new Map(was).set(run, one)))
+        .catch((error: unknown) => {
+          if (!over.signal.aborted) setProblem(asProblem(error));
+        });
+    }
+    return () => over.abort();
+  }, [runs.join()]);
+  return { found, problem };
+}
+
+async function read(run: string, signal: AbortSignal): Promise<Compared> {
+  const path = `/runs/${encodeURIComponent(run)}`;
+  const [report, series] = await Promise.all([
+    get<Report>(path, signal),
+    get<Series>(`${path}/series`, signal),
+  ]);
+  return { report, series, buckets: await decode(report.latency.response_histogram) };
+}

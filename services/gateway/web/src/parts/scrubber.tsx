@@ -1,0 +1,90 @@
+// Everything as of a second: one slider over the run, with its story as marks beneath.
+
+import { useEffect, useState } from "preact/hooks";
+import type { StoryLine } from "../api/_generated/report";
+import { clock } from "../say/numbers";
+import { Icon } from "./marks";
+
+interface ScrubberProps {
+  endUs: number;
+  tickUs: number;
+  /** Null: the whole run. */
+  asOf: number | null;
+  story: StoryLine[];
+  startAt: number | null | undefined;
+  onMove: (us: number | null) => void;
+}
+
+const STEP_MS = 500;
+
+export function Scrubber({ endUs, tickUs, asOf, story, startAt, onMove }: ScrubberProps) {
+  const [playing, setPlaying] = useState(false);
+  const last = Math.max(1, Math.ceil(endUs / tickUs));
+  const at = asOf === null ? last : Math.min(last, Math.round(asOf / tickUs));
+  const move = (tick: number) => onMove(tick >= last ? null : Math.max(0, tick) * tickUs);
+
+  useEffect(() => {
+    if (!playing) return;
+    if (at >= last) {
+      setPlaying(false);
+      return;
+    }
+    // A long run is played in the time of a short one.
+    const stride = Math.max(1, Math.round(last / 120));
+    const timer = setTimeout(() => move(at + stride), STEP_MS);
+    return () => clearTimeout(timer);
+  }, [playing, at, last]);
+
+  const play = () => {
+    if (!playing && at >= last) move(0);
+    setPlaying(!playing);
+  };
+  const shown = asOf === null ? `whole run, ${clock(endUs / 1e6)}` : `as of ${clock(asOf / 1e6)}`;
+  return (
+    <div class={asOf === null ? "scrubber" : "scrubber moved"}>
+      <button
+        type="button"
+        class="ghost"
+        onClick={play}
+        aria-label={playing ? "Hold" : "Play the run again"}
+      >
+        <Icon name={playing ? "pause" : "play"} />
+      </button>
+      <div class="track">
+        <input
+          type="range"
+          min={0}
+          max={last}
+          value={at}
+          aria-label="Show everything as of this second"
+          aria-valuetext={shown}
+          onInput={(event) => {
+            setPlaying(false);
+            move(Number(event.currentTarget.value));
+          }}
+        />
+        <Marks {...{ story, startAt, endUs }} />
+      </div>
+      <output>{shown}</output>
+      <button type="button" disabled={asOf === null} onClick={() => onMove(null)}>
+        Whole run
+      </button>
+    </div>
+  );
+}
+
+type MarksProps = Pick<ScrubberProps, "story" | "startAt" | "endUs">;
+
+function Marks({ story, startAt, endUs }: MarksProps) {
+  if (!startAt) return null;
+  const places = story
+    .map((line) => (line.at - startAt) / endUs)
+    .filter((part) => part > 0 && part < 1);
+  return (
+    <svg viewBox="0 0 1000 6" preserveAspectRatio="none" aria-hidden="true">
+      {places.map((part, i) => (
+        <rect key={i} x={part * 1000 - 1} width="2" height="6" />
+      ))}
+    </svg>
+  );
+}

@@ -1,0 +1,74 @@
+import fc from "fast-check";
+import { expect, test } from "vitest";
+import {
+  NONE,
+  bytes,
+  clock,
+  count,
+  digits,
+  latency,
+  percent,
+  short,
+  span,
+} from "../src/say/numbers";
+
+const UNITS: Record<string, number> = { µs: 1, ms: 1e3, s: 1e6 };
+
+test("a latency in words is the latency, to three digits", () => {
+  fc.assert(
+    fc.property(fc.integer({ min: 1, max: 59_000_000 }), (us) => {
+      const [figure, unit] = latency(us).split(" ");
+      const said = Number(figure!.replaceAll(",", "")) * UNITS[unit!]!;
+      expect(Math.abs(said - us) / us).toBeLessThanOrEqual(0.0051);
+      expect(figure!.replace(/\D/g, "").replace(/^0+/, "").length).toBeLessThanOrEqual(3);
+    }),
+  );
+});
+
+test("a greater latency never reads as a smaller one", () => {
+  const value = (us: number) => {
+    const [figure, unit] = latency(us).split(" ");
+    return Number(figure) * UNITS[unit!]!;
+  };
+  const us = fc.integer({ min: 0, max: 59_000_000 });
+  fc.assert(
+    fc.property(us, us, (a, b) => {
+      const [low, high] = a < b ? [a, b] : [b, a];
+      expect(value(low)).toBeLessThanOrEqual(value(high));
+    }),
+  );
+});
+
+test("what was not measured is no number", () => {
+  for (const say of [count, latency, percent, short, bytes, span, clock]) {
+    for (const nothing of [null, undefined, NaN, Infinity]) expect(say(nothing)).toBe(NONE);
+  }
+});
+
+test("figures as people write them", () => {
+  expect([count(1234567), short(1234567), short(15_400), short(9_999)]).toEqual([
+    "1,234,567",
+    "1.23 M",
+    "15.4 k",
+    "9,999",
+  ]);
+  expect([latency(283), latency(2679), latency(999_600), latency(125e6)]).toEqual([
+    "283 µs",
+    "2.68 ms",
+    "1.00 s",
+    "2 m 05 s",
+  ]);
+  expect([clock(34), clock(725), clock(3723), clock(1.5)]).toEqual([
+    "0:34",
+    "12:05",
+    "1:02:03",
+    "0:01.5",
+  ]);
+  expect([span(10e6), span(90e6), span(7500e6), span(500_000)]).toEqual([
+    "10 s",
+    "1 m 30 s",
+    "2 h 05 m",
+    "0.5 s",
+  ]);
+  expect([digits(99.96), digits(9.996), digits(0.5)]).toEqual(["100", "10.0", "0.500"]);
+});

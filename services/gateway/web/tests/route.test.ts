@@ -1,0 +1,70 @@
+import fc from "fast-check";
+import { expect, test } from "vitest";
+import { COMPARED_MAX, PERCENTILES, type Route, TABS, format, parse } from "../src/app/route";
+import { OPERATORS, joined } from "../src/say/thresholds";
+
+const name = fc
+  .string({ unit: "grapheme", minLength: 1, maxLength: 12 })
+  .filter((s) => s.isWellFormed());
+const maybe = <T>(one: fc.Arbitrary<T>) => fc.option(one, { nil: null });
+const us = maybe(fc.nat({ max: 10 ** 12 }));
+const limit = fc
+  .tuple(fc.constantFrom(...OPERATORS), fc.nat({ max: 10 ** 6 }))
+  .map(([operator, value]) => joined(operator, value));
+const limits = maybe(
+  fc.dictionary(
+    name.filter((s) => s !== "__proto__"),
+    limit,
+    { maxKeys: 4 },
+  ),
+);
+
+const view = fc.record({
+  tab: fc.constantFrom(...TABS),
+  asOf: us,
+  from: us,
+  to: us,
+  task: maybe(name),
+  step: maybe(name),
+  agent: maybe(name),
+  limits,
+  warmUp: us,
+});
+const segment = name.filter((s) => s !== "." && s !== "..");
+const route: fc.Arbitrary<Route> = fc.oneof(
+  fc.record({
+    page: fc.constant("runs" as const),
+    filter: fc.record({ q: fc.oneof(name, fc.constant("")), state: name, ending: name, tag: name }),
+  }),
+  fc.record({ page: fc.constant("run" as const), run: segment, view }),
+  fc.record({
+    page: fc.constant("compare" as const),
+    runs: fc.array(name, { maxLength: COMPARED_MAX }),
+    percentile: fc.constantFrom(...PERCENTILES),
+  }),
+  fc.record({ page: fc.constant("start" as const), from: maybe(name) }),
+  fc.constant({ page: "agents" as const }),
+);
+
+test("an address holds the whole view: whoever follows a link sees the same", () => {
+  fc.assert(
+    fc.property(route, (one) => {
+      expect(parse(format(one))).toEqual(plain(one));
+    }),
+  );
+});
+
+test("no address breaks the page", () => {
+  fc.assert(
+    fc.property(fc.webPath(), fc.webQueryParameters(), (path, query) => {
+      expect(parse(`${path || "/"}?${query}`).page).toBeTruthy();
+    }),
+  );
+  expect(parse("/runs/%E0%A4%A").page).toBe("run");
+  expect(parse("/runs/x/nowhere")).toEqual({ page: "lost", path: "/runs/x/nowhere" });
+});
+
+/** Without the prototype that fast-check gives to records. */
+function plain<T>(one: T): T {
+  return JSON.parse(JSON.stringify(one)) as T;
+}
