@@ -43,6 +43,12 @@ def test_a_run_from_the_first_click_to_its_report(
     reader.sees("rate 40 -> 90/s from second")
     # Eight seconds at 50 calls a second, and then some: the new rate has come to the target.
     assert oracle.wait_count(800, PATIENCE_MS / 1000)
+    reader.press("Pause")
+    page.get_by_role("dialog").get_by_role("button", name="Pause", exact=True).click()
+    reader.sees("paused at second")
+    reader.press("Resume")
+    page.get_by_role("dialog").get_by_role("button", name="Resume", exact=True).click()
+    reader.sees("resumed at second")
     reader.press("Stop")
     page.get_by_role("dialog").get_by_role("button", name="Stop", exact=True).click()
 

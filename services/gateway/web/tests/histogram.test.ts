@@ -32,7 +32,7 @@ test("the curve rises, and ends before the last call", async () => {
   expect(x.at(-1)).toBe(2 * merged.ladder.count);
 });
 
-test("nothing measured is an empty curve, and what is no histogram is said to be none", async () => {
+test("nothing measured is an empty curve; what is no histogram is said to be none", async () => {
   expect((await decode("")).total).toBe(0);
   await expect(decode(btoa("this is no histogram"))).rejects.toThrow("not a V2 histogram");
 });

@@ -143,8 +143,20 @@ export function faint(colour: string, alpha: number): string {
 
 const FONT = "11px system-ui, sans-serif";
 
+/** Steps of a clock, in seconds. */
+const STEPS = [
+  0.1, 0.2, 0.5, 1, 2, 5, 10, 15, 30, 60, 120, 300, 600, 900, 1800, 3600, 7200, 14_400, 21_600,
+  43_200, 86_400,
+];
+
 export function timeAxis(take: Ink): uPlot.Axis {
-  return { ...axis(take), values: (_, at) => at.map((v) => clock(v)), space: 60, size: 28 };
+  return {
+    ...axis(take),
+    values: (_, at) => at.map((v) => clock(v)),
+    space: 60,
+    size: 28,
+    incrs: STEPS,
+  };
 }
 
 export function valueAxis(take: Ink, say: (value: number) => string, scale = "y"): uPlot.Axis {

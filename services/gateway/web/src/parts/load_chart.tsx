@@ -94,7 +94,8 @@ export function OutcomesChart({ series, onZoom, sync = "run", height }: ChartOf)
     let below: Column = series.from_us.map(() => 0);
     for (const name of names) {
       const own = rate(series.outcomes[name]!, series);
-      below = below.map((v, i) => (v ?? 0) + (own[i] ?? 0));
+      // What is not told yet is no zero.
+      below = below.map((v, i) => (v === null || own[i] == null ? null : v + own[i]));
       stack.push(below);
     }
     return [seconds(series), ...stack];
