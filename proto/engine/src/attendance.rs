@@ -46,10 +46,8 @@ pub fn attendance(run: Indexed<'_>, slice: &Slice) -> Result<Attendance, Refusal
 }
 
 fn nothing(run: Indexed<'_>, agent: &AgentId, facts: &[HolderFacts]) -> AgentOverTime {
-    let offers = run.control.state.offers.iter();
-    let offer = offers
-        .filter(|(holder, _)| holder.agent == *agent)
-        .next_back();
+    let mut offers = run.control.state.offers.iter();
+    let offer = offers.rfind(|(holder, _)| holder.agent == *agent);
     let own = facts.iter().filter(|facts| facts.holder.agent == *agent);
     AgentOverTime {
         agent: agent.clone(),

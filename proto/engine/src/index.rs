@@ -149,8 +149,8 @@ impl Index {
     fn push(&mut self, tick: u32, key: Key, sums: &Sums) {
         let block = self.levels[0].entry(tick).or_default();
         sums.write(key, &mut block.0);
-        for level in 1..SPANS.len() {
-            let block = tick / SPANS[level];
+        for (level, span) in SPANS.iter().enumerate().skip(1) {
+            let block = tick / span;
             if self.stale[level].insert(block) {
                 self.levels[level].remove(&block);
             }
@@ -181,7 +181,7 @@ impl Index {
         while at < range.end {
             let fits = |level: &usize| {
                 let span = SPANS[*level];
-                at % span == 0
+                at.is_multiple_of(span)
                     && at.checked_add(span).is_some_and(|end| end <= range.end)
                     && self.levels[*level].contains_key(&(at / span))
             };

@@ -114,7 +114,7 @@ pub(crate) fn whole_ticks(
     problems: &mut Vec<Problem>,
 ) -> Option<u32> {
     let us = us?;
-    if us % tick_us != 0 {
+    if !us.is_multiple_of(tick_us) {
         let nearest = us.saturating_add(tick_us / 2) / tick_us * tick_us;
         let rule = format!("must be a whole number of ticks of {tick_us} µs, such as {nearest}");
         problems.push(Problem::new(field, rule, us));

@@ -2,10 +2,13 @@
 
 use loadpilot_engine::control::ControlLog;
 use loadpilot_engine::index::Index;
+use loadpilot_engine::ladder::{ladder, ms, percentile_us};
 use loadpilot_engine::project::Projection;
+use loadpilot_engine::report::report;
 use loadpilot_engine::slice::{Indexed, heat, series};
 use loadpilot_engine::sparse::{Grain, Sparse};
 use loadpilot_engine::tally::{CallEnd, Ledger, Phases, Tally};
+use loadpilot_engine::what_if::what_if;
 use loadpilot_events::assign::Holding;
 use loadpilot_events::ctl::{Decision, RunCreated, ShardsAssigned};
 use loadpilot_events::delta::Gauges;
@@ -15,7 +18,9 @@ use loadpilot_events::outcome::Outcome;
 use loadpilot_events::plan::{Piece, Plan};
 use loadpilot_events::slice::Slice;
 use loadpilot_events::subject::Kind;
+use loadpilot_events::threshold::{Metric, Threshold};
 use loadpilot_events::units::{Rate, Timestamp};
+use loadpilot_events::what_if::WhatIf;
 use proptest::prelude::*;
 
 use crate::history::encode;
@@ -25,6 +30,8 @@ use crate::rules::plans;
 /// Ticks of the run: more than two of the longest blocks.
 const TICKS: u64 = 10_000;
 const TICK_US: u64 = 1_000_000;
+/// The last ticks of blocks of 16, 256 and 4,096.
+const EDGES: [u32; 3] = [16 * 7 - 1, 256 * 3 - 1, 4_096 * 2 - 1];
 
 /// One finished call.
 #[derive(Debug, Clone, Copy)]
@@ -80,17 +87,11 @@ fn log(plan: &Plan) -> ControlLog {
 
 fn ended(dice: &mut Dice) -> Ended {
     Ended {
-        // Some ticks have many calls, most have none.
-        tick: dice.one_of(&[edge_tick(7), edge_tick(11), edge_tick(4_096)]) as u32
-            + dice.pick(0..3) as u32,
+        // Some ticks have many calls, at the edges of blocks of each level; most have none.
+        tick: dice.one_of(&EDGES) + dice.pick(0..3) as u32,
         outcome: dice.one_of(&[Outcome::Ok, Outcome::Http5xx, Outcome::Timeout]),
         response_us: dice.pick(1..1 << 22),
     }
-}
-
-/// A tick at the edge of blocks.
-const fn edge_tick(edge: u64) -> u64 {
-    edge * 16 - 1
 }
 
 fn deltas(calls: &[Ended]) -> Vec<Vec<u8>> {
@@ -111,7 +112,11 @@ fn deltas(calls: &[Ended]) -> Vec<Vec<u8>> {
                 cause: None,
                 sent_bytes: 0,
                 received_bytes: 0,
-                phases: Phases::default(),
+                phases: Phases {
+                    schedule_lag_us: Some(call.response_us / 7),
+                    first_token_us: Some(call.response_us / 2),
+                    ..Phases::default()
+                },
             });
         }
         ledger.close(tally.take(), 0, 1, Gauges::default())
@@ -126,7 +131,7 @@ fn recorded<'a>(calls: impl Iterator<Item = &'a Ended>) -> Hist {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(24))]
+    #![proptest_config(ProptestConfig::with_cases(16))]
 
     /// Broken if a block of many ticks holds something else than those ticks, or is not made anew
     /// when one of them has changed.
@@ -148,21 +153,21 @@ proptest! {
         }
         prop_assert!(data.quarantined.is_empty(), "{:?}", data.quarantined);
         let run = Indexed { control: &control, data: &data, index: &index };
-        for _ in 0..20 {
+        for _ in 0..10 {
             let from = dice.pick(0..TICKS);
             let to = dice.pick(from + 1..TICKS + 1);
             let slice = Slice {
                 from_us: Some(from * TICK_US),
                 to_us: Some(to * TICK_US),
+                // Longer than blocks of each level, so that they are looked at.
+                bucket_us: Some(dice.one_of(&[40, 300, 700, 5_000]) * TICK_US),
                 ..Slice::default()
             };
             let inside = |call: &&Ended| (from..to).contains(&u64::from(call.tick));
             let expected = recorded(calls.iter().filter(inside));
             let told = series(run, &slice).expect("it is sound");
-            prop_assert!(told.from_us.len() <= 600);
             prop_assert_eq!(told.total.finished, expected.len());
-            let ladder = loadpilot_engine::ladder::ladder(&expected);
-            prop_assert_eq!(told.total.response, ladder);
+            prop_assert_eq!(told.total.response, ladder(&expected));
             let found = heat(run, &slice).expect("it is sound");
             for (band, edges) in found.bounds_us.windows(2).enumerate() {
                 let lies = |call: &&Ended| {
@@ -174,6 +179,34 @@ proptest! {
                 prop_assert_eq!(told, count);
             }
         }
+        // A gate of tokens after a warm-up, which no plan had: phases are kept by tick, too.
+        let from = dice.pick(0..TICKS);
+        let mut tokens = hist::anatomy();
+        let measured = calls.iter().filter(|call| u64::from(call.tick) >= from);
+        measured.for_each(|call| hist::record(&mut tokens, call.response_us / 2));
+        let gate = Threshold {
+            metric: Metric::P95FirstTokenMs,
+            task: None,
+            limit: 1.0,
+            operator: None,
+            own: None,
+        };
+        let question = WhatIf {
+            thresholds: Some(vec![gate]),
+            warm_up_us: Some(from * TICK_US),
+            ..WhatIf::default()
+        };
+        let bytes = postcard::to_stdvec(&(&data, &index)).expect("it has a form");
+        let (kept, kept_index) = postcard::from_bytes(&bytes).expect("it was just written");
+        let again = Indexed { control: &control, data: &kept, index: &kept_index };
+        for run in [run, again] {
+            let told = what_if(run, &question).expect("it is sound").verdict.thresholds;
+            let expected = (!tokens.is_empty()).then(|| ms(percentile_us(&tokens, 95.0)));
+            prop_assert_eq!(told[0].actual, expected);
+        }
+        let whole = report(&control, &data).expect("it was created");
+        prop_assert!(whole.generator.schedule_lag.is_some());
+        prop_assert_eq!(report(&control, &kept).expect("it was created"), whole);
     }
 
     /// Broken if our buckets are not those of the library: percentiles would be read elsewhere.

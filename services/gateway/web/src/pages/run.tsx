@@ -57,7 +57,8 @@ export function Run({ run, view }: { run: string; view: View }) {
   const live = useLive(run, newest.data !== null && !isOver(newest.data.run.state));
   const every = over || asOf !== null ? 0 : LIVE_MS;
   const past = useResource<Report>(asOf === null ? null : path + query({ as_of_us: asOf }));
-  const report = (asOf === null ? null : past.data) ?? newest.data;
+  // Whichever comes first: nothing is shown before the run itself is known.
+  const report = newest.data && ((asOf === null ? null : past.data) ?? newest.data);
   const slice = query({
     from_us: view.from,
     to_us: view.to,

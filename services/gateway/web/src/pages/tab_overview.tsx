@@ -21,7 +21,7 @@ export function Overview(shown: Shown) {
   const loading = series.loading && data !== null;
   return (
     <div class="grid">
-      <Judged report={report} broke={broke} onGoTo={over ? goTo : () => undefined} />
+      <Judged report={report} broke={broke} {...(over ? { onGoTo: goTo } : {})} />
       {!over && view.asOf === null ? (
         <Now snapshot={live.snapshot} report={report} />
       ) : (
