@@ -35,7 +35,7 @@ impl PyLedger {
 
     fn owed(&self, py: Python<'_>) -> PyResult<String> {
         let its = self.session.get();
-        let session = its.shared(py)?;
+        let session = its.beside(py)?;
         let owed = wait(py, &its.runtime(), session.owed(&self.run))?;
         json(&owed.map_err(|error| failed(py, &error))?)
     }
@@ -58,7 +58,7 @@ impl PyLedger {
 
     fn keep(&self, py: Python<'_>, sealed: PyBackedBytes, key: &str) -> PyResult<()> {
         let its = self.session.get();
-        let session = its.shared(py)?;
+        let session = its.beside(py)?;
         let sealed = Bytes::from_owner(sealed);
         let kept = session.keep_states(&self.run, &self.claimant, sealed, key);
         wait(py, &its.runtime(), kept)?.map_err(|error| failed(py, &error))
@@ -74,21 +74,21 @@ impl PyLedger {
 
     fn finish(&self, py: Python<'_>, names: Vec<String>) -> PyResult<()> {
         let its = self.session.get();
-        let session = its.shared(py)?;
+        let session = its.beside(py)?;
         let finished = session.finish_teardown(&self.run, &self.claimant, names);
         wait(py, &its.runtime(), finished)?.map_err(|error| failed(py, &error))
     }
 
     fn means(&self, py: Python<'_>) -> PyResult<String> {
         let its = self.session.get();
-        let session = its.shared(py)?;
+        let session = its.beside(py)?;
         let means = wait(py, &its.runtime(), session.means(&self.run))?;
         json(&means.map_err(|error| failed(py, &error))?)
     }
 
     fn kept(&self, py: Python<'_>, states: bool) -> PyResult<Vec<u8>> {
         let its = self.session.get();
-        let session = its.shared(py)?;
+        let session = its.beside(py)?;
         let kept = wait(py, &its.runtime(), session.kept(&self.run, states))?;
         Ok(kept.map_err(|error| failed(py, &error))?.to_vec())
     }
