@@ -26,7 +26,7 @@ use pyo3::exceptions::{PyRuntimeError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::pybacked::PyBackedBytes;
 use tokio::runtime::Runtime;
-use tokio::sync::{OwnedRwLockReadGuard, OwnedRwLockWriteGuard, RwLock};
+use tokio::sync::{Mutex, OwnedMutexGuard};
 
 use crate::asked::{ask, check_asked};
 use crate::place::Place;
@@ -204,7 +204,7 @@ pub(crate) fn wait<T: Send>(
 #[pyclass(name = "Session", module = "loadpilot._native")]
 pub(crate) struct PySession {
     runtime: Arc<Runtime>,
-    session: Arc<RwLock<Session>>,
+    session: Arc<Mutex<Session>>,
 }
 
 impl PySession {
@@ -212,15 +212,17 @@ impl PySession {
         Arc::clone(&self.runtime)
     }
 
-    /// The session beside others that ask it. Waited for without the GIL: whoever has it for itself
-    /// may need the GIL to be done.
-    fn shared(&self, py: Python<'_>) -> PyResult<OwnedRwLockReadGuard<Session>> {
-        wait(py, &self.runtime, Arc::clone(&self.session).read_owned())
+    /// Another session on the same connection, for a question: nobody waits for its answer but who
+    /// asked. The lock is waited for without the GIL: whoever has it may need the GIL to be done.
+    fn beside(&self, py: Python<'_>) -> PyResult<Session> {
+        let session = wait(py, &self.runtime, Arc::clone(&self.session).lock_owned())?;
+        let (bus, subjects) = session.parts();
+        Ok(Session::on(bus, subjects))
     }
 
-    /// The session alone.
-    pub(crate) fn alone(&self, py: Python<'_>) -> PyResult<OwnedRwLockWriteGuard<Session>> {
-        wait(py, &self.runtime, Arc::clone(&self.session).write_owned())
+    /// The session itself, which keeps a run owned.
+    pub(crate) fn alone(&self, py: Python<'_>) -> PyResult<OwnedMutexGuard<Session>> {
+        wait(py, &self.runtime, Arc::clone(&self.session).lock_owned())
     }
 }
 
@@ -309,7 +311,7 @@ impl PySession {
 
     fn watch(&self, py: Python<'_>, run: &str) -> PyResult<PyWatch> {
         let run = run_id(run)?;
-        let session = self.shared(py)?;
+        let session = self.beside(py)?;
         let (bus, subjects) = session.parts();
         let _runtime = self.runtime.enter();
         let changes = watch(bus, subjects, run);
@@ -318,7 +320,7 @@ impl PySession {
 
     fn stop(&self, py: Python<'_>, run: &str, by: &str) -> PyResult<()> {
         let run = run_id(run)?;
-        let session = self.shared(py)?;
+        let session = self.beside(py)?;
         wait(py, &self.runtime, session.stop(&run, by))?.map_err(|error| failed(py, &error))
     }
 
@@ -341,21 +343,21 @@ impl PySession {
             _ => return Err(PyValueError::new_err(format!("no such wish: {wish}"))),
         };
         let patience = secs("patience_secs", patience_secs)?;
-        let session = self.shared(py)?;
+        let session = self.beside(py)?;
         let answer = wait(py, &self.runtime, session.steer(&run, wish, by, patience))?;
         json(&answer.map_err(|error| failed(py, &error))?)
     }
 
     fn agents(&self, py: Python<'_>, patience_secs: f64) -> PyResult<String> {
         let patience = secs("patience_secs", patience_secs)?;
-        let session = self.shared(py)?;
+        let session = self.beside(py)?;
         let agents = wait(py, &self.runtime, session.agents(patience))?;
         json(&agents.map_err(|error| failed(py, &error))?)
     }
 
     fn unfinished(&self, py: Python<'_>, run: &str) -> PyResult<String> {
         let run = run_id(run)?;
-        let session = self.shared(py)?;
+        let session = self.beside(py)?;
         let found = wait(py, &self.runtime, session.unfinished(&run))?;
         json(&found.map_err(|error| failed(py, &error))?)
     }
@@ -368,20 +370,20 @@ impl PySession {
 
     fn halt(&self, py: Python<'_>, run: &str) -> PyResult<()> {
         let run = run_id(run)?;
-        let session = self.shared(py)?;
+        let session = self.beside(py)?;
         wait(py, &self.runtime, session.halt(&run))?.map_err(|error| failed(py, &error))
     }
 
     fn report(&self, py: Python<'_>, run: &str) -> PyResult<String> {
         let run = run_id(run)?;
-        let session = self.shared(py)?;
+        let session = self.beside(py)?;
         let report = wait(py, &self.runtime, session.report(&run))?;
         json(&report.map_err(|error| failed(py, &error))?)
     }
 
     fn plan(&self, py: Python<'_>, run: &str) -> PyResult<String> {
         let run = run_id(run)?;
-        let session = self.shared(py)?;
+        let session = self.beside(py)?;
         let plan = wait(py, &self.runtime, session.plan(&run))?;
         json(&plan.map_err(|error| failed(py, &error))?)
     }
@@ -392,7 +394,7 @@ impl PySession {
         let known = known_json.map(serde_json::from_str).transpose();
         let known: Option<serde_json::Value> =
             known.map_err(|error| PyValueError::new_err(format!("not a report: {error}")))?;
-        let session = self.shared(py)?;
+        let session = self.beside(py)?;
         let verification = wait(py, &self.runtime, session.verify(&run, known.as_ref()))?;
         json(&verification.map_err(|error| failed(py, &error))?)
     }
@@ -400,13 +402,13 @@ impl PySession {
     fn samples(&self, py: Python<'_>, run: &str, path: PathBuf) -> PyResult<String> {
         let run = run_id(run)?;
         let mut table = BufWriter::new(File::create(path)?);
-        let session = self.shared(py)?;
+        let session = self.beside(py)?;
         let written = wait(py, &self.runtime, session.samples(&run, &mut table))?;
         json(&written.map_err(|error| failed(py, &error))?)
     }
 
     fn runs(&self, py: Python<'_>) -> PyResult<String> {
-        let session = self.shared(py)?;
+        let session = self.beside(py)?;
         let runs = wait(py, &self.runtime, session.runs())?;
         json(&runs.map_err(|error| failed(py, &error))?)
     }
@@ -416,21 +418,21 @@ impl PySession {
             .iter()
             .map(|run| run_id(run))
             .collect::<PyResult<Vec<_>>>()?;
-        let session = self.shared(py)?;
+        let session = self.beside(py)?;
         wait(py, &self.runtime, session.prune(&runs))?.map_err(|error| failed(py, &error))
     }
 
     #[pyo3(signature = (run, cache = None))]
     fn read(&self, py: Python<'_>, run: &str, cache: Option<PathBuf>) -> PyResult<PyReading> {
         let run = run_id(run)?;
-        let session = self.shared(py)?;
+        let session = self.beside(py)?;
         let reading = wait(py, &self.runtime, session.read(&run, cache))?;
         let reading = reading.map_err(|error| failed(py, &error))?;
         Ok(PyReading::new(Arc::clone(&self.runtime), reading))
     }
 
     fn log_state(&self, py: Python<'_>) -> PyResult<String> {
-        let session = self.shared(py)?;
+        let session = self.beside(py)?;
         let state = wait(py, &self.runtime, session.log_state())?;
         json(&state.map_err(|error| failed(py, &error))?)
     }
@@ -477,7 +479,7 @@ fn connected(
     let session = wait(py, &runtime, opening)?.map_err(|error| failed(py, &error))?;
     Ok(PySession {
         runtime: Arc::new(runtime),
-        session: Arc::new(RwLock::new(session)),
+        session: Arc::new(Mutex::new(session)),
     })
 }
 
