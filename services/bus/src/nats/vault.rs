@@ -66,14 +66,14 @@ impl Nats {
             // Deleting a message overwrites its bytes unless told not to.
             match stream.delete_message(seq).await {
                 Ok(_) => {}
-                // Somebody else shredded it in the meantime.
+                // Perhaps somebody else shredded it in the meantime: looked at again, it is gone.
                 Err(err) if is_gone(&err.kind()) => {}
                 Err(err) => return Err(api::fault(&what(), &err)),
             }
         }
         Err(Fault::Server {
             what: what(),
-            why: "the key is being written meanwhile".to_owned(),
+            why: "it is being written meanwhile, or cannot be deleted".to_owned(),
         })
     }
 
@@ -84,5 +84,6 @@ impl Nats {
 
 fn is_gone(kind: &DeleteMessageErrorKind) -> bool {
     matches!(kind, DeleteMessageErrorKind::JetStream(reason)
-        if reason.error_code() == ErrorCode::SEQUENCE_NOT_FOUND)
+        if [ErrorCode::SEQUENCE_NOT_FOUND, ErrorCode::STREAM_MESSAGE_DELETE_FAILED]
+            .contains(&reason.error_code()))
 }
