@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 import nats
 from tests.e2e.rawlog import Histogram, decoded, merged
+from tests.faults.scenes import shards_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
@@ -166,7 +167,7 @@ def _map(event: dict[str, Any]) -> tuple[int, int, dict[int, Holder]]:
     holders = {
         shard: (holding["holder"]["agent"], holding["holder"]["boot_id"])
         for holding in event["holdings"]
-        for shard in holding["shards"]
+        for shard in shards_of(holding)
     }
     return event["generation"], event.get("takeover_tick", 0), holders
 
