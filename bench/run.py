@@ -5,6 +5,7 @@
     ./dev bench startup [--rounds 7] [--release]
     ./dev bench scale [--quick] [--rounds 3] [--secs 15]
     ./dev bench reading [--rounds 3] [--release]
+    ./dev bench pages [--rounds 3] [--release]
 
 Run it on a quiet machine (`--patience-secs 600` waits for one): the load before is part of every
 result. Must never be a test, and must never print a figure without what it was measured on.
@@ -21,9 +22,19 @@ ROOT = Path(__file__).resolve().parents[1]
 sys.path.insert(0, str(ROOT))
 
 # They are found by the line above.
-from bench import build, compare, fidelity, machine, peers, reading, scale, startup  # noqa: E402
+from bench import (  # noqa: E402
+    build,
+    compare,
+    fidelity,
+    machine,
+    pages,
+    peers,
+    reading,
+    scale,
+    startup,
+)
 
-ALONE = ("fidelity", "startup", "scale", "reading")
+ALONE = ("fidelity", "startup", "scale", "reading", "pages")
 """What looks at LoadPilot alone."""
 
 
@@ -85,6 +96,10 @@ def alone(what: str, args: argparse.Namespace) -> None:
         rounds = args.rounds or (1 if args.quick else 3)
         table = reading.measure(made, rounds, args.patience_secs, quick=args.quick)
         title = "Reading a log"
+    elif what == "pages":
+        rounds = args.rounds or (1 if args.quick else 3)
+        table = pages.measure(made, rounds, args.patience_secs, quick=args.quick)
+        title = "The pages of a run that goes on"
     else:
         rounds = args.rounds or (1 if args.quick else 7)
         table = startup.measure(made, rounds, args.patience_secs)
@@ -111,7 +126,7 @@ def arguments() -> argparse.Namespace:
         nargs="*",
         metavar="FAMILY",
         default=families,
-        help=f"{', '.join([*families, *ALONE])}; default: all but the last three",
+        help=f"{', '.join([*families, *ALONE])}; default: those with peers",
     )
     parser.add_argument("--quick", action="store_true", help="few short rounds, not for git")
     parser.add_argument("--rounds", "--repeats", type=int, help="default: as the family wants")
@@ -126,7 +141,7 @@ def arguments() -> argparse.Namespace:
         "--wheel", type=Path, help="an unpacked release wheel to measure; default: build one"
     )
     parser.add_argument(
-        "--release", action="store_true", help="fidelity, startup, reading: measure a release wheel"
+        "--release", action="store_true", help="not with peers: measure a release wheel"
     )
     parser.add_argument(
         "--profile",
