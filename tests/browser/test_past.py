@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+from itertools import product
 from typing import TYPE_CHECKING
 
 import pytest
 from playwright.sync_api import expect
-from tests.browser.reader import NARROW, PATIENCE_MS
+from tests.browser.reader import NARROW, PATIENCE_MS, WIDE
 from tests.browser.scenes import steady
 
 if TYPE_CHECKING:
@@ -83,13 +84,12 @@ def test_every_page_fits_and_has_no_serious_fault(reader: Reader, past: Past, ax
         reader.open(path)
         reader.page.wait_for_load_state("networkidle")
         reader.shoot(name)
-        for theme in ("dark", "light"):
+        for width, theme in product((WIDE, NARROW), ("dark", "light")):
+            reader.page.set_viewport_size({"width": width, "height": 900})
             reader.page.emulate_media(color_scheme=theme)
+            assert reader.overflows() <= 0, f"{path}, {width} px"
             faults = judged(reader, axe)
-            assert not faults, f"{path}, {theme}: {faults}"
-        reader.page.set_viewport_size({"width": NARROW, "height": 800})
-        assert reader.overflows() <= 0, path
-        reader.page.set_viewport_size({"width": 1280, "height": 900})
+            assert not faults, f"{path}, {width} px, {theme}: {faults}"
 
 
 def judged(reader: Reader, axe: str) -> list[str]:

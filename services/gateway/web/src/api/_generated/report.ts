@@ -52,6 +52,10 @@ export type Ending = "completed" | "stopped" | "abandoned" | "failed" | "aborted
  */
 export type LossReason = "silent" | "replaced" | "left" | "failed" | "isolated" | "not_ready";
 /**
+ * A piece of a list of shards.
+ */
+export type Piece = number | [unknown, unknown, unknown];
+/**
  * Text of a request or a parameter: written out, or a handle to a secret that only agents
  * resolve.
  */
@@ -997,13 +1001,16 @@ export interface ShardMap {
 }
 /**
  * The shards of one holder.
+ *
+ * It is read as part of a whole map only, which is judged before it is unfolded.
  */
 export interface Holding {
   holder: Holder2;
   /**
-   * Which arrivals: those with `n mod shards` in this list; sorted.
+   * Which arrivals: those with `n mod shards` in this list; sorted. Stored as shards and
+   * strides of them, `[first, step, count]`.
    */
-  shards: number[];
+  shards: Piece[];
 }
 /**
  * Who.
