@@ -118,6 +118,12 @@ async def _objects(url: str) -> dict[str, bytes]:
         await connection.close()
 
 
+def has_strides(event: dict[str, Any]) -> bool:
+    """Whether a decision stores shards other than one by one."""
+    pieces = [piece for holding in event.get("holdings", ()) for piece in holding["shards"]]
+    return not all(isinstance(piece, int) for piece in pieces)
+
+
 async def _of(jetstream: JetStreamContext, stream: str) -> list[Entry]:
     state = (await jetstream.stream_info(stream)).state
     entries: list[Entry] = []
@@ -126,7 +132,8 @@ async def _of(jetstream: JetStreamContext, stream: str) -> list[Entry]:
         assert message.data is not None
         assert message.subject is not None
         envelope = json.loads(message.data)
-        assert envelope["v"] == 1
+        # The second version has maps of shards in strides, and is otherwise the first.
+        assert envelope["v"] == (2 if has_strides(envelope["event"]) else 1)
         entries.append(Entry(stream, seq, message.subject, envelope["event"]))
     return entries
 
