@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import nats
 import pytest
-from tests.faults.checker import Evidence, Message, check
+from tests.faults.checker import VERSION, Evidence, Message, check
 from tests.faults.scenes import WEIGHTED, Load
 
 if TYPE_CHECKING:
@@ -21,6 +21,8 @@ if TYPE_CHECKING:
 
 LOAD = Load(100, 8)
 ULID = "01jd0000000000000000000000"
+NEWER = VERSION + 1
+"""A version of events that nobody here has heard of."""
 
 
 def enveloped(event: object, version: int = 1) -> bytes:
@@ -79,7 +81,7 @@ def test_poison_forgeries_and_repeats_change_nothing(
                 (mine, b"\x00\xff not json"),
                 (mine, b"[" * 20_000),
                 (mine, enveloped("not a delta")),
-                (mine, enveloped(delta, version=2)),
+                (mine, enveloped(delta, version=NEWER)),
                 (mine, b'{"v":1,"event":"' + b"x" * 900_000 + b'"}'),
                 (ghost, enveloped(delta)),
                 (mine, forged(delta, seq=900, boot_id="another")),
@@ -160,7 +162,7 @@ def test_a_request_of_another_version_is_never_half_run(
     newer = {**request.event, "plan": {**request.event["plan"], "schema": "loadpilot.plan/2"}}
     more = {**request.event, "kind_of_load": "unheard of"}
     asked = [
-        ("01newer-envelope", enveloped(request.event, version=2)),
+        ("01newer-envelope", enveloped(request.event, version=NEWER)),
         ("01newer-plan", enveloped(newer)),
     ]
     write(ground, [(f"lp.local.run.{run}.req", data) for run, data in asked])
@@ -193,7 +195,7 @@ def test_a_decision_of_a_newer_coordinator_stops_nobody(
         write(
             ground,
             [
-                (f"lp.local.run.{run}.ctl", enveloped(unheard, version=2)),
+                (f"lp.local.run.{run}.ctl", enveloped(unheard, version=NEWER)),
                 (f"lp.local.run.{run}.evt.a-1", enveloped({"boot_id": "b", "what": unheard})),
             ],
         )

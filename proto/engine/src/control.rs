@@ -62,11 +62,27 @@ struct Version {
     v: u16,
 }
 
-/// Whether a later version of the product wrote this: it is sound, and not understood here.
+#[derive(serde::Deserialize)]
+struct Typed {
+    v: u16,
+    event: Type,
+}
+
+#[derive(serde::Deserialize)]
+struct Type {
+    #[serde(rename = "type")]
+    name: String,
+}
+
+/// Whether a later version of the product decided something in a form that is not understood here:
+/// whoever went on without it would decide against it. A decision of a kind that did not exist yet
+/// is one that may be passed over: later versions must see to that.
 #[must_use]
 pub fn is_newer(payload: &[u8]) -> bool {
-    let version = serde_json::from_slice::<Version>(payload);
-    version.is_ok_and(|version| version.v > EVENT_VERSION_STRIDES)
+    let typed = serde_json::from_slice::<Typed>(payload);
+    typed.is_ok_and(|typed| {
+        typed.v > EVENT_VERSION_STRIDES && Decision::TYPES.contains(&typed.event.name.as_str())
+    })
 }
 
 /// Parses an envelope of any known version.

@@ -47,6 +47,25 @@ pub enum Decision {
     RunSealed(RunSealed),
 }
 
+impl Decision {
+    /// What each kind is called in the log.
+    pub const TYPES: [&'static str; 13] = [
+        "RunCreated",
+        "RunRefused",
+        "ShardsAssigned",
+        "StartScheduled",
+        "StartCancelled",
+        "ShardsReassigned",
+        "CapacityReduced",
+        "RateChanged",
+        "Paused",
+        "Resumed",
+        "SteeringRefused",
+        "StopScheduled",
+        "RunSealed",
+    ];
+}
+
 /// The run exists.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct RunCreated {

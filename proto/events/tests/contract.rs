@@ -194,3 +194,17 @@ fn calls_encoded_elsewhere_are_read() {
     assert_eq!(samples::decode(&delta.event.samples), Ok(vec![call]));
     assert_eq!(samples::encode(&[call]), [delta.event.samples]);
 }
+
+/// Broken if a kind of decision is missing in the list: one in a later version's form would then be
+/// passed over instead of being left to those that understand it.
+#[test]
+fn every_kind_of_decision_is_named() {
+    let schema = schemars::schema_for!(loadpilot_events::ctl::Decision).to_value();
+    let kinds = schema["oneOf"].as_array().expect("one of several");
+    let name = |kind: &serde_json::Value| {
+        let name = kind["properties"]["type"]["const"].as_str();
+        name.expect("a name").to_owned()
+    };
+    let found: Vec<String> = kinds.iter().map(name).collect();
+    assert_eq!(found, loadpilot_events::ctl::Decision::TYPES);
+}
