@@ -234,21 +234,22 @@ impl Books<'_> {
         for (open, reported) in open.iter_mut().zip(&reported) {
             *open = open.saturating_sub(*reported);
         }
+        // How many each holder lost is known, and how many of each task are open; which arrival it
+        // was is not. Holding each single one to both sums would leave some for which none fits.
+        let mut left = unknown.values().sum::<u64>();
         let mut lost = vec![0_u64; open.len()];
-        let mut losses: BTreeMap<Holder, u64> = BTreeMap::new();
         for n in before {
             let task = usize::from(self.workload.task_of(n));
             let holder = self.planned.holder_of(tick, n);
-            let left = holder.and_then(|holder| Some((holder, unknown.get_mut(holder)?)));
-            if let Some((holder, left)) = left.filter(|(_, left)| **left > 0 && open[task] > 0) {
-                *left -= 1;
+            let may = holder.is_some_and(|holder| unknown.contains_key(holder));
+            if may && left > 0 && open[task] > 0 {
+                left -= 1;
                 open[task] -= 1;
                 lost[task] += 1;
-                *losses.entry(holder.clone()).or_default() += 1;
             }
         }
-        for (holder, arrivals) in losses {
-            self.lose(&holder, tick, arrivals);
+        for (holder, arrivals) in unknown.into_iter().filter(|&(_, arrivals)| arrivals > 0) {
+            self.lose(holder, tick, arrivals);
         }
         let per_task = self.workload.count_per_task(planned.range.clone());
         for (task, count) in per_task.into_iter().enumerate() {

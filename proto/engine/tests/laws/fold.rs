@@ -143,3 +143,12 @@ proptest! {
         prop_assert_eq!(fold(&history, &ctl, &history.data).digest, expected);
     }
 }
+
+/// Two holders lost arrivals of two tasks in the tick of the stop, and an arrival of the one had
+/// been counted as the other's.
+#[test]
+fn what_each_holder_lost_before_a_stop_is_all_lost() {
+    let history = History::new(2_951_978_424_865_790_109);
+    let report = fold(&history, &history.control, &history.data);
+    naive::compare(&history, &report);
+}
