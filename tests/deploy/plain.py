@@ -69,7 +69,9 @@ class Plain:
         self.nats_port = free_port()
         self.gateway_port = free_port()
         connect = self.keys / "connect.json"
-        connect.write_text(self._near(connect.read_text(encoding="utf-8")), encoding="utf-8")
+        url = f"tls://localhost:{self.nats_port}"
+        text = connect.read_text(encoding="utf-8").replace("tls://nats:4222", url)
+        connect.write_text(text, encoding="utf-8")
         self.members: list[Member] = []
         self._open = ExitStack()
 
@@ -224,9 +226,6 @@ class Plain:
         text = text.replace("0.0.0.0:4222", f"127.0.0.1:{self.nats_port}")
         conf.write_text(text.replace(":8222", f":{free_port()}"), encoding="utf-8")
         return conf
-
-    def _near(self, text: str) -> str:
-        return text.replace("tls://nats:4222", f"tls://localhost:{self.nats_port}")
 
     def _argv(self, service: Service, places: Mapping[str, str]) -> list[str]:
         program, *words = service.argv

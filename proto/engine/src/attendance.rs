@@ -30,11 +30,15 @@ pub fn attendance(run: Indexed<'_>, slice: &Slice) -> Result<Attendance, Refusal
         .into_iter()
         .map(|agent| nothing(run, agent, &facts))
         .collect();
+    let known = run.index.agents();
+    let number = |agent: &AgentOverTime| known.iter().position(|known| *known == agent.agent);
+    let numbers: Vec<Option<usize>> = agents.iter().map(number).collect();
     for ticks in asked.buckets() {
-        for agent in &mut agents {
-            add(run, agent, ticks.clone());
+        let counted = counted(run, ticks.clone());
+        for (agent, number) in agents.iter_mut().zip(&numbers) {
+            gauge(run, agent, *number, ticks.clone());
+            count(agent, number.map(|number| &counted[number]));
         }
-        count(run, &mut agents, ticks);
     }
     let begins = asked.buckets().map(|ticks| u64::from(ticks.start));
     Ok(Attendance {
@@ -64,11 +68,9 @@ fn nothing(run: Indexed<'_>, agent: &AgentId, facts: &[HolderFacts]) -> AgentOve
     }
 }
 
-/// Adds what an agent said of itself.
-fn add(run: Indexed<'_>, agent: &mut AgentOverTime, ticks: Range<u32>) {
-    let known = run.index.agents().iter();
-    let mut known = known.zip(0_u16..).filter(|(one, _)| **one == agent.agent);
-    let number = known.next().map(|(_, number)| number);
+/// Adds what an agent, known to the index by a number, said of itself.
+fn gauge(run: Indexed<'_>, agent: &mut AgentOverTime, number: Option<usize>, ticks: Range<u32>) {
+    let number = number.and_then(|number| u16::try_from(number).ok());
     let gauged = number.and_then(|number| run.index.gauged(number, ticks));
     let of = |get: fn(&Gauged) -> u64| gauged.as_ref().map(get);
     agent
@@ -80,34 +82,43 @@ fn add(run: Indexed<'_>, agent: &mut AgentOverTime, ticks: Range<u32>) {
     agent.in_flight.push(of(|gauged| gauged.in_flight));
 }
 
-/// Adds what agents did.
-fn count(run: Indexed<'_>, agents: &mut [AgentOverTime], ticks: Range<u32>) {
-    let known = run.index.agents();
-    let mut sums: Vec<(u64, u64, Dense)> = known
-        .iter()
-        .map(|_| (0, 0, Dense::new(Grain::Phase)))
-        .collect();
+/// What an agent did in a bucket.
+struct Counted {
+    started: u64,
+    finished: u64,
+    lag: Dense,
+}
+
+/// What each agent of the index did.
+fn counted(run: Indexed<'_>, ticks: Range<u32>) -> Vec<Counted> {
+    let nothing = |_: &AgentId| Counted {
+        started: 0,
+        finished: 0,
+        lag: Dense::new(Grain::Phase),
+    };
+    let mut counted: Vec<Counted> = run.index.agents().iter().map(nothing).collect();
     run.index.walk(ticks, |entry| match entry.key {
-        Key::Arrivals { agent, .. } => sums[usize::from(agent)].0 += entry.count,
+        Key::Arrivals { agent, .. } => counted[usize::from(agent)].started += entry.count,
         Key::Calls { agent, outcome, .. } if outcome.is_finished() => {
-            sums[usize::from(agent)].1 += entry.count;
+            counted[usize::from(agent)].finished += entry.count;
         }
         Key::Phase {
             agent,
             phase: Phase::ScheduleLag,
             ..
-        } => sums[usize::from(agent)].2.add(entry.response()),
+        } => counted[usize::from(agent)].lag.add(entry.response()),
         Key::Calls { .. } | Key::Phase { .. } => {}
     });
-    for agent in agents {
-        let place = known.iter().position(|one| *one == agent.agent);
-        let sums = place.map(|place| &sums[place]);
-        agent.started.push(sums.map_or(0, |sums| sums.0));
-        agent.finished.push(sums.map_or(0, |sums| sums.1));
-        let lag = sums.map(|sums| sums.2.hist());
-        let lag = lag.filter(|lag| !lag.is_empty());
-        agent
-            .lag_p99_us
-            .push(lag.map(|lag| percentile_us(&lag, 99.0)));
-    }
+    counted
+}
+
+/// Adds what an agent did, if it was heard of.
+fn count(agent: &mut AgentOverTime, counted: Option<&Counted>) {
+    agent.started.push(counted.map_or(0, |sums| sums.started));
+    agent.finished.push(counted.map_or(0, |sums| sums.finished));
+    let lag = counted.map(|sums| sums.lag.hist());
+    let lag = lag.filter(|lag| !lag.is_empty());
+    agent
+        .lag_p99_us
+        .push(lag.map(|lag| percentile_us(&lag, 99.0)));
 }

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import json
 import secrets
-import uuid
 from time import monotonic, sleep
 from typing import TYPE_CHECKING, Any
 
@@ -26,11 +25,6 @@ OVER_SECS = 5.0
 """How long the end of a run is waited for that this command follows no further."""
 POLL_SECS = 0.2
 FAULTS = (_native.Fault, _native.Refused)
-
-
-def new_claimant() -> str:
-    """Make up the name under which a command beats."""
-    return f"cli-{uuid.uuid4().hex}"
 
 
 class Ledger:

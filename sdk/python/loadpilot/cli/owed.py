@@ -26,9 +26,10 @@ from ..compile.problem import Refused
 from ..local import debts
 from ..local.folders import ROOT, log_dirs
 from ..local.stack import is_running
+from .author import new_claimant
 from .exit_code import ExitCode
 from .history import opened
-from .ledger import Ledger, new_claimant
+from .ledger import Ledger
 from .terminal import safe, safe_lines, say
 
 if TYPE_CHECKING:

@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import json
 import os
-import uuid
 from pathlib import Path
 from time import monotonic
 from typing import TYPE_CHECKING, Any
@@ -25,7 +24,7 @@ from ..local import debts
 from ..local.folders import ROOT, connect, log_dirs
 from ..local.stack import LocalStack, LogUnavailable, StackFault
 from . import options as reading
-from .author import author
+from .author import author, new_claimant
 from .exit_code import ExitCode, exit_code
 from .figures import closed_loop, count, number, seconds
 from .signals import Interruptions
@@ -144,7 +143,7 @@ class Run:
         self.compiled = compiled
         self.options = options
         self.interruptions = interruptions
-        self.owner = f"cli-{uuid.uuid4().hex}"
+        self.owner = new_claimant()
         """The name under which this command beats."""
 
     def execute(self) -> ExitCode:

@@ -9,20 +9,18 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use loadpilot_bus::{AppendError, Fault, Stream};
-use loadpilot_engine::control::{Control, ControlLog};
 use loadpilot_engine::owed::{Debt, NotOwed};
-use loadpilot_events::envelope::EVENT_VERSION;
 use loadpilot_events::limits::OBJECTS_BYTES_MAX;
 use loadpilot_events::owed::{SetupClaimed, SetupKept, TeardownClaimed, TeardownFinished};
 use loadpilot_events::plan::Object;
 use loadpilot_events::refusal::Problem;
 use loadpilot_events::req::Request;
-use loadpilot_events::{Envelope, EventId, OwnerId, RunId};
+use loadpilot_events::{Envelope, OwnerId, RunId};
 use serde::Serialize;
 use tokio::time::{sleep, timeout};
 
 use super::session::{
-    ASK_AGAIN, SERVER_PATIENCE, Session, SessionError, control_of, now, patiently,
+    ASK_AGAIN, SERVER_PATIENCE, Session, SessionError, encoded, envelope, new_id, patiently,
 };
 
 /// How long what a teardown needs outlives the planned end of its run: a long weekend and a day.
@@ -75,19 +73,13 @@ pub enum Claimed {
     },
 }
 
-/// One run as it is, and the last sequence of its request subject.
-struct Read {
-    control: Control,
-    last: u64,
-}
-
 impl Session {
     /// What a run owes.
     ///
     /// # Errors
     /// The world.
     pub async fn owed(&self, run: &RunId) -> Result<Owed, SessionError> {
-        let control = self.read_control(run).await?.control;
+        let control = self.control(run).await?;
         let debt = control.debt;
         Ok(Owed {
             is_owed: debt.is_owed(),
@@ -125,7 +117,7 @@ impl Session {
             bus.kv_put(&subjects.owed_key(run), values, ttl).await?;
         }
         let claimant = claim.claimant.clone();
-        let event = envelope(Request::SetupClaimed(Box::new(claim)));
+        let event = envelope(new_id(), Request::SetupClaimed(Box::new(claim)));
         if self.append_request(run, 0, &event).await?.is_none() {
             let rule = "must be one that nobody has begun";
             return Err(Problem::new("run", rule, run).into());
@@ -148,7 +140,7 @@ impl Session {
     ) -> Result<(), SessionError> {
         let (bus, subjects) = self.parts();
         let states = Object::of(&sealed);
-        let debt = self.read_control(run).await?.control.debt;
+        let debt = self.control(run).await?.debt;
         let Some(setup) = &debt.setup else {
             return Err(taken(run));
         };
@@ -191,13 +183,13 @@ impl Session {
     ) -> Result<Claimed, SessionError> {
         let mut silent: Option<OwnerId> = None;
         for _ in 0..TRIES_MAX {
-            let read = self.read_control(run).await?;
-            let debt = &read.control.debt;
+            let (control, last) = self.control_at(run).await?;
+            let debt = &control.debt;
             let gone = match is_gone {
                 true => debt.holder.as_ref(),
                 false => silent.as_ref(),
             };
-            let instead_of = match debt.claim(claimant, gone, read.control.state.over) {
+            let instead_of = match debt.claim(claimant, gone, control.state.over) {
                 Ok(instead_of) => instead_of,
                 Err(NotOwed::Nothing | NotOwed::Settled) => return Ok(Claimed::Settled),
                 Err(NotOwed::NotOver) => return Ok(Claimed::NotOver),
@@ -209,12 +201,15 @@ impl Session {
                     continue;
                 }
             };
-            let event = envelope(Request::TeardownClaimed(TeardownClaimed {
-                claimant: claimant.clone(),
-                by: by.to_owned(),
-                instead_of,
-            }));
-            if self.append_request(run, read.last, &event).await?.is_some() {
+            let event = envelope(
+                new_id(),
+                Request::TeardownClaimed(TeardownClaimed {
+                    claimant: claimant.clone(),
+                    by: by.to_owned(),
+                    instead_of,
+                }),
+            );
+            if self.append_request(run, last, &event).await?.is_some() {
                 self.keep_owned(run, claimant);
                 return Ok(Claimed::Taken);
             }
@@ -239,7 +234,7 @@ impl Session {
             })
         })
         .await?;
-        let debt = self.read_control(run).await?.control.debt;
+        let debt = self.control(run).await?.debt;
         self.shred_means(run, &debt).await
     }
 
@@ -249,7 +244,7 @@ impl Session {
     /// The world.
     pub async fn means(&self, run: &RunId) -> Result<Means, SessionError> {
         let (bus, subjects) = self.parts();
-        let debt = self.read_control(run).await?.control.debt;
+        let debt = self.control(run).await?.debt;
         let values = bus.kv_get(&subjects.owed_key(run)).await?;
         // The parser's error may quote a secret: it is dropped on purpose.
         let secrets = values.and_then(|values| serde_json::from_slice(&values).ok());
@@ -274,7 +269,7 @@ impl Session {
     /// When it is not there; or the world.
     pub async fn kept(&self, run: &RunId, states: bool) -> Result<Bytes, SessionError> {
         let (bus, subjects) = self.parts();
-        let debt = self.read_control(run).await?.control.debt;
+        let debt = self.control(run).await?.debt;
         let object = match states {
             true => debt.kept.last(),
             false => debt.setup.as_ref().map(|setup| &setup.bundle),
@@ -314,24 +309,6 @@ impl Session {
             .is_ok_and(|beat| beat.is_some()))
     }
 
-    async fn read_control(&self, run: &RunId) -> Result<Read, SessionError> {
-        let (bus, subjects) = self.parts();
-        let filters = control_of(&subjects, run);
-        let asked = subjects.req(run);
-        let stored = patiently(|| bus.read(Stream::Ctl, filters.clone(), None)).await?;
-        let (mut log, mut last) = (ControlLog::new(run.clone()), 0);
-        for record in stored {
-            if record.subject == asked {
-                last = record.seq;
-            }
-            if let Some(kind) = self.kind(&record.subject) {
-                log.add(&record.subject, &kind, record.seq, &record.payload);
-            }
-        }
-        let control = log.close();
-        Ok(Read { control, last })
-    }
-
     /// Appends what `claimant` says while the debt is on it.
     async fn append_as(
         &self,
@@ -340,8 +317,8 @@ impl Session {
         say: impl Fn() -> Request,
     ) -> Result<(), SessionError> {
         for _ in 0..TRIES_MAX {
-            let read = self.read_control(run).await?;
-            let debt = &read.control.debt;
+            let (control, last) = self.control_at(run).await?;
+            let debt = &control.debt;
             let request = say();
             let is_end = matches!(request, Request::TeardownFinished(_));
             let may = match is_end {
@@ -351,8 +328,8 @@ impl Session {
             if !may {
                 return Err(taken(run));
             }
-            let event = envelope(request);
-            if self.append_request(run, read.last, &event).await?.is_some() {
+            let event = envelope(new_id(), request);
+            if self.append_request(run, last, &event).await?.is_some() {
                 return Ok(());
             }
         }
@@ -409,23 +386,6 @@ impl Session {
 
 fn kept_for(setup: &SetupClaimed) -> Duration {
     Duration::from_micros(setup.plan.profile.duration_us()) + KEPT_AFTER_RUN
-}
-
-fn envelope(event: Request) -> Envelope<Request> {
-    Envelope {
-        v: EVENT_VERSION,
-        id: EventId::from_ulid(ulid::Ulid::generate()),
-        at: now(),
-        event,
-    }
-}
-
-fn encoded(what: &str, value: &impl Serialize) -> Result<Bytes, Fault> {
-    let json = serde_json::to_vec(value).map_err(|error| Fault::Server {
-        what: format!("encoding {what}"),
-        why: error.to_string(),
-    })?;
-    Ok(json.into())
 }
 
 fn taken(run: &RunId) -> SessionError {

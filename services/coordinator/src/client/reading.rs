@@ -20,6 +20,7 @@ use loadpilot_engine::what_if::what_if;
 use loadpilot_events::RunId;
 use loadpilot_events::attendance::Attendance;
 use loadpilot_events::failures::Errors;
+use loadpilot_events::id::AgentId;
 use loadpilot_events::refusal::{Problem, Refusal};
 use loadpilot_events::report::{Report, StoryLine};
 use loadpilot_events::slice::{Heat, Series, Slice};
@@ -88,6 +89,12 @@ impl Folded {
             data: &self.data,
             index: &self.index,
         }
+    }
+
+    fn add(&mut self, agent: &AgentId, stored: &Stored) {
+        let record = (agent, &*stored.subject, stored.seq, &*stored.payload);
+        self.data
+            .add_indexed(&self.control, record, &mut self.index);
     }
 }
 
@@ -227,24 +234,14 @@ impl Reading {
         let mut tail = patiently(|| self.bus.tail(Stream::Data, deltas.clone(), from)).await?;
         while let Step::Event(stored) = tail.next().await? {
             if let Some(Kind::Delta(agent)) = self.kind(&stored) {
-                let Folded {
-                    control,
-                    data,
-                    index,
-                } = &mut self.now;
-                let record = (&agent, &*stored.subject, stored.seq, &*stored.payload);
-                data.add_indexed(control, record, index);
+                self.now.add(&agent, &stored);
             }
             self.data_seq = stored.seq;
         }
         self.now.index.settle();
         if let Some(cache) = &mut self.cache {
-            let Folded {
-                control,
-                data,
-                index,
-            } = &self.now;
-            cache.keep(control, (data, index), self.data_seq);
+            let now = &self.now;
+            cache.keep(&now.control, (&now.data, &now.index), self.data_seq);
         }
         Ok(())
     }
@@ -359,13 +356,7 @@ impl Reading {
             if let Some(Kind::Delta(agent)) = self.kind(&stored)
                 && then.holds(stored.seq, &stored.payload)
             {
-                let Folded {
-                    control,
-                    data,
-                    index,
-                } = &mut folded;
-                let record = (&agent, &*stored.subject, stored.seq, &*stored.payload);
-                data.add_indexed(control, record, index);
+                folded.add(&agent, &stored);
             }
         }
         folded.index.settle();

@@ -249,15 +249,24 @@ impl Session {
     }
 
     pub(crate) async fn control(&self, run: &RunId) -> Result<Control, SessionError> {
-        let mut log = ControlLog::new(run.clone());
+        Ok(self.control_at(run).await?.0)
+    }
+
+    /// A run as it is, and the last sequence of its request subject.
+    pub(crate) async fn control_at(&self, run: &RunId) -> Result<(Control, u64), SessionError> {
         let filters = control_of(&self.subjects, run);
+        let asked = self.subjects.req(run);
         let stored = patiently(|| self.bus.read(Stream::Ctl, filters.clone(), None)).await?;
+        let (mut log, mut last) = (ControlLog::new(run.clone()), 0);
         for record in stored {
+            if record.subject == asked {
+                last = record.seq;
+            }
             if let Some(kind) = self.kind(&record.subject) {
                 log.add(&record.subject, &kind, record.seq, &record.payload);
             }
         }
-        Ok(log.close())
+        Ok((log.close(), last))
     }
 
     pub(crate) fn kind(&self, subject: &str) -> Option<Kind> {
@@ -274,22 +283,18 @@ impl Session {
         if secrets.is_empty() {
             return Ok(());
         }
-        let values = serde_json::to_vec(secrets).map_err(|error| Fault::Server {
-            what: "encoding the secrets".to_owned(),
-            why: error.to_string(),
-        })?;
+        let values = encoded("the secrets", secrets)?;
         let length = Duration::from_micros(request.plan.profile.duration_us());
         let wait = Duration::from_micros(request.agents.wait_us);
         let ttl = length + wait + SECRETS_AFTER_RUN;
         let key = self.subjects.secret_key(run);
-        Ok(self.bus.kv_put(&key, values.into(), ttl).await?)
+        Ok(self.bus.kv_put(&key, values, ttl).await?)
     }
 
     /// Appends a request and tells its sequence; one whose end is unknown is sent again under the
     /// same id.
     pub(crate) async fn store(&self, run: &RunId, request: Request) -> Result<u64, SessionError> {
-        let id = EventId::from_ulid(ulid::Ulid::generate());
-        Ok(self.store_as(id, run, request).await?.seq)
+        Ok(self.store_as(new_id(), run, request).await?.seq)
     }
 
     /// The same under an id of the caller's, which the log takes once in a while (10 min).
@@ -299,17 +304,8 @@ impl Session {
         run: &RunId,
         request: Request,
     ) -> Result<Appended, SessionError> {
-        let envelope = Envelope {
-            v: EVENT_VERSION,
-            id,
-            at: now(),
-            event: request,
-        };
-        let payload = serde_json::to_vec(&envelope).map_err(|error| Fault::Server {
-            what: "encoding the request".to_owned(),
-            why: error.to_string(),
-        })?;
-        let payload = bytes::Bytes::from(payload);
+        let envelope = envelope(id, request);
+        let payload = encoded("the request", &envelope)?;
         let subject = self.subjects.req(run);
         let id = envelope.id.as_str();
         let give_up = Instant::now() + SERVER_PATIENCE;
@@ -351,6 +347,30 @@ impl Drop for Session {
     fn drop(&mut self) {
         self.close();
     }
+}
+
+/// The id of an event that nobody has stored yet.
+pub(crate) fn new_id() -> EventId {
+    EventId::from_ulid(ulid::Ulid::generate())
+}
+
+/// A request as the log takes it.
+pub(crate) fn envelope(id: EventId, event: Request) -> Envelope<Request> {
+    Envelope {
+        v: EVENT_VERSION,
+        id,
+        at: now(),
+        event,
+    }
+}
+
+/// The JSON of a value, of which an error says no more than `what` it was.
+pub(crate) fn encoded(what: &str, value: &impl Serialize) -> Result<bytes::Bytes, Fault> {
+    let json = serde_json::to_vec(value).map_err(|error| Fault::Server {
+        what: format!("encoding {what}"),
+        why: error.to_string(),
+    })?;
+    Ok(json.into())
 }
 
 /// Everything of LP_CTL about one run.
