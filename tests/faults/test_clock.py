@@ -102,6 +102,30 @@ def test_agents_with_wrong_clocks_start_together(
 
 
 @pytest.mark.case(n=15)
+def test_coordinators_with_wrong_clocks_tell_one_time(
+    ground: Ground, loadpilot: Loadpilot, oracle: Oracle, machine: Machine, clocks: Clocks
+) -> None:
+    """Broken if a coordinator told its agents the time of its own machine: each agent believes
+    whoever answers first, and the start is in the time of whoever decided it."""
+    first = []
+    for name, offset in (("behind", -300), ("ahead", 300)):
+        with clocks.wrong(name, offset):
+            first.append(ground.coordinator())
+    names = ("a-1", "a-2", "a-3", "a-4")
+    for name in names:
+        ground.agent(name)
+    load = Load(LOAD.rps, LOAD.secs, agents=len(names))
+    with ground.start(loadpilot, WEIGHTED, oracle.url, *load.fleet) as running:
+        assert oracle.wait_count(3 * LOAD.rps, 30)
+        # Whichever of them decided so far, the other one goes on.
+        first[0].kill()
+        finished = running.end()
+    assert finished.judged == 0, finished.stderr
+    ground.assert_adds_up(finished, oracle, load.planned, quiet=True)
+    assert_started_together(ground, finished, oracle, machine)
+
+
+@pytest.mark.case(n=15)
 @pytest.mark.parametrize(
     ("whose", "offset"),
     [

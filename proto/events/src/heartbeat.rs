@@ -92,6 +92,9 @@ pub struct ClockSample {
     pub received_at: Timestamp,
     /// When the reply left.
     pub replied_at: Timestamp,
+    /// The log's time is within this many µs of what is said; 0 from those who do not know.
+    #[serde(default)]
+    pub bound_us: u64,
 }
 
 /// One control event of one run, as stored; on `….live.<run>` and in heartbeat replies.

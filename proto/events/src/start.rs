@@ -3,11 +3,12 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// How far an agent's clock is from the coordinator's, from the round trip with the least delay.
+/// How far an agent's clock is from that of the run, from the least uncertain round trip.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct ClockEstimate {
-    /// Coordinator's clock minus agent's clock, in µs.
+    /// The run's clock minus the agent's clock, in µs.
     pub offset_us: i64,
-    /// The true offset is within this many µs of it: half of the least round trip.
+    /// The true offset is within this many µs of it: half of the round trip, and what the
+    /// coordinator that answered said of its own.
     pub bound_us: u64,
 }

@@ -1,4 +1,4 @@
-//! Two clocks of this machine and how far the coordinator's is from them.
+//! Two clocks of this machine and how far that of the run, which coordinators tell, is from them.
 //!
 //! Firing follows the monotonic clock, so that a step of the wall clock between "schedule" and
 //! "start" moves nothing. It must never guess: an alignment exists only after a measurement.
@@ -36,10 +36,13 @@ pub struct Exchange {
 }
 
 impl Exchange {
-    /// The time on the wire: there and back without the coordinator's own.
-    fn round_trip_us(&self) -> u64 {
+    /// The error is no more: half of the time on the wire, which is there and back without the
+    /// coordinator's own, and how far that one may be off itself.
+    fn bound_us(&self) -> u64 {
         let own_us = self.theirs.replied_at.since_us(self.theirs.received_at);
-        self.got.since_us(self.sent).saturating_sub(own_us)
+        let round_trip_us = self.got.since_us(self.sent).saturating_sub(own_us);
+        let half_us = round_trip_us.div_ceil(2);
+        half_us.saturating_add(self.theirs.bound_us)
     }
 }
 
@@ -53,15 +56,15 @@ pub struct Alignment {
 }
 
 impl Alignment {
-    /// From the exchange with the least round trip; `None` when there is none.
+    /// From the least uncertain exchange; `None` when there is none.
     #[must_use]
     pub fn of(exchanges: &[Exchange]) -> Option<Self> {
-        let best = exchanges.iter().min_by_key(|e| e.round_trip_us())?;
+        let best = exchanges.iter().min_by_key(|e| e.bound_us())?;
         let there = ahead_us(best.theirs.received_at, best.sent);
         let back = ahead_us(best.theirs.replied_at, best.got);
         Some(Self {
             offset_us: (there + back) / 2,
-            bound_us: best.round_trip_us().div_ceil(2),
+            bound_us: best.bound_us(),
         })
     }
 
@@ -138,6 +141,7 @@ mod tests {
         ClockSample {
             received_at: Timestamp(received),
             replied_at: Timestamp(replied),
+            bound_us: 0,
         }
     }
 
@@ -164,6 +168,21 @@ mod tests {
         let estimate = found.estimate(Timestamp(2_000_000), MonoTime::from_ns(1_200_000_000));
         assert_eq!(estimate.offset_us, 200_000);
         assert_eq!(Alignment::of(&[]), None);
+    }
+
+    /// Of two coordinators the one that is surer of its own clock is believed, and not beyond that.
+    #[test]
+    fn the_bound_of_a_coordinator_counts() {
+        let quick = |bound_us| ClockSample {
+            bound_us,
+            ..sample(1_000_050, 1_000_050)
+        };
+        let unsure = exchange(0, 100, quick(400));
+        let sure = exchange(0, 300, sample(2_000_150, 2_000_150));
+        let found = Alignment::of(&[unsure, sure]).expect("two exchanges");
+        assert_eq!((found.offset_us, found.bound_us), (2_000_000, 150));
+        let found = Alignment::of(&[unsure]).expect("one exchange");
+        assert_eq!(found.bound_us, 450);
     }
 
     /// A late joiner may be younger than the run: its start must not wrap around.

@@ -186,6 +186,14 @@ impl Bus {
         on_both!(self, bus => bus.created(stream).await)
     }
 
+    /// What the server that leads a stream takes the time to be, in microseconds since 1970.
+    ///
+    /// # Errors
+    /// [`Fault::Missing`] and whatever keeps the server from answering.
+    pub async fn time_of(&self, stream: Stream) -> Result<u64, Fault> {
+        on_both!(self, bus => bus.time_of(stream).await)
+    }
+
     /// Removes every event under `subject_filter` and returns how many there were. Sequences are
     /// never used again.
     ///

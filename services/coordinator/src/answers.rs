@@ -4,7 +4,6 @@
 use bytes::Bytes;
 use loadpilot_bus::{Bus, Fault, Subscription};
 use loadpilot_events::RunId;
-use loadpilot_events::heartbeat::ClockSample;
 use loadpilot_events::subject::Subjects;
 use std::time::Duration;
 use tokio::time::sleep;
@@ -22,10 +21,7 @@ pub(crate) async fn clock_samples(bus: Bus, mut requests: Subscription, clock: C
     while let Some(request) = requests.next().await {
         let received_at = clock.now();
         let Some(reply) = request.reply else { continue };
-        let sample = ClockSample {
-            received_at,
-            replied_at: clock.now(),
-        };
+        let sample = clock.sample(received_at);
         let Ok(json) = serde_json::to_vec(&sample) else {
             continue;
         };

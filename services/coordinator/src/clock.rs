@@ -1,32 +1,69 @@
-//! The clock that runs are counted on, as a parameter: tests set it, the program reads the
-//! system's.
+//! The clock that runs are counted on, as a parameter: tests set it, the program follows the log's.
 //!
-//! A wall clock may be set, and a run must not end or begin anew for that: the system's is read
-//! once, and goes on with the time since the machine's boot, which nobody can set. Only whoever has
-//! no run under way may follow the wall clock again.
+//! Several coordinators decide about one run and tell its agents the time, so all of them follow
+//! the one clock that they have in common: that of the server that leads the control stream. It is
+//! measured, and then goes on with the time since this machine's boot, which nobody can set: a run
+//! must not end or begin anew because somebody's wall clock was. Only whoever has no run under way
+//! may measure again.
 
 use std::fmt;
-use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{SystemTime, UNIX_EPOCH};
 
+use loadpilot_bus::{Bus, Fault, Stream};
 use loadpilot_events::Timestamp;
+use loadpilot_events::heartbeat::ClockSample;
+
+/// Questions in one measurement; the one with the least round trip counts.
+const QUESTIONS: usize = 8;
 
 /// Tells the time. Clones tell the same.
 #[derive(Clone)]
 pub struct Clock(Arc<Source>);
 
 enum Source {
-    /// What the wall clock showed at the machine's boot, in µs, as far as it is followed.
-    Steady(AtomicU64),
+    Steady(Mutex<Measured>),
     Told(Box<dyn Fn() -> Timestamp + Send + Sync>),
 }
 
+/// How the log's clock stands to the time since this machine's boot.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Measured {
+    /// What it showed at the boot, in µs since 1970.
+    boot_at_us: u64,
+    /// The truth is within this many µs of it.
+    bound_us: u64,
+}
+
+/// Asks the log's server what time it is.
+///
+/// # Errors
+/// Whatever keeps it from answering.
+pub(crate) async fn measure(bus: &Bus) -> Result<Measured, Fault> {
+    let mut best: Option<Measured> = None;
+    for _ in 0..QUESTIONS {
+        let asked_us = since_boot_us();
+        let told_us = bus.time_of(Stream::Ctl).await?;
+        let bound_us = (since_boot_us() - asked_us).div_ceil(2);
+        if best.is_none_or(|best| bound_us < best.bound_us) {
+            let boot_at_us = told_us.saturating_sub(asked_us + bound_us);
+            best = Some(Measured {
+                boot_at_us,
+                bound_us,
+            });
+        }
+    }
+    Ok(best.expect("at least one question was asked"))
+}
+
 impl Clock {
-    /// The system's clock, as it is set now; agents follow it through clock samples.
+    /// The system's clock, until what was measured is set.
     #[must_use]
     pub fn system() -> Self {
-        Self(Arc::new(Source::Steady(AtomicU64::new(boot_at_us()))))
+        Self(Arc::new(Source::Steady(Mutex::new(Measured {
+            boot_at_us: boot_at_us(),
+            bound_us: 0,
+        }))))
     }
 
     /// A clock that says what `tell` says.
@@ -38,15 +75,34 @@ impl Clock {
     #[must_use]
     pub fn now(&self) -> Timestamp {
         match &*self.0 {
-            Source::Steady(boot_at) => Timestamp(boot_at.load(Ordering::Relaxed) + since_boot_us()),
+            Source::Steady(measured) => {
+                let measured = measured.lock().unwrap_or_else(PoisonError::into_inner);
+                Timestamp(measured.boot_at_us + since_boot_us())
+            }
             Source::Told(tell) => tell(),
         }
     }
 
-    /// Takes over how the wall clock is set now. To be called only while no run is under way.
-    pub fn follow(&self) {
-        if let Source::Steady(boot_at) = &*self.0 {
-            boot_at.store(boot_at_us(), Ordering::Relaxed);
+    /// The answer, as of now, to a question that arrived at `received_at`.
+    pub(crate) fn sample(&self, received_at: Timestamp) -> ClockSample {
+        let bound_us = match &*self.0 {
+            Source::Steady(measured) => {
+                let measured = measured.lock().unwrap_or_else(PoisonError::into_inner);
+                measured.bound_us
+            }
+            Source::Told(_) => 0,
+        };
+        ClockSample {
+            received_at,
+            replied_at: self.now(),
+            bound_us,
+        }
+    }
+
+    /// Goes on as measured. To be called only while no run is under way.
+    pub(crate) fn set(&self, measured: &Measured) {
+        if let Source::Steady(known) = &*self.0 {
+            *known.lock().unwrap_or_else(PoisonError::into_inner) = *measured;
         }
     }
 }
@@ -99,15 +155,33 @@ mod tests {
         // Two clocks of one machine are slewed alike, and read one after the other.
         assert!(before.abs_diff(told) < 1_000_000 && told.abs_diff(after) < 1_000_000);
         assert!(clock.now() <= clock.now());
-        clock.follow();
-        assert!(clock.now().0.abs_diff(wall()) < 1_000_000);
+    }
+
+    /// Broken if a coordinator whose wall clock is wrong told its agents that.
+    #[test]
+    fn it_goes_on_as_measured() {
+        let clock = Clock::system();
+        let ahead_us = 300_000_000;
+        let measured = Measured {
+            boot_at_us: boot_at_us() + ahead_us,
+            bound_us: 7,
+        };
+        clock.set(&measured);
+        let wall = boot_at_us() + since_boot_us();
+        assert!(clock.now().0.abs_diff(wall + ahead_us) < 1_000_000);
+        assert_eq!(clock.sample(clock.now()).bound_us, 7);
     }
 
     /// Broken if a test could not say what time it is.
     #[test]
     fn a_told_clock_says_what_it_is_told() {
         let clock = Clock::from_fn(|| Timestamp(7));
-        clock.follow();
+        let measured = Measured {
+            boot_at_us: 0,
+            bound_us: 9,
+        };
+        clock.set(&measured);
         assert_eq!(clock.now(), Timestamp(7));
+        assert_eq!(clock.sample(Timestamp(3)).bound_us, 0);
     }
 }

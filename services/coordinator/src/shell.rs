@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use loadpilot_bus::{Bus, Fault, Link, Message, Step, Stored, Stream, Subscription};
 use loadpilot_events::ctl::Decision;
-use loadpilot_events::heartbeat::{ClockSample, Heartbeat, HeartbeatReply, News};
+use loadpilot_events::heartbeat::{Heartbeat, HeartbeatReply, News};
 use loadpilot_events::subject::Subjects;
 use loadpilot_events::{AgentId, OwnerId, RunId, Timestamp};
 use tokio::sync::mpsc;
@@ -16,7 +16,7 @@ use tokio::time::{Instant, MissedTickBehavior, interval, sleep};
 use crate::answers;
 use crate::append::{Outcome, append};
 use crate::book::{Draft, Errand};
-use crate::clock::Clock;
+use crate::clock::{self, Clock, Measured};
 use crate::config::Settings;
 use crate::coordinator::Coordinator;
 use crate::gap::{Gap, PULSE};
@@ -32,6 +32,9 @@ const TOLD_HOLDERS_MAX: usize = 64;
 /// Pause before a tail that failed is asked again.
 const TAIL_PAUSE: Duration = Duration::from_secs(1);
 
+/// How often the log's server is asked for the time while no run is under way.
+const CLOCK_EVERY: Duration = Duration::from_secs(10);
+
 /// The longest sleep: a loop that sleeps longer is woken by its pulse anyway.
 const SLEEP_US_MAX: u64 = 3_600_000_000;
 
@@ -40,7 +43,7 @@ const SLEEP_US_MAX: u64 = 3_600_000_000;
 pub struct Io {
     /// The connection.
     pub bus: Bus,
-    /// The wall clock that the whole run is counted on.
+    /// The clock that the whole run is counted on.
     pub clock: Clock,
     /// Whose runs it decides, and by which times.
     pub settings: Settings,
@@ -67,6 +70,7 @@ async fn coordinate(io: Io) -> Result<(), Fault> {
         ..
     } = &io;
     bus.open_log().await?;
+    clock.set(&clock::measure(bus).await?);
     let subjects = &settings.subjects;
     let mut beats = bus.subscribe(&subjects.heartbeat_all()).await?;
     let clock_requests = bus.subscribe(&subjects.clock()).await?;
@@ -109,6 +113,7 @@ enum Done {
     DataHead(RunId, Result<u64, Fault>),
     CtlLast(RunId, Result<u64, Fault>),
     Shredded,
+    Clock(Result<Measured, Fault>),
 }
 
 impl Shell {
@@ -121,11 +126,15 @@ impl Shell {
         let mut known_link = self.link_changed(None, *link.borrow_and_update());
         let mut gap = Gap::new(Instant::now(), self.io.clock.now());
         let mut told = true;
+        let mut asked_at = Instant::now();
         let mut pulse = interval(PULSE);
         pulse.set_missed_tick_behavior(MissedTickBehavior::Delay);
         loop {
-            if self.coordinator.is_idle() {
-                self.io.clock.follow();
+            if self.coordinator.is_idle() && asked_at.elapsed() >= CLOCK_EVERY {
+                asked_at = Instant::now();
+                let bus = self.io.bus.clone();
+                let measured = async move { Done::Clock(clock::measure(&bus).await) };
+                self.errands.spawn(measured);
             }
             let now = self.io.clock.now();
             if gap.found(Instant::now(), now) {
@@ -203,10 +212,7 @@ impl Shell {
                 else {
                     return;
                 };
-                let clock = ClockSample {
-                    received_at,
-                    replied_at: self.io.clock.now(),
-                };
+                let clock = self.io.clock.sample(received_at);
                 self.mouth
                     .say(reply.clone(), &HeartbeatReply { clock, news, more });
             }
@@ -288,6 +294,11 @@ impl Shell {
                 self.coordinator.ctl_last(&run, last.ok(), now);
             }
             Done::Shredded => {}
+            Done::Clock(Ok(measured)) if self.coordinator.is_idle() => {
+                self.io.clock.set(&measured);
+            }
+            // A run has begun meanwhile, or the server is away: it is measured again.
+            Done::Clock(_) => {}
         }
     }
 }

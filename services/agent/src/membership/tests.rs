@@ -107,6 +107,7 @@ fn reply(news: Vec<News>, more: bool) -> HeartbeatReply {
         clock: ClockSample {
             received_at: Timestamp(0),
             replied_at: Timestamp(0),
+            bound_us: 0,
         },
         news,
         more,

@@ -231,6 +231,7 @@ async fn answer_beats(
                 clock: ClockSample {
                     received_at,
                     replied_at: now(),
+                    bound_us: 0,
                 },
                 news: lacking,
                 more: false,
@@ -245,6 +246,7 @@ async fn answer_clocks(bus: Bus, mut requests: Subscription) {
         let sample = ClockSample {
             received_at: now(),
             replied_at: now(),
+            bound_us: 0,
         };
         reply_to(&bus, &message, serde_json::to_vec(&sample).expect("JSON")).await;
     }

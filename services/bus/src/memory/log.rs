@@ -136,7 +136,7 @@ fn size(subject: &str, payload: &Bytes) -> u64 {
     (subject.len() + payload.len()) as u64 + OVERHEAD_BYTES
 }
 
-fn now_us() -> u64 {
+pub(super) fn now_us() -> u64 {
     let since = SystemTime::now()
         .duration_since(UNIX_EPOCH)
         .unwrap_or_default();

@@ -189,6 +189,10 @@ impl Memory {
         self.with_log(stream, |log| log.created_us)
     }
 
+    pub(crate) async fn time_of(&self, stream: Stream) -> Result<u64, Fault> {
+        self.with_log(stream, |_| log::now_us())
+    }
+
     pub(crate) async fn last(
         &self,
         stream: Stream,

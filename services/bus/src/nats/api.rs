@@ -2,16 +2,26 @@
 
 use std::error::Error;
 
+use async_nats::datetime::parse_rfc3339;
 use async_nats::jetstream;
 use async_nats::jetstream::ErrorCode;
 use async_nats::jetstream::account::Account;
 use async_nats::jetstream::context::{
     GetStreamErrorKind, PublishError, PublishErrorKind, RequestErrorKind,
 };
+use async_nats::jetstream::response::Response;
 use async_nats::jetstream::stream::Info;
+use serde::Deserialize;
 
 use super::Nats;
+use super::log::micros;
 use crate::{AppendError, Fault, Stream};
+
+/// What else the state of a stream says: when it was so. The client's own type leaves it out.
+#[derive(Deserialize)]
+struct Told {
+    ts: String,
+}
 
 impl Nats {
     /// The account's JetStream state; also the cheapest question every server answers.
@@ -44,6 +54,33 @@ impl Nats {
                     }
                 }
                 _ => fault(&format!("read stream {asset}"), &err),
+            }),
+        }
+    }
+
+    /// What the leader of the stream called `asset` takes the time to be.
+    pub(super) async fn asset_time(&self, asset: &str) -> Result<u64, Fault> {
+        let what = format!("ask stream {asset} for the time");
+        let asked = format!("STREAM.INFO.{asset}");
+        let told = self.jetstream.request(asked, &()).await;
+        let told: Response<Told> = told.map_err(|err| fault(&what, &err))?;
+        self.line.heard();
+        match told {
+            Response::Ok(Told { ts }) => match parse_rfc3339(&ts) {
+                Ok(time) => Ok(micros(time.unix_timestamp_nanos())),
+                Err(err) => Err(Fault::Server {
+                    what,
+                    why: err.to_string(),
+                }),
+            },
+            Response::Err { error } if error.error_code() == ErrorCode::STREAM_NOT_FOUND => {
+                Err(Fault::Missing {
+                    stream: asset.to_owned(),
+                })
+            }
+            Response::Err { error } => Err(Fault::Server {
+                what,
+                why: error.to_string(),
             }),
         }
     }

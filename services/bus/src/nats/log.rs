@@ -89,6 +89,10 @@ impl Nats {
         Ok(micros(info.created.unix_timestamp_nanos()))
     }
 
+    pub(crate) async fn time_of(&self, stream: Stream) -> Result<u64, Fault> {
+        self.asset_time(self.options.names.of(stream)).await
+    }
+
     pub(crate) async fn last(
         &self,
         stream: Stream,

@@ -51,6 +51,7 @@ laws!(
     reading::filters_select,
     reading::a_read_ends,
     reading::heads_and_births,
+    reading::the_time_goes_on,
     messages::core_messages_reach_their_listeners,
     messages::a_request_gets_its_first_reply,
     messages::a_request_without_listeners_fails_at_once,

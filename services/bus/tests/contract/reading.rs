@@ -195,6 +195,19 @@ pub(crate) async fn a_read_ends(rig: Rig) {
     );
 }
 
+/// Who starts a run is told when by this clock, so it must be one that goes.
+pub(crate) async fn the_time_goes_on(rig: Rig) {
+    let bus = rig.open(Limits::default()).await;
+    let born = bus.created(Stream::Ctl).await.unwrap();
+    let early = bus.time_of(Stream::Ctl).await.unwrap();
+    let seq = put(&bus, Stream::Ctl, &ctl("R"), "x").await;
+    let late = bus.time_of(Stream::Ctl).await.unwrap();
+    let last = bus.last(Stream::Ctl, &ctl("R")).await.unwrap().unwrap();
+    assert_eq!(last.seq, seq);
+    let told = [born, early, last.stored_at_us, late];
+    assert!(told.is_sorted(), "{told:?}");
+}
+
 /// A checkpoint is only good for the stream it was taken from.
 pub(crate) async fn heads_and_births(rig: Rig) {
     let bus = rig.open(Limits::default()).await;
