@@ -17,6 +17,7 @@ if TYPE_CHECKING:
 
     import pytest
     from tests.e2e.command import Running
+    from tests.faults.network import Islands
 
 NODES = ("n1", "n2", "n3")
 STREAMS = ("LP_CTL", "LP_DATA")
@@ -26,23 +27,28 @@ READY_S = 60.0
 class Cluster(Ground):
     """A fleet whose log lives three times."""
 
-    def __init__(self, folder: Path, environ: pytest.MonkeyPatch) -> None:
+    def __init__(
+        self, folder: Path, environ: pytest.MonkeyPatch, islands: Islands | None = None
+    ) -> None:
         super().__init__(folder, environ)
-        self.ports = {node: free_port() for node in NODES}
-        routes = {node: free_port() for node in NODES}
-        listed = ", ".join(f'"nats-route://127.0.0.1:{port}"' for port in routes.values())
+        self._islands = islands
+        hosts = islands.address if islands else dict.fromkeys(NODES, "127.0.0.1")
+        clients = {node: f"{host}:{free_port()}" for node, host in hosts.items()}
+        routes = {node: f"{host}:{free_port()}" for node, host in hosts.items()}
+        listed = ", ".join(f'"nats-route://{route}"' for route in routes.values())
         for node in NODES:
             store = self.folder / f"store-{node}"
             lines = [
                 f"server_name: {node}",
-                f'listen: "127.0.0.1:{self.ports[node]}"',
+                f'listen: "{clients[node]}"',
                 f'authorization {{ token: "{self.token}" }}',
                 f'jetstream {{ store_dir: "{store}", sync_interval: always }}',
-                f'cluster {{ name: log, listen: "127.0.0.1:{routes[node]}", routes: [{listed}] }}',
+                f'cluster {{ name: log, listen: "{routes[node]}", routes: [{listed}] }}',
             ]
             self._config(node).write_text("\n".join(lines), encoding="utf-8")
         self.nodes: dict[str, Running] = {}
-        self.url = ",".join(f"nats://127.0.0.1:{port}" for port in self.ports.values())
+        self.urls = {node: f"nats://{client}" for node, client in clients.items()}
+        self.url = ",".join(self.urls.values())
 
     def _config(self, node: str) -> Path:
         return self.folder / f"{node}.conf"
@@ -56,7 +62,9 @@ class Cluster(Ground):
         asyncio.run(self._ask(_answers))
 
     def start_node(self, node: str) -> None:
-        self.nodes[node] = self._start(nats_server(), "--config", str(self._config(node)))
+        inside = self._islands.inside(node) if self._islands else ()
+        argv = (*inside, nats_server(), "--config", str(self._config(node)))
+        self.nodes[node] = self._start(*argv)
 
     def kill_node(self, node: str) -> None:
         self.nodes[node].kill()
@@ -66,19 +74,21 @@ class Cluster(Ground):
         """Keeps the log on all three nodes, as an operator would; returns when all are current."""
         asyncio.run(self._ask(_spread))
 
-    def leader(self, stream: str) -> str:
-        """Who leads a stream now."""
-        found: str = asyncio.run(self._ask(lambda js: _leader(js, stream)))
+    def leader(self, stream: str, *, but: str | None = None) -> str:
+        """Who leads a stream now; by the word of another one than some node."""
+        told = [url for node, url in self.urls.items() if node != but]
+        found: str = asyncio.run(self._ask(lambda js: _leader(js, stream), told))
         return found
 
     def messages(self, run: str) -> list[Any]:
         """What the log holds of a run, by whichever node leads."""
         from tests.faults.stored import of_run, of_server  # noqa: PLC0415
 
-        return of_run(of_server(self.url.split(","), self.token), run)
+        return of_run(of_server(list(self.urls.values()), self.token), run)
 
-    async def _ask(self, question: Any) -> Any:
-        connection = await nats.connect(self.url.split(","), token=self.token)
+    async def _ask(self, question: Any, urls: list[str] | None = None) -> Any:
+        servers = urls or list(self.urls.values())
+        connection = await nats.connect(servers, token=self.token)
         try:
             return await asyncio.wait_for(question(connection.jetstream()), READY_S)
         finally:

@@ -8,6 +8,10 @@ machine's own network as it is.
     test's network                                    log's network
       oracle, coordinators, command  -- 10.77.1.1/24 -- 10.77.1.2   nats-server
       agents that suffer             -- 10.77.2.1/24 -- 10.77.2.2
+
+Or each of several servers lives in one of its own, on a switch that all of them share:
+
+    test's network, 10.77.3.254  -- switch -- 10.77.3.1, 10.77.3.2, 10.77.3.3
 """
 
 from __future__ import annotations
@@ -32,14 +36,15 @@ CABLE = "suffers"
 HERE, THERE = "10.77.{}.1", "10.77.{}.2"
 LINKS = {"shared": 1, CABLE: 2}
 NEEDED = ("ip", "nft", "tc")
+SWITCH, ISLAND = "switch", "10.77.3.{}"
 LIBC = ctypes.CDLL(None, use_errno=True)
 
 
-def why_not() -> str | None:
+def why_not(needed: tuple[str, ...] = NEEDED) -> str | None:
     """What this machine lacks for it."""
     if os.geteuid() != 0:
         return "needs root, to make networks"
-    lacking = [tool for tool in NEEDED if shutil.which(tool) is None]
+    lacking = [tool for tool in needed if shutil.which(tool) is None]
     return f"needs {', '.join(lacking)} (nftables, iproute2)" if lacking else None
 
 
@@ -122,6 +127,62 @@ def own_network() -> Iterator[Network]:
             _must(LIBC.setns(home.fileno(), CLONE_NEWNET))
 
 
+class Islands:
+    """Networks of one server each, on one switch with the test's."""
+
+    def __init__(self, names: tuple[str, ...]) -> None:
+        self.address = {name: ISLAND.format(number) for number, name in enumerate(names, 1)}
+        self._network = {name: f"loadpilot-{os.getpid()}-{name}" for name in names}
+
+    def inside(self, name: str) -> tuple[str, ...]:
+        """What a process is started by that is to live there."""
+        return ("ip", "netns", "exec", self._network[name])
+
+    def make(self) -> None:
+        _ip("link", "set", "lo", "up")
+        _ip("link", "add", "name", SWITCH, "type", "bridge")
+        _ip("addr", "add", f"{ISLAND.format(254)}/24", "dev", SWITCH)
+        _ip("link", "set", SWITCH, "up")
+        for name, network in self._network.items():
+            _ip("netns", "add", network)
+            _ip("link", "add", name, "type", "veth", "peer", "name", "port", "netns", network)
+            _ip("link", "set", name, "master", SWITCH, "up")
+            place = ("addr", "add", f"{self.address[name]}/24", "dev", "port")
+            for words in (("link", "set", "lo", "up"), place, ("link", "set", "port", "up")):
+                _ip("-n", network, *words)
+
+    def forget(self) -> None:
+        for network in self._network.values():
+            argv = ("ip", "netns", "del", network)
+            subprocess.run(argv, check=False, capture_output=True)
+
+    @contextmanager
+    def apart(self, name: str) -> Iterator[None]:
+        """One reaches none of the others, and none of them reaches it; the test reaches all."""
+        others = [address for other, address in self.address.items() if other != name]
+        for address in others:
+            _ip("-n", self._network[name], "route", "add", "blackhole", f"{address}/32")
+        try:
+            yield
+        finally:
+            for address in others:
+                _ip("-n", self._network[name], "route", "del", "blackhole", f"{address}/32")
+
+
+@contextmanager
+def own_islands(names: tuple[str, ...]) -> Iterator[Islands]:
+    """The same for several servers."""
+    with open("/proc/thread-self/ns/net", encoding="utf-8") as home:  # noqa: PTH123  (a descriptor)
+        _must(LIBC.unshare(CLONE_NEWNET))
+        islands = Islands(names)
+        try:
+            islands.make()
+            yield islands
+        finally:
+            islands.forget()
+            _must(LIBC.setns(home.fileno(), CLONE_NEWNET))
+
+
 class Wired(Ground):
     """A fleet whose log is at the other end of two cables."""
 
@@ -139,3 +200,8 @@ class Wired(Ground):
 def _must(answer: int) -> None:
     if answer != 0:
         raise OSError(ctypes.get_errno(), os.strerror(ctypes.get_errno()))
+
+
+def _ip(*words: str) -> None:
+    argv = ("ip", *words)
+    subprocess.run(argv, check=True, capture_output=True)

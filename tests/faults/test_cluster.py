@@ -6,16 +6,17 @@ import time
 from typing import TYPE_CHECKING
 
 import pytest
-from tests.faults.cluster import STREAMS, Cluster
+from tests.faults.cluster import NODES, STREAMS, Cluster
 from tests.faults.ground import frozen
+from tests.faults.network import Islands, own_islands, why_not
 from tests.faults.scenes import WEIGHTED, Load
+from tests.oracle.oracle import Oracle, built_binary
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
 
     from tests.e2e.command import Loadpilot
-    from tests.oracle.oracle import Oracle
 
 LOAD = Load(60, 30)
 
@@ -23,11 +24,16 @@ LOAD = Load(60, 30)
 @pytest.fixture
 def cluster(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Cluster]:
     with Cluster(tmp_path, monkeypatch) as cluster:
-        cluster.coordinator()
-        cluster.spread()
-        for name in ("a-1", "a-2"):
-            cluster.agent(name)
+        settle(cluster)
         yield cluster
+
+
+def settle(cluster: Cluster) -> None:
+    """A log on all nodes, a coordinator and two agents."""
+    cluster.coordinator()
+    cluster.spread()
+    for name in ("a-1", "a-2"):
+        cluster.agent(name)
 
 
 @pytest.mark.case(n=22)
@@ -57,3 +63,41 @@ def test_a_leader_that_is_gone_is_replaced_and_missed_by_nobody(
     if how == "killed":
         assert finished.judged == 0, finished.stderr
         cluster.assert_adds_up(finished, oracle, LOAD.planned, quiet=True)
+
+
+@pytest.fixture
+def islands() -> Iterator[Islands]:
+    """Everything that a test starts after this is in a network of its own."""
+    with own_islands(NODES) as islands:
+        yield islands
+
+
+@pytest.mark.case(n=22)
+@pytest.mark.long
+@pytest.mark.timeout(240)
+@pytest.mark.skipif(why_not(("ip",)) is not None, reason=str(why_not(("ip",))))
+@pytest.mark.parametrize("stream", STREAMS)
+def test_a_leader_that_is_cut_off_from_the_others_decides_nothing(
+    islands: Islands,
+    loadpilot: Loadpilot,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    stream: str,
+) -> None:
+    """Broken if what only the smaller side heard were taken for stored: its clients still reach
+    it, and it takes itself for the leader for a while."""
+    with (
+        Oracle(built_binary(), tmp_path / "oracle.jsonl") as oracle,
+        Cluster(tmp_path, monkeypatch, islands) as cluster,
+    ):
+        settle(cluster)
+        with cluster.start(loadpilot, WEIGHTED, oracle.url, *LOAD.fleet) as running:
+            assert oracle.wait_count(2 * LOAD.rps, 60)
+            leader = cluster.leader(stream)
+            with islands.apart(leader):
+                time.sleep(12)
+                assert cluster.leader(stream, but=leader) != leader
+            finished = running.end()
+        report = cluster.assert_adds_up(finished, oracle, LOAD.planned)
+        assert report["run"]["ending"] == "completed", finished.stderr
+        assert cluster.leader(stream)
