@@ -6,15 +6,12 @@ use loadpilot_coordinator::client::asked::{self, Asked, Unsaid, problems};
 use loadpilot_coordinator::client::once::{Mark, Once};
 use loadpilot_coordinator::client::session::SessionError;
 use loadpilot_engine::workload::Workload;
-use loadpilot_events::refusal::{Problem, Refusal};
+use loadpilot_events::refusal::{Problem, Refusal, first};
 use pyo3::prelude::*;
 use pyo3::pybacked::PyBackedBytes;
 use serde_json::json;
 
 use crate::python::{PySession, facts, failed, wait};
-
-/// Mistakes that are told of one plan: whoever sends a hundred thousand mends the first ones first.
-const PROBLEMS_MAX: usize = 100;
 
 /// What holds where a caller says nothing: how many agents, their patience and the lead, in µs.
 type Given = (u32, u64, u64);
@@ -35,17 +32,16 @@ pub(crate) fn check_asked(py: Python<'_>, body: PyBackedBytes, given: Given) -> 
     py.detach(|| {
         let answer = match read(&body, given, 0) {
             Ok(asked) => {
-                let mut problems = problems(&asked.request, &asked.secrets, &asked.bodies);
+                let problems = problems(&asked.request, &asked.secrets, &asked.bodies);
                 let plan = &asked.request.plan;
-                problems.truncate(PROBLEMS_MAX);
                 // What a plan amounts to can be told of a sound one only.
                 let is_sound = loadpilot_engine::check::plan(plan).is_empty();
                 let workload = is_sound.then(|| Workload::new(plan, asked.request.seed));
                 let facts = workload.map(|workload| facts(plan, &workload));
-                json!({ "problems": problems, "facts": facts })
+                json!({ "problems": first(problems), "facts": facts })
             }
             Err(SessionError::Refused(Refusal { problems })) => {
-                json!({ "problems": problems, "facts": null })
+                json!({ "problems": first(problems), "facts": null })
             }
             Err(other) => return Err(other),
         };

@@ -2,6 +2,8 @@
 
 /// Longest value that a refusal quotes, in characters.
 pub const PROBLEM_VALUE_CHARS_MAX: usize = 120;
+/// Mistakes that are told of one request: whoever makes more mends the first ones first.
+pub const PROBLEMS_MAX: usize = 100;
 /// Largest plan as JSON, in bytes (NATS carries 1 MiB a message; RunCreated repeats the plan).
 pub const PLAN_BYTES_MAX: usize = 512 * 1024;
 /// Largest request body, in bytes: agents hold each whole in memory.

@@ -46,3 +46,36 @@ pub struct Refusal {
     /// At least one.
     pub problems: Vec<Problem>,
 }
+
+/// No more problems than [`crate::limits::PROBLEMS_MAX`]; of more a last one tells how many.
+#[must_use]
+pub fn first(mut problems: Vec<Problem>) -> Vec<Problem> {
+    let max = crate::limits::PROBLEMS_MAX;
+    let more = problems.len().saturating_sub(max);
+    if more > 0 {
+        problems.truncate(max);
+        let rule = format!("{more} more are wrong and not shown");
+        problems.push(Problem::new("", rule, ""));
+    }
+    problems
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Broken if a plan of a hundred thousand mistakes were answered with as many sentences, or if
+    /// somebody who mends those that are told were told that nothing else is wrong.
+    #[test]
+    fn the_first_ones_are_told_and_the_rest_is_counted() {
+        let wrong = |count: u32| -> Vec<Problem> {
+            let place = |number| Problem::new(format!("tasks[{number}]"), "must be right", number);
+            (0..count).map(place).collect()
+        };
+        assert_eq!(first(wrong(100)), wrong(100));
+        let told = first(wrong(100_000));
+        assert_eq!(told[..100], wrong(100));
+        assert_eq!(told.len(), 101);
+        assert_eq!(told[100].rule, "99900 more are wrong and not shown");
+    }
+}

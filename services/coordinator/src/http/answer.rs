@@ -3,7 +3,7 @@
 use axum::Json;
 use axum::http::{HeaderValue, StatusCode, header};
 use axum::response::{IntoResponse, Response};
-use loadpilot_events::refusal::Problem;
+use loadpilot_events::refusal::{Problem, first};
 use serde::Serialize;
 
 use crate::client::session::SessionError;
@@ -92,7 +92,9 @@ impl No {
 impl IntoResponse for No {
     fn into_response(self) -> Response {
         let (code, error, problems) = self.told();
-        let mut response = (code, Json(Told { error, problems })).into_response();
+        let problems = first(problems);
+        let told = Told { error, problems };
+        let mut response = (code, Json(told)).into_response();
         if code == StatusCode::UNAUTHORIZED {
             let how = HeaderValue::from_static("Bearer");
             response.headers_mut().insert(header::WWW_AUTHENTICATE, how);
