@@ -85,6 +85,7 @@ def assert_started_together(
 
 
 @pytest.mark.case(n=15)
+@pytest.mark.long
 def test_agents_with_wrong_clocks_start_together(
     ground: Ground, loadpilot: Loadpilot, oracle: Oracle, machine: Machine, clocks: Clocks
 ) -> None:
@@ -126,13 +127,14 @@ def test_coordinators_with_wrong_clocks_tell_one_time(
 
 
 @pytest.mark.case(n=15)
+@pytest.mark.long
 @pytest.mark.parametrize(
     ("whose", "offset"),
     [
         ("coordinator", 300),
-        pytest.param("agent", -300, marks=pytest.mark.long),
-        pytest.param("coordinator", -300, marks=pytest.mark.long),
-        pytest.param("agent", 300, marks=pytest.mark.long),
+        ("agent", -300),
+        ("coordinator", -300),
+        ("agent", 300),
     ],
 )
 def test_a_clock_that_is_set_in_a_run_moves_nothing(

@@ -7,6 +7,7 @@ import signal
 from collections import Counter
 from typing import TYPE_CHECKING
 
+import pytest
 from tests.e2e import rawlog
 from tests.e2e.command import SCENARIOS, Loadpilot
 from tests.faults.test_elastic import AGENT, COORDINATOR, LOST_S, Plan, assert_accounted, load
@@ -31,6 +32,7 @@ def decisions(fleet: Fleet, folder: Path) -> list[tuple[str, int]]:
     return [(entry.event["type"], entry.event.get("generation", 0)) for entry in entries]
 
 
+@pytest.mark.long
 def test_a_coordinator_that_was_frozen_changes_nothing_when_it_wakes(
     fleet: Fleet, loadpilot: Loadpilot, oracle: Oracle, tmp_path: Path
 ) -> None:

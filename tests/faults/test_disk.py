@@ -16,6 +16,7 @@ import pytest
 from tests.e2e.command import Loadpilot, gone
 from tests.e2e.processes import Part, descendants
 from tests.faults.checker import Evidence, check
+from tests.faults.ground import Ground
 from tests.faults.scenes import WEIGHTED, Load
 from tests.faults.stacks import messages_of
 
@@ -24,12 +25,11 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from tests.e2e.command import Finished, Running
-    from tests.faults.ground import Ground
     from tests.oracle.oracle import Oracle
 
 MIB = 1 << 20
-DISK_MIB = 320
-"""Room for a log of the least size, and for what agents keep."""
+DISK_MIB, FLEET_DISK_MIB = 320, 6_144
+"""Room for a log of the least size and what agents keep; and for what a fleet's log reserves."""
 LONG, SHORT = Load(100, 60), Load(50, 2)
 ROOT = pytest.mark.skipif(os.geteuid() != 0, reason="needs root, to mount a small disk")
 STRACE = pytest.mark.skipif(
@@ -40,9 +40,15 @@ STRACE = pytest.mark.skipif(
 @pytest.fixture
 def small_disk(tmp_path: Path) -> Iterator[Path]:
     """A disk of its own, in memory."""
-    place = tmp_path / "disk"
+    with own_disk(tmp_path / "disk", DISK_MIB) as place:
+        yield place
+
+
+@contextmanager
+def own_disk(place: Path, size_mib: int) -> Iterator[Path]:
+    """A disk in memory, of which only what is written takes room."""
     place.mkdir()
-    mount = ("mount", "-t", "tmpfs", "-o", f"size={DISK_MIB}m", "tmpfs", str(place))
+    mount = ("mount", "-t", "tmpfs", "-o", f"size={size_mib}m", "tmpfs", str(place))
     subprocess.run(mount, check=True)
     try:
         yield place
@@ -81,6 +87,63 @@ def test_a_full_disk_ends_the_run_in_words_and_what_was_stored_is_there(
         with full(small_disk):
             refused = assert_refused_in_words(running, "no space left on device")
     assert_healed(loadpilot, oracle, refused)
+
+
+@ROOT
+@pytest.mark.case(n=16)
+@pytest.mark.long
+@pytest.mark.timeout(240)
+def test_a_full_disk_of_a_fleet_stops_the_load_and_costs_nothing_that_was_counted(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, loadpilot: Loadpilot, oracle: Oracle
+) -> None:
+    """Broken if a command waited in silence for a run of which nothing can be stored, if its load
+    went on, or if what agents counted were gone when the disk has room again."""
+    with own_disk(tmp_path / "disk", FLEET_DISK_MIB) as disk:
+        ground = Ground(tmp_path, monkeypatch)
+        store = f'"{ground.folder / "store"}"'
+        config = ground.folder / "nats.conf"
+        text = config.read_text(encoding="utf-8")
+        assert store in text
+        config.write_text(text.replace(store, f'"{disk}"'), encoding="utf-8")
+        with ground:
+            ground.coordinator()
+            for name in ("a-1", "a-2"):
+                ground.agent(name)
+            with ground.start(loadpilot, WEIGHTED, oracle.url, *LONG.fleet) as running:
+                assert oracle.wait_count(3 * LONG.rps, 30)
+                with shrunk(disk):
+                    running.until("log unavailable: ", 60)
+                    refused = running.end(30)
+                    assert refused.code == 3, refused.stderr
+                    assert "loadpilot report" in refused.stderr
+                    sent = oracle.counts().received
+                    assert not oracle.wait_count(sent + LONG.rps // 10, 2), "the load goes on"
+            # A nats-server stores nothing more in a stream that it could not write to.
+            ground.kill_server()
+            ground.start_server()
+            seen = loadpilot.call("watch", refused.run, "--nats-url", ground.url)
+            assert seen.code == 3, seen.stderr
+            told = loadpilot.call("report", refused.run, "--json", "--nats-url", ground.url)
+            report = json.loads(told.stdout)
+            messages = ground.messages(refused.run)
+            evidence = Evidence(refused.run, oracle.requests(), messages, report)
+            found = check(evidence, planned=LONG.planned)
+            assert found == [], "\n".join(found)
+            assert report["arrivals"]["started"] == len(oracle.requests())
+
+
+@contextmanager
+def shrunk(disk: Path) -> Iterator[None]:
+    """A disk has no room beyond what it holds."""
+    facts = os.statvfs(disk)
+    used = (facts.f_blocks - facts.f_bfree) * facts.f_frsize
+    for_now = ("mount", "-o", f"remount,size={used}", str(disk))
+    subprocess.run(for_now, check=True)
+    try:
+        yield
+    finally:
+        again = ("mount", "-o", f"remount,size={FLEET_DISK_MIB}m", str(disk))
+        subprocess.run(again, check=True)
 
 
 @STRACE

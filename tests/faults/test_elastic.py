@@ -11,6 +11,7 @@ import signal
 from collections import Counter
 from typing import TYPE_CHECKING, Any
 
+import pytest
 from tests.e2e.command import SCENARIOS, Finished, Loadpilot
 from tests.faults.scenes import shards_of
 from tests.faults.test_kill import arrivals_of
@@ -150,6 +151,7 @@ def test_a_run_grows_by_the_agents_that_come(
     assert "a-4" not in {agent for agent, _ in JOINS.findall(finished.stderr)}
 
 
+@pytest.mark.long
 def test_who_joins_gets_users_that_are_prepared_already(
     fleet: Fleet, loadpilot: Loadpilot, oracle: Oracle
 ) -> None:
@@ -172,6 +174,7 @@ def test_who_joins_gets_users_that_are_prepared_already(
     assert len(started(finished.report)) == 2
 
 
+@pytest.mark.case(n=5)
 def test_one_of_four_is_killed_and_the_others_share_what_it_held(
     fleet: Fleet, loadpilot: Loadpilot, oracle: Oracle
 ) -> None:
@@ -204,6 +207,8 @@ def test_one_of_four_is_killed_and_the_others_share_what_it_held(
     assert finished.code == 3
 
 
+@pytest.mark.case(n=6)
+@pytest.mark.long
 def test_agents_are_killed_and_added_all_the_time(
     fleet: Fleet, loadpilot: Loadpilot, oracle: Oracle
 ) -> None:
@@ -227,6 +232,7 @@ def test_agents_are_killed_and_added_all_the_time(
     assert len(missing) <= 3 * (LOST_S + BEAT_S + ROOM_S + 2 * TICK_S) * rps / 3
 
 
+@pytest.mark.long
 def test_an_agent_that_was_frozen_is_taken_back(
     fleet: Fleet, loadpilot: Loadpilot, oracle: Oracle
 ) -> None:
@@ -253,6 +259,7 @@ def test_an_agent_that_was_frozen_is_taken_back(
     assert plan.sizes() == [128, 128]
 
 
+@pytest.mark.long
 def test_everything_is_killed_and_started_again_and_the_run_goes_on(
     fleet: Fleet, loadpilot: Loadpilot, oracle: Oracle
 ) -> None:
@@ -283,6 +290,7 @@ def test_everything_is_killed_and_started_again_and_the_run_goes_on(
     assert finished.code == 3
 
 
+@pytest.mark.long
 def test_agents_that_stopped_by_themselves_go_on_when_the_log_is_back(
     fleet: Fleet, loadpilot: Loadpilot, oracle: Oracle
 ) -> None:
@@ -312,6 +320,7 @@ def test_agents_that_stopped_by_themselves_go_on_when_the_log_is_back(
     assert lost + dropped == len(missing), "whoever lived has reported all that it sent"
 
 
+@pytest.mark.long
 def test_users_of_a_closed_loop_move_to_who_joins(
     fleet: Fleet, loadpilot: Loadpilot, oracle: Oracle
 ) -> None:

@@ -78,6 +78,7 @@ def test_a_log_server_that_is_killed_comes_back_with_all_that_it_acknowledged(
 
 
 @pytest.mark.case(n=9)
+@pytest.mark.long
 def test_two_coordinators_that_race_from_the_start_decide_as_one(
     tmp_path: Path, oracle: Oracle
 ) -> None:
@@ -127,6 +128,7 @@ def test_a_killed_command_takes_its_load_with_it_and_no_run_resumes_it(
 
 
 @pytest.mark.case(n=1)
+@pytest.mark.long
 def test_an_agent_that_is_killed_comes_back_and_what_nobody_sent_meanwhile_is_named(
     loadpilot: Loadpilot, oracle: Oracle
 ) -> None:

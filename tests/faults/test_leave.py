@@ -77,6 +77,7 @@ def test_a_stop_reaches_agents_whose_coordinators_are_all_dead(
 
 
 @pytest.mark.case(n=19)
+@pytest.mark.long
 def test_agents_without_a_coordinator_end_by_themselves(
     ground: Ground, loadpilot: Loadpilot, oracle: Oracle, machine: Machine
 ) -> None:

@@ -28,6 +28,7 @@ LEDGER = "lp.local.run.ledger.delta.ledger"
 
 
 @pytest.mark.case(n=10)
+@pytest.mark.long
 def test_a_fleet_whose_log_is_killed_goes_on(
     ground: Ground, loadpilot: Loadpilot, oracle: Oracle
 ) -> None:

@@ -113,9 +113,9 @@ PHASES = {
 @pytest.mark.parametrize(
     ("phase", "next_one"),
     [
-        ("the first setup", "run"),
-        ("the second setup", "resume"),
-        ("the preparation", "run"),
+        pytest.param("the first setup", "run", marks=pytest.mark.long),
+        pytest.param("the second setup", "resume", marks=pytest.mark.long),
+        pytest.param("the preparation", "run", marks=pytest.mark.long),
         ("the run", "run"),
     ],
 )
@@ -182,6 +182,7 @@ def test_a_teardown_that_was_cut_short_is_played_again(
 
 
 @pytest.mark.case(n=25)
+@pytest.mark.long
 def test_a_run_that_goes_on_is_torn_down_at_its_end(loadpilot: Loadpilot, oracle: Oracle) -> None:
     """Broken if the teardown is played under a load that goes on, or not at all."""
     with loadpilot.start(SEEDED.replace("60s", "8s"), oracle.url) as running:
@@ -228,6 +229,7 @@ def test_nothing_of_it_can_be_read_on_disk(loadpilot: Loadpilot, oracle: Oracle)
 
 
 @pytest.mark.case(n=25)
+@pytest.mark.long
 def test_of_two_that_come_to_a_fleet_one_plays_it(
     fleet: Fleet, loadpilot: Loadpilot, oracle: Oracle, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -255,6 +257,7 @@ def test_of_two_that_come_to_a_fleet_one_plays_it(
 
 
 @pytest.mark.case(n=25)
+@pytest.mark.long
 def test_a_command_whose_teardown_was_taken_asks_for_nothing(
     fleet: Fleet, loadpilot: Loadpilot, oracle: Oracle
 ) -> None:

@@ -23,11 +23,12 @@ KILLS = 20
 
 
 @pytest.mark.case(n=9)
+@pytest.mark.long
 @pytest.mark.parametrize(
     ("load", "kills"),
     [
         pytest.param(Load(100, 10), 6, id="short"),
-        pytest.param(Load(60, 60), 50, id="fifty", marks=pytest.mark.long),
+        pytest.param(Load(60, 60), 50, id="fifty"),
     ],
 )
 def test_five_coordinators_of_which_some_are_always_dying(

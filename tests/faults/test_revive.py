@@ -9,6 +9,7 @@ import signal
 import time
 from typing import TYPE_CHECKING, Any
 
+import pytest
 from tests.e2e.command import SCENARIOS, Finished, Loadpilot, Running, gone
 from tests.e2e.processes import descendants
 from tests.faults.test_kill import CHILDREN_GONE_S, arrivals_of
@@ -86,6 +87,7 @@ def test_a_run_goes_on_where_it_would_be_by_now(loadpilot: Loadpilot, oracle: Or
     assert "there is no run 'nope' in .loadpilot" in unknown.stderr
 
 
+@pytest.mark.long
 def test_a_run_whose_time_is_over_is_ended_with_all_that_it_had(
     loadpilot: Loadpilot, oracle: Oracle
 ) -> None:
@@ -107,6 +109,7 @@ def test_a_run_whose_time_is_over_is_ended_with_all_that_it_had(
     assert finished.code == 3
 
 
+@pytest.mark.long
 def test_whoever_does_not_resume_ends_it_with_all_that_it_had(
     loadpilot: Loadpilot, oracle: Oracle
 ) -> None:
@@ -124,6 +127,7 @@ def test_whoever_does_not_resume_ends_it_with_all_that_it_had(
     assert {one["tail"] is not None for one in report["run"]["holders"]} == {True}
 
 
+@pytest.mark.long
 def test_a_run_that_somebody_follows_is_not_taken_from_him(
     loadpilot: Loadpilot, oracle: Oracle
 ) -> None:

@@ -118,6 +118,7 @@ def test_poison_forgeries_and_repeats_change_nothing(
 
 
 @pytest.mark.case(n=18)
+@pytest.mark.long
 def test_last_words_of_a_stranger_end_nothing(
     ground: Ground, loadpilot: Loadpilot, oracle: Oracle
 ) -> None:
@@ -146,6 +147,7 @@ def test_last_words_of_a_stranger_end_nothing(
 
 
 @pytest.mark.case(n=21)
+@pytest.mark.long
 def test_a_request_of_another_version_is_never_half_run(
     ground: Ground, loadpilot: Loadpilot, oracle: Oracle
 ) -> None:

@@ -96,6 +96,7 @@ def test_a_killed_agent_loses_no_call_that_it_finished(
 
 
 @pytest.mark.case(n=1)
+@pytest.mark.long
 def test_the_log_server_killed_with_it_changes_nothing(
     loadpilot: Loadpilot, oracle: Oracle
 ) -> None:
@@ -114,6 +115,7 @@ def test_the_log_server_killed_with_it_changes_nothing(
 
 
 @pytest.mark.case(n=1)
+@pytest.mark.long
 def test_killed_again_while_it_reports_it_loses_nothing_either(
     loadpilot: Loadpilot, oracle: Oracle
 ) -> None:
@@ -139,7 +141,7 @@ def test_killed_again_while_it_reports_it_loses_nothing_either(
 
 
 @pytest.mark.case(n=2)
-@pytest.mark.parametrize("gone", ["ring", "spool"])
+@pytest.mark.parametrize("gone", ["ring", pytest.param("spool", marks=pytest.mark.long)])
 def test_what_is_lost_with_its_files_is_named(
     loadpilot: Loadpilot, oracle: Oracle, gone: str
 ) -> None:
@@ -172,6 +174,7 @@ def test_what_is_lost_with_its_files_is_named(
 
 
 @pytest.mark.case(n=1)
+@pytest.mark.long
 @pytest.mark.parametrize("and_then", ["pass", ORDERED], ids=["code", "python"])
 def test_scenarios_that_look_at_answers_lose_nothing_either(
     loadpilot: Loadpilot, oracle: Oracle, and_then: str

@@ -181,6 +181,12 @@ impl Subjects {
         format!("{}.secret.{run}", self.tenant)
     }
 
+    /// A key that holds nothing: it is put to see whether the server stores anything.
+    #[must_use]
+    pub fn probe_key(&self, run: &RunId) -> String {
+        format!("{}.probe.{run}", self.tenant)
+    }
+
     /// The key of the secrets that the teardown of one run needs, in the key-value bucket.
     #[must_use]
     pub fn owed_key(&self, run: &RunId) -> String {

@@ -44,6 +44,8 @@ async def fed(steps: list[str], after: int) -> tuple[list[tuple[str, Any]], int]
             case "snapshot":
                 snapshots += 1
                 followed._take(f'{{"snapshot":{{"n":{snapshots}}}}}')
+            case "unstored":
+                followed._take('{"unstored":"no \\"space\\" left"}')
             case "read":
                 reading = reading or asyncio.ensure_future(anext(view))
             case _:
@@ -94,6 +96,14 @@ def test_what_nobody_reads_is_not_kept(monkeypatch: pytest.MonkeyPatch) -> None:
     seen, _ = asyncio.run(fed(steps, 0))
     assert [kind for kind, _ in seen] == ["story"] * 10 + ["snapshot", "sealed"]
     assert seen[10] == ("snapshot", {"n": 1_000})
+
+
+def test_a_log_that_stores_nothing_is_told_once_for_each_time() -> None:
+    """Broken if a page showed a load as well of which nothing is stored."""
+    seen, _ = asyncio.run(fed(["line", "unstored", "read", "read", "snapshot", "unstored"], 0))
+    why = ("unstored", 'no "space" left')
+    assert [kind for kind, _ in seen] == ["story", "unstored", "snapshot", "unstored", "sealed"]
+    assert [event for event in seen if event[0] == "unstored"] == [why, why]
 
 
 async def endless(scope: Any, receive: Any, send: Any) -> None:

@@ -13,7 +13,7 @@ from enum import StrEnum
 from time import monotonic
 from typing import TYPE_CHECKING
 
-from ..local.stack import Event, LocalStack, Said
+from ..local.stack import Event, LocalStack, LogUnavailable, Said
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -56,7 +56,10 @@ class Follower:
         self._abort_by: float | None = None
 
     def follow(self, watch: Watch, stack: LocalStack | None) -> Followed:
-        """Follow to the end; raises StackFault when the stack, if it has one, dies."""
+        """Follow to the end; raises StackFault when the stack, if it has one, dies.
+
+        Raises LogUnavailable when nothing of the run is stored any more; its load is then stopped.
+        """
         while True:
             if stack is not None:
                 self._hear(stack)
@@ -81,6 +84,9 @@ class Follower:
             for line in more:
                 self.view.tell(line)
             return False
+        if "unstored" in change:
+            self.without_log(f"log unavailable: {change['unstored']}")
+            return False
         from .._generated.snapshot import Snapshot
 
         snapshot = Snapshot.model_validate(change["snapshot"])
@@ -101,6 +107,11 @@ class Follower:
                 self._halt_by = monotonic() + HALT_SECS
             else:
                 self._halt("aborting; again to leave at once")
+
+    def without_log(self, what: str) -> None:
+        """End a load of which nothing is stored; raises LogUnavailable."""
+        self.session.halt(self.run)
+        raise LogUnavailable(what)
 
     def _halt(self, why: str) -> None:
         """Throw the kill switch: what is in flight ends too."""

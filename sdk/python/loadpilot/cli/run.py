@@ -171,6 +171,8 @@ class Run:
         self.banner()
         try:
             return self.play(server.join(), None, server.place)
+        except LogUnavailable as fault:
+            return without_log(fault, None)
         except (_native.Fault, _native.Refused, StackFault, OSError) as fault:
             return self.failed(fault)
 

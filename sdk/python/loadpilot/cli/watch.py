@@ -58,6 +58,10 @@ class Onlooker(Follower):
         if isinstance(self._log, Path) and not is_running(self._log):
             raise Gone
 
+    def without_log(self, what: str) -> None:
+        """Say it, and see whether the log comes back."""
+        self.view.tell(what)
+
 
 def watch(name: str, server: ServerFlags, *, strict: bool) -> ExitCode:
     """Follow a run to its end and print its summary; the code is the run's."""

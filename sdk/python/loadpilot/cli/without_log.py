@@ -14,10 +14,16 @@ if TYPE_CHECKING:
 
 
 def without_log(fault: LogUnavailable, log_dir: Path | None) -> ExitCode:
-    """Say that the disk failed the run, and what is to be done."""
-    say(f"error: {safe_lines(str(fault))} (logs: {log_dir})")
+    """Say that the disk failed the run, and what is to be done; a fleet has no folder here."""
+    where = f" (logs: {log_dir})" if log_dir is not None else ""
+    say(f"error: {safe_lines(str(fault))}{where}")
+    if log_dir is not None:
+        waits, healed = "in files beside the log", "its disk can be written to again"
+    else:
+        waits = "with the agents"
+        healed = "the disk of its server can be written to and nats-server was started again"
     say(
-        "the load was stopped. What is not stored yet waits in files beside the log; once its "
-        "disk can be written to again, `loadpilot report` shows what is there"
+        f"the load was stopped. What is not stored yet waits {waits}; once {healed}, "
+        "`loadpilot report` shows what is there"
     )
     return ExitCode.INCOMPLETE

@@ -2,8 +2,9 @@
 //!
 //! Must never judge: a snapshot is the live view, the verdict is the report's.
 
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
+use bytes::Bytes;
 use loadpilot_bus::{Bus, Fault, Step, Stored, Stream, Tail};
 use loadpilot_engine::control::{Control, ControlLog};
 use loadpilot_engine::live::LiveView;
@@ -15,6 +16,7 @@ use loadpilot_events::report::StoryLine;
 use loadpilot_events::subject::{Kind, Subjects};
 use serde::Serialize;
 use tokio::sync::mpsc;
+use tokio::task::JoinSet;
 
 use super::session::{control_of, now, patiently};
 
@@ -22,6 +24,13 @@ use super::session::{control_of, now, patiently};
 const SNAPSHOT_EVERY: Duration = Duration::from_secs(1);
 /// Changes that wait for a slow reader; then the run is followed no further until it reads.
 const CHANGES_MAX: usize = 256;
+/// A run of which nothing was stored for so long may have a log that stores nothing: its agents
+/// report every second, and a server that is frozen for a while or gone is seen otherwise.
+const SILENT_FOR: Duration = Duration::from_secs(15);
+/// A probe is as large as a delta of many tasks, so that a disk with a little room does not pass.
+const PROBE_BYTES: usize = 64 * 1024;
+/// How long one may stay.
+const PROBE_TTL: Duration = Duration::from_secs(60);
 
 /// What changed.
 #[derive(Debug, Clone, Serialize)]
@@ -31,6 +40,8 @@ pub enum Change {
     Snapshot(Box<Snapshot>),
     /// A decision or a fact.
     Story(StoryLine),
+    /// The server answers, but stores nothing of the run, and says why if it knows; it may again.
+    Unstored(String),
     /// The run is over (sealed or refused); nothing follows.
     Sealed(bool),
     /// The log cannot be followed any more; nothing follows.
@@ -42,7 +53,7 @@ pub enum Change {
 pub fn watch(bus: Bus, subjects: Subjects, run: RunId) -> mpsc::Receiver<Change> {
     let (changes, receiver) = mpsc::channel(CHANGES_MAX);
     tokio::spawn(async move {
-        let last = match Watched::new(&bus, subjects, run, changes.clone()).await {
+        let last = match Watched::new(bus, subjects, run, changes.clone()).await {
             Ok(watched) => watched.follow().await,
             Err(fault) => Err(fault),
         };
@@ -55,6 +66,7 @@ pub fn watch(bus: Bus, subjects: Subjects, run: RunId) -> mpsc::Receiver<Change>
 }
 
 struct Watched {
+    bus: Bus,
     subjects: Subjects,
     changes: mpsc::Sender<Change>,
     control_tail: Tail,
@@ -67,11 +79,15 @@ struct Watched {
     /// Whether a stop was seen.
     is_stopping: bool,
     live: LiveView,
+    /// When something was stored last, as far as known here.
+    stored_at: Instant,
+    /// At most one probe, whose end is why nothing is stored, if that is so.
+    probes: JoinSet<Option<Fault>>,
 }
 
 impl Watched {
     async fn new(
-        bus: &Bus,
+        bus: Bus,
         subjects: Subjects,
         run: RunId,
         changes: mpsc::Sender<Change>,
@@ -83,6 +99,7 @@ impl Watched {
         let log = ControlLog::new(run);
         let control = log.close();
         Ok(Self {
+            bus,
             subjects,
             changes,
             control_tail,
@@ -93,6 +110,8 @@ impl Watched {
             workload: None,
             is_stopping: false,
             live: LiveView::default(),
+            stored_at: Instant::now(),
+            probes: JoinSet::new(),
         })
     }
 
@@ -105,7 +124,11 @@ impl Watched {
                     self.on_data(step?);
                     continue;
                 }
-                _ = clock.tick() => self.snapshot().into_iter().collect(),
+                Some(probe) = self.probes.join_next() => self.probed(probe.ok().flatten()),
+                _ = clock.tick() => {
+                    self.probe();
+                    self.snapshot().into_iter().collect()
+                }
             };
             for change in changes {
                 if self.changes.send(change).await.is_err() {
@@ -120,6 +143,7 @@ impl Watched {
     }
 
     fn on_control(&mut self, step: Step) -> Vec<Change> {
+        self.stored_at = Instant::now();
         let Step::Event(stored) = step else {
             return Vec::new();
         };
@@ -154,11 +178,40 @@ impl Watched {
     }
 
     fn on_data(&mut self, step: Step) {
+        self.stored_at = Instant::now();
         if let Step::Event(stored) = step
             && let Some(Kind::Delta(agent)) = self.kind(&stored)
         {
             self.live.add(&agent, &stored.payload);
         }
+    }
+
+    /// Sees whether the server stores anything, if agents should report and none does.
+    fn probe(&mut self) {
+        let start = self.control.state.start.as_ref();
+        let has_begun = start.is_some_and(|start| start.start_at < now());
+        if !has_begun || self.stored_at.elapsed() < SILENT_FOR || !self.probes.is_empty() {
+            return;
+        }
+        let (bus, key) = (self.bus.clone(), self.subjects.probe_key(&self.control.run));
+        self.probes.spawn(async move {
+            let filler = Bytes::from_static(&[0; PROBE_BYTES]);
+            bus.kv_put(&key, filler.clone(), PROBE_TTL).await.err()?;
+            // A server that answers nothing is gone or frozen, which is no matter of disks; one
+            // that was frozen just now stores what it is given from here on.
+            bus.head(Stream::Data).await.ok()?;
+            bus.kv_put(&key, filler, PROBE_TTL).await.err()
+        });
+    }
+
+    fn probed(&mut self, unstored: Option<Fault>) -> Vec<Change> {
+        let silent_s = self.stored_at.elapsed().as_secs();
+        self.stored_at = Instant::now();
+        let told = |fault: Fault| {
+            let what = format!("nothing of the run was stored for {silent_s} s, and the server");
+            Change::Unstored(format!("{what} stores nothing else: {fault}"))
+        };
+        unstored.map(told).into_iter().collect()
     }
 
     fn snapshot(&self) -> Option<Change> {

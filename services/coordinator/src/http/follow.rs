@@ -137,7 +137,7 @@ impl Lines {
                         return Ok(());
                     }
                 }
-                Change::Story(_) => {}
+                Change::Story(_) | Change::Unstored(_) => {}
                 Change::Sealed(_) => {
                     self.attached.over = true;
                     self.ended = true;
@@ -168,6 +168,9 @@ impl Lines {
             match self.change().await {
                 Change::Snapshot(snapshot) if !self.events => self.ready.push_back(line(&snapshot)),
                 Change::Story(_) if !self.events => {}
+                Change::Unstored(why) if !self.events => {
+                    self.ready.push_back(line(&json!({ "warning": why })));
+                }
                 Change::Sealed(_) => {
                     self.attached.over = true;
                     self.ended = true;

@@ -31,7 +31,7 @@ WATCH_SECS = 0.5
 """How soon a follower notices that nobody watches any more."""
 LINGER_SECS = 5.0
 """How long a run is followed after its last watcher has left: most come back."""
-SNAPSHOT = '{"snapshot":'
+SNAPSHOT, UNSTORED = '{"snapshot":', '{"unstored":'
 
 
 class Followed:
@@ -44,6 +44,7 @@ class Followed:
         self.changed = asyncio.Event()
         self.lines: list[tuple[int, str]] = []
         self.snapshot: tuple[int, str] = (0, "")
+        self.unstored: tuple[int, str] = (0, "")
         """How many there were, and the newest."""
         self.end: ServerSentEvent | None = None
         self._log = log
@@ -90,6 +91,8 @@ class Followed:
     def _take(self, change: str) -> None:
         if change.startswith(SNAPSHOT):
             self.snapshot = (self.snapshot[0] + 1, change[len(SNAPSHOT) : -1])
+        elif change.startswith(UNSTORED):
+            self.unstored = (self.unstored[0] + 1, change[len(UNSTORED) : -1])
         else:
             line = json.loads(change)["story"]
             self.lines.append((line["seq"], json.dumps(line, ensure_ascii=False)))
@@ -112,7 +115,7 @@ class Watcher:
 
     async def events(self) -> AsyncIterator[ServerSentEvent]:
         """Tell what happens, until the run is over."""
-        followed, shown = self._followed, 0
+        followed, shown, warned = self._followed, 0, 0
         while True:
             changed = followed.changed
             for seq, text in followed.after(self._after):
@@ -122,6 +125,10 @@ class Watcher:
             if count > shown:
                 shown = count
                 yield ServerSentEvent(event="snapshot", raw_data=snapshot)
+            count, why = followed.unstored
+            if count > warned:
+                warned = count
+                yield ServerSentEvent(event="unstored", raw_data=why)
             # Much may have happened while somebody read slowly: the end comes after all of it.
             if changed is not followed.changed:
                 continue

@@ -33,7 +33,8 @@ async def _watching(
 async def live(watcher: Annotated[Watcher, Depends(_watching)]) -> AsyncIterable[ServerSentEvent]:
     """Follow a run: `snapshot` (a Snapshot), `story` (a StoryLine, its id resumes), then `sealed`.
 
-    `fault` (a Problem) says that the log cannot be followed any more. A comment comes every 15 s.
+    `unstored` (a string) says why the log stores nothing of the run at the moment, `fault` (a
+    Problem) that it cannot be followed any more. A comment comes every 15 s.
     """
     async for event in watcher.events():
         yield event

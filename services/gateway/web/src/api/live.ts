@@ -10,10 +10,19 @@ export interface Live {
   story: StoryLine[];
   sealed: boolean;
   fault: string | null;
+  /** Why the log stores nothing at the moment. */
+  unstored: string | null;
   connected: boolean;
 }
 
-const NOTHING: Live = { snapshot: null, story: [], sealed: false, fault: null, connected: false };
+const NOTHING: Live = {
+  snapshot: null,
+  story: [],
+  sealed: false,
+  fault: null,
+  unstored: null,
+  connected: false,
+};
 const STORY_LINES_MAX = 2000;
 
 export function useLive(run: string, wanted: boolean): Live {
@@ -35,8 +44,9 @@ export function useLive(run: string, wanted: boolean): Live {
     });
     on("story", (data) => {
       const line = JSON.parse(data) as StoryLine;
-      return (was) => ({ story: withLine(was.story, line) });
+      return (was) => ({ story: withLine(was.story, line), unstored: null });
     });
+    on("unstored", (data) => () => ({ unstored: JSON.parse(data) as string }));
     on("sealed", () => {
       source.close();
       return () => ({ sealed: true, connected: false });

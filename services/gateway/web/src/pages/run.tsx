@@ -123,6 +123,7 @@ export function Run({ run, view }: { run: string; view: View }) {
     <>
       <Head report={report} over={over} />
       {live.fault && <p class="notice bad">The gateway cannot follow this run: {live.fault}</p>}
+      {live.unstored && <p class="notice bad">Log unavailable: {live.unstored}</p>}
       {!over && !live.connected && live.snapshot && (
         <p class="notice">The connection to the gateway is lost; it comes back by itself.</p>
       )}
