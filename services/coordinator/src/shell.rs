@@ -70,7 +70,7 @@ async fn coordinate(io: Io) -> Result<(), Fault> {
         ..
     } = &io;
     bus.open_log().await?;
-    clock.set(&clock::measure(bus).await?);
+    clock.set(&measured(bus).await);
     let subjects = &settings.subjects;
     let mut beats = bus.subscribe(&subjects.heartbeat_all()).await?;
     let clock_requests = bus.subscribe(&subjects.clock()).await?;
@@ -98,6 +98,19 @@ async fn coordinate(io: Io) -> Result<(), Fault> {
         io: io.clone(),
     };
     shell.serve(&mut beats, &mut steps).await
+}
+
+/// Waits for the log's time: without it nobody may be told one.
+async fn measured(bus: &Bus) -> Measured {
+    loop {
+        match clock::measure(bus).await {
+            Ok(measured) => return measured,
+            Err(fault) => {
+                tracing::warn!(%fault, "the time of the log cannot be read for now");
+                sleep(TAIL_PAUSE).await;
+            }
+        }
+    }
 }
 
 struct Shell {

@@ -65,6 +65,14 @@ pub fn watch(bus: Bus, subjects: Subjects, run: RunId) -> mpsc::Receiver<Change>
     receiver
 }
 
+/// Whether a refusal is about storage; others are about who asks.
+fn is_no_storage(fault: &Fault) -> bool {
+    matches!(
+        fault,
+        Fault::TimedOut { .. } | Fault::Server { .. } | Fault::Full { .. }
+    )
+}
+
 struct Watched {
     bus: Bus,
     subjects: Subjects,
@@ -200,7 +208,8 @@ impl Watched {
             // A server that answers nothing is gone or frozen, which is no matter of disks; one
             // that was frozen just now stores what it is given from here on.
             bus.head(Stream::Data).await.ok()?;
-            bus.kv_put(&key, filler, PROBE_TTL).await.err()
+            let refused = bus.kv_put(&key, filler, PROBE_TTL).await.err();
+            refused.filter(is_no_storage)
         });
     }
 
