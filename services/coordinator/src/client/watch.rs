@@ -24,6 +24,8 @@ use super::session::{control_of, now, patiently};
 const SNAPSHOT_EVERY: Duration = Duration::from_secs(1);
 /// Changes that wait for a slow reader; then the run is followed no further until it reads.
 const CHANGES_MAX: usize = 256;
+/// How long a log that cannot be read is borne: nodes of a cluster elect and come back.
+const UNREAD_FOR: Duration = Duration::from_secs(60);
 /// A run of which nothing was stored for so long may have a log that stores nothing: its agents
 /// report every second, and a server that is frozen for a while or gone is seen otherwise.
 const SILENT_FOR: Duration = Duration::from_secs(15);
@@ -65,6 +67,26 @@ pub fn watch(bus: Bus, subjects: Subjects, run: RunId) -> mpsc::Receiver<Change>
     receiver
 }
 
+/// A step, or none yet where a tail says that it has tried in vain for a while: it goes on trying.
+///
+/// # Errors
+/// A fault that does not pass, or has not for long.
+fn borne(step: Result<Step, Fault>, fails: &mut Option<Instant>) -> Result<Option<Step>, Fault> {
+    let fault = match step {
+        Ok(step) => {
+            *fails = None;
+            return Ok(Some(step));
+        }
+        Err(fault) => fault,
+    };
+    let since = fails.get_or_insert_with(Instant::now);
+    let passes = matches!(fault, Fault::TimedOut { .. } | Fault::Server { .. });
+    match passes && since.elapsed() < UNREAD_FOR {
+        true => Ok(None),
+        false => Err(fault),
+    }
+}
+
 /// Whether a refusal is about storage; others are about who asks.
 fn is_no_storage(fault: &Fault) -> bool {
     matches!(
@@ -87,6 +109,9 @@ struct Watched {
     /// Whether a stop was seen.
     is_stopping: bool,
     live: LiveView,
+    /// Since when each tail fails, if it does.
+    control_fails: Option<Instant>,
+    data_fails: Option<Instant>,
     /// When something was stored last, as far as known here.
     stored_at: Instant,
     /// At most one probe, whose end is why nothing is stored, if that is so.
@@ -118,6 +143,8 @@ impl Watched {
             workload: None,
             is_stopping: false,
             live: LiveView::default(),
+            control_fails: None,
+            data_fails: None,
             stored_at: Instant::now(),
             probes: JoinSet::new(),
         })
@@ -127,9 +154,14 @@ impl Watched {
         let mut clock = tokio::time::interval(SNAPSHOT_EVERY);
         loop {
             let changes = tokio::select! {
-                step = self.control_tail.next() => self.on_control(step?),
+                step = self.control_tail.next() => {
+                    let step = borne(step, &mut self.control_fails)?;
+                    step.map_or_else(Vec::new, |step| self.on_control(step))
+                }
                 step = self.data_tail.next() => {
-                    self.on_data(step?);
+                    if let Some(step) = borne(step, &mut self.data_fails)? {
+                        self.on_data(step);
+                    }
                     continue;
                 }
                 Some(probe) = self.probes.join_next() => self.probed(probe.ok().flatten()),
@@ -233,5 +265,35 @@ impl Watched {
         self.subjects
             .parse(&stored.subject)
             .map(|subject| subject.kind)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Broken if a command gave up its run because the node that it asks had lost the others for a
+    /// moment, or waited for ever for a log that is gone.
+    #[test]
+    fn a_log_that_is_unreadable_for_a_while_is_borne() {
+        let timed_out = || {
+            let what = "read".to_owned();
+            Err(Fault::TimedOut { what })
+        };
+        let mut fails = None;
+        assert_eq!(borne(timed_out(), &mut fails), Ok(None));
+        assert!(fails.is_some());
+        assert_eq!(borne(timed_out(), &mut fails), Ok(None));
+        assert_eq!(
+            borne(Ok(Step::CaughtUp), &mut fails),
+            Ok(Some(Step::CaughtUp))
+        );
+        assert!(fails.is_none(), "it counts from the last time it was read");
+        fails = Instant::now().checked_sub(UNREAD_FOR);
+        assert!(borne(timed_out(), &mut fails).is_err());
+        let gone = Err(Fault::Missing {
+            stream: "LP_CTL".to_owned(),
+        });
+        assert!(borne(gone, &mut None).is_err());
     }
 }
