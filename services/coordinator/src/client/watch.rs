@@ -26,6 +26,9 @@ const SNAPSHOT_EVERY: Duration = Duration::from_secs(1);
 const CHANGES_MAX: usize = 256;
 /// How long a log that cannot be read is borne: nodes of a cluster elect and come back.
 const UNREAD_FOR: Duration = Duration::from_secs(60);
+/// A tail that fails says so every 10 s; after a longer pause it was sound in between, though a
+/// stream on which nothing happened does not show it.
+const SOUND_AFTER: Duration = Duration::from_secs(25);
 /// A run of which nothing was stored for so long may have a log that stores nothing: its agents
 /// report every second, and a server that is frozen for a while or gone is seen otherwise.
 const SILENT_FOR: Duration = Duration::from_secs(15);
@@ -67,11 +70,22 @@ pub fn watch(bus: Bus, subjects: Subjects, run: RunId) -> mpsc::Receiver<Change>
     receiver
 }
 
+/// Faults of one tail, one after the other.
+#[derive(Debug, Clone, Copy)]
+struct Streak {
+    first: Instant,
+    last: Instant,
+}
+
 /// A step, or none yet where a tail says that it has tried in vain for a while: it goes on trying.
 ///
 /// # Errors
 /// A fault that does not pass, or has not for long.
-fn borne(step: Result<Step, Fault>, fails: &mut Option<Instant>) -> Result<Option<Step>, Fault> {
+fn borne(
+    step: Result<Step, Fault>,
+    fails: &mut Option<Streak>,
+    now: Instant,
+) -> Result<Option<Step>, Fault> {
     let fault = match step {
         Ok(step) => {
             *fails = None;
@@ -79,9 +93,11 @@ fn borne(step: Result<Step, Fault>, fails: &mut Option<Instant>) -> Result<Optio
         }
         Err(fault) => fault,
     };
-    let since = fails.get_or_insert_with(Instant::now);
+    let begun = fails.filter(|known| now - known.last < SOUND_AFTER);
+    let first = begun.map_or(now, |known| known.first);
+    *fails = Some(Streak { first, last: now });
     let passes = matches!(fault, Fault::TimedOut { .. } | Fault::Server { .. });
-    match passes && since.elapsed() < UNREAD_FOR {
+    match passes && now - first < UNREAD_FOR {
         true => Ok(None),
         false => Err(fault),
     }
@@ -109,9 +125,9 @@ struct Watched {
     /// Whether a stop was seen.
     is_stopping: bool,
     live: LiveView,
-    /// Since when each tail fails, if it does.
-    control_fails: Option<Instant>,
-    data_fails: Option<Instant>,
+    /// How long each tail fails already, if it does.
+    control_fails: Option<Streak>,
+    data_fails: Option<Streak>,
     /// When something was stored last, as far as known here.
     stored_at: Instant,
     /// At most one probe, whose end is why nothing is stored, if that is so.
@@ -155,11 +171,11 @@ impl Watched {
         loop {
             let changes = tokio::select! {
                 step = self.control_tail.next() => {
-                    let step = borne(step, &mut self.control_fails)?;
+                    let step = borne(step, &mut self.control_fails, Instant::now())?;
                     step.map_or_else(Vec::new, |step| self.on_control(step))
                 }
                 step = self.data_tail.next() => {
-                    if let Some(step) = borne(step, &mut self.data_fails)? {
+                    if let Some(step) = borne(step, &mut self.data_fails, Instant::now())? {
                         self.on_data(step);
                     }
                     continue;
@@ -280,20 +296,23 @@ mod tests {
             let what = "read".to_owned();
             Err(Fault::TimedOut { what })
         };
+        let begin = Instant::now();
+        let at = |secs| begin + Duration::from_secs(secs);
         let mut fails = None;
-        assert_eq!(borne(timed_out(), &mut fails), Ok(None));
-        assert!(fails.is_some());
-        assert_eq!(borne(timed_out(), &mut fails), Ok(None));
+        for secs in [0, 10, 20, 30, 40, 50, 59] {
+            assert_eq!(borne(timed_out(), &mut fails, at(secs)), Ok(None), "{secs}");
+        }
+        assert!(borne(timed_out(), &mut fails.clone(), at(60)).is_err());
         assert_eq!(
-            borne(Ok(Step::CaughtUp), &mut fails),
-            Ok(Some(Step::CaughtUp))
+            borne(timed_out(), &mut fails.clone(), at(100)),
+            Ok(None),
+            "it was sound in between"
         );
-        assert!(fails.is_none(), "it counts from the last time it was read");
-        fails = Instant::now().checked_sub(UNREAD_FOR);
-        assert!(borne(timed_out(), &mut fails).is_err());
+        let read = borne(Ok(Step::CaughtUp), &mut fails, at(60));
+        assert_eq!((read, fails.is_none()), (Ok(Some(Step::CaughtUp)), true));
         let gone = Err(Fault::Missing {
             stream: "LP_CTL".to_owned(),
         });
-        assert!(borne(gone, &mut None).is_err());
+        assert!(borne(gone, &mut None, begin).is_err());
     }
 }
