@@ -85,7 +85,7 @@ def test_a_soak_in_which_anything_dies(
                 name = chance.choice(names)
                 end(agents[name])
                 agents[name] = ground.agent(name, "--predecessor-dead")
-        finished = running.end()
+        finished = running.end(SOAK_SECS)
     report = ground.assert_adds_up(finished, oracle, load.planned)
     assert report["run"]["ending"] == "completed", finished.stderr
     outcomes = report["calls"]["outcomes"]
