@@ -6,6 +6,7 @@ Must never end a process that it did not start.
 from __future__ import annotations
 
 import asyncio
+import json
 from typing import TYPE_CHECKING, Any
 
 import nats
@@ -80,6 +81,10 @@ class Cluster(Ground):
         found: str = asyncio.run(self._ask(lambda js: _leader(js, stream), told))
         return found
 
+    def give_lead(self, stream: str, node: str) -> None:
+        """Has a node lead a stream."""
+        asyncio.run(self._ask(lambda js: _led_by(js, stream, node)))
+
     def messages(self, run: str) -> list[Any]:
         """What the log holds of a run, by whichever node leads."""
         from tests.faults.stored import of_run, of_server  # noqa: PLC0415
@@ -117,6 +122,13 @@ async def _spread(jetstream: Any) -> None:
             if cluster.leader and len(others) == 2 and all(one.current for one in others):
                 break
             await asyncio.sleep(0.1)
+
+
+async def _led_by(jetstream: Any, stream: str, node: str) -> None:
+    wish = json.dumps({"placement": {"preferred": node}}).encode()
+    while await _leader(jetstream, stream) != node:
+        await jetstream._nc.request(f"$JS.API.STREAM.LEADER.STEPDOWN.{stream}", wish)
+        await asyncio.sleep(0.1)
 
 
 async def _leader(jetstream: Any, stream: str) -> str:
