@@ -6,19 +6,16 @@ Must never end a process that it did not start.
 
 from __future__ import annotations
 
-import http.client
-import json
 import os
-import ssl
 import subprocess
 import sys
 from contextlib import ExitStack
 from dataclasses import dataclass, field
 from pathlib import Path
-from time import monotonic
 from typing import TYPE_CHECKING, Any, Self
 
 from tests.deploy.composition import ROOT, Service, services
+from tests.deploy.gateway import Gateway
 from tests.e2e.command import Running
 from tests.e2e.fleet import free_port, nats_server
 from tests.oracle.oracle import built_binary
@@ -143,49 +140,16 @@ class Plain:
     def submit(self, target: str, rps: int, secs: int) -> str:
         """Asks the gateway for a run of all agents; returns its id."""
         scenario = ROOT / "tests" / "e2e" / "scenarios" / "weighted.py"
-        loadpilot = str(Path(sys.executable).with_name("loadpilot"))
-        load = ["--target", target, "--rps", str(rps), "--duration", f"{secs}s", "--dry-run"]
-        told = subprocess.run(
-            [loadpilot, "run", str(scenario), *load], check=True, capture_output=True, text=True
-        )
-        wanted = {"plan": json.loads(told.stdout), "agents": {"want": len(self.agents)}}
-        started = self._ask("POST", "/runs", wanted)
-        return str(started["run"])
+        return self._gateway.submit(scenario, target, rps, secs, len(self.agents))
 
     def report(self, run: str) -> dict[str, Any]:
         """The report of a run once it is over."""
-        self._follow(run)
-        found: dict[str, Any] = self._ask("GET", f"/runs/{run}")
-        return found
+        return self._gateway.report(run)
 
-    def _follow(self, run: str) -> None:
-        deadline = monotonic() + PATIENCE_S
-        connection = self._connection()
-        connection.request("GET", f"/api/v1/runs/{run}/live", headers=self._headers())
-        for line in connection.getresponse():
-            assert monotonic() < deadline, "the run did not end in time"
-            if line.startswith(b"event: sealed"):
-                break
-        connection.close()
-
-    def _ask(self, method: str, path: str, body: object = None) -> Any:
-        connection = self._connection()
-        content = None if body is None else json.dumps(body)
-        connection.request(method, f"/api/v1{path}", content, self._headers())
-        answer = connection.getresponse()
-        told = answer.read()
-        connection.close()
-        assert answer.status < 300, told
-        return json.loads(told)
-
-    def _connection(self) -> http.client.HTTPSConnection:
-        trust = ssl.create_default_context(cafile=str(self.keys / "ca.pem"))
-        port = self.gateway_port
-        return http.client.HTTPSConnection("localhost", port, timeout=PATIENCE_S, context=trust)
-
-    def _headers(self) -> dict[str, str]:
+    @property
+    def _gateway(self) -> Gateway:
         token = (self.keys / "gateway-token").read_text(encoding="utf-8").strip()
-        return {"Authorization": f"Bearer {token}", "Content-Type": "application/json"}
+        return Gateway(self.gateway_port, self.keys / "ca.pem", token)
 
     def _of(self, name: str) -> list[Member]:
         return [member for member in self.members if member.service.name == name]

@@ -92,7 +92,7 @@ def pytest_deselected(items: Sequence[pytest.Item]) -> None:
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
     """Says aloud what was not shown."""
     if LEFT_OUT:
-        told = f"{len(LEFT_OUT)} LONG FAULT CASES WERE LEFT OUT: ./dev faults runs them"
+        told = f"{len(LEFT_OUT)} LONG TESTS WERE LEFT OUT: ./dev faults and ./dev images run them"
         terminalreporter.write_line(told, yellow=True, bold=True)
     for told in NOT_JUDGED:
         terminalreporter.write_line(f"NOT JUDGED, the machine is noisy: {told}", yellow=True)

@@ -1,0 +1,91 @@
+"""The fleet of the compose file in containers, on a Docker engine that is there.
+
+A project of its own, so that a fleet that somebody uses is left alone; but the port of the gateway
+is the same. Images are built where they are missing: after a change, `docker compose build` first.
+`COMPOSE_FILE` may add a file of this machine's own. Must never touch what is not of the project.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import shutil
+import subprocess
+from typing import TYPE_CHECKING, Any, Self
+
+import pytest
+from tests.deploy.composition import ROOT, compose
+from tests.deploy.gateway import Gateway
+
+if TYPE_CHECKING:
+    from pathlib import Path
+    from types import TracebackType
+
+PROJECT = "loadpilot-tried"
+PORT = 8443
+BUILD_S = 3_600
+ANSWERED = re.compile(r"answered (\d+), refused (\d+)")
+
+
+class Containers:
+    """One fleet, from its start until it and its volumes are taken away."""
+
+    def __init__(self, folder: Path) -> None:
+        docker = shutil.which("docker")
+        if docker is None or not _succeeds(docker, "info"):
+            pytest.skip("no Docker engine answers here")
+        # People have Compose as a part of docker; a docker without it is served by the real one.
+        plugged = _succeeds(docker, "compose", "version")
+        self._words = [docker, "compose"] if plugged else [str(compose())]
+        self._folder = folder
+
+    def __enter__(self) -> Self:
+        self.told("down", "--volumes")
+        self.told("up", "--detach", "--wait", "--wait-timeout", "120")
+        cacert = self._folder / "ca.pem"
+        self.told("cp", "gateway:/keys/ca.pem", str(cacert))
+        token = self.told("exec", "-T", "gateway", "cat", "/keys/gateway-token").strip()
+        self.gateway = Gateway(PORT, cacert, token)
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self.told("--profile", "python", "down", "--volumes")
+
+    def told(self, *words: str, hears: str | None = None) -> str:
+        """What Compose says to a command that succeeds, which may hear something."""
+        asked = [*self._words, "--project-name", PROJECT, *words]
+        ran = subprocess.run(
+            asked,
+            cwd=ROOT,
+            input=hears,
+            check=False,
+            capture_output=True,
+            text=True,
+            timeout=BUILD_S,
+        )
+        assert ran.returncode == 0, f"{asked}: {ran.stderr}"
+        return ran.stdout
+
+    def all(self) -> dict[str, dict[str, Any]]:
+        """Every container, running or not, by its name."""
+        listed = self.told("--profile", "python", "ps", "--all", "--format", "json")
+        found = map(json.loads, listed.splitlines())
+        return {one["Name"].removeprefix(f"{PROJECT}-"): one for one in found}
+
+    def answered(self) -> int:
+        """How many requests the target has answered since it was started; starts it anew."""
+        self.told("stop", "target")
+        said = ANSWERED.findall(self.told("logs", "--no-log-prefix", "target"))
+        self.told("up", "--detach", "--force-recreate", "--no-deps", "target")
+        (counts,) = said
+        return int(counts[0])
+
+
+def _succeeds(*words: str) -> bool:
+    return subprocess.run(words, check=False, capture_output=True, env=os.environ).returncode == 0

@@ -1,0 +1,84 @@
+"""The compose file as a stranger plays it, with a real engine: images, health checks, volumes,
+signals. `./dev images` plays it; the demo target, which counts what it answers, is the oracle."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+from tests.deploy.containers import BUILD_S, Containers
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+pytestmark = [pytest.mark.long, pytest.mark.timeout(BUILD_S)]
+
+LOGINS = 5
+"""Each user looks once before it begins; none of that is counted as load."""
+SCRIPTED = Path(__file__).with_name("scripted.py")
+CATALOGUE = Path(__file__).with_name("catalogue.py")
+TARGET = "http://target:8000"
+CHECKED = {"coordinator-1", "coordinator-2", "agent-1", "agent-2", "gateway-1", "nats-1"}
+"""Whatever has a health check."""
+
+
+@pytest.fixture(scope="module")
+def containers(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Containers]:
+    """A fleet as `docker compose up` starts it."""
+    with Containers(tmp_path_factory.mktemp("containers")) as containers:
+        yield containers
+
+
+def test_a_fresh_fleet_is_healthy_and_counts_like_its_target(containers: Containers) -> None:
+    """Broken if an image lacks something, a volume belongs to somebody else, or a part needs a
+    right that its container has not."""
+    health = {name: one["Health"] for name, one in containers.all().items() if one["Health"]}
+    assert health == dict.fromkeys(CHECKED, "healthy")
+    run = containers.gateway.submit(CATALOGUE, TARGET, rps=200, secs=5, agents=2)
+    report = containers.gateway.report(run)
+    calls = report["calls"]["outcomes"]
+    assert calls.keys() == {"ok"}
+    assert calls["ok"] == containers.answered()
+    assert report["arrivals"]["started"] == report["arrivals"]["planned"] > 0
+
+
+def test_killed_containers_lose_no_finished_call(containers: Containers) -> None:
+    """Broken if what must outlive a kill is in no volume, or a restarted part finds nobody."""
+    run = containers.gateway.submit(CATALOGUE, TARGET, rps=200, secs=12, agents=2)
+    containers.gateway.wait_calls(run, 400)
+    containers.told("kill", "--signal", "KILL", "agent", "nats")
+    containers.told("start", "nats", "agent")
+    containers.told("kill", "--signal", "KILL", "coordinator")
+    containers.told("start", "coordinator")
+    report = containers.gateway.report(run)
+    calls, arrivals = report["calls"]["outcomes"], report["arrivals"]
+    assert calls.get("indeterminate", 0) + calls["ok"] >= containers.answered() >= calls["ok"]
+    assert (
+        arrivals["started"] + arrivals["lost"] + sum(arrivals["dropped"].values())
+        == (arrivals["planned"])
+    )
+
+
+def test_a_scenario_in_python_is_run_by_agents_that_can(containers: Containers) -> None:
+    """Broken if the image of the gateway is not also the command and the agent with Python."""
+    containers.told("--profile", "python", "up", "--detach", "--wait", "agent-python")
+    script = (
+        "cd /tmp && cat > scripted.py && NATS_TOKEN=$(cat /keys/nats-token)"
+        f" loadpilot run scripted.py --target {TARGET} --external-agents 1"
+        " --nats-url tls://nats:4222 --nats-cacert /keys/ca.pem --results-json scripted.json >&2"
+        " && cat scripted.json"
+    )
+    scenario = SCRIPTED.read_text(encoding="utf-8")
+    containers.told("up", "--detach", "--force-recreate", "--no-deps", "target")
+    told = containers.told("exec", "-T", "gateway", "sh", "-ec", script, hears=scenario)
+    report = json.loads(told)
+    assert report["calls"]["outcomes"] == {"ok": 200}
+    assert containers.answered() == 200 + LOGINS
+
+
+def test_every_container_ends_when_it_is_told_to(containers: Containers) -> None:
+    """Broken if a part does not hear SIGTERM as the first process of its container."""
+    containers.told("--profile", "python", "stop")
+    assert {one["ExitCode"] for one in containers.all().values()} == {0}
