@@ -12,6 +12,7 @@ import os
 import re
 import shutil
 import subprocess
+from contextlib import ExitStack
 from typing import TYPE_CHECKING, Any, Self
 
 import pytest
@@ -41,12 +42,15 @@ class Containers:
         self._folder = folder
 
     def __enter__(self) -> Self:
-        self.told("down", "--volumes")
-        self.told("up", "--detach", "--wait", "--wait-timeout", "120")
-        cacert = self._folder / "ca.pem"
-        self.told("cp", "gateway:/keys/ca.pem", str(cacert))
-        token = self.told("exec", "-T", "gateway", "cat", "/keys/gateway-token").strip()
-        self.gateway = Gateway(PORT, cacert, token)
+        self._take_away()
+        with ExitStack() as undo:
+            undo.callback(self._take_away)
+            self.told("up", "--detach", "--wait", "--wait-timeout", "120")
+            cacert = self._folder / "ca.pem"
+            self.told("cp", "gateway:/keys/ca.pem", str(cacert))
+            token = self.told("exec", "-T", "gateway", "cat", "/keys/gateway-token").strip()
+            self.gateway = Gateway(PORT, cacert, token)
+            undo.pop_all()
         return self
 
     def __exit__(
@@ -55,7 +59,7 @@ class Containers:
         error: BaseException | None,
         trace: TracebackType | None,
     ) -> None:
-        self.told("--profile", "python", "down", "--volumes")
+        self._take_away()
 
     def told(self, *words: str, hears: str | None = None) -> str:
         """What Compose says to a command that succeeds, which may hear something."""
@@ -85,6 +89,9 @@ class Containers:
         self.told("up", "--detach", "--force-recreate", "--no-deps", "target")
         (counts,) = said
         return int(counts[0])
+
+    def _take_away(self) -> None:
+        self.told("--profile", "python", "down", "--volumes")
 
 
 def _succeeds(*words: str) -> bool:

@@ -90,15 +90,19 @@ class Fleet:
         self.pids.append(member.pid)
         return self._members.enter_context(member)
 
-    def coordinator(self, *flags: str) -> Running:
-        """One that decides."""
-        started = self._start(str(COMMAND), "coordinator", "--nats-url", self.url, *flags)
+    def coordinator(self, *flags: str, program: Path | None = None) -> Running:
+        """One that decides; of another build, if that is named."""
+        entry = [str(program)] if program else [str(COMMAND), "coordinator"]
+        started = self._start(*entry, "--nats-url", self.url, *flags)
         started.until("deciding from now on")
         return started
 
-    def agent(self, name: str, *flags: str, plain: bool = False, url: str | None = None) -> Running:
-        """One that a coordinator has heard; at another address of the server, if it has one."""
-        entry = [str(PLAIN_AGENT)] if plain else [str(COMMAND), "agent"]
+    def agent(
+        self, name: str, *flags: str, program: Path | None = None, url: str | None = None
+    ) -> Running:
+        """One that a coordinator has heard; the command's own, or another program such as
+        `PLAIN_AGENT`; at another address of the server, if it has one."""
+        entry = [str(program)] if program else [str(COMMAND), "agent"]
         named = ("--nats-url", url or self.url, "--id", name, "--cores", "1")
         started = self._start(*entry, *named, *flags)
         started.until("coordinator found=true")

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from tests.e2e.command import SCENARIOS, Finished, Loadpilot
-from tests.e2e.fleet import Fleet, free_port
+from tests.e2e.fleet import PLAIN_AGENT, Fleet, free_port
 from tests.e2e.test_interrupts import STOP_US, assert_report_of_a_stop, interrupt
 
 if TYPE_CHECKING:
@@ -105,8 +105,8 @@ def test_compiled_code_runs_on_agents_without_python(
 ) -> None:
     """Broken if what compiles still needs an interpreter, or is prepared on this side."""
     fleet.coordinator("--compiled-only")
-    fleet.agent("plain-1", plain=True)
-    fleet.agent("plain-2", plain=True)
+    fleet.agent("plain-1", program=PLAIN_AGENT)
+    fleet.agent("plain-2", program=PLAIN_AGENT)
     finished = fleet.run(loadpilot, COMPILED, oracle.url, "--external-agents", "2")
     assert finished.judged == 0, finished.stderr
     seen = routes(oracle)
@@ -125,7 +125,7 @@ def test_python_goes_to_agents_that_have_it(
 ) -> None:
     """Broken if an agent without Python gets a share of it, or users log in on the agents."""
     fleet.coordinator()
-    fleet.agent("plain", plain=True)
+    fleet.agent("plain", program=PLAIN_AGENT)
     fleet.agent("shy", "--no-python")
     fleet.agent("able-1")
     fleet.agent("able-2")

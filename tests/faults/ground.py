@@ -34,10 +34,12 @@ SHORT_AGENT = ("--heartbeat", "300ms", "--fence", "2500ms")
 class Ground(Fleet):
     """A fleet that is hurt."""
 
-    def agent(self, name: str, *flags: str, plain: bool = False, url: str | None = None) -> Running:
+    def agent(
+        self, name: str, *flags: str, program: Path | None = None, url: str | None = None
+    ) -> Running:
         """An agent that keeps what must outlive it."""
         kept = ("--state-dir", str(self.state(name)))
-        return super().agent(name, *kept, *flags, plain=plain, url=url)
+        return super().agent(name, *kept, *flags, program=program, url=url)
 
     def state(self, name: str) -> Path:
         """Where an agent keeps what must outlive it."""

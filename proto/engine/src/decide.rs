@@ -25,6 +25,7 @@ use crate::bugs::{Bug, bug};
 use crate::check;
 use crate::patience::longest_arrival_us;
 use crate::state::{Resignation, RunState};
+use crate::story::listed;
 
 /// The rules by which a fleet lives; times are in µs.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -300,7 +301,9 @@ impl Run<'_> {
         let none = BTreeMap::new();
         let holdings = take_over(self.created.shards, &state.holdings, &gone, &none, &nobody);
         if holdings.len() < self.created.agents.min.max(1) as usize {
-            let reason = "too few agents got ready in time".to_owned();
+            let gone = losses.iter();
+            let gone = gone.map(|loss| format!("{} {}", loss.holder.agent, loss.reason.words()));
+            let reason = format!("too few agents got ready in time ({})", listed(gone));
             return Some(Decision::StartCancelled(StartCancelled { reason }));
         }
         let generation = state.generation + 1;

@@ -1,7 +1,7 @@
 //! The story of a run: its decisions and facts in order, in words.
 
 use loadpilot_events::Capability;
-use loadpilot_events::assign::{Holding, Loss, LossReason};
+use loadpilot_events::assign::{Holding, Loss};
 use loadpilot_events::ctl::{Decision, ShardsReassigned};
 use loadpilot_events::evt::{TailReported, What};
 use loadpilot_events::report::StoryLine;
@@ -221,7 +221,7 @@ fn holders(holdings: &[Holding]) -> String {
 }
 
 /// The first few of a list; of the others how many they are: a thousand names are read by nobody.
-fn listed(all: impl Iterator<Item = String>) -> String {
+pub(crate) fn listed(all: impl Iterator<Item = String>) -> String {
     let mut words: Vec<String> = all.collect();
     let more = words.len().saturating_sub(TOLD_MAX);
     words.truncate(TOLD_MAX);
@@ -251,19 +251,8 @@ fn losses(control: &Control, losses: &[Loss]) -> String {
         format!(
             "lost {} × {count}: {}",
             loss.holder.agent,
-            reason(loss.reason)
+            loss.reason.words()
         )
     };
     listed(losses.iter().map(lost))
-}
-
-fn reason(reason: LossReason) -> &'static str {
-    match reason {
-        LossReason::Silent => "silent",
-        LossReason::Replaced => "replaced",
-        LossReason::Left => "left",
-        LossReason::Failed => "failed",
-        LossReason::Isolated => "isolated",
-        LossReason::NotReady => "not ready",
-    }
 }

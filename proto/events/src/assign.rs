@@ -63,6 +63,21 @@ pub enum LossReason {
     NotReady,
 }
 
+impl LossReason {
+    /// The same for people, after the name of an agent.
+    #[must_use]
+    pub fn words(self) -> &'static str {
+        match self {
+            Self::Silent => "silent",
+            Self::Replaced => "replaced",
+            Self::Left => "left",
+            Self::Failed => "failed",
+            Self::Isolated => "isolated",
+            Self::NotReady => "not ready",
+        }
+    }
+}
+
 /// A holder that lost its shards, and why.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Loss {

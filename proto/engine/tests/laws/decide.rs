@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use loadpilot_engine::decide::{Heard, Hearing, Policy, deadline, decide};
 use loadpilot_engine::state::{Record, RunState};
-use loadpilot_events::ctl::{Decision, Ending, StartScheduled, StopReason};
+use loadpilot_events::ctl::{Decision, Ending, StartCancelled, StartScheduled, StopReason};
 use loadpilot_events::delta::Totals;
 use loadpilot_events::evt::{
     CapacityOffered, Fact, FailureCause, FinishReason, IsolationStop, ShardsFailed, ShardsFinished,
@@ -450,10 +450,11 @@ fn who_fetches_bodies_has_the_time_for_it() {
     let early = Timestamp(ready_by.0 - 1);
     assert!(decide(&state, &heard(early), &policy, early).is_none());
     let late = decide(&state, &heard(ready_by), &policy, ready_by);
-    assert!(
-        matches!(late, Some(Decision::StartCancelled(_))),
-        "{late:?}"
-    );
+    let Some(Decision::StartCancelled(StartCancelled { reason })) = late else {
+        panic!("{late:?}");
+    };
+    let unready = format!("({} not ready)", holder.agent);
+    assert!(reason.contains(&unready), "{reason}");
 }
 
 fn failure(cause: FailureCause) -> What {
