@@ -21,10 +21,8 @@ pub(crate) struct PyLedger {
     claimant: OwnerId,
 }
 
-#[pymethods]
 impl PyLedger {
-    #[new]
-    fn new(session: Py<PySession>, run: &str, claimant: &str) -> PyResult<Self> {
+    pub(crate) fn new(session: Py<PySession>, run: &str, claimant: &str) -> PyResult<Self> {
         let claimant = OwnerId::parse(claimant);
         Ok(Self {
             session,
@@ -32,7 +30,10 @@ impl PyLedger {
             claimant: claimant.map_err(|problem| PyValueError::new_err(problem.to_string()))?,
         })
     }
+}
 
+#[pymethods]
+impl PyLedger {
     fn owed(&self, py: Python<'_>) -> PyResult<String> {
         let its = self.session.get();
         let session = its.beside(py)?;

@@ -440,6 +440,10 @@ impl PySession {
         json(&state.map_err(|error| failed(py, &error))?)
     }
 
+    fn ledger(slf: Py<Self>, run: &str, claimant: &str) -> PyResult<PyLedger> {
+        PyLedger::new(slf, run, claimant)
+    }
+
     fn close(&self, py: Python<'_>) -> PyResult<()> {
         self.alone(py)?.close();
         Ok(())

@@ -352,6 +352,9 @@ class Session:
     def log_state(self) -> str:
         """Tell how far the streams were written; JSON: ``{"ctl_seq", "data_seq"}``."""
 
+    def ledger(self, run: str, claimant: str) -> Ledger:
+        """Open what a run owes, for a command of this name."""
+
     def close(self) -> None:
         """End the connection and the renewal of ownership."""
 
@@ -359,7 +362,6 @@ class Session:
 class Ledger:
     """What one run owes, as the command of a name sees it."""
 
-    def __new__(cls, session: Session, run: str, claimant: str) -> Self: ...
     def owed(self) -> str:
         """Tell what is owed, and of what run.
 

@@ -14,8 +14,7 @@ from .exit_code import ExitCode
 from .fleet import FleetFlags
 from .guests import ListenFlags
 from .options import Flags
-from .over_http import ApiFlags
-from .steering import HERE, FleetServer, register
+from .steering import HERE, NOBODY, FleetServer, OverHttp, register
 
 HELP = """Load tests in Python at wire speed; every run is an immutable event log.
 
@@ -48,8 +47,6 @@ runs_app = App(name="runs", help="List the runs of this directory, or prune them
 app.command(runs_app)
 register(app)
 
-OverHttp = Annotated[ApiFlags, Parameter(name="*")]
-NOBODY = ApiFlags()
 Guests = Annotated[ListenFlags, Parameter(name="*")]
 ALONE = ListenFlags()
 

@@ -69,37 +69,32 @@ def played(
     aside: Aside,
     run: Asked,
     interruptions: Interruptions,
-    ledger: Ledger | None,
+    ledger: Ledger,
 ) -> Iterator[Compiled]:
     """Play what comes before a run, give the plan with what that left, play what comes after.
 
     Raises :class:`Failed`, and what the log raises. What comes after happens however the block
-    ends, unless the user does not want to wait for anything: then it is owed, if there is a
-    ``ledger``, where it can be.
+    ends, unless the user does not want to wait for anything: then it is owed.
     """
     try:
         company = Company(compiled, aside, run, interruptions, ledger)
     except (ValueError, RuntimeError) as error:
-        if ledger is not None:
-            ledger.release()
+        ledger.release()
         raise Failed(str(error)) from None
     try:
-        if ledger is not None:
-            ledger.begin(compiled, aside, run.seed)
+        ledger.begin(compiled, aside, run.seed)
         try:
             yield company.before()
         except StackFault:
-            if ledger is not None:
-                ledger.is_recorded = False
+            ledger.is_recorded = False
             raise
         finally:
             if interruptions.count < NOW:
                 company.after()
-            elif ledger is not None:
+            else:
                 ledger.put_off()
     finally:
-        if ledger is not None:
-            ledger.release()
+        ledger.release()
         company.close()
 
 
@@ -117,7 +112,7 @@ class Company:
         aside: Aside,
         run: Asked,
         interruptions: Interruptions,
-        ledger: Ledger | None,
+        ledger: Ledger,
         left: Left | None = None,
     ) -> None:
         """Get ready; nothing is played yet.
@@ -175,11 +170,10 @@ class Company:
         Nothing is played when the log says that it is on somebody else.
         """
         self._heard = self.interruptions.count
-        if self.ledger is not None and not self.ledger.take():
+        if not self.ledger.take():
             return []
         failed = self._retire() + self._tear_down()
-        if self.ledger is not None:
-            self.ledger.finish(failed)
+        self.ledger.finish(failed)
         return failed
 
     def _retire(self) -> list[str]:
@@ -208,8 +202,6 @@ class Company:
 
     def _keep(self, users: list[str] | None) -> None:
         """Keep what there is by now, for a command that may have to play what comes after."""
-        if self.ledger is None:
-            return
         shared, flaws = self.scenario.leaves()
         for flaw in flaws:
             what = "would be missing from a teardown by another command, should this one be killed"

@@ -10,6 +10,9 @@ from typing import TYPE_CHECKING, Protocol
 if TYPE_CHECKING:
     from pathlib import Path
 
+    from .. import _native
+    from .http_ledger import HttpLedger
+
 
 class Watch(Protocol):
     """A run as it goes on."""
@@ -44,6 +47,9 @@ class Session(Protocol):
 
     def samples(self, run: str, path: Path) -> str:
         """Write every call to a file; returns how many, as JSON."""
+
+    def ledger(self, run: str, claimant: str) -> _native.Ledger | HttpLedger:
+        """Open what a run owes, for a command of this name."""
 
     def close(self) -> None:
         """Let go of it."""

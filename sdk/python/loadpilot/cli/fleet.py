@@ -152,22 +152,32 @@ def _cacert(flags: ServerFlags, environ: Mapping[str, str], problems: list[Probl
     return Path(file)
 
 
+def read_place(
+    server_flags: ServerFlags,
+    api_flags: ApiFlags,
+    environ: Mapping[str, str],
+    problems: list[Problem],
+) -> Server | Api | None:
+    """Read where a fleet is asked, at its log or over HTTP; None when no fleet is named."""
+    server = read_server(server_flags, environ, problems)
+    if server is not None and api_flags.coordinator_url is None:
+        # What a flag says goes before the environment.
+        environ = {key: value for key, value in environ.items() if key != URL_VARIABLE}
+    api = read_api(api_flags, environ, problems)
+    if server is not None and api is not None:
+        what = "names who takes the run, and so does --nats-url; drop one"
+        problems.append(Problem("--coordinator-url", what))
+    return server or api
+
+
 def read_fleet(
     flags: FleetFlags, environ: Mapping[str, str], problems: list[Problem]
 ) -> Fleet | None:
     """Read which fleet a run is for; None when it is for this machine."""
-    server = read_server(flags.server, environ, problems)
-    if server is not None and flags.api.coordinator_url is None:
-        # What a flag says goes before the environment.
-        environ = {key: value for key, value in environ.items() if key != URL_VARIABLE}
-    api = read_api(flags.api, environ, problems)
-    if server is not None and api is not None:
-        what = "names who takes the run, and so does --nats-url; drop one"
-        problems.append(Problem("--coordinator-url", what))
-    if flags.detach and server is None:
+    place = read_place(flags.server, flags.api, environ, problems)
+    if flags.detach and not isinstance(place, Server):
         what = "is for a fleet that is named by its server; add --nats-url URL"
         problems.append(Problem("--detach", what))
-    place = server or api
     if place is None:
         return None
     return Fleet(place, read_crew(flags.crew, 0, 1, problems), flags.detach)

@@ -6,7 +6,6 @@ token, nor follow anything but the run that it asked for.
 
 from __future__ import annotations
 
-import base64
 import http.client
 import json
 import queue
@@ -18,11 +17,13 @@ from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 
 from .. import _native
+from .http_ledger import HttpLedger, encoded
 from .over_http import TOKEN_VARIABLE
 
 if TYPE_CHECKING:
     from pathlib import Path
 
+    from .http_ledger import Life
     from .over_http import Api
 
 POST_BYTES_MAX = 32 << 20
@@ -42,11 +43,12 @@ class HttpSession:
         """Take where it is; nothing is opened yet."""
         self._api = api
         self._watch: HttpWatch | None = None
+        self._life: Life | None = None
 
     def meet(self) -> None:
         """Ask whether it is ready, and whether it knows us; raises Fault."""
-        self._ask("GET", "/readyz")
-        self._ask("GET", "/metrics")
+        self.ask("GET", "/readyz")
+        self.ask("GET", "/metrics")
 
     def submit(
         self,
@@ -61,14 +63,11 @@ class HttpSession:
         asked |= {
             "run": run,
             "secrets": secrets,
-            "bodies": {sha: base64.b64encode(body).decode() for sha, body in bodies.items()},
+            "bodies": {sha: encoded(body) for sha, body in bodies.items()},
         }
-        body = json.dumps(asked, ensure_ascii=False, separators=(",", ":")).encode()
-        if len(body) > POST_BYTES_MAX:
-            raise _native.Refused(
-                f"{self._api.place}: a run over HTTP must be at most {POST_BYTES_MAX} bytes with "
-                f"its bodies (got {len(body)}); --nats-url has no such limit"
-            )
+        if self._life is not None and self._life.run == run:
+            asked["claimant"] = self._life.claimant
+        body = self._written(asked)
         connection = self._connection()
         response = self._send(connection, "POST", "/run?events=true", body)
         self._watch = HttpWatch(self._api.place, connection, response)
@@ -82,22 +81,34 @@ class HttpSession:
 
     def stop(self, run: str, by: str) -> None:  # noqa: ARG002  (it writes who asked by itself)
         """Ask for a stop."""
-        self._ask("POST", f"/run/{run}/stop")
+        self.ask("POST", f"/run/{run}/stop")
 
     def halt(self, run: str) -> None:
         """Abort it."""
-        self._ask("POST", f"/run/{run}/halt")
+        self.ask("POST", f"/run/{run}/halt")
 
     def report(self, run: str) -> str:
         """Read its report."""
-        return self._ask("GET", f"/run/{run}/report").decode()
+        return self.ask("GET", f"/run/{run}/report").decode()
 
     def samples(self, run: str, path: Path) -> str:
         """Refuse: a coordinator hands out no single calls."""
         raise _native.Fault(f"{path}: {self._api.place} does not hand out the calls of {run}")
 
+    def ledger(self, run: str, claimant: str) -> HttpLedger:
+        """Open what a run owes, for a command of this name."""
+        return HttpLedger(self, run, claimant)
+
+    def lives(self, life: Life) -> None:
+        """Let it be said until this is closed that whoever owes a teardown lives."""
+        if self._life is not None:
+            self._life.end()
+        self._life = life
+
     def close(self) -> None:
         """Go away: a run that is not over is stopped."""
+        if self._life is not None:
+            self._life.end()
         if self._watch is not None:
             self._watch.close()
 
@@ -137,11 +148,22 @@ class HttpSession:
         connection.close()
         raise self._refusal(response.status, told)
 
-    def _ask(self, method: str, path: str) -> bytes:
-        """Ask for something that is answered at once."""
+    def _written(self, asked: dict[str, Any]) -> bytes:
+        """Write what is posted; raises Refused where that is more than a coordinator takes."""
+        body = json.dumps(asked, ensure_ascii=False, separators=(",", ":")).encode()
+        if len(body) > POST_BYTES_MAX:
+            raise _native.Refused(
+                f"{self._api.place}: a run over HTTP must be at most {POST_BYTES_MAX} bytes with "
+                f"its bodies (got {len(body)}); --nats-url has no such limit"
+            )
+        return body
+
+    def ask(self, method: str, path: str, asked: dict[str, Any] | None = None) -> bytes:
+        """Ask for something that is answered at once; raises Refused, Fault."""
+        body = None if asked is None else self._written(asked)
         connection = self._connection()
         try:
-            response = self._send(connection, method, path, None)
+            response = self._send(connection, method, path, body)
             try:
                 return response.read(ANSWER_BYTES_MAX)
             except (OSError, http.client.HTTPException) as error:

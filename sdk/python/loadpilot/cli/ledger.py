@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from ..compile.aside import Aside
     from ..compile.plan import Compiled
     from ..local.debts import Mark
+    from .http_ledger import HttpLedger
 
 KEY_BYTES = 32
 OVER_SECS = 5.0
@@ -32,7 +33,7 @@ class Ledger:
 
     def __init__(
         self,
-        session: _native.Session,
+        books: _native.Ledger | HttpLedger,
         run: str,
         claimant: str,
         mark: Mark | None = None,
@@ -46,7 +47,7 @@ class Ledger:
         be gone.
         """
         self.run = run
-        self._native = _native.Ledger(session, run, claimant)
+        self._books = books
         self._claimant = claimant
         self._mark = mark
         self._is_gone = is_gone
@@ -70,13 +71,13 @@ class Ledger:
             "users": aside.start is not None,
         }
         text = json.dumps(claim, ensure_ascii=False, allow_nan=False)
-        self._native.claim_setup(text, packed.content, compiled.secrets)
+        self._books.claim_setup(text, packed.content, compiled.secrets)
         self.is_begun = True
 
     def keep(self, shared: str, users: list[str] | None) -> None:
         """Keep what the setup has left so far; raises Fault, Refused."""
         key = secrets.token_hex(KEY_BYTES)
-        self._native.keep(_native.seal_states(key, shared, users), key)
+        self._books.keep(_native.seal_states(key, shared, users), key)
 
     def take(self) -> bool:
         """Take the teardown upon this command; says why not, when it may not be played here."""
@@ -114,7 +115,7 @@ class Ledger:
             return
         if self.is_recorded:
             try:
-                self._native.finish(failed)
+                self._books.finish(failed)
             except FAULTS as fault:
                 what = "the log cannot be told that the teardown was played; it is repeated"
                 say(f"error: {what}: {safe_lines(str(fault))}")
@@ -144,21 +145,21 @@ class Ledger:
 
     def owed(self) -> dict[str, Any]:
         """Read what is owed; raises Fault."""
-        found: dict[str, Any] = json.loads(self._native.owed())
+        found: dict[str, Any] = json.loads(self._books.owed())
         return found
 
     def means(self) -> dict[str, Any]:
         """Read what a teardown is played with; raises Fault."""
-        found: dict[str, Any] = json.loads(self._native.means())
+        found: dict[str, Any] = json.loads(self._books.means())
         return found
 
     def kept(self, *, states: bool) -> bytes:
         """Read the scenario's files, or what its setup left; raises Fault, Refused."""
-        return self._native.kept(states)
+        return self._books.kept(states=states)
 
     def _claim(self) -> dict[str, Any]:
         claim: dict[str, Any] = json.loads(
-            self._native.claim_teardown(author(), is_gone=self._is_gone)
+            self._books.claim_teardown(author(), is_gone=self._is_gone)
         )
         return claim
 

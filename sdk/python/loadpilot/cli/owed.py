@@ -37,6 +37,7 @@ if TYPE_CHECKING:
 
     from ..play.at_hand import Left
     from .history import Past
+    from .http_session import HttpSession
     from .signals import Interruptions
 
 SEAL_SECS = 30.0
@@ -65,12 +66,26 @@ def settle(session: _native.Session, one: Past, interruptions: Interruptions) ->
         if mark is None:
             say(f"the teardown of run {one.run} is left to the command that it is on")
             return ExitCode.USAGE
-    ledger = Ledger(session, one.run, new_claimant(), mark, is_begun=True, is_gone=is_here)
+    claimant = new_claimant()
+    books = session.ledger(one.run, claimant)
+    ledger = Ledger(books, one.run, claimant, mark, is_begun=True, is_gone=is_here)
+    return _played(ledger, interruptions)
+
+
+def settle_over_http(session: HttpSession, run: str, interruptions: Interruptions) -> ExitCode:
+    """Play the teardown that a run owes, where a coordinator keeps it."""
+    claimant = new_claimant()
+    ledger = Ledger(session.ledger(run, claimant), run, claimant, is_begun=True)
+    return _played(ledger, interruptions)
+
+
+def _played(ledger: Ledger, interruptions: Interruptions) -> ExitCode:
+    """Play it and say what became of it."""
     try:
         return _settled(ledger, interruptions)
     except (Unplayable, _native.Refused) as error:
-        say(f"error: the teardown of run {one.run} stays owed: {safe_lines(str(error))}")
-        say(f"`loadpilot runs prune {one.run} --forget-teardowns` gives it up")
+        say(f"error: the teardown of run {ledger.run} stays owed: {safe_lines(str(error))}")
+        say(f"`loadpilot runs prune {ledger.run} --forget-teardowns` gives it up")
         return ExitCode.INFRASTRUCTURE
     finally:
         ledger.release()
@@ -198,7 +213,7 @@ def settled_before(session: _native.Session, own: Path, interruptions: Interrupt
         if mark is None:
             continue
         with nullcontext(session) if is_own else opened(log, interruptions) as its:
-            owed = Ledger(its, run, new_claimant()).owed()
+            owed = json.loads(its.ledger(run, new_claimant()).owed())
         if not owed["is_owed"]:
             mark.remove()
             continue

@@ -19,8 +19,9 @@ from ..local.folders import connect
 from ..local.stack import LocalStack, LogUnavailable, StackFault, is_running
 from . import results
 from .exit_code import ExitCode, exit_code
-from .fleet import Server, ServerFlags, read_server
+from .fleet import Server, ServerFlags, read_place
 from .history import NOTHING_DONE, Asked, Past, find, opened, place_of, reporting
+from .over_http import Api, ApiFlags
 from .steer import asked, say_told
 from .terminal import say, write_product
 from .without_log import without_log
@@ -45,15 +46,18 @@ def resume(
     results_json: str | None,
     strict: bool,
     server: ServerFlags,
+    api: ApiFlags,
     teardown: bool = False,
 ) -> ExitCode:
     """Go on with a run that is not over: unpause it, or own it and follow it to its end.
 
     Of a run that is over, or was never asked for, the teardown is played if it owes one; with
-    ``teardown`` that is all that is ever done.
+    ``teardown`` that is all that is ever done. A coordinator at ``api`` lets nothing else be done.
     """
     problems: list[Problem] = []
-    fleet = read_server(server, os.environ, problems)
+    place = read_place(server, api, os.environ, problems)
+    coordinator = place if isinstance(place, Api) else None
+    fleet = place if isinstance(place, Server) else None
     path = Path(results_json) if results_json is not None else None
     if path is not None:
         problems += results.problems(path, "--results-json")
@@ -62,6 +66,9 @@ def resume(
 
         return refuse(problems, NOTHING_DONE)
     with reporting() as (interruptions, outcome):
+        if coordinator is not None:
+            outcome.append(_torn_down_over_http(name, coordinator, interruptions))
+            return outcome[-1]
         found = find(name, interruptions, fleet)
         if teardown or (found.owes and found.has_no_rest):
             outcome.append(_torn_down(found, interruptions))
@@ -82,6 +89,24 @@ def _torn_down(one: Past, interruptions: Interruptions) -> ExitCode:
         raise Asked(f"run {one.run} {what}; `loadpilot resume {one.run}` goes on with it")
     with opened(one.log, interruptions) as session:
         return settle(session, one, interruptions)
+
+
+def _torn_down_over_http(run: str, api: Api, interruptions: Interruptions) -> ExitCode:
+    """Play the teardown of a run that a coordinator knows by its whole id."""
+    from .author import new_claimant
+    from .owed import settle_over_http
+
+    session = api.join()
+    try:
+        owed = json.loads(session.ledger(run, new_claimant()).owed())
+        if not owed["is_owed"]:
+            raise Asked(f"run {run} owes no teardown")
+        if owed["asked"] and not owed["over"]:
+            what = "is not over, and its teardown comes last"
+            raise Asked(f"run {run} {what}; only at the log (--nats-url) can others go on with it")
+        return settle_over_http(session, run, interruptions)
+    finally:
+        session.close()
 
 
 def _gone_on(one: Past, interruptions: Interruptions, wanted: Wanted) -> ExitCode:

@@ -223,17 +223,14 @@ class Run:
         finally:
             session.close()
 
-    def ledger(self, session: Session, run: str, stack: LocalStack | None) -> Ledger | None:
-        """Say where it is kept that a teardown is owed; over HTTP it cannot be."""
-        if not isinstance(session, _native.Session):
-            say("note: over HTTP nobody else plays the teardown if this command is killed")
-            return None
+    def ledger(self, session: Session, run: str, stack: LocalStack | None) -> Ledger:
+        """Say where it is kept that a teardown is owed."""
         from .ledger import Ledger
 
         mark = None
         if stack is not None and stack.log_dir is not None:
             mark = debts.hold(stack.log_dir, run)
-        return Ledger(session, run, self.owner, mark)
+        return Ledger(session.ledger(run, self.owner), run, self.owner, mark)
 
     def follow(
         self,

@@ -10,6 +10,7 @@ from cyclopts import Parameter
 
 from .exit_code import ExitCode  # noqa: TC001  (cyclopts evaluates annotations)
 from .fleet import ServerFlags
+from .over_http import ApiFlags
 
 if TYPE_CHECKING:
     from cyclopts import App
@@ -19,6 +20,10 @@ FleetServer = Annotated[ServerFlags, Parameter(name="*")]
 """The flags that name a fleet's server, the same for every command that takes one."""
 HERE = ServerFlags()
 """No fleet: this directory and this machine."""
+OverHttp = Annotated[ApiFlags, Parameter(name="*")]
+"""The flags that name a coordinator over HTTP."""
+NOBODY = ApiFlags()
+"""No coordinator is named."""
 
 
 def register(app: App) -> None:
@@ -78,18 +83,19 @@ def resume(
     strict: bool = False,
     teardown: bool = False,
     server: FleetServer = HERE,
+    api: OverHttp = NOBODY,
 ) -> ExitCode:
     """Let a paused run go on, or go on with a run whose command or stack is gone.
 
     Nothing is caught up: what was due meanwhile stays dropped, or was offered by nobody and is
     reported so. A run whose command is gone is followed to its end; any other command in this
     directory ends such a run instead. A teardown that the run owes is played here at its end; of a
-    run that is over, at once.
+    run that is over, at once. A coordinator over HTTP lets teardowns be played, and nothing else.
 
     Parameters
     ----------
     run
-        Its id, or the beginning of it; `last` is the newest.
+        Its id, or the beginning of it; `last` is the newest. Over HTTP the whole id.
     results_json
         Write the full report to this file, of a run that is followed.
     strict
@@ -99,7 +105,9 @@ def resume(
     """
     from .revive import resume as execute
 
-    return execute(run, results_json=results_json, strict=strict, teardown=teardown, server=server)
+    return execute(
+        run, results_json=results_json, strict=strict, server=server, api=api, teardown=teardown
+    )
 
 
 def halt(run: str, /, *, yes: bool = False, server: FleetServer = HERE) -> ExitCode:

@@ -13,7 +13,7 @@ use loadpilot_events::assign::AgentsWanted;
 use loadpilot_events::plan::Plan;
 use loadpilot_events::refusal::Problem;
 use loadpilot_events::req::RunRequested;
-use loadpilot_events::{Capability, RunId, limits};
+use loadpilot_events::{Capability, OwnerId, RunId, limits};
 use serde::Deserialize;
 use serde::de::DeserializeOwned;
 
@@ -23,8 +23,12 @@ use super::{bodies, strict};
 pub const POST_BYTES_MAX: usize = 32 << 20;
 /// Longest place and longest rule of a mistake, in characters: both may quote a key.
 const TOLD_CHARS_MAX: usize = 400;
-/// What is never quoted.
-const CONFIDENTIAL: [&str; 2] = ["secrets", "bodies"];
+/// What is never quoted, and what it must be.
+const CONFIDENTIAL: [(&str, &str); 3] = [
+    ("secrets", "must be an object of texts"),
+    ("bodies", "must be an object of texts"),
+    ("key", "must be a text"),
+];
 
 /// What holds where a caller says nothing.
 #[derive(Debug, Clone, Copy)]
@@ -62,6 +66,8 @@ pub struct Asked {
     pub secrets: BTreeMap<String, String>,
     /// What the plan keeps beside itself, by hash.
     pub bodies: BTreeMap<String, Bytes>,
+    /// On whom its teardown is, if it was set up.
+    pub claimant: Option<OwnerId>,
 }
 
 /// The long form of what is posted.
@@ -79,6 +85,7 @@ struct Form {
     secrets: BTreeMap<String, String>,
     #[serde(default)]
     bodies: BTreeMap<String, String>,
+    claimant: Option<OwnerId>,
 }
 
 #[derive(Deserialize)]
@@ -109,8 +116,13 @@ pub fn read(body: &[u8], unsaid: &Unsaid) -> Result<Asked, Problem> {
             run: None,
             secrets: BTreeMap::new(),
             bodies: BTreeMap::new(),
+            claimant: None,
         },
     };
+    if form.claimant.is_some() && form.run.is_none() {
+        let rule = "must be said of a run that was set up";
+        return Err(Problem::new("run", rule, "nothing"));
+    }
     let agents = form.agents.as_ref();
     let want = agents.map_or(unsaid.agents, |agents| agents.want);
     let request = RunRequested {
@@ -143,7 +155,17 @@ pub fn read(body: &[u8], unsaid: &Unsaid) -> Result<Asked, Problem> {
             .into_iter()
             .map(decoded)
             .collect::<Result<_, _>>()?,
+        claimant: form.claimant,
     })
+}
+
+/// Reads anything else that is posted, no key twice and every mistake by its place.
+///
+/// # Errors
+/// What is wrong with it.
+pub fn form<T: DeserializeOwned>(body: &[u8]) -> Result<T, Problem> {
+    strict::keys(body).map_err(|error| problem("body", &error))?;
+    parsed(body)
 }
 
 /// Everything that is wrong with a request and with what was handed over for it.
@@ -171,9 +193,9 @@ fn parsed<T: DeserializeOwned>(body: &[u8]) -> Result<T, Problem> {
         let place = error.path().to_string();
         match CONFIDENTIAL
             .into_iter()
-            .find(|part| place.starts_with(part))
+            .find(|(part, _)| place.starts_with(part))
         {
-            Some(part) => Problem::new(part, "must be an object of texts", "not shown"),
+            Some((part, rule)) => Problem::new(part, rule, "not shown"),
             None => problem(&place, error.inner()),
         }
     })

@@ -326,12 +326,25 @@ impl Session {
         }
     }
 
+    /// Says once that `owner` of a run lives.
+    ///
+    /// # Errors
+    /// The world.
+    pub async fn beat(&self, run: &RunId, owner: &OwnerId) -> Result<(), SessionError> {
+        let (subject, beat) = self.owner_beat_of(run, owner);
+        self.bus.publish(&subject, beat).await?;
+        Ok(())
+    }
+
+    fn owner_beat_of(&self, run: &RunId, owner: &OwnerId) -> (String, bytes::Bytes) {
+        let beat = serde_json::to_vec(&Heartbeat::Owner { run: run.clone() }).unwrap_or_default();
+        (self.subjects.owner_heartbeat(owner), beat.into())
+    }
+
     pub(crate) fn keep_owned(&mut self, run: &RunId, owner: &OwnerId) {
         self.close();
         let bus = self.bus.clone();
-        let subject = self.subjects.owner_heartbeat(owner);
-        let beat = serde_json::to_vec(&Heartbeat::Owner { run: run.clone() }).unwrap_or_default();
-        let beat = bytes::Bytes::from(beat);
+        let (subject, beat) = self.owner_beat_of(run, owner);
         self.owner_beat = Some(tokio::spawn(async move {
             let mut interval = tokio::time::interval(OWNER_BEAT);
             loop {

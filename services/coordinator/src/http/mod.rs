@@ -9,6 +9,7 @@ mod config;
 mod follow;
 mod guard;
 mod listen;
+mod owed;
 mod routes;
 mod status;
 
@@ -24,6 +25,8 @@ pub(crate) use config::HttpArgs;
 pub use config::{HttpConfig, Token};
 pub(crate) use status::Facts;
 pub use status::Status;
+
+use crate::client::session::Session;
 
 /// How long answers may take to end when the coordinator does.
 const END_WITHIN: Duration = Duration::from_secs(5);
@@ -43,6 +46,13 @@ struct Api {
     readers: Arc<Semaphore>,
     followed: Arc<Semaphore>,
     ending: watch::Receiver<bool>,
+}
+
+impl Api {
+    /// Somebody who asks through the log, on the one connection.
+    fn session(&self) -> Session {
+        Session::on(self.bus.clone(), self.subjects.clone())
+    }
 }
 
 /// An HTTP interface that answers until it is ended.

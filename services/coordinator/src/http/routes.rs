@@ -20,6 +20,7 @@ use super::Api;
 use super::answer::No;
 use super::follow::{self, Attached};
 use super::guard::guard;
+use super::owed;
 use crate::client::asked::{self, Asked, POST_BYTES_MAX, Unsaid};
 use crate::client::session::Session;
 
@@ -43,6 +44,7 @@ pub(super) fn routes(api: Api) -> Router {
         .route("/run/{run}/report", get(report))
         .route("/run/{run}/stop", post(stop))
         .route("/run/{run}/halt", post(halt))
+        .nest("/run/{run}/owed", owed::routes())
         .fallback(|| async { No::Unknown("no such path; POST /run asks for a run".to_owned()) })
         .layer(guard)
         .with_state(api)
@@ -94,8 +96,15 @@ async fn run(
     follow::answer(api, attached, place, wanted.events).await
 }
 
-/// Reads a body that says itself what it is, is not too large and comes in time.
 async fn read(api: &Api, request: Request) -> Result<Asked, No> {
+    let body = body(api, request).await?;
+    let drawn = ulid::Ulid::generate().0;
+    let seed = u64::try_from(drawn & u128::from(u64::MAX)).unwrap_or_default();
+    Ok(asked::read(&body, &Unsaid::of_a_fleet(seed))?)
+}
+
+/// Reads a body that says itself what it is, is not too large and comes in time.
+pub(super) async fn body(api: &Api, request: Request) -> Result<Bytes, No> {
     let headers = request.headers();
     if !is_json(headers) {
         return Err(No::NotJson);
@@ -111,10 +120,7 @@ async fn read(api: &Api, request: Request) -> Result<Asked, No> {
         whole(request.into_body()).await
     };
     let body = timeout(BODY_WITHIN, reading).await;
-    let body = body.map_err(|_| No::TooSlow(BODY_WITHIN.as_secs()))??;
-    let drawn = ulid::Ulid::generate().0;
-    let seed = u64::try_from(drawn & u128::from(u64::MAX)).unwrap_or_default();
-    Ok(asked::read(&body, &Unsaid::of_a_fleet(seed))?)
+    body.map_err(|_| No::TooSlow(BODY_WITHIN.as_secs()))?
 }
 
 async fn whole(body: Body) -> Result<Bytes, No> {
@@ -146,8 +152,10 @@ async fn ask(api: &Api, asked: Asked, detach: bool) -> Result<(Option<Attached>,
         run,
         secrets,
         bodies,
+        claimant,
     } = asked;
-    if let Some(run) = &run {
+    // A run that was set up is known, and the log judges whether it may be asked for.
+    if let Some(run) = run.as_ref().filter(|_| claimant.is_none()) {
         let known = api.bus.last(Stream::Ctl, &api.subjects.req(run)).await;
         if known
             .map_err(|fault| No::Away(fault.to_string()))?
@@ -160,7 +168,8 @@ async fn ask(api: &Api, asked: Asked, detach: bool) -> Result<(Option<Attached>,
         let owner = format!("http-{}", ulid::Ulid::generate()).to_ascii_lowercase();
         request.owner = Some(OwnerId::parse(&owner)?);
     }
-    let mut session = Session::on(api.bus.clone(), api.subjects.clone());
+    let mut session = api.session();
+    session.set_up = run.clone().zip(claimant);
     let run = session.submit(request, &secrets, &bodies, run).await?;
     tracing::info!(%run, detach, "asked for over HTTP");
     let attached = (!detach).then(|| Attached::new(session, run.clone()));
@@ -185,12 +194,11 @@ async fn halt(State(api): State<Api>, Path(run): Path<String>) -> Result<Respons
 }
 
 /// A run of this log.
-async fn known(api: &Api, run: &str) -> Result<(Session, RunId), No> {
+pub(super) async fn known(api: &Api, run: &str) -> Result<(Session, RunId), No> {
     let unknown = || No::Unknown("no such run in this log".to_owned());
     let run = RunId::parse(run).map_err(|_| unknown())?;
     let asked = api.bus.last(Stream::Ctl, &api.subjects.req(&run)).await;
     let asked = asked.map_err(|fault| No::Away(fault.to_string()))?;
     asked.ok_or_else(unknown)?;
-    let session = Session::on(api.bus.clone(), api.subjects.clone());
-    Ok((session, run))
+    Ok((api.session(), run))
 }
