@@ -41,19 +41,23 @@ USERS = 20
 
 
 class Shared:
-    """Everything that is there before the users come and after they have gone.
+    """What modules and their classes have by a name: it is there before the users come and after
+    they have gone.
 
-    `sys.gettotalrefcount` of a debug build would be shorter, but is no count: it sees what the
-    interpreter takes and gives back, and not what the native module does, which is no debug build.
+    The collector is not asked for it: of modules it knows what those keep to use it once more (the
+    iterators of futures in CPython 3.12), and whoever holds that breaks them. And a debug build's
+    `sys.gettotalrefcount` counts what the interpreter takes and gives back, but not what the native
+    module does, which is no debug build.
     """
 
     def __init__(self) -> None:
         collect()
         found: dict[int, Any] = {id(one): one for one in (None, True, False, (), "", b"", 0, 1)}
-        for one in gc.get_objects():
-            found[id(one)] = one
-            # What holds nothing itself, such as a string, is known to the collector by its holders.
-            found.update((id(leaf), leaf) for leaf in gc.get_referents(one))
+        for module in tuple(sys.modules.values()):
+            named = (module, *vars(module).values())
+            classes = (one for one in named if isinstance(one, type))
+            parts = (part for one in classes for part in vars(one).values())
+            found.update((id(one), one) for one in (*named, *parts))
         self.objects = list(found.values())
         self.counts = array("q", bytes(8 * len(self.objects)))
         found.clear()
