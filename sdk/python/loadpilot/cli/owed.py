@@ -37,7 +37,6 @@ if TYPE_CHECKING:
 
     from ..play.at_hand import Left
     from .history import Past
-    from .http_session import HttpSession
     from .signals import Interruptions
 
 SEAL_SECS = 30.0
@@ -69,17 +68,10 @@ def settle(session: _native.Session, one: Past, interruptions: Interruptions) ->
     claimant = new_claimant()
     books = session.ledger(one.run, claimant)
     ledger = Ledger(books, one.run, claimant, mark, is_begun=True, is_gone=is_here)
-    return _played(ledger, interruptions)
+    return settle_debt(ledger, interruptions)
 
 
-def settle_over_http(session: HttpSession, run: str, interruptions: Interruptions) -> ExitCode:
-    """Play the teardown that a run owes, where a coordinator keeps it."""
-    claimant = new_claimant()
-    ledger = Ledger(session.ledger(run, claimant), run, claimant, is_begun=True)
-    return _played(ledger, interruptions)
-
-
-def _played(ledger: Ledger, interruptions: Interruptions) -> ExitCode:
+def settle_debt(ledger: Ledger, interruptions: Interruptions) -> ExitCode:
     """Play it and say what became of it."""
     try:
         return _settled(ledger, interruptions)

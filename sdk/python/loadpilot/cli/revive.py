@@ -94,17 +94,19 @@ def _torn_down(one: Past, interruptions: Interruptions) -> ExitCode:
 def _torn_down_over_http(run: str, api: Api, interruptions: Interruptions) -> ExitCode:
     """Play the teardown of a run that a coordinator knows by its whole id."""
     from .author import new_claimant
-    from .owed import settle_over_http
+    from .ledger import Ledger
+    from .owed import settle_debt
 
-    session = api.join()
+    session, claimant = api.join(), new_claimant()
     try:
-        owed = json.loads(session.ledger(run, new_claimant()).owed())
+        ledger = Ledger(session.ledger(run, claimant), run, claimant, is_begun=True)
+        owed = ledger.owed()
         if not owed["is_owed"]:
             raise Asked(f"run {run} owes no teardown")
         if owed["asked"] and not owed["over"]:
             what = "is not over, and its teardown comes last"
             raise Asked(f"run {run} {what}; only at the log (--nats-url) can others go on with it")
-        return settle_over_http(session, run, interruptions)
+        return settle_debt(ledger, interruptions)
     finally:
         session.close()
 

@@ -14,7 +14,7 @@ use base64::engine::general_purpose::STANDARD;
 use bytes::Bytes;
 use loadpilot_engine::check;
 use loadpilot_events::owed::SetupClaimed;
-use loadpilot_events::refusal::{Problem, Refusal};
+use loadpilot_events::refusal::Problem;
 use loadpilot_events::{OwnerId, RunId};
 use serde::Deserialize;
 use serde::de::DeserializeOwned;
@@ -24,7 +24,6 @@ use super::answer::No;
 use super::routes::{body, known};
 use crate::client::asked;
 use crate::client::owed::{Claimed, Means, Owed};
-use crate::client::session::SessionError;
 
 /// What stands below `/run/{run}/owed`.
 pub(super) fn routes() -> Router<Api> {
@@ -108,7 +107,7 @@ async fn set_up(
     let form: SetupForm = read(&api, request).await?;
     let problems = check::plan(&form.claim.plan);
     if !problems.is_empty() {
-        return Err(SessionError::from(Refusal { problems }).into());
+        return Err(No::Bad(problems));
     }
     let bundle = decoded("bundle", &form.bundle)?;
     let mut session = api.session();
