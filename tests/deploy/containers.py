@@ -12,7 +12,7 @@ import os
 import re
 import shutil
 import subprocess
-from contextlib import ExitStack
+from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, Self
 
 import pytest
@@ -20,8 +20,8 @@ from tests.deploy.composition import ROOT, compose
 from tests.deploy.gateway import Gateway
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
     from pathlib import Path
-    from types import TracebackType
 
 PROJECT = "loadpilot-tried"
 PORT = 8443
@@ -41,25 +41,19 @@ class Containers:
         self._words = [docker, "compose"] if plugged else [str(compose())]
         self._folder = folder
 
-    def __enter__(self) -> Self:
+    @contextmanager
+    def up(self) -> Iterator[Self]:
+        """Whatever becomes of it, it is taken away in the end, with its volumes."""
         self._take_away()
-        with ExitStack() as undo:
-            undo.callback(self._take_away)
+        try:
             self.told("up", "--detach", "--wait", "--wait-timeout", "120")
             cacert = self._folder / "ca.pem"
             self.told("cp", "gateway:/keys/ca.pem", str(cacert))
             token = self.told("exec", "-T", "gateway", "cat", "/keys/gateway-token").strip()
             self.gateway = Gateway(PORT, cacert, token)
-            undo.pop_all()
-        return self
-
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
-        self._take_away()
+            yield self
+        finally:
+            self._take_away()
 
     def told(self, *words: str, hears: str | None = None) -> str:
         """What Compose says to a command that succeeds, which may hear something."""

@@ -27,7 +27,7 @@ CHECKED = {"coordinator-1", "coordinator-2", "agent-1", "agent-2", "gateway-1", 
 @pytest.fixture(scope="module")
 def containers(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Containers]:
     """A fleet as `docker compose up` starts it."""
-    with Containers(tmp_path_factory.mktemp("containers")) as containers:
+    with Containers(tmp_path_factory.mktemp("containers")).up() as containers:
         yield containers
 
 
