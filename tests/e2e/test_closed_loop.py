@@ -23,7 +23,7 @@ RESTING = """
 import math
 from loadpilot import LoadClient, VUser, scenario, task
 
-@scenario(users=8, duration="4s", {rest}{how})
+@scenario(users=4, duration="4s", {rest}{how})
 class Resting(VUser):
     @task
     def t(self, client: LoadClient) -> None:
@@ -98,13 +98,13 @@ def test_paced_users_come_every_so_often(loadpilot: Loadpilot, oracle: Oracle, h
     scene = RESTING.format(rest='pacing="1s"', **HOW[how])
     finished = loadpilot.run(scene, oracle.url, "--agents", "2")
     assert finished.judged == 0, finished.stderr
-    assert "closed loop, 8 users, each begins every 1 s" in finished.stderr
-    assert "closed loop, 8 users, each begins every 1 s" in finished.stdout
+    assert "closed loop, 4 users, each begins every 1 s" in finished.stderr
+    assert "closed loop, 4 users, each begins every 1 s" in finished.stdout
     times = times_by_user(oracle)
-    assert {user: len(of_user) for user, of_user in times.items()} == dict.fromkeys(range(8), 4)
+    assert {user: len(of_user) for user, of_user in times.items()} == dict.fromkeys(range(4), 4)
     begins = sorted(of_user[0] for of_user in times.values())
-    assert begins[-1] - begins[0] > 700_000, "they march in step"
-    assert finished.report["arrivals"]["started"] == 32
+    assert begins[-1] - begins[0] > 600_000, "they march in step"
+    assert finished.report["arrivals"]["started"] == 16
     assert finished.report["run"]["rest"] == {"pacing": {"every_us": 1_000_000}}
 
 
@@ -117,9 +117,9 @@ def test_thinking_users_rest_after_their_answers(
     scene = RESTING.format(rest='wait=("200ms", "600ms")', **HOW[how])
     finished = loadpilot.run(scene, oracle.url, "--agents", "2")
     assert finished.judged == 0, finished.stderr
-    assert "closed loop, 8 users, thinking 0.2 s to 0.6 s" in finished.stderr
+    assert "closed loop, 4 users, thinking 0.2 s to 0.6 s" in finished.stderr
     times = times_by_user(oracle)
-    assert len(times) == 8
+    assert len(times) == 4
     gaps = [b - a for of_user in times.values() for a, b in pairwise(of_user)]
     assert finished.report["arrivals"]["started"] == sum(map(len, times.values()))
     assert min(gaps) >= 300_000
