@@ -237,3 +237,101 @@ impl Roster {
         begins.filter(|&begin_us| begin_us > now_us).min()
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use loadpilot_engine::share::Share;
+    use loadpilot_events::plan::{Plan, Rest};
+
+    use super::*;
+
+    const PLAN: &str = include_str!("../../../../proto/golden/plan-closed.v1.json");
+    const SECOND_US: u64 = 1_000_000;
+
+    /// Four users for ten seconds, all of them held.
+    fn roster(rest: Rest) -> Roster {
+        let mut plan: Plan = serde_json::from_str(PLAN).expect("a plan");
+        plan.users = Some(4);
+        plan.rest = Some(rest);
+        plan.profile.pieces[0].duration_us = 10 * SECOND_US;
+        let roster = Roster::new(Arc::new(Workload::new(&plan, 1))).expect("it has users");
+        roster.replace(vec![held()]);
+        roster
+    }
+
+    fn held() -> CoreHold {
+        CoreHold {
+            generation: 1,
+            from_tick: 0,
+            until_tick: None,
+            share: Share::new(1, vec![0]),
+        }
+    }
+
+    fn joined(roster: &Roster, now_us: u64) -> Vec<(u32, u64)> {
+        let joined = roster.join(now_us).into_iter();
+        joined.map(|turn| (turn.user, turn.k)).collect()
+    }
+
+    /// Broken if a paced user drifted with what it waited for, or caught up what it missed.
+    #[test]
+    fn paced_users_keep_their_places() {
+        let every_us = 2 * SECOND_US;
+        let roster = roster(Rest::Pacing { every_us });
+        assert_eq!(joined(&roster, 0), [(0, 0)]);
+        assert_eq!(roster.next_join_us(), Some(500_000));
+        assert_eq!(joined(&roster, 1_500_000), [(1, 0), (2, 0), (3, 0)]);
+        assert_eq!(roster.follow(0, 1_600_000), None);
+        // It is noticed late, and its next place is where it was.
+        assert_eq!(joined(&roster, every_us + 3_000), [(0, 1)]);
+        assert_eq!(roster.follow(0, every_us + 4_000), None);
+        assert_eq!(roster.next_join_us(), Some(2 * every_us));
+        assert_eq!(joined(&roster, 2 * every_us), [(0, 2)]);
+        // Its answer takes three seconds: it goes on at once, and once only.
+        let next = roster.follow(0, 7 * SECOND_US).expect("a turn");
+        assert_eq!((next.user, next.k), (0, 3));
+        assert_eq!(roster.follow(0, 7 * SECOND_US + 1), None);
+        assert_eq!(roster.next_join_us(), Some(9 * SECOND_US));
+    }
+
+    /// Broken if a user that rests began anew because the same is held once more, or one that has
+    /// done its last turn.
+    #[test]
+    fn holding_the_same_once_more_wakes_nobody() {
+        let every_us = 6 * SECOND_US;
+        let roster = roster(Rest::Pacing { every_us });
+        let begun = [joined(&roster, 0), joined(&roster, every_us - 2)].concat();
+        assert_eq!(begun, [(0, 0), (1, 0), (2, 0), (3, 0)]);
+        for user in 0..4 {
+            assert_eq!(roster.follow(user, every_us - 1), None);
+        }
+        roster.replace(vec![held()]);
+        assert_eq!(joined(&roster, every_us), [(0, 1)]);
+        // The last one's next place is after the end.
+        roster.replace(vec![held()]);
+        assert_eq!(joined(&roster, 9_999_999), [(1, 1), (2, 1)]);
+        roster.replace(Vec::new());
+        assert_eq!(roster.follow(0, 9_999_999), None);
+    }
+
+    /// Broken if somebody who thinks comes back after a stop, or is forgotten in a pause.
+    #[test]
+    fn a_pause_keeps_those_who_think_and_a_stop_does_not() {
+        let (from_us, to_us) = (SECOND_US, SECOND_US);
+        let roster = roster(Rest::Wait { from_us, to_us });
+        let begun = [joined(&roster, 0), joined(&roster, SECOND_US)].concat();
+        assert_eq!(begun.len(), 4);
+        for user in 0..4 {
+            assert_eq!(roster.follow(user, 2 * SECOND_US), None);
+        }
+        roster.pause(true);
+        assert_eq!(roster.next_join_us(), None);
+        assert_eq!(joined(&roster, 5 * SECOND_US), []);
+        roster.pause(false);
+        assert_eq!(joined(&roster, 5 * SECOND_US).len(), 4);
+        assert_eq!(roster.follow(0, 6 * SECOND_US), None);
+        roster.close();
+        assert_eq!(roster.follow(1, 6 * SECOND_US), None);
+        assert_eq!(roster.next_join_us(), None);
+    }
+}

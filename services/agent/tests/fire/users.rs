@@ -109,15 +109,18 @@ async fn paced_users_begin_every_so_often_and_evenly_among_themselves() {
     let times = times_by_user(&target);
     assert_eq!(times.len(), USERS as usize);
     for (user, times) in &times {
-        // Whatever its target takes.
-        assert_eq!(times.len(), 3, "user {user}: {times:?}");
+        // The last one is not there when the machine was late for its place.
+        assert!((2..=3).contains(&times.len()), "user {user}: {times:?}");
         let place_ms = u64::from(*user) * 400 / u64::from(USERS);
         for (k, at_ms) in (0..).zip(times) {
             // The first user may have come late itself, by which all others seem early.
             assert!(*at_ms + 40 >= place_ms + 400 * k, "user {user}: {times:?}");
         }
     }
-    assert_eq!(counted.started(), 3 * u64::from(USERS));
+    assert_eq!(
+        counted.started(),
+        times.values().map(Vec::len).sum::<usize>() as u64
+    );
 }
 
 /// Broken if users think shorter or longer than they are to, or all alike.
