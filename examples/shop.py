@@ -60,3 +60,8 @@ class Sale(Visitor):
     def log_in(self, client: LoadClient) -> None:
         """Send a form instead of JSON."""
         client.post("/auth/login", data={"user": "ada", "remember": True})
+
+
+@scenario(users=8, duration="30s", pacing="2s")
+class Regulars(Visitor):
+    """A closed loop: eight people who each look at a page every two seconds."""

@@ -147,6 +147,14 @@ WRONG = {
     "users=5, stages=[('1m', 5)]": "users: cannot be used with stages=",
     "users=5, arrivals='poisson'": "arrivals: cannot be used with users=",
     "users=5, max_in_flight=9": "max_in_flight: cannot be used with users=",
+    "users=5, wait='1s', pacing='2s'": "pacing: cannot be used with wait=",
+    "users=5, wait='0s'": "wait: must be longer than 0",
+    "users=5, wait=('3s', '1s')": "wait: must not begin after its end",
+    "users=5, wait='soon'": "wait: must be",
+    "users=5, wait=('1s', '2s', '3s')": "wait: must be",
+    "users=5, pacing='25h'": "pacing: must be longer than 0 and at most a day",
+    "wait='1s'": "wait: is for users= without a rate",
+    "rps=9, pacing='1s'": "pacing: is for users= without a rate",
     "secret_headers='X-A'": "secret_headers: must be a list",
     "secret_headers=[5]": "secret_headers: must be a list",
 }
@@ -208,6 +216,25 @@ def test_flags_that_stages_replace_are_refused(refuse_text: Refuse) -> None:
     flags = Overrides(rps="5", duration="5s")
     problems = refuse_text(SCENE.format(said="stages=[('1m', 5)]"), flags)
     assert [problem.place for problem in problems] == ["--rps", "--duration"]
+
+
+RESTS: dict[str, dict[str, Any]] = {
+    "pacing='10s'": {"pacing": {"every_us": 10_000_000}},
+    "wait='500ms'": {"wait": {"from_us": 500_000, "to_us": 500_000}},
+    "wait=('1s', 3)": {"wait": {"from_us": 1_000_000, "to_us": 3_000_000}},
+}
+
+
+@pytest.mark.parametrize("said", RESTS)
+def test_users_rest_as_they_are_told(compile_text: Compile, said: str) -> None:
+    """Broken if users of a closed loop come back earlier or later than the scenario says."""
+    assert compile_text(SCENE.format(said=f"users=5, {said}")).plan["rest"] == RESTS[said]
+    assert "rest" not in compile_text(SCENE.format(said="users=5")).plan
+    scene = SCENE.format(said=f"rps=5, {said}")
+    assert compile_text(scene, Overrides(users=5)).plan["rest"] == RESTS[said]
+    fast = compile_text(scene, Overrides(as_fast_as_possible=True))
+    assert "rest" not in fast.plan
+    assert fast.replaced == ("rps", said.partition("=")[0])
 
 
 def test_users_are_a_closed_loop(compile_text: Compile) -> None:

@@ -32,6 +32,8 @@ pub enum Purpose {
     FeedKey = 11,
     /// The coin flips of the order of a feed.
     FeedFlip = 12,
+    /// How long a user of a closed loop thinks.
+    Rest = 13,
 }
 
 /// A uniform 64-bit value fixed by its arguments.

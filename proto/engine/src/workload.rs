@@ -7,7 +7,7 @@
 use std::sync::Arc;
 
 use loadpilot_events::limits::RATE_MAX_URPS;
-use loadpilot_events::plan::{Arrivals, Plan};
+use loadpilot_events::plan::{Arrivals, Plan, Rest};
 use loadpilot_events::units::Rate;
 
 use crate::bugs::{Bug, bug};
@@ -29,6 +29,7 @@ pub struct Workload {
     /// What Poisson points are made in: one, and one more for each change of the rate.
     stretches: Vec<Stretch>,
     users: Option<u32>,
+    rest: Option<Rest>,
     arrivals: Arrivals,
     seed: u64,
     tick_us: u64,
@@ -123,6 +124,7 @@ impl Workload {
             pace,
             stretches: vec![whole],
             users: plan.users,
+            rest: plan.rest,
             arrivals: plan.arrivals,
             seed,
             tick_us: plan.tick_us,
@@ -156,6 +158,41 @@ impl Workload {
     #[must_use]
     pub fn users(&self) -> Option<u32> {
         self.users
+    }
+
+    /// Whether users of a closed loop rest between two tasks.
+    #[must_use]
+    pub fn rests(&self) -> bool {
+        self.rest.is_some()
+    }
+
+    /// How long after it may begin a user waits with its first task, in µs: all of them begin
+    /// evenly over a rest.
+    #[must_use]
+    pub fn begin_us_of_user(&self, user: u32) -> u64 {
+        let over_us = match self.rest {
+            None => return 0,
+            Some(Rest::Wait { from_us, to_us }) => from_us.midpoint(to_us),
+            Some(Rest::Pacing { every_us }) => every_us,
+        };
+        let users = u128::from(self.users.unwrap_or(1).max(1));
+        let share = u128::from(over_us) * u128::from(user) / users;
+        u64::try_from(share).unwrap_or(over_us)
+    }
+
+    /// When a user goes on that began its task `k` at `began_us` and ended it at `ended_us`, all
+    /// in µs after the start.
+    #[must_use]
+    pub fn rested_us(&self, user: u32, k: u64, began_us: u64, ended_us: u64) -> u64 {
+        match self.rest {
+            None => ended_us,
+            Some(Rest::Pacing { every_us }) => ended_us.max(began_us.saturating_add(every_us)),
+            Some(Rest::Wait { from_us, to_us }) => {
+                let spread = to_us.saturating_sub(from_us).saturating_add(1);
+                let drawn = draw(self.seed, Purpose::Rest, u64::from(user), k);
+                ended_us.saturating_add(from_us + below(spread, drawn))
+            }
+        }
     }
 
     /// What fixes every random choice.

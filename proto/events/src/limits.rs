@@ -80,6 +80,8 @@ pub const SHARDS_MAX: u32 = 1 << 18;
 /// Most holders that a seal names one by one: so many final counts fit a message of 1 MiB. Of more
 /// the facts say who spoke its last words.
 pub const SEAL_NAMES_MAX: usize = 1_024;
+/// Longest rest of a user of a closed loop, in µs: a day.
+pub const REST_MAX_US: u64 = 24 * 3_600 * 1_000_000;
 /// Most users of a closed loop.
 pub const USERS_MAX: u32 = 1_000_000;
 /// Largest seed: JSON readers that know only doubles must read it exactly.

@@ -39,6 +39,9 @@ pub struct Plan {
     /// its last one ended, until the profile's length is over. Absent: arrivals on schedule.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub users: Option<u32>,
+    /// What those users do between two tasks. Absent: nothing, the next one follows at once.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub rest: Option<Rest>,
     /// How due times spread inside the profile.
     #[serde(default)]
     pub arrivals: Arrivals,
@@ -91,6 +94,25 @@ pub struct Plan {
     /// but code. Absent: there is no code.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub code: Option<Code>,
+}
+
+/// What a user of a closed loop does between two tasks. Users begin evenly over the first rest, so
+/// that they do not march in step.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case", deny_unknown_fields)]
+pub enum Rest {
+    /// Thinks for so long after a task, drawn evenly from the seed.
+    Wait {
+        /// At least, in µs.
+        from_us: u64,
+        /// At most, in µs.
+        to_us: u64,
+    },
+    /// Begins a task so long after it began the last one, or at once when that took longer.
+    Pacing {
+        /// In µs.
+        every_us: u64,
+    },
 }
 
 /// The offered rate over time: pieces one after the other, each linear.

@@ -27,7 +27,7 @@ use crate::exchange::ExchangeSeen;
 use crate::hist::EncodedHistogram;
 use crate::id::{Holder, RunId};
 use crate::outcome::{DropReason, Outcome};
-use crate::plan::{Shape, Text};
+use crate::plan::{Rest, Shape, Text};
 use crate::refusal::Problem;
 use crate::steer::Steered;
 use crate::threshold::{Metric, Operator};
@@ -158,6 +158,9 @@ pub struct RunFacts {
     /// not counted from a schedule. Absent: arrivals on schedule.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub users: Option<u32>,
+    /// What they did between two tasks. Absent: nothing.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub rest: Option<Rest>,
     /// The length of its profile in µs.
     pub profile_us: u64,
     /// The grain of `series` in µs.

@@ -146,6 +146,8 @@ def scenario(
     *,
     rps: RateLike | None = None,
     users: int | None = None,
+    wait: Duration | tuple[Duration, Duration] | None = None,
+    pacing: Duration | None = None,
     duration: Duration | None = None,
     ramp_up: Duration | None = None,
     mode: Mode | None = None,
@@ -170,10 +172,16 @@ def scenario(cls: Any = None, /, **said: Any) -> Any:
         The rate at the peak, in arrivals per second, or text such as ``"3000/m"``.
     ``users``
         A closed loop instead of a rate: that many users, each of which starts its next task when
-        its last one ended, without a pause. Its latency is not counted from a schedule; prefer
-        ``rps`` unless you want to know how much the target can take. Beside ``rps`` or ``stages``:
+        its last one ended, and it has rested if ``wait`` or ``pacing`` says so. Its latency is not
+        counted from a schedule; prefer ``rps`` unless you want to know how much the target can
+        take. Beside ``rps`` or ``stages``:
         how many users serve that rate in a scenario that runs in Python, one arrival at a time
         each (one for each 100 arrivals a second of the peak, 5 at least and 100 at most).
+    ``wait``, ``pacing``
+        What a user of a closed loop does between two tasks: thinks for so long, ``"2s"``, or for a
+        time drawn evenly, ``("1s", "3s")``; or begins a task every so often, ``"10s"``, at once
+        when the last one took longer. Users begin evenly over the first rest. For arrivals on
+        schedule think in a task: ``self.wait()``.
     ``duration`` ("1m")
         The steady part for ``mode="ramp"``, the whole run for the other modes and with ``users``.
     ``ramp_up`` ("10s")
@@ -228,6 +236,8 @@ def scenario(cls: Any = None, /, **said: Any) -> Any:
 SETTINGS = (
     "rps",
     "users",
+    "wait",
+    "pacing",
     "duration",
     "ramp_up",
     "mode",

@@ -1,12 +1,17 @@
 //! Checking a closed loop: users instead of a schedule, never both.
 
 use loadpilot_events::limits;
-use loadpilot_events::plan::{Arrivals, Plan, Shape};
+use loadpilot_events::plan::{Arrivals, Plan, Rest, Shape};
 
 use super::Musts;
 
 /// A closed loop has no schedule: whatever only a schedule gives a meaning is refused, not ignored.
 pub(super) fn plan(must: &mut Musts<'_>, plan: &Plan) {
+    if let Some(rest) = plan.rest {
+        let rule = "must go with users: arrivals on schedule wait for nobody";
+        must.hold(plan.users.is_some(), "rest", rule, "no users");
+        self::rest(must, rest);
+    }
     let Some(users) = plan.users else {
         let open = plan.profile.shape != Shape::Closed;
         let rule = "must not be closed without users: give users, or a shape with a rate";
@@ -41,6 +46,23 @@ pub(super) fn plan(must: &mut Musts<'_>, plan: &Plan) {
         "must be left out with users: their number is what is in flight",
         plan.max_in_flight.unwrap_or(0),
     );
+}
+
+fn rest(must: &mut Musts<'_>, rest: Rest) {
+    let (field, least_us, most_us) = match rest {
+        Rest::Pacing { every_us } => ("rest.pacing", every_us, every_us),
+        Rest::Wait { from_us, to_us } => ("rest.wait", from_us, to_us),
+    };
+    let told = format!("{least_us} µs to {most_us} µs");
+    let rule = "must be longer than 0 and at most a day";
+    must.hold(
+        (1..=limits::REST_MAX_US).contains(&most_us),
+        field,
+        rule,
+        &told,
+    );
+    let rule = "must not begin after its end";
+    must.hold(least_us <= most_us, field, rule, told);
 }
 
 /// An agent without a user would be there for nothing.

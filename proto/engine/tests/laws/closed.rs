@@ -19,7 +19,7 @@ use loadpilot_events::ctl::{
 use loadpilot_events::delta::Gauges;
 use loadpilot_events::id::{Holder, RunId};
 use loadpilot_events::outcome::{DropReason, Outcome};
-use loadpilot_events::plan::{Arrivals, Piece, Plan, Shape};
+use loadpilot_events::plan::{Arrivals, Piece, Plan, Rest, Shape};
 use loadpilot_events::report::{Grade, Report};
 use loadpilot_events::req::Request;
 use loadpilot_events::subject::Kind;
@@ -216,6 +216,29 @@ proptest! {
         prop_assert_eq!(workload.planned(), 0);
     }
 
+    /// A user that thinks too short offers more than it is to; a paced one catches nothing up.
+    #[test]
+    fn users_rest_as_long_as_is_said(
+        seed: u64, user in 0..1_000_u32, k in 0..1_000_u64, took_us in 0..20_000_000_u64,
+        from_us in 0..10_000_000_u64, spread_us in 0..10_000_000_u64,
+    ) {
+        let mut plan = plan(&mut Dice::new(seed), 1_000, 1);
+        let (began_us, ended_us) = (5_000_000, 5_000_000 + took_us);
+        let to_us = from_us + spread_us;
+        plan.rest = Some(Rest::Wait { from_us, to_us });
+        let workload = Workload::new(&plan, seed);
+        let rested_us = workload.rested_us(user, k, began_us, ended_us);
+        prop_assert!((ended_us + from_us..=ended_us + to_us).contains(&rested_us));
+        prop_assert_eq!(rested_us, workload.rested_us(user, k, began_us, ended_us));
+        prop_assert!(workload.begin_us_of_user(user) <= to_us);
+        plan.rest = Some(Rest::Pacing { every_us: to_us });
+        let workload = Workload::new(&plan, seed);
+        let rested_us = workload.rested_us(user, k, began_us, ended_us);
+        prop_assert_eq!(rested_us, ended_us.max(began_us + to_us));
+        let begins = (0..1_000).map(|user| workload.begin_us_of_user(user));
+        prop_assert!(begins.eq((0..1_000).map(|user| to_us * user / 1_000)));
+    }
+
     /// Planned is what was reported, tick by tick and task by task; nothing is unowned or lost.
     #[test]
     fn planned_is_what_was_reported(seed: u64) {
@@ -285,6 +308,55 @@ proptest! {
             let least = u64::from(users / shards) * held;
             prop_assert!(held > 0 && (least..=least + held).contains(&of_holder));
         }
+    }
+}
+
+/// Users that thought alike would come in waves.
+#[test]
+fn what_users_think_is_drawn_evenly() {
+    let mut plan = plan(&mut Dice::new(1), 10, 1);
+    let (from_us, to_us) = (1_000, 1_009);
+    plan.rest = Some(Rest::Wait { from_us, to_us });
+    let workload = Workload::new(&plan, 42);
+    let mut counts = [0; 10];
+    for user in 0..10 {
+        for k in 0..1_000 {
+            let rested_us = workload.rested_us(user, k, 0, 0) - from_us;
+            counts[usize::try_from(rested_us).expect("below ten")] += 1;
+        }
+    }
+    // 1,000 of each are expected, with a standard deviation of 30.
+    let even = counts.iter().all(|count| (850..=1_150).contains(count));
+    assert!(even, "{counts:?}");
+}
+
+/// A rest that no user can take is refused by its name, and one without users.
+#[test]
+fn rests_that_cannot_be_are_refused() {
+    let good = plan(&mut Dice::new(1), 3, 2);
+    let refused = |users: Option<u32>, rest: Rest| -> Vec<String> {
+        let mut plan = good.clone();
+        (plan.users, plan.rest) = (users, Some(rest));
+        let problems = check::plan(&plan).into_iter();
+        problems.map(|problem| problem.field).collect()
+    };
+    let wait = |from_us, to_us| Rest::Wait { from_us, to_us };
+    let day_us = 24 * 3_600 * 1_000_000;
+    assert!(refused(Some(3), wait(0, day_us)).is_empty());
+    assert!(refused(None, wait(1, 2)).contains(&"rest".to_owned()));
+    for (rest, field) in [
+        (wait(0, 0), "rest.wait"),
+        (wait(3, 2), "rest.wait"),
+        (wait(0, day_us + 1), "rest.wait"),
+        (Rest::Pacing { every_us: 0 }, "rest.pacing"),
+        (
+            Rest::Pacing {
+                every_us: day_us + 1,
+            },
+            "rest.pacing",
+        ),
+    ] {
+        assert_eq!(refused(Some(3), rest), [field], "{rest:?}");
     }
 }
 

@@ -37,6 +37,7 @@ pub(crate) fn plan(dice: &mut Dice) -> Plan {
         profile,
         arrivals: dice.one_of(&[Arrivals::Uniform, Arrivals::Poisson]),
         users: None,
+        rest: None,
         tasks,
         warm_up_us,
         timeout_us: 1_000_000,

@@ -864,6 +864,52 @@ class ReportSchema(StrEnum):
     """
 
 
+class Wait(BaseModel):
+    model_config = ConfigDict(
+        extra="forbid",
+    )
+    from_us: Annotated[int, Field(ge=0)]
+    """
+    At least, in µs.
+    """
+    to_us: Annotated[int, Field(ge=0)]
+    """
+    At most, in µs.
+    """
+
+
+class Rest1(BaseModel):
+    """
+    Thinks for so long after a task, drawn evenly from the seed.
+    """
+
+    model_config = ConfigDict(
+        extra="forbid",
+    )
+    wait: Wait
+
+
+class Pacing(BaseModel):
+    model_config = ConfigDict(
+        extra="forbid",
+    )
+    every_us: Annotated[int, Field(ge=0)]
+    """
+    In µs.
+    """
+
+
+class Rest2(BaseModel):
+    """
+    Begins a task so long after it began the last one, or at once when that took longer.
+    """
+
+    model_config = ConfigDict(
+        extra="forbid",
+    )
+    pacing: Pacing
+
+
 class Reuse1(BaseModel):
     """
     This share of the calls, in millionths; which ones is drawn from the seed.
@@ -1772,6 +1818,10 @@ class RunFacts(BaseModel):
     refused: list[Problem]
     """
     Why it was refused or cancelled.
+    """
+    rest: Rest1 | Rest2 | None = None
+    """
+    What they did between two tasks. Absent: nothing.
     """
     seed: Annotated[int, Field(ge=0)]
     """

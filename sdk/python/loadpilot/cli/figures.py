@@ -2,6 +2,11 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
 SIZES = ("B", "kB", "MB", "GB", "TB")
 
 
@@ -10,9 +15,21 @@ def count(value: int) -> str:
     return f"{value:,}"
 
 
-def closed_loop(users: int) -> str:
-    """Write what stands where a rate stands otherwise: ``closed loop, 64 users``."""
-    return f"closed loop, {count(users)} user{'s' if users != 1 else ''}"
+def closed_loop(users: int, rest: Mapping[str, Mapping[str, int]] | None = None) -> str:
+    """Write what stands where a rate stands otherwise: ``closed loop, 64 users``.
+
+    ``rest`` is that of a plan: what they do between two tasks.
+    """
+    told = f"closed loop, {count(users)} user{'s' if users != 1 else ''}"
+    match rest:
+        case {"pacing": {"every_us": every_us}}:
+            return f"{told}, each begins every {seconds(every_us)}"
+        case {"wait": {"from_us": from_us, "to_us": to_us}} if from_us == to_us:
+            return f"{told}, thinking {seconds(to_us)}"
+        case {"wait": {"from_us": from_us, "to_us": to_us}}:
+            return f"{told}, thinking {seconds(from_us)} to {seconds(to_us)}"
+        case _:
+            return told
 
 
 def number(value: float) -> str:

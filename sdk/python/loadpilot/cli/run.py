@@ -111,7 +111,7 @@ def _dry_run(compiled: Compiled, options: Options) -> ExitCode:
         load_text = f"{count(facts['planned'])} arrivals in {length}, "
         load_text += f"peak {number(facts['peak_rps'])}/s"
     else:
-        load_text = f"{closed_loop(users)} for {length}"
+        load_text = f"{closed_loop(users, compiled.plan.get('rest'))} for {length}"
     say(f"{load_text}, seed {options.seed}, plan {facts['hash']}")
     names = [task["name"] for task in compiled.plan["tasks"]]
     for name, planned in zip(names, facts["planned_per_task"], strict=True):
@@ -349,7 +349,7 @@ class Run:
         if "users" in plan:
             put_aside = self.compiled.replaced
             instead = f"; not used: {', '.join(put_aside)}" if put_aside else ""
-            return f"  load       {closed_loop(plan['users'])}{instead}\n"
+            return f"  load       {closed_loop(plan['users'], plan.get('rest'))}{instead}\n"
         peak = max(max(piece["from"], piece["to"]) for piece in profile["pieces"]) / 1e6
         return (
             f"  rps        {number(peak)} at the peak, {plan['arrivals']} arrivals\n"

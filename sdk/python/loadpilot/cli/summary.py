@@ -112,7 +112,8 @@ def _offered(report: Report) -> Iterator[str]:
     users = report.run.users
     if users is not None:
         achieved = number(rates.achieved_rps)
-        yield _line("achieved", f"{achieved} arrivals/s, {closed_loop(users)}")
+        rest = report.run.rest.model_dump() if report.run.rest is not None else None
+        yield _line("achieved", f"{achieved} arrivals/s, {closed_loop(users, rest)}")
         yield _line("arrivals", f"{count(arrivals.started)} started; a closed loop plans none")
     else:
         yield _line(

@@ -38,6 +38,8 @@ PLAN_SCHEMA = "loadpilot.plan/1"
 
 FIELDS = {
     "users": "users",
+    "rest.wait": "wait",
+    "rest.pacing": "pacing",
     "max_in_flight": "max_in_flight",
     "warm_up_us": "warm_up",
     "timeout_us": "timeout",
@@ -230,12 +232,14 @@ def _plan(cls: type, settings: Settings, tasks: Tasks, target: str) -> dict[str,
     said = settings.spec.said
     users = settings.users()
     closed = users is not None
+    rest = settings.rest(users)
     plan: dict[str, Any] = {
         "schema": PLAN_SCHEMA,
         "scenario": cls.__name__,
         "target": target,
         "profile": settings.closed_loop() if closed else settings.profile(),
         **({"users": users} if closed else {}),
+        **({"rest": rest} if rest else {}),
         "arrivals": "uniform" if closed else settings.choice("arrivals", ARRIVALS),
         "tasks": tasks.tasks,
         "warm_up_us": settings.duration_us("warm_up"),

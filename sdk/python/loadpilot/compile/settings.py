@@ -43,6 +43,8 @@ OF_A_SCHEDULE = {
     "max_in_flight": "as many are in flight as it has users",
 }
 """What a closed loop cannot have, and why."""
+RESTS = ("wait", "pacing")
+"""What users of a closed loop do between two tasks."""
 MAX_LATENESS_US = 500_000
 """An arrival that the pacer reaches later than this is dropped, not sent late."""
 TICK_US = 1_000_000
@@ -158,6 +160,40 @@ class Settings:
             return USERS_OF_MAX if self.overrides.as_fast_as_possible else None
         return self.whole("users", 1, USERS_MAX)
 
+    def rest(self, users: int | None) -> dict[str, Any] | None:
+        """Read what users of a closed loop do between two tasks; None when it is nothing.
+
+        Without ``users`` arrivals are due on schedule, and nobody may rest.
+        """
+        said = self.spec.said
+        if users is None:
+            for name in RESTS:
+                if name in said:
+                    what = (
+                        "is for users= without a rate: arrivals on schedule wait for nobody; "
+                        "to think inside a task, self.wait()"
+                    )
+                    self.problems.append(rule(self.place(name), what, said[name]))
+            return None
+        if self.overrides.as_fast_as_possible:
+            return None
+        if "pacing" in said:
+            if "wait" in said:
+                what = "cannot be used with wait=: it says when a task begins; drop one of them"
+                self.problems.append(rule(self.place("pacing"), what, said["pacing"]))
+            return {"pacing": {"every_us": self.duration_us("pacing", least_us=1)}}
+        if "wait" not in said:
+            return None
+        place, wait = self.place("wait"), said["wait"]
+        match wait:
+            case (least, most):
+                from_us, to_us = self.duration_of(place, least), self.duration_of(place, most)
+                if from_us > to_us:
+                    self.problems.append(rule(place, "must not begin after its end", wait))
+            case _:
+                from_us = to_us = self.duration_of(place, wait, least_us=1)
+        return {"wait": {"from_us": from_us, "to_us": to_us}}
+
     def says_pool(self) -> bool:
         """Whether the scenario says how many users serve its rate."""
         said = self.spec.said
@@ -201,9 +237,14 @@ class Settings:
         return {"shape": "closed", "pieces": pieces}
 
     def replaced(self) -> list[str]:
-        """Name what the scenario says of a schedule, which a closed loop cannot have."""
+        """Name what the scenario says that does not go with what it is to be.
+
+        A closed loop has no schedule, and nobody rests who is as fast as possible.
+        """
         said = self.spec.said
-        return [n for n in OF_A_SCHEDULE if n in said and (n, said[n]) != ("arrivals", "uniform")]
+        rests = RESTS if self.overrides.as_fast_as_possible else ()
+        names = (*OF_A_SCHEDULE, *rests)
+        return [n for n in names if n in said and (n, said[n]) != ("arrivals", "uniform")]
 
     def profile(self) -> dict[str, Any]:
         """Build the plan's profile."""

@@ -218,6 +218,7 @@ mod tests {
             },
             arrivals: Arrivals::Uniform,
             users: None,
+            rest: None,
             tasks: vec![Task {
                 name: "only".to_owned(),
                 weight: 1,

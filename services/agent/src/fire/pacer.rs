@@ -78,6 +78,14 @@ impl Source {
             Self::Users(roster) => roster.next_join_us(),
         }
     }
+
+    /// Waits until that has become sooner by itself.
+    async fn sooner(&self) {
+        match self {
+            Self::Schedule(_) => std::future::pending().await,
+            Self::Users(roster) => roster.sooner().await,
+        }
+    }
 }
 
 /// The pacer of one core.
@@ -150,6 +158,7 @@ impl<W: Wire> Pacer<W> {
                     None => return Ok(()),
                 },
                 fired = self.timer.fired() => fired?,
+                () = self.source.sooner() => {}
             }
         }
     }

@@ -374,7 +374,7 @@ impl<W: Wire> Slots<W> {
             return None;
         };
         let start = self.start.get().filter(|_| self.barred(end).is_none())?;
-        let next = roster.next(user, end.since_us(start))?;
+        let next = roster.follow(user, end.since_us(start))?;
         Some(Arrival::of_user(&next, end))
     }
 

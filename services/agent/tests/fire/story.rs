@@ -60,6 +60,7 @@ pub(crate) fn plan(target: String, rps: u64, duration_ms: u64, tasks: Vec<Task>)
         },
         arrivals: Arrivals::Uniform,
         users: None,
+        rest: None,
         tasks,
         warm_up_us: 0,
         timeout_us: 5_000_000,

@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 use crate::story::{Cores, SHARDS, hold, plan, step, task};
 use crate::target::{Act, Gate, Seen, Target, nobody};
 use loadpilot_engine::share::Share;
-use loadpilot_events::plan::{Plan, Shape, Task};
+use loadpilot_events::plan::{Plan, Rest, Shape, Task};
 use loadpilot_events::{DropReason, Outcome, Timestamp};
 
 const USERS: u32 = 8;
@@ -80,6 +80,70 @@ impl Guests {
         stay();
         self.here.lock().expect("no target panicked").remove(&user);
     }
+}
+
+/// When each turn of each user came, in ms after the first request.
+fn times_by_user(target: &Target) -> BTreeMap<u32, Vec<u64>> {
+    let seen = target.seen();
+    let first = seen.iter().map(|one| one.at).min().expect("somebody came");
+    let mut times: BTreeMap<u32, Vec<u64>> = BTreeMap::new();
+    for one in &seen {
+        let ms = one.at.duration_since(first).as_millis();
+        let of_user = times.entry(Turn::of(one).user).or_default();
+        of_user.push(u64::try_from(ms).expect("a short run"));
+    }
+    times
+}
+
+/// Broken if a paced user marched in step with the others, drifted with what its target takes, or
+/// came more often than it is to.
+#[tokio::test]
+async fn paced_users_begin_every_so_often_and_evenly_among_themselves() {
+    let target = Target::start(|_| {
+        std::thread::sleep(Duration::from_millis(20));
+        Act::Answer(200)
+    });
+    let mut plan = closed(target.url(), 1_200, one_task());
+    plan.rest = Some(Rest::Pacing { every_us: 400_000 });
+    let counted = Cores::new(plan, 2, 1).start().finish().await;
+    let times = times_by_user(&target);
+    assert_eq!(times.len(), USERS as usize);
+    for (user, times) in &times {
+        // The last one is not there when the machine was late for its place.
+        assert!((2..=3).contains(&times.len()), "user {user}: {times:?}");
+        let place_ms = u64::from(*user) * 400 / u64::from(USERS);
+        for (k, at_ms) in (0..).zip(times) {
+            // The first user may have come late itself, by which all others seem early.
+            assert!(*at_ms + 40 >= place_ms + 400 * k, "user {user}: {times:?}");
+        }
+    }
+    assert_eq!(
+        counted.started(),
+        times.values().map(Vec::len).sum::<usize>() as u64
+    );
+}
+
+/// Broken if users think shorter or longer than they are to, or all alike.
+#[tokio::test]
+async fn thinking_users_rest_after_each_answer_as_long_as_is_drawn() {
+    let target = Target::start(|_| {
+        std::thread::sleep(Duration::from_millis(20));
+        Act::Answer(200)
+    });
+    let mut plan = closed(target.url(), 1_200, one_task());
+    let (from_us, to_us) = (50_000, 150_000);
+    plan.rest = Some(Rest::Wait { from_us, to_us });
+    Cores::new(plan, 2, 1).start().finish().await;
+    let times = times_by_user(&target);
+    assert_eq!(times.len(), USERS as usize);
+    let gaps: Vec<u64> = times
+        .values()
+        .flat_map(|of_user| of_user.windows(2).map(|two| two[1] - two[0]))
+        .collect();
+    assert!(gaps.iter().all(|gap_ms| *gap_ms >= 69), "{gaps:?}");
+    let least = gaps.iter().min().expect("some");
+    let most = gaps.iter().max().expect("some");
+    assert!(most - least > 40, "they think alike: {gaps:?}");
 }
 
 /// Broken if a user were in two places, skipped or repeated a turn, or went uncounted.

@@ -68,6 +68,31 @@ export type Text =
       secret: string;
     };
 /**
+ * What a user of a closed loop does between two tasks. Users begin evenly over the first rest, so
+ * that they do not march in step.
+ */
+export type Rest =
+  | {
+      wait: {
+        /**
+         * At least, in µs.
+         */
+        from_us: number;
+        /**
+         * At most, in µs.
+         */
+        to_us: number;
+      };
+    }
+  | {
+      pacing: {
+        /**
+         * In µs.
+         */
+        every_us: number;
+      };
+    };
+/**
  * An instant: microseconds since the Unix epoch, UTC.
  */
 export type Timestamp = number;
@@ -754,6 +779,10 @@ export interface RunFacts {
    * Why it was refused or cancelled.
    */
   refused: Problem[];
+  /**
+   * What they did between two tasks. Absent: nothing.
+   */
+  rest?: Rest | null;
   /**
    * Fixes, with the plan, every arrival.
    */
