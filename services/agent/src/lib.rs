@@ -18,6 +18,7 @@ pub mod capacity;
 pub mod clock;
 pub mod compiled;
 pub mod config;
+mod descriptors;
 pub mod facts;
 pub mod fence;
 pub mod fire;

@@ -11,7 +11,8 @@ use tracing_subscriber::EnvFilter;
 
 use crate::agent::{self, Exit};
 use crate::alive::AliveFile;
-use crate::config::{Config, Unusable, World};
+use crate::config::{Config, SPARE_FDS, Unusable, World};
+use crate::descriptors;
 use crate::script::Scripting;
 use crate::shell::Shell;
 use crate::signals::{self, Shutdown};
@@ -40,7 +41,7 @@ pub fn main_with(args: impl Iterator<Item = String>, scripting: Option<Arc<dyn S
         env: &env,
         host: host(),
         processors: processors(),
-        fds: raise_fds(),
+        fds: descriptors::raise_limit(),
         has_python: scripting.is_some(),
     };
     let config = match Config::read(args, &world) {
@@ -60,6 +61,9 @@ pub fn main_with(args: impl Iterator<Item = String>, scripting: Option<Arc<dyn S
         None => None,
     };
     log_to_stderr();
+    if let Err(error) = descriptors::make_room(u64::from(config.max_in_flight) + SPARE_FDS) {
+        tracing::warn!(%error, "new connections may have to wait for the table of open files");
+    }
     // One thread for NATS and decisions; firing has its own.
     let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_all()
@@ -228,33 +232,4 @@ fn host() -> String {
 #[cfg(not(unix))]
 fn host() -> String {
     std::env::var("COMPUTERNAME").unwrap_or_else(|_| "agent".to_owned())
-}
-
-/// Raises the limit of open files as far as this user may, and returns it.
-#[cfg(unix)]
-fn raise_fds() -> u64 {
-    let mut limit = libc::rlimit {
-        rlim_cur: 0,
-        rlim_max: 0,
-    };
-    // SAFETY: `limit` is a valid place for the answer, and a valid argument afterwards.
-    unsafe {
-        if libc::getrlimit(libc::RLIMIT_NOFILE, &raw mut limit) != 0 {
-            return 1_024;
-        }
-        let wanted = libc::rlimit {
-            rlim_cur: limit.rlim_max,
-            ..limit
-        };
-        if libc::setrlimit(libc::RLIMIT_NOFILE, &raw const wanted) == 0 {
-            limit = wanted;
-        }
-    }
-    limit.rlim_cur
-}
-
-/// Other systems have no such limit.
-#[cfg(not(unix))]
-fn raise_fds() -> u64 {
-    u64::MAX
 }

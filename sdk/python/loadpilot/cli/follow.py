@@ -60,6 +60,9 @@ class Follower:
 
         Raises LogUnavailable when nothing of the run is stored any more; its load is then stopped.
         """
+        # A tenth of a second of processor time: before there is load, which may share the core.
+        from .._generated import snapshot as _  # noqa: F401
+
         while True:
             if stack is not None:
                 self._hear(stack)
