@@ -140,11 +140,7 @@ pub fn read(body: &[u8], unsaid: &Unsaid) -> Result<Asked, Problem> {
         needs: form.needs,
     };
     let decoded = |(hash, text): (String, String)| {
-        let decoded = STANDARD.decode(text);
-        let rule = "must be base64";
-        decoded
-            .map(|body| (hash.clone(), Bytes::from(body)))
-            .map_err(|_| Problem::new("bodies", rule, hash))
+        from_base64("bodies", &text, &hash).map(|body| (hash, body))
     };
     Ok(Asked {
         request,
@@ -166,6 +162,16 @@ pub fn read(body: &[u8], unsaid: &Unsaid) -> Result<Asked, Problem> {
 pub fn form<T: DeserializeOwned>(body: &[u8]) -> Result<T, Problem> {
     strict::keys(body).map_err(|error| problem("body", &error))?;
     parsed(body)
+}
+
+/// Reads bytes that stand at `place` as base64.
+///
+/// # Errors
+/// When they are none, with `shown` in place of the text.
+pub fn from_base64(place: &str, text: &str, shown: &str) -> Result<Bytes, Problem> {
+    let bytes = STANDARD.decode(text);
+    let bytes = bytes.map_err(|_| Problem::new(place, "must be base64", shown))?;
+    Ok(Bytes::from(bytes))
 }
 
 /// Everything that is wrong with a request and with what was handed over for it.

@@ -9,12 +9,8 @@ use axum::http::StatusCode;
 use axum::response::IntoResponse;
 use axum::routing::{get, post};
 use axum::{Json, Router};
-use base64::Engine as _;
-use base64::engine::general_purpose::STANDARD;
-use bytes::Bytes;
 use loadpilot_engine::check;
 use loadpilot_events::owed::SetupClaimed;
-use loadpilot_events::refusal::Problem;
 use loadpilot_events::{OwnerId, RunId};
 use serde::Deserialize;
 use serde::de::DeserializeOwned;
@@ -109,7 +105,7 @@ async fn set_up(
     if !problems.is_empty() {
         return Err(No::Bad(problems));
     }
-    let bundle = decoded("bundle", &form.bundle)?;
+    let bundle = asked::from_base64("bundle", &form.bundle, "not shown")?;
     let mut session = api.session();
     session
         .claim_setup(&run, *form.claim, bundle, &form.secrets)
@@ -124,7 +120,7 @@ async fn keep(
 ) -> Result<StatusCode, No> {
     let (session, run) = known(&api, &run).await?;
     let form: StatesForm = read(&api, request).await?;
-    let states = decoded("states", &form.states)?;
+    let states = asked::from_base64("states", &form.states, "not shown")?;
     session
         .keep_states(&run, &form.claimant, states, &form.key)
         .await?;
@@ -187,10 +183,4 @@ async fn kept(
 
 async fn read<T: DeserializeOwned>(api: &Api, request: Request) -> Result<T, No> {
     Ok(asked::form(&body(api, request).await?)?)
-}
-
-fn decoded(place: &str, text: &str) -> Result<Bytes, Problem> {
-    let decoded = STANDARD.decode(text);
-    let bytes = decoded.map_err(|_| Problem::new(place, "must be base64", "not shown"))?;
-    Ok(Bytes::from(bytes))
 }
