@@ -319,3 +319,12 @@ def test_an_agent_of_another_fleet_finds_its_words(
     for pid in fleet.pids:
         line = Path(f"/proc/{pid}/cmdline").read_bytes()
         assert fleet.token.encode() not in line
+
+
+def test_an_agent_has_room_for_all_its_files_before_there_is_load(fleet: Fleet) -> None:
+    """Broken if a firing thread waits for the kernel whenever connections outgrow the table."""
+    fleet.coordinator()
+    agent = fleet.agent("roomy", "--max-in-flight", "3000")
+    status = Path(f"/proc/{agent.pid}/status").read_text(encoding="utf-8")
+    (places,) = re.findall(r"^FDSize:\s+(\d+)$", status, re.MULTILINE)
+    assert int(places) >= 3000
