@@ -15,7 +15,7 @@ use crate::script::Feed;
 mod words;
 
 pub use words::{
-    Binary, Compared, Comparison, Entry, Function, Kind, Literal, Metric, Part, Pause,
+    Binary, Compared, Comparison, Entry, Function, Kind, Literal, Metric, Part, Pause, Raisable,
 };
 
 /// A scenario whose users any agent can play, with or without Python.
@@ -238,6 +238,16 @@ pub enum Statement {
         /// The test.
         test: Expression,
         /// What the error says; its line when absent.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        says: Option<Expression>,
+        /// The line.
+        line: u32,
+    },
+    /// Raises an error.
+    Raise {
+        /// Its kind.
+        kind: Raisable,
+        /// What it says; its line when absent.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         says: Option<Expression>,
         /// The line.

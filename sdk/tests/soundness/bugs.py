@@ -74,6 +74,15 @@ BUGS: dict[str, Callable[[Any], Any]] = {
         "assert",
         lambda p: {"assert": {k: v for k, v in p.items() if k != "says"}} if "says" in p else None,
     ),
+    "what is raised is lost": _inside("raise", lambda _: NOTHING),
+    "another error is raised": _inside(
+        "raise",
+        lambda p: {"raise": p | {"kind": "Exception"}} if p["kind"] != "Exception" else None,
+    ),
+    "the words of what is raised are lost": _inside(
+        "raise",
+        lambda p: {"raise": {k: v for k, v in p.items() if k != "says"}} if "says" in p else None,
+    ),
     "branches are swapped": _inside(
         "if",
         lambda p: (

@@ -15,8 +15,8 @@ from sdk.tests.soundness.scenes import scene
 if TYPE_CHECKING:
     from pathlib import Path
 
-CASES = 400
-"""As many as a normal run searches."""
+CASES = 500
+"""Not many more than a normal run searches."""
 
 Played = list[tuple[Case, Script, list[Line]]]
 

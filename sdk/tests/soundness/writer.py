@@ -229,7 +229,7 @@ class Writer:
             case 8 | 9:
                 return f"({one} {self.one('+', '-', '*', '+')} {other})"
             case 10:
-                return f"({one} {self.one('//', '%', '/')} {self.one('2', '3', '0.5', '7')})"
+                return f"({one} {self.one('//', '%', '/')} {self.divisor()})"
             case 11 | 12:
                 sign = self.one("==", "!=", "<", "<=", ">", ">=")
                 return f"({one} {sign} {other})"
@@ -276,10 +276,12 @@ class Writer:
     def safe_text(self) -> str:
         """Do the same with methods of text, formats and slices."""
         text = self.one("'Ab c'", "' x '", "'a,b'", "'é'", "BASE", f"str({self.one(*self.locals)})")
+        known = self.one(text, "'abca'")
         return self.one(
             f"{text}.{self.one('upper', 'lower', 'strip', 'lstrip', 'rstrip', 'split')}()",
             f"{text}.{self.one('startswith', 'endswith', 'strip', 'split')}({self.one(*TEXTS)})",
-            f"{text}.replace({self.one(*TEXTS)}, {self.one(repr('-'), repr(''))})",
+            f"{self.one(repr('ab'), repr('ba'))}.{self.one('startswith', 'endswith')}('a')",
+            f"{known}.replace({self.one(*TEXTS)}, {self.one(repr('-'), repr(''))})",
             f"{self.one(*TEXTS)}.join({self.one('WORDS', f'{text}.split()', 'SHAPE')})",
             f"{text}[{self.one('1:', ':1', '-2:', '5:2', '1:LIMIT')}]",
             f"WORDS[{self.one('1:', ':-1', '-1:')}]",
@@ -336,6 +338,14 @@ class Writer:
         made = f"client.{callee}({', '.join([first, *given])})"
         return f"await {made}" if self.is_async else made
 
+    def divisor(self) -> str:
+        return self.one("2", "3", "0.5", "7", "-2", "0", "0.0", "LIMIT", *self.locals)
+
+    def error(self) -> str:
+        kind = self.one("ValueError", "RuntimeError", "Exception", "AssertionError", "TypeError")
+        given = self.one("", "()", "('no')", "(f'got {v0}')", f"({self.value(2)})")
+        return kind + given
+
     def add(self, indent: int, text: str) -> None:
         self.lines.append("    " * indent + text)
 
@@ -381,8 +391,11 @@ class Writer:
         elif picked < 10:
             message = self.one("", f", {self.value(2)}", ", 'no'", ", f'got {v0}'")
             self.add(indent, f"assert {self.expression()}{message}")
-        elif picked == 10 and self.answers:
+        elif picked == 10 and self.answers and self.number(1) == 0:
             self.add(indent, f"{self.one(*self.answers)}.raise_for_status()")
+        elif picked == 10:
+            self.add(indent, f"if {self.expression(2)}:")
+            self.add(indent + 1, f"raise {self.error()}")
         elif picked == 11 and self.may_ask:
             self.add(indent, self.rest())
         elif picked == 18:

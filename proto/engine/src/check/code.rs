@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use loadpilot_events::code::{
-    Binary, Code, Comparison, Expression, Function, Literal, Metric, Pause, Routine, Statement,
+    Code, Comparison, Expression, Function, Literal, Metric, Pause, Routine, Statement,
 };
 use loadpilot_events::limits;
 use loadpilot_events::metrics::is_metric_name;
@@ -248,6 +248,11 @@ impl<'a, 'b> Reader<'a, 'b> {
                     self.expression(says, depth);
                 }
             }
+            Statement::Raise { says, .. } => {
+                if let Some(says) = says {
+                    self.expression(says, depth);
+                }
+            }
             Statement::RaiseForStatus { local, .. } => self.local(*local),
             Statement::Return => {}
         }
@@ -306,14 +311,6 @@ impl<'a, 'b> Reader<'a, 'b> {
                     self.entry(&entry.key, writes(&entry.value));
                 }
             }
-            Expression::Binary {
-                operator: Binary::FloorDivide | Binary::Modulo | Binary::Divide,
-                right,
-                ..
-            } => {
-                let rule = "must divide by numbers that are written out, and not zero";
-                self.hold(divides(right), rule, "another divisor");
-            }
             Expression::Call { function, to, .. } => {
                 let wanted = match function {
                     Function::Get => 2..=3,
@@ -367,15 +364,6 @@ fn writes(value: &Expression) -> bool {
             ..
         } => to.iter().take(1).chain(to.iter().skip(2)).any(writes),
         other => parts(other).into_iter().any(writes),
-    }
-}
-
-fn divides(by: &Expression) -> bool {
-    match by {
-        Expression::Literal(Literal::Int(value)) => *value != 0,
-        Expression::Literal(Literal::Float(text)) => text.parse::<f64>().is_ok_and(|by| by != 0.0),
-        Expression::Negate { of, .. } => divides(of),
-        _ => false,
     }
 }
 

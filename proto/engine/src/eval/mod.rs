@@ -8,6 +8,7 @@ mod again;
 pub mod answer;
 mod batch;
 mod cookies;
+mod division;
 mod encode;
 mod functions;
 mod given;

@@ -4,6 +4,7 @@ use std::cmp::Ordering;
 
 use loadpilot_events::code::{Binary, Comparison};
 
+use super::division::{by_zero, divided, floor_divided, modulo, quotient};
 use super::raised::{Halt, Kind, beyond, type_error};
 use super::value::{LENGTH_MAX, Value};
 use super::words::{fits, repr};
@@ -36,7 +37,7 @@ fn too_large() -> Halt {
 }
 
 /// A whole number as a float, if that is exact enough to be the same everywhere.
-fn real(value: i128) -> f64 {
+pub(super) fn real(value: i128) -> f64 {
     #[expect(
         clippy::cast_precision_loss,
         reason = "rounds to nearest even, as Python does"
@@ -45,13 +46,18 @@ fn real(value: i128) -> f64 {
     real
 }
 
-/// `left operator right`.
+/// `left operator right`, by the words of Python 3.`minor`.
 ///
 /// # Errors
 /// What Python raises.
-pub(super) fn binary(operator: Binary, left: &Value, right: &Value) -> Result<Value, Halt> {
+pub(super) fn binary(
+    operator: Binary,
+    left: &Value,
+    right: &Value,
+    minor: u8,
+) -> Result<Value, Halt> {
     if let (Some(left), Some(right)) = (number(left), number(right)) {
-        return arithmetic(operator, left, right);
+        return arithmetic(operator, left, right, minor);
     }
     match operator {
         Binary::Add => add(left, right),
@@ -152,9 +158,9 @@ fn multiply(left: &Value, right: &Value) -> Result<Value, Halt> {
     }
 }
 
-fn arithmetic(operator: Binary, left: Number, right: Number) -> Result<Value, Halt> {
+fn arithmetic(operator: Binary, left: Number, right: Number, minor: u8) -> Result<Value, Halt> {
     let (left, right) = match (left, right) {
-        (Number::Int(left), Number::Int(right)) => return whole(operator, left, right),
+        (Number::Int(left), Number::Int(right)) => return whole(operator, left, right, minor),
         (Number::Int(left), Number::Float(right)) => (real(left), right),
         (Number::Float(left), Number::Int(right)) => (left, real(right)),
         (Number::Float(left), Number::Float(right)) => (left, right),
@@ -163,82 +169,29 @@ fn arithmetic(operator: Binary, left: Number, right: Number) -> Result<Value, Ha
         Binary::Add | Binary::AddInPlace => left + right,
         Binary::Subtract => left - right,
         Binary::Multiply => left * right,
-        Binary::FloorDivide | Binary::Modulo => {
-            let (quotient, remainder) = divided(left, right)?;
-            match operator {
-                Binary::Modulo => remainder,
-                _ => quotient,
-            }
+        Binary::FloorDivide | Binary::Modulo | Binary::Divide if right == 0.0 => {
+            return Err(by_zero(operator, false, minor));
         }
-        Binary::Divide if right == 0.0 => return Err(by_zero()),
+        Binary::FloorDivide => divided(left, right).0,
+        Binary::Modulo => divided(left, right).1,
         Binary::Divide => left / right,
     };
     Ok(Value::Float(value))
 }
 
-fn whole(operator: Binary, left: i128, right: i128) -> Result<Value, Halt> {
+fn whole(operator: Binary, left: i128, right: i128, minor: u8) -> Result<Value, Halt> {
     let value = match operator {
-        Binary::Divide => return quotient(left, right),
         Binary::Add | Binary::AddInPlace => left.checked_add(right),
         Binary::Subtract => left.checked_sub(right),
         Binary::Multiply => left.checked_mul(right),
-        Binary::FloorDivide | Binary::Modulo if right == 0 => return Err(by_zero()),
-        Binary::FloorDivide => {
-            let quotient = left.checked_div(right);
-            let is_lower = left % right != 0 && (left < 0) != (right < 0);
-            quotient.map(|quotient| quotient - i128::from(is_lower))
+        Binary::FloorDivide | Binary::Modulo | Binary::Divide if right == 0 => {
+            return Err(by_zero(operator, true, minor));
         }
-        Binary::Modulo => {
-            let remainder = left.checked_rem(right);
-            remainder.map(
-                |remainder| match remainder != 0 && (remainder < 0) != (right < 0) {
-                    true => remainder + right,
-                    false => remainder,
-                },
-            )
-        }
+        Binary::Divide => return quotient(left, right),
+        Binary::FloorDivide => floor_divided(left, right),
+        Binary::Modulo => modulo(left, right),
     };
     value.map(Value::Int).ok_or_else(too_large)
-}
-
-/// `left / right`, correctly rounded: what doubles hold exactly they divide so.
-fn quotient(left: i128, right: i128) -> Result<Value, Halt> {
-    let is_exact = |value: i128| value.unsigned_abs() <= 1 << 53;
-    match is_exact(left) && is_exact(right) {
-        true if right == 0 => Err(by_zero()),
-        true => Ok(Value::Float(real(left) / real(right))),
-        false => Err(beyond("a division of whole numbers of more than 53 bits")),
-    }
-}
-
-/// Quotient and remainder, as `float_divmod` of CPython's `Objects/floatobject.c` has them.
-fn divided(left: f64, right: f64) -> Result<(f64, f64), Halt> {
-    if right == 0.0 {
-        return Err(by_zero());
-    }
-    let mut remainder = left % right;
-    let mut quotient = (left - remainder) / right;
-    if remainder == 0.0 {
-        remainder = 0.0_f64.copysign(right);
-    } else if (right < 0.0) != (remainder < 0.0) {
-        remainder += right;
-        quotient -= 1.0;
-    }
-    if quotient == 0.0 {
-        return Ok((0.0_f64.copysign(left / right), remainder));
-    }
-    let floor = quotient.floor();
-    let floor = if quotient - floor > 0.5 {
-        floor + 1.0
-    } else {
-        floor
-    };
-    Ok((floor, remainder))
-}
-
-/// Only numbers other than zero are divided by; the check of a plan says so.
-fn by_zero() -> Halt {
-    beyond("a division by zero")
 }
 
 /// `-value`.

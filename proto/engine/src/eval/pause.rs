@@ -60,7 +60,8 @@ fn wait(least: &Value, most: &Value, given: &Given) -> Result<f64, Halt> {
 /// `least + rand.float() * (most - least)`
 fn drawn(least: &Value, most: &Value, from: f64, given: &Given) -> Result<f64, Halt> {
     use loadpilot_events::code::Binary;
-    let span = super::operators::binary(Binary::Subtract, most, least)?;
+    // The words of this operator are those of every Python.
+    let span = super::operators::binary(Binary::Subtract, most, least, 0)?;
     let span = real_of(&span).ok_or_else(|| beyond("a time that is no number"))?;
     Ok(from + given.float() * span)
 }

@@ -11,7 +11,7 @@ use loadpilot_events::code::{Code, Extra, Metric, Pause, Routine, Send, Statemen
 use loadpilot_events::plan::Method;
 
 use super::encode;
-use super::raised::Halt;
+use super::raised::{Halt, Kind};
 use super::term::{Scope, Term};
 use super::value::Value;
 
@@ -61,6 +61,7 @@ pub(super) enum Operation {
     /// Goes on with a loop: its number, its variable, and where its end is.
     Next(usize, u16, usize),
     Assert(Term, Option<Term>, u32),
+    Raise(Kind, Option<Term>, u32),
     RaiseForStatus(u16, u32),
     /// Asks for several requests: which, their steps, what gets the answers, its line.
     Batch(Term, String, Option<u16>, u32),
@@ -303,6 +304,10 @@ impl Body {
             Statement::Assert { test, says, line } => {
                 let says = says.as_ref().map(Term::new).transpose()?;
                 Operation::Assert(Term::new(test)?, says, *line)
+            }
+            Statement::Raise { kind, says, line } => {
+                let says = says.as_ref().map(Term::new).transpose()?;
+                Operation::Raise(Kind::from(*kind), says, *line)
             }
             Statement::RaiseForStatus { local, line } => Operation::RaiseForStatus(*local, *line),
             Statement::Return => match self.returns.last_mut() {

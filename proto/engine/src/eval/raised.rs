@@ -1,6 +1,7 @@
 //! What code raises, in Python's words.
 
 use loadpilot_events::cause::Cause;
+use loadpilot_events::code::Raisable;
 use loadpilot_events::outcome::Outcome;
 
 /// Why code goes on no more.
@@ -22,6 +23,7 @@ pub struct Halt {
 pub enum Kind {
     AssertionError,
     AttributeError,
+    Exception,
     HTTPStatusError,
     IndexError,
     JSONDecodeError,
@@ -29,10 +31,12 @@ pub enum Kind {
     OverflowError,
     RedirectError,
     RequestError,
+    RuntimeError,
     TypeError,
     UnboundLocalError,
     UnicodeDecodeError,
     ValueError,
+    ZeroDivisionError,
     /// None of Python's: a limit of compiled code, or an answer that only Python can read.
     CompiledError,
 }
@@ -44,6 +48,7 @@ impl Kind {
         match self {
             Self::AssertionError => "AssertionError",
             Self::AttributeError => "AttributeError",
+            Self::Exception => "Exception",
             Self::HTTPStatusError => "HTTPStatusError",
             Self::IndexError => "IndexError",
             Self::JSONDecodeError => "JSONDecodeError",
@@ -51,10 +56,12 @@ impl Kind {
             Self::OverflowError => "OverflowError",
             Self::RedirectError => "RedirectError",
             Self::RequestError => "RequestError",
+            Self::RuntimeError => "RuntimeError",
             Self::TypeError => "TypeError",
             Self::UnboundLocalError => "UnboundLocalError",
             Self::UnicodeDecodeError => "UnicodeDecodeError",
             Self::ValueError => "ValueError",
+            Self::ZeroDivisionError => "ZeroDivisionError",
             Self::CompiledError => "CompiledError",
         }
     }
@@ -66,6 +73,18 @@ impl Kind {
             self,
             Self::ValueError | Self::JSONDecodeError | Self::UnicodeDecodeError
         )
+    }
+}
+
+impl From<Raisable> for Kind {
+    fn from(error: Raisable) -> Self {
+        match error {
+            Raisable::AssertionError => Self::AssertionError,
+            Raisable::Exception => Self::Exception,
+            Raisable::RuntimeError => Self::RuntimeError,
+            Raisable::TypeError => Self::TypeError,
+            Raisable::ValueError => Self::ValueError,
+        }
     }
 }
 

@@ -239,7 +239,7 @@ impl Term {
             }
             Self::Binary(operator, sides, line) => {
                 let (left, right) = (sides.0.compute(scope)?, sides.1.compute(scope)?);
-                binary(*operator, &left, &right).map_err(|halt| halt.at(*line))
+                binary(*operator, &left, &right, scope.minor).map_err(|halt| halt.at(*line))
             }
             Self::Negate(of, line) => negate(&of.compute(scope)?).map_err(|halt| halt.at(*line)),
             Self::Not(of) => Ok(Value::Bool(!of.compute(scope)?.is_true())),
@@ -309,6 +309,11 @@ impl Term {
 impl<'a> Scope<'a> {
     pub(super) fn given(&self) -> Result<&'a Given, Halt> {
         self.given.ok_or_else(|| beyond("a draw for nobody"))
+    }
+
+    /// What an error says that is given this, or nothing.
+    pub(super) fn said(&self, says: Option<&Term>) -> Result<String, Halt> {
+        says.map_or(Ok(String::new()), |says| str(&says.compute(self)?))
     }
 
     fn unset(&self, local: u16, line: u32) -> Halt {

@@ -429,11 +429,13 @@ impl User {
                 }
                 Operation::Assert(test, says, line) => {
                     if !test.compute(&scope)?.is_true() {
-                        let says = says.as_ref().map(|says| says.compute(&scope)).transpose()?;
-                        let says = says.map(|says| super::words::str(&says)).transpose()?;
-                        let text = says.unwrap_or_default();
+                        let text = scope.said(says.as_ref())?;
                         return Err(Halt::new(Kind::AssertionError, text).at(*line));
                     }
+                }
+                Operation::Raise(kind, says, line) => {
+                    let text = scope.said(says.as_ref())?;
+                    return Err(Halt::new(*kind, text).at(*line));
                 }
                 Operation::RaiseForStatus(local, line) => {
                     let answer = scope.answer(*local, *line)?;

@@ -47,6 +47,17 @@ pub enum Literal {
     Dict(Vec<(String, Literal)>),
 }
 
+/// Errors that code may raise by name, as Python calls them: what they say is what they were given.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[expect(missing_docs, reason = "the names are Python's")]
+pub enum Raisable {
+    AssertionError,
+    Exception,
+    RuntimeError,
+    TypeError,
+    ValueError,
+}
+
 /// Operations on two values.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]

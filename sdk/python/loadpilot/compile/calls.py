@@ -223,9 +223,9 @@ def _returns(node: Function) -> list[ast.Return]:
 
 
 def _ends(statements: list[ast.stmt]) -> bool:
-    """Whether every way through these statements returns."""
+    """Whether every way through these statements returns, or raises."""
     match statements[-1]:
-        case ast.Return():
+        case ast.Return() | ast.Raise():
             return True
         case ast.If(body=body, orelse=orelse) if orelse:
             return _ends(body) and _ends(orelse)

@@ -284,23 +284,10 @@ class Lowering:
         operator = OPERATORS.get(type(op))
         if operator is None:
             no(node, "computes with an operator other than + - * / // %")
-        if isinstance(op, ast.FloorDiv | ast.Mod | ast.Div) and not self.divides(right):
-            no(node, "divides by something other than a number that is written out")
         if isinstance(op, ast.Mod) and isinstance(left, ast.Constant | ast.JoinedStr):
             no(node, "formats text with %")
         sides = {"left": self.expression(left), "right": self.expression(right)}
         return {"binary": {"operator": operator, **sides, "line": self.raises(node)}}
-
-    @staticmethod
-    def divides(node: ast.expr) -> bool:
-        """Say whether a number is written out that can be divided by."""
-        match node:
-            case ast.Constant(value=bool()):
-                return False
-            case ast.Constant(value=int() | float() as value):
-                return value != 0
-            case _:
-                return False
 
     def compare(self, node: ast.Compare) -> Any:
         """Turn a chain of comparisons into code."""

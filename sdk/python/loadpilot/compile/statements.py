@@ -27,6 +27,8 @@ if TYPE_CHECKING:
 METHODS = {
     name: name.upper() for name in ("get", "post", "put", "patch", "delete", "head", "options")
 }
+RAISED = frozenset({"AssertionError", "Exception", "RuntimeError", "TypeError", "ValueError"})
+"""Errors whose words are what they were given."""
 COMPUTED = frozenset({"params", "headers", "json", "data", "content", "name"})
 """What a request may carry that code can compute."""
 TIMES_MAX = 2**32
@@ -121,7 +123,7 @@ class Body(Lowering):
         for statement in statements:
             self.touched = False
             self.statement(statement)
-            if isinstance(statement, ast.Return | ast.Break | ast.Continue):
+            if isinstance(statement, ast.Return | ast.Raise | ast.Break | ast.Continue):
                 # What follows is never reached, and whatever is read there is set.
                 self.bound = set(self.names)
 
@@ -160,6 +162,8 @@ class Body(Lowering):
                 self.does.append("break" if isinstance(node, ast.Break) else "continue")
             case ast.Assert():
                 self.assertion(node)
+            case ast.Raise(exc=ast.expr() as error, cause=None):
+                self.raised(node, error)
             case ast.With(items=[ast.withitem(context_expr=step, optional_vars=None)], body=body):
                 self.in_step(step, body)
             case ast.While(test=test, body=body, orelse=[]):
@@ -313,6 +317,25 @@ class Body(Lowering):
         if node.msg is not None:
             made["says"] = self.maybe(node.msg)
         self.does.append({"assert": {**made, "line": line}})
+
+    def raised(self, node: ast.Raise, error: ast.expr) -> None:
+        """Turn an error that is raised by name into code."""
+        says: ast.expr | None = None
+        match error:
+            case ast.Name(id=name) | ast.Call(func=ast.Name(id=name), args=[], keywords=[]):
+                pass
+            case ast.Call(func=ast.Name(id=name), args=[given], keywords=[]):
+                says = given
+            case _:
+                no(node, f"raises `{ast.unparse(error)}`")
+        if name not in RAISED or not self.is_builtin(name):
+            no(node, f"raises `{name}`; {', '.join(sorted(RAISED))} could be compiled")
+        made: dict[str, Any] = {"kind": name}
+        if says is not None:
+            made["says"] = self.expression(says)
+        line = self.at(node.lineno)
+        self.asserted.add(line)
+        self.does.append({"raise": {**made, "line": line}})
 
     def in_step(self, step: ast.expr, body: list[ast.stmt]) -> None:
         """Put the requests of a block under a name: that needs no step in code."""
