@@ -268,7 +268,7 @@ def test_explain_says_what_runs_where(loadpilot: Loadpilot) -> None:
     assert finished.stdout.startswith("Shop: runs in Python, because\n")
     assert "shop.py:5: the file imports shop_parts, which may do anything" in finished.stdout
     assert "shop.py:21: task browse: changes `self.seen` in place" in finished.stdout
-    assert "shop.py:33: task pay: contains a raise" in finished.stdout
+    assert "shop.py:33: task pay: raises `LookupError`; AssertionError, Exc" in finished.stdout
     assert "\n  on_start: could be compiled\n" in finished.stdout
     assert "its agents get shop.py, shop_parts.py" in finished.stdout
     compiled = loadpilot.call("explain", str(SCENARIOS / "weighted.py"))
