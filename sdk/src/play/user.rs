@@ -106,7 +106,7 @@ impl PyUser {
                 true => switch(),
                 false => far_down(switch),
             };
-            return self.wished(py, wish?);
+            return self.wished(py, &wish?);
         }
         let arguments = (&self.instance, &self.client);
         match of.function.bind(py).call1(arguments) {
@@ -137,7 +137,7 @@ impl PyUser {
                 Ok(value) => self.switch.bind(py).call1((value,))?,
                 Err(error) => self.throw.bind(py).call1((error.value(py),))?,
             };
-            return self.wished(py, wish);
+            return self.wished(py, &wish);
         };
         let sent = match value {
             Ok(value) => send(coroutine.bind(py), &value),
@@ -151,17 +151,15 @@ impl PyUser {
         let mut sent = sent;
         loop {
             let error = match sent {
-                Ok(Sent::Wish(wish)) => {
-                    let kind = wish.get_type().name()?;
-                    match self.wished(py, wish) {
-                        Ok(next) => return Ok(next),
-                        // It awaits what only an event loop could bring: an error at its own line.
-                        Err(_) => PyTypeError::new_err(format!(
-                            "a task can await client calls and asyncio.sleep(); it awaits a \
-                             {kind}, which needs an event loop"
-                        )),
-                    }
-                }
+                Ok(Sent::Wish(wish)) => match self.wished(py, &wish) {
+                    Ok(next) => return Ok(next),
+                    // It awaits what only an event loop could bring: an error at its own line.
+                    Err(_) => PyTypeError::new_err(format!(
+                        "a task can await client calls and asyncio.sleep(); it awaits a {}, which \
+                         needs an event loop",
+                        wish.get_type().name()?
+                    )),
+                },
                 Ok(Sent::End) => {
                     self.coroutine = None;
                     return Ok(self.ended(py, None));
@@ -179,7 +177,7 @@ impl PyUser {
     }
 
     /// What the user wants next: a request, several, a rest, or the end of the part.
-    fn wished(&mut self, py: Python<'_>, wish: Bound<'_, PyAny>) -> PyResult<Next> {
+    fn wished(&mut self, py: Python<'_>, wish: &Bound<'_, PyAny>) -> PyResult<Next> {
         let next = if let Ok(request) = wish.cast::<PyRequest>() {
             self.sends(py);
             Next::Send(Arc::clone(&request.get().0))
@@ -199,7 +197,7 @@ impl PyUser {
             let (error,) = ended.extract::<(Option<Bound<'_, PyAny>>,)>()?;
             return Ok(self.ended(py, error.map(PyErr::from_value)));
         };
-        self.wish = Some(wish.unbind());
+        self.wish = Some(wish.clone().unbind());
         Ok(next)
     }
 

@@ -66,7 +66,7 @@ struct CompiledScenario {
 impl Scenario for CompiledScenario {
     fn user(&self, _number: u32) -> Result<Box<dyn User>, String> {
         let (program, sources) = (Rc::clone(&self.program), Rc::clone(&self.sources));
-        let user = eval::User::new(program, &self.target, sources);
+        let user = eval::User::new(program, &self.target, sources, now_s);
         Ok(Box::new(CompiledUser(user)))
     }
 }
@@ -83,11 +83,11 @@ impl User for CompiledUser {
             Part::Once(_) => return Next::Ended(Ended::default()),
         };
         let occasion = (occasion.whose, occasion.due.0);
-        next(self.0.begin(act, occasion, now_s()))
+        next(self.0.begin(act, occasion))
     }
 
     fn go_on(&mut self, heard: Heard) -> Next {
-        next(self.0.go_on(heard_of(heard), now_s()))
+        next(self.0.go_on(heard_of(heard)))
     }
 
     fn measured(&mut self) -> Vec<Measured> {

@@ -22,7 +22,11 @@ pub(super) struct Jar {
     is_secure: bool,
     /// By domain, path and name, each in the order in which it was first kept.
     kept: Vec<(String, Paths)>,
+    clock: Clock,
 }
+
+/// Says what time it is, in seconds of the Unix epoch.
+pub type Clock = fn() -> i64;
 
 /// Cookies by path.
 type Paths = Vec<(String, Vec<Cookie>)>;
@@ -48,7 +52,7 @@ struct Brought {
 }
 
 impl Jar {
-    pub(super) fn new(target: &str) -> Self {
+    pub(super) fn new(target: &str, clock: Clock) -> Self {
         let (scheme, authority) = target.split_once("://").unwrap_or(("http", target));
         let is_port = |(_, port): &(&str, &str)| {
             !port.is_empty() && port.bytes().all(|byte| byte.is_ascii_digit())
@@ -59,6 +63,7 @@ impl Jar {
             host: host.map_or(authority, |(host, _)| host).to_lowercase(),
             is_secure: scheme == "https",
             kept: Vec::new(),
+            clock,
         }
     }
 
@@ -84,9 +89,9 @@ impl Jar {
     }
 
     /// Keeps what an answer to a request of `path` brings.
-    pub(super) fn take(&mut self, answer: &Answer, path: &str, now_s: i64) -> Result<(), Halt> {
+    pub(super) fn take(&mut self, answer: &Answer, path: &str) -> Result<(), Halt> {
         let path = escaped(path.split('?').next().unwrap_or_default());
-        let mut read = Vec::new();
+        let (mut read, now_s) = (Vec::new(), (self.clock)());
         for line in answer.header_lines("set-cookie") {
             match Read::of(line, now_s)? {
                 Read::Nothing => {}
@@ -173,7 +178,8 @@ impl Jar {
     }
 
     /// The header of a request of `path`; `None` when no cookie is meant for it.
-    pub(super) fn header(&self, path: &str, now_s: i64) -> Result<Option<String>, Halt> {
+    pub(super) fn header(&self, path: &str) -> Result<Option<String>, Halt> {
+        let now_s = (self.clock)();
         let asked = escaped(path.split('?').next().unwrap_or_default());
         let host = format!(".{}", self.effective_host());
         let mut meant: Vec<(usize, &Cookie)> = Vec::new();

@@ -27,6 +27,7 @@ pub mod value;
 mod words;
 
 pub use answer::Answer;
+pub use cookies::Clock;
 pub use given::Sources;
 pub use measured::Measured;
 pub use program::{Keep, Program, Wish};

@@ -12,7 +12,7 @@ use loadpilot_events::outcome::Outcome;
 use super::again::Again;
 use super::answer::{Answer, has_header};
 use super::batch;
-use super::cookies::Jar;
+use super::cookies::{Clock, Jar};
 use super::given::{Given, Sources};
 use super::measured::{Measured, Values};
 use super::pause::rest_us;
@@ -109,14 +109,14 @@ enum Still {
 }
 
 impl User {
-    /// A user that has done nothing yet; `target` is where its requests go, and it is given what
-    /// is in `sources`.
+    /// A user that has done nothing yet; `target` is where its requests go, it is given what is in
+    /// `sources`, and `clock` is asked only where there are cookies.
     #[must_use]
-    pub fn new(program: Rc<Program>, target: &str, sources: Rc<Sources>) -> Self {
+    pub fn new(program: Rc<Program>, target: &str, sources: Rc<Sources>, clock: Clock) -> Self {
         Self {
             program,
             own: BTreeMap::new(),
-            jar: Jar::new(target),
+            jar: Jar::new(target, clock),
             again: Again::default(),
             given: Given::new(sources),
             values: Values::default(),
@@ -128,9 +128,8 @@ impl User {
         }
     }
 
-    /// Begins a part, whose it is and when it is due, in µs of the Unix epoch; `now_s` is the time
-    /// in seconds of that, for cookies.
-    pub fn begin(&mut self, act: Act, (whose, due_us): (Whose, u64), now_s: i64) -> Turn {
+    /// Begins a part, whose it is and when it is due, in µs of the Unix epoch.
+    pub fn begin(&mut self, act: Act, (whose, due_us): (Whose, u64)) -> Turn {
         let program = Rc::clone(&self.program);
         self.given.begin(whose, due_us);
         self.values.begin(matches!(act, Act::Task(_)));
@@ -139,7 +138,7 @@ impl User {
         self.asked = None;
         self.batch = None;
         self.frame.enter(program.body(act));
-        self.go(now_s)
+        self.go()
     }
 
     /// What it added to metrics in the task that it did last. Told once.
@@ -148,18 +147,18 @@ impl User {
     }
 
     /// Goes on with what it wanted.
-    pub fn go_on(&mut self, heard: Heard, now_s: i64) -> Turn {
+    pub fn go_on(&mut self, heard: Heard) -> Turn {
         let program = Rc::clone(&self.program);
         if let Some(wishes) = self.batch.take() {
             return match heard {
-                Heard::Batch(heard) => self.all_answered(&wishes, heard, now_s),
+                Heard::Batch(heard) => self.all_answered(&wishes, heard),
                 _ => self.ended(None),
             };
         }
         let asked = self.asked.take();
         let Some((wish, hops)) = asked else {
             return match heard {
-                Heard::Awake => self.go(now_s),
+                Heard::Awake => self.go(),
                 // A rest ends with the run, and with it the task.
                 _ => self.ended(None),
             };
@@ -177,15 +176,15 @@ impl User {
             Heard::Unsendable(why) => return self.ended(Some(value_error(why).at(send.line))),
             Heard::Awake | Heard::Stopped | Heard::Batch(_) => return self.ended(None),
         };
-        match self.answered(send, &wish, hops, &answer, now_s) {
+        match self.answered(send, &wish, hops, &answer) {
             Ok(Some(turn)) => turn,
-            Ok(None) => self.go(now_s),
+            Ok(None) => self.go(),
             Err(halt) => self.ended(Some(halt.at(send.line))),
         }
     }
 
     /// Takes in what became of a batch. All of it is looked at, whatever failed first.
-    fn all_answered(&mut self, wishes: &[Rc<Wish>], heard: Vec<Heard>, now_s: i64) -> Turn {
+    fn all_answered(&mut self, wishes: &[Rc<Wish>], heard: Vec<Heard>) -> Turn {
         let program = Rc::clone(&self.program);
         let Operation::Batch(_, _, local, line) = &program.body(self.act).operations[self.frame.at]
         else {
@@ -199,7 +198,7 @@ impl User {
                     let answer = Rc::new(answer);
                     self.last = Some(Rc::clone(&answer));
                     let brings = has_header(&answer.head, "set-cookie");
-                    let kept = brings.then(|| self.jar.take(&answer, &wish.path, now_s));
+                    let kept = brings.then(|| self.jar.take(&answer, &wish.path));
                     answers.push(answer);
                     match kept {
                         Some(Err(halt)) => Some(halt),
@@ -223,7 +222,7 @@ impl User {
             self.frame.slots[usize::from(*local)] = Slot::Answers(Rc::new(answers));
         }
         self.frame.at += 1;
-        self.go(now_s)
+        self.go()
     }
 
     /// Takes an answer in; the next wish if it leads on.
@@ -233,22 +232,21 @@ impl User {
         wish: &Rc<Wish>,
         hops: u32,
         answer: &Rc<Answer>,
-        now_s: i64,
     ) -> Result<Option<Turn>, Halt> {
         self.last = Some(Rc::clone(answer));
         if has_header(&answer.head, "set-cookie") {
-            self.jar.take(answer, &wish.path, now_s)?;
+            self.jar.take(answer, &wish.path)?;
         }
         if send.follows
             && let Some(location) = redirect::leads_on(answer)
         {
             if hops + 1 >= HOPS_MAX {
                 // The last answer was looked at, and leads somewhere, too.
-                let further = self.further(wish, answer.status, &location, now_s)?;
+                let further = self.further(wish, answer.status, &location)?;
                 let text = format!("more than 20 redirects, the last one to {}", further.path);
                 return Err(Halt::new(Kind::RedirectError, text));
             }
-            let further = Rc::new(self.further(wish, answer.status, &location, now_s)?);
+            let further = Rc::new(self.further(wish, answer.status, &location)?);
             self.asked = Some((Rc::clone(&further), hops + 1));
             self.last = None;
             return Ok(Some(Turn::Send(further)));
@@ -260,21 +258,21 @@ impl User {
         Ok(None)
     }
 
-    fn further(&self, wish: &Wish, status: u16, location: &str, now_s: i64) -> Result<Wish, Halt> {
+    fn further(&self, wish: &Wish, status: u16, location: &str) -> Result<Wish, Halt> {
         let target = self.jar.target();
         let mut further = redirect::further(target, wish, status, location)?;
-        if let Some(cookie) = self.jar.header(&further.path, now_s)? {
+        if let Some(cookie) = self.jar.header(&further.path)? {
             further.headers.push(("Cookie".to_owned(), cookie));
         }
         Ok(further)
     }
 
     /// Goes on until it wants something.
-    fn go(&mut self, now_s: i64) -> Turn {
+    fn go(&mut self) -> Turn {
         let program = Rc::clone(&self.program);
         let body = program.body(self.act);
         let mut frame = std::mem::take(&mut self.frame);
-        let still = self.run(body, &mut frame, now_s);
+        let still = self.run(body, &mut frame);
         self.frame = frame;
         match still {
             Ok(Still::Asks(wish)) => {
@@ -311,7 +309,7 @@ impl User {
                             frame.slots[1] = Slot::Body(answer);
                         }
                     }
-                    let looked = self.run(body, &mut frame, 0);
+                    let looked = self.run(body, &mut frame);
                     self.frame = frame;
                     looked.map(drop).map_err(|halt| self.told(&halt, false))
                 })
@@ -354,7 +352,7 @@ impl User {
         }
     }
 
-    fn run(&mut self, body: &Body, frame: &mut Frame, now_s: i64) -> Result<Still, Halt> {
+    fn run(&mut self, body: &Body, frame: &mut Frame) -> Result<Still, Halt> {
         let program = Rc::clone(&self.program);
         self.given.rounds.set(0);
         for _ in 0..OPERATIONS_MAX {
@@ -373,7 +371,7 @@ impl User {
             let mut next = frame.at + 1;
             match &body.operations[frame.at] {
                 Operation::Send(send) => {
-                    let cookies = |path: &str| self.jar.header(path, now_s);
+                    let cookies = |path: &str| self.jar.header(path);
                     let cookies: Option<&Cookies<'_>> = match self.jar.is_empty() {
                         true => None,
                         false => Some(&cookies),
@@ -443,7 +441,7 @@ impl User {
                 }
                 Operation::Batch(term, steps, _, line) => {
                     let requests = term.compute(&scope)?;
-                    let cookies = |path: &str| self.jar.header(path, now_s);
+                    let cookies = |path: &str| self.jar.header(path);
                     let make = || batch::wishes(&requests, steps, &cookies);
                     let wishes = match self.jar.is_empty() {
                         true => self.again.batch((self.act, frame.at), &requests, make),

@@ -51,7 +51,7 @@ fn program(kinds: &[&str], in_batches: bool) -> Rc<Program> {
 /// All that a user asks for, each answered with `head`.
 fn wishes(user: &mut User, head: &[u8]) -> Vec<Rc<Wish>> {
     let mut wishes = Vec::new();
-    let mut turn = user.begin(Act::Task(0), (Whose::Arrival(0), 0), 0);
+    let mut turn = user.begin(Act::Task(0), (Whose::Arrival(0), 0));
     loop {
         let answer = Heard::Answer(Answer::new(200, head.to_vec(), Vec::new(), 0));
         let heard = match turn {
@@ -65,7 +65,7 @@ fn wishes(user: &mut User, head: &[u8]) -> Vec<Rc<Wish>> {
             }
             _ => return wishes,
         };
-        turn = user.go_on(heard, 0);
+        turn = user.go_on(heard);
     }
 }
 
@@ -75,7 +75,7 @@ fn what_differs_is_made_anew_and_what_is_the_same_is_not() {
     for in_batches in [false, true] {
         let kinds = PATHS.map(|(kind, _)| kind);
         let program = program(&kinds, in_batches);
-        let mut user = User::new(program, "http://127.0.0.1", Rc::default());
+        let mut user = User::new(program, "http://127.0.0.1", Rc::default(), || 0);
         let made = wishes(&mut user, b"HTTP/1.1 200 OK\r\n\r\n");
         let paths: Vec<&str> = made.iter().map(|wish| wish.path.as_str()).collect();
         assert_eq!(paths, PATHS.map(|(_, path)| path));
@@ -88,7 +88,7 @@ fn what_differs_is_made_anew_and_what_is_the_same_is_not() {
 fn a_cookie_changes_a_request() {
     for in_batches in [false, true] {
         let program = program(&["int", "int"], in_batches);
-        let mut user = User::new(program, "http://127.0.0.1", Rc::default());
+        let mut user = User::new(program, "http://127.0.0.1", Rc::default(), || 0);
         let cookies = |made: &[Rc<Wish>]| -> Vec<Option<String>> {
             let cookie = |wish: &Rc<Wish>| wish.headers.first().map(|(_, value)| value.clone());
             made.iter().map(cookie).collect()
