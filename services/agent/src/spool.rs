@@ -88,6 +88,10 @@ impl Spool {
     /// Puts a delta here that is not published yet; whether there was room.
     pub fn keep(&mut self, seq: u64, payload: &[u8]) -> bool {
         let bytes = frame_bytes(payload.len());
+        if self.halves[self.half].1 <= self.acked {
+            // Nothing in it is wanted any more. Only what piles up takes further pages of memory.
+            self.halves[self.half] = (0, 0);
+        }
         if bytes > self.layout.half - self.halves[self.half].0 {
             let other = 1 - self.half;
             let is_free = self.halves[other].1 <= self.acked;

@@ -206,6 +206,23 @@ fn what_finds_no_room_is_counted_and_room_comes_back() {
     );
 }
 
+/// Broken if a long run, whose deltas are soon stored, took ever more pages of its file, and so of
+/// its agent's memory.
+#[test]
+fn what_is_stored_leaves_its_place_to_the_next() {
+    let folder = folder();
+    let names = (&run(), &holder());
+    let mut spool = Spool::create(folder.path(), names, 2, SPOOL_BYTES_DEFAULT).expect("room");
+    for seq in 1..=1_000 {
+        assert!(spool.keep(seq, &[1; 1_000]));
+        spool.close(&books(seq));
+        spool.acknowledge(seq);
+    }
+    let bytes = fs::read(spool.path()).expect("the file");
+    let touched = bytes.iter().rposition(|byte| *byte != 0);
+    assert!(touched < Some(16 << 10), "{touched:?}");
+}
+
 /// Broken if a process that lives could be reported for by another one.
 #[test]
 fn it_is_locked_as_long_as_its_process_lives() {
