@@ -10,6 +10,7 @@ import pytest
 
 from loadpilot.compile.problem import Problem
 from loadpilot.compile.settings import Overrides
+from loadpilot.from_env import masked
 
 if TYPE_CHECKING:
     from sdk.tests.conftest import Compile, Refuse
@@ -164,3 +165,21 @@ def test_a_flag_gives_no_secret_and_nothing_unasked(refuse_text: Refuse) -> None
     problems = refuse_text(asking("env('SIZE')"), replace(FLAGGED, env={"SIZ": "1"}))
     what = "the scenario never asks for 'SIZ' with env(); did you mean SIZE?"
     assert problems == [Problem("--env", what)]
+
+
+@pytest.mark.parametrize(
+    "form",
+    [
+        "p%2f/\xfc '+",
+        "p%252f/%C3%BC%20%27+",
+        "p%252f%2f%c3%bc+'%2B",
+        "%70%25%32%66%2F%C3%BC%20'%2b",
+        "p%2f/\xfc \\'+",
+    ],
+)
+def test_a_secret_is_hidden_in_every_form_in_which_it_is_sent_or_told(form: str) -> None:
+    """Broken if a refusal shows a secret that a path has encoded, or an error has quoted."""
+    secrets = ["", "p%2f", "p%2f/\xfc '+"]
+    assert masked(f"/a/{form}?b", secrets) == "/a/***?b"
+    assert masked("/a/P%2F?b", secrets) == "/a/P%2F?b"
+    assert masked(f"/a/{form}?b", []) == f"/a/{form}?b"

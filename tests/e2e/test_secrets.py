@@ -101,7 +101,9 @@ def test_secret_parameters_reach_the_target_alone(
 ) -> None:
     """Broken if a secret parameter is stored or shown, were it in what Python makes up; or if an
     agent does not get what was read where the run was submitted."""
-    own = secrets.token_hex(16)
+    token = secrets.token_hex(16)
+    # What a path must encode shows whether it is hidden there, too.
+    own = f'{token}/+ %"{token}'
     monkeypatch.setenv("OWN", own)
     loadpilot = Loadpilot(tmp_path / "work")
     flags = ("--agents", "2", "-e", "SIZE=8", "--debug-requests", "1")
@@ -122,8 +124,8 @@ def test_secret_parameters_reach_the_target_alone(
     assert list(handle) == ["secret"]
     assert parameters == {"BASE": "/get", "SIZE": "8"}
     assert "BASE=/get, OWN=(secret), SIZE=8" in finished.stdout
-    assert files_with(own, files_below(loadpilot.folder)) == []
-    assert own not in finished.stdout + finished.stderr + commands
+    assert files_with(token, files_below(loadpilot.folder)) == []
+    assert token not in finished.stdout + finished.stderr + commands
     if more:
         (task,) = finished.report["tasks"]
         assert [call["name"] for call in task["calls"]] == ["GET /get", "GET /told/***"]

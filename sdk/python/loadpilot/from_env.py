@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Iterable, Mapping
 
 NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]{0,127}")
 NAME_RULE = "must be a name of letters, digits and _, 128 at most"
@@ -100,10 +100,25 @@ class Given:
 
     def masked(self, text: str) -> str:
         """Take the values of secrets out of a text."""
-        values = {one.value for one in self.asked.values() if one.is_secret}
-        for value in sorted(values, key=len, reverse=True):
-            text = text.replace(value, MASK)
-        return text
+        return masked(text, (one.value for one in self.asked.values() if one.is_secret))
+
+
+def masked(text: str, secrets: Iterable[str]) -> str:
+    """Take secrets out of a text: as they are, percent-encoded, with their quotes escaped.
+
+    Agents do the same (``fire/masks.rs``).
+    """
+    longest_first = sorted(filter(None, secrets), key=len, reverse=True)
+    forms = ["".join(map(_written, secret)) for secret in longest_first]
+    return re.sub("|".join(forms), MASK, text) if forms else text
+
+
+def _written(sign: str) -> str:
+    """Give the pattern of one character in whatever form."""
+    plain = re.escape(sign)
+    encoded = "".join(f"%{byte:02x}" for byte in sign.encode())
+    more = {" ": "|[+]", "\\": r"|\\\\", "'": r"|\\'", '"': r'|\\"'}.get(sign, "")
+    return f"(?:{plain}|(?i:{encoded}){more})"
 
 
 UNRECORDED = (

@@ -170,7 +170,7 @@ def _unpacked(
 ) -> Iterator[tuple[type, Path]]:
     """Load the scenario that was set up, in a folder of its own; raises Unplayable."""
     from ..compile.load import choose, load
-    from ..from_env import MASK, Given
+    from ..from_env import Given, masked
 
     root = Path(tempfile.mkdtemp(prefix=FOLDER)).resolve()
     try:
@@ -182,9 +182,7 @@ def _unpacked(
             cls = choose(loaded, setup["plan"]["scenario"])
         except Refused as refused:
             text = "\n".join(map(str, refused.problems)).replace(f"{root}/", "")
-            for value in sorted(secrets.values(), key=len, reverse=True):
-                text = text.replace(value, MASK)
-            raise Unplayable(text) from None
+            raise Unplayable(masked(text, secrets.values())) from None
         yield cls, root
     finally:
         shutil.rmtree(root, ignore_errors=True)

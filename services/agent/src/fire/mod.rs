@@ -22,6 +22,7 @@ mod http2;
 mod kept;
 mod lanes;
 mod lease;
+mod masks;
 mod names;
 mod origin;
 mod pacer;

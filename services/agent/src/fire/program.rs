@@ -16,7 +16,8 @@ use loadpilot_events::id::RunId;
 use loadpilot_events::plan::{self, Body, Header, PhaseTimeouts, Plan, Step, Text};
 
 use super::fault::Fault;
-use super::seen::{self, Masks};
+use super::masks::Masks;
+use super::seen;
 use super::target::Target;
 use super::template::{Http1Request, Http2Request, Wording};
 use crate::bodies::Bodies;

@@ -4,14 +4,11 @@
 //! Only for the first arrivals of a run that asks for it. Must never hold a secret: those of the
 //! request are never put in, those of the answer are masked by name and by value.
 
-use std::fmt;
-
 use loadpilot_events::limits::SEEN_HEAD_BYTES_MAX;
 
+use super::masks::{MASK, Masks};
 use super::template::Wording;
 
-/// In the place of what must not be seen.
-const MASK: &str = "***";
 /// Headers of answers whose values let somebody in.
 const SECRET_HEADERS: [&str; 5] = [
     "set-cookie",
@@ -52,50 +49,25 @@ impl Seen {
             }
             head.clear();
         }
-        masks.apply_to_answer(&head)
+        masked_answer(&head, masks)
     }
 }
 
-/// Values that no line may show.
-#[derive(Default)]
-pub(crate) struct Masks(Vec<String>);
-
-impl fmt::Debug for Masks {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "Masks({})", self.0.len())
-    }
-}
-
-impl Masks {
-    pub(crate) fn new<'a>(secrets: impl Iterator<Item = &'a String>) -> Self {
-        let mut secrets: Vec<String> = secrets.filter(|s| !s.is_empty()).cloned().collect();
-        // The longest first, or what one of them leaves of another would be shown.
-        secrets.sort_by_key(|secret| std::cmp::Reverse(secret.len()));
-        Self(secrets)
-    }
-
-    /// The line without any secret value.
-    pub(crate) fn apply(&self, line: &str) -> String {
-        let masked = |line: String, secret: &String| line.replace(secret.as_str(), MASK);
-        self.0.iter().fold(line.to_owned(), masked)
-    }
-
-    fn apply_to_answer(&self, head: &[&str]) -> Vec<String> {
-        let mut is_secret = false;
-        let mask = |line: &&str| {
-            let name = line.split_once(':').map_or("", |(name, _)| name);
-            // A line that begins with space goes on with the one before (RFC 9112, section 5.2).
-            if !line.starts_with([' ', '\t']) {
-                let name = name.trim().to_ascii_lowercase();
-                is_secret = SECRET_HEADERS.contains(&name.as_str());
-            }
-            match is_secret {
-                true => format!("{name}: {MASK}"),
-                false => self.apply(line),
-            }
-        };
-        head.iter().map(mask).collect()
-    }
+fn masked_answer(head: &[&str], masks: &Masks) -> Vec<String> {
+    let mut is_secret = false;
+    let mask = |line: &&str| {
+        let name = line.split_once(':').map_or("", |(name, _)| name);
+        // A line that begins with space goes on with the one before (RFC 9112, section 5.2).
+        if !line.starts_with([' ', '\t']) {
+            let name = name.trim().to_ascii_lowercase();
+            is_secret = SECRET_HEADERS.contains(&name.as_str());
+        }
+        match is_secret {
+            true => format!("{name}: {MASK}"),
+            false => masks.apply(line),
+        }
+    };
+    head.iter().map(mask).collect()
 }
 
 /// A request as it is written out: what is secret is masked, the id left out.

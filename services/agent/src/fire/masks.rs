@@ -1,0 +1,110 @@
+//! Secrets of a run, kept out of whatever people get to read.
+//!
+//! A secret in a path is percent-encoded there, and in an error's text it may be quoted: it is
+//! known in those forms, too. What a scenario makes of it in other ways (base64, a digest) is not.
+
+use std::fmt;
+
+/// In the place of what must not be seen.
+pub(crate) const MASK: &str = "***";
+
+/// Values that no text may show.
+#[derive(Default)]
+pub(crate) struct Masks(Vec<String>);
+
+impl fmt::Debug for Masks {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "Masks({})", self.0.len())
+    }
+}
+
+impl Masks {
+    pub(crate) fn new<'a>(secrets: impl Iterator<Item = &'a String>) -> Self {
+        Self(secrets.filter(|s| !s.is_empty()).cloned().collect())
+    }
+
+    /// The text without any secret value.
+    pub(crate) fn apply(&self, text: &str) -> String {
+        let mut shown = String::with_capacity(text.len());
+        let mut hidden_to = 0;
+        for (at, sign) in text.char_indices() {
+            let here = &text.as_bytes()[at..];
+            let lengths = self.0.iter().map(|secret| length(secret.as_bytes(), here));
+            let hidden = lengths.max().unwrap_or(0);
+            // Where secrets overlap, all of both is hidden.
+            if at >= hidden_to {
+                match hidden {
+                    0 => shown.push(sign),
+                    _ => shown.push_str(MASK),
+                }
+            }
+            hidden_to = hidden_to.max(at + hidden);
+        }
+        shown
+    }
+}
+
+/// How many bytes a secret takes at the beginning of a text, in whatever form; 0: it is not there.
+fn length(secret: &[u8], text: &[u8]) -> usize {
+    if text.starts_with(secret) {
+        return secret.len();
+    }
+    let mut at = 0;
+    for &byte in secret {
+        at += match &text[at..] {
+            [b'%', high, low, ..] if encoded(*high, *low) == Some(byte) => 3,
+            [b'\\', quoted @ (b'\\' | b'\'' | b'"'), ..] if *quoted == byte => 2,
+            [plain, ..] if *plain == byte => 1,
+            // As forms write a space.
+            [b'+', ..] if byte == b' ' => 1,
+            _ => return 0,
+        };
+    }
+    at
+}
+
+/// The byte that two digits behind a percent sign stand for.
+fn encoded(high: u8, low: u8) -> Option<u8> {
+    let digit = |digit: u8| char::from(digit).to_digit(16);
+    u8::try_from(digit(high)? * 16 + digit(low)?).ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn masked(secrets: &[&str], text: &str) -> String {
+        let secrets: Vec<String> = secrets.iter().map(|&secret| secret.to_owned()).collect();
+        Masks::new(secrets.iter()).apply(text)
+    }
+
+    /// Broken if a secret could be read in a path that has it encoded, or an error that quotes it.
+    #[test]
+    fn a_secret_is_hidden_in_every_form_in_which_it_is_sent_or_told() {
+        let secret = "p%2f/\u{fc} '+";
+        for form in [
+            secret,
+            "p%252f/%C3%BC%20%27+",
+            "p%252f%2f%c3%bc+'%2B",
+            "%70%25%32%66%2F%C3%BC%20'%2b",
+            "p%2f/\u{fc} \\'+",
+        ] {
+            assert_eq!(
+                masked(&[secret], &format!("/a/{form}?b")),
+                "/a/***?b",
+                "{form}"
+            );
+        }
+        for other in ["p%2f/\u{fc} '", "P%2f/\u{fc} '+", "p%25", "%", "p%2", ""] {
+            assert_eq!(masked(&[secret], other), other);
+        }
+    }
+
+    /// Broken if one secret inside another, or two that overlap, left a part of either.
+    #[test]
+    fn secrets_that_overlap_are_hidden_whole() {
+        assert_eq!(masked(&["ab", "abcd"], "-abcdab-"), "-******-");
+        assert_eq!(masked(&["abc", "cde"], "-abcde-"), "-***-");
+        assert_eq!(masked(&["", "\u{fc}"], "\u{fc}-\u{fc}"), "***-***");
+    }
+}
