@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import asyncio
+import subprocess
+import sys
 from asyncio import sleep
 from typing import Any
 
@@ -116,3 +118,46 @@ def test_events_are_read_as_browsers_read_them() -> None:
         Event(" spaced", "end", "7"),
         Event("", "message", "7"),
     ]
+
+
+LOADED = """
+import io
+import sys
+import zipfile
+
+from loadpilot.play import pauses
+from loadpilot.play.scenario import load
+
+packed = io.BytesIO()
+with zipfile.ZipFile(packed, "w") as archive:
+    archive.writestr("s.py", "from loadpilot import VUser, scenario, task" + MORE + SCENARIO)
+given = {"parameters": {}, "feeds": [], "shared": None, "users": None}
+played = load(packed.getvalue(), "s.py", "S", ["t"], "http://127.0.0.1", **given)
+names = played.tasks[0][0].__globals__
+"""
+SCENARIO = """
+
+@scenario(rps=1, duration="1s", mode="constant")
+class S(VUser):
+    @task
+    async def t(self, client):
+        await client.get("/")
+        await self.wait(1)
+"""
+
+
+@pytest.mark.parametrize(
+    ("more", "then"),
+    [
+        ("", "assert 'asyncio' not in sys.modules"),
+        ("\nfrom asyncio import sleep", "assert names['sleep'] is pauses._asyncio_sleep"),
+        ("\nimport unittest.mock", "import asyncio; assert asyncio.sleep is pauses._asyncio_sleep"),
+    ],
+)
+def test_asyncio_is_there_for_whom_it_matters(more: str, then: str) -> None:
+    """Broken if every agent waits for its import, or a rest of a coroutine has no event loop."""
+    program = f"MORE = {more!r}\nSCENARIO = {SCENARIO!r}\n{LOADED}\n{then}\n"
+    done = subprocess.run(
+        [sys.executable, "-c", program], capture_output=True, text=True, timeout=60, check=False
+    )
+    assert done.returncode == 0, done.stderr

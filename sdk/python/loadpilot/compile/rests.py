@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import ast
-import asyncio
 import sys
 import time
 from typing import TYPE_CHECKING, Any
@@ -15,8 +14,9 @@ from .shape import attributes, root
 if TYPE_CHECKING:
     from .expressions import Lowering
 
-SLEEPS = {"time.sleep": time.sleep, "asyncio.sleep": asyncio.sleep}
+SLEEPS = ("time.sleep", "asyncio.sleep")
 SLEEP_MAX_S = 86_400
+_time_sleep = time.sleep
 
 
 def rest(lowering: Lowering, node: ast.expr) -> Any:
@@ -41,10 +41,7 @@ def rest(lowering: Lowering, node: ast.expr) -> Any:
     found = lowering.function.__globals__.get(name)
     for attribute in attributes(call.func):
         found = getattr(found, attribute, None)
-    module, _, attribute = origin.partition(".")
-    # A process that plays scenarios has replaced them by now.
-    known = (SLEEPS[origin], getattr(sys.modules[module], attribute))
-    if found not in known or is_awaited != (origin == "asyncio.sleep"):
+    if found not in _known(origin) or is_awaited != (origin == "asyncio.sleep"):
         no(node, f"contains {named(call)}")
     if origin == "time.sleep" and lowering.is_awaiting:
         no(node, "calls `time.sleep()` in an async def")
@@ -57,6 +54,15 @@ def rest(lowering: Lowering, node: ast.expr) -> Any:
             return _computed(lowering, node, call, origin.replace(".", "_"))
         case _:
             return no(node, f"contains {named(call)}")
+
+
+def _known(origin: str) -> tuple[object, ...]:
+    """What such a name stands for: a process that plays scenarios has replaced it by now."""
+    if origin == "time.sleep":
+        return _time_sleep, time.sleep
+    # Not imported here: that is costly, and a file that means it has done so.
+    asyncio = sys.modules.get("asyncio")
+    return () if asyncio is None else (asyncio.tasks.sleep, asyncio.sleep)
 
 
 def _computed(lowering: Lowering, node: ast.expr, call: ast.Call, how: str) -> Any:

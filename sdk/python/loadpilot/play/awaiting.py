@@ -7,8 +7,8 @@ is awaited needs an event loop. Must never take one that needs a loop for one th
 from __future__ import annotations
 
 import ast
-import asyncio
 import inspect
+import sys
 import textwrap
 from dataclasses import dataclass
 from enum import Enum
@@ -121,7 +121,7 @@ class _Seen:
             return True
         if not isinstance(node, ast.Call):
             return False
-        if self._value(node.func) is asyncio.sleep:
+        if _is_rest(self._value(node.func)):
             return True
         match node.func:
             case ast.Attribute(value=ast.Name(id="self"), attr=name):
@@ -151,10 +151,13 @@ class _Seen:
     def _is_foreign(self, name: ast.Name) -> bool:
         """Whether a name is asyncio's, other than to rest."""
         value = getattr(self.function, "__globals__", {}).get(name.id)
-        if value is asyncio:
+        if value is not None and value is sys.modules.get("asyncio"):
             used = [node for node in ast.walk(self.tree) if isinstance(node, ast.Attribute)]
-            return any(
-                node.value is name and self._value(node) is not asyncio.sleep for node in used
-            )
+            return any(node.value is name and not _is_rest(self._value(node)) for node in used)
         module = getattr(value, "__module__", None) or ""
-        return value is not asyncio.sleep and module.split(".")[0] == "asyncio"
+        return not _is_rest(value) and module.split(".")[0] == "asyncio"
+
+
+def _is_rest(value: object) -> bool:
+    """Whether something is ``asyncio.sleep``; who has not imported asyncio cannot mean that."""
+    return value is not None and value is getattr(sys.modules.get("asyncio"), "sleep", None)

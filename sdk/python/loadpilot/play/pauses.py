@@ -5,7 +5,7 @@ Outside a user, in a thread or an event loop of the scenario's own, both are wha
 
 from __future__ import annotations
 
-import asyncio
+import sys
 import time
 from typing import TYPE_CHECKING, Any
 
@@ -18,19 +18,27 @@ if TYPE_CHECKING:
     from collections.abc import Awaitable, Generator
 
 _real_sleep = time.sleep
-_real_asyncio_sleep = asyncio.sleep
 
 
 def install() -> None:
-    """Put both in place, before a scenario is loaded."""
+    """Put both in place; that of asyncio if anything has imported it, since that is costly.
+
+    Must be called before a scenario is loaded, and again when that may have imported it.
+    """
     time.sleep = _sleep  # type: ignore[assignment]
-    asyncio.sleep = _asyncio_sleep
+    if asyncio := _asyncio():
+        asyncio.sleep = _asyncio_sleep
 
 
 def remove() -> None:
     """Put back what was there."""
     time.sleep = _real_sleep
-    asyncio.sleep = _real_asyncio_sleep
+    if asyncio := _asyncio():
+        asyncio.sleep = asyncio.tasks.sleep
+
+
+def _asyncio() -> Any:
+    return sys.modules.get("asyncio")
 
 
 def _sleep(seconds: float, /) -> None:
@@ -46,14 +54,19 @@ def _sleep(seconds: float, /) -> None:
 
 
 async def _asyncio_sleep(delay: float, result: Any = None) -> Any:
+    if _is_on_a_loop():
+        return await _asyncio().tasks.sleep(delay, result)
+    # The engine is what moves this coroutine on.
+    await _Rest(max(0.0, float(delay)))
+    return result
+
+
+def _is_on_a_loop() -> bool:
+    asyncio = _asyncio()
     try:
-        task = asyncio.current_task()
+        return asyncio is not None and asyncio.current_task() is not None
     except RuntimeError:  # there is no event loop
-        task = None
-    if task is None:  # the engine is what moves this coroutine on
-        await _Rest(max(0.0, float(delay)))
-        return result
-    return await _real_asyncio_sleep(delay, result)
+        return False
 
 
 def wait(seconds: float) -> Awaitable[None]:

@@ -15,6 +15,7 @@ import weakref
 import zipfile
 from dataclasses import dataclass
 from functools import partial
+from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeAlias, TypedDict, Unpack
 
@@ -125,14 +126,16 @@ def load(
     if _played:
         what = "this agent plays another scenario in Python, and one at a time is all it can"
         raise ScenarioError(what)
-    pauses.install()
     metrics.measuring(_native.measure)
     root = Path(tempfile.mkdtemp(prefix=f"{FOLDER}{os.getpid()}-")).resolve()
     try:
         with zipfile.ZipFile(io.BytesIO(bundle)) as archive:
             archive.extractall(root)
         know(root)
+        _expect_asyncio(root)
+        pauses.install()
         loaded = load_file(root / file, Given(given["parameters"], is_playing=True))
+        pauses.install()
         cls = choose(loaded, scenario)
         give(cls, given["feeds"])
         shared = given["shared"]
@@ -157,6 +160,15 @@ FOLDER = "loadpilot-scenario-"
 """How the folders begin in which scenarios are unpacked."""
 _played: set[Path] = set()
 """Where the scenario lies that is played: two could import modules of the same name."""
+
+
+def _expect_asyncio(root: Path) -> None:
+    """Import asyncio for files that name it: what they take from it is replaced before they do.
+
+    For others it would be a fifth of what an agent does before its first request.
+    """
+    if any(b"asyncio" in file.read_bytes() for file in root.rglob("*.py")):
+        import_module("asyncio")
 
 
 def _forget(root: Path) -> None:
