@@ -165,7 +165,7 @@ _played: set[Path] = set()
 def _expect_asyncio(root: Path) -> None:
     """Import asyncio for files that name it: what they take from it is replaced before they do.
 
-    For others it would be a fifth of what an agent does before its first request.
+    For others it would be a third of the time that an agent's imports take.
     """
     if any(b"asyncio" in file.read_bytes() for file in root.rglob("*.py")):
         import_module("asyncio")
