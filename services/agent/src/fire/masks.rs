@@ -25,6 +25,10 @@ impl Masks {
 
     /// The text without any secret value.
     pub(crate) fn apply(&self, text: &str) -> String {
+        if self.0.is_empty() {
+            // Most runs have no secret, and a failing check tells a text each time.
+            return text.to_owned();
+        }
         let mut shown = String::with_capacity(text.len());
         let mut hidden_to = 0;
         for (at, sign) in text.char_indices() {
