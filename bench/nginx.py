@@ -9,6 +9,7 @@ from __future__ import annotations
 import os
 import re
 import shutil
+import signal
 import socket
 import subprocess
 import time
@@ -155,6 +156,15 @@ class Nginx:
             raise ToolFault("nginx's counter cannot be read")
         self._asked += 1
         return int(found[1]) - self._asked, int(found[3]) - self._asked
+
+    def stall(self, secs: float) -> None:
+        """Let it stand still for so long; what comes meanwhile waits in its sockets."""
+        workers = children(self._process.pid)
+        for pid in workers:
+            os.kill(pid, signal.SIGSTOP)
+        time.sleep(secs)
+        for pid in workers:
+            os.kill(pid, signal.SIGCONT)
 
     def cpu_secs(self) -> float:
         """Read what its worker has spent so far."""

@@ -150,9 +150,10 @@ def run(  # noqa: PLR0913  (one parameter per flag)
         1.1 (the default), 2, or auto: what an https target chooses.
     connections
         Most connections that each agent has open at a time; arrivals that find none free wait in
-        the queue.
+        the queue. An idle one of HTTP/1.1 that nothing has needed for a minute is closed.
     open_first
-        Connections that each agent opens, TLS included, before the run starts.
+        Connections that each agent opens, TLS included, before the run starts; so many stay open
+        however idle.
     reuse
         Which calls may use an open connection: always (the default), never, or a share such as 0.3.
     connect_to

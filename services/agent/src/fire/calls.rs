@@ -3,7 +3,7 @@
 //! Latency is end − due, for every outcome. Must never send anything after a stop, and allocates
 //! nothing of its own per call.
 
-use std::cell::{Cell, OnceCell, RefCell};
+use std::cell::{Cell, RefCell};
 use std::fmt::Write as _;
 use std::future::poll_fn;
 use std::pin::pin;
@@ -11,7 +11,7 @@ use std::sync::Arc;
 use std::task::Poll;
 
 use loadpilot_engine::tail::Mark;
-use loadpilot_engine::tally::{CallEnd, Phases, RowKey, Rows, Tally};
+use loadpilot_engine::tally::{CallEnd, RowKey, Rows, Tally};
 use loadpilot_engine::workload::Workload;
 use loadpilot_events::Timestamp;
 use loadpilot_events::cause::Cause;
@@ -23,6 +23,7 @@ use loadpilot_events::outcome::{DropReason, Outcome};
 use crate::bugs::{Bug, bug};
 
 use super::clock::MonoTime;
+use super::kit::Kit;
 use super::lease::Lease;
 use super::names::CallNames;
 use super::program::{Call, Program};
@@ -72,31 +73,6 @@ pub(crate) struct Arrival {
     pub due: MonoTime,
     /// When the pacer reached it.
     pub reached: MonoTime,
-}
-
-/// What a task of the runtime keeps from one arrival to the next.
-#[derive(Debug)]
-pub(crate) struct Kit {
-    pub(super) time_out: TimeOut,
-    pub(super) id: String,
-    /// Made for the first streamed answer.
-    pub(super) tokens: OnceCell<RefCell<Tokens>>,
-    /// Its place in the ring.
-    pub(super) seat: u32,
-    /// For whatever goes on beside it: the other requests of a batch.
-    pub(super) others: Vec<Self>,
-}
-
-impl Kit {
-    fn new(seat: u32) -> Self {
-        Self {
-            time_out: TimeOut::new(),
-            id: String::new(),
-            tokens: OnceCell::new(),
-            seat,
-            others: Vec::new(),
-        }
-    }
 }
 
 /// The sending side of one core: its engine, its requests, its counters.
@@ -186,9 +162,18 @@ impl<W: Wire> Calls<W> {
         Kit::new(self.recorder.seat())
     }
 
-    /// The same for requests that are not counted, and so have no place in the ring.
-    pub(super) fn kit_aside() -> Kit {
-        Kit::new(u32::MAX)
+    /// One more like `kit`, for a request that goes on beside.
+    pub(super) fn kit_beside(&self, kit: &Kit) -> Kit {
+        match kit.is_aside() {
+            true => Kit::aside(),
+            false => self.kit(),
+        }
+    }
+
+    /// Nobody needs it any more.
+    pub(crate) fn put_away(&self, kit: Kit) {
+        self.recorder.leave(kit.seat);
+        kit.others.into_iter().for_each(|kit| self.put_away(kit));
     }
 
     /// The instant of due 0, and what the coordinator's clock shows then.
@@ -260,11 +245,9 @@ impl<W: Wire> Calls<W> {
             due: arrival.due,
             dispatched,
         };
-        let mut phases = Phases {
-            schedule_lag_us: Some(arrival.reached.since_us(arrival.due)),
-            queue_us: Some(dispatched.since_us(arrival.reached)),
-            ..Phases::default()
-        };
+        let mut trace = Trace::default();
+        trace.phases.schedule_lag_us = Some(arrival.reached.since_us(arrival.due));
+        trace.phases.queue_us = Some(dispatched.since_us(arrival.reached));
         let mut all_ok = true;
         let calls = &self.program.tasks[usize::from(arrival.key.task)];
         for (step, call) in calls.iter().enumerate() {
@@ -290,13 +273,13 @@ impl<W: Wire> Calls<W> {
                 kept: None,
             };
             let place = (kit.seat, &mut kit.time_out);
-            let (outcome, end) = self.call(order, arrival, begin, phases, place).await;
+            let (outcome, end) = self.call(&order, arrival, begin, &mut trace, place).await;
             all_ok &= outcome == Outcome::Ok;
             begin = Begin {
                 due: end,
                 dispatched: end,
             };
-            phases = Phases::default();
+            trace = Trace::default();
         }
         if !all_ok {
             self.task_error(arrival);
@@ -313,24 +296,20 @@ impl<W: Wire> Calls<W> {
     /// One call, from dispatch to its end; returns how and when it ended.
     async fn call(
         &self,
-        order: Order<'_>,
+        order: &Order<'_>,
         arrival: &Arrival,
         begin: Begin,
-        phases: Phases,
+        trace: &mut Trace,
         (seat, time_out): (u32, &mut TimeOut),
     ) -> (Outcome, MonoTime) {
         let times = (begin.due, begin.dispatched);
         let recorder = &self.recorder;
-        let begun = recorder.begin(seat, arrival, order.call.number, times, &phases);
-        let mut trace = Trace {
-            phases,
-            ..Trace::default()
-        };
+        let begun = recorder.begin(seat, arrival, order.call.number, times, &trace.phases);
         let deadline = begin.dispatched.plus_us(order.call.timeout_us);
-        let ended = self.exchange(order, deadline, &mut trace, time_out, true);
+        let ended = self.exchange(order, deadline, trace, time_out, true);
         let ended = ended.await;
         let end = MonoTime::now();
-        let call_end = Self::call_end(arrival, order, begin, end, ended, &trace);
+        let call_end = Self::call_end(arrival, order, begin, end, ended, trace);
         self.tally.borrow_mut().call(&call_end);
         self.count_tokens(order, &call_end);
         self.write_out(order, arrival, &call_end);
@@ -342,7 +321,7 @@ impl<W: Wire> Calls<W> {
     /// What is counted of a call.
     pub(super) fn call_end(
         arrival: &Arrival,
-        order: Order<'_>,
+        order: &Order<'_>,
         begin: Begin,
         end: MonoTime,
         ended: Ended,
@@ -372,7 +351,7 @@ impl<W: Wire> Calls<W> {
     }
 
     /// Books the gaps between the tokens of a streamed answer.
-    pub(super) fn count_tokens(&self, order: Order<'_>, end: &CallEnd) {
+    pub(super) fn count_tokens(&self, order: &Order<'_>, end: &CallEnd) {
         if let Some(tokens) = order.tokens {
             let key = (end.tick, end.generation, end.call);
             let mut tally = self.tally.borrow_mut();
@@ -381,7 +360,7 @@ impl<W: Wire> Calls<W> {
     }
 
     /// Writes an exchange out, if it is to be.
-    pub(super) fn write_out(&self, order: Order<'_>, arrival: &Arrival, end: &CallEnd) {
+    pub(super) fn write_out(&self, order: &Order<'_>, arrival: &Arrival, end: &CallEnd) {
         if let Some(seen) = order.seen {
             let answer = seen.borrow().lines(&self.program.masks);
             let seen = written_out(arrival, order.call, end, answer);
@@ -399,7 +378,7 @@ impl<W: Wire> Calls<W> {
 
     pub(super) async fn exchange(
         &self,
-        order: Order<'_>,
+        order: &Order<'_>,
         deadline: MonoTime,
         trace: &mut Trace,
         time_out: &mut TimeOut,

@@ -33,6 +33,13 @@ impl MonoTime {
         Self(self.0.saturating_add(ns))
     }
 
+    /// This instant less `us` microseconds; saturates.
+    #[must_use]
+    pub fn minus_us(self, us: u64) -> Self {
+        let ns = i64::try_from(us).unwrap_or(i64::MAX).saturating_mul(1_000);
+        Self(self.0.saturating_sub(ns))
+    }
+
     /// Whole µs from `earlier` to this instant; 0 when `earlier` is later.
     #[must_use]
     pub fn since_us(self, earlier: Self) -> u64 {

@@ -67,6 +67,16 @@ impl Dial {
         progress: &Progress,
         trace: &mut Trace,
     ) -> Result<Stream, Broken> {
+        // Boxed: a call on an open connection need not carry what it takes to open one.
+        Box::pin(self.open_now(offer, progress, trace)).await
+    }
+
+    async fn open_now(
+        &self,
+        offer: Offer,
+        progress: &Progress,
+        trace: &mut Trace,
+    ) -> Result<Stream, Broken> {
         let begun = MonoTime::now();
         let (host, port) = match &self.program.target.place {
             Place::Unix(path) => {
@@ -90,8 +100,7 @@ impl Dial {
         };
         progress.enter(Stage::Securing);
         let started = MonoTime::now();
-        // Boxed: a call on an open connection need not carry the kilobytes of a handshake.
-        let secured = Box::pin(tls.secure(tcp, offer)).await;
+        let secured = tls.secure(tcp, offer).await;
         trace.phases.tls_us = Some(MonoTime::now().since_us(started));
         let stream = secured.map_err(|error| Broken::securing(&error))?;
         let stream = Stream::Tls(Box::new(stream));

@@ -9,6 +9,7 @@ use tokio::sync::Mutex;
 
 use super::ahead::{self, Warmed};
 use super::broken::Broken;
+use super::clock::MonoTime;
 use super::dial::Dial;
 use super::http1::Http1;
 use super::http2::Http2;
@@ -59,7 +60,7 @@ impl Engine {
 }
 
 impl Agreed {
-    async fn send(&self, order: Order<'_>, trace: &mut Trace) -> Result<u16, Broken> {
+    async fn send(&self, order: &Order<'_>, trace: &mut Trace) -> Result<u16, Broken> {
         let mut choice = self.choice.get();
         if choice.is_none() {
             order.progress.enter(Stage::Queueing);
@@ -118,7 +119,7 @@ impl Agreed {
 }
 
 impl Wire for Engine {
-    async fn send(&self, order: Order<'_>, trace: &mut Trace) -> Result<u16, Broken> {
+    async fn send(&self, order: &Order<'_>, trace: &mut Trace) -> Result<u16, Broken> {
         match self {
             Self::Http1(http1) => http1.send(order, trace).await,
             Self::Http2(http2) => http2.send(order, trace).await,
@@ -146,14 +147,11 @@ impl Wire for Engine {
         }
     }
 
-    fn tidy(&self) {
+    fn tidy(&self, unneeded: MonoTime) -> usize {
         match self {
-            Self::Http1(http1) => http1.tidy(),
-            Self::Http2(http2) => http2.tidy(),
-            Self::Agreed(agreed) => {
-                agreed.http1.tidy();
-                agreed.http2.tidy();
-            }
+            Self::Http1(http1) => http1.tidy(unneeded),
+            Self::Http2(http2) => http2.tidy(unneeded),
+            Self::Agreed(agreed) => agreed.http1.tidy(unneeded) + agreed.http2.tidy(unneeded),
         }
     }
 }

@@ -17,9 +17,11 @@ mod engine;
 mod fault;
 #[cfg(any(test, fuzzing))]
 pub mod fuzz;
+mod heap;
 mod http1;
 mod http2;
 mod kept;
+mod kit;
 mod lanes;
 mod lease;
 mod masks;

@@ -17,6 +17,7 @@ use tokio::sync::{mpsc, oneshot};
 
 use super::calls::{Arrival, Name};
 use super::clock::{MonoTime, thread_cpu_us};
+use super::heap;
 use super::lanes::{CoreHold, Lanes};
 use super::roster::Roster;
 use super::slots::Slots;
@@ -26,6 +27,13 @@ use super::wire::Wire;
 /// Arrivals released in one go before I/O gets its turn: enough to catch up fast, few enough that
 /// answers are not kept waiting for more than some tens of µs.
 const BATCH: usize = 64;
+
+/// What a burst took, seats and connections, is given back when no arrival has needed it for so
+/// long, in µs: an agent's memory is that of its load and not of the worst moment of its run.
+const UNNEEDED_US: u64 = 60_000_000;
+
+/// Seats and connections given back that are worth asking the allocator for their memory.
+const TRIM_FROM: usize = 256;
 
 /// What the shell tells a core.
 #[derive(Debug)]
@@ -97,6 +105,8 @@ pub(crate) struct Pacer<W> {
     armed: Option<MonoTime>,
     stopped_at: Option<MonoTime>,
     stall_us: u64,
+    /// Seats and connections whose memory the allocator may still keep.
+    given_back: usize,
     /// Rows of a harvest that its reader did not wait for.
     kept: Rows,
     kept_unrecorded: u64,
@@ -117,6 +127,7 @@ impl<W: Wire> Pacer<W> {
             armed: None,
             stopped_at: None,
             stall_us: 0,
+            given_back: 0,
             kept: Rows::default(),
             kept_unrecorded: 0,
         }
@@ -216,7 +227,7 @@ impl<W: Wire> Pacer<W> {
         let now = MonoTime::now();
         self.note_stall(now);
         self.slots.sweep(now);
-        self.slots.wire().tidy();
+        self.give_back(now.minus_us(UNNEEDED_US));
         let filling = self.slots.filling(now);
         let mut rows = std::mem::take(&mut self.kept);
         let (more, turned) = self.slots.take_rows();
@@ -230,6 +241,16 @@ impl<W: Wire> Pacer<W> {
             cpu_us: thread_cpu_us(),
             mark: turned.mark,
             unrecorded: std::mem::take(&mut self.kept_unrecorded) + turned.unrecorded,
+        }
+    }
+
+    /// Gives back what no arrival has needed since, and in the end its memory.
+    fn give_back(&mut self, unneeded: MonoTime) {
+        let count = self.slots.give_back(unneeded) + self.slots.wire().tidy(unneeded);
+        self.given_back += count;
+        if count == 0 && self.given_back >= TRIM_FROM {
+            self.given_back = 0;
+            heap::trim();
         }
     }
 

@@ -21,6 +21,7 @@ use crate::bugs::{Bug, bug};
 use super::calls::{Arrival, Calls, Name};
 use super::clock::MonoTime;
 use super::crew::{Crew, Troupe};
+use super::kit::Kit;
 use super::ring::Turned;
 use super::roster::{Iteration, Roster};
 use super::wire::Wire;
@@ -43,15 +44,16 @@ pub(crate) struct Slots<W> {
     calls: Calls<W>,
     rules: Rules,
     /// Who performs arrivals in Python, once they are there; nobody when the plan is compiled.
-    crew: OnceCell<Crew>,
+    crew: OnceCell<Rc<Crew>>,
     /// Who goes on after an arrival; `None` when arrivals come from a schedule.
     roster: Option<Rc<Roster>>,
     /// The instant of due 0.
     start: Cell<Option<MonoTime>>,
-    /// As many as were ever needed at once.
+    /// As many as were needed at once of late.
     seats: RefCell<Vec<Rc<Seat>>>,
-    /// Last in, first out: few seats, and few connections, do the work of a low rate.
-    free: RefCell<Vec<Rc<Seat>>>,
+    /// Those that are free, and since when. Last in, first out: few seats, and few connections, do
+    /// the work of a low rate.
+    free: RefCell<Vec<(Rc<Seat>, MonoTime)>>,
     /// First in, first out; its length is bounded by rate × `max_wait`.
     waiting: RefCell<VecDeque<Arrival>>,
     paused: Cell<bool>,
@@ -67,6 +69,8 @@ struct Seat {
     /// When it was dispatched, until it has begun.
     dispatched: Cell<Option<MonoTime>>,
     waker: RefCell<Option<Waker>>,
+    /// Nobody will sit here again.
+    given_back: Cell<bool>,
 }
 
 /// How full it is.
@@ -91,14 +95,16 @@ impl Seat {
         }
     }
 
-    fn poll_next(&self, cx: &mut Context<'_>) -> Poll<(Arrival, MonoTime)> {
+    /// The next arrival, and when it was dispatched; `None` when there will be none.
+    fn poll_next(&self, cx: &mut Context<'_>) -> Poll<Option<(Arrival, MonoTime)>> {
         // Also needed while the arrival is in flight, to cancel it.
         match &mut *self.waker.borrow_mut() {
             Some(waker) => waker.clone_from(cx.waker()),
             none => *none = Some(cx.waker().clone()),
         }
         match self.held.get().zip(self.dispatched.take()) {
-            Some(next) => Poll::Ready(next),
+            Some(next) => Poll::Ready(Some(next)),
+            None if self.given_back.get() => Poll::Ready(None),
             None => Poll::Pending,
         }
     }
@@ -148,7 +154,10 @@ impl<W: Wire> Slots<W> {
     pub(crate) async fn staff(&self, troupe: &Troupe) -> Result<(), String> {
         let loaded = Crew::load(troupe, self.roster.is_some());
         let crew = loaded.map_err(|why| self.calls.mask(&why))?;
-        let prepared = self.calls.prepare(self.crew.get_or_init(|| crew)).await;
+        let prepared = self
+            .calls
+            .prepare(self.crew.get_or_init(|| Rc::new(crew)))
+            .await;
         if prepared.is_err() {
             self.retire().await;
         }
@@ -260,6 +269,22 @@ impl<W: Wire> Slots<W> {
         self.seats.borrow().iter().for_each(|seat| seat.wake());
     }
 
+    /// Ends the seats that have been free since before `unneeded`; says how many.
+    pub(crate) fn give_back(&self, unneeded: MonoTime) -> usize {
+        let mut free = self.free.borrow_mut();
+        let spare = free.partition_point(|(_, since)| *since < unneeded);
+        if spare == 0 {
+            return 0;
+        }
+        for (seat, _) in free.drain(..spare) {
+            seat.given_back.set(true);
+            seat.wake();
+        }
+        let mut seats = self.seats.borrow_mut();
+        seats.retain(|seat| !seat.given_back.get());
+        spare
+    }
+
     /// Whether the pacer has nothing more to give.
     pub(crate) fn paced_out(&self, paced_out: bool) {
         self.paced_out.set(paced_out);
@@ -323,7 +348,7 @@ impl<W: Wire> Slots<W> {
         if self.in_flight() >= self.calls.wire().calls_max() {
             return None;
         }
-        if let Some(seat) = self.free.borrow_mut().pop() {
+        if let Some((seat, _)) = self.free.borrow_mut().pop() {
             return Some(seat);
         }
         let mut seats = self.seats.borrow_mut();
@@ -332,40 +357,47 @@ impl<W: Wire> Slots<W> {
         }
         let seat = Rc::new(Seat::default());
         seats.push(Rc::clone(&seat));
-        tokio::task::spawn_local(Rc::clone(self).serve(Rc::clone(&seat)));
+        let (slots, own) = (Rc::clone(self), Rc::clone(&seat));
+        // A task that could do either would be as large as the one that runs Python needs to be.
+        match self.crew.get().cloned() {
+            None => tokio::task::spawn_local(slots.serve(own, Calls::perform)),
+            Some(crew) => tokio::task::spawn_local(slots.serve(
+                own,
+                async move |calls: &Calls<W>, arrival: &Arrival, dispatched, kit: &mut Kit| {
+                    calls.perform_script(&crew, arrival, dispatched, kit).await
+                },
+            )),
+        };
         Some(seat)
     }
 
-    /// Performs what is put on a seat, for ever.
-    async fn serve(self: Rc<Self>, seat: Rc<Seat>) {
+    /// Performs what is put on a seat, until that is given back.
+    async fn serve<P>(self: Rc<Self>, seat: Rc<Seat>, perform: P)
+    where
+        P: AsyncFn(&Calls<W>, &Arrival, MonoTime, &mut Kit) -> MonoTime,
+    {
         let _guard = self.calls.guard();
         let mut kit = self.calls.kit();
-        loop {
-            let (mut arrival, mut dispatched) = poll_fn(|cx| seat.poll_next(cx)).await;
-            loop {
-                let calls = &self.calls;
-                let end = match self.crew.get() {
-                    None => calls.perform(&arrival, dispatched, &mut kit).await,
-                    Some(crew) => {
-                        let scripted = calls.perform_script(crew, &arrival, dispatched, &mut kit);
-                        scripted.await
-                    }
-                };
+        while let Some(next) = poll_fn(|cx| seat.poll_next(cx)).await {
+            let (mut arrival, mut dispatched) = next;
+            let end = loop {
+                let end = perform(&self.calls, &arrival, dispatched, &mut kit).await;
                 let Some(next) = self.follow(&arrival, end) else {
-                    break;
+                    break end;
                 };
                 if self.is_crowded() {
                     self.waiting.borrow_mut().push_back(next);
-                    break;
+                    break end;
                 }
                 (arrival, dispatched) = (next, end);
                 seat.held.set(Some(next));
                 // Calls that fail at once would else keep the pacer from its commands.
                 tokio::task::consume_budget().await;
-            }
-            self.vacate(&seat);
+            };
+            self.vacate(&seat, end);
             tokio::task::consume_budget().await;
         }
+        self.calls.put_away(kit);
     }
 
     /// In a closed loop, what the user of an arrival that ended at `end` does next.
@@ -384,10 +416,10 @@ impl<W: Wire> Slots<W> {
         !self.waiting.borrow().is_empty() || self.in_flight() > self.calls.wire().calls_max()
     }
 
-    /// Lets a seat stand free, for the head of the queue or whoever comes.
-    fn vacate(self: &Rc<Self>, seat: &Rc<Seat>) {
+    /// Lets a seat stand free from `now` on, for the head of the queue or whoever comes.
+    fn vacate(self: &Rc<Self>, seat: &Rc<Seat>, now: MonoTime) {
         seat.held.set(None);
-        self.free.borrow_mut().push(Rc::clone(seat));
+        self.free.borrow_mut().push((Rc::clone(seat), now));
         if !self.waiting.borrow().is_empty() {
             let now = MonoTime::now();
             self.sweep(now);
@@ -406,3 +438,6 @@ impl<W: Wire> Slots<W> {
             .send_if_modified(|was| std::mem::replace(was, idle) != idle);
     }
 }
+
+#[cfg(test)]
+mod tests;

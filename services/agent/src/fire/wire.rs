@@ -10,6 +10,7 @@ use loadpilot_engine::tally::Phases;
 
 use super::ahead::Warmed;
 use super::broken::Broken;
+use super::clock::MonoTime;
 use super::kept::Kept;
 use super::program::Call;
 use super::progress::Progress;
@@ -58,7 +59,7 @@ pub(crate) trait Wire: 'static {
     /// Why no complete answer came.
     fn send(
         &self,
-        order: Order<'_>,
+        order: &Order<'_>,
         trace: &mut Trace,
     ) -> impl Future<Output = Result<u16, Broken>>;
 
@@ -70,6 +71,7 @@ pub(crate) trait Wire: 'static {
     /// opens the connections that the plan wants open by then. Ends in bounded time.
     fn warm(&self) -> impl Future<Output = Warmed>;
 
-    /// Lets go of idle connections that the target has closed.
-    fn tidy(&self);
+    /// Lets go of idle connections that the target has closed, and of some of those that were used
+    /// last before `unneeded`, but of none that the plan wants open; says how many these were.
+    fn tidy(&self, unneeded: MonoTime) -> usize;
 }

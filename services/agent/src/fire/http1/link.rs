@@ -39,13 +39,15 @@ pub(super) struct Link {
     stream: Stream,
     answer: Answer,
     opened: MonoTime,
+    /// When its last answer began, or it was opened.
+    used: MonoTime,
     requests: u32,
 }
 
 /// One request on its way, and what is known of its answer.
 #[derive(Debug)]
 pub(super) struct Exchange<'a> {
-    order: Order<'a>,
+    order: &'a Order<'a>,
     parts: [IoSlice<'a>; 4],
     /// The first part that is not written yet.
     next: usize,
@@ -77,7 +79,7 @@ pub(super) enum Reach {
 
 impl<'a> Exchange<'a> {
     /// Of the request of an order.
-    pub(super) fn new(order: Order<'a>) -> Self {
+    pub(super) fn new(order: &'a Order<'a>) -> Self {
         order.progress.enter(Stage::Sending);
         let request = order.call.http1().with_id(order.id.unwrap_or_default());
         let mut exchange = Self {
@@ -142,10 +144,12 @@ impl<'a> Exchange<'a> {
 
 impl Link {
     pub(super) fn new(stream: Stream) -> Self {
+        let opened = MonoTime::now();
         Self {
             stream,
             answer: Answer::new(),
-            opened: MonoTime::now(),
+            opened,
+            used: opened,
             requests: 0,
         }
     }
@@ -158,6 +162,11 @@ impl Link {
     /// How long it has been open, in µs.
     pub(super) fn age_us(&self) -> u64 {
         MonoTime::now().since_us(self.opened)
+    }
+
+    /// When it was used last.
+    pub(super) fn used(&self) -> MonoTime {
+        self.used
     }
 
     /// Whether an idle connection is still open and silent. Costs no system call unless the
@@ -238,7 +247,7 @@ impl Link {
     }
 
     /// Reads on in an answer whose tokens have times, or that somebody wants to read.
-    fn read_for(&mut self, order: Order<'_>, bytes: &[u8]) -> Result<Read, Malformed> {
+    fn read_for(&mut self, order: &Order<'_>, bytes: &[u8]) -> Result<Read, Malformed> {
         let mut tokens = order
             .tokens
             .map(|tokens| (tokens.borrow_mut(), MonoTime::now()));
@@ -302,7 +311,8 @@ impl Link {
     }
 
     /// The answer is there; `at_once`: its last byte was read together with its first.
-    fn complete(&self, exchange: &Exchange<'_>, trace: &mut Trace, at_once: bool) -> u16 {
+    fn complete(&mut self, exchange: &Exchange<'_>, trace: &mut Trace, at_once: bool) -> u16 {
+        self.used = exchange.answered_at.unwrap_or(self.used);
         trace.phases.last_byte_us = exchange.answered_at.map(|at| match at_once {
             // A look at the clock is a part of what a fast exchange costs.
             true => 0,

@@ -20,12 +20,17 @@ use loadpilot_events::connections::Reuse;
 use self::link::{Exchange, Failed, Link, Reach, Scratch, scratch};
 use super::ahead::{self, Warmed};
 use super::broken::Broken;
+use super::clock::MonoTime;
 use super::dial::Dial;
 use super::pool::Pool;
 use super::program::{Call, Program};
 use super::stream::Stream;
 use super::tls::Offer;
 use super::wire::{Order, Trace, Wire};
+
+/// Idle connections closed in one go because nobody needs them: each takes a system call, and
+/// arrivals are due meanwhile.
+const CLOSED_AT_ONCE: usize = 64;
 
 /// The engine of one core.
 pub(crate) struct Http1 {
@@ -54,12 +59,15 @@ impl Http1 {
     pub(crate) async fn send_on(
         &self,
         stream: Stream,
-        order: Order<'_>,
+        order: &Order<'_>,
         trace: &mut Trace,
     ) -> Result<u16, Broken> {
         trace.phases.connection = Some(ConnectionUse::Opened);
-        let answer = self.exchange(Link::new(stream), order, trace).await;
-        answer.map_err(|failed| failed.broken)
+        let mut link = Link::new(stream);
+        let answer = self.exchange(&mut link, order, trace).await;
+        let status = answer.map_err(|failed| failed.broken)?;
+        self.put_back(link);
+        Ok(status)
     }
 
     /// Keeps a connection that nobody has used yet.
@@ -68,7 +76,7 @@ impl Http1 {
     }
 
     /// The idle connection used last, if it is still open and the call may use it.
-    fn idle_link(&self, order: Order<'_>, cx: &mut Context<'_>) -> Option<Link> {
+    fn idle_link(&self, order: &Order<'_>, cx: &mut Context<'_>) -> Option<Link> {
         loop {
             let mut link = self.idle.borrow_mut().pop()?;
             if !order.may_reuse {
@@ -94,18 +102,20 @@ impl Http1 {
 
     async fn exchange(
         &self,
-        mut link: Link,
-        order: Order<'_>,
+        link: &mut Link,
+        order: &Order<'_>,
         trace: &mut Trace,
     ) -> Result<u16, Failed> {
         let mut exchange = Exchange::new(order);
         link.begin(order.call.is_head());
-        let status =
-            poll_fn(|cx| link.poll_exchange(cx, &mut exchange, trace, &self.scratch)).await?;
+        poll_fn(|cx| link.poll_exchange(cx, &mut exchange, trace, &self.scratch)).await
+    }
+
+    /// Keeps a connection that has carried an exchange well, if it may carry another one.
+    fn put_back(&self, link: Link) {
         if self.may_stay(&link) {
             self.idle.borrow_mut().push(link);
         }
-        Ok(status)
     }
 }
 
@@ -119,11 +129,14 @@ fn may_go_again(call: &Call, failed: Failed) -> bool {
 }
 
 impl Wire for Http1 {
-    async fn send(&self, order: Order<'_>, trace: &mut Trace) -> Result<u16, Broken> {
-        if let Some(link) = poll_fn(|cx| Poll::Ready(self.idle_link(order, cx))).await {
+    async fn send(&self, order: &Order<'_>, trace: &mut Trace) -> Result<u16, Broken> {
+        if let Some(mut link) = poll_fn(|cx| Poll::Ready(self.idle_link(order, cx))).await {
             trace.phases.connection = Some(ConnectionUse::Reused);
-            match self.exchange(link, order, trace).await {
-                Ok(status) => return Ok(status),
+            match self.exchange(&mut link, order, trace).await {
+                Ok(status) => {
+                    self.put_back(link);
+                    return Ok(status);
+                }
                 Err(failed) if may_go_again(order.call, failed) => {
                     trace.phases.connection = None;
                     trace.phases.resent = failed.reach == Reach::Unanswered;
@@ -148,10 +161,24 @@ impl Wire for Http1 {
         ahead::warm(&self.dial, self.pool.open_first, open).await
     }
 
-    fn tidy(&self) {
+    fn tidy(&self, unneeded: MonoTime) -> usize {
         let mut cx = Context::from_waker(Waker::noop());
         let mut idle = self.idle.borrow_mut();
-        idle.retain_mut(|link| self.may_stay(link) && link.is_quiet(&mut cx, &self.scratch));
+        let spare = idle.len().saturating_sub(self.pool.open_first as usize);
+        let (mut to_close, mut closed) = (spare.min(CLOSED_AT_ONCE), 0);
+        idle.retain_mut(|link| {
+            // The ones used longest ago come first.
+            if to_close > 0 && link.used() < unneeded {
+                (to_close, closed) = (to_close - 1, closed + 1);
+                return false;
+            }
+            self.may_stay(link) && link.is_quiet(&mut cx, &self.scratch)
+        });
+        if closed > 0 {
+            let len = idle.len();
+            idle.shrink_to(2 * len);
+        }
+        closed
     }
 }
 

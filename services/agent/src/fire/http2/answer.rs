@@ -27,7 +27,7 @@ pub(super) fn refuses_the_rest(error: &h2::Error) -> bool {
 /// Throws a body away as it comes.
 pub(super) async fn drain(
     answer: Response<RecvStream>,
-    order: Order<'_>,
+    order: &Order<'_>,
     trace: &mut Trace,
 ) -> Result<(), h2::Error> {
     let mut body = answer.into_body();

@@ -175,8 +175,8 @@ impl Http2 {
             .initial_window_size(STREAM_WINDOW_BYTES)
             .initial_connection_window_size(CONNECTION_WINDOW_BYTES)
             .max_header_list_size(HEADERS_BYTES_MAX);
-        let (sender, connection) = builder
-            .handshake(stream)
+        // Boxed, since hardly any call opens a connection.
+        let (sender, connection) = Box::pin(builder.handshake(stream))
             .await
             .map_err(|error| broken(&error))?;
         let link = Rc::new(Link {
@@ -203,7 +203,7 @@ impl Http2 {
     pub(crate) async fn send_on(
         &self,
         place: Place,
-        order: Order<'_>,
+        order: &Order<'_>,
         trace: &mut Trace,
     ) -> Result<u16, Broken> {
         trace.phases.connection = Some(ConnectionUse::Opened);
@@ -213,7 +213,7 @@ impl Http2 {
     async fn send_from(
         &self,
         place: Place,
-        order: Order<'_>,
+        order: &Order<'_>,
         trace: &mut Trace,
     ) -> Result<u16, Broken> {
         match self.exchange(&place, order, trace).await {
@@ -229,7 +229,7 @@ impl Http2 {
     }
 
     /// A place on an open connection; opens one if there is none.
-    async fn place(&self, order: Order<'_>, trace: &mut Trace) -> Result<Place, Broken> {
+    async fn place(&self, order: &Order<'_>, trace: &mut Trace) -> Result<Place, Broken> {
         if !order.may_reuse {
             self.retire();
             return self.open(order.progress, trace).await;
@@ -344,7 +344,7 @@ impl Http2 {
     async fn exchange(
         &self,
         place: &Place,
-        order: Order<'_>,
+        order: &Order<'_>,
         trace: &mut Trace,
     ) -> Result<u16, Failed> {
         let link = &place.link;
@@ -396,7 +396,7 @@ impl Http2 {
 }
 
 impl Wire for Http2 {
-    async fn send(&self, order: Order<'_>, trace: &mut Trace) -> Result<u16, Broken> {
+    async fn send(&self, order: &Order<'_>, trace: &mut Trace) -> Result<u16, Broken> {
         let place = self.place(order, trace).await?;
         self.send_from(place, order, trace).await
     }
@@ -437,8 +437,10 @@ impl Wire for Http2 {
         ahead::warm(&self.dial, self.pool.open_first, open).await
     }
 
-    fn tidy(&self) {
+    /// They are few: whoever needs none of them leaves them open.
+    fn tidy(&self, _unneeded: MonoTime) -> usize {
         let mut links = self.links.borrow_mut();
         links.retain(|link| self.takes_more(link));
+        0
     }
 }

@@ -31,6 +31,8 @@ pub(crate) struct Recorder {
     ring: Option<RefCell<Ring>>,
     start: Cell<Option<MonoTime>>,
     seats: Cell<u32>,
+    /// Those among them that somebody has left.
+    left: RefCell<Vec<u32>>,
     /// Whether starts of arrivals are noted by themselves; else the first call of each tells.
     notes_starts: bool,
 }
@@ -41,6 +43,7 @@ impl Recorder {
             ring: ring.map(RefCell::new),
             start: Cell::new(None),
             seats: Cell::new(0),
+            left: RefCell::default(),
             notes_starts,
         }
     }
@@ -57,7 +60,13 @@ impl Recorder {
 
     /// A place for whoever performs one call after another.
     pub(crate) fn seat(&self) -> u32 {
-        self.seats.replace(self.seats.get().saturating_add(1))
+        let left = self.left.borrow_mut().pop();
+        left.unwrap_or_else(|| self.seats.replace(self.seats.get().saturating_add(1)))
+    }
+
+    /// Such a place is free for somebody else: its last call has ended.
+    pub(crate) fn leave(&self, seat: u32) {
+        self.left.borrow_mut().push(seat);
     }
 
     /// A call is about to be sent.

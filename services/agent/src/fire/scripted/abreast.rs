@@ -10,8 +10,9 @@ use std::sync::Arc;
 use std::task::{Context, Poll};
 
 use super::{Held, Stage};
-use crate::fire::calls::{Calls, Kit};
+use crate::fire::calls::Calls;
 use crate::fire::clock::MonoTime;
+use crate::fire::kit::Kit;
 use crate::fire::wire::Wire;
 use crate::script::{Heard, Request, Ticket};
 
@@ -78,12 +79,9 @@ impl<W: Wire> Calls<W> {
             let one = self.sending(&request, stage, begun);
             begun += 1;
             let beside = stage.kit.others.pop();
-            let mut kit = beside.unwrap_or_else(|| match stage.arrival {
-                Some(_) => self.kit(),
-                None => Self::kit_aside(),
-            });
+            let mut kit = beside.unwrap_or_else(|| self.kit_beside(stage.kit));
             abreast.running.push(Box::pin(async move {
-                let (heard, held) = self.converse(one, now, &mut kit).await;
+                let (heard, held) = self.converse(&one, now, &mut kit).await;
                 let kit = Some(kit);
                 Came {
                     ticket,

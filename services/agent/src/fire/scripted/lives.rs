@@ -9,8 +9,9 @@ use std::time::Duration;
 use tokio::time::timeout;
 
 use super::{Stage, all, cut};
-use crate::fire::calls::{Calls, Kit};
+use crate::fire::calls::Calls;
 use crate::fire::crew::{Crew, Member};
+use crate::fire::kit::Kit;
 use crate::fire::wire::Wire;
 use crate::script::Part;
 
@@ -31,7 +32,7 @@ impl<W: Wire> Calls<W> {
         let (next, tried) = (Cell::new(0), Cell::new(0));
         let failed = RefCell::new((0_usize, None));
         let lane = async || {
-            let mut kit = Self::kit_aside();
+            let mut kit = Kit::aside();
             while let Some(&number) = numbers.get(next.replace(next.get() + 1)) {
                 if crew.is_dismissed() {
                     return;
@@ -96,7 +97,7 @@ impl<W: Wire> Calls<W> {
     /// # Errors
     /// What that raised.
     pub(crate) async fn once(&self, member: &mut Member, place: u16) -> Result<(), String> {
-        let mut kit = Self::kit_aside();
+        let mut kit = Kit::aside();
         let mut stage = Stage::aside(&mut kit);
         let ended = self.act(member, Part::Once(place), &mut stage).await;
         match ended.and_then(|ended| ended.raised) {
@@ -114,7 +115,7 @@ impl<W: Wire> Calls<W> {
         let total = members.borrow().len();
         let failed = RefCell::new((0_usize, None));
         let lane = async || {
-            let mut kit = Self::kit_aside();
+            let mut kit = Kit::aside();
             loop {
                 let Some(member) = members.borrow_mut().pop() else {
                     return;

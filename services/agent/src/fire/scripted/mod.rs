@@ -25,9 +25,10 @@ use loadpilot_events::outcome::Outcome;
 use loadpilot_events::script::{CallName, RaisedBy};
 use tokio::time::sleep;
 
-use super::calls::{Arrival, Calls, Kit, Name};
+use super::calls::{Arrival, Calls, Name};
 use super::clock::MonoTime;
 use super::crew::{Crew, Member};
+use super::kit::Kit;
 use super::record::CallRecord;
 use super::wire::Wire;
 use crate::clock;
@@ -119,7 +120,8 @@ impl<W: Wire> Calls<W> {
         stage.until = Some(dispatched.plus_us(limit_us));
         let member = match crew.take(arrival.name) {
             Some(member) => Some(member),
-            None => self.latecomer(crew, &mut stage).await,
+            // Boxed, since it happens once to few users.
+            None => Box::pin(self.latecomer(crew, &mut stage)).await,
         };
         let Some(mut member) = member else {
             self.task_error(arrival);

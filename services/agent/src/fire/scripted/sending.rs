@@ -4,13 +4,13 @@ use std::cell::RefCell;
 use std::fmt::Write as _;
 use std::sync::Arc;
 
-use loadpilot_engine::tally::Phases;
 use loadpilot_events::limits::NAME_BYTES_MAX;
 
 use super::{Held, Stage, all, cut};
-use crate::fire::calls::{Arrival, Begin, Calls, Ended, Kit};
+use crate::fire::calls::{Arrival, Begin, Calls, Ended};
 use crate::fire::clock::MonoTime;
 use crate::fire::kept::Kept;
+use crate::fire::kit::Kit;
 use crate::fire::names::Made;
 use crate::fire::progress::Progress;
 use crate::fire::tokens::Tokens;
@@ -40,7 +40,7 @@ impl<W: Wire> Calls<W> {
     ) -> Heard {
         self.settle(stage);
         let one = self.sending(request, stage, 0);
-        let (heard, held) = self.converse(one, now, stage.kit).await;
+        let (heard, held) = self.converse(&one, now, stage.kit).await;
         stage.calls += 1;
         stage.held = held;
         heard
@@ -52,7 +52,7 @@ impl<W: Wire> Calls<W> {
         self.settle(stage);
         let width = requests.len().min(self.wire().calls_max());
         let mut kits = std::mem::take(&mut stage.kit.others);
-        kits.resize_with(width.max(kits.len()), || self.kit());
+        kits.resize_with(width.max(kits.len()), || self.kit_beside(stage.kit));
         let mut answers = Vec::with_capacity(requests.len());
         for requests in requests.chunks(width.max(1)) {
             let heard: Vec<_> = requests.iter().map(|_| RefCell::new(None)).collect();
@@ -60,7 +60,7 @@ impl<W: Wire> Calls<W> {
             let lanes = lanes.map(|(place, ((request, kit), heard))| {
                 let one = self.sending(request, stage, place);
                 Box::pin(async move {
-                    *heard.borrow_mut() = Some(self.converse(one, MonoTime::now(), kit).await);
+                    *heard.borrow_mut() = Some(self.converse(&one, MonoTime::now(), kit).await);
                 }) as _
             });
             all(lanes.collect()).await;
@@ -119,7 +119,7 @@ impl<W: Wire> Calls<W> {
     /// arrival.
     pub(super) async fn converse(
         &self,
-        one: Sending<'_>,
+        one: &Sending<'_>,
         now: MonoTime,
         kit: &mut Kit,
     ) -> (Heard, Option<Held>) {
@@ -131,7 +131,7 @@ impl<W: Wire> Calls<W> {
             due: now,
             dispatched: now,
         };
-        let mut phases = Phases::default();
+        let mut trace = Trace::default();
         let mut may_reuse = true;
         if let Some(arrival) = one.arrival {
             if let Some((given, rested_us)) = one.prelude {
@@ -140,8 +140,8 @@ impl<W: Wire> Calls<W> {
                 begin.due = arrival.due.plus_us(rested_us);
                 let reached_us = arrival.reached.since_us(arrival.due);
                 let prelude_us = now.since_us(given).saturating_sub(rested_us);
-                phases.schedule_lag_us = Some(reached_us + prelude_us);
-                phases.queue_us = Some(given.since_us(arrival.reached));
+                trace.phases.schedule_lag_us = Some(reached_us + prelude_us);
+                trace.phases.queue_us = Some(given.since_us(arrival.reached));
             }
             self.write_id(arrival, one.step, &mut kit.id);
             may_reuse = self.may_reuse(arrival, one.step);
@@ -175,25 +175,21 @@ impl<W: Wire> Calls<W> {
         }
         let begun = one.arrival.and_then(|arrival| {
             self.recorder
-                .begin(kit.seat, arrival, call.number, times, &phases)
+                .begin(kit.seat, arrival, call.number, times, &trace.phases)
         });
-        let mut trace = Trace {
-            phases,
-            ..Trace::default()
-        };
         let deadline = now.plus_us(call.timeout_us);
         let is_counted = one.arrival.is_some();
         let ended = self
-            .exchange(order, deadline, &mut trace, &mut kit.time_out, is_counted)
+            .exchange(&order, deadline, &mut trace, &mut kit.time_out, is_counted)
             .await;
         let end = MonoTime::now();
         let held = one.arrival.zip(named.as_ref()).map(|(arrival, named)| {
-            let call_end = Self::call_end(arrival, order, begin, end, ended, &trace);
+            let call_end = Self::call_end(arrival, &order, begin, end, ended, &trace);
             if order.tokens.is_some() || order.seen.is_some() {
                 // What is counted here goes with its name; the call itself is counted later.
                 self.tally.borrow_mut().name(named);
-                self.count_tokens(order, &call_end);
-                self.write_out(order, arrival, &call_end);
+                self.count_tokens(&order, &call_end);
+                self.write_out(&order, arrival, &call_end);
             }
             self.recorder.hold(kit.seat, begun, &call_end);
             Held {
