@@ -174,8 +174,9 @@ impl Wire for Http1 {
             }
             self.may_stay(link) && link.is_quiet(&mut cx, &self.scratch)
         });
-        if closed > 0 {
-            let len = idle.len();
+        let len = idle.len();
+        // By halves: the list is copied whole each time.
+        if closed > 0 && idle.capacity() > 4 * len {
             idle.shrink_to(2 * len);
         }
         closed
