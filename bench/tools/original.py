@@ -34,8 +34,10 @@ class Original:
             "BENCH_SECS": str(load.secs),
             "HOME": str(folder),
         }
-        # Neither the bench's environment nor its Python path is the original's.
-        environ.pop("PYTHONPATH", None)
+        # The Python inside its process does not find the environment by itself, and a load with
+        # callbacks would be one without; the bench's own is not the original's.
+        packages = (Path(self.path).parents[1] / "lib").glob("python3.*/site-packages")
+        environ["PYTHONPATH"] = os.pathsep.join(map(str, packages))
         environ.pop("VIRTUAL_ENV", None)
         named = ["--scenario", f"{kind}{'Checked' if load.checked else 'Plain'}"]
         results = ["--results-json", str(folder / "results.json")]

@@ -7,7 +7,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import pytest
-from bench import compare, peers
+from bench import compare, newer_glibc, peers
 from bench.peers import From, Peer
 from bench.tools.original import Original
 from bench.tools.tool import Load
@@ -71,6 +71,34 @@ def test_a_peer_that_this_machine_cannot_load_says_so(
     assert not home.exists()
 
 
+def test_a_peer_that_is_too_new_for_this_machine_brings_its_own_library(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Broken if pip chooses by the machine's library, or what it installed starts with that."""
+    monkeypatch.setattr(peers, "HOME", tmp_path)
+    monkeypatch.setattr(peers, "_glibc", lambda: (2, 36))
+    peer = replace(PEER, glibc_min=(2, 38))
+    words = [" ".join(argv) for argv in peers._steps(peer)]
+    adopts = [place for place, said in enumerate(words) if "bench.newer_glibc" in said]
+    package = next(place for place, said in enumerate(words) if "tool==1.2.3" in said)
+    assert adopts == [package - 1, package + 1]
+    assert not any("newer_glibc" in " ".join(argv) for argv in peers._steps(PEER))
+
+
+def test_a_package_that_is_another_than_meant_is_not_unpacked(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Broken if whatever answers for Debian's server ends up in a program."""
+    name = "libc6.deb"
+    (tmp_path / name).write_bytes(b"another")
+    monkeypatch.setattr(newer_glibc, "POOL", tmp_path.as_uri())
+    monkeypatch.setattr(newer_glibc, "PACKAGES", {name: "00"})
+    monkeypatch.setattr(newer_glibc.platform, "machine", lambda: "x86_64")
+    with pytest.raises(ValueError, match=r"libc6\.deb is not the package"):
+        newer_glibc.adopt(tmp_path / "peer")
+    assert not (tmp_path / "peer").exists()
+
+
 def test_the_original_is_a_peer_under_our_name() -> None:
     """Broken if its row asks for another package, or is named like ours."""
     assert compare.peer_of("original") == "loadpilot"
@@ -79,14 +107,20 @@ def test_the_original_is_a_peer_under_our_name() -> None:
 
 
 def test_the_original_is_told_rate_and_length(tmp_path: Path) -> None:
-    """Broken if it runs something else than what the other tools run, or our own package."""
+    """Broken if it runs something else than what the other tools run, or our own package.
+
+    It plays no callbacks, and says so only in its log, where it does not find its own.
+    """
+    packages = tmp_path / "lib" / "python3.12" / "site-packages"
+    packages.mkdir(parents=True)
     load = Load("http://127.0.0.1:1/", 7, 64, 500, checked=True)
-    task = Original("/peer/loadpilot").task(load, tmp_path)
-    assert task.argv[:2] == ["/peer/loadpilot", "run"]
+    path = str(tmp_path / "bin" / "loadpilot")
+    task = Original(path).task(load, tmp_path)
+    assert task.argv[:2] == [path, "run"]
     assert "LookChecked" in task.argv
     assert "http://127.0.0.1:1" in task.argv
     assert (task.environ["BENCH_RPS"], task.environ["BENCH_SECS"]) == ("500", "7")
-    assert "PYTHONPATH" not in task.environ
+    assert task.environ["PYTHONPATH"] == str(packages)
     (tmp_path / "results.json").write_text(
         '{"requests_total": 9, "errors_total": 1, "p50_ms": 1.5, "p99_ms": 3, "max_ms": 4}'
     )
