@@ -1,6 +1,6 @@
 //! An answer as code sees it: read only as far as something looks at it, and then once.
 
-use std::cell::OnceCell;
+use std::cell::{Cell, OnceCell};
 use std::io::Read as _;
 
 use flate2::read::{DeflateDecoder, MultiGzDecoder, ZlibDecoder};
@@ -26,6 +26,8 @@ pub struct Answer {
     pub elapsed_us: u64,
     lines: OnceCell<Vec<(String, String)>>,
     json: OnceCell<Result<Value, Halt>>,
+    /// Whether something in its JSON was looked up without making the rest.
+    skimmed: Cell<bool>,
 }
 
 impl Answer {
@@ -39,6 +41,7 @@ impl Answer {
             elapsed_us,
             lines: OnceCell::new(),
             json: OnceCell::new(),
+            skimmed: Cell::new(false),
         }
     }
 
@@ -54,6 +57,16 @@ impl Answer {
             )
         };
         self.json.get_or_init(read).clone()
+    }
+
+    /// What a way into its JSON leads to, as long as nobody has looked at the JSON: a second look
+    /// is worth making all of it. `None`: [`Answer::json`] knows.
+    #[must_use]
+    pub fn json_at(&self, way: &[json::Step], minor: u8) -> Option<Value> {
+        if self.json.get().is_some() || self.skimmed.replace(true) {
+            return None;
+        }
+        json::at(&decoded(&self.head, &self.body).ok()?, way, minor)
     }
 
     /// Its body as text, by the charset that it names.

@@ -3,7 +3,7 @@
 
 use std::fmt::Write as _;
 
-use super::json;
+use super::dumps::dumps;
 use super::raised::{Halt, beyond, type_error, value_error};
 use super::value::Value;
 use super::words::{repr, str};
@@ -194,7 +194,7 @@ pub(super) fn body(
     };
     match (*name, value) {
         ("json", value) => {
-            let text = json::dumps(value)?;
+            let text = dumps(value)?;
             Ok(Some((text.into_bytes(), Some("application/json"))))
         }
         (_, Value::Text(text)) if text.is_empty() => Ok(None),

@@ -1,13 +1,11 @@
-//! JSON as Python's `json` module reads and writes it, to the words of its errors
-//! (CPython, `Modules/_json.c` and `Lib/json/decoder.py`).
+//! JSON as Python's `json` module reads it, to the words of its errors (CPython, `Modules/_json.c`
+//! and `Lib/json/decoder.py`).
 
 use std::borrow::Cow;
-use std::fmt::Write as _;
 use std::rc::Rc;
 
 use super::raised::{Halt, Kind, beyond};
 use super::value::{DEPTH_MAX, Value};
-use super::words;
 
 /// The first version of Python 3 that has words of its own for a comma too many.
 const TRAILING_COMMA_MINOR: u8 = 13;
@@ -17,19 +15,47 @@ const TRAILING_COMMA_MINOR: u8 = 13;
 /// # Errors
 /// What Python raises, without a line; and where only Python could go on.
 pub fn loads(content: &[u8], minor: u8) -> Result<Value, Halt> {
-    let text = decoded(content)?;
-    let mut reader = Reader {
-        text,
-        at: 0,
-        minor,
-        depth: 0,
-    };
-    reader.skip();
-    let value = reader.value()?;
-    reader.skip();
-    match reader.at == text.len() {
-        true => Ok(value),
-        false => Err(reader.wrong("Extra data", reader.at)),
+    Reader::new(decoded(content)?, minor).whole(Wanted::All)
+}
+
+/// `json.loads(content)[…][…]`, where a way leads to: all of it is checked, and nothing is made of
+/// what lies beside the way. `None`: this raises an error, which reading all of it tells.
+#[must_use]
+pub fn at(content: &[u8], way: &[Step], minor: u8) -> Option<Value> {
+    let mut reader = Reader::new(decoded(content).ok()?, minor);
+    reader.whole(Wanted::At(way)).ok()?;
+    reader.found
+}
+
+/// One subscript of a way into JSON.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Step {
+    /// A key of a dict.
+    Key(Rc<str>),
+    /// A place in a list, from its beginning.
+    Place(usize),
+}
+
+/// What of a value is wanted while it is read.
+#[derive(Clone, Copy)]
+enum Wanted<'w> {
+    All,
+    At(&'w [Step]),
+    Nothing,
+}
+
+impl<'w> Wanted<'w> {
+    fn is_all(self) -> bool {
+        matches!(self, Self::All)
+    }
+
+    /// The same of an inner value, and whether the way leads there.
+    fn inside(self, is_it: impl Fn(&Step) -> bool) -> (Self, bool) {
+        match self {
+            Self::All => (Self::All, false),
+            Self::At([next, further @ ..]) if is_it(next) => (Self::At(further), true),
+            Self::At(_) | Self::Nothing => (Self::Nothing, false),
+        }
     }
 }
 
@@ -84,9 +110,34 @@ struct Reader<'a> {
     at: usize,
     minor: u8,
     depth: u16,
+    /// What stands at the end of the way.
+    found: Option<Value>,
 }
 
+/// What functions give that read a value of which nothing is wanted.
+const UNMADE: Value = Value::None;
+
 impl<'a> Reader<'a> {
+    fn new(text: &'a str, minor: u8) -> Self {
+        Self {
+            text,
+            at: 0,
+            minor,
+            depth: 0,
+            found: None,
+        }
+    }
+
+    fn whole(&mut self, wanted: Wanted<'_>) -> Result<Value, Halt> {
+        self.skip();
+        let value = self.value(wanted)?;
+        self.skip();
+        match self.at == self.text.len() {
+            true => Ok(value),
+            false => Err(self.wrong("Extra data", self.at)),
+        }
+    }
+
     fn peek(&self) -> Option<u8> {
         self.text.as_bytes().get(self.at).copied()
     }
@@ -108,21 +159,29 @@ impl<'a> Reader<'a> {
         Halt::new(Kind::JSONDecodeError, text)
     }
 
-    fn value(&mut self) -> Result<Value, Halt> {
+    fn value(&mut self, wanted: Wanted<'_>) -> Result<Value, Halt> {
+        if let Wanted::At([]) = wanted {
+            self.found = Some(self.value(Wanted::All)?);
+            return Ok(UNMADE);
+        }
         match self.peek() {
             None => Err(self.wrong("Expecting value", self.at)),
             Some(b'"') => {
                 self.at += 1;
-                Ok(Value::Text(self.string()?.into()))
+                let text = self.string()?;
+                Ok(match wanted.is_all() {
+                    true => Value::Text(text.into()),
+                    false => UNMADE,
+                })
             }
-            Some(b'{') => self.nested(Self::object),
-            Some(b'[') => self.nested(Self::array),
-            Some(b'0'..=b'9') => self.number(),
-            Some(_) => self.word(),
+            Some(b'{') => self.nested(wanted, Self::object),
+            Some(b'[') => self.nested(wanted, Self::array),
+            Some(b'0'..=b'9') => self.number(wanted),
+            Some(_) => self.word(wanted),
         }
     }
 
-    fn word(&mut self) -> Result<Value, Halt> {
+    fn word(&mut self, wanted: Wanted<'_>) -> Result<Value, Halt> {
         let words = [
             ("null", Value::None),
             ("true", Value::Bool(true)),
@@ -138,27 +197,35 @@ impl<'a> Reader<'a> {
                 self.at += word.len();
                 Ok(value)
             }
-            None => self.number(),
+            None => self.number(wanted),
         }
     }
 
-    fn nested(&mut self, read: fn(&mut Self) -> Result<Value, Halt>) -> Result<Value, Halt> {
+    fn nested<'w>(
+        &mut self,
+        wanted: Wanted<'w>,
+        read: fn(&mut Self, Wanted<'w>) -> Result<Value, Halt>,
+    ) -> Result<Value, Halt> {
         self.depth += 1;
         if self.depth > DEPTH_MAX {
             return Err(beyond("JSON nested deeper than 200"));
         }
         self.at += 1;
         self.skip();
-        let value = read(self)?;
+        let value = read(self, wanted)?;
         self.depth -= 1;
         Ok(value)
     }
 
-    fn object(&mut self) -> Result<Value, Halt> {
+    fn object(&mut self, wanted: Wanted<'_>) -> Result<Value, Halt> {
         let mut entries: Vec<(Rc<str>, Value)> = Vec::new();
+        let made = |entries| match wanted.is_all() {
+            true => Value::dict(entries),
+            false => Ok(UNMADE),
+        };
         if self.peek() == Some(b'}') {
             self.at += 1;
-            return Value::dict(entries);
+            return made(entries);
         }
         loop {
             if self.peek() != Some(b'"') {
@@ -173,25 +240,47 @@ impl<'a> Reader<'a> {
             }
             self.at += 1;
             self.skip();
-            entries.push((key.into(), self.value()?));
+            let is_it = |step: &Step| matches!(step, Step::Key(wanted) if **wanted == *key);
+            let value = self.inner(wanted, is_it)?;
+            if wanted.is_all() {
+                entries.push((key.into(), value));
+            }
             if self.is_last(b'}', "object")? {
-                return Value::dict(entries);
+                return made(entries);
             }
         }
     }
 
-    fn array(&mut self) -> Result<Value, Halt> {
+    fn array(&mut self, wanted: Wanted<'_>) -> Result<Value, Halt> {
         let mut items = Vec::new();
+        let made = |items| match wanted.is_all() {
+            true => Value::list(items),
+            false => Ok(UNMADE),
+        };
         if self.peek() == Some(b']') {
             self.at += 1;
-            return Value::list(items);
+            return made(items);
         }
-        loop {
-            items.push(self.value()?);
+        for place in 0.. {
+            let value = self.inner(wanted, |step| *step == Step::Place(place))?;
+            if wanted.is_all() {
+                items.push(value);
+            }
             if self.is_last(b']', "array")? {
-                return Value::list(items);
+                break;
             }
         }
+        made(items)
+    }
+
+    /// A value in another one.
+    fn inner(&mut self, wanted: Wanted<'_>, is_it: impl Fn(&Step) -> bool) -> Result<Value, Halt> {
+        let (wanted, is_on_the_way) = wanted.inside(is_it);
+        if is_on_the_way {
+            // The last one under a key counts, and what an earlier one held is nothing.
+            self.found = None;
+        }
+        self.value(wanted)
     }
 
     /// Goes on behind the end of what is read, or to its next part.
@@ -224,7 +313,7 @@ impl<'a> Reader<'a> {
         self.at > from
     }
 
-    fn number(&mut self) -> Result<Value, Halt> {
+    fn number(&mut self, wanted: Wanted<'_>) -> Result<Value, Halt> {
         let start = self.at;
         if self.peek() == Some(b'-') {
             self.at += 1;
@@ -255,6 +344,9 @@ impl<'a> Reader<'a> {
                 true => is_whole = false,
                 false => self.at = end,
             }
+        }
+        if !wanted.is_all() {
+            return Ok(UNMADE);
         }
         let text = &self.text[start..self.at];
         match is_whole {
@@ -345,66 +437,4 @@ impl<'a> Reader<'a> {
             None => Err(self.wrong("Invalid \\uXXXX escape", told)),
         }
     }
-}
-
-/// `json.dumps(value, ensure_ascii=False, separators=(",", ":"), allow_nan=False)`.
-///
-/// # Errors
-/// When a number in it has no JSON form.
-pub fn dumps(value: &Value) -> Result<String, Halt> {
-    let mut out = String::new();
-    write(value, &mut out)?;
-    words::fits(out.len())?;
-    Ok(out)
-}
-
-fn write(value: &Value, out: &mut String) -> Result<(), Halt> {
-    match value {
-        Value::None => out.push_str("null"),
-        Value::Bool(true) => out.push_str("true"),
-        Value::Bool(false) => out.push_str("false"),
-        Value::Int(value) => write!(out, "{value}").expect("a String takes what is written"),
-        Value::Float(value) if value.is_finite() => out.push_str(&words::float(*value)),
-        Value::Float(_) => return Err(beyond("NaN or infinity written as JSON")),
-        Value::Text(text) => string(text, out),
-        Value::List(list) => {
-            out.push('[');
-            for (place, item) in list.items.iter().enumerate() {
-                out.push_str(if place == 0 { "" } else { "," });
-                write(item, out)?;
-            }
-            out.push(']');
-        }
-        Value::Dict(dict) => {
-            out.push('{');
-            for (place, (key, value)) in dict.entries().iter().enumerate() {
-                out.push_str(if place == 0 { "" } else { "," });
-                string(key, out);
-                out.push(':');
-                write(value, out)?;
-            }
-            out.push('}');
-        }
-    }
-    Ok(())
-}
-
-fn string(text: &str, out: &mut String) {
-    out.push('"');
-    for c in text.chars() {
-        match c {
-            '"' => out.push_str("\\\""),
-            '\\' => out.push_str("\\\\"),
-            '\n' => out.push_str("\\n"),
-            '\r' => out.push_str("\\r"),
-            '\t' => out.push_str("\\t"),
-            '\u{c}' => out.push_str("\\f"),
-            '\u{8}' => out.push_str("\\b"),
-            '\0'..='\u{1f}' => {
-                write!(out, "\\u{:04x}", u32::from(c)).expect("a String takes what is written");
-            }
-            c => out.push(c),
-        }
-    }
-    out.push('"');
 }

@@ -7,6 +7,7 @@ use loadpilot_events::code::{Binary, Comparison, Expression, Function, Kind as T
 use super::answer::Answer;
 use super::functions::{called, is_of};
 use super::given::Given;
+use super::in_json::InJson;
 use super::operators::{binary, compare, hashed, item, negate};
 use super::raised::{Halt, Kind, beyond};
 use super::rounds::Loop;
@@ -66,6 +67,7 @@ pub(super) enum Term {
     Or(Vec<Term>),
     Choose(Box<(Term, Term, Term)>),
     Item(Box<(Term, Term)>, u32),
+    InJson(Box<InJson>),
     Slice(Box<(Term, Term, Term)>, u32),
     Format(Box<Term>, Option<u8>, (u8, bool), u32),
     Comprehension(Box<Comprehension>),
@@ -135,7 +137,9 @@ impl Term {
                 let all = (Self::new(test)?, Self::new(then)?, Self::new(otherwise)?);
                 Self::Choose(Box::new(all))
             }
-            Expression::Item { of, key, line } => Self::Item(two(of, key)?, *line),
+            Expression::Item { of, key, line } => {
+                InJson::item(Self::new(of)?, Self::new(key)?, *line)
+            }
             Expression::Slice { of, from, to, line } => {
                 let all = (Self::new(of)?, Self::new(from)?, Self::new(to)?);
                 Self::Slice(Box::new(all), *line)
@@ -160,7 +164,10 @@ impl Term {
                 item: Self::new(item)?,
                 line: *line,
             })),
-            Expression::Call { function, to, line } => Self::Call(*function, all(to)?, *line),
+            Expression::Call { function, to, line } => match function {
+                Function::Get => InJson::get(all(to)?, *line),
+                _ => Self::Call(*function, all(to)?, *line),
+            },
             Expression::IsInstance { of, kinds } => Self::IsInstance(boxed(of)?, kinds.clone()),
             Expression::Answer { local, part, line } => Self::Answer(*local, *part, *line),
             Expression::Row { feed } => Self::Row(*feed),
@@ -256,6 +263,7 @@ impl Term {
                 let (of, key) = (sides.0.compute(scope)?, sides.1.compute(scope)?);
                 item(&of, &key).map_err(|halt| halt.at(*line))
             }
+            Self::InJson(of) => of.compute(scope),
             Self::Call(Function::Get, to, line) => get(to, scope).map_err(|halt| halt.at(*line)),
             Self::Slice(parts, line) => {
                 let of = parts.0.compute(scope)?;

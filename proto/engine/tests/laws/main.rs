@@ -11,6 +11,7 @@ mod fold;
 mod given;
 mod history;
 mod holding;
+mod in_json;
 mod join;
 mod levels;
 mod metrics;
