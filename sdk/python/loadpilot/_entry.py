@@ -7,12 +7,12 @@ from __future__ import annotations
 
 import os
 import sys
-from typing import TYPE_CHECKING, NoReturn
 
-from . import _native
+from . import TYPE_CHECKING, _native
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
+    from typing import NoReturn
 
 
 def coordinator(words: Sequence[str] | None = None) -> int:
