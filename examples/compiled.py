@@ -42,6 +42,7 @@ class Constant(VUser):
         client.post("/auth/login", data=LOGIN)
         client.post("/auth/login", content=file("stubs/login.json"))
         client.get("/api/chat", stream="sse")
+        client.stream("POST", "/api/chat", json={"ask": "how"}, tokens_max=2)
 
 
 @scenario(rps=40, duration="10s", mode="step", steps=4, users=10, thresholds={"checks": 100})

@@ -117,8 +117,8 @@ class Scripted(VUser):
 
     @task
     def read(self, client: LoadClient) -> None:
-        """Read a stream when it has ended."""
-        answer = client.stream("POST", "/api/chat", json={"ask": "how"})
+        """Read a stream when it has ended, or after a second."""
+        answer = client.stream("POST", "/api/chat", json={"ask": "how"}, listen="1s")
         assert [event.data for event in answer.events()] == ["0", "1", "2"]
         assert len(list(answer.iter_lines())) == 6
         assert answer.content.startswith(b"data: 0")

@@ -9,6 +9,8 @@ from itertools import pairwise
 from time import monotonic, sleep
 from typing import TYPE_CHECKING
 
+import pytest
+
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
@@ -118,3 +120,87 @@ def test_a_gate_on_tokens_fails_where_nothing_streams(loadpilot: Loadpilot) -> N
         finished = loadpilot.run(scene, url)
     assert finished.judged == 1, finished.stderr
     assert "✗ p99_first_token_ms" in finished.stdout
+
+
+LISTENS = """
+from loadpilot import LoadClient, VUser, scenario, task
+
+
+@scenario(rps=20, duration="1s", mode="constant", timeout="10s", compile={compiles})
+class Listens(VUser):
+    @task
+    {task}
+"""
+TOLD = """def listen(self, client: LoadClient) -> None:
+        client.stream("GET", "/events", tokens_max=3)
+"""
+LISTENED = """def listen(self, client: LoadClient) -> None:
+        client.stream("GET", "/events", listen="300ms")
+"""
+READ = """def listen(self, client: LoadClient) -> None:
+        answer = client.stream("GET", "/moved", tokens_max=3, follow_redirects=True)
+        assert [event.data for event in answer.events()] == ["0", "1", "2"]
+        assert answer.text.endswith("data: 2\\n\\n"), answer.text
+"""
+AWAITED = """async def listen(self, client: LoadClient) -> None:
+        one = {"path": "/events", "stream": "sse", "listen": 0.3}
+        for answer in await client.batch([one, one]):
+            assert answer.status_code == 200
+            assert [event.data for event in answer.events()][:3] == ["0", "1", "2"]
+"""
+
+
+@contextmanager
+def endless(told: list[int]) -> Iterator[str]:
+    """A server that has news until nobody listens; it notes how many it told each time."""
+
+    class Handler(BaseHTTPRequestHandler):
+        def do_GET(self) -> None:
+            self.send_response(302 if self.path == "/moved" else 200)
+            self.send_header("Location", "/events")
+            self.end_headers()
+            number = 0
+            try:
+                while self.path == "/events":
+                    self.wfile.write(b"event: news\ndata: %d\n\n" % number)
+                    number += 1
+                    sleep(GAP_S / 4)
+            except OSError:
+                told.append(number)
+
+        def log_message(self, *_: object) -> None:
+            """Nothing: the test counts."""
+
+    server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+    server.daemon_threads = False  # so that its end waits for all that it tells
+    threading.Thread(target=server.serve_forever, daemon=True).start()
+    try:
+        yield f"http://127.0.0.1:{server.server_port}"
+    finally:
+        server.shutdown()
+        server.server_close()
+
+
+@pytest.mark.parametrize(
+    ("task", "streams", "hops", "tokens_each"),
+    [(TOLD, 20, 0, 3), (LISTENED, 20, 0, None), (READ, 20, 20, 3), (AWAITED, 40, 0, None)],
+    ids=["tokens", "time", "tokens in Python", "time in Python"],
+)
+def test_a_stream_without_an_end_is_listened_to_as_long_as_asked(
+    loadpilot: Loadpilot, task: str, streams: int, hops: int, tokens_each: int | None
+) -> None:
+    """Broken if nobody could hang up, if that counted as an error, or if a task heard more or less
+    than what came until then."""
+    told: list[int] = []
+    scene = LISTENS.format(task=task, compiles=task in {TOLD, LISTENED})
+    with endless(told) as url:
+        finished = loadpilot.run(scene, url)
+    report = finished.report
+    assert finished.judged == 0, finished.stderr
+    assert report["calls"]["outcomes"] == {"ok": streams + hops}
+    assert len(told) == streams
+    tokens = report["streams"]["tokens"]
+    if tokens_each is None:
+        assert 3 * streams < tokens <= sum(told)
+    else:
+        assert tokens == tokens_each * streams

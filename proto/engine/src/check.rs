@@ -399,12 +399,17 @@ fn tasks(must: &mut Musts<'_>, plan: &Plan) {
         let steps = format!("{field}.steps");
         must.hold(count, steps, rule, task.steps.len());
         for (place, step) in task.steps.iter().enumerate() {
-            self::step(must, &format!("{field}.steps[{place}]"), step);
+            self::step(
+                must,
+                &format!("{field}.steps[{place}]"),
+                step,
+                plan.timeout_us,
+            );
         }
     }
 }
 
-fn step(must: &mut Musts<'_>, field: &str, step: &Step) {
+fn step(must: &mut Musts<'_>, field: &str, step: &Step, timeout_us: u64) {
     must.name(&format!("{field}.name"), &step.name);
     let path = &step.path;
     let sound = path.starts_with('/')
@@ -431,6 +436,16 @@ fn step(must: &mut Musts<'_>, field: &str, step: &Step) {
             "must be 1 ms to 10 min",
             us,
         );
+    }
+    if let Some(most) = step.tokens_max {
+        let sound = step.stream.is_some() && most > 0;
+        const RULE: &str = "must be at least 1, of a streamed answer";
+        must.hold(sound, format!("{field}.tokens_max"), RULE, most);
+    }
+    if let Some(us) = step.listen_us {
+        let sound = step.stream.is_some() && us < step.timeout_us.unwrap_or(timeout_us) && us > 0;
+        const RULE: &str = "must be above 0 and below the call's time-out, of a streamed answer";
+        must.hold(sound, format!("{field}.listen_us"), RULE, us);
     }
 }
 

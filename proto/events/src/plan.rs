@@ -222,6 +222,14 @@ pub struct Step {
     /// The answer is a stream of tokens, whose times are taken.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub stream: Option<Stream>,
+    /// Of a streamed answer: after so many tokens the client hangs up, and the answer counts as
+    /// whole.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub tokens_max: Option<u32>,
+    /// Of a streamed answer: so many µs after dispatch the client hangs up, and an answer that has
+    /// begun counts as whole. Below the call's time-out.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub listen_us: Option<u64>,
 }
 
 /// What counts as a token of a streamed answer.

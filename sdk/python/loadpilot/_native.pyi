@@ -104,8 +104,15 @@ class Request:
         body: bytes | None = None,
         timeout_us: int | None = None,
         name: str | None = None,
+        *,
         stream: str | None = None,
+        tokens_max: int | None = None,
+        listen_us: int | None = None,
     ) -> Self: ...
+    def led_to(
+        self, method: str, path: str, headers: list[tuple[str, str]], body: bytes | None
+    ) -> Request:
+        """Make the request that an answer leads to; how it is listened to stays."""
     @property
     def method(self) -> str: ...
     @property
@@ -114,8 +121,6 @@ class Request:
     def headers(self) -> list[tuple[str, str]]: ...
     @property
     def body(self) -> bytes | None: ...
-    @property
-    def timeout_us(self) -> int | None: ...
 
 @final
 class Turn:

@@ -59,6 +59,11 @@ class Extras(TypedDict, total=False):
     stream: Literal["sse", "lines", "chunks"]
     """The answer is a stream: the times of its tokens are taken. A token is a server-sent event
     that carries data, a line that is not empty, or a chunk as it was sent."""
+    tokens_max: int
+    """Of a stream: after so many tokens the client hangs up, and the answer counts as whole."""
+    listen: float | str
+    """Of a stream: so long after dispatch the client hangs up, and an answer that has begun counts
+    as whole: seconds, or ``"30s"``; must be shorter than the time-out."""
 
 
 class InBatch(Extras, total=False):
@@ -120,7 +125,8 @@ class LoadClient:
         """Request ``path`` for a stream of server-sent events, unless ``stream=`` says otherwise.
 
         The times of its tokens are taken as they come. The answer is there when the stream has
-        ended: read it with ``response.events()`` or ``response.iter_lines()``.
+        ended, or when ``tokens_max=`` or ``listen=`` says that it is enough: read it with
+        ``response.events()`` or ``response.iter_lines()``.
         """
         extras.setdefault("stream", "sse")
         return self._request(method, path, extras)

@@ -60,6 +60,8 @@ impl Made {
             timeout_us: None,
             name: None,
             stream: None,
+            tokens_max: None,
+            listen_us: None,
             composed: Composed::default(),
         };
         let built = each(extras, |said| match said {

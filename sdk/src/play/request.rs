@@ -19,8 +19,10 @@ pub(crate) struct PyRequest(pub(super) Arc<Request>);
 impl PyRequest {
     #[new]
     #[pyo3(signature = (
-        method, path, headers, body = None, timeout_us = None, name = None, stream = None,
+        method, path, headers, body = None, timeout_us = None, name = None, *, stream = None,
+        tokens_max = None, listen_us = None,
     ))]
+    #[expect(clippy::too_many_arguments, reason = "by keyword, in Python")]
     fn new(
         method: &str,
         path: String,
@@ -29,10 +31,11 @@ impl PyRequest {
         timeout_us: Option<u64>,
         name: Option<String>,
         stream: Option<&str>,
+        tokens_max: Option<u32>,
+        listen_us: Option<u64>,
     ) -> PyResult<Self> {
-        let unknown = || PyValueError::new_err(format!("no method {method}"));
         Ok(Self(Arc::new(Request {
-            method: Method::named(method).ok_or_else(unknown)?,
+            method: named(method)?,
             path,
             headers,
             body: body.map(Bytes::from_owner),
@@ -47,6 +50,8 @@ impl PyRequest {
                     return Err(PyValueError::new_err(format!("no stream {other}")));
                 }
             },
+            tokens_max,
+            listen_us,
             composed: Composed::default(),
         })))
     }
@@ -71,8 +76,30 @@ impl PyRequest {
         self.0.body.as_ref().map(|body| PyBytes::new(py, body))
     }
 
-    #[getter]
-    fn timeout_us(&self) -> Option<u64> {
-        self.0.timeout_us
+    /// The request that an answer leads to: how long it may take and how it is listened to stay.
+    fn led_to(
+        &self,
+        method: &str,
+        path: String,
+        headers: Vec<(String, String)>,
+        body: Option<PyBackedBytes>,
+    ) -> PyResult<Self> {
+        Ok(Self(Arc::new(Request {
+            method: named(method)?,
+            path,
+            headers,
+            body: body.map(Bytes::from_owner),
+            timeout_us: self.0.timeout_us,
+            name: None,
+            stream: self.0.stream,
+            tokens_max: self.0.tokens_max,
+            listen_us: self.0.listen_us,
+            composed: Composed::default(),
+        })))
     }
+}
+
+fn named(method: &str) -> PyResult<Method> {
+    let unknown = || PyValueError::new_err(format!("no method {method}"));
+    Method::named(method).ok_or_else(unknown)
 }

@@ -147,6 +147,8 @@ fn request_of(wish: &Wish) -> Arc<Request> {
             timeout_us: wish.timeout_us,
             name: wish.name.clone(),
             stream: None,
+            tokens_max: None,
+            listen_us: None,
             composed: Composed::default(),
         })
     })

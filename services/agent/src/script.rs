@@ -184,6 +184,10 @@ pub struct Request {
     pub name: Option<String>,
     /// The answer is a stream of tokens, whose times are taken.
     pub stream: Option<Stream>,
+    /// After so many of them the client hangs up, and the answer counts as whole.
+    pub tokens_max: Option<u32>,
+    /// It hangs up so many µs after dispatch, and an answer that has begun counts as whole.
+    pub listen_us: Option<u64>,
     /// What the engine made of it, of which nobody else knows anything.
     pub composed: Composed,
 }

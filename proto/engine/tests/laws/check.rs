@@ -6,7 +6,7 @@ use loadpilot_events::refusal::Problem;
 use loadpilot_events::req::RunRequested;
 use serde_json::{Value, json};
 
-fn good() -> Value {
+pub(crate) fn good() -> Value {
     json!({
         "schema": "loadpilot.plan/1", "scenario": "Shop", "target": "http://localhost:8080",
         "profile": {"shape": "constant", "pieces": [
@@ -25,7 +25,7 @@ fn good() -> Value {
     })
 }
 
-fn problems(plan: Value) -> Vec<Problem> {
+pub(crate) fn problems(plan: Value) -> Vec<Problem> {
     let plan: Plan = serde_json::from_value(plan).expect("the shape of a plan");
     check::plan(&plan)
 }

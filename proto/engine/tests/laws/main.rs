@@ -9,6 +9,7 @@ mod decide;
 mod deltas;
 mod fold;
 mod given;
+mod hang_up;
 mod history;
 mod holding;
 mod in_json;

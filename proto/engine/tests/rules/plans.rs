@@ -112,6 +112,8 @@ fn task(number: u64, dice: &mut Dice) -> Task {
         body: None,
         timeout_us: None,
         stream: None,
+        tokens_max: None,
+        listen_us: None,
     };
     Task {
         name: format!("task-{number}"),

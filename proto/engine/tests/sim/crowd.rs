@@ -30,6 +30,8 @@ fn plan(dice: &mut Dice) -> Plan {
         body: None,
         timeout_us: None,
         stream: None,
+        tokens_max: None,
+        listen_us: None,
     };
     let task = |number: u32| Task {
         name: format!("task-{number}"),

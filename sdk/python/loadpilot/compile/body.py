@@ -151,7 +151,7 @@ class _Judge:
             case ast.Expr(
                 value=ast.Call(func=ast.Attribute(value=ast.Name(id=name), attr=method)) as call
             ):
-                known = method in METHODS or method == ANY_METHOD
+                known = method in METHODS or method in {ANY_METHOD, STREAM}
                 return call if name == self.client and known else None
             case _:
                 return None

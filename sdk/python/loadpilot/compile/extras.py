@@ -16,14 +16,14 @@ EXTRAS = (
     "follow_redirects",
     "headers",
     "json",
+    "listen",
     "name",
     "params",
     "stream",
     "timeout",
+    "tokens_max",
 )
 """What the client understands beside method and path."""
-STREAMS = ("sse", "lines", "chunks")
-"""What the tokens of a streamed answer can be."""
 
 INSTEAD = {
     "allow_redirects": "write follow_redirects=",

@@ -18,10 +18,11 @@ from .bodies import Bodies
 from .body import judge
 from .durations import Wrong, duration_us
 from .encode import body, method, target_path
-from .extras import EXTRAS, STREAMS, unknown
+from .extras import EXTRAS, unknown
 from .headers import Secrets, plan_headers, with_auth, with_cookies
 from .problem import Problem, Reason, rule
 from .record import Recorded, record
+from .streams import listening
 
 if TYPE_CHECKING:
     import ast
@@ -179,13 +180,8 @@ class Tasks:
                 )
             except Wrong as wrong:
                 self.problems.append(wrong.problem)
-        if "stream" in request.extras:
-            stream = request.extras["stream"]
-            if isinstance(stream, str) and stream in STREAMS:
-                step["stream"] = stream
-            else:
-                must = f"stream must be one of {', '.join(STREAMS)}"
-                self.problems.append(rule(at, f"task {name}: {must}", stream))
+        with self._noting(name, at):
+            step |= listening(request.extras)
         name_ = request.extras.get("name")
         if name_ is not None and not isinstance(name_, str):
             must = "name must be text"

@@ -15,8 +15,9 @@ from urllib.parse import SplitResult, urljoin, urlsplit
 from .._native import Request
 from ..compile.durations import duration_us
 from ..compile.encode import body, method, target_path
-from ..compile.extras import EXTRAS, STREAMS, unknown
+from ..compile.extras import EXTRAS, unknown
 from ..compile.headers import with_auth, with_cookies
+from ..compile.streams import listening
 from ..errors import RedirectError
 
 if TYPE_CHECKING:
@@ -151,12 +152,9 @@ class Conversation:
             raise TypeError(f"name= must be text, not {type(called).__name__}")
         if self.steps:
             called = self.steps + (called or f"{verb} {where.partition('?')[0]}")
-        stream = extras.get("stream")
-        if stream is not None and stream not in STREAMS:
-            raise ValueError(f"stream= must be one of {', '.join(STREAMS)}, not {stream!r}")
         content = None if encoded is None else encoded.content
         timeout_us = None if timeout is None else duration_us("timeout", timeout)
-        return Request(verb, where, headers, content, timeout_us, called, stream)
+        return Request(verb, where, headers, content, timeout_us, called, **listening(extras))
 
     def redirected(self, made: Request, status: int, location: str) -> Request:
         """Make the request that an answer leads to (RFC 9110, section 15.4, as browsers do it)."""
@@ -174,7 +172,7 @@ class Conversation:
         headers = [(name, value) for name, value in made.headers if name.lower() != "cookie"]
         cookie = self.cookie(path, None)
         headers += [("Cookie", cookie)] if cookie else []
-        return Request(verb, path, headers, content, made.timeout_us)
+        return made.led_to(verb, path, headers, content)
 
 
 def _origin(url: SplitResult) -> tuple[str, str | None, int | None]:

@@ -259,7 +259,7 @@ impl<W: Wire> Calls<W> {
             let progress = Progress::new(begin.dispatched);
             let tokens = call.stream.map(|stream| {
                 let tokens = kit.tokens.get_or_init(|| RefCell::new(Tokens::new()));
-                tokens.borrow_mut().begin(stream);
+                tokens.borrow_mut().begin(stream, call.tokens_max);
                 tokens
             });
             let seen = self.is_to_be_seen(arrival).then(RefCell::default);
@@ -305,9 +305,9 @@ impl<W: Wire> Calls<W> {
         let times = (begin.due, begin.dispatched);
         let recorder = &self.recorder;
         let begun = recorder.begin(seat, arrival, order.call.number, times, &trace.phases);
-        let deadline = begin.dispatched.plus_us(order.call.timeout_us);
-        let ended = self.exchange(order, deadline, trace, time_out, true);
-        let ended = ended.await;
+        let ended = self
+            .exchange(order, begin.dispatched, trace, time_out, true)
+            .await;
         let end = MonoTime::now();
         let call_end = Self::call_end(arrival, order, begin, end, ended, trace);
         self.tally.borrow_mut().call(&call_end);
@@ -376,10 +376,11 @@ impl<W: Wire> Calls<W> {
         }
     }
 
+    /// One exchange, until it ends by itself, by its time or with the run.
     pub(super) async fn exchange(
         &self,
         order: &Order<'_>,
-        deadline: MonoTime,
+        dispatched: MonoTime,
         trace: &mut Trace,
         time_out: &mut TimeOut,
         is_counted: bool,
@@ -389,6 +390,8 @@ impl<W: Wire> Calls<W> {
         if is_cancelled() {
             return Ended::without(Outcome::Cancelled, None);
         }
+        let deadline = dispatched.plus_us(order.call.timeout_us);
+        let hang_up = order.call.listen_us.map(|us| dispatched.plus_us(us));
         let mut answer = pin!(self.wire.send(order, trace));
         poll_fn(|cx| {
             if let Poll::Ready(answer) = answer.as_mut().poll(cx) {
@@ -398,10 +401,17 @@ impl<W: Wire> Calls<W> {
                 });
             }
             let of_stage = order.progress.deadline(&self.program.timeouts);
-            let deadline = of_stage.map_or(deadline, |of_stage| of_stage.min(deadline));
-            if time_out.poll(cx, deadline).is_ready() {
-                let cause = order.progress.stage().cause();
-                return Poll::Ready(Ended::without(Outcome::Timeout, Some(cause)));
+            let listened = order.progress.status().zip(hang_up);
+            let until = [of_stage, listened.map(|(_, until)| until)];
+            let until = until.into_iter().flatten().fold(deadline, MonoTime::min);
+            if time_out.poll(cx, until).is_ready() {
+                return Poll::Ready(match listened {
+                    Some((status, hang_up)) if hang_up == until => Ended::answered(status),
+                    _ => {
+                        let cause = order.progress.stage().cause();
+                        Ended::without(Outcome::Timeout, Some(cause))
+                    }
+                });
             }
             match is_cancelled() {
                 true => Poll::Ready(Ended::without(Outcome::Cancelled, None)),

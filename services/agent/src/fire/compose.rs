@@ -39,6 +39,11 @@ impl Program {
                 "timeout of {timeout_us} µs: must be 1 ms to 10 min"
             ));
         }
+        if let Some(us) = request.listen_us.filter(|us| *us >= timeout_us) {
+            return Err(format!(
+                "listen of {us} µs: must be shorter than the time-out ({timeout_us} µs)"
+            ));
+        }
         let count = request.headers.len();
         if count > HEADERS_MAX {
             return Err(format!("{count} headers: must be at most {HEADERS_MAX}"));
@@ -71,6 +76,8 @@ impl Program {
         Ok(Call {
             number,
             stream: request.stream,
+            tokens_max: request.tokens_max,
+            listen_us: request.listen_us,
             shown,
             body_bytes,
             timeout_us,

@@ -202,6 +202,8 @@ mod tests {
             body: None,
             timeout_us: None,
             stream: None,
+            tokens_max: None,
+            listen_us: None,
         };
         let rate = Rate::per_second(10);
         let plan = Plan {

@@ -64,6 +64,10 @@ pub(crate) struct Call {
     pub timeout_us: u64,
     /// What the tokens of its answer are, when it is a stream.
     pub stream: Option<plan::Stream>,
+    /// After so many of them the client hangs up.
+    pub tokens_max: Option<u32>,
+    /// It hangs up so many µs after dispatch, if the answer has begun.
+    pub listen_us: Option<u64>,
     /// The lines of its request without secrets, when exchanges are written out.
     pub shown: Vec<String>,
     /// Of its body.
@@ -314,6 +318,8 @@ impl Compiler<'_> {
         Ok(Call {
             number,
             stream: step.stream,
+            tokens_max: step.tokens_max,
+            listen_us: step.listen_us,
             shown,
             body_bytes,
             timeout_us: step.timeout_us.unwrap_or(manner.timeout_us),

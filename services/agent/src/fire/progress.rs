@@ -51,6 +51,8 @@ pub(crate) struct Progress {
     stage: Cell<Stage>,
     /// When the time-out of the stage began to count.
     since: Cell<MonoTime>,
+    /// Of an answer that has begun, if somebody listens to it.
+    status: Cell<Option<u16>>,
 }
 
 impl Progress {
@@ -59,6 +61,7 @@ impl Progress {
         Self {
             stage: Cell::new(Stage::Sending),
             since: Cell::new(now),
+            status: Cell::new(None),
         }
     }
 
@@ -75,6 +78,16 @@ impl Progress {
     pub(crate) fn enter_at(&self, stage: Stage, now: MonoTime) {
         self.stage.set(stage);
         self.since.set(now);
+    }
+
+    /// The head of the answer is there.
+    pub(crate) fn answered(&self, status: u16) {
+        self.status.set(Some(status));
+    }
+
+    /// What the head of the answer said.
+    pub(crate) fn status(&self) -> Option<u16> {
+        self.status.get()
     }
 
     /// When the present stage must be over, if the plan limits it.

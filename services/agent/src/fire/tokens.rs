@@ -15,6 +15,8 @@ pub(crate) struct Tokens {
     first: Option<MonoTime>,
     last: Option<MonoTime>,
     gaps: Hist,
+    /// How many more are listened to.
+    left: u64,
 }
 
 /// Finds the ends of tokens.
@@ -36,11 +38,13 @@ impl Tokens {
             first: None,
             last: None,
             gaps: hist::anatomy(),
+            left: 0,
         }
     }
 
-    /// Forgets everything; the next bytes are those of another answer.
-    pub(crate) fn begin(&mut self, stream: Stream) {
+    /// Forgets everything; the next bytes are those of another answer, of which no more than
+    /// `most` tokens matter.
+    pub(crate) fn begin(&mut self, stream: Stream, most: Option<u32>) {
         self.cutter = match stream {
             Stream::Sse => Cutter::Sse(Event::default()),
             Stream::Lines => Cutter::Lines { is_empty: true },
@@ -48,6 +52,12 @@ impl Tokens {
         };
         (self.first, self.last) = (None, None);
         self.gaps.reset();
+        self.left = most.map_or(u64::MAX, u64::from);
+    }
+
+    /// Whether as many have come as matter.
+    pub(crate) fn is_full(&self) -> bool {
+        self.left == 0
     }
 
     /// When the first token was complete.
@@ -60,27 +70,33 @@ impl Tokens {
         &self.gaps
     }
 
-    /// More of the body came at `now`.
-    pub(crate) fn data(&mut self, bytes: &[u8], now: MonoTime) {
-        let ended = match &mut self.cutter {
-            Cutter::Sse(event) => bytes.iter().filter(|byte| event.ends_with(**byte)).count(),
-            Cutter::Lines { is_empty } => bytes
-                .iter()
-                .filter(|byte| line_ends(is_empty, **byte))
-                .count(),
-            Cutter::Chunks => 0,
-        };
-        (0..ended).for_each(|_| self.token(now));
+    /// More of the body came at `now`; gives what of it matters.
+    pub(crate) fn data<'b>(&mut self, bytes: &'b [u8], now: MonoTime) -> &'b [u8] {
+        for (place, byte) in bytes.iter().enumerate() {
+            if self.is_full() {
+                return &bytes[..place];
+            }
+            let is_end = match &mut self.cutter {
+                Cutter::Sse(event) => event.ends_with(*byte),
+                Cutter::Lines { is_empty } => line_ends(is_empty, *byte),
+                Cutter::Chunks => return bytes,
+            };
+            if is_end {
+                self.token(now);
+            }
+        }
+        bytes
     }
 
     /// The transport says that a chunk ended at `now`.
     pub(crate) fn chunk_end(&mut self, now: MonoTime) {
-        if matches!(self.cutter, Cutter::Chunks) {
+        if matches!(self.cutter, Cutter::Chunks) && !self.is_full() {
             self.token(now);
         }
     }
 
     fn token(&mut self, now: MonoTime) {
+        self.left -= 1;
         self.first.get_or_insert(now);
         if let Some(last) = self.last.replace(now) {
             hist::record(&mut self.gaps, now.since_us(last));
@@ -175,7 +191,7 @@ mod tests {
     fn ends(stream: Stream, text: &str, piece: usize) -> (Option<u64>, u64, u64) {
         let origin = MonoTime::from_ns(0);
         let mut tokens = Tokens::new();
-        tokens.begin(stream);
+        tokens.begin(stream, None);
         for (i, bytes) in text.as_bytes().chunks(piece).enumerate() {
             tokens.data(bytes, origin.plus_us(i as u64));
         }
@@ -223,15 +239,42 @@ mod tests {
     fn each_answer_has_its_own_times() {
         let mut tokens = Tokens::new();
         let at = |us: u64| MonoTime::from_ns(0).plus_us(us);
-        tokens.begin(Stream::Chunks);
+        tokens.begin(Stream::Chunks, None);
         tokens.data(b"no end here", at(1));
         assert_eq!(tokens.first(), None);
         tokens.chunk_end(at(5));
         tokens.chunk_end(at(9));
         assert_eq!((tokens.first(), tokens.gaps().max()), (Some(at(5)), 4));
-        tokens.begin(Stream::Sse);
+        tokens.begin(Stream::Sse, None);
         tokens.chunk_end(at(20));
         tokens.data(b"a\n\ndata: x\n\n", at(30));
         assert_eq!((tokens.first(), tokens.gaps().len()), (Some(at(30)), 0));
+    }
+
+    /// Broken if more tokens counted than matter, or if what lies behind the last one was kept.
+    #[test]
+    fn nothing_matters_behind_the_last_token_that_does() {
+        let mut tokens = Tokens::new();
+        let at = |us: u64| MonoTime::from_ns(0).plus_us(us);
+        let text = b"data: a\n\n: no\ndata: b\n\ndata: c\n\n";
+        for (most, kept) in [(1, 9), (2, 23), (3, 32), (4, 32)] {
+            for piece in 1..=text.len() {
+                tokens.begin(Stream::Sse, Some(most));
+                let pieces = text.chunks(piece);
+                let taken: usize = pieces.map(|part| tokens.data(part, at(1)).len()).sum();
+                assert_eq!(
+                    (taken, tokens.is_full()),
+                    (kept, most < 4),
+                    "{most} by {piece}"
+                );
+                assert_eq!(tokens.gaps().len() + 1, u64::from(most.min(3)));
+            }
+        }
+        tokens.begin(Stream::Chunks, Some(1));
+        assert_eq!(tokens.data(b"whole", at(1)), b"whole");
+        tokens.chunk_end(at(2));
+        assert!(tokens.data(b"more", at(3)).is_empty());
+        tokens.chunk_end(at(4));
+        assert_eq!((tokens.first(), tokens.gaps().len()), (Some(at(2)), 0));
     }
 }

@@ -36,6 +36,14 @@ pub(crate) struct Order<'a> {
     pub kept: Option<&'a RefCell<Kept>>,
 }
 
+impl Order<'_> {
+    /// Whether nobody wants to hear more of the answer: the engine then takes it for whole, and
+    /// hangs up.
+    pub(crate) fn is_heard_out(&self) -> bool {
+        self.tokens.is_some_and(|tokens| tokens.borrow().is_full())
+    }
+}
+
 /// What an exchange left behind so far. It is filled while the exchange runs, so that it also says
 /// how far one came that was cut off.
 #[derive(Debug, Clone, Copy, Default)]

@@ -71,6 +71,8 @@ pub(crate) enum Act {
     Reset(Reason),
     /// Never answers; notes how the call gave up.
     Silent,
+    /// 200 with three events, and no end; notes how the call gave up.
+    Endless,
     /// Holds the answer back until it turns true.
     Wait(watch::Receiver<bool>),
 }
@@ -426,6 +428,16 @@ async fn answer2(
                 let said = stream.send_data(Bytes::from_static(piece.as_bytes()), is_last);
                 said.expect("an open stream");
             }
+        }
+        Act::Endless => {
+            let stream = respond.send_response(head(200), false);
+            let mut stream = stream.expect("an open stream");
+            for event in ["data: one\n\n", "data: two\n\n", "data: three\n\n"] {
+                let said = stream.send_data(Bytes::from_static(event.as_bytes()), false);
+                said.expect("an open stream");
+            }
+            let gave_up = poll_fn(|cx| stream.poll_reset(cx)).await.ok();
+            desk.log.note(|seen| seen.given_up.extend(gave_up));
         }
         Act::Early => {
             // Letting go of the rest of the request refuses it, with NO_ERROR.

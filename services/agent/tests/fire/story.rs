@@ -32,6 +32,8 @@ pub(crate) fn step(path: &str) -> Step {
         body: None,
         timeout_us: None,
         stream: None,
+        tokens_max: None,
+        listen_us: None,
     }
 }
 

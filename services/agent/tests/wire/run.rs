@@ -78,6 +78,8 @@ impl Ask {
             body: (self.body_bytes > 0).then(|| Body::Text("x".repeat(self.body_bytes))),
             timeout_us: Some(u64::try_from(self.timeout.as_micros()).expect("seconds")),
             stream: None,
+            tokens_max: None,
+            listen_us: None,
         }
     }
 }

@@ -51,8 +51,8 @@ pub(crate) enum Read {
 /// A piece of an answer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Piece<'b> {
-    /// The head of the final answer, whole.
-    Head(&'b [u8]),
+    /// The status of the final answer, and its whole head.
+    Head(u16, &'b [u8]),
     /// Some bytes of the body.
     Data(&'b [u8]),
     /// The end of a chunk of the chunked transfer coding.
@@ -231,7 +231,7 @@ impl Answer {
             }
             _ => {}
         }
-        take(Piece::Head(bytes));
+        take(Piece::Head(head.status, bytes));
         self.status = head.status;
         let bodiless = self.to_head || matches!(head.status, 204 | 304);
         self.reusable = head.keep_alive;

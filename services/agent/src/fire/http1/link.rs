@@ -224,6 +224,10 @@ impl Link {
                 _ => self.read_for(exchange.order, bytes),
             };
             match read {
+                Ok(Read::Unfinished) if exchange.order.is_heard_out() => {
+                    self.answer.spoil();
+                    return Poll::Ready(Ok(self.complete(exchange, trace, is_first)));
+                }
                 Ok(Read::Unfinished) => {}
                 Ok(Read::Complete { surplus }) => {
                     // A request cut short, or bytes that nobody asked for, leave a connection that
@@ -252,19 +256,24 @@ impl Link {
             .tokens
             .map(|tokens| (tokens.borrow_mut(), MonoTime::now()));
         let mut kept = order.kept.map(RefCell::borrow_mut);
-        self.answer.read_with(bytes, &mut |piece| {
-            if let Some((tokens, now)) = &mut tokens {
-                match piece {
-                    Piece::Head(_) => {}
-                    Piece::Data(data) => tokens.data(data, *now),
-                    Piece::ChunkEnd => tokens.chunk_end(*now),
+        self.answer.read_with(bytes, &mut |piece| match piece {
+            Piece::Head(status, head) => {
+                order.progress.answered(status);
+                if let Some(kept) = &mut kept {
+                    kept.head = head.to_vec();
                 }
             }
-            if let Some(kept) = &mut kept {
-                match piece {
-                    Piece::Head(head) => kept.head = head.to_vec(),
-                    Piece::Data(data) => kept.data(data),
-                    Piece::ChunkEnd => {}
+            Piece::Data(mut data) => {
+                if let Some((tokens, now)) = &mut tokens {
+                    data = tokens.data(data, *now);
+                }
+                if let Some(kept) = &mut kept {
+                    kept.data(data);
+                }
+            }
+            Piece::ChunkEnd => {
+                if let Some((tokens, now)) = &mut tokens {
+                    tokens.chunk_end(*now);
                 }
             }
         })

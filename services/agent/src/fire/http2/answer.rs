@@ -24,7 +24,7 @@ pub(super) fn refuses_the_rest(error: &h2::Error) -> bool {
     error.is_remote() && error.is_reset() && error.reason() == Some(Reason::NO_ERROR)
 }
 
-/// Throws a body away as it comes.
+/// Throws a body away as it comes, or as much of it as is listened to.
 pub(super) async fn drain(
     answer: Response<RecvStream>,
     order: &Order<'_>,
@@ -33,20 +33,25 @@ pub(super) async fn drain(
     let mut body = answer.into_body();
     while let Some(data) = body.data().await {
         let data = data?;
+        let mut heard: &[u8] = &data;
         if let Some(tokens) = order.tokens {
             let (now, mut tokens) = (MonoTime::now(), tokens.borrow_mut());
-            tokens.data(&data, now);
+            heard = tokens.data(heard, now);
             // Many servers end with an empty frame, which says nothing but that.
             if !data.is_empty() {
                 tokens.chunk_end(now);
             }
         }
         if let Some(kept) = order.kept {
-            kept.borrow_mut().data(&data);
+            kept.borrow_mut().data(heard);
         }
         let bytes = data.len();
         trace.received_bytes += bytes as u64;
         body.flow_control().release_capacity(bytes)?;
+        if order.is_heard_out() && !body.is_end_stream() {
+            // Whoever drops a stream resets it.
+            return Ok(());
+        }
     }
     // An answer ends with its trailers.
     body.trailers().await?;

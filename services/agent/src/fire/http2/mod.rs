@@ -376,6 +376,7 @@ impl Http2 {
         trace.phases.first_byte_us = Some(answered_at.since_us(sent_at));
         trace.received_bytes += header_bytes(&answer);
         let status = answer.status().as_u16();
+        order.progress.answered(status);
         if let Some(seen) = order.seen {
             show(&answer, |part| seen.borrow_mut().add(part));
         }

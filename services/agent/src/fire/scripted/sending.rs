@@ -156,7 +156,7 @@ impl<W: Wire> Calls<W> {
         );
         let tokens = call.stream.map(|stream| {
             let tokens = kit.tokens.get_or_init(|| RefCell::new(Tokens::new()));
-            tokens.borrow_mut().begin(stream);
+            tokens.borrow_mut().begin(stream, call.tokens_max);
             tokens
         });
         let order = Order {
@@ -177,10 +177,9 @@ impl<W: Wire> Calls<W> {
             self.recorder
                 .begin(kit.seat, arrival, call.number, times, &trace.phases)
         });
-        let deadline = now.plus_us(call.timeout_us);
         let is_counted = one.arrival.is_some();
         let ended = self
-            .exchange(&order, deadline, &mut trace, &mut kit.time_out, is_counted)
+            .exchange(&order, now, &mut trace, &mut kit.time_out, is_counted)
             .await;
         let end = MonoTime::now();
         let held = one.arrival.zip(named.as_ref()).map(|(arrival, named)| {

@@ -15,14 +15,17 @@ pub(crate) fn tokens(bytes: &[u8]) {
         // No end of a chunk is told.
         (Stream::Chunks, 0),
     ];
-    for (stream, wanted) in counts {
-        for parts in [vec![bytes]].into_iter().chain(ways(bytes)) {
-            tokens.begin(stream);
-            for (us, part) in (0..).zip(&parts) {
-                tokens.data(part, MonoTime::from_ns(0).plus_us(us));
+    for (stream, all) in counts {
+        for most in [None, Some(1), Some(2)] {
+            let wanted = most.map_or(all, |most| all.min(u64::from(most)));
+            for parts in [vec![bytes]].into_iter().chain(ways(bytes)) {
+                tokens.begin(stream, most);
+                for (us, part) in (0..).zip(&parts) {
+                    tokens.data(part, MonoTime::from_ns(0).plus_us(us));
+                }
+                let counted = u64::from(tokens.first().is_some()) + tokens.gaps().len();
+                assert_eq!(counted, wanted, "{stream:?} in {} parts", parts.len());
             }
-            let counted = u64::from(tokens.first().is_some()) + tokens.gaps().len();
-            assert_eq!(counted, wanted, "{stream:?} in {} parts", parts.len());
         }
     }
 }

@@ -53,7 +53,7 @@ fn hear(answer: &mut Answer, to_head: bool, parts: &[&[u8]]) -> Heard {
     let mut end = None;
     for part in parts {
         let read = answer.read_with(part, &mut |piece| match piece {
-            Piece::Head(_) => {}
+            Piece::Head(..) => {}
             Piece::Data(data) => body.extend_from_slice(data),
             Piece::ChunkEnd => chunk_ends.push(body.len()),
         });
