@@ -13,6 +13,7 @@ use crate::agent::{self, Exit};
 use crate::alive::AliveFile;
 use crate::config::{Config, SPARE_FDS, Unusable, World};
 use crate::descriptors;
+use crate::fire;
 use crate::script::Scripting;
 use crate::shell::Shell;
 use crate::signals::{self, Shutdown};
@@ -61,6 +62,7 @@ pub fn main_with(args: impl Iterator<Item = String>, scripting: Option<Arc<dyn S
         None => None,
     };
     log_to_stderr();
+    fire::keep_at_hand();
     if let Err(error) = descriptors::make_room(u64::from(config.max_in_flight) + SPARE_FDS) {
         tracing::warn!(%error, "new connections may have to wait for the table of open files");
     }

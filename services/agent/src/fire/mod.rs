@@ -53,6 +53,7 @@ pub use calls::Name;
 pub use clock::MonoTime;
 pub use crew::Troupe;
 pub use fault::Fault;
+pub(crate) use heap::keep_at_hand;
 pub use http2::STREAMS_MAX;
 pub use lanes::CoreHold;
 pub use lease::Lease;
