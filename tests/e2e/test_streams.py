@@ -44,11 +44,31 @@ class Sent:
             self.gaps += [(b - a) * 1e6 for a, b in pairwise(times)]
 
 
+class Quiet(BaseHTTPRequestHandler):
+    """Says nothing of what it answers: the test counts."""
+
+    def log_message(self, *_: object) -> None:
+        """Nothing."""
+
+
+@contextmanager
+def serving(handler: type[Quiet]) -> Iterator[str]:
+    """A server on loopback, by its URL; its end waits for all that it still answers."""
+    server = ThreadingHTTPServer(("127.0.0.1", 0), handler)
+    server.daemon_threads = False
+    threading.Thread(target=server.serve_forever, daemon=True).start()
+    try:
+        yield f"http://127.0.0.1:{server.server_port}"
+    finally:
+        server.shutdown()
+        server.server_close()
+
+
 @contextmanager
 def model(sent: Sent) -> Iterator[str]:
     """A server that answers token by token."""
 
-    class Handler(BaseHTTPRequestHandler):
+    class Handler(Quiet):
         protocol_version = "HTTP/1.1"
 
         def do_POST(self) -> None:
@@ -71,16 +91,8 @@ def model(sent: Sent) -> Iterator[str]:
             self.wfile.write(b"%x\r\n%s\r\n" % (len(data), data))
             self.wfile.flush()
 
-        def log_message(self, *_: object) -> None:
-            """Nothing: the test counts."""
-
-    server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
-    threading.Thread(target=server.serve_forever, daemon=True).start()
-    try:
-        yield f"http://127.0.0.1:{server.server_port}"
-    finally:
-        server.shutdown()
-        server.server_close()
+    with serving(Handler) as url:
+        yield url
 
 
 def median(values: list[float]) -> float:
@@ -154,7 +166,7 @@ AWAITED = """async def listen(self, client: LoadClient) -> None:
 def endless(told: list[int]) -> Iterator[str]:
     """A server that has news until nobody listens; it notes how many it told each time."""
 
-    class Handler(BaseHTTPRequestHandler):
+    class Handler(Quiet):
         def do_GET(self) -> None:
             self.send_response(302 if self.path == "/moved" else 200)
             self.send_header("Location", "/events")
@@ -168,17 +180,8 @@ def endless(told: list[int]) -> Iterator[str]:
             except OSError:
                 told.append(number)
 
-        def log_message(self, *_: object) -> None:
-            """Nothing: the test counts."""
-
-    server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
-    server.daemon_threads = False  # so that its end waits for all that it tells
-    threading.Thread(target=server.serve_forever, daemon=True).start()
-    try:
-        yield f"http://127.0.0.1:{server.server_port}"
-    finally:
-        server.shutdown()
-        server.server_close()
+    with serving(Handler) as url:
+        yield url
 
 
 @pytest.mark.parametrize(
