@@ -14,6 +14,7 @@ use loadpilot_events::id::{AgentId, Holder, RunId};
 use loadpilot_events::refusal::Problem;
 use loadpilot_events::report::Quarantined;
 use loadpilot_events::req::Request;
+use loadpilot_events::rules::Rules;
 use loadpilot_events::subject::Kind;
 use loadpilot_events::units::Timestamp;
 use serde::de::DeserializeOwned;
@@ -339,6 +340,13 @@ impl Control {
         facts
             .map(|(holder, said)| (holder, (said.final_seq, &said.totals)))
             .collect()
+    }
+
+    /// By which rules the run is judged; the first ones while it is not created.
+    #[must_use]
+    pub fn rules(&self) -> Rules {
+        let created = self.state.created.as_ref();
+        created.map_or_else(Rules::default, |created| created.rules)
     }
 
     /// When it was stopped before its end, in µs after the start.

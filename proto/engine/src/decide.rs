@@ -18,6 +18,7 @@ use loadpilot_events::id::{AgentId, BootId, Holder, OwnerId};
 use loadpilot_events::limits::SEAL_NAMES_MAX;
 use loadpilot_events::refusal::Problem;
 use loadpilot_events::req::RunRequested;
+use loadpilot_events::rules::Rules;
 use loadpilot_events::units::Timestamp;
 
 use crate::assign::{shard_count, take_over};
@@ -234,6 +235,7 @@ fn create(run: &RunRequested, hearing: &Hearing, policy: &Policy, now: Timestamp
         shards: shard_count(run.agents.want, run.plan.users),
         gather_by: now.plus_us(run.agents.wait_us),
         needs: run.needs.clone(),
+        rules: Rules::CURRENT,
     }))
 }
 

@@ -343,6 +343,7 @@ impl Closing<'_> {
             ending: self.control.sealed.as_ref().map(|sealed| sealed.ending),
             refused: self.control.refused.clone(),
             plan_hash: created.map_or_else(|| self.plan.hash(), |c| c.plan_hash.clone()),
+            rules: self.control.rules(),
             seed: created.map_or(0, |created: &RunCreated| created.seed),
             shape: self.plan.profile.shape,
             users: self.plan.users,

@@ -8,10 +8,12 @@ use serde::{Deserialize, Serialize};
 
 use crate::assign::{AgentsWanted, Generation, Holding, Loss};
 use crate::capability::Capability;
+use crate::connections::is_default;
 use crate::delta::Totals;
 use crate::id::{Holder, OwnerId};
 use crate::plan::Plan;
 use crate::refusal::Problem;
+use crate::rules::Rules;
 use crate::steer::{Paused, RateChanged, Resumed, SteeringRefused};
 use crate::units::Timestamp;
 
@@ -89,6 +91,9 @@ pub struct RunCreated {
     /// What its agents must be able to do, beside what follows from the plan.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub needs: Vec<Capability>,
+    /// By which rules the run is judged. Absent: the first ones.
+    #[serde(default, skip_serializing_if = "is_default")]
+    pub rules: Rules,
 }
 
 /// Nothing was started, and why.

@@ -33,6 +33,7 @@ pub mod plan;
 pub mod refusal;
 pub mod report;
 pub mod req;
+pub mod rules;
 pub mod samples;
 pub mod schema;
 pub mod script;

@@ -29,6 +29,7 @@ use crate::id::{Holder, RunId};
 use crate::outcome::{DropReason, Outcome};
 use crate::plan::{Rest, Shape, Text};
 use crate::refusal::Problem;
+use crate::rules::Rules;
 use crate::steer::Steered;
 use crate::threshold::{Metric, Operator};
 use crate::units::Timestamp;
@@ -150,6 +151,9 @@ pub struct RunFacts {
     pub refused: Vec<Problem>,
     /// SHA-256 of the plan's canonical JSON.
     pub plan_hash: String,
+    /// By which rules it is judged. Absent: the first ones.
+    #[serde(default, skip_serializing_if = "is_default")]
+    pub rules: Rules,
     /// Fixes, with the plan, every arrival.
     pub seed: u64,
     /// The shape of its profile.

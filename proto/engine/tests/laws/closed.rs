@@ -22,6 +22,7 @@ use loadpilot_events::outcome::{DropReason, Outcome};
 use loadpilot_events::plan::{Arrivals, Piece, Plan, Rest, Shape};
 use loadpilot_events::report::{Grade, Report};
 use loadpilot_events::req::Request;
+use loadpilot_events::rules::Rules;
 use loadpilot_events::subject::Kind;
 use loadpilot_events::threshold::{Metric, Threshold};
 use loadpilot_events::units::{Rate, Timestamp};
@@ -116,6 +117,7 @@ fn play(seed: u64) -> Loop {
         shards,
         gather_by: Timestamp(0),
         needs: Vec::new(),
+        rules: Rules::CURRENT,
     };
     let decisions = [
         Decision::RunCreated(Box::new(created)),

@@ -20,6 +20,7 @@ use loadpilot_events::id::{EventId, Holder, RunId};
 use loadpilot_events::outcome::{DropReason, Outcome};
 use loadpilot_events::plan::Plan;
 use loadpilot_events::req::{Request, RunRequested};
+use loadpilot_events::rules::Rules;
 use loadpilot_events::samples::Sample;
 use loadpilot_events::start::ClockEstimate;
 use loadpilot_events::subject::{Kind, Subjects};
@@ -295,6 +296,7 @@ impl History {
             shards: self.shards,
             gather_by: START,
             needs: Vec::new(),
+            rules: Rules::CURRENT,
         };
         self.push(Kind::Req, &Request::RunRequested(Box::new(request.clone())));
         self.push(Kind::Ctl, &Decision::RunCreated(Box::new(created)));

@@ -16,6 +16,7 @@ use loadpilot_events::hist::{self, Hist};
 use loadpilot_events::id::RunId;
 use loadpilot_events::outcome::Outcome;
 use loadpilot_events::plan::{Piece, Plan};
+use loadpilot_events::rules::Rules;
 use loadpilot_events::slice::Slice;
 use loadpilot_events::subject::Kind;
 use loadpilot_events::threshold::{Metric, Threshold};
@@ -66,6 +67,7 @@ fn log(plan: &Plan) -> ControlLog {
         shards: 1,
         gather_by: Timestamp(0),
         needs: Vec::new(),
+        rules: Rules::CURRENT,
     };
     let assigned = ShardsAssigned {
         generation: 1,

@@ -23,6 +23,7 @@ use loadpilot_events::heartbeat::News;
 use loadpilot_events::id::{EventId, Holder, RunId};
 use loadpilot_events::plan::{Arrivals, Plan};
 use loadpilot_events::req::Request;
+use loadpilot_events::rules::Rules;
 use loadpilot_events::steer::{
     NotSteered, PauseRequested, RateChangeRequested, RateChanged, ResumeRequested,
 };
@@ -219,6 +220,7 @@ fn created(plan: &Plan, seed: u64) -> Decision {
         shards: SHARDS,
         gather_by: Timestamp(1),
         needs: Vec::new(),
+        rules: Rules::CURRENT,
     }))
 }
 

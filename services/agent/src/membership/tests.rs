@@ -8,6 +8,7 @@ use loadpilot_events::ctl::{
 };
 use loadpilot_events::envelope::EVENT_VERSION;
 use loadpilot_events::heartbeat::ClockSample;
+use loadpilot_events::rules::Rules;
 use loadpilot_events::{AgentId, BootId, Envelope, EventId, Plan};
 
 use super::*;
@@ -56,6 +57,7 @@ fn created(peak: Rate) -> Decision {
         shards: 4,
         gather_by: Timestamp(7),
         needs: Vec::new(),
+        rules: Rules::CURRENT,
     }))
 }
 

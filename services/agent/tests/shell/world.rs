@@ -16,6 +16,7 @@ use loadpilot_events::ctl::{
 };
 use loadpilot_events::delta::{DeltaReported, Totals};
 use loadpilot_events::evt::{ShardsFinished, What};
+use loadpilot_events::rules::Rules;
 use loadpilot_events::{AgentId, BootId, Holder, Plan, Rate};
 use tempfile::TempDir;
 use tokio::sync::watch;
@@ -135,6 +136,7 @@ impl World {
             shards: SHARDS,
             gather_by: now().plus_us(60_000_000),
             needs: Vec::new(),
+            rules: Rules::CURRENT,
         };
         self.script
             .decide(Decision::RunCreated(Box::new(created)))
