@@ -39,6 +39,7 @@ def pieces(plan: dict[str, Any]) -> list[tuple[float, float, float]]:
 PROFILES = {
     "rps=100, duration='8s', ramp_up='2s'": [(2, 0, 100), (8, 100, 100)],
     "rps=100, duration='20s'": [(10, 0, 100), (20, 100, 100)],
+    "rps=100, duration='5s'": [(5, 0, 100), (5, 100, 100)],
     "rps=100, ramp_up=0": [(60, 100, 100)],
     "": [(10, 0, 10), (60, 10, 10)],
     "rps=100, duration='5s', mode='constant'": [(5, 100, 100)],
@@ -94,7 +95,7 @@ WRONG = {
     "duration=-1": "duration: must be a duration",
     "duration='1s1m'": "duration: must be a duration",
     "ramp_up='2m'": "ramp_up: must not be longer than the duration, '1m' (got '2m')",
-    "duration='5s'": "ramp_up: must not be longer than the duration, '5s' (got '10s')",
+    "duration='5s', ramp_up='10s'": "ramp_up: must not be longer than the duration, '5s'",
     "ramp_up='-1s'": "ramp_up: must be a duration",
     "mode='sine'": "mode: must be one of ramp, constant, step, spike, stages (got 'sine')",
     "mode=5": "mode: must be one of",
@@ -173,6 +174,19 @@ FLAGS = {
     Overrides(rps=""): "--rps: must be a rate",
     Overrides(duration="x"): "--duration: must be a duration",
     Overrides(duration=""): "--duration: must be a duration",
+    Overrides(mode="sine"): "--mode: must be one of ramp, constant, step, spike, stages",
+    Overrides(mode="stages"): "--mode: needs --stages to go with it",
+    Overrides(ramp_up="soon"): "--ramp-up: must be a duration",
+    Overrides(ramp_up="21s"): "--ramp-up: must not be longer than the duration, '20s' (got '21s')",
+    Overrides(ramp_up="6s", duration="5s"): "--ramp-up: must not be longer than the duration, '5s'",
+    Overrides(stages="30s"): "--stages: must be DURATION:RATE pairs such as 30s:50,1m:50",
+    Overrides(stages="soon:5"): "--stages 1: must be a duration",
+    Overrides(stages="1s:5,1s:fast"): "--stages 2: must be a rate",
+    Overrides(stages="0s:5"): "--stages: must hold a stage longer than 0",
+    Overrides(stages="1s:5", rps="5"): "--rps: cannot be used: --stages says it all",
+    Overrides(stages="1s:5", mode="step"): "--mode: cannot be used: --stages says it all",
+    Overrides(stages="1s:5", users=5): "--stages: cannot be used with --users",
+    Overrides(mode="step", users=5): "--mode: cannot be used with --users",
     Overrides(warm_up="-1s"): "--warm-up: must be a duration",
     Overrides(thresholds=("p99_ms",)): "--threshold: must be key=value",
     Overrides(thresholds=("=5",)): "--threshold: must be key=value",
@@ -211,11 +225,43 @@ def test_flags_win_and_replace_gates_by_key(compile_text: Compile) -> None:
     ]
 
 
+SHAPED = {
+    ("rps=9, duration='5s'", Overrides(mode="constant")): [(5, 9, 9)],
+    ("rps=9, duration='4s', mode='constant', steps=2", Overrides(mode="step")): [
+        (2, 4.5, 4.5),
+        (2, 9, 9),
+    ],
+    ("rps=9, duration='5s'", Overrides(ramp_up="2s")): [(2, 0, 9), (5, 9, 9)],
+    ("rps=9, ramp_up='50s'", Overrides(duration="3s")): [(3, 0, 9), (3, 9, 9)],
+    ("rps=9, duration='5s', mode='step'", Overrides(stages="1s:5, 0s:9,2s:540/m")): [
+        (1, 0, 5),
+        (2, 9, 9),
+    ],
+    ("stages=[('1m', 5)]", Overrides(stages="2s:7", mode="stages")): [(2, 0, 7)],
+}
+
+
+@pytest.mark.parametrize(("said", "flags"), SHAPED)
+def test_flags_shape_the_rate_as_settings_do(
+    said: str, flags: Overrides, compile_text: Compile
+) -> None:
+    """Broken if --mode, --ramp-up or --stages offers another curve than the setting would."""
+    assert pieces(compile_text(SCENE.format(said=said), flags).plan) == SHAPED[said, flags]
+
+
+def test_a_ramp_that_nothing_asked_for_is_cut_aloud(compile_text: Compile) -> None:
+    """Broken if the opening cannot say that the ramp is shorter than the default."""
+    cut = compile_text(SCENE.format(said="duration='3s'")).ramp_cut_from_us
+    assert cut == 10 * SECOND
+    assert compile_text(SCENE.format(said="duration='10s'")).ramp_cut_from_us is None
+
+
 def test_flags_that_stages_replace_are_refused(refuse_text: Refuse) -> None:
     """Broken if --rps on a staged scenario changes nothing in silence."""
-    flags = Overrides(rps="5", duration="5s")
+    flags = Overrides(rps="5", duration="5s", mode="constant", ramp_up="1s")
     problems = refuse_text(SCENE.format(said="stages=[('1m', 5)]"), flags)
-    assert [problem.place for problem in problems] == ["--rps", "--duration"]
+    places = [problem.place for problem in problems]
+    assert places == ["--rps", "--duration", "--mode", "--ramp-up"]
 
 
 RESTS: dict[str, dict[str, Any]] = {

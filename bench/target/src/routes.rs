@@ -36,8 +36,7 @@ pub(crate) fn reply(asked: Asked<'_>, next_order_id: impl FnOnce() -> u64) -> Re
         ("GET", "/health") => json_reply(StatusCode::OK, json!({"status": "ok"})),
         ("GET", "/api/products") => json_reply(StatusCode::OK, products()),
         ("GET", "/api/user") => user(asked.authorization),
-        // Whoever asks gets a token: this server has nothing to protect.
-        ("POST", "/auth/login") => json_reply(StatusCode::OK, json!({"token": "demo-token"})),
+        ("POST", "/auth/login") => json_reply(StatusCode::OK, token()),
         ("POST", "/api/orders") => order(asked.body, next_order_id),
         (_, "/health" | "/api/products" | "/api/user") => not_allowed("GET, HEAD"),
         (_, "/auth/login" | "/api/orders") => not_allowed("POST"),
@@ -64,6 +63,11 @@ fn not_allowed(allow: &'static str) -> Reply {
         allow: Some(allow),
         ..reply
     }
+}
+
+/// Every caller gets a token, under either of its common names: this server has nothing to protect.
+fn token() -> Value {
+    json!({"token": "demo-token", "access_token": "demo-token"})
 }
 
 fn products() -> Value {

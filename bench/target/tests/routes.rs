@@ -86,7 +86,7 @@ fn each_route_answers_as_its_page_says() {
             "",
             "{\"username\":\"u\"}",
             200,
-            "{\"token\":\"demo-token\"}",
+            "{\"access_token\":\"demo-token\",\"token\":\"demo-token\"}",
         ),
         ("GET /api/user", bearer, "", 200, "{\"id\":1,"),
         ("GET /api/user", "", "", 401, "www-authenticate: Bearer"),

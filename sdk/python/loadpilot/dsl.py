@@ -95,9 +95,10 @@ DEFAULTS: Mapping[str, Any] = MappingProxyType(
 
 
 class VUser:
-    """A virtual user: the base class of every scenario.
+    """A virtual user: the base class of scenarios.
 
-    The two hooks are here so that ``super().on_start(client)`` has somewhere to go.
+    The two hooks are here so that ``super().on_start(client)`` has somewhere to go. A scenario
+    without this base class gets them, and :meth:`wait`, where it has none of its own.
     """
 
     def on_start(self, client: LoadClient) -> Awaitable[None] | None:
@@ -228,9 +229,18 @@ def scenario(cls: Any = None, /, **said: Any) -> Any:
         if not isinstance(marked, type):
             raise TypeError(f"@scenario marks classes, not {type(marked).__name__}")
         setattr(marked, SPEC_ATTRIBUTE, spec)
+        _complete(marked)
         return marked
 
     return mark if cls is None else mark(cls)
+
+
+def _complete(marked: type) -> None:
+    """Give a scenario without the base class the methods of :class:`VUser` that it lacks."""
+    defined = {name for one in marked.__mro__ for name in vars(one)}
+    for name, method in vars(VUser).items():
+        if not name.startswith("_") and name not in defined:
+            setattr(marked, name, method)
 
 
 SETTINGS = (

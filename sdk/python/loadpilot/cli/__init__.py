@@ -24,6 +24,11 @@ def main(argv: list[str] | None = None) -> int:
         # Whoever read our output has gone; what is still buffered must not complain at exit.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return ExitCode.INFRASTRUCTURE
+    except Exception as error:  # noqa: BLE001  (what no command expects is an error of our own)
+        from .internal_error import report
+
+        report(error)
+        code = ExitCode.INFRASTRUCTURE
     aside = sys.modules.get("loadpilot.cli.aside")
     if aside is not None and aside.is_stuck():
         aside.leave(code)

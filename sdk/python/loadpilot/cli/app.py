@@ -63,6 +63,9 @@ def run(  # noqa: PLR0913  (one parameter per flag)
     users: str | None = None,
     max: bool = False,  # noqa: A002
     duration: str | None = None,
+    mode: str | None = None,
+    ramp_up: str | None = None,
+    stages: str | None = None,
     warm_up: str | None = None,
     threshold: list[str] | None = None,
     results_json: str | None = None,
@@ -116,7 +119,15 @@ def run(  # noqa: PLR0913  (one parameter per flag)
     max
         As fast as possible: a closed loop of --users, of the scenario's users, or of 64.
     duration
-        Duration instead of the scenario's: 500ms, 30s, 2m30s, 1h, or seconds.
+        Duration instead of the scenario's: 500ms, 30s, 2m30s, 1h, or seconds. A ramp of the
+        scenario that is longer is shortened to it.
+    mode
+        Mode instead of the scenario's: ramp, constant, step or spike.
+    ramp_up
+        Length of the rise from 0 in mode ramp, at most the duration.
+    stages
+        Stages instead of the scenario's rate, duration and mode, as DURATION:RATE at its end:
+        30s:50,1m:50.
     warm_up
         Leave arrivals due in the first part out of gates, rates and percentiles.
     threshold
@@ -196,6 +207,9 @@ def run(  # noqa: PLR0913  (one parameter per flag)
             users=users,
             max=max,
             duration=duration,
+            mode=mode,
+            ramp_up=ramp_up,
+            stages=stages,
             warm_up=warm_up,
             threshold=tuple(threshold or ()),
             results_json=results_json,

@@ -45,6 +45,9 @@ class Flags:
     users: str | None = None
     max: bool = False
     duration: str | None = None
+    mode: str | None = None
+    ramp_up: str | None = None
+    stages: str | None = None
     warm_up: str | None = None
     threshold: tuple[str, ...] = ()
     results_json: str | None = None
@@ -139,6 +142,9 @@ def read(
         _share(flags, problems),
         pairs_of("--env", flags.env, "BASE=/api", problems),
         pairs_of("--tag", flags.tag, "team=shop", problems),
+        mode=flags.mode,
+        ramp_up=flags.ramp_up,
+        stages=flags.stages,
         prepares_here=crew.want > here,
     )
     options = Options(

@@ -353,7 +353,7 @@ class Run:
         peak = max(max(piece["from"], piece["to"]) for piece in profile["pieces"]) / 1e6
         return (
             f"  rps        {number(peak)} at the peak, {plan['arrivals']} arrivals\n"
-            f"  shape      {_shape(profile)}\n"
+            f"  shape      {_shape(profile, self.compiled.ramp_cut_from_us)}\n"
         )
 
     def end(self, report_json: str, session: Session, run: str) -> ExitCode:
@@ -443,12 +443,13 @@ def on_this_side(aside: Aside) -> list[str]:
     return told + [f"{hook.place}: {hook.name}() {over}" for hook in aside.teardowns]
 
 
-def _shape(profile: dict[str, object]) -> str:
+def _shape(profile: dict[str, object], cut_from_us: int | None) -> str:
     pieces = profile["pieces"]
     assert isinstance(pieces, list)  # noqa: S101
     first = pieces[0]
     if profile["shape"] == "ramp" and len(pieces) > 1:
-        return f"ramp, {seconds(first['duration_us'])} up from 0"
+        cut = f" (not {seconds(cut_from_us)}: as long as the duration)" if cut_from_us else ""
+        return f"ramp, {seconds(first['duration_us'])} up from 0{cut}"
     return f"{profile['shape']}, {len(pieces)} piece{'s' if len(pieces) != 1 else ''}"
 
 

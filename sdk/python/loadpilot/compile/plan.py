@@ -71,6 +71,8 @@ class Compiled:
     """Secret values by handle; they reach agents and nobody else."""
     replaced: tuple[str, ...] = ()
     """Settings of the scenario that a flag for a closed loop put aside."""
+    ramp_cut_from_us: int | None = None
+    """How long the ramp would be if the duration were not shorter."""
     bodies: Mapping[str, bytes] = field(default_factory=dict)
     """What is kept beside the plan, large bodies and scripts, by its SHA-256."""
     reasons: tuple[Problem, ...] = ()
@@ -109,8 +111,14 @@ def compile_scenario(loaded: Loaded, cls: type, target: str, overrides: Override
     if problems:
         raise Refused(_once(problems))
     replaced = settings.replaced() if "users" in plan else ()
-    compiled = Compiled(plan, secrets.values(), tuple(replaced), tasks.bodies.beside)
-    compiled = replace(compiled, aside=aside)
+    compiled = Compiled(
+        plan,
+        secrets.values(),
+        tuple(replaced),
+        settings.ramp_cut_from_us,
+        tasks.bodies.beside,
+        aside=aside,
+    )
     # What is prepared on this side has to reach the users, and only Python has attributes.
     is_prepared = aside is not None and (aside.start is not None or bool(aside.setups))
     may_compile = may_compile and not is_prepared
@@ -293,7 +301,7 @@ def _translated(found: dict[str, str], settings: Settings, tasks: Tasks) -> Prob
 
 def _place_of_shape(path: str, settings: Settings) -> str:
     """Name what a wrong profile came from: the stages, or the rate, or the duration."""
-    if "stages" in settings.spec.said:
+    if "stages" in settings.spec.said or settings.overrides.stages is not None:
         return settings.place("stages")
     if path.endswith((".from", ".to")):
         return settings.place("rps")

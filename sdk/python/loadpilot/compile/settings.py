@@ -33,6 +33,8 @@ ARRIVALS_A_USER = 100
 """So many arrivals a second make one user of a scenario in Python …"""
 POOL_LEAST, POOL_MOST = 5, 100
 """… but there are this many at least, and at most, unless the scenario says."""
+FLAGGED = frozenset({"rps", "users", "duration", "warm_up", "mode", "ramp_up", "stages"})
+"""Settings that a flag of the same name replaces."""
 OF_A_SCHEDULE = {
     "rps": "it has no rate",
     "mode": "it has no shape",
@@ -71,6 +73,10 @@ class Overrides:
     env: Mapping[str, str] = field(default_factory=dict, hash=False)
     """Parameters; they go before the environment."""
     tags: Mapping[str, str] = field(default_factory=dict, hash=False)
+    mode: str | None = None
+    ramp_up: str | None = None
+    stages: str | None = None
+    """``30s:50,1m:50``, unread."""
     prepares_here: bool = False
     """The users of a scenario in Python are prepared on this side unless it says otherwise: the
     agents are not this user's alone."""
@@ -91,13 +97,12 @@ class Settings:
     at: str
     """File and line of the scenario."""
     problems: list[Problem] = field(default_factory=list)
+    ramp_cut_from_us: int | None = None
+    """The ramp that holds by default, where the duration that a flag gave is shorter."""
 
     def place(self, name: str) -> str:
         """Name the place where a setting was said: its flag, or its line in the file."""
-        if (
-            name in {"rps", "users", "duration", "warm_up"}
-            and getattr(self.overrides, name) is not None
-        ):
+        if name in FLAGGED and getattr(self.overrides, name) is not None:
             return f"--{name.replace('_', '-')}"
         return f"{self.at}: {name}"
 
@@ -223,9 +228,11 @@ class Settings:
         A flag is different: it replaces all that the scenario says of a schedule.
         """
         flag = self.overrides.loop_flag()
-        if self.overrides.rps is not None:
-            what = f"cannot be used with {flag or 'users='}: a closed loop has no rate; drop one"
-            self.problems.append(Problem(self.place("rps"), what))
+        for name in ("rps", "mode", "ramp_up", "stages"):
+            if getattr(self.overrides, name) is not None:
+                why = "a closed loop has no rate" if name == "rps" else "a closed loop has no shape"
+                what = f"cannot be used with {flag or 'users='}: {why}; drop one"
+                self.problems.append(Problem(self.place(name), what))
         if flag is None:
             for name in self.replaced():
                 what = f"cannot be used with users=: {OF_A_SCHEDULE[name]}; drop one of them"
@@ -248,11 +255,14 @@ class Settings:
 
     def profile(self) -> dict[str, Any]:
         """Build the plan's profile."""
+        if self.overrides.stages is not None:
+            return {"shape": "stages", "pieces": self.flagged_stages(self.overrides.stages)}
         if "stages" in self.spec.said:
             return {"shape": "stages", "pieces": self.stages()}
         mode = self.choice("mode", MODES)
         if mode == "stages":
-            self.problems.append(Problem(self.place("mode"), "needs stages=[…] to go with it"))
+            needed = "stages=[…]" if self.overrides.mode is None else "--stages"
+            self.problems.append(Problem(self.place("mode"), f"needs {needed} to go with it"))
         urps, us = self.rate_urps(), self.duration_us("duration", least_us=1)
         match mode:
             case "ramp":
@@ -266,8 +276,16 @@ class Settings:
         return {"shape": mode, "pieces": pieces}
 
     def ramp_up_us(self, steady_us: int) -> int:
-        """Read the ramp of ramp mode, at most as long as the steady part; the default too."""
+        """Read the ramp of ramp mode, at most as long as the steady part.
+
+        The default ramp gives way to a shorter duration, and so does that of the scenario where
+        only the duration is a flag: these two were not said together.
+        """
         us = self.duration_us("ramp_up")
+        is_said = "ramp_up" in self.spec.said and self.overrides.duration is None
+        if us > steady_us > 1 and self.overrides.ramp_up is None and not is_said:
+            self.ramp_cut_from_us = us
+            return steady_us
         if us > steady_us > 1:
             must = f"must not be longer than the duration, {self.value('duration')!r}"
             self.problems.append(rule(self.place("ramp_up"), must, self.value("ramp_up")))
@@ -277,11 +295,9 @@ class Settings:
     def stages(self) -> Pieces:
         """Read the stages; flags and settings that they replace are refused, not ignored."""
         place = self.place("stages")
+        self.refuse_beside_stages("the scenario has stages")
         for name in ("rps", "duration"):
-            if getattr(self.overrides, name) is not None:
-                flag = self.place(name)
-                self.problems.append(Problem(flag, "cannot be used: the scenario has stages"))
-            elif name in self.spec.said:
+            if getattr(self.overrides, name) is None and name in self.spec.said:
                 self.problems.append(Problem(place, f"stages say it all; drop {name}="))
         if self.spec.said.get("mode", "stages") != "stages":
             self.problems.append(Problem(place, "stages say it all; drop mode="))
@@ -294,6 +310,33 @@ class Settings:
         if not pieces:
             self.problems.append(rule(place, "must hold a stage longer than 0", stages))
         return pieces
+
+    def flagged_stages(self, text: str) -> Pieces:
+        """Read ``--stages``, which replaces whatever the scenario says of its schedule."""
+        self.refuse_beside_stages("--stages says it all")
+        place = self.place("stages")
+        pairs = [tuple(one.strip().split(":", 1)) for one in text.split(",")]
+        if any(len(pair) != 2 for pair in pairs):
+            must = "must be DURATION:RATE pairs such as 30s:50,1m:50"
+            self.problems.append(rule(place, must, text))
+            return profile.constant(1, 1)
+        pieces = profile.stages([self.stage(k, pair) for k, pair in enumerate(pairs, 1)])
+        if not pieces:
+            self.problems.append(rule(place, "must hold a stage longer than 0", text))
+        return pieces
+
+    def refuse_beside_stages(self, why: str) -> None:
+        """Refuse the flags that stages replace."""
+        mode = None if self.overrides.mode == "stages" else self.overrides.mode
+        flags = {
+            "rps": self.overrides.rps,
+            "duration": self.overrides.duration,
+            "mode": mode,
+            "ramp_up": self.overrides.ramp_up,
+        }
+        for name, flag in flags.items():
+            if flag is not None:
+                self.problems.append(Problem(self.place(name), f"cannot be used: {why}"))
 
     def stage(self, number: int, stage: object) -> tuple[int, int]:
         """Read one stage as (length in µs, target)."""
