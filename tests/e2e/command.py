@@ -85,6 +85,8 @@ class Running:
         self.argv = list(argv)
         self.started.append(self)
         environ = {k: v for k, v in os.environ.items() if not k.startswith("LOADPILOT_TARGET")}
+        # The home of the user who runs the tests stays as it is.
+        environ.setdefault("XDG_STATE_HOME", str(folder.resolve() / ".state"))
         self._process = subprocess.Popen(
             argv,
             cwd=folder,

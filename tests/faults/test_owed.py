@@ -277,3 +277,34 @@ def test_a_command_whose_teardown_was_taken_asks_for_nothing(
     assert "took its teardown" in finished.stderr
     assert "GET /load" not in routes(oracle.requests())
     assert len(torn_down(oracle)) == 1
+
+
+@pytest.mark.case(n=25)
+def test_files_of_a_log_are_executed_only_where_they_were_submitted(
+    fleet: Fleet, loadpilot: Loadpilot, oracle: Oracle, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Broken if the log of a fleet can have a command execute files that its user never saw."""
+    fleet.coordinator()
+    oracle.silent(path="/warm")
+    loaded = loadpilot.folder / "loaded"
+    scene = f"{SEEDED}\nopen({str(loaded)!r}, 'a').close()\n"
+    with fleet.start(loadpilot, scene, oracle.url) as running:
+        assert oracle.wait_count(2, 30)
+        running.kill()
+    own = loadpilot.folder / ".state/loadpilot/submitted"
+    assert own.stat().st_mode & 0o777 == 0o600
+    loaded.unlink()
+    flags = ("resume", "last", "--nats-url", fleet.url)
+    with monkeypatch.context() as elsewhere:
+        elsewhere.setenv("XDG_STATE_HOME", str(loadpilot.folder / "elsewhere"))
+        refused = loadpilot.call(*flags)
+        assert refused.code == 2, refused.stderr
+        assert (torn_down(oracle), loaded.exists()) == ([], False)
+        found = own.read_text(encoding="ascii").split()[0]
+        for shown in (found, "author     ", "files      scene_1.py", f"target     {oracle.url}"):
+            assert shown in refused.stderr, refused.stderr
+        wrong = loadpilot.call(*flags, "--trust", "0" * 64)
+        assert (wrong.code, loaded.exists()) == (2, False)
+        trusted = loadpilot.call(*flags, "--trust", found)
+    assert trusted.code == 0, trusted.stderr
+    assert torn_down(oracle) == [("/seed/i-7", SECRET)]

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 from .. import _native
 from .author import author
 from .terminal import safe_lines, say
+from .trust import write_down
 
 if TYPE_CHECKING:
     from ..compile.aside import Aside
@@ -71,6 +72,7 @@ class Ledger:
             "users": aside.start is not None,
         }
         text = json.dumps(claim, ensure_ascii=False, allow_nan=False)
+        write_down(packed.sha256, compiled.plan_json())
         self._books.claim_setup(text, packed.content, compiled.secrets)
         self.is_begun = True
 

@@ -31,6 +31,7 @@ from .exit_code import ExitCode
 from .history import opened
 from .ledger import Ledger
 from .terminal import safe, safe_lines, say
+from .trust import Untrusted, check
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -52,11 +53,14 @@ class Unplayable(Exception):
     """A teardown cannot be played here; the message says why. It stays owed."""
 
 
-def settle(session: _native.Session, one: Past, interruptions: Interruptions) -> ExitCode:
+def settle(
+    session: _native.Session, one: Past, interruptions: Interruptions, trusted: str | None = None
+) -> ExitCode:
     """Play the teardown that a run owes; a run that is not over keeps it.
 
     Of a log of this directory the lock of its file tells whether the command that owes it is gone;
-    of a fleet it is listened for.
+    of a fleet it is listened for. ``trusted`` is the hash of a bundle that may be executed though
+    this user did not submit it from this machine.
     """
     mark = None
     is_here = isinstance(one.log, Path)
@@ -68,13 +72,18 @@ def settle(session: _native.Session, one: Past, interruptions: Interruptions) ->
     claimant = new_claimant()
     books = session.ledger(one.run, claimant)
     ledger = Ledger(books, one.run, claimant, mark, is_begun=True, is_gone=is_here)
-    return settle_debt(ledger, interruptions)
+    return settle_debt(ledger, interruptions, trusted)
 
 
-def settle_debt(ledger: Ledger, interruptions: Interruptions) -> ExitCode:
+def settle_debt(
+    ledger: Ledger, interruptions: Interruptions, trusted: str | None = None
+) -> ExitCode:
     """Play it and say what became of it."""
     try:
-        return _settled(ledger, interruptions)
+        return _settled(ledger, interruptions, trusted)
+    except Untrusted as error:
+        say(f"error: the teardown of run {ledger.run} stays owed: {safe_lines(str(error))}")
+        return ExitCode.USAGE
     except (Unplayable, _native.Refused) as error:
         say(f"error: the teardown of run {ledger.run} stays owed: {safe_lines(str(error))}")
         say(f"`loadpilot runs prune {ledger.run} --forget-teardowns` gives it up")
@@ -83,7 +92,7 @@ def settle_debt(ledger: Ledger, interruptions: Interruptions) -> ExitCode:
         ledger.release()
 
 
-def _settled(ledger: Ledger, interruptions: Interruptions) -> ExitCode:
+def _settled(ledger: Ledger, interruptions: Interruptions, trusted: str | None) -> ExitCode:
     from ..compile.aside import Aside, Hook
     from ..compile.plan import Compiled
     from .aside import Asked, Company
@@ -95,10 +104,12 @@ def _settled(ledger: Ledger, interruptions: Interruptions) -> ExitCode:
         return ExitCode.PASSED
     say(f"owed       the teardown of run {ledger.run}, which {safe(setup['by'])} set up")
     plan = setup["plan"]
+    bundle = ledger.kept(states=False)
+    _check(ledger.run, setup, bundle, trusted)
     means = ledger.means()
     secrets = _secrets(plan, means["secrets"])
     left = _left(ledger, means)
-    with _unpacked(ledger.kept(states=False), setup, secrets) as (cls, root):
+    with _unpacked(bundle, setup, secrets) as (cls, root):
         place = str(setup["file"])
         aside = Aside(
             cls,
@@ -121,6 +132,18 @@ def _settled(ledger: Ledger, interruptions: Interruptions) -> ExitCode:
         return ExitCode.INCOMPLETE
     say(f"settled    run {ledger.run} owes nothing any more")
     return ExitCode.PASSED
+
+
+def _check(run: str, setup: Mapping[str, Any], bundle: bytes, trusted: str | None) -> None:
+    """Raise Untrusted or Unplayable unless the archive may be executed and holds its file."""
+    try:
+        check(run, setup, bundle, trusted)
+        with zipfile.ZipFile(io.BytesIO(bundle)) as archive:
+            names = archive.namelist()
+    except zipfile.BadZipFile as error:
+        raise Unplayable(f"its files cannot be unpacked: {error}") from None
+    if setup["file"] not in names:
+        raise Unplayable(f"its files lack {setup['file']!r}, which it was loaded from")
 
 
 def _secrets(plan: Mapping[str, Any], kept: dict[str, str] | None) -> dict[str, str]:

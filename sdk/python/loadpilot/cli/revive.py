@@ -24,6 +24,7 @@ from .history import NOTHING_DONE, Asked, Past, find, opened, place_of, reportin
 from .over_http import Api, ApiFlags
 from .steer import asked, say_told
 from .terminal import say, write_product
+from .trust import problems as trust_problems
 from .without_log import without_log
 
 if TYPE_CHECKING:
@@ -38,6 +39,8 @@ class Wanted:
 
     results_json: Path | None
     strict: bool
+    trusted: str | None
+    """Hash of a bundle that may be executed though it was not submitted from here."""
 
 
 def resume(
@@ -48,6 +51,7 @@ def resume(
     server: ServerFlags,
     api: ApiFlags,
     teardown: bool = False,
+    trust: str | None = None,
 ) -> ExitCode:
     """Go on with a run that is not over: unpause it, or own it and follow it to its end.
 
@@ -61,24 +65,25 @@ def resume(
     path = Path(results_json) if results_json is not None else None
     if path is not None:
         problems += results.problems(path, "--results-json")
+    problems += trust_problems(trust)
     if problems:
         from .run import refuse
 
         return refuse(problems, NOTHING_DONE)
     with reporting() as (interruptions, outcome):
         if coordinator is not None:
-            outcome.append(_torn_down_over_http(name, coordinator, interruptions))
+            outcome.append(_torn_down_over_http(name, coordinator, interruptions, trust))
             return outcome[-1]
         found = find(name, interruptions, fleet)
         if teardown or (found.owes and found.has_no_rest):
-            outcome.append(_torn_down(found, interruptions))
+            outcome.append(_torn_down(found, interruptions, trust))
             return outcome[-1]
         alive(found)
-        outcome.append(_gone_on(found, interruptions, Wanted(path, strict)))
+        outcome.append(_gone_on(found, interruptions, Wanted(path, strict, trust)))
     return outcome[-1]
 
 
-def _torn_down(one: Past, interruptions: Interruptions) -> ExitCode:
+def _torn_down(one: Past, interruptions: Interruptions, trusted: str | None) -> ExitCode:
     """Play the teardown of a run that is over."""
     from .owed import settle
 
@@ -88,10 +93,12 @@ def _torn_down(one: Past, interruptions: Interruptions) -> ExitCode:
         what = "is not over, and its teardown comes last"
         raise Asked(f"run {one.run} {what}; `loadpilot resume {one.run}` goes on with it")
     with opened(one.log, interruptions) as session:
-        return settle(session, one, interruptions)
+        return settle(session, one, interruptions, trusted)
 
 
-def _torn_down_over_http(run: str, api: Api, interruptions: Interruptions) -> ExitCode:
+def _torn_down_over_http(
+    run: str, api: Api, interruptions: Interruptions, trusted: str | None
+) -> ExitCode:
     """Play the teardown of a run that a coordinator knows by its whole id."""
     from .author import new_claimant
     from .ledger import Ledger
@@ -106,7 +113,7 @@ def _torn_down_over_http(run: str, api: Api, interruptions: Interruptions) -> Ex
         if owed["asked"] and not owed["over"]:
             what = "is not over, and its teardown comes last"
             raise Asked(f"run {run} {what}; only at the log (--nats-url) can others go on with it")
-        return settle_debt(ledger, interruptions)
+        return settle_debt(ledger, interruptions, trusted)
     finally:
         session.close()
 
@@ -174,7 +181,7 @@ def taken_up(
         if one.owes:
             from .owed import settle
 
-            settle(session, one, interruptions)
+            settle(session, one, interruptions, wanted.trusted)
         return _ended(session.report(run), interruptions, wanted)
     except LogUnavailable:
         raise

@@ -82,6 +82,7 @@ def resume(
     results_json: str | None = None,
     strict: bool = False,
     teardown: bool = False,
+    trust: str | None = None,
     server: FleetServer = HERE,
     api: OverHttp = NOBODY,
 ) -> ExitCode:
@@ -102,11 +103,20 @@ def resume(
         Exit with 3 when the certificate is DEGRADED too, of a run that is followed.
     teardown
         Only play the teardown that it owes; nothing is done with a run that is not over.
+    trust
+        Execute the files of its teardown if they have this hash, though you did not submit them
+        from this machine. What is refused without it shows hash, author and files.
     """
     from .revive import resume as execute
 
     return execute(
-        run, results_json=results_json, strict=strict, server=server, api=api, teardown=teardown
+        run,
+        results_json=results_json,
+        strict=strict,
+        server=server,
+        api=api,
+        teardown=teardown,
+        trust=trust,
     )
 
 
