@@ -18,6 +18,8 @@ if TYPE_CHECKING:
 WATCHERS = 200
 FROZEN = 100
 SECS = 8
+FOLLOWED = 32
+"""As many runs as a gateway follows at a time."""
 MEMORY_KIB_MAX = 400_000
 
 
@@ -60,3 +62,29 @@ def test_frozen_watchers_hold_up_nobody(
     assert report["run"]["ending"] == "completed"
     assert report["arrivals"]["started"] == oracle.counts().received == 50 * SECS
     assert story[0] == [line["text"] for line in report["story"]]
+
+
+def test_many_live_views_leave_readiness_stop_and_halt(
+    fleet: Fleet, gateways: Gateways, loadpilot: Loadpilot, oracle: Oracle
+) -> None:
+    """Broken if people who only watch keep others from stopping what they watch."""
+    fleet.coordinator()
+    gateway = gateways.start()
+    # Without an agent each of them waits, and is followed for as long.
+    wanted = {"plan": plan(loadpilot, oracle)}
+    runs = [gateway.tell("/runs", wanted).json["run"] for _ in range(FOLLOWED + 1)]
+    with ExitStack() as held:
+        views = [held.enter_context(gateway.live(run)) for run in runs[:FOLLOWED]]
+        for view in views:
+            assert next(view.events()).kind in {"story", "snapshot"}
+        assert gateway.ask("GET", "/readyz").status == 200
+        with gateway.live(runs[FOLLOWED]) as refused:
+            assert refused.response.status == 503
+        for wish, run in (("stop", runs[0]), ("halt", runs[1])):
+            told = gateway.tell(f"/runs/{run}/{wish}")
+            assert told.status == 200, (wish, told.body)
+            assert told.json["answer"]["answer"] in {"stopping", "over"}
+        for view in views[:2]:
+            assert list(view.events())[-1].kind == "sealed"
+        assert gateway.api(f"/runs/{runs[0]}").status == 200
+    assert oracle.counts().received == 0

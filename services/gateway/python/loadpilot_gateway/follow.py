@@ -19,6 +19,7 @@ from loadpilot.local.stack import StackFault
 
 from .limits import FOLLOWED_MAX, STORY_LINES_MAX, WATCHERS_MAX
 from .problem import Code, No, away
+from .sessions import Lane
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator
@@ -72,7 +73,7 @@ class Followed:
     def _follow(self) -> None:
         event, data = "sealed", "{}"
         try:
-            with self._log.lend() as session:
+            with self._log.lend(Lane.FOLLOW) as session:
                 watch = session.watch(self.run)
                 while not self._left:
                     change = watch.next(WATCH_SECS)

@@ -12,7 +12,8 @@ from importlib.metadata import version
 from typing import TYPE_CHECKING, TypeVar
 
 from .follow import Hub
-from .limits import NATIVE_THREADS_MAX, READERS_MAX
+from .limits import KEPT_MAX, NATIVE_THREADS_MAX, READERS_MAX, STEERED_MAX
+from .sessions import Lane
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -22,6 +23,8 @@ if TYPE_CHECKING:
     from .logs import Log, Logs
 
 T = TypeVar("T")
+THREADS_MAX = {Lane.ASK: NATIVE_THREADS_MAX, Lane.STEER: STEERED_MAX, Lane.KEPT: KEPT_MAX}
+"""Threads for each use of the log; live views have one each."""
 REST_SECS = 5.0
 """How often past logs are looked at that may be closed."""
 
@@ -56,20 +59,39 @@ class Gateway:
         self.hub = Hub()
         self.reading = asyncio.Semaphore(READERS_MAX)
         self._listening: asyncio.Task[str] | None = None
-        self._threads = ThreadPoolExecutor(NATIVE_THREADS_MAX, "loadpilot-ask")
+        self._threads = {
+            lane: ThreadPoolExecutor(most, f"loadpilot-{lane.value}")
+            for lane, most in THREADS_MAX.items()
+        }
 
-    async def asking(self, ask: Callable[[], T]) -> T:
-        """Ask something on a thread."""
-        return await asyncio.get_running_loop().run_in_executor(self._threads, ask)
+    async def asking(self, ask: Callable[[], T], lane: Lane = Lane.ASK) -> T:
+        """Ask something on a thread of its lane."""
+        return await asyncio.get_running_loop().run_in_executor(self._threads[lane], ask)
 
-    async def of_run(self, run: str, ask: Callable[[_native.Session], T]) -> T:
+    async def of_run(
+        self, run: str, ask: Callable[[_native.Session], T], lane: Lane = Lane.ASK
+    ) -> T:
         """Ask the log that holds a run."""
 
         def asked() -> T:
-            with self.logs.of(run).lend() as session:
+            with self.logs.of(run).lend(lane) as session:
                 return ask(session)
 
-        return await self.asking(asked)
+        return await self.asking(asked, lane)
+
+    async def act(
+        self, run: str, ask: Callable[[_native.Session], T], lane: Lane = Lane.STEER
+    ) -> T:
+        """Ask the log that holds a run for something that changes the list of runs."""
+
+        def acted() -> T:
+            log = self.logs.of(run)
+            with log.lend(lane) as session:
+                done = ask(session)
+            log.forget()
+            return done
+
+        return await self.asking(acted, lane)
 
     async def of_reading(self, run: str, ask: Callable[[_native.Reading], T]) -> T:
         """Ask the reading of a run."""
@@ -80,14 +102,14 @@ class Gateway:
 
         return await self.asking(asked)
 
-    async def of_first(self, ask: Callable[[_native.Session], T]) -> T:
+    async def of_first(self, ask: Callable[[_native.Session], T], lane: Lane = Lane.ASK) -> T:
         """Ask the log that takes new runs."""
 
         def asked() -> T:
-            with self.logs.first.lend() as session:
+            with self.logs.first.lend(lane) as session:
                 return ask(session)
 
-        return await self.asking(asked)
+        return await self.asking(asked, lane)
 
     async def submit(self, ask: Callable[[_native.Session], T]) -> T:
         """Ask for a run, where somebody takes it."""
@@ -118,5 +140,6 @@ class Gateway:
     def close(self) -> None:
         """End everything."""
         self.hub.close()
-        self._threads.shutdown(wait=False, cancel_futures=True)
+        for threads in self._threads.values():
+            threads.shutdown(wait=False, cancel_futures=True)
         self.logs.close()

@@ -11,19 +11,30 @@ READERS_MAX = 4
 BODY_SECS = 30.0
 """How long a body may take to come."""
 HEAD_SECS = 10.0
-"""How long a connection may take to say what it wants."""
+"""Timeout for each head, from the connect or the answer before on; and for a TLS handshake. A body
+that was not read has to end within it, too."""
 STALLED_SECS = 30.0
-"""How long somebody may read nothing of what is sent before the connection is cut."""
+"""How long a caller may read nothing of what is sent before the connection is cut."""
 CONNECTIONS_MAX = 1_000
 """Connections at a time; further ones are answered with 503."""
+ADDRESS_CONNECTIONS_DEFAULT = 256
+"""Connections of one address at a time, unless the operator says otherwise."""
+SAY_AGAIN_SECS = 60.0
+"""Interval at which the log repeats that an address holds too many."""
+FILES_WANTED = 4_096
+"""Open files: connections of callers, and a few for each connection to a log."""
 NATIVE_THREADS_MAX = 16
-"""Threads that ask the log; what they are asked waits its turn."""
+"""Threads that ask the log; what they are asked waits its turn. Steering has its own."""
 READINGS_MAX = 32
 """Runs of one log that are kept folded; those that were asked for last."""
 SESSIONS_MAX = 12
-"""Connections to one log."""
+"""Connections to one log that wait for answers, and most that are kept while unused."""
+STEERED_MAX = 8
+"""Connections to one log that wait for a decision, and their threads."""
+KEPT_MAX = 4
+"""Connections to one log for readiness, lists and halts, and their threads."""
 FOLLOWED_MAX = 32
-"""Runs that are followed at a time."""
+"""Runs that are followed at a time, each on a connection of its own."""
 WATCHERS_MAX = 500
 """Live views at a time, of all runs."""
 STORY_LINES_MAX = 20_000

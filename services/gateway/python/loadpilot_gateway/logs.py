@@ -18,7 +18,7 @@ from loadpilot.local.folders import connect, log_dirs
 from loadpilot.local.stack import STACK_FILE, LocalStack, StackFault
 
 from .problem import unknown_run
-from .sessions import Sessions
+from .sessions import Lane, Sessions
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -63,8 +63,8 @@ class Log(ABC):
         self._listing: Listing | None = None
 
     @abstractmethod
-    def lend(self) -> AbstractContextManager[_native.Session]:
-        """Lend a connection; raises Fault, Refused, StackFault."""
+    def lend(self, lane: Lane = Lane.ASK) -> AbstractContextManager[_native.Session]:
+        """Lend a connection for some use; raises Fault, Refused, StackFault."""
 
     @abstractmethod
     def read(self, run: str) -> AbstractContextManager[_native.Reading]:
@@ -84,7 +84,7 @@ class Log(ABC):
         """List its runs, as of a moment ago or of now; who ask at a time get one answer."""
         with self._asking:
             if self._listing is None or now or not self._is_true(self._listing.at):
-                with self.lend() as session:
+                with self.lend(Lane.KEPT) as session:
                     self._listing = self._listed(session, self._listing)
             return self._listing.runs
 
@@ -139,9 +139,9 @@ class OpenLog(Log):
             session.close()
 
     @contextmanager
-    def lend(self) -> Iterator[_native.Session]:
-        """Lend a connection."""
-        with self._sessions.lend() as session:
+    def lend(self, lane: Lane = Lane.ASK) -> Iterator[_native.Session]:
+        """Lend a connection for some use."""
+        with self._sessions.lend(lane) as session:
             yield session
 
     @contextmanager
@@ -169,9 +169,9 @@ class FolderLog(Log):
         self._seen: object = None
 
     @contextmanager
-    def lend(self) -> Iterator[_native.Session]:
-        """Lend a connection."""
-        with self._used() as sessions, sessions.lend() as session:
+    def lend(self, lane: Lane = Lane.ASK) -> Iterator[_native.Session]:
+        """Lend a connection for some use."""
+        with self._used() as sessions, sessions.lend(lane) as session:
             yield session
 
     @contextmanager

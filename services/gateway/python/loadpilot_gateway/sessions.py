@@ -1,4 +1,4 @@
-"""Connections to one log, lent to one thread at a time.
+"""Connections to one log, lent to one thread at a time, so many for each kind of use.
 
 Must never lend a connection to two threads: one that waits for an answer would keep the other from
 asking, and with it whoever needs the interpreter.
@@ -7,13 +7,14 @@ asking, and with it whoever needs the interpreter.
 from __future__ import annotations
 
 from contextlib import contextmanager
+from enum import Enum
 from threading import Condition
 from time import monotonic
 from typing import TYPE_CHECKING
 
 from loadpilot import _native
 
-from .limits import SESSIONS_MAX
+from .limits import FOLLOWED_MAX, KEPT_MAX, SESSIONS_MAX, STEERED_MAX
 from .readings import Readings
 
 if TYPE_CHECKING:
@@ -22,6 +23,28 @@ if TYPE_CHECKING:
 
 LEND_SECS = 20.0
 """How long somebody waits for a connection when all are lent."""
+
+
+class Lane(Enum):
+    """Uses of connections. One that takes all of its own leaves those of the others."""
+
+    ASK = "ask"
+    """Reports, plans and requests for runs."""
+    FOLLOW = "follow"
+    """Live views: for as long as a run is watched."""
+    STEER = "steer"
+    """Wishes, each for as long as its decision takes."""
+    KEPT = "kept"
+    """Readiness, lists and halts: short, and needed when all else waits."""
+
+
+LENT_MAX = {
+    Lane.ASK: SESSIONS_MAX,
+    Lane.FOLLOW: FOLLOWED_MAX,
+    Lane.STEER: STEERED_MAX,
+    Lane.KEPT: KEPT_MAX,
+}
+"""Most connections that are lent at a time for each use."""
 
 
 class Sessions:
@@ -33,14 +56,14 @@ class Sessions:
         self._cache = cache
         self._connect = connect
         self._idle: list[_native.Session] = []
-        self._lent = 0
+        self._lent = dict.fromkeys(Lane, 0)
         self._changed = Condition()
         self._closed = False
 
     @contextmanager
-    def lend(self) -> Iterator[_native.Session]:
+    def lend(self, lane: Lane = Lane.ASK) -> Iterator[_native.Session]:
         """Lend one; one that failed is not kept."""
-        session = self._take()
+        session = self._take(lane)
         keep = False
         try:
             session = session or self._connect()
@@ -50,7 +73,7 @@ class Sessions:
             keep = session is not None
             raise
         finally:
-            self._give_back(session, keep=keep)
+            self._give_back(session, lane, keep=keep)
 
     def close(self) -> None:
         """Close all that are not lent, and those that are when they come back."""
@@ -65,19 +88,20 @@ class Sessions:
         with self.lend() as session:
             return session.read(run, self._cache)
 
-    def _take(self) -> _native.Session | None:
+    def _take(self, lane: Lane) -> _native.Session | None:
         give_up = monotonic() + LEND_SECS
         with self._changed:
-            while self._lent >= SESSIONS_MAX:
+            while self._lent[lane] >= LENT_MAX[lane]:
                 if not self._changed.wait(max(0.0, give_up - monotonic())):
                     raise _native.Fault("too many answers are being waited for; ask again")
-            self._lent += 1
+            self._lent[lane] += 1
             return self._idle.pop() if self._idle else None
 
-    def _give_back(self, session: _native.Session | None, *, keep: bool) -> None:
+    def _give_back(self, session: _native.Session | None, lane: Lane, *, keep: bool) -> None:
         with self._changed:
-            self._lent -= 1
-            self._changed.notify()
+            self._lent[lane] -= 1
+            self._changed.notify_all()
+            keep = keep and len(self._idle) < SESSIONS_MAX
             if session is not None and keep and not self._closed:
                 self._idle.append(session)
                 return

@@ -14,6 +14,7 @@ from loadpilot import _native
 from loadpilot.cli.agents import LISTEN_SECS
 
 from ..problem import Code, No, away
+from ..sessions import Lane
 from .given import Caller, Here, says_no
 
 router = APIRouter(tags=["people"])
@@ -87,7 +88,7 @@ async def healthz() -> str:
 async def readyz(here: Here) -> str:
     """Tell whether the log can be read."""
     try:
-        await here.of_first(lambda session: session.log_state())
+        await here.of_first(lambda session: session.log_state(), Lane.KEPT)
     except _native.Refused as refused:
         raise away(str(refused)) from None
     return "ready\n"

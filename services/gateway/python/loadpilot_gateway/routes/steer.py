@@ -17,6 +17,7 @@ from loadpilot.compile.problem import Refused
 from ..gateway import Gateway
 from ..limits import TEXT_CHARS_MAX
 from ..problem import UNSOUND, Code, No
+from ..sessions import Lane
 from .given import Caller, Here, Run, says_no
 
 router = APIRouter(tags=["steer"])
@@ -53,8 +54,7 @@ async def rate(here: Here, caller: Caller, run: Run, wanted: RateWanted) -> Deci
 @router.post("/runs/{run}/halt", response_model=Decided, responses=ACTED)
 async def halt(here: Here, caller: Caller, run: Run) -> Decided:
     """Throw the kill switch: agents cut off what is in flight, coordinator or not."""
-    await here.log_of(run)
-    await here.of_run(run, lambda session: session.halt(run))
+    await here.act(run, lambda session: session.halt(run), Lane.KEPT)
     return await steer(here, run, "stop", caller)
 
 
@@ -73,10 +73,9 @@ async def steer(
     here: Gateway, run: str, wish: str, caller: str, urps: int | None = None
 ) -> Decided:
     """Ask for something, wait for the decision, and tell it."""
-    text = await here.of_run(
+    text = await here.act(
         run, lambda session: session.steer(run, wish, caller, PATIENCE_SECS, urps)
     )
-    here.logs.of(run).forget()
     answer: dict[str, Any] = json.loads(text)
     words, code = in_words(answer, wish)
     if code is ExitCode.PASSED:
