@@ -208,18 +208,37 @@ def too_large(gateway: Gateway) -> None:
             endless.sendall(b"8000000\r\n" + bytes(0x8000000))
 
 
-def test_a_caller_that_says_nothing_is_shown_the_door(gateway: Gateway) -> None:
+def test_a_caller_that_says_nothing_is_shown_the_door(
+    fleet: Fleet, gateways: Gateways, tmp_path: Path
+) -> None:
     """Broken if connections that send half a request keep others out, or stay for ever."""
-    silent = [socket.create_connection(("127.0.0.1", gateway.port)) for _ in range(50)]
-    for one in silent:
+    fleet.coordinator()
+    most = 30
+    gateway = gateways.start(TOKEN_FILE=secret(tmp_path, WORD), ADDRESS_CONNECTIONS=str(most + 1))
+    head = f"GET {API}/runs HTTP/1.1\r\nHost: localhost\r\n"
+    silent = [socket.create_connection(("127.0.0.1", gateway.port)) for _ in range(most)]
+    for number, one in enumerate(silent):
         one.settimeout(PATIENCE_S)
-        one.sendall(b"GET /healthz HTTP/1.1\r\nHost: local")
-    assert gateway.ask("GET", "/healthz").status == 200
+        if number % 3:
+            # Known already, by an answer.
+            length = "Content-Length: 9\r\n" if number % 3 == 1 else ""
+            one.sendall(f"{head}{length}\r\n".encode())
+            assert one.recv(65_536).startswith(b"HTTP/1.1 401 ")
+        one.sendall(b"half" if number % 3 == 1 else head.encode())
+    with socket.create_connection(("127.0.0.1", gateway.port), timeout=PATIENCE_S) as last:
+        last.sendall(b"GET /healthz HTTP/1.1\r\nHost: localhost\r\n\r\n")
+        assert last.recv(65_536).startswith(b"HTTP/1.1 200 ")
+        with pytest.raises(OSError, match=r"reset|closed|pipe"):
+            gateway.ask("GET", "/healthz")
     for one in silent:
         # A time-out would raise something else.
         with suppress(ConnectionResetError):
-            assert one.recv(64) == b""
+            while one.recv(65_536):
+                pass
         one.close()
+    for _ in range(most):
+        assert gateway.ask("GET", "/healthz").status == 200
+    assert f"holds {most + 1} connections" in gateways.processes[0].said
 
 
 def test_who_shows_the_token_is_let_in(fleet: Fleet, gateways: Gateways, tmp_path: Path) -> None:

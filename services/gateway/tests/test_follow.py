@@ -3,22 +3,26 @@
 from __future__ import annotations
 
 import asyncio
+import http.client
 import json
 import socket
 import threading
+from contextlib import ExitStack, contextmanager, suppress
 from typing import TYPE_CHECKING, Any
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from starlette.responses import StreamingResponse
 
-from loadpilot_gateway import follow, serve
+from loadpilot_gateway import follow, listen, serve
 from loadpilot_gateway.follow import Followed, Watcher
+from loadpilot_gateway.guard import Guard
+from loadpilot_gateway.who import Lock, digest
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator
+    from collections.abc import AsyncIterator, Iterator
 
-    import pytest
     from fastapi.sse import ServerSentEvent
 
 PATIENCE_S = 60.0
@@ -122,10 +126,14 @@ async def endless(scope: Any, receive: Any, send: Any) -> None:
     await StreamingResponse(zeros())(scope, receive, send)
 
 
-def test_who_reads_or_says_nothing_is_cut_off(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Broken if a frozen reader keeps its connection, or a silent one."""
-    monkeypatch.setattr(serve, "STALLED_SECS", 0.5)
-    monkeypatch.setattr(serve, "HEAD_SECS", 0.5)
+USED = b"GET / HTTP/1.1\r\nHost: localhost\r\n\r\n"
+
+
+@contextmanager
+def served(
+    app: Any, most: int = 256, head_s: float = 0.5
+) -> Iterator[tuple[Any, threading.Semaphore]]:
+    """Where a server listens, and what tells that one of its connections is over."""
     lost = threading.Semaphore(0)
     over = serve.Door.connection_lost
 
@@ -133,15 +141,106 @@ def test_who_reads_or_says_nothing_is_cut_off(monkeypatch: pytest.MonkeyPatch) -
         over(self, exc)
         lost.release()
 
-    monkeypatch.setattr(serve.Door, "connection_lost", noted)
-    listener = serve.bound("127.0.0.1", 0)
-    server = serve.server(endless, lambda: None)
-    thread = threading.Thread(target=lambda: asyncio.run(server._serve([listener])), daemon=True)
-    thread.start()
-    for said in (b"GET / HTTP/1.1\r\nHost: localhost\r\n\r\n", b"GET / HT"):
-        with socket.create_connection(listener.getsockname()) as caller:
-            caller.sendall(said)
-            assert lost.acquire(timeout=PATIENCE_S), said
-    server.end()
-    thread.join(PATIENCE_S)
-    assert not thread.is_alive()
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(serve, "STALLED_SECS", 0.5)
+        patch.setattr(serve, "HEAD_SECS", head_s)
+        patch.setattr(serve.Door, "connection_lost", noted)
+        listener = listen.bound("127.0.0.1", 0, most)
+        server = serve.server(app, lambda: None)
+        thread = threading.Thread(
+            target=lambda: asyncio.run(server._serve([listener])), daemon=True
+        )
+        thread.start()
+        yield listener.getsockname(), lost
+        server.end()
+        thread.join(PATIENCE_S)
+        assert not thread.is_alive()
+
+
+def head_of(caller: socket.socket) -> bytes:
+    """The answer up to its body; bodies here are small and come with it."""
+    answer = b""
+    while b"\r\n\r\n" not in answer:
+        part = caller.recv(65_536)
+        assert part, answer
+        answer += part
+    return answer
+
+
+def test_who_reads_or_says_nothing_is_cut_off() -> None:
+    """Broken if a frozen reader keeps its connection, or a silent one."""
+    with served(endless) as (address, lost):
+        for said in (USED, b"GET / HT"):
+            with socket.create_connection(address) as caller:
+                caller.sendall(said)
+                assert lost.acquire(timeout=PATIENCE_S), said
+
+
+def test_who_was_answered_and_says_half_of_more_is_cut_off() -> None:
+    """Broken if a used connection may keep its place for ever: with half a head, with a body that
+    was not read, a byte at a time or not, or with an answer that it does not take."""
+    locked = Guard(endless, Lock(token=digest("0123456789abcdef")), is_loopback=True)
+    refused = b"GET /api/v1/runs HTTP/1.1\r\nHost: localhost\r\n\r\n"
+    unread = b"POST /api/v1/runs HTTP/1.1\r\nHost: localhost\r\nContent-Length: 900\r\n\r\n"
+    chunked = unread.replace(b"Content-Length: 900", b"Transfer-Encoding: chunked") + b"9\r\n"
+    with served(locked) as (address, lost):
+        for first, second in (
+            (refused, b"GET /api/v1/me HT"),
+            (refused, refused + b"GET /api"),
+            (unread, b"{"),
+            (chunked, b"abc"),
+        ):
+            with socket.create_connection(address) as caller:
+                caller.settimeout(PATIENCE_S)
+                caller.sendall(first)
+                assert head_of(caller).startswith(b"HTTP/1.1 401"), first
+                caller.sendall(second)
+                # A byte now and then buys no time.
+                while not lost.acquire(timeout=0.1):
+                    with suppress(OSError):
+                        caller.sendall(b"x")
+
+
+def test_a_body_that_ends_late_leaves_the_connection_of_use() -> None:
+    """Broken if a caller whose body comes after its answer is cut off, or never again."""
+    locked = Guard(endless, Lock(token=digest("0123456789abcdef")), is_loopback=True)
+    with served(locked, head_s=PATIENCE_S) as (address, _):
+        caller = http.client.HTTPConnection(*address, timeout=PATIENCE_S)
+        caller.connect()
+        known = caller.sock
+        for _ in range(3):
+            caller.putrequest("POST", "/api/v1/runs")
+            caller.putheader("Content-Length", "2")
+            caller.endheaders()
+            answer = caller.getresponse()
+            assert (answer.status, bool(answer.read())) == (401, True)
+            known.sendall(b"{}")
+        assert caller.sock is known
+        caller.close()
+
+
+def test_an_address_has_so_many_connections() -> None:
+    """Broken if one caller can take the places of all others, or is refused for ever."""
+    with served(endless, 3) as (address, lost), ExitStack() as held:
+        for _ in range(3):
+            caller = held.enter_context(socket.create_connection(address))
+            caller.sendall(USED)
+            assert caller.recv(12) == b"HTTP/1.1 200"
+        with socket.create_connection(address) as fourth, suppress(ConnectionResetError):
+            assert fourth.recv(1) == b""
+        with socket.create_connection(address, source_address=("127.0.0.2", 0)) as other:
+            other.sendall(USED)
+            assert other.recv(12) == b"HTTP/1.1 200"
+        for _ in range(4):
+            assert lost.acquire(timeout=PATIENCE_S)
+        with socket.create_connection(address) as again:
+            again.sendall(USED)
+            assert again.recv(12) == b"HTTP/1.1 200"
+
+
+def test_addresses_of_one_owner_are_one() -> None:
+    """Broken if a network of IPv6 has as many connections as it has addresses."""
+    assert listen.site_of("2001:db8::1") == listen.site_of("2001:db8::ffff:2%eth0")
+    assert listen.site_of("2001:db8:0:1::1") != listen.site_of("2001:db8::1")
+    assert listen.site_of("::ffff:192.0.2.7") == listen.site_of("192.0.2.7") == "192.0.2.7"
+    assert listen.site_of("192.0.2.8") != listen.site_of("192.0.2.7")

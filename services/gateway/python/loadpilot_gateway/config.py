@@ -21,6 +21,7 @@ from pydantic_settings import BaseSettings, SettingsConfigDict
 from loadpilot.cli.fleet import Server, ServerFlags, read_server
 from loadpilot.compile.problem import Problem, rule
 
+from .limits import ADDRESS_CONNECTIONS_DEFAULT, CONNECTIONS_MAX
 from .who import Proxy, digest
 
 if TYPE_CHECKING:
@@ -67,6 +68,12 @@ class Settings(BaseSettings):
     proxy_from: str | None = Field(
         default=None, description="from where it asks: addresses or networks, with commas between"
     )
+    address_connections: int = Field(
+        default=ADDRESS_CONNECTIONS_DEFAULT,
+        ge=1,
+        le=CONNECTIONS_MAX,
+        description="maximum number of connections of one address; a proxy's are not counted",
+    )
     cache: Path | None = Field(default=None, description="a folder that may be deleted at any time")
 
 
@@ -82,6 +89,7 @@ class Config:
     proxy: Proxy | None
     cache: Path
     is_loopback: bool
+    address_connections: int
 
 
 def read(environ: Mapping[str, str]) -> tuple[Config | None, list[Problem]]:
@@ -107,7 +115,8 @@ def read(environ: Mapping[str, str]) -> tuple[Config | None, list[Problem]]:
     cache = settings.cache or default_cache(environ)
     secret = digest(token) if token is not None else None
     port, loopback = settings.port, bool(is_loopback)
-    return Config(server, settings.host, port, secret, tls, proxy, cache, loopback), []
+    most = settings.address_connections
+    return Config(server, settings.host, port, secret, tls, proxy, cache, loopback, most), []
 
 
 def unknown(environ: Mapping[str, str]) -> list[Problem]:

@@ -12,8 +12,9 @@ from loadpilot.cli.signals import Interruptions
 from .app import application
 from .config import PREFIX, Config, Settings, read
 from .gateway import Gateway
+from .listen import bound
 from .logs import Logs, OpenLog
-from .serve import bound, server
+from .serve import server
 from .who import Lock, digest
 
 
@@ -35,7 +36,7 @@ def main(argv: list[str] | None = None) -> int:
 def run(config: Config) -> int:
     """Serve a fleet."""
     try:
-        listener = bound(config.host, config.port)
+        listener = bound(config.host, config.port, config.address_connections, config.proxy)
     except OSError as error:
         say(f"error: cannot listen at {config.host}:{config.port}: {error}")
         return ExitCode.INFRASTRUCTURE

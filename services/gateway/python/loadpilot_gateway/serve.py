@@ -1,21 +1,21 @@
-"""Serving: a socket, a server that cuts off who says or reads nothing, and its end.
+"""Serving: a server that cuts off callers that say or read nothing, and its end.
 
-Must never keep a connection for somebody who does not use it: others need its place.
+Must never keep a connection that its caller does not use: others need its place.
 """
 
 from __future__ import annotations
 
+import asyncio
 import logging
-import socket
-from typing import TYPE_CHECKING
+import resource
+from typing import TYPE_CHECKING, Any
 
 import uvicorn
 from uvicorn.protocols.http.h11_impl import H11Protocol
 
-from .limits import CONNECTIONS_MAX, HEAD_SECS, STALLED_SECS
+from .limits import CONNECTIONS_MAX, FILES_WANTED, HEAD_SECS, STALLED_SECS
 
 if TYPE_CHECKING:
-    import asyncio
     from collections.abc import Callable
     from pathlib import Path
     from types import FrameType
@@ -29,27 +29,38 @@ HEAD_BYTES_MAX = 64 << 10
 
 
 class Door(H11Protocol):
-    """One connection."""
+    """One connection. It is cut off when no request of it is under way for a while."""
 
     _silence: asyncio.TimerHandle | None = None
     _stall: asyncio.TimerHandle | None = None
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
-        """Somebody connects, and has to say what for."""
+        """A caller connects; its first head has to come."""
         super().connection_made(transport)
-        self._silence = self.loop.call_later(HEAD_SECS, self._hang_up_on_silence)
+        self._wait()
 
     def connection_lost(self, exc: Exception | None) -> None:
-        """It is over."""
+        """The connection is over."""
         for timer in (self._silence, self._stall):
             if timer is not None:
                 timer.cancel()
+        self._silence = self._stall = None
         super().connection_lost(exc)
+
+    def data_received(self, data: bytes) -> None:
+        """Take a part; only a whole head ends the wait for one, neither half of one nor a body."""
+        super().data_received(data)
+        self._wait()
+
+    def on_response_complete(self) -> None:
+        """Wait for the next head, and for the rest of a body that was not read."""
+        super().on_response_complete()
+        self._wait()
 
     def pause_writing(self) -> None:
         """More was sent than is read."""
         super().pause_writing()
-        self._stall = self.loop.call_later(STALLED_SECS, self.transport.abort)
+        self._await_reader()
 
     def resume_writing(self) -> None:
         """It is read again."""
@@ -57,9 +68,36 @@ class Door(H11Protocol):
             self._stall.cancel()
         super().resume_writing()
 
-    def _hang_up_on_silence(self) -> None:
-        if getattr(self, "cycle", None) is None:
+    def _wait(self) -> None:
+        """Let the timer of the head run exactly while no request is under way."""
+        is_waiting = getattr(self.cycle, "response_complete", True)
+        if is_waiting and self._silence is None:
+            unread = self.transport.get_write_buffer_size()
+            self._silence = self.loop.call_later(HEAD_SECS, self._hang_up_on_silence, unread)
+        elif not is_waiting and self._silence is not None:
+            self._silence.cancel()
+            self._silence = None
+
+    def _await_reader(self) -> None:
+        unread = self.transport.get_write_buffer_size()
+        self._stall = self.loop.call_later(STALLED_SECS, self._hang_up_on_stall, unread)
+
+    def _hang_up_on_silence(self, unread: int) -> None:
+        self._silence = None
+        if self.flow.write_paused or self._reads(unread):
+            self._wait()
+        else:
             self.transport.abort()
+
+    def _hang_up_on_stall(self, unread: int) -> None:
+        if self._reads(unread):
+            self._await_reader()
+        else:
+            self.transport.abort()
+
+    def _reads(self, unread: int) -> bool:
+        """Whether the caller still takes what is left of answers: there was more of it before."""
+        return 0 < self.transport.get_write_buffer_size() < unread
 
 
 class Server(uvicorn.Server):
@@ -80,32 +118,30 @@ class Server(uvicorn.Server):
         self.should_exit = True
 
 
-def bound(host: str, port: int) -> socket.socket:
-    """Take a port; raises OSError."""
-    family, kind, proto, _, address = socket.getaddrinfo(
-        host, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE
-    )[0]
-    listener = socket.socket(family, kind, proto)
-    try:
-        listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-        listener.bind(address)
-        listener.listen(socket.SOMAXCONN)
-    except OSError:
-        listener.close()
-        raise
-    return listener
+class Loop(asyncio.SelectorEventLoop):
+    """An event loop that gives a TLS handshake as long as a head."""
+
+    async def create_server(self, *args: Any, **named: Any) -> asyncio.Server:
+        """Serve; without TLS there is no handshake."""
+        if named.get("ssl") is not None:
+            named.setdefault("ssl_handshake_timeout", HEAD_SECS)
+        return await super().create_server(*args, **named)
 
 
 def server(
     app: ASGIApp, ending: Callable[[], None], tls: tuple[Path, Path] | None = None
 ) -> Server:
     """Make a server of an application."""
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    if soft != resource.RLIM_INFINITY and soft < FILES_WANTED:
+        most = FILES_WANTED if hard == resource.RLIM_INFINITY else min(hard, FILES_WANTED)
+        resource.setrlimit(resource.RLIMIT_NOFILE, (most, hard))
     logging.basicConfig(level=logging.WARNING, format="%(levelname)s %(name)s: %(message)s")
     config = uvicorn.Config(
         app,
         http=Door,
         ws="none",
-        loop="asyncio",
+        loop=f"{__name__}:{Loop.__name__}",
         lifespan="on",
         log_config=None,
         access_log=False,

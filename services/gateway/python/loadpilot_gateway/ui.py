@@ -30,8 +30,9 @@ from loadpilot.local.stack import LocalStack, StackFault
 
 from .app import application
 from .gateway import Gateway, Given
+from .listen import bound
 from .logs import Logs, OpenLog
-from .serve import bound, server
+from .serve import server
 from .who import Lock, digest
 
 if TYPE_CHECKING:

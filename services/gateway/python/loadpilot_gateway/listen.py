@@ -1,0 +1,106 @@
+"""The socket that takes connections: so many of one address at a time.
+
+Must never count the connections of a proxy in front: those are of many callers.
+"""
+
+from __future__ import annotations
+
+import logging
+import socket
+import weakref
+from collections import Counter
+from ipaddress import IPv6Address, ip_address
+from time import monotonic
+from typing import TYPE_CHECKING
+
+from .limits import ADDRESS_CONNECTIONS_DEFAULT, SAY_AGAIN_SECS
+
+if TYPE_CHECKING:
+    from .who import Proxy
+
+SAID = logging.getLogger("loadpilot_gateway")
+SITE_BITS = 64
+"""Bits of an IPv6 address that its owner may choose."""
+
+
+class Listener(socket.socket):
+    """A listening socket. It counts before TLS: handshakes are connections, too."""
+
+    most = ADDRESS_CONNECTIONS_DEFAULT
+    proxy: Proxy | None = None
+
+    def __init__(self, family: int = -1, kind: int = -1, proto: int = -1) -> None:
+        """Take what the system calls its kind."""
+        super().__init__(family, kind, proto)
+        self._held: Counter[str] = Counter()
+        self._said_at = -SAY_AGAIN_SECS
+
+    def accept(self) -> tuple[socket.socket, object]:
+        """Take the next connection; raises ConnectionAbortedError when it is one too many."""
+        connection, peer = super().accept()
+        address = str(peer[0])
+        if self.proxy is not None and self.proxy.is_it(address):
+            return connection, peer
+        site = site_of(address)
+        if self._held[site] >= self.most:
+            connection.close()
+            self._say(site)
+            raise ConnectionAbortedError(site)
+        self._held[site] += 1
+        held = Held(
+            connection.family, connection.type, connection.proto, fileno=connection.detach()
+        )
+        held.release = weakref.finalize(held, self._leave, site)
+        return held, peer
+
+    def _leave(self, site: str) -> None:
+        self._held[site] -= 1
+        if not self._held[site]:
+            del self._held[site]
+
+    def _say(self, site: str) -> None:
+        now = monotonic()
+        if now - self._said_at >= SAY_AGAIN_SECS:
+            self._said_at = now
+            SAID.warning("%s holds %d connections: further ones are refused", site, self.most)
+
+
+class Held(socket.socket):
+    """A connection that is counted until it is closed."""
+
+    release: weakref.finalize[..., Held]
+
+    def close(self) -> None:
+        """Close it, and give its place to another."""
+        super().close()
+        self.release()
+
+
+def site_of(address: str) -> str:
+    """Tell who an address is: one of IPv4, or a network of IPv6 that one owner has."""
+    parsed = ip_address(address.partition("%")[0])
+    if not isinstance(parsed, IPv6Address):
+        return str(parsed)
+    if parsed.ipv4_mapped is not None:
+        return str(parsed.ipv4_mapped)
+    network = int(parsed) >> SITE_BITS << SITE_BITS
+    return f"{IPv6Address(network)}/{SITE_BITS}"
+
+
+def bound(
+    host: str, port: int, most: int = ADDRESS_CONNECTIONS_DEFAULT, proxy: Proxy | None = None
+) -> Listener:
+    """Take a port, for so many connections of one address; raises OSError."""
+    family, kind, proto, _, address = socket.getaddrinfo(
+        host, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE
+    )[0]
+    listener = Listener(family, kind, proto)
+    listener.most, listener.proxy = most, proxy
+    try:
+        listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        listener.bind(address)
+        listener.listen(socket.SOMAXCONN)
+    except OSError:
+        listener.close()
+        raise
+    return listener
