@@ -13,6 +13,7 @@ use std::time::Duration;
 use bytes::Bytes;
 use loadpilot_bus::{Limits, without_userinfo};
 use loadpilot_engine::check;
+use loadpilot_engine::target_policy::TargetPolicy;
 use loadpilot_engine::workload::Workload;
 use loadpilot_events::metrics::Figure;
 use loadpilot_events::plan::Plan;
@@ -64,9 +65,10 @@ pub mod _native {
     use super::{
         Fault, PyAnswer, PyClient, PyLedger, PyPlayer, PyReading, PyRehearsal, PyRehearsedUser,
         PyRequest, PySession, PyTurn, PyWanted, PyWatch, Refused, agent_main, ask, check_asked,
-        check_plan, coordinator_main, drawn, due_us, figure_keys, measure, metric_keys, moves,
-        new_run_id, note_blocking, open_states, parse_duration_us, parse_rate_urps, plan_facts,
-        raise_in, row, seal_states, shown_address, supervisor_main, whose_turn,
+        check_plan, check_target, coordinator_main, drawn, due_us, figure_keys, measure,
+        metric_keys, moves, new_run_id, note_blocking, open_states, parse_duration_us,
+        parse_rate_urps, plan_facts, raise_in, row, seal_states, shown_address, supervisor_main,
+        whose_turn,
     };
 }
 
@@ -104,6 +106,20 @@ fn check_plan(plan_json: &str) -> PyResult<String> {
         .err()
         .map(|refusal| refusal.problems);
     json(&problems.unwrap_or_default())
+}
+
+/// What is wrong with where a sound plan connects to, on this machine, as a JSON list.
+#[pyfunction]
+fn check_target(py: Python<'_>, plan_json: &str, allow_targets: Vec<String>) -> PyResult<String> {
+    let plan: Plan = check::parse_plan(plan_json).map_err(|refusal| refused(py, &refusal))?;
+    let policy = target_policy(py, &allow_targets)?;
+    json(&Vec::from_iter(policy.judge_plan(&plan).err()))
+}
+
+/// Where this machine may connect to for its own user.
+pub(crate) fn target_policy(py: Python<'_>, allowed: &[String]) -> PyResult<TargetPolicy> {
+    let policy = TargetPolicy::local().allow("--allow-target", allowed.iter().map(String::as_str));
+    policy.map_err(|problems| refused(py, &Refusal { problems }))
 }
 
 /// What a sound plan amounts to, as a JSON object.

@@ -117,7 +117,9 @@ class FakeStack:
         self.stopped = False
         self.error: StackFault | None = None
 
-    def for_run(self, _root: Path, agents: int, _listen: Sequence[str]) -> FakeStack:
+    def for_run(
+        self, _root: Path, agents: int, _listen: Sequence[str], _opened: Sequence[str]
+    ) -> FakeStack:
         if self.error is not None:
             raise self.error
         self.agents = agents

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any, Self
 from tests.deploy.composition import ROOT, Service, services
 from tests.deploy.gateway import Gateway
 from tests.e2e.command import Running
-from tests.e2e.fleet import free_port, nats_server
+from tests.e2e.fleet import NEAR, free_port, nats_server
 from tests.oracle.oracle import built_binary
 
 if TYPE_CHECKING:
@@ -208,6 +208,8 @@ class Plain:
         said = {name: mapped(value, places) for name, value in said.items()}
         if "LOADPILOT_GATEWAY_PORT" in said:
             said["LOADPILOT_GATEWAY_PORT"] = str(self.gateway_port)
+        if "AGENT_ALLOW_TARGET" in said:
+            said["AGENT_ALLOW_TARGET"] = NEAR
         return said
 
 

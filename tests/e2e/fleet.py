@@ -26,6 +26,8 @@ if TYPE_CHECKING:
 
     import pytest
 
+NEAR = "127.0.0.0/8,::1"
+"""What the agents of a test may connect to: their targets are on loopback."""
 PLAIN_AGENT = built_binary().with_name("loadpilot-agent")
 """The binary without Python."""
 
@@ -51,6 +53,7 @@ class Fleet:
         self.folder.mkdir()
         self.token = secrets.token_hex(16)
         environ.setenv("NATS_TOKEN", self.token)
+        environ.setenv("AGENT_ALLOW_TARGET", NEAR)
         self.port = free_port()
         self.url = f"nats://127.0.0.1:{self.port}"
         self.inside: tuple[str, ...] = ()

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 
 from tests.e2e.certificates import identity
 from tests.e2e.command import COMMAND, SCENARIOS, Loadpilot, Running
-from tests.e2e.fleet import free_port
+from tests.e2e.fleet import NEAR, free_port
 from tests.e2e.test_fleet import PLANNED, SHORT, assert_whole, holders
 
 if TYPE_CHECKING:
@@ -53,6 +53,7 @@ def guest(invited: Invited, folder: Path, environ: pytest.MonkeyPatch) -> Iterat
         (folder / invited.authority.name).write_bytes(invited.authority.read_bytes())
     with environ.context() as there:
         there.setenv("NATS_TOKEN", (folder / "token").read_text(encoding="utf-8"))
+        there.setenv("AGENT_ALLOW_TARGET", NEAR)
         words = [*invited.words, "--id", "guest", "--cores", "1"]
         with Running([str(COMMAND), *words], folder, folder / "none.json") as agent:
             yield agent

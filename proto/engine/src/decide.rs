@@ -27,6 +27,7 @@ use crate::check;
 use crate::patience::longest_arrival_us;
 use crate::state::{Resignation, RunState};
 use crate::story::listed;
+use crate::target_policy::TargetPolicy;
 
 /// The rules by which a fleet lives; times are in µs.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -51,6 +52,8 @@ pub struct Policy {
     /// Whether runs that need Python on agents are refused: a fleet that several share must not run
     /// everybody's code.
     pub compiled_only: bool,
+    /// Which targets are refused before any agent is asked, as far as a plan names addresses.
+    pub targets: TargetPolicy,
 }
 
 impl Default for Policy {
@@ -65,6 +68,8 @@ impl Default for Policy {
             finish_us: 15_000_000,
             nobody_us: 30_000_000,
             compiled_only: false,
+            // Which private networks agents may enter is known to them alone.
+            targets: TargetPolicy::local(),
         }
     }
 }
@@ -213,6 +218,7 @@ pub fn deadline(
 
 fn create(run: &RunRequested, hearing: &Hearing, policy: &Policy, now: Timestamp) -> Decision {
     let mut problems = check::request(run);
+    problems.extend(policy.targets.judge_plan(&run.plan).err());
     if let Some(script) = run.plan.script.as_ref().filter(|_| policy.compiled_only) {
         let rule = "must compile, since this fleet takes compiled plans only; \
                     `loadpilot explain` says what keeps the scenario in Python";

@@ -54,6 +54,7 @@ pub mod streams;
 pub mod sums;
 pub mod tail;
 pub mod tally;
+pub mod target_policy;
 pub mod verdict;
 pub mod verify;
 pub mod what_if;

@@ -83,11 +83,13 @@ pub enum Cause {
     BeforeLastByte,
     /// Something else; the agent's log names it (`RUST_LOG=loadpilot_agent=debug`).
     Other,
+    /// The agent may not connect there (`--allow-target`).
+    NotAllowed,
 }
 
 impl Cause {
     /// All causes, in the order in which they are declared.
-    pub const ALL: [Self; 35] = [
+    pub const ALL: [Self; 36] = [
         Self::NameNotResolved,
         Self::NoSuchAddress,
         Self::Refused,
@@ -123,5 +125,6 @@ impl Cause {
         Self::BeforeFirstByte,
         Self::BeforeLastByte,
         Self::Other,
+        Self::NotAllowed,
     ];
 }

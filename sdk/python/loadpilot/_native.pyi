@@ -22,6 +22,12 @@ class Fault(RuntimeError):
 def check_plan(plan_json: str) -> str:
     """Check a plan; JSON: a list of ``{"field", "rule", "value"}``, empty when it is sound."""
 
+def check_target(plan_json: str, allow_targets: list[str]) -> str:
+    """Check where a sound plan connects to, on this machine; JSON as that of check_plan.
+
+    Raises Refused for what ``allow_targets`` must not say.
+    """
+
 def plan_facts(plan_json: str, seed: int) -> str:
     """Work out what a sound plan amounts to.
 
@@ -199,6 +205,7 @@ class Player:
         scenario: object,
         users: int,
         seed: int,
+        allow_targets: list[str],
     ) -> Self:
         """Take a sound plan and what ``loadpilot.play.at_hand`` has; raises ValueError."""
 

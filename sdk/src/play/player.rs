@@ -8,6 +8,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use bytes::Bytes;
+use loadpilot_agent::bodies::Bodies;
 use loadpilot_agent::fire::{Aside, AsideSetup, Program, Troupe};
 use loadpilot_agent::script::{Scenario, Scripting, Source};
 use loadpilot_agent::secrets::Secrets;
@@ -21,7 +22,7 @@ use tokio::runtime::Runtime;
 use tokio::sync::oneshot;
 
 use super::scenario::{Interpreter, PyScenario, words};
-use crate::python::{refused, run_id, wait};
+use crate::python::{refused, run_id, target_policy, wait};
 
 /// A scenario whose class this process has loaded.
 #[derive(Debug)]
@@ -101,6 +102,7 @@ impl PyPlayer {
         scenario: Py<PyAny>,
         users: u32,
         seed: u64,
+        allow_targets: Vec<String>,
     ) -> PyResult<Self> {
         let mut plan: Plan =
             check::parse_plan(plan_json).map_err(|refusal| refused(py, &refusal))?;
@@ -109,7 +111,8 @@ impl PyPlayer {
             task.steps.clear();
         }
         let run = run_id(run)?;
-        let program = Program::compile(&plan, &run, &secrets);
+        let policy = target_policy(py, &allow_targets)?;
+        let program = Program::compile_with(&plan, &run, &secrets, &Bodies::new(), policy);
         let program = program.map_err(|fault| PyValueError::new_err(fault.to_string()))?;
         let troupe = Troupe {
             scripting: Arc::new(AtHand(scenario)),

@@ -192,7 +192,7 @@ def sent(url: str) -> Callable[[], None]:
 def begun(cls: type, made: Any, url: str) -> Player:
     """Somebody who plays the scene aside."""
     hand = AtHand(cls, [], SCENE.parent, url, [])
-    return Player(made.plan_json(), new_run_id(), {}, hand, USERS, 1)
+    return Player(made.plan_json(), new_run_id(), {}, hand, USERS, 1, [])
 
 
 def main() -> None:

@@ -7,6 +7,7 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use clap::Parser;
+use loadpilot_engine::target_policy::TargetPolicy;
 use loadpilot_events::limits;
 use loadpilot_events::refusal::{Problem, Refusal};
 use loadpilot_events::subject::{DEFAULT_PREFIX, DEFAULT_TENANT, Subjects};
@@ -48,6 +49,8 @@ pub struct Config {
     pub max_in_flight: u32,
     /// File descriptors that this process may open.
     pub fds: u64,
+    /// Where it may connect to.
+    pub targets: TargetPolicy,
     /// Where what must outlive a kill is kept; `None`: nowhere.
     pub rings: Option<RingPlace>,
     /// Whether it takes scenarios in Python.
@@ -142,6 +145,18 @@ struct Flags {
     /// Most MiB of that folder for the calls of each firing thread of a run [default: 8]
     #[arg(long, value_name = "MIB")]
     ring_mib: Option<String>,
+    /// What agents may connect to beside public addresses: a network such as 10.1.0.0/16, an
+    /// address, a host name, or unix:/folder; repeatable (or env AGENT_ALLOW_TARGET, by commas)
+    ///
+    /// Loopback, private, link-local and cloud metadata addresses and Unix sockets are closed
+    /// unless this opens them; cloud metadata only if it names the address itself. The NATS server
+    /// of the agent is always closed.
+    #[arg(long, value_name = "CIDR|HOST|unix:DIR")]
+    allow_target: Vec<String>,
+    /// This agent belongs to a stack of the user's own machine: loopback and private networks are
+    /// open to it
+    #[arg(long, hide = true)]
+    local_stack: bool,
     /// A file that is touched whenever a coordinator has answered: for health checks
     ///
     /// An agent that is of use touches it every second (--heartbeat). In a folder that exists, best
@@ -201,6 +216,7 @@ impl Config {
         let rings = desk.take(rings(&flags, world)).flatten();
         let alive_file = desk.take(alive_file(&flags)).flatten();
         let python = desk.take(python(&flags, world)).unwrap_or_default();
+        let targets = targets::read(&flags, world, &mut desk);
         let labels = labels(&flags, &mut desk);
         let timing = timing(&flags, &mut desk);
         let parts = (server, id, subjects, capacity, cores, max_in_flight);
@@ -213,6 +229,7 @@ impl Config {
             return Err(desk.refusal().into());
         }
         Ok(Self {
+            targets: targets.with_own_server(&server.url),
             server,
             id,
             subjects,
@@ -389,5 +406,6 @@ fn default_id(host: &str) -> String {
 }
 
 mod server;
+mod targets;
 #[cfg(test)]
 mod tests;

@@ -175,6 +175,7 @@ fn shell(config: Config, scripting: Option<Arc<dyn Scripting>>, bus: Bus) -> She
         cores: config.cores,
         max_in_flight: config.max_in_flight,
         fds: config.fds,
+        targets: config.targets,
         rings: config.rings,
         alive: None,
         scripting: scripting.filter(|_| config.python),

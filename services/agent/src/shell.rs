@@ -5,6 +5,7 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use loadpilot_bus::Bus;
+use loadpilot_engine::target_policy::TargetPolicy;
 use loadpilot_events::subject::Subjects;
 use loadpilot_events::{BootId, Capability, Holder, Rate};
 use ulid::Ulid;
@@ -35,6 +36,8 @@ pub struct Shell {
     pub max_in_flight: u32,
     /// File descriptors that this process may open.
     pub fds: u64,
+    /// Where it may connect to.
+    pub targets: TargetPolicy,
     /// Where firing threads note what they count, and deltas lie until they are stored; `None`:
     /// nowhere.
     pub rings: Option<RingPlace>,

@@ -7,6 +7,7 @@ use std::path::{Path, PathBuf};
 use clap::Parser;
 use loadpilot_bus::Options;
 use loadpilot_engine::decide::Policy;
+use loadpilot_engine::target_policy::TargetPolicy;
 use loadpilot_events::refusal::Problem;
 use loadpilot_events::subject::{DEFAULT_PREFIX, DEFAULT_TENANT, Subjects};
 use loadpilot_events::units::parse_duration_us;
@@ -25,6 +26,8 @@ const TOKEN_VARIABLE: &str = "NATS_TOKEN";
 const CREDS_VARIABLE: &str = "NATS_CREDS";
 /// Names the certificates to trust when no flag does.
 const CACERT_VARIABLE: &str = "NATS_CACERT";
+/// Says which targets the agents open when no flag does.
+const TARGETS_VARIABLE: &str = "COORDINATOR_ALLOW_TARGET";
 
 /// Decides what happens next in the load tests of one tenant. Any number may run at once.
 #[derive(Debug, Parser)]
@@ -56,6 +59,13 @@ struct Args {
     /// Say it to all coordinators of a tenant: any of them decides.
     #[arg(long)]
     compiled_only: bool,
+    /// What the agents of this fleet open of link-local, cloud metadata and other addresses that
+    /// are closed everywhere, or unix:/folder; repeatable (or env COORDINATOR_ALLOW_TARGET, by
+    /// commas).
+    ///
+    /// Plans that name such an address are refused otherwise. Each agent has the last word.
+    #[arg(long, value_name = "CIDR|HOST|unix:DIR")]
+    allow_target: Vec<String>,
     /// Say what is wrong with flags and environment, and start nothing.
     #[arg(long)]
     check_config: bool,
@@ -170,7 +180,10 @@ impl Config {
         let args = Args::try_parse_from(args)?;
         let bus = connection(&args, &env, &mut problems);
         let http = HttpConfig::read(&args.http, &env, &mut problems);
-        let policy = policy(&args, &mut problems);
+        let policy = Policy {
+            targets: targets(&args, &env, &mut problems),
+            ..policy(&args, &mut problems)
+        };
         let subjects = Subjects::new(&args.prefix, &args.tenant);
         let subjects = subjects.map_err(|problem| problems.push(problem)).ok();
         let spared = args.spare.as_deref().map(RunId::parse).transpose();
@@ -271,6 +284,30 @@ fn stack(file: &Path) -> Result<Stack, Problem> {
         problem(format!(
             "must be a connection file (line {line}, column {column} is not)"
         ))
+    })
+}
+
+fn targets(
+    args: &Args,
+    env: impl Fn(&str) -> Option<String>,
+    problems: &mut Vec<Problem>,
+) -> TargetPolicy {
+    let from_env = env(TARGETS_VARIABLE).unwrap_or_default();
+    let policy = TargetPolicy::local();
+    let allowed = match args.allow_target.is_empty() {
+        // What a flag says goes before all of the environment.
+        false => policy.allow(
+            "--allow-target",
+            args.allow_target.iter().map(String::as_str),
+        ),
+        true => {
+            let words = from_env.split([',', ' ']).filter(|word| !word.is_empty());
+            policy.allow(TARGETS_VARIABLE, words)
+        }
+    };
+    allowed.unwrap_or_else(|wrong| {
+        problems.extend(wrong);
+        TargetPolicy::local()
     })
 }
 
@@ -376,15 +413,21 @@ mod tests {
             "--nats-url",
             "nats://h:1",
             "--compiled-only",
+            "--allow-target",
+            "169.254.8.0/24",
             "--nats-token",
             "mine",
         ];
         let config = read(&args, Some("s3cret")).expect("a sound configuration");
         assert!(config.settings.policy.compiled_only);
+        let link_local = "169.254.8.1:80".parse().expect("an address");
+        let judge = |config: &Config| config.settings.policy.targets.judge("a", link_local);
+        assert!(judge(&config).is_ok());
         assert_eq!(config.bus.token.as_deref(), Some("mine"));
         let plain = read(&args[..2], None).expect("a sound configuration");
         assert!(!plain.is_check);
         assert!(!plain.settings.policy.compiled_only);
+        assert!(judge(&plain).is_err());
         let none = ["--nats-url", "nats://h:1", "--creds", "/none"];
         assert_eq!(fields(read(&none, None).expect_err("no file")), ["--creds"]);
     }

@@ -30,6 +30,7 @@ mod slices;
 mod sound;
 mod steer;
 mod tail;
+mod targets;
 mod verdict;
 mod what_if;
 mod workload;

@@ -2,6 +2,7 @@
 
 use loadpilot_engine::assign::shard_count;
 use loadpilot_engine::decide::Policy;
+use loadpilot_engine::target_policy::TargetPolicy;
 use loadpilot_engine::workload::Workload;
 use loadpilot_events::Envelope;
 use loadpilot_events::ctl::Decision;
@@ -384,6 +385,7 @@ fn policy() -> Policy {
         finish_us: 3_000_000,
         nobody_us: 6_000_000,
         compiled_only: false,
+        targets: TargetPolicy::local(),
     }
 }
 

@@ -243,6 +243,10 @@ class Cause(StrEnum):
     """
     Something else; the agent's log names it (`RUST_LOG=loadpilot_agent=debug`).
     """
+    not_allowed = "not_allowed"
+    """
+    The agent may not connect there (`--allow-target`).
+    """
 
 
 class Change2(BaseModel):

@@ -83,6 +83,7 @@ def run(  # noqa: PLR0913  (one parameter per flag)
     open_first: str | None = None,
     reuse: str | None = None,
     connect_to: str | None = None,
+    allow_target: list[str] | None = None,
     source: list[str] | None = None,
     ip: str | None = None,
     insecure: bool = False,
@@ -169,6 +170,11 @@ def run(  # noqa: PLR0913  (one parameter per flag)
         Which calls may use an open connection: always (the default), never, or a share such as 0.3.
     connect_to
         Connect to host:port or unix:/path instead; Host and TLS keep the name of the target.
+    allow_target
+        Open what agents refuse otherwise: a network such as 169.254.8.0/24, an address, a host
+        name, or unix:/folder for the sockets below it; repeatable. Else LOADPILOT_ALLOW_TARGET.
+        Closed are link-local and cloud metadata addresses, Unix sockets, and the agent's own NATS
+        server, which stays closed. The agents of a fleet have flags of their own.
     source
         An address of this machine to connect from, with ports to use if need be, as in
         10.0.0.5:20000-30000 or [fd00::1]:20000-30000; repeatable, taken in turn.
@@ -222,6 +228,7 @@ def run(  # noqa: PLR0913  (one parameter per flag)
             debug_requests=debug_requests,
             env=tuple(env or ()),
             tag=tuple(tag or ()),
+            allow_target=tuple(allow_target or ()),
             connections=ConnectionFlags(
                 http=http,
                 max=connections,

@@ -61,6 +61,8 @@ class Asked(NamedTuple):
 
     id: str
     seed: int
+    allow_target: tuple[str, ...] = ()
+    """What this machine may connect to beside what is always open."""
 
 
 @contextmanager
@@ -134,7 +136,13 @@ class Company:
         feeds = [(feed["name"], feed["rows"]) for feed in plan.get("script", {}).get("feeds", ())]
         self.scenario = AtHand(aside.cls, aside.once, aside.root, plan["target"], feeds, left)
         self.player = _native.Player(
-            compiled.plan_json(), run.id, compiled.secrets, self.scenario, self.users, run.seed
+            compiled.plan_json(),
+            run.id,
+            compiled.secrets,
+            self.scenario,
+            self.users,
+            run.seed,
+            list(run.allow_target),
         )
 
     def before(self) -> Compiled:

@@ -11,6 +11,7 @@ from ..compile.connections import ConnectionFlags
 from ..compile.problem import Problem, rule
 from ..compile.settings import USERS_MAX, Overrides
 from . import results, target
+from .allow import allowed
 from .crew import Crew, read_crew, without
 from .fleet import Fleet, FleetFlags, read_fleet
 from .guests import Listen, ListenFlags, read_listen
@@ -60,6 +61,7 @@ class Flags:
     debug_requests: str | None = None
     env: tuple[str, ...] = ()
     tag: tuple[str, ...] = ()
+    allow_target: tuple[str, ...] = ()
     connections: ConnectionFlags = field(default_factory=ConnectionFlags)
     fleet: FleetFlags = field(default_factory=FleetFlags)
     listen: ListenFlags = field(default_factory=ListenFlags)
@@ -86,6 +88,8 @@ class Options:
     dry_run: bool
     seed: int
     strict: bool
+    allow_target: tuple[str, ...] = ()
+    """What is open beside what always is."""
 
     @property
     def agents_flag(self) -> str:
@@ -161,6 +165,7 @@ def read(
         flags.dry_run,
         seed,
         flags.strict,
+        allowed(flags.allow_target, environ),
     )
     return options, problems
 

@@ -26,6 +26,7 @@ from ..compile.problem import Refused
 from ..local import debts
 from ..local.folders import ROOT, log_dirs
 from ..local.stack import is_running
+from . import allow
 from .author import new_claimant
 from .exit_code import ExitCode
 from .history import opened
@@ -120,7 +121,7 @@ def _settled(ledger: Ledger, interruptions: Interruptions, trusted: str | None) 
             None,
         )
         try:
-            asked = Asked(ledger.run, setup["seed"])
+            asked = Asked(ledger.run, setup["seed"], allow.allowed((), os.environ))
             company = Company(Compiled(plan, secrets), aside, asked, interruptions, ledger, left)
         except (ValueError, RuntimeError) as error:
             raise Unplayable(str(error)) from None

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any
 
 from ..local.folders import connect
 from ..local.stack import LocalStack, LogUnavailable, StackFault, is_running
-from . import results
+from . import allow, results
 from .exit_code import ExitCode, exit_code
 from .fleet import Server, ServerFlags, read_place
 from .history import NOTHING_DONE, Asked, Past, find, opened, place_of, reporting
@@ -142,7 +142,8 @@ def _on_a_new_stack(one: Past, log: Path, interruptions: Interruptions, wanted: 
     """Start a stack on the log of the one that died; it ends whatever happens."""
     with opened(log, interruptions) as session:
         agents = json.loads(session.unfinished(one.run))["agents"]["want"]
-    stack = LocalStack.for_revival(log, agents, one.run)
+    targets = allow.words(allow.allowed((), os.environ))
+    stack = LocalStack.for_revival(log, agents, one.run, targets)
     try:
         address = stack.ready(interruptions.any)
         if address is None:

@@ -23,6 +23,7 @@ from ..from_env import Given, given
 from ..local import debts
 from ..local.folders import ROOT, connect, log_dirs
 from ..local.stack import LocalStack, LogUnavailable, StackFault
+from . import allow
 from . import options as reading
 from .author import author, new_claimant
 from .exit_code import ExitCode, exit_code
@@ -76,6 +77,7 @@ def _compiled(options: Options | None, problems: list[Problem]) -> Compiled:
     sound = not any(problem.place == options.target.place for problem in problems)
     url = options.target.url if sound else "http://localhost"
     compiled = compile_scenario(loaded, cls, url, options.overrides)
+    allow.check(compiled, options.allow_target, options.target.place)
     users = compiled.plan.get("users")
     if users is not None and options.agents > users:
         must = f"must be at most the users of the closed loop, {users}: each agent holds one"
@@ -152,7 +154,9 @@ class Run:
             return self.on_fleet(self.options.fleet.server)
         try:
             listen = self.options.listen
-            stack = LocalStack.for_run(ROOT, self.options.here, listen.words() if listen else ())
+            opened = allow.words(self.options.allow_target)
+            words = listen.words() if listen else ()
+            stack = LocalStack.for_run(ROOT, self.options.here, words, opened)
         except StackFault as fault:
             return self.failed(fault)
         try:
@@ -210,7 +214,7 @@ class Run:
             else:
                 from .aside import Asked, Failed, played
 
-                asked = Asked(run, self.options.seed)
+                asked = Asked(run, self.options.seed, self.options.allow_target)
                 ledger = self.ledger(session, run, stack)
                 try:
                     with played(

@@ -108,30 +108,34 @@ class LocalStack:
         """How other machines reach it, if they may."""
 
     @classmethod
-    def for_run(cls, root: Path, agents: int, listen: Sequence[str] = ()) -> Self:
+    def for_run(
+        cls, root: Path, agents: int, listen: Sequence[str] = (), opened: Sequence[str] = ()
+    ) -> Self:
         """Start a stack that can run scenarios, on the first free log below ``root``.
 
-        ``listen`` are the words that open it to other machines.
+        ``listen`` are the words that open it to other machines, ``opened`` those that open targets
+        to its agents.
         """
         return cls(
             [
                 *("--root", str(root), "--nats-server", _nats_server()),
                 *("--agents", str(agents), "--coordinators", "1"),
-                *("--agent-command", json.dumps(entry("agent"))),
-                *("--coordinator-command", json.dumps(entry("coordinator"))),
+                *("--agent-command", json.dumps(_agent(opened))),
+                *("--coordinator-command", json.dumps([*entry("coordinator"), *opened])),
                 *listen,
             ]
         )
 
     @classmethod
-    def for_revival(cls, log_dir: Path, agents: int, run: str) -> Self:
+    def for_revival(cls, log_dir: Path, agents: int, run: str, opened: Sequence[str] = ()) -> Self:
         """Start a stack on the log of one that died, which goes on with one run of it."""
+        spared = [*entry("coordinator"), *opened, "--spare", run]
         return cls(
             [
                 *("--log-dir", str(log_dir), "--nats-server", _nats_server()),
                 *("--agents", str(agents), "--coordinators", "1"),
-                *("--agent-command", json.dumps(entry("agent"))),
-                *("--coordinator-command", json.dumps([*entry("coordinator"), "--spare", run])),
+                *("--agent-command", json.dumps(_agent(opened))),
+                *("--coordinator-command", json.dumps(spared)),
             ]
         )
 
@@ -270,6 +274,11 @@ def entry(part: str) -> list[str]:
     """Build the command that starts a part of ours; ``-P`` keeps the user's folder off its path."""
     code = f"import sys; from loadpilot._entry import {part}; sys.exit({part}())"
     return [sys.executable, "-P", "-c", code]
+
+
+def _agent(opened: Sequence[str]) -> list[str]:
+    """Build the command of an agent on its user's machine: private networks are open to it."""
+    return [*entry("agent"), "--local-stack", *opened]
 
 
 def _address_of_other(

@@ -242,3 +242,35 @@ fn a_check_leaves_nothing_behind() {
     let refused = read(&nowhere, &[]).expect_err("no such folder").to_string();
     assert!(refused.contains("alive-file"), "{refused}");
 }
+
+/// An agent that serves others is shut in unless its operator says otherwise, in a flag or else in
+/// the environment of its container; and nothing opens its own server.
+#[test]
+fn what_it_may_connect_to_is_said_by_its_operator() {
+    let args = ["--nats-url", "nats://log.example:4222"];
+    let env = [("AGENT_ALLOW_TARGET", "10.0.0.0/8,target")];
+    let is_open = |config: &Config, host: &str, peer: &str| {
+        let peer = peer.parse().expect("an address");
+        config.targets.judge(host, peer).is_ok()
+    };
+    let with = |more: &[&str], env: &[(&str, &str)]| {
+        read(&[&args[..], more].concat(), env).expect("enough is given")
+    };
+    let closed = with(&[], &[]);
+    assert!(!is_open(&closed, "target", "10.0.0.1:80") && is_open(&closed, "a", "1.1.1.1:80"));
+    let by_env = with(&[], &env);
+    assert!(is_open(&by_env, "a", "10.0.0.1:80") && is_open(&by_env, "target", "127.0.0.1:80"));
+    assert!(!is_open(&by_env, "log.example", "10.0.0.1:4222"));
+    let by_flag = with(&["--allow-target", "::1"], &env);
+    assert!(is_open(&by_flag, "a", "[::1]:80") && !is_open(&by_flag, "a", "10.0.0.1:80"));
+    let local = with(&["--local-stack"], &[]);
+    assert!(is_open(&local, "a", "127.0.0.1:80") && !is_open(&local, "a", "169.254.1.1:80"));
+    let wrong = [&args[..], &["--allow-target", "10.0.0.1/8"]].concat();
+    let refused = read(&wrong, &[])
+        .expect_err("bits beside the network")
+        .to_string();
+    assert!(
+        refused.contains("allow-target: must be a network"),
+        "{refused}"
+    );
+}

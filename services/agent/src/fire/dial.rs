@@ -3,6 +3,7 @@
 //! Must never block the thread: names are resolved on a thread of the runtime's own.
 
 use std::cell::{Cell, RefCell};
+use std::io;
 use std::net::SocketAddr;
 use std::path::Path;
 use std::rc::Rc;
@@ -81,7 +82,7 @@ impl Dial {
         let (host, port) = match &self.program.target.place {
             Place::Unix(path) => {
                 progress.enter_at(Stage::Connecting, begun);
-                return open_unix(path, trace).await;
+                return self.open_unix(path, trace).await;
             }
             Place::Host(host, port) => (host.as_str(), *port),
         };
@@ -89,7 +90,7 @@ impl Dial {
         let addresses = self.addresses(host, port, trace).await?;
         progress.enter(Stage::Connecting);
         let started = MonoTime::now();
-        let tcp = self.connect(&addresses).await;
+        let tcp = self.connect(host, &addresses).await;
         trace.phases.connect_us = Some(MonoTime::now().since_us(started));
         let tcp = tcp?;
         // Without it a request of two segments waits for the peer's delayed acknowledgement.
@@ -197,14 +198,21 @@ impl Dial {
         }
     }
 
-    /// Tries each address once, beginning with the one that worked last.
-    async fn connect(&self, addresses: &[SocketAddr]) -> Result<TcpStream, Broken> {
+    /// Tries each address of `host` once that is open to this agent, beginning with the one that
+    /// worked last.
+    async fn connect(&self, host: &str, addresses: &[SocketAddr]) -> Result<TcpStream, Broken> {
         let first = self.preferred.get();
         let any_fits = addresses.iter().any(|&address| self.origins.fit(address));
-        let mut last = Broken::new(Outcome::Connect, Cause::NoSuchAddress);
+        let mut last = None;
+        let mut closed = 0;
         for place in (0..addresses.len()).map(|i| (first + i) % addresses.len()) {
             // One that cannot be reached from here says nothing of the target.
             if any_fits && !self.origins.fit(addresses[place]) {
+                continue;
+            }
+            if let Err(denied) = self.program.policy.judge(host, addresses[place]) {
+                tracing::debug!(host, %denied, "not connected");
+                closed += 1;
                 continue;
             }
             // If this attempt is cut off by its time-out, the next call begins with the next one.
@@ -216,21 +224,40 @@ impl Dial {
                 }
                 Err(error) => {
                     tracing::debug!(%error, address = %addresses[place], "not connected");
-                    last = Broken::connecting(&error);
+                    last = Some(Broken::connecting(&error));
                 }
             }
         }
-        Err(last)
+        Err(last.unwrap_or_else(|| match closed {
+            0 => Broken::new(Outcome::Connect, Cause::NoSuchAddress),
+            _ => not_allowed(),
+        }))
+    }
+
+    async fn open_unix(&self, path: &Path, trace: &mut Trace) -> Result<Stream, Broken> {
+        let started = MonoTime::now();
+        let opened = self.connect_unix(path).await;
+        trace.phases.connect_us = Some(MonoTime::now().since_us(started));
+        opened.map(Stream::Unix)
+    }
+
+    /// Judges the path that is connected to, after every link in it was followed.
+    async fn connect_unix(&self, path: &Path) -> Result<UnixStream, Broken> {
+        let connecting = |error: io::Error| Broken::connecting(&error);
+        let policy = &self.program.policy;
+        // A path outside is not even looked at.
+        policy.judge_socket(path).map_err(|_| not_allowed())?;
+        let real = tokio::fs::canonicalize(path).await.map_err(connecting)?;
+        if let Err(denied) = policy.judge_socket(&real) {
+            tracing::debug!(path = %path.display(), %denied, "not connected");
+            return Err(not_allowed());
+        }
+        UnixStream::connect(real).await.map_err(connecting)
     }
 }
 
-async fn open_unix(path: &Path, trace: &mut Trace) -> Result<Stream, Broken> {
-    let started = MonoTime::now();
-    let opened = UnixStream::connect(path).await;
-    trace.phases.connect_us = Some(MonoTime::now().since_us(started));
-    opened
-        .map(Stream::Unix)
-        .map_err(|error| Broken::connecting(&error))
+fn not_allowed() -> Broken {
+    Broken::new(Outcome::Connect, Cause::NotAllowed)
 }
 
 #[cfg(test)]
@@ -268,12 +295,18 @@ mod tests {
         runtime.block_on(async {
             for first in 0..3 {
                 dial.preferred.set(first);
-                let stream = dial.connect(&addresses).await.expect("one listens");
+                let stream = dial
+                    .connect("localhost", &addresses)
+                    .await
+                    .expect("one listens");
                 assert_eq!(stream.peer_addr().expect("connected"), addresses[1]);
                 assert_eq!(dial.preferred.get(), 1);
             }
             let closed = [addresses[0], addresses[2]];
-            let refused = dial.connect(&closed).await.expect_err("nobody listens");
+            let refused = dial
+                .connect("localhost", &closed)
+                .await
+                .expect_err("nobody listens");
             assert_eq!(
                 (refused.outcome, refused.cause),
                 (Outcome::Connect, Cause::Refused)

@@ -1,5 +1,7 @@
 //! What can keep a core from firing. Must never carry a secret's value.
 
+use loadpilot_events::refusal::Problem;
+
 /// Why a core cannot be set up.
 #[derive(Debug, thiserror::Error)]
 pub enum Fault {
@@ -26,6 +28,9 @@ pub enum Fault {
     /// The thread, its timer or its runtime could not be made.
     #[error("a load thread cannot be started: {0}")]
     Thread(#[source] std::io::Error),
+    /// The target is closed to this agent.
+    #[error(transparent)]
+    NotAllowed(Problem),
     /// There is no room or no right to keep the calls of the open tick.
     #[error("a file for the calls of the open tick cannot be made in {folder}: {error}")]
     Ring {

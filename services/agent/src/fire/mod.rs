@@ -31,6 +31,7 @@ mod pacer;
 mod pool;
 mod program;
 mod progress;
+mod reach;
 mod record;
 mod ring;
 mod roster;
@@ -62,6 +63,7 @@ pub(crate) use origin::systems_ports;
 pub use pacer::Harvest;
 pub use pool::{Pool, portion};
 pub use program::Program;
+pub(crate) use reach::{judge_target, with_own_servers};
 pub use record::{CallRecord, Ended, RECORD_BYTES, RECORD_VERSION};
 pub use ring::{
     EXTENSION as RING_EXTENSION, Leftover, NotARing, Note, Noted, RING_BYTES_DEFAULT, ReadTexts,

@@ -11,6 +11,7 @@ use base64::prelude::BASE64_STANDARD;
 use bytes::Bytes;
 use hyper::header::{self, HeaderName, HeaderValue};
 use hyper::http::uri::{PathAndQuery, Scheme};
+use loadpilot_engine::target_policy::TargetPolicy;
 use loadpilot_events::connections::{Connections, Http};
 use loadpilot_events::id::RunId;
 use loadpilot_events::plan::{self, Body, Header, PhaseTimeouts, Plan, Step, Text};
@@ -29,6 +30,8 @@ const PRODUCT: &str = concat!("loadpilot/", env!("CARGO_PKG_VERSION"));
 #[derive(Debug)]
 pub struct Program {
     pub(crate) target: Target,
+    /// Where its connections may lead to.
+    pub(crate) policy: TargetPolicy,
     pub(crate) connections: Connections,
     pub(crate) timeouts: PhaseTimeouts,
     pub(crate) tasks: Vec<Vec<Call>>,
@@ -115,21 +118,23 @@ impl Program {
         self.manner.timeout_us
     }
 
-    /// Compiles a plan that has been checked and keeps no body beside itself, for one run;
-    /// `secrets` holds a value for each of its handles.
+    /// Compiles a plan that has been checked and keeps no body beside itself, for one run on the
+    /// user's own machine; `secrets` holds a value for each of its handles.
     ///
     /// # Errors
     /// A [`Fault`] that names the part of the plan which cannot be sent as it stands, or the
-    /// handle that has no value, or that this machine has no certificate roots for https.
+    /// handle that has no value, or that this machine has no certificate roots for https; or that
+    /// the address or socket of the target is closed.
     pub fn compile(
         plan: &Plan,
         run: &RunId,
         secrets: &BTreeMap<String, String>,
     ) -> Result<Self, Fault> {
-        Self::compile_with(plan, run, secrets, &Bodies::new())
+        Self::compile_with(plan, run, secrets, &Bodies::new(), TargetPolicy::local())
     }
 
-    /// The same of any plan; `bodies` holds the bytes of each body that is kept beside it.
+    /// The same of any plan; `bodies` holds the bytes of each body that is kept beside it, and
+    /// `policy` says where its connections may lead to.
     ///
     /// # Errors
     /// As [`Program::compile`], and that there are no bytes for a body.
@@ -138,8 +143,10 @@ impl Program {
         run: &RunId,
         secrets: &BTreeMap<String, String>,
         bodies: &Bodies,
+        policy: TargetPolicy,
     ) -> Result<Self, Fault> {
         let target = Target::of(plan, secrets)?;
+        policy.judge_plan(plan).map_err(Fault::NotAllowed)?;
         let id_header = plan.id_header.clone();
         let id_header = id_header.map(|name| Ok((name.clone(), header_name("id_header", &name)?)));
         let compiler = Compiler {
@@ -174,6 +181,7 @@ impl Program {
         }
         Ok(Self {
             target,
+            policy,
             connections: plan.connections.clone(),
             timeouts: plan.timeouts,
             tasks,

@@ -20,6 +20,7 @@ use crate::compiled::Compiled;
 use crate::fire::{self, Lease, Program, Troupe, Warmed};
 use crate::runs::cores::{Common, Cores};
 use crate::runs::preflight::{self, TooFewFiles};
+
 use crate::secrets::{self, Secrets};
 use crate::shell::Shell;
 use crate::spool::{SPOOL_BYTES_DEFAULT, Spool};
@@ -108,7 +109,9 @@ pub(super) async fn prepare(
     preflight::check(shell, created, holds)?;
     let secrets = secrets::fetch(shell, run, &plan.secrets()).await?;
     let bodies = bodies::fetch(shell, plan).await?;
-    let program = Program::compile_with(plan, run, &secrets.0, &bodies)?;
+    let policy = fire::with_own_servers(&shell.targets).await;
+    let program = Program::compile_with(plan, run, &secrets.0, &bodies, policy)?;
+    fire::judge_target(&program).await?;
     let workload = Arc::new(Workload::new(plan, created.seed));
     let troupe = troupe(shell, (created, &workload), holds, &bodies, &secrets)?;
     let common = Common {

@@ -9,11 +9,13 @@ use crate::peer::{Act, Door, Peer};
 use crate::story::{Cores, Counted, RUN, plan, step, task};
 use h2::server::Builder;
 use loadpilot_agent::fire::Program;
+use loadpilot_engine::target_policy::TargetPolicy;
 use loadpilot_events::connections::{Http, IpFamily, Reuse};
 use loadpilot_events::delta::Phase;
 use loadpilot_events::id::RunId;
 use loadpilot_events::plan::Plan;
 use loadpilot_events::{Cause, Outcome};
+use tempfile::TempDir;
 use tokio::sync::watch;
 
 /// Both protocols in the clear.
@@ -172,7 +174,7 @@ async fn a_unix_socket_stands_for_the_target() {
     let peer = Peer::start(Door::Unix(path.clone()), |_| Act::Answer(200));
     let mut plan = quick("http://target.test:81".to_owned(), Http::V1, 20);
     plan.connections.connect_to = Some(text.clone());
-    let counted = run(plan).await;
+    let counted = Cores::under(plan, folder_open()).start().finish().await;
     std::fs::remove_file(&path).expect("the socket");
     assert_eq!(counted.outcomes(), all(Outcome::Ok, 20));
     assert_eq!(counted.connections(), (1, 19));
@@ -183,8 +185,80 @@ async fn a_unix_socket_stands_for_the_target() {
 
     let mut plan = quick("http://target.test:81".to_owned(), Http::V1, 20);
     plan.connections.connect_to = Some(text);
-    let counted = run(plan).await;
+    let counted = Cores::under(plan, folder_open()).start().finish().await;
     assert_eq!(counted.outcomes(), all(Outcome::Connect, 20), "it is gone");
+}
+
+/// The folder of temporary files is open, under the name that links give it, too.
+fn folder_open() -> TargetPolicy {
+    let folder = std::env::temp_dir();
+    let real = folder.canonicalize().expect("it exists");
+    TargetPolicy::local().with_folder(folder).with_folder(real)
+}
+
+/// Broken if a socket outside the open folders were reached by a link that lies inside.
+#[tokio::test]
+async fn a_link_leads_to_no_closed_socket() {
+    let (outside, inside) = (TempDir::new(), TempDir::new());
+    let (outside, inside) = (outside.expect("a folder"), inside.expect("a folder"));
+    let path = outside.path().join("closed.socket");
+    let peer = Peer::start(Door::Unix(path.clone()), |_| Act::Answer(200));
+    let link = inside.path().join("open.socket");
+    std::os::unix::fs::symlink(&path, &link).expect("a link");
+    let mut plan = quick("http://target.test:81".to_owned(), Http::V1, 10);
+    plan.connections.connect_to = Some(format!("unix:{}", link.display()));
+    let real = inside.path().canonicalize().expect("it exists");
+    let policy = TargetPolicy::local()
+        .with_folder(inside.path().to_owned())
+        .with_folder(real);
+    let counted = Cores::under(plan, policy).start().finish().await;
+    assert_eq!(counted.outcomes(), all(Outcome::Connect, 10));
+    assert_eq!(peer.connections(), 0);
+}
+
+/// Broken if an agent connected, for a call or ahead of it, to what it may not connect to, whatever
+/// the name of the target stands for; or did not say why it did not.
+#[tokio::test]
+async fn no_connection_is_opened_to_a_closed_address() {
+    for (http, open_first) in [(Http::V1, None), (Http::V2, None), (Http::V1, Some(1))] {
+        let peer = peer(http);
+        let url = format!("http://localhost:{}", peer.address.port());
+        let mut plan = quick(url, http, 20);
+        plan.connections.open_first = open_first;
+        let counted = Cores::under(plan.clone(), TargetPolicy::fleet());
+        let counted = counted.start().finish().await;
+        assert_eq!(counted.outcomes(), all(Outcome::Connect, 20));
+        let causes = counted.causes();
+        assert_eq!(causes.keys().collect::<Vec<_>>(), [&Cause::NotAllowed]);
+        assert_eq!(peer.connections(), 0, "{http:?} {open_first:?}");
+
+        let open = TargetPolicy::fleet().allow("allow-target", ["localhost"]);
+        let mut counted = Cores::under(plan, open.expect("a name")).start();
+        assert_eq!(counted.finish().await.outcomes(), all(Outcome::Ok, 20));
+    }
+}
+
+/// Broken if a plan to a closed address or socket were made ready at all.
+#[test]
+fn a_plan_to_a_closed_address_is_not_compiled() {
+    for (target, connect_to, wanted) in [
+        (
+            "http://169.254.8.1",
+            None,
+            "not allowed: link-local address",
+        ),
+        (
+            "http://a.test",
+            Some("unix:/run/x"),
+            "not allowed: Unix socket",
+        ),
+    ] {
+        let mut plan = quick(target.to_owned(), Http::V1, 1);
+        plan.connections.connect_to = connect_to.map(str::to_owned);
+        let run = RunId::parse(RUN).expect("a token");
+        let fault = Program::compile(&plan, &run, &BTreeMap::new()).expect_err(target);
+        assert!(fault.to_string().contains(wanted), "{fault}");
+    }
 }
 
 /// Broken if https were spoken in the clear where TLS cannot be had.

@@ -9,6 +9,7 @@ use loadpilot_agent::fire::{
 use loadpilot_engine::share::Share;
 use loadpilot_engine::sums::add_counts;
 use loadpilot_engine::tally::Ledger;
+use loadpilot_engine::target_policy::TargetPolicy;
 use loadpilot_engine::workload::Workload;
 use loadpilot_events::connections::Connections;
 use loadpilot_events::delta::{DeltaReported, Gauges, Phase};
@@ -115,10 +116,29 @@ impl Cores {
         max_in_flight: u32,
         ring: impl Fn(&Plan, u32) -> Option<Ring>,
     ) -> Self {
+        let run = RunId::parse(RUN).expect("a token");
+        let program = Program::compile(&plan, &run, secrets).expect("a sendable plan");
+        Self::of(plan, program, cores, max_in_flight, ring)
+    }
+
+    /// One core with one arrival at a time, which may connect to what `policy` opens.
+    pub(crate) fn under(plan: Plan, policy: TargetPolicy) -> Self {
+        let run = RunId::parse(RUN).expect("a token");
+        let (secrets, bodies) = (BTreeMap::new(), BTreeMap::new());
+        let program = Program::compile_with(&plan, &run, &secrets, &bodies, policy);
+        Self::of(plan, program.expect("a sendable plan"), 1, 1, |_, _| None)
+    }
+
+    fn of(
+        plan: Plan,
+        program: Program,
+        cores: u32,
+        max_in_flight: u32,
+        ring: impl Fn(&Plan, u32) -> Option<Ring>,
+    ) -> Self {
         let plan = Arc::new(plan);
         let workload = Arc::new(Workload::new(&plan, 7));
         let run = RunId::parse(RUN).expect("a token");
-        let program = Program::compile(&plan, &run, secrets).expect("a sendable plan");
         let program = Arc::new(program);
         let lease = Lease::unlimited();
         let setup = |core| CoreSetup {

@@ -10,6 +10,7 @@ use loadpilot_agent::signals::Shutdown;
 use loadpilot_agent::timing::Timing;
 use loadpilot_bus::{Bus, Limits, Memory};
 use loadpilot_engine::tail::Mark;
+use loadpilot_engine::target_policy::TargetPolicy;
 use loadpilot_events::assign::{AgentsWanted, Holding, Loss};
 use loadpilot_events::ctl::{
     Decision, Ending, RunCreated, RunSealed, ShardsAssigned, ShardsReassigned, StartScheduled,
@@ -79,6 +80,7 @@ impl World {
             cores: 2,
             max_in_flight: 100,
             fds: 1_000,
+            targets: TargetPolicy::local(),
             rings: Some(RingPlace {
                 folder: state.path().to_owned(),
                 bytes_max: RING_BYTES_DEFAULT,

@@ -38,7 +38,8 @@ export type Cause =
   | "while_sending"
   | "before_first_byte"
   | "before_last_byte"
-  | "other";
+  | "other"
+  | "not_allowed";
 /**
  * Families of addresses.
  */

@@ -1,0 +1,478 @@
+//! Where agents may connect to: a default deny over addresses, and what an operator has opened.
+//!
+//! Judged are addresses as they are connected to, after names were resolved. Must never resolve a
+//! name, nor look at a file: the shells do, and ask again.
+
+use std::fmt;
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
+use std::path::{Component, Path, PathBuf};
+
+use loadpilot_events::plan::Plan;
+use loadpilot_events::refusal::Problem;
+
+/// Most things that may be opened.
+pub const ALLOWED_MAX: usize = 256;
+
+/// Port of NATS where its address names none.
+const NATS_PORT: u16 = 4222;
+
+/// What can be opened.
+const OPENABLE: &str =
+    "must be a network such as 10.1.0.0/16, an address, a host name, or unix:/folder";
+
+/// Which addresses agents may connect to.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct TargetPolicy {
+    scope: Scope,
+    allowed: Vec<Allowed>,
+    /// NATS as the agent's configuration names it.
+    own_names: Vec<(String, u16)>,
+    /// The addresses that these names stand for.
+    own: Vec<SocketAddr>,
+}
+
+/// Whose network an agent is in.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Scope {
+    /// The machine of the user who asks for the load.
+    Local,
+    /// A machine that serves others.
+    Fleet,
+}
+
+/// One thing that an operator has opened.
+#[derive(Debug, Clone, PartialEq, Eq)]
+enum Allowed {
+    /// A network and the number of bits that its addresses have in common.
+    Network(IpAddr, u32),
+    /// A name, in lower case: all that it stands for.
+    Host(String),
+    /// A folder: the Unix sockets below it.
+    Sockets(PathBuf),
+}
+
+/// Kinds of targets that are not open by default.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Kind {
+    /// Where machines of a cloud ask for their credentials.
+    Metadata,
+    /// Not an address of a peer: systems connect to themselves.
+    Unspecified,
+    /// Of one network cable only.
+    LinkLocal,
+    /// For groups.
+    Multicast,
+    /// For everybody on a cable.
+    Broadcast,
+    /// The agent's own machine.
+    Loopback,
+    /// Of a private network.
+    Private,
+    /// A socket in the file system.
+    UnixSocket,
+    /// The log that the agent itself writes to.
+    OwnServer,
+}
+
+/// A target that agents must not connect to.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("not allowed: {kind} {place}{}", self.hint())]
+pub struct Denied {
+    /// Why it is not open.
+    pub kind: Kind,
+    /// The address or path.
+    pub place: String,
+}
+
+impl Kind {
+    /// As messages call it.
+    #[must_use]
+    pub fn words(self) -> &'static str {
+        match self {
+            Self::Metadata => "cloud metadata address",
+            Self::Unspecified => "unspecified address",
+            Self::LinkLocal => "link-local address",
+            Self::Multicast => "multicast address",
+            Self::Broadcast => "broadcast address",
+            Self::Loopback => "loopback address",
+            Self::Private => "private address",
+            Self::UnixSocket => "Unix socket",
+            Self::OwnServer => "NATS server of the agent",
+        }
+    }
+
+    /// Of an address without another one inside; `None`: a public one.
+    fn of(address: IpAddr) -> Option<Self> {
+        match address {
+            IpAddr::V4(v4) => Self::of_v4(v4),
+            IpAddr::V6(v6) => Self::of_v6(v6),
+        }
+    }
+
+    fn of_v4(address: Ipv4Addr) -> Option<Self> {
+        Some(match address.octets() {
+            [169, 254, 169, 254] | [169, 254, 170, 2 | 23] => Self::Metadata,
+            // Alibaba, Azure, Oracle.
+            [100, 100, 100, 200] | [168, 63, 129, 16] | [192, 0, 0, 192] => Self::Metadata,
+            [0, ..] => Self::Unspecified,
+            [127, ..] => Self::Loopback,
+            [169, 254, ..] => Self::LinkLocal,
+            [224..=239, ..] => Self::Multicast,
+            [255, 255, 255, 255] => Self::Broadcast,
+            [10, ..] | [172, 16..=31, ..] | [192, 168, ..] | [100, 64..=127, ..] => Self::Private,
+            // Of protocols, of measurements, and reserved: not on the public network.
+            [192, 0, 0, _] | [198, 18 | 19, ..] | [240..=255, ..] => Self::Private,
+            _ => return None,
+        })
+    }
+
+    fn of_v6(address: Ipv6Addr) -> Option<Self> {
+        Some(match address.segments() {
+            // Amazon, twice, and Google.
+            [0xfd00, 0xec2, 0, 0, 0, 0, 0, 0x254 | 0x23] => Self::Metadata,
+            [0xfd20, 0xce, 0, 0, 0, 0, 0, 0x254] => Self::Metadata,
+            [0, 0, 0, 0, 0, 0, 0, 0] => Self::Unspecified,
+            [0, 0, 0, 0, 0, 0, 0, 1] => Self::Loopback,
+            [0xfe80..=0xfebf, ..] => Self::LinkLocal,
+            [0xff00..=0xffff, ..] => Self::Multicast,
+            [0xfc00..=0xfdff, ..] | [0xfec0..=0xfeff, ..] => Self::Private,
+            // Translated within a network of its operator's (RFC 8215).
+            [0x64, 0xff9b, 1, ..] => Self::Private,
+            _ => return None,
+        })
+    }
+}
+
+impl fmt::Display for Kind {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.words())
+    }
+}
+
+impl Denied {
+    fn new(kind: Kind, place: impl fmt::Display) -> Self {
+        let place = place.to_string();
+        Self { kind, place }
+    }
+
+    /// What opens it, if anything does.
+    fn hint(&self) -> String {
+        match self.kind {
+            Kind::OwnServer => String::new(),
+            Kind::UnixSocket => {
+                let folder = Path::new(&self.place).parent().unwrap_or(Path::new("/"));
+                format!(" (--allow-target unix:{} opens it)", folder.display())
+            }
+            _ => format!(" (--allow-target {} opens it)", self.place),
+        }
+    }
+}
+
+impl TargetPolicy {
+    /// For agents on the machine of the user who asks for the load: loopback and private networks
+    /// are open.
+    #[must_use]
+    pub fn local() -> Self {
+        Self::new(Scope::Local)
+    }
+
+    /// For agents that serve others: only public addresses are open.
+    #[must_use]
+    pub fn fleet() -> Self {
+        Self::new(Scope::Fleet)
+    }
+
+    fn new(scope: Scope) -> Self {
+        Self {
+            scope,
+            allowed: Vec::new(),
+            own_names: Vec::new(),
+            own: Vec::new(),
+        }
+    }
+
+    /// Opens what each text of `texts` says: a network, an address, a host name, or `unix:` and a
+    /// folder.
+    ///
+    /// # Errors
+    /// Each text that is none of them, at `field`; and that there are too many.
+    pub fn allow<'t>(
+        mut self,
+        field: &str,
+        texts: impl IntoIterator<Item = &'t str>,
+    ) -> Result<Self, Vec<Problem>> {
+        let mut problems = Vec::new();
+        for text in texts {
+            match Allowed::parse(text) {
+                Some(allowed) => self.allowed.push(allowed),
+                None => problems.push(Problem::new(field, OPENABLE, text)),
+            }
+        }
+        if self.allowed.len() > ALLOWED_MAX {
+            let rule = format!("must be at most {ALLOWED_MAX}");
+            problems.push(Problem::new(field, rule, self.allowed.len()));
+        }
+        match problems.is_empty() {
+            true => Ok(self),
+            false => Err(problems),
+        }
+    }
+
+    /// The folders whose sockets are open.
+    pub fn folders(&self) -> impl Iterator<Item = &Path> {
+        self.allowed.iter().filter_map(|allowed| match allowed {
+            Allowed::Sockets(folder) => Some(folder.as_path()),
+            Allowed::Network(..) | Allowed::Host(_) => None,
+        })
+    }
+
+    /// Opens the sockets below one more folder, such as the one that a link stands for.
+    #[must_use]
+    pub fn with_folder(mut self, folder: PathBuf) -> Self {
+        self.allowed.push(Allowed::Sockets(folder));
+        self
+    }
+
+    /// Closes the servers of `url`, one address of NATS or several separated by commas, whatever
+    /// else is open.
+    #[must_use]
+    pub fn with_own_server(mut self, url: &str) -> Self {
+        self.own_names = url.split(',').filter_map(server).collect();
+        self
+    }
+
+    /// The servers that are closed, by name and port.
+    #[must_use]
+    pub fn own_names(&self) -> &[(String, u16)] {
+        &self.own_names
+    }
+
+    /// Closes the addresses that the names of these servers stand for.
+    #[must_use]
+    pub fn with_own_addresses(mut self, own: Vec<SocketAddr>) -> Self {
+        self.own = own;
+        self
+    }
+
+    /// Whether a connection may be opened to `peer`, which is what `host` stands for.
+    ///
+    /// # Errors
+    /// Why not.
+    pub fn judge(&self, host: &str, peer: SocketAddr) -> Result<(), Denied> {
+        let address = inside(peer.ip());
+        if self.is_own(host, address, peer.port()) {
+            let place = SocketAddr::new(address, peer.port());
+            return Err(Denied::new(Kind::OwnServer, place));
+        }
+        let Some(kind) = Kind::of(address) else {
+            return Ok(());
+        };
+        let is_near = matches!(kind, Kind::Loopback | Kind::Private);
+        let is_open = (is_near && self.scope == Scope::Local)
+            || self
+                .allowed
+                .iter()
+                .any(|one| one.opens(kind, host, address));
+        match is_open {
+            true => Ok(()),
+            false => Err(Denied::new(kind, address)),
+        }
+    }
+
+    /// Whether a connection may be opened to the socket at `path`. Links are for the caller to
+    /// follow: it asks with the path that it has connected by.
+    ///
+    /// # Errors
+    /// [`Kind::UnixSocket`] unless a folder above it was opened.
+    pub fn judge_socket(&self, path: &Path) -> Result<(), Denied> {
+        let is_plain = |part| matches!(part, Component::RootDir | Component::Normal(_));
+        let is_below = self.folders().any(|folder| path.starts_with(folder));
+        match is_below && path.components().all(is_plain) {
+            true => Ok(()),
+            false => Err(Denied::new(Kind::UnixSocket, path.display())),
+        }
+    }
+
+    /// Judges what a plan connects to, as far as it names an address or a socket; names are judged
+    /// when they are resolved.
+    ///
+    /// # Errors
+    /// The field of the plan, and why it is not open.
+    pub fn judge_plan(&self, plan: &Plan) -> Result<(), Problem> {
+        let (field, place) = match &plan.connections.connect_to {
+            Some(place) => ("connections.connect_to", place.as_str()),
+            None => ("target", authority(&plan.target)),
+        };
+        let judged = match place.strip_prefix("unix:") {
+            Some(path) => self.judge_socket(Path::new(path)),
+            None => match literal(place) {
+                Some((host, peer)) => self.judge(host, peer),
+                None => Ok(()),
+            },
+        };
+        judged.map_err(|denied| {
+            let value = match field {
+                "target" => plan.target.as_str(),
+                _ => place,
+            };
+            Problem::new(field, denied.to_string(), value)
+        })
+    }
+
+    fn is_own(&self, host: &str, address: IpAddr, port: u16) -> bool {
+        let is_same = |own: &SocketAddr| {
+            let own_address = inside(own.ip());
+            // All of loopback leads to one machine.
+            let is_near = own_address.is_loopback() && address.is_loopback();
+            own.port() == port && (own_address == address || is_near)
+        };
+        let is_named = |(name, own_port): &(String, u16)| {
+            *own_port == port && name.eq_ignore_ascii_case(bare_name(host))
+        };
+        self.own.iter().any(is_same) || self.own_names.iter().any(is_named)
+    }
+}
+
+impl Allowed {
+    fn parse(text: &str) -> Option<Self> {
+        if let Some(folder) = text.strip_prefix("unix:") {
+            let folder = Path::new(folder);
+            let is_plain = |part| matches!(part, Component::RootDir | Component::Normal(_));
+            let is_sound = folder.is_absolute() && folder.components().all(is_plain);
+            return is_sound.then(|| Self::Sockets(folder.to_owned()));
+        }
+        if let Some((address, bits)) = text.split_once('/') {
+            let is_number = bits.bytes().all(|byte| byte.is_ascii_digit());
+            let bits = bits.parse().ok().filter(|_| is_number)?;
+            return Self::network(address.parse().ok()?, bits);
+        }
+        let bracketed = text
+            .strip_prefix('[')
+            .and_then(|text| text.strip_suffix(']'));
+        if let Ok(address) = bracketed.unwrap_or(text).parse::<IpAddr>() {
+            return Self::network(address, width(address));
+        }
+        let name = bare_name(text);
+        let is_letter = |byte: u8| byte.is_ascii_alphanumeric() || b"-._".contains(&byte);
+        // A name of digits is a number that resolvers take for an address.
+        let is_name = name.rsplit('.').next().is_some_and(|last| {
+            last.bytes().any(|byte| byte.is_ascii_alphabetic()) && !last.starts_with("0x")
+        });
+        (is_name && name.bytes().all(is_letter)).then(|| Self::Host(name.to_ascii_lowercase()))
+    }
+
+    /// A network whose address has no bit set beside its own.
+    fn network(address: IpAddr, bits: u32) -> Option<Self> {
+        let (address, bits) = match (address, address_inside_mapped(address)) {
+            (_, Some(v4)) if bits >= 96 => (IpAddr::V4(v4), bits - 96),
+            _ => (address, bits),
+        };
+        let is_sound = bits <= width(address) && prefix(address, bits) == number(address);
+        is_sound.then_some(Self::Network(address, bits))
+    }
+
+    fn opens(&self, kind: Kind, host: &str, address: IpAddr) -> bool {
+        match self {
+            Self::Network(network, bits) => {
+                let is_same_family = network.is_ipv4() == address.is_ipv4();
+                let is_in = is_same_family && prefix(address, *bits) == number(*network);
+                // Nobody means them who opens the network around them.
+                is_in && (kind != Kind::Metadata || *bits == width(address))
+            }
+            Self::Host(name) => {
+                kind != Kind::Metadata && name.eq_ignore_ascii_case(bare_name(host))
+            }
+            Self::Sockets(_) => false,
+        }
+    }
+}
+
+/// The address that packets to `address` end at: IPv6 may carry IPv4.
+fn inside(address: IpAddr) -> IpAddr {
+    let IpAddr::V6(v6) = address else {
+        return address;
+    };
+    let v4 = |high: u16, low: u16| {
+        let [a, b] = high.to_be_bytes();
+        let [c, d] = low.to_be_bytes();
+        IpAddr::V4(Ipv4Addr::new(a, b, c, d))
+    };
+    match v6.segments() {
+        [0, 0, 0, 0, 0, 0, 0, 0 | 1] => address,
+        // Mapped, compatible (RFC 4291), and translated (RFC 2765).
+        [0, 0, 0, 0, 0, 0 | 0xffff, high, low] | [0, 0, 0, 0, 0xffff, 0, high, low] => {
+            v4(high, low)
+        }
+        // NAT64 (RFC 6052) and 6to4 (RFC 3056).
+        [0x64, 0xff9b, 0, 0, 0, 0, high, low] | [0x2002, high, low, ..] => v4(high, low),
+        _ => address,
+    }
+}
+
+fn address_inside_mapped(address: IpAddr) -> Option<Ipv4Addr> {
+    match address {
+        IpAddr::V6(v6) => v6.to_ipv4_mapped(),
+        IpAddr::V4(_) => None,
+    }
+}
+
+fn width(address: IpAddr) -> u32 {
+    if address.is_ipv4() { 32 } else { 128 }
+}
+
+fn number(address: IpAddr) -> u128 {
+    match address {
+        IpAddr::V4(v4) => u128::from(v4.to_bits()),
+        IpAddr::V6(v6) => v6.to_bits(),
+    }
+}
+
+/// An address with all but its first bits cleared; `bits` is at most its width.
+fn prefix(address: IpAddr, bits: u32) -> u128 {
+    let rest = width(address) - bits;
+    number(address)
+        .checked_shr(rest)
+        .map_or(0, |high| high << rest)
+}
+
+/// A name without the dot of the root.
+fn bare_name(host: &str) -> &str {
+    host.strip_suffix('.').unwrap_or(host)
+}
+
+/// Host and port of an address of NATS.
+fn server(url: &str) -> Option<(String, u16)> {
+    let place = authority(url.trim());
+    let place = place.rsplit_once('@').map_or(place, |(_, place)| place);
+    let (host, port) = split(place)?;
+    let port = port.unwrap_or(NATS_PORT);
+    (!host.is_empty()).then(|| (bare_name(host).to_ascii_lowercase(), port))
+}
+
+/// What stands between scheme and path of a URL.
+fn authority(url: &str) -> &str {
+    let rest = url.split_once("://").map_or(url, |(_, rest)| rest);
+    rest.split(['/', '?', '#']).next().unwrap_or(rest)
+}
+
+/// The host of `host[:port]`, without brackets, and the port.
+fn split(place: &str) -> Option<(&str, Option<u16>)> {
+    if let Some(rest) = place.strip_prefix('[') {
+        let (host, rest) = rest.split_once(']')?;
+        let port = rest.strip_prefix(':').map(str::parse).transpose().ok()?;
+        return Some((host, port));
+    }
+    match place.split_once(':') {
+        Some((host, port)) => Some((host, Some(port.parse().ok()?))),
+        None => Some((place, None)),
+    }
+}
+
+/// The address that `host[:port]` says, if it is no name.
+fn literal(place: &str) -> Option<(&str, SocketAddr)> {
+    let (host, port) = split(place)?;
+    // An IPv6 address may name the cable that it is on.
+    let address = host.split('%').next().unwrap_or(host);
+    let address: IpAddr = address.parse().ok()?;
+    Some((host, SocketAddr::new(address, port.unwrap_or(0))))
+}
