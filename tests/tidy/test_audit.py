@@ -1,0 +1,64 @@
+"""The audit of CI: a service that does not answer is no pass, and a vulnerability fails."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+from pathlib import Path
+
+import pytest
+
+AUDIT = Path(__file__).parents[2] / ".ci/audit"
+SOUND = {
+    "uv": "echo 'No known vulnerabilities found'",
+    "cargo": "echo 'advisories ok'",
+    "npm": """echo '{"auditReportVersion": 2}'""",
+}
+SILENT = {
+    "uv": "echo 'x could not be audited'",
+    "cargo": "echo 'error: failed to fetch advisory database'; [ $2 = --version ]",
+    "npm": """echo '{"error": {"code": "ENOTFOUND"}}'; exit 1""",
+}
+FOUND = {
+    "uv": "echo 'Found 1 known vulnerability in 1 package'; exit 1",
+    "cargo": "echo 'advisories FAILED'; [ $2 = --version ]",
+    "npm": """echo '{"auditReportVersion": 2}'; exit 1""",
+}
+
+
+def audited(folder: Path, programs: dict[str, str]) -> subprocess.CompletedProcess[str]:
+    """What the audit says of programs that do no more than these lines."""
+    for part in (".ci", "bin", "services/gateway/web"):
+        (folder / part).mkdir(parents=True)
+    shutil.copy(AUDIT, folder / ".ci/audit")
+    for name, line in programs.items():
+        file = folder / "bin" / name
+        file.write_text(f"#!/bin/sh\n{line}\n", encoding="utf-8")
+        file.chmod(0o755)
+    environ = {**os.environ, "PATH": f"{folder / 'bin'}:/usr/bin:/bin"}
+    return subprocess.run(
+        [folder / ".ci/audit"], env=environ, check=False, capture_output=True, text=True, timeout=60
+    )
+
+
+def test_what_was_asked_and_found_sound_passes(tmp_path: Path) -> None:
+    """Broken if a clean answer of every service does not pass."""
+    told = audited(tmp_path, SOUND)
+    assert (told.returncode, told.stderr) == (0, "")
+
+
+@pytest.mark.parametrize("name", sorted(SOUND))
+def test_a_service_that_does_not_answer_is_named(tmp_path: Path, name: str) -> None:
+    """Broken if CI says nothing, or fails, when an audit could not be made."""
+    told = audited(tmp_path, {**SOUND, name: SILENT[name]})
+    assert told.returncode == 0, told.stderr
+    assert told.stderr.startswith("SKIPPED "), told.stderr
+    assert "did not answer" in told.stderr
+
+
+@pytest.mark.parametrize("name", sorted(SOUND))
+def test_a_vulnerability_fails(tmp_path: Path, name: str) -> None:
+    """Broken if a known vulnerability of one language is hidden by the others."""
+    told = audited(tmp_path, {**SOUND, name: FOUND[name]})
+    assert told.returncode == 1, told.stdout
