@@ -137,7 +137,7 @@ def _unsound(_: Request, error: Exception) -> Response:
         {
             "field": ".".join(map(str, one["loc"])),
             "rule": one["msg"],
-            "value": one.get("input"),
+            "value": "not shown" if "token" in one["loc"] else one.get("input"),
         }
         for one in error.errors()
     ]
@@ -145,6 +145,12 @@ def _unsound(_: Request, error: Exception) -> Response:
     status = HTTPStatus.BAD_REQUEST if is_text else UNSOUND
     code = Code.NOT_JSON if is_text else Code.USAGE
     return No(status, code, "what was asked for is wrong", wrong).response()
+
+
+def _no_text(_: Request, __: Exception) -> Response:
+    rule = "must be Unicode text: half of a pair of surrogates is invalid"
+    wrong = [{"field": "body", "rule": rule, "value": "not shown"}]
+    return No(UNSOUND, Code.USAGE, f"body {rule}", wrong).response()
 
 
 def _http(_: Request, error: Exception) -> Response:
@@ -167,6 +173,7 @@ ANSWERS: dict[type[Exception], Any] = {
     _native.Fault: _away,
     StackFault: _away,
     RequestValidationError: _unsound,
+    UnicodeEncodeError: _no_text,
     HTTPException: _http,
     Exception: _bug,
 }

@@ -123,6 +123,8 @@ class No(HTTPException):
 def short(value: object, most: int = VALUE_CHARS_MAX) -> str:
     """Quote a value as far as it tells something."""
     text = value if isinstance(value, str) else json.dumps(value, default=str)
+    # JSON can name half of a pair of surrogates, which no answer can carry.
+    text = text.encode("utf-8", "replace").decode("utf-8")
     return text if len(text) <= most else text[:most] + "…"
 
 
