@@ -140,6 +140,20 @@ def test_hostile_questions_are_answered_with_a_place(gateway: Gateway) -> None:
     ):
         answer = gateway.tell(path, body)
         assert answer.status == status, (path, answer.body)
+    half = b'"\\ud800"'
+    for path, body, status in (
+        ("/session", b'{"token":' + half + b"}", 422),
+        ("/session", b'{"token":"' + b"s3cret" * 100 + b'"}', 422),
+        ("/session", b'{"token":"a",' + half + b":1}", 422),
+        ("/runs/01unknownrun/rate", b'{"rate":' + half + b"}", 422),
+        ("/runs/01unknownrun/verdict", b'{"thresholds":{' + half + b":1}}", 404),
+        ("/runs/01unknownrun/verdict", b'{"thresholds":[{' + half + b":1}]}", 404),
+        ("/runs", b'{"plan":{},"tags":' + half + b"}", 422),
+    ):
+        answer = gateway.tell(path, body)
+        assert answer.status == status, (path, body, answer.body)
+        assert answer.kind == "application/problem+json"
+        assert b"s3cret" not in answer.body
     for head in (b"X-A: a\0b\r\n", b"X-A: a\rb\r\n", b"X A: b\r\n", b"\xff\xfe: b\r\n"):
         ask = b"GET /api/v1/runs HTTP/1.1\r\nHost: localhost\r\n" + head + b"\r\n"
         assert raw(gateway, ask).startswith(b"HTTP/1.1 400"), head
@@ -279,17 +293,46 @@ def test_who_shows_the_token_is_let_in(fleet: Fleet, gateways: Gateways, tmp_pat
         assert WORD not in process.said
 
 
-def test_a_proxy_is_believed_from_where_it_is_only(fleet: Fleet, gateways: Gateways) -> None:
+def test_a_proxy_is_believed_from_where_it_is_only(
+    fleet: Fleet, gateways: Gateways, tmp_path: Path
+) -> None:
     """Broken if anybody may claim to be somebody, or a proxied page is taken for a foreign one."""
     fleet.coordinator()
-    proxied = gateways.start(PROXY_HEADER="X-User", PROXY_FROM="127.0.0.0/8")
-    named = {"X-User": "ann@example.test", "Host": "load.example.test"}
+    settings = {
+        "PROXY_HEADER": "X-User",
+        "PUBLIC_NAMES": "load.example.test, LOAD2.example.test",
+        "PROXY_SECRET_FILE": secret(tmp_path, WORD),
+    }
+    proxied = gateways.start(PROXY_FROM="127.0.0.0/8", **settings)
+    shown = {"Host": "load.example.test", "X-LoadPilot-Proxy-Secret": WORD}
+    named = {"X-User": "ann@example.test", **shown}
     me = proxied.api("/me", {**named, "Origin": "https://load.example.test"})
     assert (me.status, me.json["user"]) == (200, "ann@example.test")
+    assert proxied.api("/me", {**named, "Host": "load2.example.test:8443"}).status == 200
     assert proxied.api("/me", {**named, **ORIGIN}).status == 403
-    assert proxied.api("/me").status == 401
-    elsewhere = gateways.start(PROXY_HEADER="X-User", PROXY_FROM="10.0.0.0/8,192.0.2.1")
+    assert proxied.api("/me", shown).status == 401
+    # Another process of this machine, and a page that gave this machine a name of its own.
+    for wrong in ("", WORD[:-1], f"{WORD}x"):
+        assert proxied.api("/me", {**named, "X-LoadPilot-Proxy-Secret": wrong}).status == 401
+    for host in ("evil.test", "localhost", "127.0.0.1", "load.example.test.evil.test"):
+        told = proxied.api("/me", {**named, "Host": host})
+        assert (told.status, "PUBLIC_NAMES" in told.json["detail"]) == (403, True), host
+    twice = "".join(f"{name}: {value}\r\n" for name, value in named.items())
+    ask = f"GET {API}/me HTTP/1.1\r\n{twice}X-User: eve\r\nConnection: close\r\n\r\n"
+    assert raw(proxied, ask.encode()).startswith(b"HTTP/1.1 403")
+    assert proxied.ask("GET", "/healthz").status == 200
+    elsewhere = gateways.start(PROXY_FROM="10.0.0.0/8,192.0.2.1", **settings)
     assert elsewhere.api("/me", named).status == 401
+    for process in gateways.processes:
+        assert WORD not in process.said
+    near = {"HOST": "0.0.0.0", "PROXY_FROM": "0.0.0.0/0", "PROXY_HEADER": "X-User"}
+    for wrong in ({"PROXY_FROM": "10.0.0.0/8", "PROXY_HEADER": "X-User"}, near):
+        ended = gateways.process("--check-config", **wrong).end(30)
+        for name in ("PROXY_SECRET_FILE", "PUBLIC_NAMES"):
+            must = f"{name}: must be set for a proxy on loopback"
+            assert (ended.code, must in ended.stderr) == (2, True), ended.stderr
+    far = {"HOST": "0.0.0.0", "PROXY_FROM": "10.0.0.0/8", "PROXY_HEADER": "X-User"}
+    assert gateways.process("--check-config", **far).end(30).code == 0
 
 
 def certificate(folder: Path) -> tuple[str, str]:

@@ -22,13 +22,15 @@ from loadpilot.cli.fleet import Server, ServerFlags, read_server
 from loadpilot.compile.problem import Problem, rule
 
 from .limits import ADDRESS_CONNECTIONS_DEFAULT, CONNECTIONS_MAX
-from .who import Proxy, digest
+from .who import SECRET_HEADER, Proxy, digest
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
 PREFIX = "LOADPILOT_GATEWAY_"
 TOKEN = re.compile(r"[!-~]{16,512}")
+NAME = re.compile(r"\[[0-9a-f:.]+\]|[a-z0-9._-]+")
+LOOPBACK = ipaddress.ip_network("127.0.0.0/8"), ipaddress.ip_network("::1/128")
 FLAGS = {
     "--nats-url": "NATS_URL",
     "--nats-token": "NATS_TOKEN_FILE",
@@ -68,6 +70,14 @@ class Settings(BaseSettings):
     proxy_from: str | None = Field(
         default=None, description="from where it asks: addresses or networks, with commas between"
     )
+    proxy_secret_file: Path | None = Field(
+        default=None,
+        description=f"file of the secret that the proxy sends in the header {SECRET_HEADER}",
+    )
+    public_names: str | None = Field(
+        default=None,
+        description="names that callers know the proxy by, with commas between; Host must be one",
+    )
     address_connections: int = Field(
         default=ADDRESS_CONNECTIONS_DEFAULT,
         ge=1,
@@ -97,10 +107,10 @@ def read(environ: Mapping[str, str]) -> tuple[Config | None, list[Problem]]:
     problems = [*unknown(environ)]
     settings = parsed(problems)
     server = fleet(settings, environ, problems)
-    token = bearer(settings.token_file, problems)
+    token = bearer("TOKEN_FILE", settings.token_file, problems)
     tls = certificate(settings, problems)
-    proxy = in_front(settings, problems)
     is_loopback = on_loopback(settings.host, problems)
+    proxy = in_front(settings, problems, is_loopback=bool(is_loopback))
     if is_loopback is False and proxy is None and not settings.proxy_header:
         missing = {
             "a token (LOADPILOT_GATEWAY_TOKEN_FILE)": settings.token_file,
@@ -166,14 +176,14 @@ def fleet(settings: Settings, environ: Mapping[str, str], problems: list[Problem
     return server
 
 
-def bearer(file: Path | None, problems: list[Problem]) -> str | None:
-    """Read the token that callers show."""
+def bearer(name: str, file: Path | None, problems: list[Problem]) -> str | None:
+    """Read the token that callers show, or another secret of that form."""
     if file is None:
         return None
-    token = secret_file("TOKEN_FILE", file, problems)
+    token = secret_file(name, file, problems)
     if token is not None and not TOKEN.fullmatch(token):
         must = "must hold a token of 16 to 512 letters, digits and signs without spaces"
-        problems.append(Problem(f"{PREFIX}TOKEN_FILE", f"{must} (got {len(token)} characters)"))
+        problems.append(Problem(f"{PREFIX}{name}", f"{must} (got {len(token)} characters)"))
     return token
 
 
@@ -209,10 +219,16 @@ def certificate(settings: Settings, problems: list[Problem]) -> tuple[Path, Path
     return cert, key
 
 
-def in_front(settings: Settings, problems: list[Problem]) -> Proxy | None:
+def in_front(settings: Settings, problems: list[Problem], *, is_loopback: bool) -> Proxy | None:
     """Read which proxy is believed."""
     header, wanted = settings.proxy_header, settings.proxy_from
+    secret = bearer("PROXY_SECRET_FILE", settings.proxy_secret_file, problems)
+    names = public_names(settings.public_names, problems)
     if header is None and wanted is None:
+        for name in ("proxy_secret_file", "public_names"):
+            if getattr(settings, name) is not None:
+                what = f"is for a proxy; set {PREFIX}PROXY_HEADER and {PREFIX}PROXY_FROM too"
+                problems.append(Problem(f"{PREFIX}{name.upper()}", what))
         return None
     if header is None or wanted is None:
         missing = "PROXY_HEADER" if header is None else "PROXY_FROM"
@@ -228,7 +244,30 @@ def in_front(settings: Settings, problems: list[Problem]) -> Proxy | None:
         must = "must be addresses or networks such as 10.0.0.0/8, with commas between"
         problems.append(rule(f"{PREFIX}PROXY_FROM", must, wanted))
         return None
-    return Proxy(header.lower(), networks)
+    if is_loopback or any(is_near(network) for network in networks):
+        here = {
+            "PROXY_SECRET_FILE": settings.proxy_secret_file,
+            "PUBLIC_NAMES": settings.public_names,
+        }
+        what = "must be set for a proxy on loopback: other processes and pages reach it there"
+        problems += [
+            Problem(f"{PREFIX}{name}", what) for name, said in here.items() if said is None
+        ]
+    return Proxy(header.lower(), networks, names, digest(secret) if secret is not None else None)
+
+
+def is_near(network: ipaddress.IPv4Network | ipaddress.IPv6Network) -> bool:
+    """Whether processes of this machine have an address of a network on loopback."""
+    return any(one.version == network.version and one.overlaps(network) for one in LOOPBACK)
+
+
+def public_names(text: str | None, problems: list[Problem]) -> frozenset[str]:
+    """Read the names that Host may say."""
+    names = [one.strip().lower() for one in text.split(",")] if text is not None else []
+    if not all(NAME.fullmatch(one) for one in names):
+        must = "must be host names without a port, such as load.example.com, with commas between"
+        problems.append(rule(f"{PREFIX}PUBLIC_NAMES", must, text))
+    return frozenset(names)
 
 
 def on_loopback(host: str, problems: list[Problem]) -> bool | None:

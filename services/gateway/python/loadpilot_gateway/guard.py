@@ -23,7 +23,9 @@ if TYPE_CHECKING:
 API = "/api/"
 ASSETS = "/assets/"
 """Files of the web UI that are named after their content."""
-OPEN = frozenset({"/healthz", "/readyz", "/api/v1/session"})
+PROBES = frozenset({"/healthz", "/readyz"})
+"""Paths that are asked for by address, beside a proxy."""
+OPEN = PROBES | {"/api/v1/session"}
 """What needs no token: probes, and where one is shown. Files of the web UI hold nothing either."""
 POSTED = frozenset({"/api/v1/runs", "/api/v1/plans/check"})
 """Where large bodies are taken."""
@@ -56,6 +58,9 @@ class Guard:
         self._app = app
         self._lock = lock
         self._is_loopback = is_loopback
+        self._once = {"host", "origin", "authorization"}
+        if lock.proxy is not None:
+            self._once.add(lock.proxy.header)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Hear a request, or send it away."""
@@ -85,21 +90,24 @@ class Guard:
         headers: dict[str, str] = {}
         for name, value in scope["headers"]:
             key, text = name.decode("latin-1"), value.decode("latin-1")
-            if key in headers and key in {"host", "origin", "authorization"}:
+            if key in headers and key in self._once:
                 raise forbidden(f"the header {key} stands twice")
             headers[key] = f"{headers[key]}; {text}" if key in headers else text
         host = HOST.fullmatch(headers.get("host", ""))
         if host is None:
             raise forbidden("Host must be said, as host or host:port")
-        behind = self._lock.proxy is not None
-        if self._is_loopback and not behind and not is_loopback(host["name"]):
-            raise forbidden("Host must be localhost or a loopback address")
-        scheme = None if behind else "https" if self._lock.is_tls else "http"
+        proxy = self._lock.proxy
+        path: str = scope["path"]
+        if proxy is None:
+            if self._is_loopback and not is_loopback(host["name"]):
+                raise forbidden("Host must be localhost or a loopback address")
+        elif proxy.names and path not in PROBES and host["name"].lower() not in proxy.names:
+            raise forbidden("Host must be one of LOADPILOT_GATEWAY_PUBLIC_NAMES")
+        scheme = None if proxy is not None else "https" if self._lock.is_tls else "http"
         if "origin" in headers and not is_same(headers["origin"], scheme, headers["host"]):
             raise forbidden("pages of other origins may not ask")
         peer = (scope.get("client") or ("", 0))[0]
         caller = self._lock.caller(headers, peer)
-        path: str = scope["path"]
         if caller is None and path.startswith(API) and path not in OPEN:
             how = "say who you are: Authorization: Bearer TOKEN, or the link that was printed"
             challenge = {"WWW-Authenticate": "Bearer"}

@@ -39,7 +39,7 @@ class Listener(socket.socket):
         """Take the next connection; raises ConnectionAbortedError when it is one too many."""
         connection, peer = super().accept()
         address = str(peer[0])
-        if self.proxy is not None and self.proxy.is_it(address):
+        if self.proxy is not None and self.proxy.is_at(address):
             return connection, peer
         site = site_of(address)
         if self._held[site] >= self.most:

@@ -28,22 +28,37 @@ def digest(text: str) -> bytes:
     return hashlib.sha256(text.encode("utf-8", "surrogateescape")).digest()
 
 
+SECRET_HEADER = "x-loadpilot-proxy-secret"  # noqa: S105  (the name of a header)
+"""Where a proxy shows its secret."""
+
+
 @dataclass(frozen=True, slots=True)
 class Proxy:
-    """Somebody in front who ends TLS and says who a caller is."""
+    """A proxy in front, which ends TLS and names the caller."""
 
     header: str
-    """In which header, in lower case."""
+    """Header of the caller's name, in lower case."""
     networks: tuple[IPv4Network | IPv6Network, ...]
-    """From where it asks; nobody else may."""
+    """Addresses of the proxy; no other peer is heard."""
+    names: frozenset[str] = frozenset()
+    """Public names, in lower case; empty where Host is not checked."""
+    secret: bytes | None = None
+    """Hash of the secret; None where the address is proof enough."""
 
-    def is_it(self, peer: str) -> bool:
-        """Whether a peer is the proxy."""
+    def is_at(self, peer: str) -> bool:
+        """Whether a peer has an address of the proxy."""
         try:
             address = ip_address(peer)
         except ValueError:
             return False
         return any(address in network for network in self.networks)
+
+    def is_it(self, peer: str, headers: Mapping[str, str]) -> bool:
+        """Whether a request comes from the proxy: other processes may share its address."""
+        if not self.is_at(peer):
+            return False
+        shown = digest(headers.get(SECRET_HEADER, ""))
+        return self.secret is None or hmac.compare_digest(shown, self.secret)
 
 
 @dataclass(slots=True)
@@ -75,7 +90,7 @@ class Lock:
 
     def caller(self, headers: Mapping[str, str], peer: str) -> str | None:
         """Tell who asks; None when that is not known."""
-        if self.proxy is not None and not self.proxy.is_it(peer):
+        if self.proxy is not None and not self.proxy.is_it(peer, headers):
             return None
         if not self._asks:
             return self.user
