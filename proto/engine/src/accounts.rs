@@ -13,6 +13,7 @@ use loadpilot_events::report::{ArrivalCounts, LostInterval, Quarantined};
 
 use crate::bugs::{Bug, bug};
 use crate::closed::unreported;
+use crate::contradictions;
 use crate::control::Control;
 use crate::planned::{Planned, PlannedTick};
 use crate::project::Projection;
@@ -34,6 +35,8 @@ pub struct Accounts {
     pub lost_time_pct: Option<f64>,
     /// Where what a holder reported contradicts its own totals or the plan.
     pub contradictions: Vec<Quarantined>,
+    /// Arrivals and calls beyond what can have been, in percent of that.
+    pub surplus_pct: Option<f64>,
 }
 
 /// The books of one due tick.
@@ -86,7 +89,9 @@ pub fn account(control: &Control, data: &Projection, plan: &Plan, workload: &Wor
     books.broken_tails();
     books.check_holders();
     books.check_balance();
-    books.accounts
+    let mut accounts = books.accounts;
+    contradictions::name(control, data, plan, &mut accounts);
+    accounts
 }
 
 struct Books<'a> {
@@ -268,7 +273,7 @@ impl Books<'_> {
         let last = finished.or(whole.map(|tail| tail.final_seq));
         last.is_some_and(|last| {
             let sums = self.data.holders.get(holder);
-            last == 0 || sums.is_some_and(|sums| sums.seqs.missing_up_to(last) == 0)
+            last == 0 || sums.is_some_and(|sums| sums.chain.seqs().missing_up_to(last) == 0)
         })
     }
 
@@ -357,7 +362,7 @@ impl Books<'_> {
     fn check_holders(&mut self) {
         for (holder, sums) in &self.data.holders {
             let (last_seq, started, calls) = sums.claimed;
-            let complete = sums.seqs.missing_up_to(last_seq) == 0;
+            let complete = sums.chain.seqs().missing_up_to(last_seq) == 0;
             if complete && (started, calls) != (sums.started, sums.calls) {
                 let claim = format!(
                     "{holder}: rows add up to {} arrivals and {} calls, totals say {started} and \

@@ -19,6 +19,8 @@ const DROPS_PCT: (f64, f64) = (0.1, 1.0);
 /// Share of planned arrivals (closed loop: of the time of users), in percent, above which lost or
 /// excess ones invalidate.
 const LOST_INVALID_PCT: f64 = 1.0;
+/// What was reported beyond what can have been, in percent of that, above which it invalidates.
+const SURPLUS_INVALID_PCT: f64 = 1.0;
 /// Share of deltas with a busy firing thread, in percent, from which it degrades.
 const BUSY_DELTAS_PCT: f64 = 5.0;
 /// Clock bound in µs above which it degrades.
@@ -242,7 +244,16 @@ fn quarantined(report: &Report) -> Option<Finding> {
     let first = report.gaps.quarantined.first()?;
     let count = report.gaps.quarantined.len();
     let evidence = format!("{count} records were set aside, first: {}", first.reason);
-    finding(FindingKind::Quarantined, Grade::Degraded, evidence)
+    let Some(share) = report.gaps.surplus_pct else {
+        return finding(FindingKind::Quarantined, Grade::Degraded, evidence);
+    };
+    let grade = if share > SURPLUS_INVALID_PCT {
+        Grade::Invalid
+    } else {
+        Grade::Degraded
+    };
+    let evidence = format!("{share:.2} % more is reported than can have been; {evidence}");
+    finding(FindingKind::Quarantined, grade, evidence)
 }
 
 fn feeder_wrap_around(report: &Report) -> Option<Finding> {

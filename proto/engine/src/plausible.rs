@@ -8,6 +8,7 @@ use loadpilot_events::hist::Hist;
 use loadpilot_events::limits::{NAME_BYTES_MAX, RAISED_BYTES_MAX};
 use loadpilot_events::metrics::{Added, MetricRow, is_metric_name};
 use loadpilot_events::plan::Plan;
+use loadpilot_events::rules::Rules;
 
 use crate::called::Names;
 use crate::control::Control;
@@ -129,6 +130,14 @@ pub(crate) fn plausible(control: &Control, delta: &DeltaReported) -> Result<(), 
         )?;
         if u64::from(named.call) < limits.calls {
             return Err(format!("call {} is named, the plan has it", named.call));
+        }
+        let task = created.plan.tasks.get(usize::from(named.task));
+        let has_steps = task.is_some_and(|task| !task.steps.is_empty());
+        if has_steps && control.rules() >= Rules::V2 {
+            return Err(format!(
+                "call {} is named, and its task has steps",
+                named.call
+            ));
         }
     }
     for row in &delta.raised {

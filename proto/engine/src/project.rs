@@ -6,7 +6,6 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use loadpilot_events::assign::Generation;
 use loadpilot_events::delta::{AnatomyRow, ArrivalRow, CallRow, DeltaReported, Gauges};
 use loadpilot_events::envelope::Envelope;
 use loadpilot_events::exchange::ExchangeSeen;
@@ -17,11 +16,13 @@ use loadpilot_events::metrics::MetricRow;
 use loadpilot_events::outcome::Outcome;
 use loadpilot_events::plan::Plan;
 use loadpilot_events::report::Quarantined;
+use loadpilot_events::rules::Rules;
 use loadpilot_events::script::{Checks, RaisedBy};
 use serde::{Deserialize, Serialize};
 
 use crate::bugs::{Bug, bug};
 use crate::called::{Called, Names};
+use crate::chain::{Chain, Taken, adds, follows, last_number};
 use crate::closed::Reported;
 use crate::control::{Control, envelope};
 use crate::index::Index;
@@ -31,6 +32,11 @@ use crate::plausible::{counted, plausible};
 pub use crate::seqs::SeqSet;
 use crate::sparse::{Grain, Sparse};
 use crate::sums::{AnatomySums, ArrivalSums, CallSums};
+
+mod standing;
+
+use standing::{Standing, standing};
+pub(crate) use standing::{counts, may_speak};
 
 /// Calls due in one tick.
 #[derive(Debug, Clone, Default, Serialize, Deserialize)]
@@ -46,8 +52,10 @@ pub struct TickCalls {
 /// What one process reported.
 #[derive(Debug, Clone, Default, Serialize, Deserialize)]
 pub struct HolderSums {
-    /// Which deltas.
-    pub seqs: SeqSet,
+    /// Its deltas, each held to the one before it.
+    pub chain: Chain,
+    /// The greatest number of those that add something.
+    pub last_adding: u64,
     /// Arrivals started, and calls ended, in all rows, excess included: the checksum.
     pub started: u64,
     /// Calls ended in all rows.
@@ -105,6 +113,8 @@ pub struct Projection {
     pub late_deltas: u64,
     /// What was set aside, by stream sequence.
     pub quarantined: BTreeMap<u64, Quarantined>,
+    /// The least number of each process that was set aside, since it follows its last words.
+    pub beyond: BTreeMap<Holder, u64>,
     /// Exchanges written out, up to [`limits::DEBUG_REQUESTS_MAX`] of them.
     #[serde(with = "kept::exchanges")]
     pub exchanges: BTreeSet<ExchangeSeen>,
@@ -137,13 +147,6 @@ impl Fitness {
     }
 }
 
-/// Where a row belongs.
-enum Standing {
-    Counts,
-    Excess,
-    Contradicts(String),
-}
-
 impl Projection {
     /// Takes one record of LP_DATA: `agent` is the last token of its subject. Gives back the delta
     /// if it counts here for the first time, for whoever wants more of it than its sums.
@@ -168,6 +171,19 @@ impl Projection {
         self.take(control, record, Some(index))
     }
 
+    /// Whether every delta counts, or is set aside, by the last words that `control` knows as it did
+    /// by those that were known when it was folded: else the log is to be folded anew.
+    #[must_use]
+    pub fn stands_under(&self, control: &Control) -> bool {
+        let last = |holder| last_number(control, holder);
+        let mut counted = self.holders.iter();
+        let counted =
+            counted.all(|(holder, sums)| last(holder).is_none_or(|last| sums.last_adding <= last));
+        let mut beyond = self.beyond.iter();
+        let beyond = beyond.all(|(holder, first)| last(holder).is_some_and(|last| *first > last));
+        (counted && beyond) || control.rules() < Rules::V2
+    }
+
     /// The same without calls, their phases and what was measured: all that is kept by window, and
     /// by tick for the series.
     pub(crate) fn without_calls(&self) -> Self {
@@ -183,6 +199,7 @@ impl Projection {
             excess_calls: self.excess_calls,
             late_deltas: self.late_deltas,
             quarantined: self.quarantined.clone(),
+            beyond: self.beyond.clone(),
             exchanges: self.exchanges.clone(),
             fitness: self.fitness,
         }
@@ -241,9 +258,17 @@ impl Projection {
         }
         plausible(control, &delta)?;
         let prepared = Prepared::new(control, &holder, &delta)?;
+        if let Some(reason) = follows(control, &holder, &delta) {
+            let first = self.beyond.entry(holder).or_insert(delta.seq);
+            *first = delta.seq.min(*first);
+            return Err(reason);
+        }
         let sums = self.holders.entry(holder.clone()).or_default();
-        if !sums.seqs.insert(delta.seq) && !bug(Bug::CountedTwice) {
+        if sums.chain.take(&delta) != Taken::New && !bug(Bug::CountedTwice) {
             return Ok(None);
+        }
+        if adds(&delta) {
+            sums.last_adding = sums.last_adding.max(delta.seq);
         }
         let totals = &delta.totals;
         let created = control.state.created.as_ref();
@@ -421,55 +446,6 @@ impl<'a> Prepared<'a> {
             }
         }
         Ok(prepared)
-    }
-}
-
-/// Whether what a holder did under a generation counts in the tick in which it was due: it does
-/// not when others had taken over by then.
-pub(crate) fn counts(
-    control: &Control,
-    holder: &Holder,
-    tick: u32,
-    generation: Generation,
-) -> bool {
-    matches!(
-        standing(control, holder, tick, generation),
-        Standing::Counts
-    )
-}
-
-/// Whether a holder may speak of a generation in a tick at all, excess or not.
-///
-/// # Errors
-/// Why not, for people.
-pub(crate) fn may_speak(
-    control: &Control,
-    holder: &Holder,
-    tick: u32,
-    generation: Generation,
-) -> Result<(), String> {
-    match standing(control, holder, tick, generation) {
-        Standing::Counts | Standing::Excess => Ok(()),
-        Standing::Contradicts(reason) => Err(reason),
-    }
-}
-
-fn standing(control: &Control, holder: &Holder, tick: u32, generation: Generation) -> Standing {
-    if !control.holds(holder, generation) {
-        return Standing::Contradicts(format!(
-            "{holder} held no shards in generation {generation}"
-        ));
-    }
-    let in_force = control
-        .in_force(tick)
-        .map_or(0, |assignment| assignment.generation);
-    match generation.cmp(&in_force) {
-        std::cmp::Ordering::Equal => Standing::Counts,
-        _ if bug(Bug::NoGenerationFence) => Standing::Counts,
-        std::cmp::Ordering::Less => Standing::Excess,
-        std::cmp::Ordering::Greater => Standing::Contradicts(format!(
-            "generation {generation} named for tick {tick}, where {in_force} was in force"
-        )),
     }
 }
 

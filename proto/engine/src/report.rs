@@ -327,6 +327,7 @@ impl Closing<'_> {
         Gaps {
             lost: accounts.lost.clone(),
             lost_time_pct: accounts.lost_time_pct,
+            surplus_pct: accounts.surplus_pct,
             excess_arrivals: self.data.excess_arrivals,
             excess_calls: self.data.excess_calls,
             quarantined,
@@ -424,7 +425,7 @@ pub(crate) fn holders(control: &Control, data: &Projection) -> Vec<HolderFacts> 
             shards: u32::try_from(shards.unwrap_or(0)).unwrap_or(u32::MAX),
             started: sums.started,
             calls: sums.calls,
-            deltas: sums.seqs.count(),
+            deltas: sums.chain.seqs().count(),
             finished: state.finished.contains_key(holder),
             lost: state.lost.get(holder).map(|loss| loss.reason),
             clock_bound_us: state.ready.get(holder).map(|ready| ready.clock.bound_us),

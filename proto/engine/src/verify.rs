@@ -7,7 +7,7 @@
 
 use std::collections::BTreeMap;
 
-use loadpilot_events::ctl::{Decision, RunSealed};
+use loadpilot_events::ctl::Decision;
 use loadpilot_events::id::{AgentId, RunId};
 use loadpilot_events::report::RunState;
 use loadpilot_events::subject::Kind;
@@ -21,6 +21,7 @@ mod decisions;
 mod deltas;
 mod folds;
 mod owed;
+mod seal;
 
 use deltas::Deltas;
 use folds::Folds;
@@ -234,6 +235,15 @@ impl Breaches {
         lines.collect()
     }
 
+    /// The first piece of evidence of each broken rule, and how many more there are.
+    pub(crate) fn first(&self) -> impl Iterator<Item = (&Evidence, u64)> {
+        let found = self.found.values();
+        found.filter_map(|(evidence, more)| {
+            let first = evidence.first()?;
+            Some((first, evidence.len() as u64 - 1 + more))
+        })
+    }
+
     fn findings(mut self) -> Vec<Finding> {
         let finding = |invariant: Invariant| {
             let found = self.found.remove(&invariant);
@@ -319,7 +329,7 @@ impl Verifier {
         ));
         self.owed(&mut breaches);
         self.unreadable(&mut breaches);
-        self.last_words(&control, &mut breaches);
+        seal::seal(&control, &self.subject, &mut breaches);
         Ok(DataVerifier {
             deltas: Deltas::default(),
             folds: Folds::new(&self.log, self.records.keys().copied()),
@@ -355,63 +365,6 @@ impl Verifier {
                 Err(why) => breaches.note(Invariant::Readable, subject, seq, why),
             }
         }
-    }
-
-    /// A seal says again what the log says before it.
-    fn last_words(&self, control: &Control, breaches: &mut Breaches) {
-        let Some((seq, subject, seal)) = self.seal() else {
-            return;
-        };
-        let mut note = |what: String| breaches.note(Invariant::Seal, subject, seq, what);
-        let state = &control.state;
-        let fact = |seq: u64| matches!(self.records.get(&seq), Some((_, Ok(Parsed::Fact(..)))));
-        if seal.evt_seq >= seq || seal.evt_seq > 0 && !fact(seal.evt_seq) {
-            note(format!(
-                "no fact at {}, up to which facts count",
-                seal.evt_seq
-            ));
-        }
-        for last in &seal.finals {
-            let said = state.finished.get(&last.holder);
-            if said
-                .is_none_or(|said| (said.final_seq, &said.totals) != (last.final_seq, &last.totals))
-            {
-                note(format!("{}: these are not its last words", last.holder));
-            }
-        }
-        if let Some(unnamed) = seal.unnamed {
-            let named = seal.finals.len() + seal.missing.len();
-            let spoke = state.ever_held.iter();
-            let spoke = spoke.filter(|holder| state.finished.contains_key(holder));
-            let spoke = spoke.count();
-            let silent = state.ever_held.len() - spoke;
-            let said = (unnamed.finished as usize, unnamed.missing as usize);
-            if named > 0 || said != (spoke, silent) {
-                note(format!(
-                    "it names {named} and counts {said:?}: {spoke} said their last words, {silent} \
-                     never did"
-                ));
-            }
-        }
-        for holder in &seal.missing {
-            if state.finished.contains_key(holder) {
-                note(format!(
-                    "{holder} is named as missing and said its last words"
-                ));
-            }
-        }
-    }
-
-    fn seal(&self) -> Option<(u64, &str, &RunSealed)> {
-        self.records
-            .iter()
-            .find_map(|(&seq, (subject, parsed))| match parsed {
-                Ok(Parsed::Decision(envelope)) => match &envelope.event {
-                    Decision::RunSealed(seal) => Some((seq, subject.as_str(), seal)),
-                    _ => None,
-                },
-                _ => None,
-            })
     }
 }
 
@@ -457,6 +410,24 @@ impl DataVerifier {
             run: self.verifier.run,
         })
     }
+}
+
+/// Holds what counts of the control side to what must hold of it. `subject` is that of the run's
+/// decisions.
+pub(crate) fn control_side(control: &Control, subject: &str) -> Breaches {
+    let decided = control.records.iter();
+    let decided = decided.filter_map(|(seq, parsed)| match parsed {
+        Parsed::Decision(envelope) => Some(Decided {
+            subject,
+            seq: *seq,
+            at: envelope.at,
+            decision: &envelope.event,
+        }),
+        _ => None,
+    });
+    let mut breaches = decisions(decided);
+    seal::seal(control, subject, &mut breaches);
+    breaches
 }
 
 /// Decisions that a later version takes after the end of a run.

@@ -13,6 +13,10 @@ pub struct Gaps {
     /// Closed loop only: the time of users that nobody reported on, in percent of all their time.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub lost_time_pct: Option<f64>,
+    /// Arrivals and calls that were reported beyond what was planned or can have been made, in
+    /// percent of that. Absent: none.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub surplus_pct: Option<f64>,
     /// Arrivals offered by holders that had been superseded at the due tick.
     pub excess_arrivals: u64,
     /// Calls of those; outside percentiles and verdict.

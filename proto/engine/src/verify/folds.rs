@@ -136,6 +136,9 @@ fn balance(report: &Report, mut note: impl FnMut(String)) {
             ));
         }
     }
+    if let Some(share) = report.gaps.surplus_pct {
+        note(format!("{share:.2} % more is reported than can have been"));
+    }
     let outcomes: u64 = report.calls.outcomes.values().sum();
     let attempted = report.calls.attempted;
     if attempted != outcomes {

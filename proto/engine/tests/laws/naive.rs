@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use loadpilot_events::id::Holder;
 use loadpilot_events::outcome::{DropReason, Outcome};
-use loadpilot_events::report::{ArrivalCounts, LostInterval, Report};
+use loadpilot_events::report::{ArrivalCounts, LostInterval, Quarantined, Report};
 
 use crate::history::{Act, Deed, History};
 
@@ -60,10 +60,17 @@ pub(crate) fn compare(history: &History, report: &Report) {
     rates(history, report, &series);
     calls(history, report);
     assert_eq!(
-        report.gaps.quarantined,
-        [],
+        set_aside(report).collect::<Vec<_>>(),
+        [] as [&Quarantined; 0],
         "an honest log has nothing to set aside"
     );
+}
+
+/// What is set aside of a report of a history. Histories assign as no coordinator does, their seal
+/// names no holder, and they lack deltas, which is told where no arrival is lost by it.
+pub(crate) fn set_aside(report: &Report) -> impl Iterator<Item = &Quarantined> {
+    let all = report.gaps.quarantined.iter();
+    all.filter(|one| one.subject != "ctl" && !one.reason.ends_with("are missing"))
 }
 
 /// What became of one arrival; of a drop, whether an agent said so.

@@ -61,9 +61,11 @@ fn in_python(history: &History, dice: &mut Dice) -> (Vec<Record>, Vec<Record>) {
     let control = history.control.iter();
     let control = control.map(|record| rewritten(record, |value| each_plan(value, &to_python)));
     let tasks: Vec<usize> = history.plan.calls().map(|(task, _)| task).collect();
-    let mut deltas = Vec::new();
+    let (mut deltas, mut firsts) = (Vec::new(), BTreeMap::new());
     for record in &history.data {
-        let first = dice.pick(0..30_000);
+        // What is stored twice is one delta.
+        let first = firsts.entry(record.payload.clone());
+        let first = *first.or_insert_with(|| dice.pick(0..30_000));
         deltas.push(rewritten(record, |value| {
             let mut named = BTreeSet::new();
             for rows in ["calls", "anatomy"] {

@@ -3,6 +3,7 @@
 
 use loadpilot_engine::verify::{Invariant, Verification};
 use loadpilot_events::hist;
+use loadpilot_events::report::FindingKind;
 use loadpilot_events::subject::Kind;
 use serde_json::{Value, json};
 
@@ -11,7 +12,7 @@ use crate::log::Record;
 use crate::world::World;
 
 /// A fair world that counts calls.
-const FAIR: u64 = 40;
+pub(crate) const FAIR: u64 = 40;
 
 /// A world that counts calls and in which an agent is replaced.
 const REPLACED: std::ops::Range<u64> = 0..4_000;
@@ -19,7 +20,7 @@ const REPLACED: std::ops::Range<u64> = 0..4_000;
 /// Does damage.
 type Damage = fn(&mut World);
 
-fn change(record: &mut Record, change: impl FnOnce(&mut Value)) {
+pub(crate) fn change(record: &mut Record, change: impl FnOnce(&mut Value)) {
     let mut event: Value = serde_json::from_slice(&record.payload).expect("our own event");
     change(&mut event["event"]);
     record.payload = serde_json::to_vec(&event).expect("JSON");
@@ -31,12 +32,12 @@ fn is(record: &Record, name: &str) -> bool {
 }
 
 /// The first record of LP_CTL of this name.
-fn named<'a>(world: &'a mut World, name: &str) -> &'a mut Record {
+pub(crate) fn named<'a>(world: &'a mut World, name: &str) -> &'a mut Record {
     let found = world.log.ctl.iter_mut().find(|record| is(record, name));
     found.expect("such an event")
 }
 
-fn parsed(record: &Record) -> Value {
+pub(crate) fn parsed(record: &Record) -> Value {
     let event: Value = serde_json::from_slice(&record.payload).expect("our own event");
     event["event"].clone()
 }
@@ -62,7 +63,7 @@ fn of_one_process(world: &World) -> Vec<usize> {
 }
 
 /// The place of a delta of it that has rows of calls, and others before and after it.
-fn inner(world: &World) -> usize {
+pub(crate) fn inner(world: &World) -> usize {
     let places = of_one_process(world);
     let inner = &places[1..places.len() - 1];
     let has_calls = |place: &&usize| !parsed(&world.log.data[**place])["calls"].is_null();
@@ -227,6 +228,25 @@ fn each_damage_is_named_as_what_it_is() {
         let mut world = World::played(FAIR);
         damage(&mut world);
         assert_eq!(judged(&world, None), [invariant]);
+    }
+}
+
+/// A certificate that knew less than the verification would call a log VALID that is rejected. What
+/// follows the end is the exception: the report of a sealed run never changes.
+#[test]
+fn each_damage_shows_in_the_certificate() {
+    let shows = |world: &World| {
+        let report = report_of(world);
+        let mut findings = report.certificate.findings.iter();
+        let kinds = [FindingKind::Quarantined, FindingKind::LostInterval];
+        findings.any(|finding| kinds.contains(&finding.kind))
+    };
+    assert!(!shows(&World::played(FAIR)));
+    for (invariant, damage) in DAMAGES {
+        let mut world = World::played(FAIR);
+        damage(&mut world);
+        let kept = invariant == Invariant::End;
+        assert_eq!(shows(&world), !kept, "{invariant:?}");
     }
 }
 

@@ -13,6 +13,7 @@ mod checker;
 mod coordinator;
 mod corrupt;
 mod crowd;
+mod forged;
 mod left;
 mod log;
 mod process;

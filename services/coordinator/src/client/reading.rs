@@ -215,7 +215,8 @@ impl Reading {
             self.ctl_seq = stored.seq;
         }
         let control = self.log.close();
-        if !is_judged_alike(&self.now.control, &control, self.data_seq) {
+        let alike = is_judged_alike(&self.now.control, &control, self.data_seq);
+        if !(alike && self.now.data.stands_under(&control)) {
             // What was folded may count otherwise now.
             self.now = Folded::new(control);
             self.data_seq = 0;

@@ -16,7 +16,7 @@ use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
 
 /// What a file begins with: another layout, another number.
-const MAGIC: &[u8] = b"loadpilot.reading/1\n";
+const MAGIC: &[u8] = b"loadpilot.reading/2\n";
 /// Bytes of the checksum after it.
 const CRC_BYTES: usize = 4;
 /// So many deltas are folded sooner than a file is looked after.
@@ -86,6 +86,9 @@ impl Cache {
             return None;
         }
         let (data, index): (Projection, Index) = postcard::from_bytes(rest).ok()?;
+        if !data.stands_under(control) {
+            return None;
+        }
         self.kept = (data.fitness.deltas, head.sealed_at.is_some());
         Some(Kept {
             data,
