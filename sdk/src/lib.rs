@@ -16,6 +16,8 @@ mod owed;
 mod play;
 #[cfg(feature = "python")]
 mod python;
+#[cfg(feature = "python")]
+mod targets;
 
 #[cfg(feature = "python")]
 pub use python::_native;

@@ -13,7 +13,6 @@ use std::time::Duration;
 use bytes::Bytes;
 use loadpilot_bus::{Limits, without_userinfo};
 use loadpilot_engine::check;
-use loadpilot_engine::target_policy::TargetPolicy;
 use loadpilot_engine::workload::Workload;
 use loadpilot_events::metrics::Figure;
 use loadpilot_events::plan::Plan;
@@ -39,6 +38,7 @@ use crate::play::{
 };
 use crate::session::{Session, SessionError};
 use crate::steer::Wish;
+use crate::targets::check_target;
 use crate::watch::watch;
 
 mod reading;
@@ -106,20 +106,6 @@ fn check_plan(plan_json: &str) -> PyResult<String> {
         .err()
         .map(|refusal| refusal.problems);
     json(&problems.unwrap_or_default())
-}
-
-/// What is wrong with where a sound plan connects to, on this machine, as a JSON list.
-#[pyfunction]
-fn check_target(py: Python<'_>, plan_json: &str, allow_targets: Vec<String>) -> PyResult<String> {
-    let plan: Plan = check::parse_plan(plan_json).map_err(|refusal| refused(py, &refusal))?;
-    let policy = target_policy(py, &allow_targets)?;
-    json(&Vec::from_iter(policy.judge_plan(&plan).err()))
-}
-
-/// Where this machine may connect to for its own user.
-pub(crate) fn target_policy(py: Python<'_>, allowed: &[String]) -> PyResult<TargetPolicy> {
-    let policy = TargetPolicy::local().allow("--allow-target", allowed.iter().map(String::as_str));
-    policy.map_err(|problems| refused(py, &Refusal { problems }))
 }
 
 /// What a sound plan amounts to, as a JSON object.

@@ -22,7 +22,8 @@ use tokio::runtime::Runtime;
 use tokio::sync::oneshot;
 
 use super::scenario::{Interpreter, PyScenario, words};
-use crate::python::{refused, run_id, target_policy, wait};
+use crate::python::{refused, run_id, wait};
+use crate::targets::target_policy;
 
 /// A scenario whose class this process has loaded.
 #[derive(Debug)]
