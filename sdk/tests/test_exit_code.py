@@ -14,6 +14,7 @@ AGENTS = {"field": "agents", "rule": "must come in time", "value": "1 of 2"}
 PLAN = {"field": "plan", "rule": "must be sound", "value": "x"}
 FAIL = {"verdict__passed": False}
 INVALID = {"certificate__grade": "INVALID"}
+UNANSWERED = {"run__unanswered": {"calls": 250, "causes": {"refused": 250}}}
 DEGRADED = {"certificate__grade": "DEGRADED"}
 
 
@@ -42,6 +43,8 @@ TABLE: list[tuple[dict[str, Any], ExitCode | None, bool, int]] = [
     (INVALID | FAIL, None, False, 3),
     (ended("stopped"), None, False, 0),
     (ended("stopped") | FAIL, None, False, 1),
+    (ended("stopped") | FAIL | UNANSWERED, None, False, 3),
+    (ended("stopped") | FAIL | UNANSWERED, INTERRUPTED, False, 130),
     (ended("abandoned"), None, False, 3),
     (ended("aborted"), None, False, 3),
     (ended("failed"), None, False, 4),

@@ -62,6 +62,14 @@ def test_the_line_is_one_line_with_live_figures() -> None:
     assert "5.0" not in text
 
 
+def test_the_cause_of_failed_calls_stands_beside_their_share() -> None:
+    """Broken if a user sees that all fails, and not that nobody listens."""
+    failing = {"cause": "refused", "why": "connection refused", "calls": 36, "unreached": False}
+    failed = snapshot(failing=failing)
+    assert "  errors 2.50 %: connection refused  live" in line(SCENE, failed)
+    assert "failed 36 (2.50 %): connection refused  dropped 3" in frame(SCENE, failed)[1]
+
+
 def test_a_closed_loop_has_no_target() -> None:
     """Broken if a closed loop looks as if it fell short of a rate of 0."""
     scene = Scene("Shop", 1.0, 64)

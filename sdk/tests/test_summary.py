@@ -58,6 +58,50 @@ def test_a_closed_loop_claims_no_plan_and_no_correction() -> None:
         assert part not in text
 
 
+OMISSION = {
+    "percentile": 90.0,
+    "factor": 49.9,
+    "response_us": 434_000,
+    "service_us": 8_700,
+    "schedule_lag_pct": 0.4,
+    "queue_pct": 99.6,
+    "origin": "target",
+}
+
+
+@pytest.mark.parametrize(
+    ("changes", "said", "unsaid"),
+    [
+        ({}, ["largest at p90: 49.9 (434", "queue for a slot 99.60 %", "coordinated omission"], []),
+        (
+            {"percentile": 99.0, "schedule_lag_pct": 97.0, "queue_pct": 3.0, "origin": "generator"},
+            ["schedule lag 97.00 %", "no coordinated omission"],
+            ["largest at", "the target was slow"],
+        ),
+        (
+            {"percentile": 50.0, "factor": 4.0, "origin": "negligible"},
+            ["largest at p50: 4", "less than 1 ms apart"],
+            ["coordinated omission", "queue for a slot"],
+        ),
+    ],
+)
+def test_coordinated_omission_is_said_of_the_target_only(
+    changes: dict[str, object], said: list[str], unsaid: list[str]
+) -> None:
+    """Broken if the lag of the generator is told as what the target hid, or the reverse."""
+    latency = summary(parsed(latency__omission=OMISSION | changes)).split("\n\n")[2]
+    assert "CO factor    1.09 (corrected p99 / uncorrected p99)" in latency
+    assert all(part in latency for part in said), latency
+    assert not any(part in latency for part in unsaid), latency
+
+
+def test_calls_that_reached_no_server_have_no_latency() -> None:
+    """Broken if a target that is down looks like a fast one."""
+    text = summary(parsed(latency__unconnected=950))
+    assert "latency      not measured: no call reached a server" in text
+    assert "CO factor" not in text
+
+
 OMITTED = "nothing was omitted"
 
 

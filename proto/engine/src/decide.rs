@@ -11,9 +11,10 @@ use loadpilot_events::Capability;
 use loadpilot_events::assign::{Loss, LossReason};
 use loadpilot_events::ctl::{
     Decision, Ending, Final, RunCreated, RunRefused, RunSealed, ShardsReassigned, StartCancelled,
-    StartScheduled, StopReason, StopScheduled, Unnamed,
+    StartScheduled, StopReason, StopScheduled, Unanswered, Unnamed,
 };
 use loadpilot_events::evt::ShardsFinished;
+use loadpilot_events::heartbeat::Unreached;
 use loadpilot_events::id::{AgentId, BootId, Holder, OwnerId};
 use loadpilot_events::limits::SEAL_NAMES_MAX;
 use loadpilot_events::refusal::Problem;
@@ -28,6 +29,7 @@ use crate::patience::longest_arrival_us;
 use crate::state::{Resignation, RunState};
 use crate::story::listed;
 use crate::target_policy::TargetPolicy;
+use crate::unreached::unanswered;
 
 /// The rules by which a fleet lives; times are in µs.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -93,6 +95,8 @@ pub struct Hearing {
     pub message_bytes_max: Option<u64>,
     /// Processes all of whose rate is promised already: they get no shards while a run goes on.
     pub full: BTreeSet<Holder>,
+    /// Processes that said of the run in question that no call of theirs reached a server.
+    pub unreached: BTreeMap<Holder, Unreached>,
 }
 
 /// The last sign of life of a process.
@@ -272,13 +276,30 @@ impl Run<'_> {
 
     fn stop(&self, reason: StopReason) -> Decision {
         if self.state.start.is_some() {
-            return Decision::StopScheduled(StopScheduled {
-                stop_at: self.now,
-                reason,
-            });
+            return self.stop_now(reason, None);
         }
         let reason = format!("stopped before it started: {}", reason.words());
         Decision::StartCancelled(StartCancelled { reason })
+    }
+
+    fn stop_now(&self, reason: StopReason, unanswered: Option<Unanswered>) -> Decision {
+        Decision::StopScheduled(StopScheduled {
+            stop_at: self.now,
+            reason,
+            unanswered,
+        })
+    }
+
+    /// Stops a run whose every call failed to connect, unless it was asked to go on.
+    fn give_up(&self) -> Option<Decision> {
+        let goes_on = self.state.requested.as_ref();
+        let goes_on = goes_on.is_some_and(|requested| requested.no_early_abort);
+        if goes_on || self.created.rules < Rules::V2 {
+            return None;
+        }
+        let found = unanswered(&self.state.ever_held, &self.hearing.unreached)?;
+        let by = format!("a coordinator: {}", found.words(&self.created.plan.target));
+        Some(self.stop_now(StopReason::Requested { by }, Some(found)))
     }
 
     fn prepare(&self) -> Option<Decision> {
@@ -346,10 +367,9 @@ impl Run<'_> {
             .nobody_since
             .is_some_and(|since| self.now >= since.plus_us(self.policy.nobody_us));
         if nobody_for_too_long {
-            let (stop_at, reason) = (self.now, StopReason::NobodyLeft);
-            return Some(Decision::StopScheduled(StopScheduled { stop_at, reason }));
+            return Some(self.stop_now(StopReason::NobodyLeft, None));
         }
-        self.steer()
+        self.give_up().or_else(|| self.steer())
     }
 
     pub(crate) fn start_at(&self) -> Timestamp {

@@ -57,6 +57,7 @@ pub mod sums;
 pub mod tail;
 pub mod tally;
 pub mod target_policy;
+pub mod unreached;
 pub mod verdict;
 pub mod verify;
 pub mod what_if;

@@ -3,12 +3,14 @@
 //! The interval figures are what finished in each agent's newest window; the cumulative ones are
 //! everything reported so far. Must never be used for a gate: gates read the closed report.
 
+use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet};
 
-use loadpilot_events::delta::{DeltaReported, Gauges};
+use loadpilot_events::cause::Cause;
+use loadpilot_events::delta::{CallRow, DeltaReported, Gauges};
 use loadpilot_events::hist::{self, Hist};
 use loadpilot_events::id::{AgentId, Holder};
-use loadpilot_events::live::{Gathering, LatencyMs, LoadPhase, Snapshot, TaskSnapshot};
+use loadpilot_events::live::{Failing, Gathering, LatencyMs, LoadPhase, Snapshot, TaskSnapshot};
 use loadpilot_events::report::RunState;
 use loadpilot_events::units::Timestamp;
 
@@ -18,7 +20,8 @@ use crate::ladder::{ms, percentile_us};
 use crate::plausible::believable;
 use crate::project::SeqSet;
 use crate::report::{percent, run_state};
-use crate::sums::merge;
+use crate::sums::{add_counts, merge};
+use crate::unreached::unconnected;
 use crate::workload::Workload;
 
 /// An agent that reported within this many µs counts as active.
@@ -32,6 +35,10 @@ pub struct LiveView {
     dropped: u64,
     /// By call: ended calls, errors among them, response times.
     calls: BTreeMap<Called, CallSoFar>,
+    /// Finished calls, and those among them that reached no server.
+    finished: u64,
+    unconnected: u64,
+    causes: BTreeMap<Cause, u64>,
 }
 
 /// The newest window of one agent.
@@ -129,6 +136,7 @@ impl LiveView {
             if !row.outcome.is_finished() {
                 continue;
             }
+            self.count(row);
             sums.errors += if row.outcome.is_error() { row.count } else { 0 };
             let Ok(response) = hist::decode(&row.response) else {
                 continue;
@@ -139,6 +147,13 @@ impl LiveView {
                 merge(&mut window.response, &response);
             }
         }
+    }
+
+    /// Counts finished calls, and why they got no answer.
+    fn count(&mut self, row: &CallRow) {
+        self.finished += row.count;
+        self.unconnected += unconnected(row.outcome, row.count, &row.causes);
+        add_counts(&mut self.causes, &row.causes);
     }
 
     /// The run as of `now`, by the reader's clock.
@@ -181,6 +196,7 @@ impl LiveView {
             arrivals_dropped: self.dropped,
             requests_total: self.calls.values().map(|call| call.ended).sum(),
             errors_total: self.calls.values().map(|call| call.errors).sum(),
+            failing: self.failing(),
             in_flight: active.iter().map(|window| window.gauges.in_flight).sum(),
             waiting: active.iter().map(|window| window.gauges.waiting).sum(),
             oldest_ms: ms(active.iter().map(|w| w.gauges.oldest_us).max().unwrap_or(0)),
@@ -191,6 +207,23 @@ impl LiveView {
             latency_cumulative: latency_ms(&cumulative),
             tasks: self.tasks(control),
         }
+    }
+
+    /// Whether calls have finished, and none of them reached a server.
+    #[must_use]
+    pub fn is_unreached(&self) -> bool {
+        self.finished > 0 && self.unconnected >= self.finished
+    }
+
+    fn failing(&self) -> Option<Failing> {
+        let causes = self.causes.iter();
+        let (&cause, &calls) = causes.max_by_key(|&(cause, count)| (count, Reverse(cause)))?;
+        Some(Failing {
+            cause,
+            why: cause.words().to_owned(),
+            calls,
+            unreached: self.is_unreached(),
+        })
     }
 
     fn tasks(&self, control: &Control) -> Vec<TaskSnapshot> {

@@ -8,13 +8,12 @@ use std::ops::Range;
 use loadpilot_events::assign::ShardMap;
 use loadpilot_events::ctl::RunCreated;
 use loadpilot_events::evt::What;
-use loadpilot_events::hist::{self, Hist};
 use loadpilot_events::outcome::{DropReason, Outcome};
 use loadpilot_events::plan::{Plan, Profile, hex};
 use loadpilot_events::report::{
     ArrivalCounts, Bytes, CallCounts, Certificate, Failure, Gaps, Grade, HolderFacts, Ladder,
-    Latency, Quarantined, Rates, Report, ReportSchema, RunFacts, RunState, TailFacts, TickReport,
-    Verdict, WarmUp,
+    Quarantined, Rates, Report, ReportSchema, RunFacts, RunState, TailFacts, TickReport, Verdict,
+    WarmUp,
 };
 use loadpilot_events::units::{Rate, SECOND_US};
 use sha2::{Digest, Sha256};
@@ -25,15 +24,16 @@ use crate::certificate;
 use crate::check;
 use crate::control::{Assignment, Control, Parsed};
 use crate::generator::{anatomy, generator};
-use crate::ladder::{co_factor, ladder, ms, percentile_us};
+use crate::ladder::{ms, percentile_us};
 use crate::project::{HolderSums, Projection, Window, first_measured_tick};
 use crate::sparse::Grain;
 use crate::story;
 use crate::streams::streams;
-use crate::sums::{CallSums, add_counts, merge};
+use crate::sums::{CallSums, add_counts};
 use crate::verdict;
 use crate::workload::Workload;
 
+mod latency;
 mod tasks;
 
 pub(crate) use tasks::raised;
@@ -157,10 +157,7 @@ impl Closing<'_> {
         let errors = failed.count;
         let measured_us = self.measured_us();
         let rates = self.rates(&accounts, measured_us);
-        let mut latency = latency(&all, &ok, &failed);
-        if self.plan.users.is_some() {
-            latency.co_factor = None;
-        }
+        let latency = self.latency(&all, &ok, &failed);
         let response = latency.response.clone();
         let point = |get: fn(&Ladder) -> u64| response.as_ref().map(|ladder| ms(get(ladder)));
         Report {
@@ -358,6 +355,7 @@ impl Closing<'_> {
             feeds: self.feeds(accounts),
             created_at: self.control.created_at,
             start_at: state.start.as_ref().map(|start| start.start_at),
+            unanswered: state.stop.as_ref().and_then(|stop| stop.unanswered.clone()),
             stopped_at_us: self.control.stopped_at_us(),
             steered: story::steered(self.control),
             failure: self.failure(),
@@ -436,26 +434,6 @@ pub(crate) fn holders(control: &Control, data: &Projection) -> Vec<HolderFacts> 
         }
     };
     state.ever_held.iter().map(facts).collect()
-}
-
-fn latency(all: &CallSums, ok: &CallSums, failed: &CallSums) -> Latency {
-    let (response, service) = (ladder(&all.response), ladder(&all.service));
-    Latency {
-        co_factor: co_factor(response.as_ref(), service.as_ref()),
-        response_ok: ladder(&ok.response),
-        response_failed: ladder(&failed.response),
-        response_histogram: hist::encode(&normal(&all.response)),
-        service_histogram: hist::encode(&normal(&all.service)),
-        response,
-        service,
-    }
-}
-
-/// The same values in a histogram whose encoding does not depend on the order of merging.
-fn normal(hist: &Hist) -> Hist {
-    let mut normal = hist::latency();
-    merge(&mut normal, hist);
-    normal
 }
 
 fn bytes(all: &CallSums, measured_us: u64) -> Bytes {

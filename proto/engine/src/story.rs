@@ -164,7 +164,11 @@ fn decision(control: &Control, decision: &Decision) -> String {
         Decision::SteeringRefused(refused) => {
             format!("refused to {}: {}", refused.by, refused.why.words())
         }
-        Decision::StopScheduled(stop) => format!("stop scheduled: {}", stop.reason.words()),
+        Decision::StopScheduled(stop) => {
+            let created = control.state.created.as_ref();
+            let target = created.map_or("the target", |created| created.plan.target.as_str());
+            format!("stop scheduled: {}", stop.words(target))
+        }
         Decision::RunSealed(sealed) => match sealed.missing_count() {
             0 => "run sealed".to_owned(),
             missing => format!("run sealed, {missing} holders missing"),

@@ -268,6 +268,12 @@ impl Rows {
         self.arrivals.is_empty() && self.calls.is_empty() && self.metrics.is_empty()
     }
 
+    /// The calls that ended, by due tick and outcome.
+    pub(crate) fn ended(&self) -> impl Iterator<Item = (u32, Outcome, &CallSums)> {
+        let calls = self.calls.iter();
+        calls.map(|((tick, _, _, outcome), sums)| (*tick, *outcome, sums))
+    }
+
     /// Adds `other` to these.
     pub fn merge(&mut self, other: Self) {
         for (key, sums) in other.arrivals {

@@ -20,6 +20,9 @@ use crate::report::{dropped_for, percent};
 /// Share, in percent, of which no more may be lost, or too little is left to judge.
 const LOST_PCT: f64 = 1.0;
 
+/// Why a latency was not measured.
+const NO_SERVER: &str = "no call reached a server";
+
 /// Pass or fail of `plan`'s thresholds on a report whose figures are filled in.
 #[must_use]
 pub fn verdict(plan: &Plan, report: &Report) -> Verdict {
@@ -58,6 +61,8 @@ fn reasons(report: &Report) -> Vec<String> {
     {
         reasons.push("the run did not come to its end".to_owned());
     }
+    let unanswered = report.run.unanswered.as_ref();
+    reasons.extend(unanswered.map(|found| found.words(&report.target_url)));
     if lost_pct(report) > LOST_PCT {
         let ArrivalCounts { lost, planned, .. } = report.arrivals;
         reasons.push(match report.gaps.lost_time_pct {
@@ -91,6 +96,10 @@ fn result(threshold: &Threshold, report: &Report) -> ThresholdResult {
             (actual, None)
         }
     };
+    let (actual, reason) = match measures_no_server(threshold, report) {
+        true => (None, Some(NO_SERVER.to_owned())),
+        false => (actual, reason),
+    };
     let actual = actual.filter(|actual| actual.is_finite());
     let unchecked = threshold.metric == Metric::Checks && actual.is_none();
     let reason = reason.or_else(|| {
@@ -106,6 +115,22 @@ fn result(threshold: &Threshold, report: &Report) -> ThresholdResult {
         passed: passes(operator, actual, threshold.limit),
         reason,
     }
+}
+
+/// Whether a gate is on the latency of calls that all failed to connect: how quickly they did says
+/// nothing of any server.
+fn measures_no_server(threshold: &Threshold, report: &Report) -> bool {
+    let (response, unconnected) = match &threshold.task {
+        None => (&report.latency.response, report.latency.unconnected),
+        Some(name) => match report.tasks.iter().find(|task| task.name == *name) {
+            Some(task) => (&task.response, task.unconnected),
+            None => return false,
+        },
+    };
+    let Some(ladder) = response.as_ref().filter(|_| threshold.own.is_none()) else {
+        return false;
+    };
+    of_ladder(threshold.metric, ladder).is_some() && unconnected >= ladder.count
 }
 
 /// What was measured, or why nothing was.

@@ -127,4 +127,47 @@ impl Cause {
         Self::Other,
         Self::NotAllowed,
     ];
+
+    /// The same for people.
+    #[must_use]
+    pub fn words(self) -> &'static str {
+        match self {
+            Self::NameNotResolved => "name not known",
+            Self::NoSuchAddress => "no address of the kind asked for",
+            Self::Refused => "connection refused",
+            Self::Reset => "connection reset",
+            Self::BrokenPipe => "broken pipe",
+            Self::Unreachable => "no route to it",
+            Self::SystemTimeout => "no sign of life (ETIMEDOUT)",
+            Self::Denied => "not allowed by the system",
+            Self::NoSuchSocket => "no such socket",
+            Self::Unanswered => "closed before an answer",
+            Self::Truncated => "closed inside an answer",
+            Self::NotHttp => "not HTTP",
+            Self::TooLong => "answer too long",
+            Self::Http2 => "a fault of HTTP/2",
+            Self::StreamReset => "stream reset",
+            Self::GoneAway => "connection closed (GOAWAY)",
+            Self::CertificateUntrusted => "certificate not trusted",
+            Self::CertificateExpired => "certificate out of its time",
+            Self::CertificateOtherName => "certificate for another name",
+            Self::CertificateInvalid => "certificate not valid",
+            Self::ClientCertificate => "client certificate not accepted",
+            Self::TlsMismatch => "no TLS version, cipher or protocol in common",
+            Self::TlsAlert => "TLS ended with an alert",
+            Self::NotTls => "not TLS",
+            Self::NoPorts => "no local port left",
+            Self::NoFds => "no file descriptor left",
+            Self::NoMemory => "no memory left",
+            Self::WhileResolving => "time-out while the name was resolved",
+            Self::WhileConnecting => "time-out while connecting",
+            Self::WhileSecuring => "time-out inside the TLS handshake",
+            Self::WhileWaitingForAStream => "time-out while waiting for a stream",
+            Self::WhileSending => "time-out while sending",
+            Self::BeforeFirstByte => "time-out before the first byte",
+            Self::BeforeLastByte => "time-out before the last byte",
+            Self::NotAllowed => "not allowed by the agent (--allow-target)",
+            Self::Other => "another cause",
+        }
+    }
 }

@@ -3,11 +3,14 @@
 //! Whatever `decide` took from a clock or a heartbeat is written into the event, so that folding
 //! the log needs neither.
 
+use std::collections::BTreeMap;
+
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::assign::{AgentsWanted, Generation, Holding, Loss};
 use crate::capability::Capability;
+use crate::cause::Cause;
 use crate::connections::is_default;
 use crate::delta::Totals;
 use crate::id::{Holder, OwnerId};
@@ -187,6 +190,51 @@ pub struct StopScheduled {
     pub stop_at: Timestamp,
     /// Why.
     pub reason: StopReason,
+    /// What was found, where the run is stopped because nothing answered: then it is a coordinator
+    /// that asked.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub unanswered: Option<Unanswered>,
+}
+
+impl StopScheduled {
+    /// Why, for people, of a run against `target`.
+    #[must_use]
+    pub fn words(&self, target: &str) -> String {
+        match &self.unanswered {
+            Some(unanswered) => unanswered.words(target),
+            None => self.reason.words(),
+        }
+    }
+}
+
+/// Calls of a run, all of which failed to connect.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct Unanswered {
+    /// How many, from the first call of the run on.
+    pub calls: u64,
+    /// Why, where that is known.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub causes: BTreeMap<Cause, u64>,
+}
+
+impl Unanswered {
+    /// The same for people, of a run against `target`.
+    #[must_use]
+    pub fn words(&self, target: &str) -> String {
+        let mut causes: Vec<(&Cause, &u64)> = self.causes.iter().collect();
+        causes.sort_by_key(|&(_, &count)| std::cmp::Reverse(count));
+        let why = match causes.as_slice() {
+            [] => "no connection".to_owned(),
+            [(cause, _)] => cause.words().to_owned(),
+            several => {
+                let each = several.iter();
+                let each = each.map(|(cause, count)| format!("{} {count}", cause.words()));
+                each.collect::<Vec<_>>().join(", ")
+            }
+        };
+        let calls = self.calls;
+        format!("nothing answers at {target}: {why}; all {calls} calls failed to connect")
+    }
 }
 
 /// How a run ended.

@@ -3,12 +3,13 @@
 //! The reply is the one path by which a late or returning agent gets the control events it lacks:
 //! agents have no consumer of their own.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::capability::Capability;
+use crate::cause::Cause;
 use crate::ctl::Decision;
 use crate::envelope::Envelope;
 use crate::id::{BootId, RunId};
@@ -45,9 +46,30 @@ pub struct AgentBeat {
     /// Whether it takes nothing more on: all that it can fire is promised to runs, or it leaves.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub full: bool,
+    /// Runs that it fires, and none of whose calls has reached a server from here yet.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub unreached: Vec<Unreached>,
     /// What it says of itself, for people.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub about: Option<About>,
+}
+
+/// A run none of whose calls has reached a server from one agent.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct Unreached {
+    /// Which run.
+    pub run: RunId,
+    /// Up to when this holds, in µs after the start.
+    pub until_us: u64,
+    /// The begin of the tick in which the first of these calls was due, in µs after the start;
+    /// absent: no call has finished.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub since_us: Option<u64>,
+    /// Finished calls, all of which failed to connect.
+    pub calls: u64,
+    /// Why, where that is known.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub causes: BTreeMap<Cause, u64>,
 }
 
 /// What an agent says of itself, for people: nothing is decided by it.

@@ -24,6 +24,7 @@ pub mod generator;
 pub mod heartbeat;
 pub mod hist;
 pub mod id;
+pub mod latency;
 pub mod limits;
 pub mod live;
 pub mod metrics;

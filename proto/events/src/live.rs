@@ -6,6 +6,7 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use crate::cause::Cause;
 use crate::report::RunState;
 
 /// Where the offered rate is heading.
@@ -55,6 +56,9 @@ pub struct Snapshot {
     pub requests_total: u64,
     /// Finished calls that were not ok so far, as reported.
     pub errors_total: u64,
+    /// Why calls get no complete answer; absent while all get one, or nothing is known of it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub failing: Option<Failing>,
     /// Arrivals in flight, as last reported.
     pub in_flight: u64,
     /// Arrivals waiting for a slot, as last reported.
@@ -76,6 +80,19 @@ pub struct Snapshot {
     pub latency_cumulative: LatencyMs,
     /// Per task, everything so far.
     pub tasks: Vec<TaskSnapshot>,
+}
+
+/// The most frequent cause of the calls without a complete answer so far.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct Failing {
+    /// The cause.
+    pub cause: Cause,
+    /// The same for people.
+    pub why: String,
+    /// How many calls failed by it.
+    pub calls: u64,
+    /// Whether no call has reached a server so far.
+    pub unreached: bool,
 }
 
 /// A run that waits for its agents.

@@ -13,6 +13,7 @@ use serde::{Deserialize, Serialize};
 pub use crate::certificate::{Certificate, Finding, FindingKind, Grade};
 pub use crate::gaps::{Gaps, LostInterval, Quarantined};
 pub use crate::generator::GeneratorReport;
+pub use crate::latency::{Ladder, Latency, Omission, OmissionOrigin};
 pub use crate::metrics::{CounterReport, MetricsReport, RateReport, TrendReport};
 pub use crate::script::{Checks, FeedFacts, Raised, RaisedBy};
 pub use crate::streams::StreamReport;
@@ -20,11 +21,10 @@ pub use crate::streams::StreamReport;
 use crate::assign::{Generation, LossReason, ShardMap};
 use crate::cause::Cause;
 use crate::connections::{Connections, is_default};
-use crate::ctl::Ending;
+use crate::ctl::{Ending, Unanswered};
 use crate::delta::Phase;
 use crate::evt::FailureCause;
 use crate::exchange::ExchangeSeen;
-use crate::hist::EncodedHistogram;
 use crate::id::{Holder, RunId};
 use crate::outcome::{DropReason, Outcome};
 use crate::plan::{Rest, Shape, Text};
@@ -189,6 +189,9 @@ pub struct RunFacts {
     pub start_at: Option<Timestamp>,
     /// When it was stopped before its end, in µs after the start.
     pub stopped_at_us: Option<u64>,
+    /// What was found where it was stopped because nothing answered.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub unanswered: Option<Unanswered>,
     /// What users changed while it ran, in order: its figures are not those of its plan.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub steered: Vec<Steered>,
@@ -337,53 +340,6 @@ pub struct Rates {
     pub shortfall_pct: f64,
 }
 
-/// Points of a distribution, in µs.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
-pub struct Ladder {
-    /// How many values.
-    pub count: u64,
-    /// The least.
-    pub min_us: u64,
-    /// The arithmetic mean.
-    pub mean_us: f64,
-    /// 50 %.
-    pub p50_us: u64,
-    /// 75 %.
-    pub p75_us: u64,
-    /// 90 %.
-    pub p90_us: u64,
-    /// 95 %.
-    pub p95_us: u64,
-    /// 99 %.
-    pub p99_us: u64,
-    /// 99.9 %.
-    pub p99_9_us: u64,
-    /// 99.99 %.
-    pub p99_99_us: u64,
-    /// The greatest.
-    pub max_us: u64,
-}
-
-/// Latency, corrected and uncorrected.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
-pub struct Latency {
-    /// End − due: what a user who came on schedule would have waited. Null when nothing finished.
-    pub response: Option<Ladder>,
-    /// End − dispatch: what the target alone took.
-    pub service: Option<Ladder>,
-    /// Corrected p99 over uncorrected p99: what a tool that waits would have left out. Null in a
-    /// closed loop, which has no schedule to count from.
-    pub co_factor: Option<f64>,
-    /// Response time of the calls that were ok only; a filtered subset misleads by itself.
-    pub response_ok: Option<Ladder>,
-    /// Response time of the calls that were not ok only.
-    pub response_failed: Option<Ladder>,
-    /// The whole distribution of the response time.
-    pub response_histogram: EncodedHistogram,
-    /// The whole distribution of the service time.
-    pub service_histogram: EncodedHistogram,
-}
-
 /// Bytes moved.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize, JsonSchema)]
 pub struct Bytes {
@@ -421,6 +377,10 @@ pub struct TaskReport {
     pub errors: u64,
     /// Finished calls of it, in the measured time.
     pub finished: u64,
+    /// Finished calls of it that had no connection over which a request could be sent, in the
+    /// measured time. Absent: none, or judged by the first rules.
+    #[serde(default, skip_serializing_if = "is_default")]
+    pub unconnected: u64,
     /// Response time of all its calls, each on its own.
     pub response: Option<Ladder>,
     /// Service time of all its calls, each on its own.

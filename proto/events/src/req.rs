@@ -73,6 +73,9 @@ pub struct RunRequested {
     /// What its agents must be able to do, beside what follows from the plan.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub needs: Vec<Capability>,
+    /// Whether the run goes on where every call fails to connect; else a coordinator stops it soon.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub no_early_abort: bool,
 }
 
 /// Somebody asked to stop a run.

@@ -96,6 +96,7 @@ fn golden_files_are_read_and_written_back() {
         Envelope<Request>: [
             "run-requested.v1.json",
             "run-requested-needs.v1.json",
+            "run-requested-no-early-abort.v1.json",
             "stop-requested.v1.json",
             "rate-change-requested.v1.json",
             "pause-requested.v1.json",
@@ -118,6 +119,7 @@ fn golden_files_are_read_and_written_back() {
             "shards-reassigned-strides.v2.json",
             "capacity-reduced.v1.json",
             "stop-scheduled.v1.json",
+            "stop-scheduled-unanswered.v1.json",
             "rate-changed.v1.json",
             "rate-changed-strides.v2.json",
             "paused.v1.json",

@@ -5,14 +5,15 @@
 //! so that a kill switch is obeyed while everything else hangs.
 
 use std::collections::BTreeMap;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use loadpilot_bus::{Fault, Link, Message, RequestError};
 use loadpilot_engine::holding::Applied;
+use loadpilot_engine::unreached::Reach;
 use loadpilot_events::ctl::RunCreated;
 use loadpilot_events::evt::{CapacityOffered, FinishReason, What};
-use loadpilot_events::heartbeat::{AgentBeat, Heartbeat, HeartbeatReply, News};
+use loadpilot_events::heartbeat::{AgentBeat, Heartbeat, HeartbeatReply, News, Unreached};
 use loadpilot_events::subject::Subjects;
 use loadpilot_events::{BootId, RunId};
 use tokio::sync::{mpsc, watch};
@@ -54,6 +55,8 @@ struct Worker {
     orders: watch::Sender<Orders>,
     /// So long may it drain.
     patience: Duration,
+    /// Whether a call of it has reached a server.
+    reach: Arc<Mutex<Reach>>,
 }
 
 /// What killed processes of this agent left, and who reports it.
@@ -179,6 +182,7 @@ impl Agent {
             };
         let beat = Heartbeat::Agent(AgentBeat {
             about: Some(about(self.shell.cores)),
+            unreached: self.unreached(),
             ..self.membership.beat(self.shell.capacity)
         });
         let payload = serde_json::to_vec(&beat).expect("a heartbeat has a JSON form");
@@ -198,6 +202,13 @@ impl Agent {
             // Nobody to tell: the agent has ended.
             let _ = answers.send(Answer { sent_at, reply });
         });
+    }
+
+    /// Runs none of whose calls has reached a server from here.
+    fn unreached(&self) -> Vec<Unreached> {
+        let workers = self.workers.iter();
+        let said = workers.filter_map(|(run, worker)| worker.reach.lock().ok()?.said(run));
+        said.collect()
     }
 
     fn on_answer(&mut self, answer: Answer) {
@@ -392,16 +403,22 @@ impl Agent {
         tracing::info!(%run, generation = orders.generation, "holds shards");
         let patience = longest_end(&created.plan);
         let (orders, told) = watch::channel(orders);
+        let reach = Arc::new(Mutex::new(Reach::default()));
         let assignment = Assignment {
             run: run.clone(),
             created,
             orders: told,
             clerk: self.clerk(&run),
             lease: self.lease.clone(),
+            reach: Arc::clone(&reach),
         };
         self.renew_lease();
-        self.workers
-            .insert(run.clone(), Worker { orders, patience });
+        let worker = Worker {
+            orders,
+            patience,
+            reach,
+        };
+        self.workers.insert(run.clone(), worker);
         let work = work(self.shell.clone(), assignment);
         self.tasks.spawn(async move {
             let reason = work.await;

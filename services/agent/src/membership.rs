@@ -106,6 +106,7 @@ impl Membership {
             seen: seen.collect(),
             has: self.has.clone(),
             recovering: boots.into_iter().cloned().collect(),
+            unreached: Vec::new(),
             about: None,
             full: self.leaving || self.left(capacity) == Rate(0),
         }

@@ -3,11 +3,14 @@
 //!
 //! At most one errand of a run is under way; until it is back nothing is decided about the run.
 
+use std::collections::BTreeMap;
+
 use loadpilot_engine::decide::{Hearing, Policy, deadline, decide};
 use loadpilot_engine::state::RunState;
 use loadpilot_events::ctl::{Decision, Ending, RunRefused, RunSealed};
+use loadpilot_events::heartbeat::Unreached;
 use loadpilot_events::refusal::Problem;
-use loadpilot_events::{RunId, Timestamp};
+use loadpilot_events::{Holder, RunId, Timestamp};
 
 use crate::append::Outcome;
 use crate::feed::Feed;
@@ -70,6 +73,8 @@ pub(crate) struct Book {
     pub(crate) stands_back: bool,
     /// Whether something changed since it was last decided about.
     stale: bool,
+    /// Holders that said that none of their calls reached a server, and what they said.
+    unreached: BTreeMap<Holder, Unreached>,
     unwritable: Option<Unwritable>,
     data_head: Option<DataHead>,
     doing: Doing,
@@ -139,6 +144,7 @@ impl Book {
             left_over: false,
             stands_back: false,
             stale: true,
+            unreached: BTreeMap::new(),
             unwritable: None,
             data_head: None,
             doing: Doing::Nothing,
@@ -153,6 +159,20 @@ impl Book {
             && self.ctl_last >= seq
         {
             self.doing = Doing::Nothing;
+        }
+    }
+
+    /// What a process says of the calls of this run that reached no server; `None`: nothing.
+    pub(crate) fn note_unreached(&mut self, holder: &Holder, said: Option<&Unreached>) {
+        match said {
+            Some(said) if self.state.ever_held.contains(holder) => {
+                // A run of which nothing has finished yet is not looked at for it.
+                self.stale |= said.calls > 0;
+                self.unreached.insert(holder.clone(), said.clone());
+            }
+            _ => {
+                self.unreached.remove(holder);
+            }
         }
     }
 
@@ -219,6 +239,7 @@ impl Book {
         self.deadline = None;
         hearing.left_over = self.left_over;
         hearing.waits_for_tails = true;
+        hearing.unreached.clone_from(&self.unreached);
         let head = self.fresh_head();
         hearing.data_head = head.unwrap_or_default();
         let Some(decision) = self.decide(hearing, policy, now) else {

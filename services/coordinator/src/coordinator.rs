@@ -7,7 +7,7 @@ use loadpilot_engine::control::{Parsed, is_newer};
 use loadpilot_engine::decide::Hearing;
 use loadpilot_events::heartbeat::{AgentBeat, News, Seen};
 use loadpilot_events::subject::Kind;
-use loadpilot_events::{AgentId, OwnerId, RunId, Timestamp};
+use loadpilot_events::{AgentId, Holder, OwnerId, RunId, Timestamp};
 use thiserror::Error;
 
 use crate::append::Outcome;
@@ -140,6 +140,14 @@ impl Coordinator {
     /// A process of `agent` lives.
     pub fn heard_agent(&mut self, agent: AgentId, beat: &AgentBeat, now: Timestamp) {
         let lost_us = self.settings.policy.lost_us;
+        let holder = Holder {
+            agent: agent.clone(),
+            boot_id: beat.boot_id.clone(),
+        };
+        for (run, book) in &mut self.books {
+            let said = beat.unreached.iter().find(|said| said.run == *run);
+            book.note_unreached(&holder, said);
+        }
         if hearing::note_agent(&mut self.hearing, agent, beat, lost_us, now) {
             let by = now.plus_us(HEARD_PATIENCE_US);
             self.books.values_mut().for_each(|book| book.look_by(by));

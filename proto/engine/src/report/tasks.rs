@@ -82,6 +82,7 @@ impl Closing<'_> {
             arrivals,
             errors: failed.count,
             finished: all.count,
+            unconnected: self.unconnected(is_own),
             response: ladder(&all.response),
             service: ladder(&all.service),
             streams: streams(&anatomy(self.data, is_own)),

@@ -347,7 +347,11 @@ impl History {
             let stop_at = START.plus_us(stop_us);
             self.push(
                 Kind::Ctl,
-                &Decision::StopScheduled(StopScheduled { stop_at, reason }),
+                &Decision::StopScheduled(StopScheduled {
+                    stop_at,
+                    reason,
+                    unanswered: None,
+                }),
             );
         }
         let seal = RunSealed {

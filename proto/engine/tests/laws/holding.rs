@@ -147,7 +147,11 @@ fn a_stop_remembers_the_start() {
     view.apply(&news(
         2,
         1,
-        Decision::StopScheduled(StopScheduled { stop_at, reason }),
+        Decision::StopScheduled(StopScheduled {
+            stop_at,
+            reason,
+            unanswered: None,
+        }),
     ));
     let start_at = Some(Timestamp(5));
     assert_eq!(view.stage(), Stage::Stopping { start_at, stop_at });

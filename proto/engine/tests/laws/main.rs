@@ -31,6 +31,7 @@ mod sound;
 mod steer;
 mod tail;
 mod targets;
+mod unreached;
 mod verdict;
 mod what_if;
 mod workload;

@@ -405,6 +405,7 @@ fn requests_wait_for_the_start_and_end_with_a_stop() {
     let stop = Decision::StopScheduled(StopScheduled {
         stop_at: Timestamp(6_000_000),
         reason: StopReason::OwnerGone,
+        unanswered: None,
     });
     story.take(6, &stop);
     assert!(story.ask(7, pause()).is_none());

@@ -1,7 +1,8 @@
 //! Gates: the limit itself passes, and what was not measured never does.
 
 use loadpilot_engine::verdict::{passes, verdict};
-use loadpilot_events::ctl::Ending;
+use loadpilot_events::cause::Cause;
+use loadpilot_events::ctl::{Ending, Unanswered};
 use loadpilot_events::outcome::DropReason;
 use loadpilot_events::plan::Plan;
 use loadpilot_events::report::{Checks, Ladder, Report, RunState, StreamReport, Verdict};
@@ -256,4 +257,46 @@ fn missing_coverage_never_passes() {
         !verdict.passed && verdict.reasons[0].contains("101 of 10000"),
         "{verdict:?}"
     );
+}
+
+/// How quickly calls were refused is no latency of a server: such a gate is not measured, for the
+/// run and for each task by itself.
+#[test]
+fn latency_of_calls_that_reached_no_server_is_not_measured() {
+    let mut report = measured();
+    report.latency.unconnected = sound::ladder().count;
+    report.tasks[0].unconnected = sound::ladder().count - 1;
+    let name = report.tasks[0].name.clone();
+    for metric in [Metric::P50Ms, Metric::P99Ms, Metric::MaxMs, Metric::MeanMs] {
+        let of_run = judge(&report, metric, None, 1e9).thresholds.remove(0);
+        assert_eq!((of_run.actual, of_run.passed), (None, false), "{metric:?}");
+        assert_eq!(of_run.reason.as_deref(), Some("no call reached a server"));
+        let of_task = judge(&report, metric, Some(&name), 1e9)
+            .thresholds
+            .remove(0);
+        assert!(of_task.passed, "one of its calls reached a server");
+    }
+    let errors = judge(&report, Metric::ErrorRate, None, 100.0);
+    assert!(
+        errors.thresholds[0].passed,
+        "errors are measured all the same"
+    );
+    report.tasks[0].unconnected += 1;
+    assert!(!judge(&report, Metric::P99Ms, Some(&name), 1e9).passed);
+}
+
+/// A run that was stopped since nothing answered says the cause first.
+#[test]
+fn a_run_that_nothing_answered_fails_with_the_cause() {
+    let mut report = measured();
+    report.run.unanswered = Some(Unanswered {
+        calls: 250,
+        causes: [(Cause::Refused, 200), (Cause::WhileConnecting, 50)].into(),
+    });
+    let verdict = verdict(&plan(Vec::new()), &report);
+    assert!(!verdict.passed);
+    let why = "connection refused 200, time-out while connecting 50";
+    let target = &report.target_url;
+    let told = format!("nothing answers at {target}: {why}; all 250 calls failed to connect");
+    assert_eq!(verdict.reasons, [told]);
 }

@@ -73,6 +73,7 @@ pub(crate) fn request(plan: Plan, want: u32, min: u32, dice: &mut Dice) -> RunRe
         owner: None,
         lead_us: dice.pick(0..1_000_000),
         needs: Vec::new(),
+        no_early_abort: false,
     }
 }
 

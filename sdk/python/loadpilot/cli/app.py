@@ -26,7 +26,7 @@ Exit codes:
 
 2 wrong flags or scenario; nothing was started
 
-3 the run did not come to its end, or its certificate is INVALID
+3 the run did not come to its end, nothing answered, or its certificate is INVALID
 
 4 the machine, the local stack or the fleet failed
 
@@ -74,6 +74,7 @@ def run(  # noqa: PLR0913  (one parameter per flag)
     dry_run: bool = False,
     seed: str | None = None,
     strict: bool = False,
+    no_early_abort: bool = False,
     id_header: str | None = None,
     debug_requests: str | None = None,
     env: Annotated[list[str] | None, Parameter(name=["--env", "-e"])] = None,
@@ -147,6 +148,9 @@ def run(  # noqa: PLR0913  (one parameter per flag)
         Fix every random choice; printed with each run.
     strict
         Exit with 3 when the certificate is DEGRADED too.
+    no_early_abort
+        Go on where every call fails to connect; else the run ends early, with exit code 3, when
+        that is so for the first 5 s of calls.
     id_header
         Send run/arrival/step in a request header of this name.
     debug_requests
@@ -224,6 +228,7 @@ def run(  # noqa: PLR0913  (one parameter per flag)
             dry_run=dry_run,
             seed=seed,
             strict=strict,
+            no_early_abort=no_early_abort,
             id_header=id_header,
             debug_requests=debug_requests,
             env=tuple(env or ()),

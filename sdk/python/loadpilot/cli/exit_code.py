@@ -25,8 +25,9 @@ class ExitCode(IntEnum):
     USAGE = 2
     """The flags or the scenario were wrong; nothing was started."""
     INCOMPLETE = 3
-    """The run did not come to its end, or its certificate says that it cannot be trusted; or what
-    comes before the run failed, a setup or the users' preparation, and it was not asked for."""
+    """The run did not come to its end, nothing answered, or its certificate says that it cannot be
+    trusted; or what comes before the run failed, a setup or the users' preparation, and it was not
+    asked for."""
     INFRASTRUCTURE = 4
     """Something of ours, or of the machine, failed."""
     INTERRUPTED = 130
@@ -64,6 +65,8 @@ def exit_code(  # noqa: PLR0911  (one line per rule, in the order of precedence)
         return ExitCode.INFRASTRUCTURE
     if interruption is not None:
         return interruption
+    if report.run.unanswered is not None:
+        return ExitCode.INCOMPLETE
     if report.run.state.value != "sealed" or ending not in {"completed", "stopped"}:
         return ExitCode.INCOMPLETE
     grade = report.certificate.grade.value

@@ -52,6 +52,7 @@ class Follower:
         self.view = view
         self.interruptions = interruptions
         self._answered = 0
+        self._told_unreached = False
         self._halt_by: float | None = None
         self._abort_by: float | None = None
 
@@ -97,6 +98,10 @@ class Follower:
             return True
         if snapshot.state.value == "stopping":
             self._halt_by = None
+        failing = snapshot.failing
+        if failing is not None and failing.unreached and not self._told_unreached:
+            self._told_unreached = True
+            self.view.tell(f"no call has reached the target: {failing.why}")
         self.view.show(snapshot)
         return False
 

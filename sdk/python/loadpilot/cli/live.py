@@ -124,7 +124,7 @@ def line(scene: Scene, snapshot: Snapshot) -> str:
     return (
         f"{clock(snapshot.elapsed_secs)}/{clock(snapshot.duration_secs)} {_phase(snapshot):<8} "
         f"{_rates(scene, snapshot)}  total {count(snapshot.requests_total)}  "
-        f"errors {_errors(snapshot)}  live {_latency(snapshot.latency)}  "
+        f"errors {_errors(snapshot)}{_cause(snapshot)}  live {_latency(snapshot.latency)}  "
         f"{_waiting(snapshot)}"
     )
 
@@ -141,7 +141,8 @@ def frame(scene: Scene, snapshot: Snapshot) -> list[str]:
     )
     requests = (
         f"requests    total {count(snapshot.requests_total)}  "
-        f"failed {count(snapshot.errors_total)} ({_errors(snapshot)})  dropped {count(dropped)}"
+        f"failed {count(snapshot.errors_total)} ({_errors(snapshot)}){_cause(snapshot)}  "
+        f"dropped {count(dropped)}"
     )
     return [
         title,
@@ -193,6 +194,11 @@ def _errors(snapshot: Snapshot) -> str:
     if snapshot.requests_total == 0:
         return "—"
     return percent(100 * snapshot.errors_total / snapshot.requests_total)
+
+
+def _cause(snapshot: Snapshot) -> str:
+    """Say why most calls without a complete answer have none."""
+    return "" if snapshot.failing is None else f": {safe(snapshot.failing.why)}"
 
 
 def _latency(latency: LatencyMs) -> str:

@@ -57,6 +57,7 @@ class Flags:
     dry_run: bool = False
     seed: str | None = None
     strict: bool = False
+    no_early_abort: bool = False
     id_header: str | None = None
     debug_requests: str | None = None
     env: tuple[str, ...] = ()
@@ -88,6 +89,7 @@ class Options:
     dry_run: bool
     seed: int
     strict: bool
+    no_early_abort: bool
     allow_target: tuple[str, ...] = ()
     """What is open beside what always is."""
 
@@ -165,6 +167,7 @@ def read(
         flags.dry_run,
         seed,
         flags.strict,
+        flags.no_early_abort,
         allowed(flags.allow_target, environ),
     )
     return options, problems

@@ -298,6 +298,9 @@ class Run:
             "lead_us": crew.lead_us,
             "needs": list(crew.needs),
         }
+        # Coordinators of an earlier version know no such key.
+        if self.options.no_early_abort:
+            request["no_early_abort"] = True
         return json.dumps(request, ensure_ascii=False, separators=(",", ":"), allow_nan=False)
 
     def banner(self) -> None:

@@ -9,6 +9,7 @@ from __future__ import annotations
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 
+from . import omission
 from .figures import closed_loop, count, millis, number, percent, seconds, size
 from .measured import tables
 from .spoken import pairs, spoken
@@ -182,6 +183,9 @@ def _latency(report: Report) -> Iterator[str]:
     if latency.response is None or latency.service is None:
         yield _line("latency", "nothing finished, so there is none")
         return
+    if (latency.unconnected or 0) >= latency.response.count:
+        yield _line("latency", "not measured: no call reached a server")
+        return
     if report.run.users is not None:
         yield from _closed_latency(latency.response)
     else:
@@ -191,6 +195,7 @@ def _latency(report: Report) -> Iterator[str]:
             yield f"  {label:<{LABEL_WIDTH - 2}}{_ms(corrected):>16}{_ms(uncorrected):>16}"
         factor = "—" if latency.co_factor is None else number(latency.co_factor)
         yield _line("CO factor", f"{factor} (corrected p99 / uncorrected p99)")
+        yield from (_line("", text) for text in omission.told(latency.omission))
         yield _line("", "corrected counts from when a call was due, uncorrected from its dispatch")
     if latency.response_failed is not None:
         ok = "ok: none" if latency.response_ok is None else _short("ok", latency.response_ok)
@@ -357,7 +362,7 @@ def _thresholds(report: Report) -> Iterator[str]:
 def _against(actual: float | None, limit: float) -> tuple[str, str]:
     """Write a figure and its limit so that two that differ never look the same."""
     if actual is None:
-        return "nothing", number(limit)
+        return "not measured", number(limit)
     shown = number(actual), number(limit)
     same = shown[0] == shown[1] and actual != limit
     return (repr(actual), repr(limit)) if same else shown

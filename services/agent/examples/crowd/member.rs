@@ -189,6 +189,7 @@ impl Member {
             has: BTreeSet::new(),
             recovering: Vec::new(),
             full: false,
+            unreached: Vec::new(),
             about: None,
         });
         let payload = Bytes::from(serde_json::to_vec(&beat)?);

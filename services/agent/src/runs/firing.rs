@@ -29,6 +29,10 @@ use crate::spool::Spool;
 /// After a cancel, a thread that is not idle by then never will be.
 const CANCEL_PATIENCE: Duration = Duration::from_secs(2);
 
+/// Counts are fetched this long after the start (µs), before the end of the first tick: a run whose
+/// calls all fail to connect reports that at once.
+const FIRST_LOOK_US: u64 = 500_000;
+
 /// How it ended.
 pub(super) enum Fired {
     /// All deltas are stored.
@@ -80,6 +84,10 @@ struct Firing<'a> {
     broken: bool,
     refused: bool,
     close_at: MonoTime,
+    /// When the first look is due, until it was taken.
+    look_at: Option<MonoTime>,
+    /// When the counts that are being fetched were asked for.
+    asked_at: MonoTime,
     retry_at: Option<Instant>,
 }
 
@@ -116,6 +124,8 @@ pub(super) async fn fire(
         broken: false,
         refused: false,
         close_at: start,
+        look_at: Some(start.plus_us(FIRST_LOOK_US)),
+        asked_at: start,
         retry_at: None,
     };
     firing.schedule_close();
@@ -249,6 +259,7 @@ impl Firing<'_> {
     /// was under way by then may have missed the last rows.
     fn begin_harvest(&mut self, harvest: &mut Pending<Harvest>) {
         let cores = self.cores.clone();
+        let idle = harvest.is_none();
         if self.course == Course::Idle && self.broken {
             self.course = Course::LastHarvest;
             *harvest = Some(Box::pin(async move {
@@ -257,9 +268,29 @@ impl Firing<'_> {
         } else if harvest.is_none() && self.course == Course::Idle {
             self.course = Course::LastHarvest;
             *harvest = Some(Box::pin(async move { cores.harvest().await }));
-        } else if harvest.is_none() && self.closes_ticks() && MonoTime::now() >= self.close_at {
+        } else if harvest.is_none() && self.closes_ticks() && MonoTime::now() >= self.next_look() {
             *harvest = Some(Box::pin(async move { cores.harvest().await }));
         }
+        if idle && harvest.is_some() {
+            self.asked_at = MonoTime::now();
+        }
+    }
+
+    /// When counts are to be fetched next.
+    fn next_look(&self) -> MonoTime {
+        self.look_at
+            .map_or(self.close_at, |at| at.min(self.close_at))
+    }
+
+    /// Notes whether a call has reached a server; returns whether calls have finished and none did.
+    fn note_reach(&self, sum: &Harvest) -> bool {
+        let tick_us = self.task.created.plan.tick_us;
+        let until_us = self.asked_at.since_us(self.start);
+        let Ok(mut reach) = self.task.reach.lock() else {
+            return false;
+        };
+        reach.add(&sum.rows, tick_us, until_us);
+        reach.is_in_vain()
     }
 
     fn closes_ticks(&self) -> bool {
@@ -273,6 +304,7 @@ impl Firing<'_> {
         let marks = sum.marks.clone();
         let dead = sum.dead;
         let quiet = sum.figures.in_flight + sum.figures.waiting == 0;
+        let in_vain = self.note_reach(&sum);
         self.reports.add(sum);
         if dead > 0 {
             self.break_down(format!("{dead} of its firing threads died"));
@@ -283,9 +315,11 @@ impl Firing<'_> {
             self.cores.close(&marks);
             self.course = Course::Closed;
         } else {
-            if self.reports.close(now) {
+            let only_looks = now < self.close_at && !in_vain;
+            if !only_looks && self.reports.close(now) {
                 self.cores.close(&marks);
             }
+            self.look_at = None;
             self.schedule_close();
         }
         if quiet && self.course == Course::Pacing && self.is_taken_over(now) {
@@ -394,7 +428,7 @@ impl Firing<'_> {
             alarms.push(Some(instant_of(self.start)));
         }
         if may_harvest && self.closes_ticks() {
-            alarms.push(Some(instant_of(self.close_at)));
+            alarms.push(Some(instant_of(self.next_look())));
         }
         match self.course {
             Course::Pacing => {

@@ -1,6 +1,9 @@
 //! One run on this agent, told as a story: get ready, wait for the start, fire, say the last
 //! words. It must never fire after it was told not to, and never forget to say what it counted.
 
+use std::sync::{Arc, Mutex};
+
+use loadpilot_engine::unreached::Reach;
 use loadpilot_events::ctl::RunCreated;
 use loadpilot_events::delta::Totals;
 use loadpilot_events::evt::IsolationStop;
@@ -31,6 +34,8 @@ pub struct Assignment {
     pub clerk: Clerk,
     /// Until when anything may be started.
     pub lease: Lease,
+    /// Where it notes whether a call has reached a server.
+    pub reach: Arc<Mutex<Reach>>,
 }
 
 /// Why a run ended here without the whole story.

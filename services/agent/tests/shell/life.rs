@@ -141,6 +141,7 @@ async fn a_stop_drains() {
     let stop = StopScheduled {
         stop_at: now(),
         reason,
+        unanswered: None,
     };
     world.script.decide(Decision::StopScheduled(stop)).await;
     let words = world.last_words().await;

@@ -80,6 +80,8 @@ struct Form {
     lead_us: Option<u64>,
     #[serde(default)]
     needs: Vec<Capability>,
+    #[serde(default)]
+    no_early_abort: bool,
     run: Option<RunId>,
     #[serde(default)]
     secrets: BTreeMap<String, String>,
@@ -113,6 +115,7 @@ pub fn read(body: &[u8], unsaid: &Unsaid) -> Result<Asked, Problem> {
             agents: None,
             lead_us: None,
             needs: Vec::new(),
+            no_early_abort: false,
             run: None,
             secrets: BTreeMap::new(),
             bodies: BTreeMap::new(),
@@ -138,6 +141,7 @@ pub fn read(body: &[u8], unsaid: &Unsaid) -> Result<Asked, Problem> {
         owner: None,
         lead_us: form.lead_us.unwrap_or(unsaid.lead_us),
         needs: form.needs,
+        no_early_abort: form.no_early_abort,
     };
     let decoded = |(hash, text): (String, String)| {
         from_base64("bodies", &text, &hash).map(|body| (hash, body))

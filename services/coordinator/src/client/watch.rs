@@ -175,10 +175,8 @@ impl Watched {
                     step.map_or_else(Vec::new, |step| self.on_control(step))
                 }
                 step = self.data_tail.next() => {
-                    if let Some(step) = borne(step, &mut self.data_fails, Instant::now())? {
-                        self.on_data(step);
-                    }
-                    continue;
+                    let step = borne(step, &mut self.data_fails, Instant::now())?;
+                    step.and_then(|step| self.on_data(step)).into_iter().collect()
                 }
                 Some(probe) = self.probes.join_next() => self.probed(probe.ok().flatten()),
                 _ = clock.tick() => {
@@ -233,13 +231,17 @@ impl Watched {
             .collect()
     }
 
-    fn on_data(&mut self, step: Step) {
+    /// Takes a delta. The first one that says that no call reached a server is shown at once.
+    fn on_data(&mut self, step: Step) -> Option<Change> {
+        let was_unreached = self.live.is_unreached();
         self.stored_at = Instant::now();
         if let Step::Event(stored) = step
             && let Some(Kind::Delta(agent)) = self.kind(&stored)
         {
             self.live.add(&agent, &stored.payload);
         }
+        let is_news = self.live.is_unreached() && !was_unreached;
+        is_news.then(|| self.snapshot()).flatten()
     }
 
     /// Sees whether the server stores anything, if agents should report and none does.

@@ -158,6 +158,7 @@ impl Agent {
             Seen { run, ctl_seq }
         });
         let beat = Heartbeat::Agent(AgentBeat {
+            unreached: Vec::new(),
             about: None,
             boot_id: self.me.boot_id.clone(),
             predecessor_dead: false,

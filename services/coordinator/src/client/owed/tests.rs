@@ -111,6 +111,7 @@ async fn a_debt_ends_with_all_that_it_needed() {
         owner: Some(me.clone()),
         lead_us: 0,
         needs: Vec::new(),
+        no_early_abort: false,
     };
     let bodies = BTreeMap::from([(Object::of(FILES).sha256, Bytes::from_static(FILES))]);
     let asked = setter.submit(request, &none, &bodies, Some(run.clone()));

@@ -46,6 +46,7 @@ pub(super) fn beat(seen: &[(&str, u64)]) -> AgentBeat {
     });
     let boot_id = BootId::parse("b1").expect("a token");
     AgentBeat {
+        unreached: Vec::new(),
         about: None,
         boot_id,
         predecessor_dead: false,

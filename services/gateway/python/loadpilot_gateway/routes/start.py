@@ -44,6 +44,9 @@ class RunWanted(BaseModel):
     seed: int | None = Field(default=None, ge=0, le=(1 << SEED_BITS) - 1)
     lead_us: int | None = Field(default=None, ge=0)
     needs: list[str] = []
+    no_early_abort: bool = Field(
+        default=False, description="Go on where every call fails to connect."
+    )
     secrets: dict[str, str] = Field(default={}, description="The value of each secret handle.")
     bodies: dict[str, str] = Field(default={}, description="Base64, by the hash the plan names.")
 
