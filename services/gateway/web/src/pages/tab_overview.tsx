@@ -117,7 +117,7 @@ function Figures({ report }: { report: Report }) {
         label="CO factor"
         value={factor.value}
         note={factor.note}
-        tone={(times.co_factor ?? 1) >= 2 ? "warn" : "plain"}
+        tone={factor.warn ? "warn" : "plain"}
       />
     </Tiles>
   );

@@ -68,13 +68,25 @@ export function Ladders({ response, service }: { response: Maybe; service: Maybe
   );
 }
 
-/** How much a tool that waits for answers would have hidden. */
-export function omission(latencies: Latency): { value: string; note: string } {
+/** The CO factor, and what made corrected differ from uncorrected. */
+export function omission(latencies: Latency): { value: string; note: string; warn: boolean } {
   const factor = latencies.co_factor;
   if (factor === null || factor === undefined) {
-    return { value: NONE, note: "closed loop: there is no schedule to count from" };
+    return { value: NONE, note: "closed loop: there is no schedule to count from", warn: false };
   }
-  const value = `${factor < 100 ? factor.toFixed(2) : Math.round(factor)}×`;
-  if (factor < 1.1) return { value, note: "corrected / uncorrected p99: nothing hidden" };
-  return { value, note: "corrected / uncorrected p99: what waiting tools hide" };
+  const value = times(factor);
+  const found = latencies.omission;
+  // Runs that are judged by the first rules do not say more than their factor.
+  if (!found) return { value, note: "corrected p99 / uncorrected p99", warn: false };
+  const most = found.percentile === 99 ? "" : `; largest ${times(found.factor)} at p${found.percentile}`;
+  const whose = {
+    negligible: "less than 1 ms apart at each percentile",
+    generator: `the generator was late (schedule lag ${Math.round(found.schedule_lag_pct)} %), not the target`,
+    target: `calls waited while the target was slow (queue for a slot ${Math.round(found.queue_pct)} %)`,
+  }[found.origin];
+  return { value, note: `corrected / uncorrected p99${most}: ${whose}`, warn: found.origin === "target" };
+}
+
+function times(factor: number): string {
+  return `${factor < 100 ? factor.toFixed(2) : Math.round(factor)}×`;
 }
