@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from typing import Any
 
 import pytest
@@ -10,7 +11,7 @@ from sdk.tests.test_live import SCENE, snapshot
 
 from loadpilot.cli.agents import table
 from loadpilot.cli.author import author
-from loadpilot.cli.decided import told
+from loadpilot.cli.decided import stop_halted, told
 from loadpilot.cli.live import line
 from loadpilot.cli.summary import summary
 
@@ -109,3 +110,29 @@ def test_the_live_view_shows_a_pause() -> None:
     """Broken if a run that sends nothing looks as if its target were dead."""
     assert " paused " in line(SCENE, snapshot(paused=True))
     assert " paused " not in line(SCENE, snapshot(paused=True, state="stopping"))
+
+
+class Scripted:
+    """A session whose run answers a stop in one way; keeps whose requests were stored."""
+
+    def __init__(self, because: str | None) -> None:
+        self.because = because
+        self.stored: list[str] = []
+
+    def steer(self, _run: str, _wish: str, by: str, _patience: float) -> str:
+        if self.because is None:
+            self.stored.append(by)
+        because = self.because or f"requested by {by}"
+        return json.dumps({"answer": "stopping", "at_secs": 1.0, "because": because})
+
+    def stop(self, _run: str, by: str) -> None:
+        self.stored.append(by)
+
+
+def test_the_log_has_the_author_of_a_halt() -> None:
+    """Broken if the one who cuts off a run that stops already is named nowhere."""
+    for because in (None, "requested by bob"):
+        session = Scripted(because)
+        answer = stop_halted(session, "r", "ann")  # type: ignore[arg-type]
+        assert answer["answer"] == "stopping"
+        assert session.stored == ["ann (halt)"]

@@ -84,6 +84,8 @@ def test_many_live_views_leave_readiness_stop_and_halt(
             told = gateway.tell(f"/runs/{run}/{wish}")
             assert told.status == 200, (wish, told.body)
             assert told.json["answer"]["answer"] in {"stopping", "over"}
+        halted = gateway.api(f"/runs/{runs[1]}").json["story"]
+        assert "stop requested by a caller of the gateway (halt)" in str(halted)
         for view in views[:2]:
             assert list(view.events())[-1].kind == "sealed"
         assert gateway.api(f"/runs/{runs[0]}").status == 200

@@ -5,6 +5,7 @@ Must never say that something was done which no decision says.
 
 from __future__ import annotations
 
+import json
 from typing import Any
 
 from .. import _native
@@ -30,6 +31,19 @@ def rate_urps(place: str, text: str) -> int:
         must = "must be above 0 and at most 10,000,000/s; to offer nothing, pause it"
         raise Refused([rule(place, must, text)])
     return urps
+
+
+def stop_halted(session: _native.Session, run: str, by: str) -> dict[str, Any]:
+    """Stop a run whose kill switch was thrown, and store its author; raises Refused, Fault.
+
+    The kill switch is no event. A run that stops already is not asked to stop again by `steer`:
+    that request is stored here, for its author.
+    """
+    author = f"{by} (halt)"
+    answer: dict[str, Any] = json.loads(session.steer(run, "stop", author, PATIENCE_SECS))
+    if answer["answer"] == "stopping" and author not in answer["because"]:
+        session.stop(run, author)
+    return answer
 
 
 def told(answer: dict[str, Any], wish: str) -> tuple[str, ExitCode]:

@@ -11,7 +11,7 @@ import sys
 from typing import TYPE_CHECKING, Any
 
 from .author import author
-from .decided import PATIENCE_SECS, rate_urps, told
+from .decided import PATIENCE_SECS, rate_urps, stop_halted, told
 from .exit_code import ExitCode
 from .history import find, fleet_of, opened, reporting
 from .terminal import safe, say, write_product
@@ -51,7 +51,7 @@ def halt(name: str, server: ServerFlags, *, yes: bool) -> ExitCode:
             with opened(one.log, interruptions) as session:
                 session.halt(one.run)
                 say("the kill switch is thrown; agents obey it without a coordinator")
-                answer = json.loads(session.steer(one.run, "stop", author(), PATIENCE_SECS))
+                answer = stop_halted(session, one.run, author())
             outcome.append(say_told(one, answer, "stop"))
     return outcome[-1]
 

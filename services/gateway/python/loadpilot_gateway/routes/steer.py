@@ -9,7 +9,7 @@ from typing import Annotated, Any, Literal
 from fastapi import APIRouter, Path
 from pydantic import BaseModel, Field
 
-from loadpilot.cli.decided import PATIENCE_SECS, rate_urps
+from loadpilot.cli.decided import PATIENCE_SECS, rate_urps, stop_halted
 from loadpilot.cli.decided import told as in_words
 from loadpilot.cli.exit_code import ExitCode
 from loadpilot.compile.problem import Refused
@@ -55,7 +55,8 @@ async def rate(here: Here, caller: Caller, run: Run, wanted: RateWanted) -> Deci
 async def halt(here: Here, caller: Caller, run: Run) -> Decided:
     """Throw the kill switch: agents cut off what is in flight, coordinator or not."""
     await here.act(run, lambda session: session.halt(run), Lane.KEPT)
-    return await steer(here, run, "stop", caller)
+    answer = await here.act(run, lambda session: stop_halted(session, run, caller))
+    return decided(run, "stop", answer)
 
 
 @router.post("/runs/{run}/{wish}", response_model=Decided, responses=ACTED)
@@ -76,7 +77,11 @@ async def steer(
     text = await here.act(
         run, lambda session: session.steer(run, wish, caller, PATIENCE_SECS, urps)
     )
-    answer: dict[str, Any] = json.loads(text)
+    return decided(run, wish, json.loads(text))
+
+
+def decided(run: str, wish: str, answer: dict[str, Any]) -> Decided:
+    """Tell what became of a wish; raises No."""
     words, code = in_words(answer, wish)
     if code is ExitCode.PASSED:
         return Decided(run=run, words=words, answer=answer)
