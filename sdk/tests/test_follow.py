@@ -1,9 +1,16 @@
-"""What following a run costs the load that it follows."""
+"""What following a run costs the load that it follows, and what it tells of the run."""
 
 from __future__ import annotations
 
 import subprocess
 import sys
+
+import pytest
+
+from loadpilot.cli.follow import told
+
+TIMES = chr(0xD7)
+"""How the story writes how many shards an agent holds."""
 
 FOLLOWED = """
 import sys
@@ -31,3 +38,29 @@ def test_what_reads_snapshots_is_imported_before_the_first_one() -> None:
         [sys.executable, "-c", FOLLOWED], capture_output=True, text=True, timeout=60, check=False
     )
     assert done.returncode == 0, done.stderr
+
+
+STORY = {
+    "run of Shop requested on 1 agents": None,
+    "run created: 256 shards, seed 7, needs python": None,
+    "agent-1: offers 7999.5 arrivals per second": None,
+    f"generation 1: agent-1 {TIMES} 128, agent-2 {TIMES} 128": None,
+    "agent-1: ready, clock +3 µs ± 12 µs": None,
+    "start scheduled": None,
+    "agent-1: started": None,
+    "agent-1: finished: 10 arrivals, 10 calls, 2 deltas": None,
+    "run sealed": None,
+    "run sealed, 1 holders missing": "run sealed, 1 holders missing",
+    "agent-1: failed: on_start: KeyError": "agent-1: failed: on_start: KeyError",
+    f"generation 2 from tick 9: agent-2 {TIMES} 256 (lost agent-1 {TIMES} 128: silent)": (
+        f"lost agent-1 {TIMES} 128: silent"
+    ),
+    "stop requested by ada": "stop requested by ada",
+    "rate 10 -> 20 by ada, from tick 3 on": "rate 10 -> 20 by ada, from tick 3 on",
+}
+
+
+@pytest.mark.parametrize("line", STORY)
+def test_a_run_that_goes_as_it_should_tells_nothing_of_its_machinery(line: str) -> None:
+    """Broken if shards, generations and clocks bury what users need, or a loss is not told."""
+    assert told(line) == STORY[line]

@@ -51,6 +51,9 @@ class Shop(VUser):
 """
 
 
+CUT = "(not 2 s: as long as the duration)"
+
+
 class FakeLog:
     """A log whose run goes through a fixed list of changes."""
 
@@ -131,6 +134,9 @@ class FakeStack:
     def heard(self, _timeout_secs: float = 0) -> Event | None:
         return self.events.pop(0) if self.events else None
 
+    def is_news(self, _restarted: dict[str, Any]) -> bool:
+        return True
+
     def fault(self, event: Event) -> StackFault:
         return StackFault(f"the local stack failed: {event.facts.get('reason')}")
 
@@ -181,8 +187,10 @@ def test_a_good_run_prints_the_summary_and_nothing_else(
     written = capsys.readouterr()
     assert written.out == summary(parsed())
     for part in (
-        "Shop → http://h:1 (--target)",
-        "seed 7",
+        "LoadPilot  Shop → http://h:1\n",
+        "  load       100 arrivals/s at the peak, ramp, 2 s up from 0\n",
+        "  duration   10 s\n",
+        "  on         2 agents\n",
         f"run {RUN}",
         "log-1",
         "results a/r.json",
@@ -198,6 +206,38 @@ def test_a_good_run_prints_the_summary_and_nothing_else(
     assert request["agents"] == {"want": 2, "min": 2, "wait_us": 30_000_000}
     assert request["owner"].startswith("cli-")
     assert request["plan"]["target"] == "http://h:1"
+
+
+def test_the_opening_says_what_where_how_much_how_long_and_on_how_many_agents(
+    scene: Scene, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Broken if the opening hides one of them, or buries them under what -v is for."""
+    assert scene.run("--target", "http://h:1", "--duration", "1s", "--ramp-up", "1s") == 0
+    opening = capsys.readouterr().err.splitlines()
+    assert opening[:6] == [
+        "LoadPilot  Shop → http://h:1",
+        "  load       100 arrivals/s at the peak, ramp, 1 s up from 0",
+        "  duration   2 s",
+        "  on         1 agent",
+        "  execution  static: every task is compiled, no Python runs under load",
+        f"run {RUN}, log .loadpilot/log-1",
+    ]
+
+
+def test_v_says_everything(scene: Scene, capsys: pytest.CaptureFixture[str]) -> None:
+    """Broken if a shortened ramp, the seed or the way of execution can be read nowhere."""
+    assert scene.run("--duration", "1s", "-v", "--seed", "7") == 0
+    opening = capsys.readouterr().err.splitlines()
+    assert opening[:8] == [
+        "LoadPilot  Shop → http://localhost:8000 (the default target)",
+        f"  load       100 arrivals/s at the peak, ramp, 1 s up from 0 {CUT}",
+        "  duration   2 s",
+        "  on         1 agent",
+        "  execution  static: every task is compiled, no Python runs under load;",
+        "             redirects and retries are off",
+        "  seed       7",
+        f"run {RUN}, log .loadpilot/log-1",
+    ]
 
 
 def test_secrets_go_to_the_log_only_by_hand_over(

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from loadpilot.cli.follow import hear
 from loadpilot.local import stack as module
 from loadpilot.local.folders import log_dirs
 from loadpilot.local.stack import Event, LocalStack, Said, StackFault, parse
@@ -108,6 +109,32 @@ def test_a_restart_is_heard_and_a_death_is_a_fault(
     text = str(stack.fault(failed))
     assert "coordinator ended 5 times" in text
     assert str(tmp_path / "log-1") in text
+    stack.stop()
+
+
+def test_a_part_that_cannot_start_says_its_cause_once(
+    stand_in: Callable[[str], LocalStack],
+) -> None:
+    """Broken if six attempts bury the cause, or a part that was killed twice is told once."""
+    error = "ImportError: no module named 'gone'"
+    output = "\\n".join(["Traceback", error] * 6)
+    stack = stand_in(
+        "ready()\n"
+        "for _ in range(5): say('restarted', child='agent-1', pid=5, because='exit code 1')\n"
+        "for _ in range(2): say('restarted', child='agent-2', pid=6, because='signal 9')\n"
+        "say('failed', reason='agent-1 ended 6 times within a minute (last: exit code 1); '\n"
+        f'    "its output: {output}")\n'
+    )
+    assert stack.ready(never) is not None
+    told: list[str] = []
+    with pytest.raises(StackFault) as failed:
+        hear(stack, told.append, 5)
+    assert told == [
+        "restarted agent-1: exit code 1",
+        "restarted agent-2: signal 9",
+        "restarted agent-2: signal 9",
+    ]
+    assert str(failed.value).count(error) == 1
     stack.stop()
 
 

@@ -50,7 +50,7 @@ def test_it_does_what_it_does_without(
     by_nats = fleet.run(loadpilot, WEIGHTED, oracle.url, *flags)
     token = fleet.token
     monkeypatch.delenv("NATS_TOKEN")
-    by_http = loadpilot.run(WEIGHTED, oracle.url, *flags, "--coordinator-url", url)
+    by_http = loadpilot.run(WEIGHTED, oracle.url, *flags, "-v", "--coordinator-url", url)
     for finished in (by_nats, by_http):
         assert_whole(finished, PLANNED)
     monkeypatch.setenv("LOADPILOT_COORDINATOR_URL", url)
@@ -58,7 +58,7 @@ def test_it_does_what_it_does_without(
     assert_whole(by_environment, PLANNED)
     assert oracle.counts().received == 3 * PLANNED
     assert by_http.report["run"]["plan_hash"] == by_nats.report["run"]["plan_hash"]
-    assert f"2 of the fleet at {url}" in by_http.stderr
+    assert f"2 agents of the fleet at {url}" in by_http.stderr
     assert "· run of Weighted requested on 2 agents" in by_http.stderr
     told, expected = comparable(by_http), comparable(by_nats)
     assert told[:8] == expected[:8]

@@ -76,7 +76,7 @@ def test_one_run_after_another_and_two_at_once(
     first = fleet.run(loadpilot, WEIGHTED, oracle.url, *SHORT, "--external-agents", "2")
     assert_whole(first, PLANNED)
     assert holders(first) == {"a-1", "a-2"}
-    assert f"2 of the fleet at {fleet.url}" in first.stderr
+    assert f"2 agents of the fleet at {fleet.url}" in first.stderr
     assert oracle.counts().received == PLANNED
 
     flags = (*SHORT, "--external-agents", "2")

@@ -207,7 +207,7 @@ def test_a_late_watcher_sees_the_whole_run(loadpilot: Loadpilot, oracle: Oracle)
     with loadpilot.start(WEIGHTED, oracle.url, *flags(50, 8)) as running:
         run = running.run_id()
         assert oracle.wait_count(150, 30)
-        watched = loadpilot.call("watch", "last")
+        watched = loadpilot.call("watch", "last", "-v")
         finished = running.end()
     assert watched.stdout == finished.stdout
     assert watched.code == finished.code

@@ -11,11 +11,11 @@ import json
 import operator
 import sys
 from collections.abc import Mapping, Sequence
-from difflib import get_close_matches
 from math import prod
 from typing import TYPE_CHECKING, TypeAlias, TypedDict, Union
 
 from .from_file import File
+from .nearest import nearest
 
 if TYPE_CHECKING:
     from typing_extensions import Buffer
@@ -168,8 +168,8 @@ def _tensor(number: int, given: object) -> tuple[str, list[int], str, bytes]:
 def _nearest(datatype: object) -> str:
     """Name the datatype that was probably meant, or all."""
     said = str(datatype).upper()
-    near = get_close_matches(NUMPY_NAMES.get(said, said), DATATYPES, n=1)
-    return f"did you mean {near[0]!r}?" if near else f"it must be one of {', '.join(DATATYPES)}"
+    near = nearest(NUMPY_NAMES.get(said, said), DATATYPES)
+    return f"did you mean {near!r}?" if near else f"it must be one of {', '.join(DATATYPES)}"
 
 
 def _sizes(place: str, shape: object) -> list[int]:

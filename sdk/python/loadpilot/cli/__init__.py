@@ -46,7 +46,9 @@ def _command(argv: list[str]) -> int:
     try:
         result = app(argv)
     except CycloptsError as error:
-        say(f"error: {safe(' '.join(str(error).split()))}")
+        from .misread import misread
+
+        say(f"error: {safe(misread(error))}")
         say("nothing was started; see `loadpilot --help`")
         return ExitCode.USAGE
     return int(result) if isinstance(result, int) else ExitCode.PASSED

@@ -14,7 +14,7 @@ from .exit_code import ExitCode
 from .fleet import FleetFlags
 from .guests import ListenFlags
 from .options import Flags
-from .steering import HERE, NOBODY, FleetServer, OverHttp, register
+from .steering import HERE, NOBODY, FleetServer, OverHttp, Verbose, register
 
 HELP = """Load tests in Python at wire speed; every run is an immutable event log.
 
@@ -75,6 +75,7 @@ def run(  # noqa: PLR0913  (one parameter per flag)
     seed: str | None = None,
     strict: bool = False,
     no_early_abort: bool = False,
+    verbose: Verbose = False,
     id_header: str | None = None,
     debug_requests: str | None = None,
     env: Annotated[list[str] | None, Parameter(name=["--env", "-e"])] = None,
@@ -151,6 +152,8 @@ def run(  # noqa: PLR0913  (one parameter per flag)
     no_early_abort
         Go on where every call fails to connect; else the run ends early, with exit code 3, when
         that is so for the first 5 s of calls.
+    verbose
+        Say everything: how the scenario is executed, each step of the run, the full summary.
     id_header
         Send run/arrival/step in a request header of this name.
     debug_requests
@@ -229,6 +232,7 @@ def run(  # noqa: PLR0913  (one parameter per flag)
             seed=seed,
             strict=strict,
             no_early_abort=no_early_abort,
+            verbose=verbose,
             id_header=id_header,
             debug_requests=debug_requests,
             env=tuple(env or ()),
@@ -281,10 +285,11 @@ def explain(
 
 @app.command
 def report(
-    run: str,
+    run: str = "last",
     /,
     *,
     json: bool = False,
+    verbose: Verbose = False,
     samples: str | None = None,
     server: FleetServer = HERE,
 ) -> ExitCode:
@@ -293,7 +298,9 @@ def report(
     Parameters
     ----------
     run
-        Its id, or the beginning of it; `last` is the newest.
+        Its id, or the beginning of it; `last`, which is the default, is the newest.
+    verbose
+        Print the summary in full.
     json
         Print the full report as JSON instead.
     samples
@@ -301,7 +308,7 @@ def report(
     """
     from .history import report as execute
 
-    return execute(run, as_json=json, samples=samples, server=server)
+    return execute(run, as_json=json, samples=samples, server=server, verbose=verbose)
 
 
 @app.command

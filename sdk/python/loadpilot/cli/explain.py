@@ -10,7 +10,8 @@ from ..compile.plan import compile_scenario
 from ..compile.problem import Problem, Refused
 from ..compile.settings import Overrides
 from .exit_code import ExitCode
-from .run import on_this_side, refuse
+from .opening import on_this_side
+from .run import refuse
 from .terminal import safe
 
 if TYPE_CHECKING:

@@ -15,12 +15,17 @@ def count(value: int) -> str:
     return f"{value:,}"
 
 
+def plural(value: int, noun: str) -> str:
+    """Write a count with its noun: ``1 agent``, ``2 agents``."""
+    return f"{count(value)} {noun}{'' if value == 1 else 's'}"
+
+
 def closed_loop(users: int, rest: Mapping[str, Mapping[str, int]] | None = None) -> str:
     """Write what stands where a rate stands otherwise: ``closed loop, 64 users``.
 
     ``rest`` is that of a plan: what they do between two tasks.
     """
-    told = f"closed loop, {count(users)} user{'s' if users != 1 else ''}"
+    told = f"closed loop, {plural(users, 'user')}"
     match rest:
         case {"pacing": {"every_us": every_us}}:
             return f"{told}, each begins every {seconds(every_us)}"

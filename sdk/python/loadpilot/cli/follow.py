@@ -9,6 +9,7 @@ decides anything about the run.
 from __future__ import annotations
 
 import json
+import re
 from enum import StrEnum
 from time import monotonic
 from typing import TYPE_CHECKING
@@ -31,6 +32,23 @@ ABORT_SECS = 5.0
 BY = "the command line (Ctrl-C)"
 
 
+ROUTINE = re.compile(
+    r"run of .+ requested on \d+ agents?|run created: .*|generation \d+: .*|start scheduled"
+    r"|run sealed|\S+: (?:offers .+|ready, clock .+|started|finished: .+)"
+)
+"""Lines of a story that every run has."""
+NEW_MAP = re.compile(r"generation \d+ from tick \d+: .* \((?P<why>.+)\)")
+"""A line that says which agents hold which shards from now on, and why that changes."""
+
+
+def told(line: str) -> str | None:
+    """Choose what of a story's line is of interest to users who do not ask for each step."""
+    if ROUTINE.fullmatch(line):
+        return None
+    changed = NEW_MAP.fullmatch(line)
+    return changed["why"] if changed is not None else line
+
+
 class Followed(StrEnum):
     """How following ended."""
 
@@ -44,13 +62,19 @@ class Follower:
     """One run under observation."""
 
     def __init__(
-        self, session: Session, run: str, view: View, interruptions: Interruptions
+        self,
+        session: Session,
+        run: str,
+        view: View,
+        interruptions: Interruptions,
+        verbose: bool = False,  # noqa: FBT001, FBT002  (the flag of the command)
     ) -> None:
-        """Take what the run can be seen and ended with."""
+        """Take what the run can be seen and ended with; ``verbose`` tells each step of it."""
         self.session = session
         self.run = run
         self.view = view
         self.interruptions = interruptions
+        self.verbose = verbose
         self._answered = 0
         self._told_unreached = False
         self._halt_by: float | None = None
@@ -84,7 +108,9 @@ class Follower:
             story = change["story"]
             text = story.get("text") if isinstance(story, dict) else story
             first, *more = str(text).split("\n")
-            self.view.tell(f"· {first}")
+            shown = first if self.verbose else told(first)
+            if shown is not None:
+                self.view.tell(f"· {shown}")
             for line in more:
                 self.view.tell(line)
             return False
@@ -137,7 +163,8 @@ def hear(stack: LocalStack, tell: Callable[[str], None], wait_secs: float = 0) -
     while (event := stack.heard(wait_secs)) is not None:
         match event:
             case Event(Said.RESTARTED, facts):
-                tell(f"restarted {facts.get('child')}: {facts.get('because')}")
+                if stack.is_news(facts):
+                    tell(f"restarted {facts.get('child')}: {facts.get('because')}")
             case Event(Said.FAILED | Said.LOG_UNAVAILABLE | Said.ENDED):
                 raise stack.fault(event)
             case _:

@@ -105,7 +105,9 @@ def runs(tags: list[str], server: ServerFlags) -> ExitCode:
     return outcome[-1]
 
 
-def report(name: str, *, as_json: bool, samples: str | None, server: ServerFlags) -> ExitCode:
+def report(
+    name: str, *, as_json: bool, samples: str | None, server: ServerFlags, verbose: bool = False
+) -> ExitCode:
     """Print one run again, from its log alone."""
     problems: list[Problem] = []
     found = read_server(server, os.environ, problems)
@@ -131,7 +133,7 @@ def report(name: str, *, as_json: bool, samples: str | None, server: ServerFlags
             from .._generated.report import Report
             from .summary import summary
 
-            write_product(summary(Report.model_validate_json(text)))
+            write_product(summary(Report.model_validate_json(text), verbose=verbose))
     return outcome[-1]
 
 

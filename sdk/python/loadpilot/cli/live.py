@@ -13,7 +13,7 @@ import sys
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Protocol, Self
 
-from .figures import clock, closed_loop, count, number, percent
+from .figures import clock, closed_loop, count, number, percent, plural
 from .terminal import safe, wants_colour
 
 if TYPE_CHECKING:
@@ -137,7 +137,7 @@ def frame(scene: Scene, snapshot: Snapshot) -> list[str]:
     title = (
         f"{safe(scene.scenario)}  {clock(snapshot.elapsed_secs)}  {_phase(snapshot)}  "
         f"{_rates(scene, snapshot)}{'' if scene.users else ' (actual/target)'}  "
-        f"{snapshot.active_workers} agents"
+        f"{plural(snapshot.active_workers, 'agent')}"
     )
     requests = (
         f"requests    total {count(snapshot.requests_total)}  "

@@ -58,6 +58,7 @@ class Flags:
     seed: str | None = None
     strict: bool = False
     no_early_abort: bool = False
+    verbose: bool = False
     id_header: str | None = None
     debug_requests: str | None = None
     env: tuple[str, ...] = ()
@@ -90,6 +91,8 @@ class Options:
     seed: int
     strict: bool
     no_early_abort: bool
+    verbose: bool
+    """Opening, story and summary in full."""
     allow_target: tuple[str, ...] = ()
     """What is open beside what always is."""
 
@@ -168,6 +171,7 @@ def read(
         seed,
         flags.strict,
         flags.no_early_abort,
+        flags.verbose,
         allowed(flags.allow_target, environ),
     )
     return options, problems

@@ -28,15 +28,12 @@ from . import options as reading
 from .author import author, new_claimant
 from .exit_code import ExitCode, exit_code
 from .figures import closed_loop, count, number, seconds
+from .opening import execution, given_lines, on_this_side, opening
 from .signals import Interruptions
-from .spoken import pairs, spoken
 from .terminal import safe, safe_lines, say, write_product
 from .without_log import without_log
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
-
-    from ..compile.aside import Aside
     from .asking import Session
     from .fleet import Server
     from .ledger import Ledger
@@ -126,7 +123,7 @@ def _dry_run(compiled: Compiled, options: Options) -> ExitCode:
     for name in compiled.files:
         say(f"    {safe(name)}")
     say(execution(compiled).rstrip("\n"))
-    for line in _said(compiled.plan):
+    for line in given_lines(compiled.plan):
         say(f"  {line}")
     if compiled.aside is not None:
         for line in on_this_side(compiled.aside):
@@ -172,7 +169,7 @@ class Run:
 
     def on_fleet(self, server: Server | Api) -> ExitCode:
         """Run on agents that others keep."""
-        self.banner()
+        self.opening()
         try:
             return self.play(server.join(), None, server.place)
         except LogUnavailable as fault:
@@ -182,7 +179,7 @@ class Run:
 
     def on(self, stack: LocalStack) -> ExitCode:
         """Run on a stack that is starting."""
-        self.banner()
+        self.opening()
         for line in self.warnings():
             say(f"warning: {line}")
         address = stack.ready(self.interruptions.any)
@@ -253,7 +250,7 @@ class Run:
         say(f"run {run}, log {log}")
         screen = view(Scene.of(compiled.plan))
         try:
-            follower = Follower(session, run, screen, self.interruptions)
+            follower = Follower(session, run, screen, self.interruptions, self.options.verbose)
             follower.follow(session.watch(run), stack)
         finally:
             screen.close()
@@ -303,22 +300,9 @@ class Run:
             request["no_early_abort"] = True
         return json.dumps(request, ensure_ascii=False, separators=(",", ":"), allow_nan=False)
 
-    def banner(self) -> None:
+    def opening(self) -> None:
         """Say what is about to happen."""
-        plan = self.compiled.plan
-        profile = plan["profile"]
-        total_us = sum(piece["duration_us"] for piece in profile["pieces"])
-        say(
-            f"LoadPilot  {safe(plan['scenario'])} → {safe(plan['target'])} "
-            f"({self.options.target.place})\n"
-            f"{self.offered()}"
-            f"  duration   {seconds(total_us)}, warm-up {seconds(plan['warm_up_us'])}\n"
-            f"{self.connections()}"
-            f"{self.given()}"
-            f"{execution(self.compiled)}"
-            f"             redirects and retries are off\n"
-            f"  agents     {self.agents()}, seed {self.options.seed}"
-        )
+        say(opening(self.compiled, self.options))
 
     def warnings(self) -> list[str]:
         """Say what this machine may lack; it starts agents meanwhile."""
@@ -326,42 +310,6 @@ class Run:
 
         plan = self.compiled.plan
         return warnings(plan, max(1, self.options.here), Machine.this(plan["target"]))
-
-    def agents(self) -> str:
-        """Say how many agents there are to be, and whose."""
-        here, crew, fleet = self.options.here, self.options.crew, self.options.fleet
-        if here == crew.want:
-            return str(here)
-        least = f", at least {crew.least} after {seconds(crew.wait_us)}"
-        needs = f" with {' and '.join(crew.needs)}" if crew.needs else ""
-        if fleet is None:
-            told = f"{here} here and {crew.want - here} of other machines{needs}"
-        else:
-            told = f"{crew.want}{needs} of the fleet at {safe(fleet.server.place)}"
-        return told + (least if crew.least < crew.want else "")
-
-    def given(self) -> str:
-        """Say what the scenario was given, and the run's tags, in whole lines."""
-        return "".join(f"  {line}\n" for line in _said(self.compiled.plan))
-
-    def connections(self) -> str:
-        """Say how the target is spoken to where that is not as usual, in whole lines."""
-        words = spoken(self.compiled.plan.get("connections", {}))
-        return f"  connections {words}\n" if words else ""
-
-    def offered(self) -> str:
-        """Say how much load there will be, in whole lines."""
-        plan = self.compiled.plan
-        profile = plan["profile"]
-        if "users" in plan:
-            put_aside = self.compiled.replaced
-            instead = f"; not used: {', '.join(put_aside)}" if put_aside else ""
-            return f"  load       {closed_loop(plan['users'], plan.get('rest'))}{instead}\n"
-        peak = max(max(piece["from"], piece["to"]) for piece in profile["pieces"]) / 1e6
-        return (
-            f"  rps        {number(peak)} at the peak, {plan['arrivals']} arrivals\n"
-            f"  shape      {_shape(profile, self.compiled.ramp_cut_from_us)}\n"
-        )
 
     def end(self, report_json: str, session: Session, run: str) -> ExitCode:
         """Print the summary, write what was asked for, choose the code."""
@@ -372,7 +320,7 @@ class Run:
         report = Report.model_validate_json(report_json)
         fault = not results.keep(self.options.results_json, report_json)
         fault |= not self.write_samples(session, run)
-        write_product(summary(report))
+        write_product(summary(report, verbose=self.options.verbose))
         first = self.interruptions.first
         return exit_code(report, first, strict=self.options.strict, fault=fault)
 
@@ -400,64 +348,6 @@ class Run:
         where = f" (logs: {log_dir})" if log_dir is not None else ""
         say(f"error: {safe_lines(str(fault))}{where}")
         return exit_code(None, self.interruptions.first, strict=self.options.strict, fault=True)
-
-
-def _said(plan: Mapping[str, Any]) -> Iterator[str]:
-    """Say what a plan was given, its feeds and its tags, a line each."""
-    parameters, tags = plan.get("parameters", {}), plan.get("tags", {})
-    feeds = plan.get("script", {}).get("feeds", [])
-    if parameters:
-        yield f"parameters {pairs(parameters)}"
-    if feeds:
-        rows = ((safe(feed["name"]), feed["rows"]) for feed in feeds)
-        told = (f"{name}, {count(of)} row{'s' if of != 1 else ''}" for name, of in rows)
-        yield f"feeds      {'; '.join(told)}"
-    if tags:
-        yield f"tags       {pairs(tags)}"
-
-
-def execution(compiled: Compiled) -> str:
-    """Say whether Python runs under load, and why, in whole lines."""
-    script, code = compiled.plan.get("script"), compiled.plan.get("code")
-    if code is not None:
-        users = code["users"]
-        return (
-            f"  execution  compiled: {count(users)} user{'s' if users != 1 else ''}, "
-            f"each with one arrival at a time;\n"
-            f"             their tasks look at answers, and no Python runs under load;\n"
-        )
-    if script is None:
-        return "  execution  static: every task is compiled, no Python runs under load;\n"
-    users = script["users"]
-    why = compiled.reasons[0]
-    more = len(compiled.reasons) - 1
-    others = f", and for {count(more)} more reasons (loadpilot explain)" if more else ""
-    return (
-        f"  execution  Python: {count(users)} user{'s' if users != 1 else ''}, "
-        f"each with one arrival at a time;\n"
-        f"             {safe(str(why))}{others};\n"
-    )
-
-
-def on_this_side(aside: Aside) -> list[str]:
-    """Say what is played on this side and when, and why, a line each."""
-    told = [f"{hook.place}: {hook.name}() runs once, before the users" for hook in aside.setups]
-    if aside.start is not None:
-        because = f": {aside.why.what}" if aside.why is not None else ""
-        place = aside.start.place if aside.why is None else aside.why.place
-        told.append(f"{place}: users are prepared once, on this side{because}")
-    over = "runs once, when the run is over"
-    return told + [f"{hook.place}: {hook.name}() {over}" for hook in aside.teardowns]
-
-
-def _shape(profile: dict[str, object], cut_from_us: int | None) -> str:
-    pieces = profile["pieces"]
-    assert isinstance(pieces, list)  # noqa: S101
-    first = pieces[0]
-    if profile["shape"] == "ramp" and len(pieces) > 1:
-        cut = f" (not {seconds(cut_from_us)}: as long as the duration)" if cut_from_us else ""
-        return f"ramp, {seconds(first['duration_us'])} up from 0{cut}"
-    return f"{profile['shape']}, {len(pieces)} piece{'s' if len(pieces) != 1 else ''}"
 
 
 __all__ = ["Overrides", "run"]

@@ -20,6 +20,8 @@ FleetServer = Annotated[ServerFlags, Parameter(name="*")]
 """The flags that name a fleet's server, the same for every command that takes one."""
 HERE = ServerFlags()
 """No fleet: this directory and this machine."""
+Verbose = Annotated[bool, Parameter(name=["--verbose", "-v"])]
+"""Whether to say everything."""
 OverHttp = Annotated[ApiFlags, Parameter(name="*")]
 """The flags that name a coordinator over HTTP."""
 NOBODY = ApiFlags()
@@ -135,7 +137,14 @@ def halt(run: str, /, *, yes: bool = False, server: FleetServer = HERE) -> ExitC
     return execute(run, server, yes=yes)
 
 
-def watch(run: str, /, *, strict: bool = False, server: FleetServer = HERE) -> ExitCode:
+def watch(
+    run: str,
+    /,
+    *,
+    strict: bool = False,
+    verbose: Verbose = False,
+    server: FleetServer = HERE,
+) -> ExitCode:
     """Attach to a run: its story so far, the live view, and in the end its summary and exit code.
 
     Ctrl-C leaves the run as it is.
@@ -146,10 +155,12 @@ def watch(run: str, /, *, strict: bool = False, server: FleetServer = HERE) -> E
         Its id, or the beginning of it; `last` is the newest.
     strict
         Exit with 3 when the certificate is DEGRADED too.
+    verbose
+        Say each step of the run, and print the summary in full.
     """
     from .watch import watch as execute
 
-    return execute(run, server, strict=strict)
+    return execute(run, server, strict=strict, verbose=verbose)
 
 
 def agents(*, json: bool = False, server: FleetServer = HERE) -> ExitCode:

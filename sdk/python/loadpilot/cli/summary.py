@@ -42,7 +42,7 @@ RUNGS = (
 """The ladder, as shown and as the report names it."""
 
 
-def summary(report: Report) -> str:
+def summary(report: Report, *, verbose: bool = False) -> str:  # noqa: ARG001
     """Write the whole summary; ends with a line break."""
     parts = (
         _head(report),

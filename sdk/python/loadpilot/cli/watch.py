@@ -45,10 +45,15 @@ class Onlooker(Follower):
     """A follower that touches nothing."""
 
     def __init__(
-        self, session: Session, one: Past, screen: View, interruptions: Interruptions
+        self,
+        session: Session,
+        one: Past,
+        screen: View,
+        interruptions: Interruptions,
+        verbose: bool,  # noqa: FBT001  (the flag of the command)
     ) -> None:
         """Take what the run can be seen with."""
-        super().__init__(session, one.run, screen, interruptions)
+        super().__init__(session, one.run, screen, interruptions, verbose)
         self._log = one.log
 
     def answer(self) -> None:
@@ -63,14 +68,14 @@ class Onlooker(Follower):
         self.view.tell(what)
 
 
-def watch(name: str, server: ServerFlags, *, strict: bool) -> ExitCode:
+def watch(name: str, server: ServerFlags, *, strict: bool, verbose: bool = False) -> ExitCode:
     """Follow a run to its end and print its summary; the code is the run's."""
     with reporting() as (interruptions, outcome):
         place = fleet_of(server)
         one = find(name, interruptions, place)
         try:
             if not one.is_over:
-                _follow(one, interruptions)
+                _follow(one, interruptions, verbose=verbose)
             text = _report(one, interruptions)
         except Left:
             say(f"left; run {one.run} goes on (loadpilot stop {one.run} ends it)")
@@ -80,19 +85,20 @@ def watch(name: str, server: ServerFlags, *, strict: bool) -> ExitCode:
         from .summary import summary
 
         report = Report.model_validate_json(text)
-        write_product(summary(report))
+        write_product(summary(report, verbose=verbose))
         outcome.append(exit_code(report, None, strict=strict))
     return outcome[-1]
 
 
-def _follow(one: Past, interruptions: Interruptions) -> None:
+def _follow(one: Past, interruptions: Interruptions, *, verbose: bool) -> None:
     """See a run to its end, or to that of the stack that ran it."""
     try:
         with opened(one.log, interruptions) as session:
             say(f"run {one.run}, log {one.log if isinstance(one.log, Path) else one.log.place}")
             screen = view(Scene.of(json.loads(session.plan(one.run))))
             try:
-                Onlooker(session, one, screen, interruptions).follow(session.watch(one.run), None)
+                looking = Onlooker(session, one, screen, interruptions, verbose)
+                looking.follow(session.watch(one.run), None)
             finally:
                 screen.close()
     except Gone:

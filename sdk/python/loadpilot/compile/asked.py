@@ -9,10 +9,10 @@ from __future__ import annotations
 
 import ast
 import contextlib
-from difflib import get_close_matches
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 from ..from_env import ParameterError
+from ..nearest import nearest
 from .bundle import beside
 from .problem import Problem
 from .source import SourceFile
@@ -54,8 +54,8 @@ def parameters(
     """
     for name in flags:
         if name not in given.asked:
-            near = get_close_matches(name, given.asked, n=1)
-            known = f"did you mean {near[0]}?" if near else f"it asks for {_listed(given)}"
+            near = nearest(name, given.asked)
+            known = f"did you mean {near}?" if near else f"it asks for {_listed(given)}"
             what = f"the scenario never asks for {name!r} with env(); {known}"
             problems.append(Problem("--env", what))
     written: dict[str, str | dict[str, str]] = {}

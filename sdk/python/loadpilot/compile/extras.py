@@ -5,7 +5,7 @@ Must never let a keyword pass that nothing would come of.
 
 from __future__ import annotations
 
-from difflib import get_close_matches
+from ..nearest import nearest
 
 EXTRAS = (
     "auth",
@@ -42,7 +42,7 @@ def unknown(callee: str, name: str) -> str:
     """Say that ``callee`` takes no such keyword, and what to use."""
     instead = INSTEAD.get(name)
     if instead is None:
-        near = get_close_matches(name, EXTRAS, n=1)
-        instead = f"did you mean {near[0]}=? " if near else ""
+        near = nearest(name, EXTRAS)
+        instead = f"did you mean {near}=? " if near else ""
         instead += f"it takes {', '.join(EXTRAS)}"
     return f"{callee} takes no {name}=; {instead}"

@@ -9,12 +9,12 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass
-from difflib import get_close_matches
 from math import isfinite
 from typing import TYPE_CHECKING, Any
 
 from .. import _native
 from ..metrics import is_name
+from ..nearest import nearest
 from .problem import Problem, rule, shown
 
 if TYPE_CHECKING:
@@ -88,7 +88,7 @@ def _measured(place: str, metric: str, gated: Gated) -> tuple[dict[str, Any], li
     if metric in ours:
         return {"metric": metric}, []
     name, point, figure = metric.partition(".")
-    if not point or (figure not in figures and get_close_matches(metric, ours, n=1, cutoff=0.7)):
+    if not point or (figure not in figures and nearest(metric, ours)):
         return {}, [_unknown(place, "metric", metric, ours)]
     own = {"metric": "own", "own": {"name": name, "figure": figure}}
     problems = []
@@ -127,5 +127,6 @@ def _unknown(place: str, kind: str, name: str, known: Sequence[str]) -> Problem:
 
 
 def _near(name: str, known: Sequence[str]) -> str:
-    near = get_close_matches(name, known, n=1, cutoff=0.5)
-    return f"did you mean {near[0]!r}? " if near else ""
+    parts = [name, *name.split(".")]
+    near = next(filter(None, (nearest(part, known) for part in parts)), None)
+    return f"did you mean {near!r}? " if near else ""

@@ -34,6 +34,8 @@ LAST_WORDS_SECS = 1.0
 """How long the code and the last lines of an ended supervisor are waited for."""
 STACK_FILE = "stack.json"
 """What tells others how to reach a stack, in the folder of its log, while it runs."""
+OUTPUT = "; its output: "
+"""What stands between the reason of a failed stack and what its part wrote."""
 COMPLAINT_CHARS_MAX = 4_000
 """How much of what a dying supervisor said is shown."""
 
@@ -103,6 +105,7 @@ class LocalStack:
         ]
         for listener in self._listeners:
             listener.start()
+        self._causes: set[tuple[object, object]] = set()
         self.log_dir: Path | None = None
         self.listening: dict[str, Any] | None = None
         """How other machines reach it, if they may."""
@@ -175,13 +178,20 @@ class LocalStack:
         except queue.Empty:
             return None
 
+    def is_news(self, restarted: dict[str, Any]) -> bool:
+        """Whether a restart is to be told: one that cannot start ends again by the same cause."""
+        one = restarted.get("child"), restarted.get("because")
+        is_known = one in self._causes and str(one[1]).startswith("exit code")
+        self._causes.add(one)
+        return not is_known
+
     def fault(self, event: Event) -> StackFault:
         """Put into words why a stack ended that should not have."""
         if event.said is Said.LOG_UNAVAILABLE:
             reason = str(event.facts.get("reason", "no reason was given"))
             return LogUnavailable(f"log unavailable: {reason}")
         if event.said is Said.FAILED:
-            reason = str(event.facts.get("reason", "no reason was given"))
+            reason = once(str(event.facts.get("reason", "no reason was given")))
         else:
             reason = self._last_words()
         return StackFault(f"the local stack failed: {reason}{self._where()}")
@@ -231,6 +241,13 @@ class LocalStack:
 
     def _where(self) -> str:
         return f" (logs: {self.log_dir})" if self.log_dir is not None else ""
+
+
+def once(text: str) -> str:
+    """Drop lines that were there before: what cannot start says the same each time."""
+    head, mark, output = text.partition(OUTPUT)
+    lines = output.splitlines()
+    return head + mark + "\n".join(dict.fromkeys(lines)) if mark else text
 
 
 def parse(line: bytes) -> Event | None:

@@ -1,0 +1,65 @@
+"""Suggestions: a slip of the hand is understood, and nothing else is."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from loadpilot.cli import main
+from loadpilot.nearest import nearest, slips
+
+OPTIONS = ["--cert", "--duration", "--json", "--target", "--tenant", "--threshold", "--users"]
+NEAR = {
+    "--durations": "--duration",
+    "--dur": "--duration",
+    "--jsn": "--json",
+    "--usres": "--users",
+    "--traget": "--target",
+    "--report": None,
+    "--agents": None,
+    "--t": None,
+    "--": None,
+}
+
+
+@pytest.mark.parametrize("name", NEAR)
+def test_only_what_is_near_is_suggested(name: str) -> None:
+    """Broken if a suggestion leads somewhere else, or a slip gets a list."""
+    assert nearest(name, OPTIONS) == NEAR[name]
+
+
+@given(st.text("abc", max_size=5), st.text("abc", max_size=5))
+def test_slips_are_counted_alike_both_ways(one: str, other: str) -> None:
+    """Broken if a letter too many is not what a letter too few is."""
+    assert slips(one, other) == slips(other, one)
+    assert (slips(one, other) == 0) == (one == other)
+    assert abs(len(one) - len(other)) <= slips(one, other) <= max(len(one), len(other))
+
+
+SAID = {
+    ("run", "x.py", "--durations", "3s"): "Unknown option: --durations; did you mean --duration?",
+    ("runs", "--agents", "2"): "Unknown option: --agents; loadpilot runs takes ",
+    ("rnu",): 'Unknown command "rnu"; did you mean run?',
+    ("start",): 'Unknown command "start"; the commands of loadpilot are ',
+}
+
+
+@pytest.mark.parametrize("words", SAID)
+def test_what_cannot_be_read_says_what_there_is(
+    words: tuple[str, ...], capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Broken if a wrong flag gets a wrong suggestion, or half a list."""
+    assert main(list(words)) == 2
+    said = capsys.readouterr().err.splitlines()
+    assert said[0].startswith(f"error: {SAID[words]}")
+    assert said[1] == "nothing was started; see `loadpilot --help`"
+
+
+def test_a_far_option_gets_the_list_of_its_command(capsys: pytest.CaptureFixture[str]) -> None:
+    """Broken if the list is cut, or `--report` suggests `--cert`."""
+    assert main(["run", "x.py", "--report", "a.html"]) == 2
+    said = capsys.readouterr().err
+    assert "did you mean" not in said
+    for option in ("--results-json", "--cert", "--duration", "--nats-url", "--verbose"):
+        assert f" {option}" in said
