@@ -95,6 +95,22 @@ def test_runs_of_all_logs_are_listed_newest_last(
     assert len(logs.runs) == 2
 
 
+def test_a_report_is_of_the_last_run_unless_one_is_named(
+    logs: FakeLogs, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Broken if the run that just ended has to be named, or -v prints no more than without."""
+    assert left(logs)
+    assert main(["report"]) == 0
+    short = capsys.readouterr().out
+    assert "01zzz" in short
+    assert main(["report", "-v"]) == 0
+    full = capsys.readouterr().out
+    assert main(["report", "last", "--verbose"]) == 0
+    assert capsys.readouterr().out == full
+    assert "generator" in full
+    assert "generator" not in short
+
+
 def test_runs_are_listed_by_tag(logs: FakeLogs, capsys: pytest.CaptureFixture[str]) -> None:
     """Broken if the runs of another team are listed, or a tag that nobody has goes unsaid."""
     logs.runs[Path(".loadpilot/log-1")][1]["tags"] = {"team": "shop", "build": "7"}

@@ -16,30 +16,63 @@ from loadpilot.cli.summary import summary
 from loadpilot.cli.terminal import coloured, safe
 
 EXPECTED = Path(__file__).with_name("expected")
+SCREEN_LINES = 50
+"""Rows of an ordinary terminal window."""
+RAISED = {"by": "task", "count": 40, "text": "AssertionError\n  shop.py:7 in browse"}
 REPORTS = {"good": GOOD, "troubled": troubled(), "empty": empty(), "closed": closed()} | {
     "measured": measured()
 }
 
 
+@pytest.mark.parametrize("verbose", [False, True])
 @pytest.mark.parametrize("name", REPORTS)
-def test_the_summary_is_as_committed(name: str) -> None:
+def test_the_summary_is_as_committed(name: str, verbose: bool) -> None:  # noqa: FBT001
     """Broken if the text changes without anybody having looked at it.
 
     UPDATE_EXPECTED=1 writes the files again; look at the difference before committing it.
     """
-    text = summary(Report.model_validate(REPORTS[name]))
-    path = EXPECTED / f"summary-{name}.txt"
+    text = summary(Report.model_validate(REPORTS[name]), verbose=verbose)
+    path = EXPECTED / f"summary-{name}{'-in-full' if verbose else ''}.txt"
     if os.environ.get("UPDATE_EXPECTED"):
         path.parent.mkdir(exist_ok=True)
         path.write_text(text, encoding="utf-8")
     assert text == path.read_text(encoding="utf-8")
 
 
-def test_the_first_lines_are_verdict_certificate_achieved_dropped() -> None:
-    """Broken if a reader has to search for whether it passed and can be trusted."""
-    lines = [line for line in summary(parsed()).splitlines() if line]
-    starts = [line.split()[0] for line in lines[:5]]
-    assert starts == ["verdict", "certificate", "achieved", "arrivals", "dropped"]
+@pytest.mark.parametrize("verbose", [False, True])
+def test_what_decides_comes_first(verbose: bool) -> None:  # noqa: FBT001
+    """Broken if a reader has to search for whether it passed, can be trusted, and what failed."""
+    lines = [line for line in summary(parsed(), verbose=verbose).splitlines() if line]
+    labels = [line.split()[0] for line in lines if not line.startswith(" ")]
+    first = ["verdict", "certificate", "thresholds", "requests", "outcomes", "status", "errors"]
+    assert labels[:8] == [*first, "latency"]
+    assert labels.index("latency") < labels.index("achieved") < labels.index("run")
+
+
+@pytest.mark.parametrize("name", REPORTS)
+def test_the_summary_fits_a_screen(name: str) -> None:
+    """Broken if the verdict has scrolled away when the run ends, or the rest cannot be found."""
+    report = Report.model_validate(REPORTS[name])
+    short, full = (summary(report, verbose=verbose).splitlines() for verbose in (False, True))
+    assert len(short) <= SCREEN_LINES
+    assert short[-1].split()[-4:] == ["loadpilot", "report", report.run.id, "-v"]
+    assert set(short[:-1]) <= set(full)
+
+
+def test_errors_of_tasks_come_before_latencies() -> None:
+    """Broken if a task that raised each time is found below the figures of its calls."""
+    report = changed(tasks=[{**GOOD["tasks"][0], "raised": [RAISED]}])
+    text = summary(Report.model_validate(report))
+    assert text.index("task failed  browse, 40 times") < text.index("corrected")
+
+
+def test_the_longest_call_is_told_once() -> None:
+    """Broken if four percentiles of forty calls look like four measurements."""
+    ladder = {**GOOD["latency"]["response"], "p99_us": 9e3, "p99_9_us": 9e3, "p99_99_us": 9e3}
+    ladder["max_us"] = 9_000
+    latency = {**GOOD["latency"], "response": ladder, "service": ladder}
+    lines = summary(Report.model_validate(changed(latency=latency))).splitlines()
+    assert [line.split()[:3] for line in lines if "9.000 ms" in line] == [["p99", "=", "max"]]
 
 
 def test_an_invalid_run_is_no_pass_at_first_sight() -> None:

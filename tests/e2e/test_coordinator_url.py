@@ -46,11 +46,11 @@ def test_it_does_what_it_does_without(
     for name in ("a-1", "a-2"):
         fleet.agent(name)
     url = f"http://127.0.0.1:{port}"
-    flags = (*SHORT, "--external-agents", "2")
+    flags = (*SHORT, "--external-agents", "2", "-v")
     by_nats = fleet.run(loadpilot, WEIGHTED, oracle.url, *flags)
     token = fleet.token
     monkeypatch.delenv("NATS_TOKEN")
-    by_http = loadpilot.run(WEIGHTED, oracle.url, *flags, "-v", "--coordinator-url", url)
+    by_http = loadpilot.run(WEIGHTED, oracle.url, *flags, "--coordinator-url", url)
     for finished in (by_nats, by_http):
         assert_whole(finished, PLANNED)
     monkeypatch.setenv("LOADPILOT_COORDINATOR_URL", url)

@@ -204,7 +204,7 @@ def test_a_stop_from_elsewhere_stops(loadpilot: Loadpilot, oracle: Oracle) -> No
 
 def test_a_late_watcher_sees_the_whole_run(loadpilot: Loadpilot, oracle: Oracle) -> None:
     """Broken if whoever comes late misses the begin, or gets another end than the owner."""
-    with loadpilot.start(WEIGHTED, oracle.url, *flags(50, 8)) as running:
+    with loadpilot.start(WEIGHTED, oracle.url, *flags(50, 8), "-v") as running:
         run = running.run_id()
         assert oracle.wait_count(150, 30)
         watched = loadpilot.call("watch", "last", "-v")
@@ -214,7 +214,7 @@ def test_a_late_watcher_sees_the_whole_run(loadpilot: Loadpilot, oracle: Oracle)
     assert "run requested by" not in watched.stderr
     assert "· run created" in watched.stderr
     assert re.search(r"/00:08 +\S+ ", watched.stderr) is not None, "no live view"
-    again = loadpilot.call("watch", run)
+    again = loadpilot.call("watch", run, "-v")
     assert (again.stdout, again.code) == (finished.stdout, finished.code)
 
 

@@ -42,20 +42,32 @@ RUNGS = (
 """The ladder, as shown and as the report names it."""
 
 
-def summary(report: Report, *, verbose: bool = False) -> str:  # noqa: ARG001
-    """Write the whole summary; ends with a line break."""
+IN_FULL = frozenset({"p75", "p99.99"})
+"""Rungs that are shown to users who ask for everything."""
+TASKS_SHOWN = 6
+"""Most tasks whose rows are shown to users who do not ask for everything."""
+
+
+def summary(report: Report, *, verbose: bool = False) -> str:
+    """Write the summary; ends with a line break.
+
+    What decides comes first: verdict, gates, failures, latency, throughput. It fits a screen;
+    ``verbose`` adds the rest.
+    """
+    few = 1 < len(report.tasks) <= TASKS_SHOWN
     parts = (
         _head(report),
-        _steered(report),
-        _offered(report),
-        _latency(report),
-        _answers(report),
-        _tasks(report),
-        _raised(report),
-        _measured(report),
-        _streams(report),
         _thresholds(report),
-        _foot(report),
+        _raised(report),
+        _answers(report),
+        _steered(report),
+        _measured(report),
+        _latency(report, verbose=verbose),
+        _streams(report),
+        _offered(report),
+        _tasks(report, calls=verbose) if verbose or few else (),
+        _foot(report) if verbose else (),
+        _which(report, verbose=verbose),
         _exchanges(report),
     )
     blocks = ["\n".join(lines) for part in parts if (lines := list(part))]
@@ -177,7 +189,7 @@ def _missing(report: Report) -> Iterator[str]:
         )
 
 
-def _latency(report: Report) -> Iterator[str]:
+def _latency(report: Report, *, verbose: bool) -> Iterator[str]:
     """Show the ladder, corrected and uncorrected side by side."""
     latency = report.latency
     if latency.response is None or latency.service is None:
@@ -187,10 +199,10 @@ def _latency(report: Report) -> Iterator[str]:
         yield _line("latency", "not measured: no call reached a server")
         return
     if report.run.users is not None:
-        yield from _closed_latency(latency.response)
+        yield from _closed_latency(latency.response, verbose=verbose)
     else:
         yield f"{'latency':<{LABEL_WIDTH}}{'corrected':>16}{'uncorrected':>16}"
-        for label, key in RUNGS:
+        for label, key in _rungs_apart(latency.response, latency.service, verbose=verbose):
             corrected, uncorrected = getattr(latency.response, key), getattr(latency.service, key)
             yield f"  {label:<{LABEL_WIDTH - 2}}{_ms(corrected):>16}{_ms(uncorrected):>16}"
         factor = "—" if latency.co_factor is None else number(latency.co_factor)
@@ -204,10 +216,23 @@ def _latency(report: Report) -> Iterator[str]:
         yield _line("", "neither half alone is what users saw")
 
 
-def _closed_latency(response: Ladder) -> Iterator[str]:
+def _rungs_apart(*ladders: Ladder, verbose: bool) -> Iterator[tuple[str, str]]:
+    """List the rungs to show: of few calls the last ones are all the longest call."""
+    longest = [ladder.max_us for ladder in ladders]
+    for label, key in RUNGS[:-1]:
+        if not verbose and label in IN_FULL:
+            continue
+        if [getattr(ladder, key) for ladder in ladders] == longest:
+            yield f"{label} = max", key
+            return
+        yield label, key
+    yield RUNGS[-1]
+
+
+def _closed_latency(response: Ladder, *, verbose: bool) -> Iterator[str]:
     """Show the ladder of a closed loop, with what it leaves out."""
     yield f"{'latency':<{LABEL_WIDTH}}{'closed loop':>16}"
-    for label, key in RUNGS:
+    for label, key in _rungs_apart(response, verbose=verbose):
         yield f"  {label:<{LABEL_WIDTH - 2}}{_ms(getattr(response, key)):>16}"
     yield _line("", "not counted from a schedule: while users wait for a slow answer they send")
     yield _line("", "nothing, and what they did not send is left out (coordinated omission)")
@@ -234,21 +259,15 @@ def _answers(report: Report) -> Iterator[str]:
     if resent:
         again = "sent again on a new connection, the kept one had been closed unanswered"
         yield _line("", f"{count(resent)} requests {again}")
-    moved = report.bytes
-    yield _line(
-        "bytes",
-        f"sent {size(moved.sent)} ({size(moved.sent_per_sec)}/s), "
-        f"received {size(moved.received)} ({size(moved.received_per_sec)}/s)",
-    )
 
 
-def _tasks(report: Report) -> Iterator[str]:
-    """Show a row per task, and one per call where a task makes several."""
+def _tasks(report: Report, *, calls: bool) -> Iterator[str]:
+    """Show a row per task, and with ``calls`` one per call where a task makes several."""
     heads = ("requests", "errors", "p50", "p95", "p99", "max", "min", "mean")
     yield f"{'task, ms':<{NAME_WIDTH}}" + "".join(f"{head:>9}" for head in heads)
     for task in report.tasks:
         yield _row(safe(task.name), task.finished, task.errors, task.response)
-        if len(task.calls) > 1:
+        if calls and len(task.calls) > 1:
             yield from _calls(task)
 
 
@@ -369,7 +388,13 @@ def _against(actual: float | None, limit: float) -> tuple[str, str]:
 
 
 def _foot(report: Report) -> Iterator[str]:
-    """Say how the generator fared, what was left out, and which run this is."""
+    """Say how much was moved, and how the generator fared."""
+    moved = report.bytes
+    yield _line(
+        "bytes",
+        f"sent {size(moved.sent)} ({size(moved.sent_per_sec)}/s), "
+        f"received {size(moved.received)} ({size(moved.received_per_sec)}/s)",
+    )
     generator = report.generator
     lag = "—" if generator.schedule_lag is None else _ms(generator.schedule_lag.p99_us)
     queue = "—" if generator.queue is None else _ms(generator.queue.p99_us)
@@ -388,6 +413,10 @@ def _foot(report: Report) -> Iterator[str]:
             f"on an agent's machine, by all its programs: {count(again)} TCP segments sent again, "
             f"{count(full)} connections found a listener's queue full",
         )
+
+
+def _which(report: Report, *, verbose: bool) -> Iterator[str]:
+    """Say what was left out, and which run this is."""
     warm_up = report.warm_up
     if warm_up.warm_up_us:
         yield _line(
@@ -401,11 +430,14 @@ def _foot(report: Report) -> Iterator[str]:
     holders = len({holder.holder.agent for holder in run.holders})
     agents = f"{holders} agent{'s' if holders != 1 else ''}"
     yield _line("run", f"{safe(run.id)}, {started}, {seconds(run.profile_us)} planned, {agents}")
-    yield _line("seed", f"{run.seed}")
+    if verbose:
+        yield _line("seed", f"{run.seed}")
     if run.parameters:
         yield _line("parameters", pairs(run.parameters))
     if run.tags:
         yield _line("tags", pairs(run.tags))
+    if not verbose:
+        yield _line("more", f"loadpilot report {safe(run.id)} -v")
 
 
 def _line(label: str, text: str) -> str:
