@@ -105,7 +105,7 @@ LOOP = """
 from loadpilot import LoadClient, VUser, feed, rand, scenario, task
 
 
-@scenario(users=4, duration="1s")
+@scenario(users=4, duration="1s", thresholds={"error_rate": 100})
 class Shop(VUser):
     names = feed([f"name{n}" for n in range(100_000)])
 

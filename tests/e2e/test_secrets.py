@@ -107,6 +107,7 @@ def test_secret_parameters_reach_the_target_alone(
     monkeypatch.setenv("OWN", own)
     loadpilot = Loadpilot(tmp_path / "work")
     flags = ("--agents", "2", "-e", "SIZE=8", "--debug-requests", "1")
+    flags += ("--threshold", "error_rate=100")
     with (
         Oracle(built_binary(), tmp_path / "oracle.jsonl", log_headers=True) as oracle,
         loadpilot.start(ASKING + more, oracle.url, *flags) as running,

@@ -107,7 +107,7 @@ fn counted(run: Indexed<'_>, ticks: Range<u32>) -> Vec<Counted> {
             phase: Phase::ScheduleLag,
             ..
         } => counted[usize::from(agent)].lag.add(entry.response()),
-        Key::Calls { .. } | Key::Phase { .. } => {}
+        Key::Calls { .. } | Key::Phase { .. } | Key::Raises { .. } => {}
     });
     counted
 }

@@ -4,6 +4,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use loadpilot_events::delta::TaskRaises;
 use loadpilot_events::failures::{CallErrors, Errors, RAISED_TOLD_MAX, TaskErrors};
 use loadpilot_events::outcome::Outcome;
 use loadpilot_events::refusal::Refusal;
@@ -32,7 +33,13 @@ pub fn errors(run: Indexed<'_>, slice: &Slice) -> Result<Errors, Refusal> {
         let (task, name) = places.of_call(call);
         calls.insert((task, call), nothing(name));
     }
+    let mut raises: BTreeMap<u16, TaskRaises> = BTreeMap::new();
     run.index.walk(asked.ticks.clone(), |entry| {
+        if let Key::Raises { task, last, .. } = entry.key
+            && picked.wants(&entry.key)
+        {
+            raises.entry(task).or_default().count(last, entry.count);
+        }
         if let Key::Calls { call, outcome, .. } = entry.key
             && picked.wants(&entry.key)
             && let Some(call) = known.get(call as usize)
@@ -56,7 +63,8 @@ pub fn errors(run: Indexed<'_>, slice: &Slice) -> Result<Errors, Refusal> {
         let of_task = calls.iter().filter(|((of, _), _)| *of == place);
         let named = of_task.filter(|(_, sums)| is_step(&asked, &sums.call));
         let calls = named.map(|(_, sums)| sums.clone()).collect();
-        told(run.data, place, &task.name, calls)
+        let raises = raises.get(&place).copied().unwrap_or_default();
+        told((run.data, place), &task.name, calls, raises)
     });
     Ok(Errors {
         run: run.control.run.clone(),
@@ -100,14 +108,20 @@ fn add(sums: &mut CallErrors, outcome: Outcome, entry: &Entry<'_>) {
     }
 }
 
-fn told(data: &Projection, place: u16, name: &str, calls: Vec<CallErrors>) -> TaskErrors {
+fn told(
+    (data, place): (&Projection, u16),
+    name: &str,
+    calls: Vec<CallErrors>,
+    raises: TaskRaises,
+) -> TaskErrors {
     let mut raised = raised(data, place);
     let more = raised.len().saturating_sub(RAISED_TOLD_MAX) as u64;
     raised.truncate(RAISED_TOLD_MAX);
     TaskErrors {
         task: name.to_owned(),
-        finished: calls.iter().map(|call| call.finished).sum(),
-        errors: calls.iter().map(|call| call.errors).sum(),
+        finished: calls.iter().map(|call| call.finished).sum::<u64>() + raises.without_call,
+        errors: calls.iter().map(|call| call.errors).sum::<u64>() + raises.more_errors(),
+        task_raises: (!raises.is_none()).then_some(raises),
         calls,
         raised,
         raised_more: more,

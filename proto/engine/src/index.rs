@@ -8,7 +8,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Range;
 
-use loadpilot_events::delta::DeltaReported;
+use loadpilot_events::delta::{DeltaReported, LastCall};
 use loadpilot_events::id::AgentId;
 use serde::{Deserialize, Serialize};
 
@@ -89,8 +89,19 @@ impl Index {
                 ..Sums::default()
             };
             let task = row.task;
-            if !excess {
-                self.push(row.tick, Key::Arrivals { task, agent }, &sums);
+            if *excess {
+                continue;
+            }
+            self.push(row.tick, Key::Arrivals { task, agent }, &sums);
+            for last in LastCall::ALL {
+                let count = row.raises.of(last);
+                let sums = Sums {
+                    count,
+                    ..Sums::default()
+                };
+                if count > 0 {
+                    self.push(row.tick, Key::Raises { task, agent, last }, &sums);
+                }
             }
         }
         let names = Names::of(delta);

@@ -14,6 +14,25 @@ use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
 use crate::sparse::{Grain, Sparse};
 
+/// Arrivals that raised, as three numbers.
+pub(crate) mod raises {
+    use loadpilot_events::delta::{LastCall, TaskRaises};
+    use serde::{Deserialize, Deserializer, Serialize, Serializer};
+
+    pub(crate) fn serialize<S: Serializer>(of: &TaskRaises, to: S) -> Result<S::Ok, S::Error> {
+        LastCall::ALL.map(|last| of.of(last)).serialize(to)
+    }
+
+    pub(crate) fn deserialize<'de, D: Deserializer<'de>>(from: D) -> Result<TaskRaises, D::Error> {
+        let counts = <[u64; 3]>::deserialize(from)?;
+        let mut raises = TaskRaises::default();
+        for (last, count) in LastCall::ALL.into_iter().zip(counts) {
+            raises.count(last, count);
+        }
+        Ok(raises)
+    }
+}
+
 /// Bytes as they are.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(crate) struct Bytes(pub(crate) Vec<u8>);

@@ -7,11 +7,12 @@ use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet};
 
 use loadpilot_events::cause::Cause;
-use loadpilot_events::delta::{CallRow, DeltaReported, Gauges};
+use loadpilot_events::delta::{CallRow, DeltaReported, Gauges, TaskRaises};
 use loadpilot_events::hist::{self, Hist};
 use loadpilot_events::id::{AgentId, Holder};
 use loadpilot_events::live::{Failing, Gathering, LatencyMs, LoadPhase, Snapshot, TaskSnapshot};
 use loadpilot_events::report::RunState;
+use loadpilot_events::rules::Rules;
 use loadpilot_events::units::Timestamp;
 
 use crate::called::{Called, Names};
@@ -33,6 +34,8 @@ pub struct LiveView {
     agents: BTreeMap<Holder, AgentWindow>,
     started: u64,
     dropped: u64,
+    /// By task.
+    raises: BTreeMap<u16, TaskRaises>,
     /// By call: ended calls, errors among them, response times.
     calls: BTreeMap<Called, CallSoFar>,
     /// Finished calls, and those among them that reached no server.
@@ -47,6 +50,7 @@ struct AgentWindow {
     seqs: SeqSet,
     from_us: u64,
     to_us: u64,
+    started: u64,
     finished: u64,
     opened: u64,
     reused: u64,
@@ -67,6 +71,7 @@ impl Default for AgentWindow {
             seqs: SeqSet::default(),
             from_us: 0,
             to_us: 0,
+            started: 0,
             finished: 0,
             opened: 0,
             reused: 0,
@@ -108,7 +113,9 @@ impl LiveView {
         let in_window = delta.to_us == window.to_us;
         for row in &delta.arrivals {
             self.started += row.started;
+            window.started += if in_window { row.started } else { 0 };
             self.dropped += row.dropped.values().sum::<u64>();
+            self.raises.entry(row.task).or_default().add(row.raises);
         }
         if in_window {
             window.opened += delta
@@ -173,6 +180,7 @@ impl LiveView {
         let active: Vec<&AgentWindow> = self.agents.values().filter(active).collect();
         let opened: u64 = active.iter().map(|window| window.opened).sum();
         let reused: u64 = active.iter().map(|window| window.reused).sum();
+        let raises = self.raises(control, |_| true);
         let started = start_at.is_some_and(|start| now >= start);
         let target = if started {
             workload.pace().rate_at(elapsed_us)
@@ -191,11 +199,18 @@ impl LiveView {
                 .iter()
                 .map(|window| window.rate(window.finished))
                 .sum(),
+            arrivals_per_sec: active
+                .iter()
+                .map(|window| window.rate(window.started))
+                .sum(),
+            planned_per_sec: planned_per_sec(workload, &active),
             target_rps: loadpilot_events::Rate(target).as_rps(),
             arrivals_started: self.started,
             arrivals_dropped: self.dropped,
             requests_total: self.calls.values().map(|call| call.ended).sum(),
-            errors_total: self.calls.values().map(|call| call.errors).sum(),
+            errors_total: self.calls.values().map(|call| call.errors).sum::<u64>()
+                + raises.more_errors(),
+            raised_without_call: raises.without_call,
             failing: self.failing(),
             in_flight: active.iter().map(|window| window.gauges.in_flight).sum(),
             waiting: active.iter().map(|window| window.gauges.waiting).sum(),
@@ -226,6 +241,19 @@ impl LiveView {
         })
     }
 
+    /// What tasks raised, as far as that is an error by the rules of the run.
+    fn raises(&self, control: &Control, keep: impl Fn(usize) -> bool) -> TaskRaises {
+        let mut sum = TaskRaises::default();
+        let of_tasks = self.raises.iter();
+        for (_, more) in of_tasks.filter(|(task, _)| keep(usize::from(**task))) {
+            sum.add(*more);
+        }
+        match control.rules() {
+            Rules::V1 => TaskRaises::default(),
+            Rules::V2 => sum,
+        }
+    }
+
     fn tasks(&self, control: &Control) -> Vec<TaskSnapshot> {
         let Some(created) = &control.state.created else {
             return Vec::new();
@@ -245,6 +273,7 @@ impl LiveView {
                 errors += call.errors;
                 merge(&mut response, &call.response);
             }
+            errors += self.raises(control, |task| task == place).more_errors();
             let latency = latency_ms(&response);
             tasks.push(TaskSnapshot {
                 name: task.name.clone(),
@@ -267,6 +296,21 @@ impl AgentWindow {
             count as f64 * 1e6 / us as f64
         }
     }
+}
+
+/// Planned arrivals per second over the windows of these agents, from the earliest begin on.
+#[expect(clippy::cast_precision_loss, reason = "a rate for people")]
+fn planned_per_sec(workload: &Workload, windows: &[&AgentWindow]) -> f64 {
+    let from_us = windows.iter().map(|window| window.from_us).min();
+    let to_us = windows.iter().map(|window| window.to_us).max();
+    let (Some(from_us), Some(to_us)) = (from_us, to_us) else {
+        return 0.0;
+    };
+    if workload.users().is_some() || to_us <= from_us {
+        return 0.0;
+    }
+    let planned = workload.first_at_or_after(to_us) - workload.first_at_or_after(from_us);
+    planned as f64 * 1e6 / (to_us - from_us) as f64
 }
 
 /// Who offered capacity to a run that has no holders yet, as far as the log says.

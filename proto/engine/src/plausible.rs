@@ -3,7 +3,7 @@
 //! A delta is bytes that somebody stored; it may be damaged or forged. Everything that passes here
 //! can be added up without an overflow. Must never judge whether a figure is true: the books do.
 
-use loadpilot_events::delta::DeltaReported;
+use loadpilot_events::delta::{DeltaReported, LastCall};
 use loadpilot_events::hist::Hist;
 use loadpilot_events::limits::{NAME_BYTES_MAX, RAISED_BYTES_MAX};
 use loadpilot_events::metrics::{Added, MetricRow, is_metric_name};
@@ -45,6 +45,8 @@ pub(crate) fn believable(delta: &DeltaReported) -> Result<(), String> {
     for row in &delta.arrivals {
         let checks = [row.checks_passed, row.checks_failed];
         let counts = [row.started, row.task_errors].into_iter().chain(checks);
+        let raises = LastCall::ALL.map(|last| row.raises.of(last));
+        let counts = counts.chain(raises);
         let counts = counts.chain(row.dropped.values().copied());
         at_most("count of arrivals", counts, ROW_COUNT_MAX)?;
     }

@@ -392,6 +392,7 @@ impl<'a> Prepared<'a> {
                 started: row.started,
                 dropped: row.dropped.clone(),
                 task_errors: row.task_errors,
+                raises: row.raises,
                 checks: Checks {
                     passed: row.checks_passed,
                     failed: row.checks_failed,

@@ -9,14 +9,14 @@ use loadpilot_events::assign::ShardMap;
 use loadpilot_events::ctl::RunCreated;
 use loadpilot_events::evt::What;
 use loadpilot_events::outcome::{DropReason, Outcome};
-use loadpilot_events::plan::{Plan, Profile, hex};
+use loadpilot_events::plan::{Plan, Profile};
 use loadpilot_events::report::{
     ArrivalCounts, Bytes, CallCounts, Certificate, Failure, Gaps, Grade, HolderFacts, Ladder,
-    Quarantined, Rates, Report, ReportSchema, RunFacts, RunState, TailFacts, TickReport, Verdict,
+    Quarantined, Rates, Report, ReportSchema, RunFacts, TailFacts, TickReport, Verdict,
     WarmUp,
 };
+use loadpilot_events::rules::Rules;
 use loadpilot_events::units::{Rate, SECOND_US};
-use sha2::{Digest, Sha256};
 
 use crate::accounts::{Accounts, account};
 use crate::called::Called;
@@ -34,8 +34,11 @@ use crate::verdict;
 use crate::workload::Workload;
 
 mod latency;
+mod raises;
+mod state;
 mod tasks;
 
+pub use state::{digest, run_state};
 pub(crate) use tasks::raised;
 
 /// Why there is no report.
@@ -71,6 +74,7 @@ pub fn report(control: &Control, data: &Projection) -> Result<Report, NoReport> 
         plan,
         workload: &workload,
         measured: first_measured_tick(plan)..u32::MAX,
+        rules: control.rules(),
     };
     let accounts = account(control, data, plan, &workload);
     let series = closing.series(&accounts);
@@ -81,7 +85,7 @@ pub fn report(control: &Control, data: &Projection) -> Result<Report, NoReport> 
 }
 
 /// The report of a created run by another plan and over other ticks than its own, without series
-/// and digest: `data` holds as measured what was due in the ticks `measured`.
+/// and digest, by the newest rules: `data` holds as measured what was due in the ticks `measured`.
 pub(crate) fn judged(
     control: &Control,
     data: &Projection,
@@ -96,6 +100,7 @@ pub(crate) fn judged(
         plan,
         workload,
         measured,
+        rules: Rules::CURRENT,
     };
     closing.judged(accounts)
 }
@@ -118,20 +123,6 @@ fn nothing_planned(plan: &Plan) -> Plan {
     }
 }
 
-/// SHA-256 in hex of the canonical JSON of a report with an empty digest, and without the count of
-/// what came after the seal: the digest of a sealed run stays.
-///
-/// # Panics
-/// Never: every value of a report has a JSON form.
-#[must_use]
-pub fn digest(report: &Report) -> String {
-    let mut undigested = report.clone();
-    undigested.digest.clear();
-    undigested.gaps.late_deltas = 0;
-    let json = serde_json::to_vec(&undigested).expect("a report has a JSON form");
-    hex(&Sha256::digest(json))
-}
-
 struct Closing<'a> {
     control: &'a Control,
     data: &'a Projection,
@@ -139,6 +130,8 @@ struct Closing<'a> {
     workload: &'a Workload,
     /// The due ticks that are judged.
     measured: Range<u32>,
+    /// By which rules.
+    rules: Rules,
 }
 
 impl Closing<'_> {
@@ -153,8 +146,9 @@ impl Closing<'_> {
         let all = self.sum(|_, _| true);
         let ok = self.sum(|_, outcome| outcome == Outcome::Ok);
         let failed = self.sum(|_, outcome| outcome.is_error());
-        let finished = all.count;
-        let errors = failed.count;
+        let raises = self.raises(None);
+        let finished = all.count + raises.without_call;
+        let errors = failed.count + raises.more_errors();
         let measured_us = self.measured_us();
         let rates = self.rates(&accounts, measured_us);
         let latency = self.latency(&all, &ok, &failed);
@@ -198,6 +192,7 @@ impl Closing<'_> {
             series: Vec::new(),
             generator: generator(self.data),
             streams: streams(&anatomy(self.data, |_| true)),
+            task_raises: (!raises.is_none()).then_some(raises),
             checks: self.checks(None),
             metrics: self.metrics(None),
             gaps: self.gaps(&accounts),
@@ -272,14 +267,13 @@ impl Closing<'_> {
         let until = self.planned_before(accounts, self.measured_to_us());
         let from = self.planned_before(accounts, self.measured_from_us());
         let planned = until.saturating_sub(from);
-        let shortfall = planned.saturating_sub(started);
         Rates {
             planned,
             started,
             measured_us,
             planned_rps: per_second(planned, measured_us),
             achieved_rps: per_second(started, measured_us),
-            shortfall_pct: percent(shortfall, planned),
+            shortfall_pct: self.shortfall_pct(accounts, planned, started),
         }
     }
 
@@ -300,13 +294,14 @@ impl Closing<'_> {
             let responses = calls.responses.hist(Grain::Latency);
             let some = !responses.is_empty();
             let point = |percent| some.then(|| percentile_us(&responses, percent));
+            let raises = self.raises_in(tick..=tick, None);
             TickReport {
                 tick,
                 planned: arrivals.planned,
                 started: arrivals.started,
                 dropped: arrivals.dropped,
-                finished: calls.finished,
-                errors: calls.errors,
+                finished: calls.finished + raises.without_call,
+                errors: calls.errors + raises.more_errors(),
                 p50_us: point(50.0),
                 p90_us: point(90.0),
                 p95_us: point(95.0),
@@ -341,7 +336,7 @@ impl Closing<'_> {
             ending: self.control.sealed.as_ref().map(|sealed| sealed.ending),
             refused: self.control.refused.clone(),
             plan_hash: created.map_or_else(|| self.plan.hash(), |c| c.plan_hash.clone()),
-            rules: self.control.rules(),
+            rules: self.rules,
             seed: created.map_or(0, |created: &RunCreated| created.seed),
             shape: self.plan.profile.shape,
             users: self.plan.users,
@@ -386,27 +381,6 @@ impl Closing<'_> {
             },
             _ => None,
         })
-    }
-}
-
-/// Where the run stands.
-#[must_use]
-pub fn run_state(control: &Control) -> RunState {
-    let state = &control.state;
-    if control.sealed.is_some() {
-        RunState::Sealed
-    } else if state.over {
-        RunState::Refused
-    } else if state.stop.is_some() || state.cancelled.is_some() {
-        RunState::Stopping
-    } else if state.start.is_some() {
-        RunState::Running
-    } else if state.generation > 0 {
-        RunState::Preparing
-    } else if state.created.is_some() {
-        RunState::Gathering
-    } else {
-        RunState::Requested
     }
 }
 

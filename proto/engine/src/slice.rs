@@ -6,6 +6,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Range;
 
+use loadpilot_events::delta::TaskRaises;
 use loadpilot_events::hist::Hist;
 use loadpilot_events::outcome::Outcome;
 use loadpilot_events::plan::Plan;
@@ -60,6 +61,7 @@ impl<'a> Indexed<'a> {
 struct Bucket {
     started: u64,
     dropped: u64,
+    raises: TaskRaises,
     outcomes: BTreeMap<Outcome, u64>,
     response: Dense,
     service: Dense,
@@ -70,6 +72,7 @@ impl Bucket {
         Self {
             started: 0,
             dropped: 0,
+            raises: TaskRaises::default(),
             outcomes: BTreeMap::new(),
             response: Dense::new(Grain::Latency),
             service: Dense::new(Grain::Latency),
@@ -89,8 +92,17 @@ impl Bucket {
                     self.service.add(entry.service());
                 }
             }
+            Key::Raises { last, .. } => self.raises.count(last, entry.count),
             Key::Phase { .. } => {}
         }
+    }
+
+    fn finished(&self) -> u64 {
+        self.count(Outcome::is_finished) + self.raises.without_call
+    }
+
+    fn errors(&self) -> u64 {
+        self.count(Outcome::is_error) + self.raises.more_errors()
     }
 
     fn count(&self, keep: impl Fn(Outcome) -> bool) -> u64 {
@@ -180,8 +192,8 @@ impl Rows {
         series.total.planned = sum.map(|(sum, planned)| sum + planned);
         series.started.push(bucket.started);
         series.dropped.push(bucket.dropped);
-        series.finished.push(bucket.count(Outcome::is_finished));
-        series.errors.push(bucket.count(Outcome::is_error));
+        series.finished.push(bucket.finished());
+        series.errors.push(bucket.errors());
         for &outcome in bucket.outcomes.keys() {
             let row = series.outcomes.entry(outcome);
             row.or_insert_with(|| vec![0; before]);
@@ -200,6 +212,7 @@ impl Rows {
         }
         total.started += bucket.started;
         total.dropped += bucket.dropped;
+        total.raises.add(bucket.raises);
         for (outcome, count) in bucket.outcomes {
             *total.outcomes.entry(outcome).or_default() += count;
         }
@@ -211,8 +224,8 @@ impl Rows {
         let total = &mut self.series.total;
         total.started = self.total.started;
         total.dropped = self.total.dropped;
-        total.finished = self.total.count(Outcome::is_finished);
-        total.errors = self.total.count(Outcome::is_error);
+        total.finished = self.total.finished();
+        total.errors = self.total.errors();
         total.response = ladder(&self.total.response.hist());
         total.service = ladder(&self.total.service.hist());
         total.co_factor = co_factor(total.response.as_ref(), total.service.as_ref());

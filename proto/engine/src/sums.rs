@@ -6,7 +6,7 @@
 use std::collections::BTreeMap;
 
 use loadpilot_events::cause::Cause;
-use loadpilot_events::delta::Phase;
+use loadpilot_events::delta::{Phase, TaskRaises};
 use loadpilot_events::hist::{self, Hist};
 use loadpilot_events::outcome::DropReason;
 use loadpilot_events::script::Checks;
@@ -23,6 +23,9 @@ pub struct ArrivalSums {
     pub dropped: BTreeMap<DropReason, u64>,
     /// Started, with a call that was not ok.
     pub task_errors: u64,
+    /// Those whose task raised an error.
+    #[serde(with = "kept::raises")]
+    pub raises: TaskRaises,
     /// Checks that looked at an answer.
     pub checks: Checks,
 }
@@ -38,6 +41,7 @@ impl ArrivalSums {
     pub fn add(&mut self, more: &Self) {
         self.started += more.started;
         self.task_errors += more.task_errors;
+        self.raises.add(more.raises);
         self.checks.passed += more.checks.passed;
         self.checks.failed += more.checks.failed;
         add_counts(&mut self.dropped, &more.dropped);

@@ -9,7 +9,7 @@
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
-use loadpilot_events::delta::{DeltaReported, Gauges, Totals};
+use loadpilot_events::delta::{DeltaReported, Gauges, LastCall, Totals};
 use loadpilot_events::evt::{TailLost, TailReported};
 use loadpilot_events::id::BootId;
 use loadpilot_events::metrics::MetricValue;
@@ -74,6 +74,8 @@ pub enum Told {
     Dropped(RowKey, DropReason),
     /// A started arrival ended, and not all of it went well.
     TaskError(RowKey),
+    /// The task of an arrival raised an error.
+    TaskRaised(RowKey, LastCall),
     /// A check looked at an answer.
     Check(RowKey, bool),
     /// An arrival added to a metric of the scenario's own.
@@ -167,6 +169,7 @@ fn tell(tally: &mut Tally, told: &Told) {
         Told::Started(key) => tally.started(*key),
         Told::Dropped(key, reason) => tally.dropped(*key, *reason),
         Told::TaskError(key) => tally.task_error(*key),
+        Told::TaskRaised(key, last) => tally.task_raised(*key, *last),
         Told::Check(key, passed) => tally.check(*key, *passed),
         Told::Metric(key, name, value) => tally.metric(*key, name, *value),
         Told::Raised(task, by, text) => tally.raised(*task, *by, text),

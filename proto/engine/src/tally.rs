@@ -10,7 +10,7 @@ use std::sync::Arc;
 
 use loadpilot_events::assign::Generation;
 use loadpilot_events::cause::Cause;
-use loadpilot_events::delta::{AnatomyRow, ArrivalRow, CallRow, Phase};
+use loadpilot_events::delta::{AnatomyRow, ArrivalRow, CallRow, LastCall, Phase};
 use loadpilot_events::exchange::ExchangeSeen;
 use loadpilot_events::hist::{self, Hist};
 use loadpilot_events::limits::{OTHER_ERRORS, RAISED_MAX, SAMPLES_PER_TICK_MAX};
@@ -171,6 +171,12 @@ impl Tally {
     /// A started arrival ended and not every call of it was ok.
     pub fn task_error(&mut self, key: RowKey) {
         self.rows.arrivals.entry(key).or_default().task_errors += 1;
+    }
+
+    /// The task of an arrival raised an error; it is a task error, too.
+    pub fn task_raised(&mut self, key: RowKey, last: LastCall) {
+        let row = self.rows.arrivals.entry(key).or_default();
+        row.raises.count(last, 1);
     }
 
     /// A call ended.
@@ -339,6 +345,7 @@ impl ArrivalSums {
             started: self.started,
             dropped: self.dropped,
             task_errors: self.task_errors,
+            raises: self.raises,
             checks_passed: self.checks.passed,
             checks_failed: self.checks.failed,
         }

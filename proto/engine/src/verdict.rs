@@ -4,12 +4,14 @@
 //! without thresholds. Must never look at anything but the report and the plan.
 
 use loadpilot_events::ctl::Ending;
+use loadpilot_events::delta::TaskRaises;
 use loadpilot_events::outcome::DropReason;
 use loadpilot_events::plan::Plan;
 use loadpilot_events::report::{
     ArrivalCounts, Checks, Ladder, Report, RunState, StreamReport, TaskReport, ThresholdResult,
     Verdict,
 };
+use loadpilot_events::rules::Rules;
 use loadpilot_events::threshold::{Metric, Operator, Threshold};
 
 use crate::certificate::lost_pct;
@@ -22,6 +24,10 @@ const LOST_PCT: f64 = 1.0;
 
 /// Why a latency was not measured.
 const NO_SERVER: &str = "no call reached a server";
+/// Share of planned arrivals, in percent, that may remain unstarted without a gate that says so.
+const SHORTFALL_PCT: f64 = 5.0;
+/// Share above which the target, not a stall, is the reason.
+const OVERLOAD_PCT: f64 = 30.0;
 
 /// Pass or fail of `plan`'s thresholds on a report whose figures are filled in.
 #[must_use]
@@ -31,13 +37,76 @@ pub fn verdict(plan: &Plan, report: &Report) -> Verdict {
         .iter()
         .map(|threshold| result(threshold, report))
         .collect();
-    let reasons = reasons(report);
+    let mut reasons = reasons(report);
+    if report.run.rules >= Rules::V2 {
+        reasons.extend(task_errors(plan, report));
+        reasons.extend(overload(plan, report));
+        reasons.extend(unchecked(plan, report));
+    }
     let passed = reasons.is_empty() && thresholds.iter().all(|result| result.passed);
     Verdict {
         passed,
         thresholds,
         reasons,
     }
+}
+
+/// Tasks that raised without a gate that says how often they may.
+fn task_errors(plan: &Plan, report: &Report) -> Option<String> {
+    let is_gated = |task: &TaskReport| {
+        plan.thresholds.iter().any(|gate| {
+            let of_errors = matches!(gate.metric, Metric::TaskErrors | Metric::ErrorRate);
+            of_errors && gate.task.as_ref().is_none_or(|name| *name == task.name)
+        })
+    };
+    let tasks = report.tasks.iter().filter(|task| !is_gated(task));
+    let raised: u64 = tasks
+        .filter_map(|task| task.task_raises.map(|raises| raises.total()))
+        .sum();
+    let s = if raised == 1 { "" } else { "s" };
+    (raised > 0).then(|| {
+        format!(
+            "{raised} task{s} raised an error; 0 may without a gate for task_errors or error_rate"
+        )
+    })
+}
+
+/// A run on schedule that started much less than was planned, without a gate that allows it.
+fn overload(plan: &Plan, report: &Report) -> Option<String> {
+    let gates = plan.thresholds.iter();
+    let mut gates = gates.filter(|gate| gate.metric == Metric::Shortfall);
+    let is_gated = gates.any(|gate| gate.task.is_none());
+    let short = report.rates.shortfall_pct;
+    let is_short = report.run.users.is_none() && short > SHORTFALL_PCT;
+    (is_short && !is_gated).then(|| {
+        let meaning = match short > OVERLOAD_PCT {
+            true => {
+                "above 30 % the target accepts no more, and the latency is that of the requests \
+                 it let in"
+            }
+            false => {
+                "below 5 % it would be noise or short stalls; above 30 % the target accepts no more"
+            }
+        };
+        format!(
+            "{short:.1} % of the planned arrivals were not started, more than the 5 % that are \
+             allowed without a gate for shortfall: {meaning}"
+        )
+    })
+}
+
+/// Tasks that ran and whose check never looked at an answer, where the plan says which have one.
+fn unchecked(plan: &Plan, report: &Report) -> Option<String> {
+    let code = plan.code.as_ref().map_or(&[][..], |code| &code.tasks);
+    let has_run = |task: &TaskReport| {
+        let in_warm_up = report.warm_up.warm_up_us > 0 && task.finished == 0;
+        task.arrivals.started > 0 && !in_warm_up
+    };
+    let tasks = code.iter().zip(&report.tasks);
+    let unseen =
+        tasks.filter(|(code, task)| code.check.is_some() && task.checks.is_none() && has_run(task));
+    let names: Vec<&str> = unseen.map(|(_, task)| task.name.as_str()).collect();
+    (!names.is_empty()).then(|| format!("no answer was checked of: {}", names.join(", ")))
 }
 
 /// Whether `actual` is on the passing side of `limit`; NaN never is.
@@ -141,6 +210,13 @@ fn told(figure: Result<f64, String>) -> (Option<f64>, Option<String>) {
     }
 }
 
+/// Arrivals that raised; unknown when none was started, and by rules that do not count them.
+#[expect(clippy::cast_precision_loss, reason = "compared with a limit")]
+fn raised(report: &Report, of: &ArrivalCounts, raises: Option<TaskRaises>) -> Option<f64> {
+    let is_counted = report.run.rules >= Rules::V2 && of.started > 0;
+    is_counted.then(|| raises.map_or(0.0, |raises| raises.total() as f64))
+}
+
 /// Checks that passed, in percent of those that looked at an answer.
 fn of_checks(checks: Option<Checks>) -> Option<f64> {
     let Checks { passed, failed } = checks?;
@@ -151,6 +227,7 @@ fn of_run(metric: Metric, report: &Report) -> Option<f64> {
     match metric {
         _ if has_no_meaning(metric, report) => None,
         Metric::ErrorRate => report.error_rate_pct,
+        Metric::TaskErrors => raised(report, &report.arrivals, report.task_raises),
         Metric::DroppedRate => dropped_rate(&report.arrivals),
         Metric::Shortfall => (report.rates.planned > 0).then_some(report.rates.shortfall_pct),
         Metric::AchievedRps => Some(report.rates.achieved_rps),
@@ -168,6 +245,7 @@ fn has_no_meaning(metric: Metric, report: &Report) -> bool {
 fn of_task(metric: Metric, task: &TaskReport, report: &Report) -> Option<f64> {
     match metric {
         _ if has_no_meaning(metric, report) => None,
+        Metric::TaskErrors => raised(report, &task.arrivals, task.task_raises),
         Metric::ErrorRate => (task.finished > 0).then(|| percent(task.errors, task.finished)),
         Metric::DroppedRate => dropped_rate(&task.arrivals),
         Metric::Shortfall => {

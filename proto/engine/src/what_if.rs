@@ -51,6 +51,10 @@ pub fn what_if(run: Indexed<'_>, question: &WhatIf) -> Result<WhatIfAnswer, Refu
         arrivals: report.arrivals,
         requests_total: report.requests_total,
         errors_total: report.errors_total,
+        error_rate_pct: report.error_rate_pct,
+        task_raises: report.task_raises,
+        rules: report.run.rules,
+        rules_of_run: run.control.rules(),
         judged_from_us,
     })
 }
@@ -122,7 +126,7 @@ impl Found {
     fn new(key: Key) -> Self {
         let grain = match key {
             Key::Phase { .. } => Grain::Phase,
-            Key::Arrivals { .. } | Key::Calls { .. } => Grain::Latency,
+            Key::Arrivals { .. } | Key::Calls { .. } | Key::Raises { .. } => Grain::Latency,
         };
         Self {
             counts: CallSums::default(),
@@ -165,7 +169,7 @@ impl Found {
                 data.anatomy.entry((window, called)).or_default().add(&more);
             }
             // Those are kept by tick already.
-            Key::Arrivals { .. } => {}
+            Key::Arrivals { .. } | Key::Raises { .. } => {}
         }
     }
 }

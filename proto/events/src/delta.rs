@@ -81,12 +81,91 @@ pub struct ArrivalRow {
     /// Started, and not every call of it was ok, or it raised an error.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub task_errors: u64,
+    /// Those among them whose task raised an error. Absent in deltas of earlier agents.
+    #[serde(default, skip_serializing_if = "TaskRaises::is_none")]
+    pub raises: TaskRaises,
     /// Checks of a scenario in Python that looked at an answer and passed.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub checks_passed: u64,
     /// Checks that looked at an answer and failed.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub checks_failed: u64,
+}
+
+/// How the last call of an arrival had ended when its task raised an error.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum LastCall {
+    /// It was ok: from rules 2 on it counts as failed.
+    Ok,
+    /// It was not, so that it counts as failed already, or was cut off.
+    Failed,
+    /// The task made no call: from rules 2 on it counts as one that failed.
+    Absent,
+}
+
+impl LastCall {
+    /// All of them, in the order in which caches and rings number them.
+    pub const ALL: [Self; 3] = [Self::Ok, Self::Failed, Self::Absent];
+}
+
+/// Arrivals whose task raised an error, by how the last call of each had ended.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
+pub struct TaskRaises {
+    /// Its last call was ok; that one counts as failed (`task_error`).
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub after_ok: u64,
+    /// Its last call had failed or was cut off; it is not counted a second time.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub after_failed: u64,
+    /// It made no call: one more finished call that failed.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub without_call: u64,
+}
+
+impl TaskRaises {
+    /// Counts `count` more.
+    pub fn count(&mut self, last: LastCall, count: u64) {
+        match last {
+            LastCall::Ok => self.after_ok += count,
+            LastCall::Failed => self.after_failed += count,
+            LastCall::Absent => self.without_call += count,
+        }
+    }
+
+    /// How many there are of one kind.
+    #[must_use]
+    pub fn of(&self, last: LastCall) -> u64 {
+        match last {
+            LastCall::Ok => self.after_ok,
+            LastCall::Failed => self.after_failed,
+            LastCall::Absent => self.without_call,
+        }
+    }
+
+    /// Adds `more` to these.
+    pub fn add(&mut self, more: Self) {
+        for last in LastCall::ALL {
+            self.count(last, more.of(last));
+        }
+    }
+
+    /// All arrivals whose task raised.
+    #[must_use]
+    pub fn total(&self) -> u64 {
+        self.after_ok + self.after_failed + self.without_call
+    }
+
+    /// Errors that no failed call stands for.
+    #[must_use]
+    pub fn more_errors(&self) -> u64 {
+        self.after_ok + self.without_call
+    }
+
+    /// Whether no task raised.
+    #[must_use]
+    pub fn is_none(&self) -> bool {
+        self.total() == 0
+    }
 }
 
 /// Calls that ended alike and whose arrivals were due in one tick.

@@ -6,6 +6,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::cause::Cause;
+use crate::delta::TaskRaises;
 use crate::id::RunId;
 use crate::outcome::Outcome;
 use crate::script::Raised;
@@ -27,10 +28,15 @@ pub struct Errors {
 pub struct TaskErrors {
     /// Its name.
     pub task: String,
-    /// Finished calls of the slice.
+    /// Finished calls of the slice; by rules 2 also one for each time that it raised without a
+    /// call.
     pub finished: u64,
-    /// Those that were not ok.
+    /// Those that were not ok; by rules 2 also the last one of each arrival that raised.
     pub errors: u64,
+    /// Arrivals of the slice in which it raised; null when there were none, by rules 1, and where
+    /// calls or outcomes are picked out.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub task_raises: Option<TaskRaises>,
     /// By call: those of the plan in order, then those made in Python by name.
     pub calls: Vec<CallErrors>,
     /// What its checks and itself raised, the most frequent first, in the whole run: the log does

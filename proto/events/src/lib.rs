@@ -42,6 +42,7 @@ pub mod shards;
 pub mod slice;
 pub mod start;
 pub mod steer;
+pub mod story;
 pub mod streams;
 pub mod subject;
 pub mod threshold;

@@ -46,6 +46,12 @@ pub struct Snapshot {
     pub phase: LoadPhase,
     /// Finished calls per second over the newest deltas.
     pub current_rps: f64,
+    /// Started arrivals per second over the newest deltas.
+    #[serde(default)]
+    pub arrivals_per_sec: f64,
+    /// Planned arrivals per second over the same time; 0 in a closed loop.
+    #[serde(default)]
+    pub planned_per_sec: f64,
     /// The planned rate at this instant, arrivals per second.
     pub target_rps: f64,
     /// Arrivals started so far, as reported.
@@ -54,11 +60,14 @@ pub struct Snapshot {
     pub arrivals_dropped: u64,
     /// Calls ended so far, as reported.
     pub requests_total: u64,
-    /// Finished calls that were not ok so far, as reported.
+    /// Finished calls that were not ok so far, as reported, and tasks that raised, as in a report.
     pub errors_total: u64,
     /// Why calls get no complete answer; absent while all get one, or nothing is known of it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub failing: Option<Failing>,
+    /// Tasks that raised without a call so far: errors beside `requests_total`.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub raised_without_call: u64,
     /// Arrivals in flight, as last reported.
     pub in_flight: u64,
     /// Arrivals waiting for a slot, as last reported.
@@ -127,8 +136,16 @@ pub struct TaskSnapshot {
     pub name: String,
     /// Its ended calls.
     pub requests: u64,
-    /// Those that finished and were not ok.
+    /// Those that finished and were not ok, and its raises, as in a report.
     pub errors: u64,
     /// Their response time.
     pub latency: LatencyMs,
+}
+
+#[expect(
+    clippy::trivially_copy_pass_by_ref,
+    reason = "the signature that serde asks for"
+)]
+fn is_zero(n: &u64) -> bool {
+    *n == 0
 }

@@ -16,13 +16,14 @@ pub use crate::generator::GeneratorReport;
 pub use crate::latency::{Ladder, Latency, Omission, OmissionOrigin};
 pub use crate::metrics::{CounterReport, MetricsReport, RateReport, TrendReport};
 pub use crate::script::{Checks, FeedFacts, Raised, RaisedBy};
+pub use crate::story::StoryLine;
 pub use crate::streams::StreamReport;
 
 use crate::assign::{Generation, LossReason, ShardMap};
 use crate::cause::Cause;
 use crate::connections::{Connections, is_default};
 use crate::ctl::{Ending, Unanswered};
-use crate::delta::Phase;
+use crate::delta::{Phase, TaskRaises};
 use crate::evt::FailureCause;
 use crate::exchange::ExchangeSeen;
 use crate::id::{Holder, RunId};
@@ -57,9 +58,11 @@ pub struct Report {
     pub rps_actual: f64,
     /// Calls that ended, in the measured time.
     pub requests_total: u64,
-    /// Finished calls that were not ok, in the measured time.
+    /// Finished calls that were not ok, in the measured time; by rules 2 also the last call of a
+    /// task that raised, and one for each task that raised without a call.
     pub errors_total: u64,
-    /// Errors in percent of finished calls; null when none finished.
+    /// Errors in percent of finished calls, by rules 2 and of tasks that raised without a call;
+    /// null when there were none of either.
     pub error_rate_pct: Option<f64>,
     /// Median response time in ms; null when nothing finished.
     pub p50_ms: Option<f64>,
@@ -101,6 +104,10 @@ pub struct Report {
     /// Streamed answers of all tasks, in the measured time; null when there were none.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub streams: Option<StreamReport>,
+    /// Arrivals of the measured time whose task raised an error; null when there were none, and by
+    /// rules 1.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub task_raises: Option<TaskRaises>,
     /// Checks of all tasks, in the measured time; null when none looked at an answer.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub checks: Option<Checks>,
@@ -373,14 +380,18 @@ pub struct TaskReport {
     pub weight: u32,
     /// Its arrivals in the whole run.
     pub arrivals: ArrivalCounts,
-    /// Finished calls of it that were not ok, in the measured time.
+    /// Errors in the measured time, as in `errors_total`.
     pub errors: u64,
-    /// Finished calls of it, in the measured time.
+    /// Finished calls of it in the measured time, by rules 2 also one for each time that it raised
+    /// without a call.
     pub finished: u64,
     /// Finished calls of it that had no connection over which a request could be sent, in the
     /// measured time. Absent: none, or judged by the first rules.
     #[serde(default, skip_serializing_if = "is_default")]
     pub unconnected: u64,
+    /// Its arrivals of the measured time that raised an error; null as in the report.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub task_raises: Option<TaskRaises>,
     /// Response time of all its calls, each on its own.
     pub response: Option<Ladder>,
     /// Service time of all its calls, each on its own.
@@ -429,9 +440,9 @@ pub struct TickReport {
     pub started: u64,
     /// Arrivals dropped, for whatever reason, by agents.
     pub dropped: u64,
-    /// Finished calls.
+    /// Finished calls, as in [`TaskReport::finished`].
     pub finished: u64,
-    /// Finished calls that were not ok.
+    /// Errors, as in `errors_total`.
     pub errors: u64,
     /// Median response time in µs; null when nothing finished.
     pub p50_us: Option<u64>,
@@ -443,15 +454,4 @@ pub struct TickReport {
     pub p99_us: Option<u64>,
     /// Longest response time in µs.
     pub max_us: Option<u64>,
-}
-
-/// One line of the story.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-pub struct StoryLine {
-    /// When its writer says it happened.
-    pub at: Timestamp,
-    /// Its stream sequence in LP_CTL.
-    pub seq: u64,
-    /// What happened.
-    pub text: String,
 }

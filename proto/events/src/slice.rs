@@ -72,9 +72,11 @@ pub struct Series {
     pub started: Vec<u64>,
     /// Arrivals dropped, for whatever reason, by agents.
     pub dropped: Vec<u64>,
-    /// Finished calls.
+    /// Finished calls; by rules 2 and unless calls or outcomes are picked out, also one for each
+    /// task that raised without a call.
     pub finished: Vec<u64>,
-    /// Finished calls that were not ok.
+    /// Finished calls that were not ok; by those rules also the last one of each task that raised,
+    /// and one for each that raised without a call.
     pub errors: Vec<u64>,
     /// How calls ended, the unfinished ones too; only outcomes that happened.
     pub outcomes: BTreeMap<Outcome, Vec<u64>>,
@@ -97,9 +99,11 @@ pub struct SliceTotal {
     pub started: u64,
     /// Arrivals dropped by agents.
     pub dropped: u64,
-    /// Finished calls.
+    /// Finished calls; by rules 2 and unless calls or outcomes are picked out, also one for each
+    /// task that raised without a call.
     pub finished: u64,
-    /// Finished calls that were not ok.
+    /// Finished calls that were not ok; by those rules also the last one of each task that raised,
+    /// and one for each that raised without a call.
     pub errors: u64,
     /// How calls ended.
     pub outcomes: BTreeMap<Outcome, u64>,

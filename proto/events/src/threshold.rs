@@ -37,8 +37,11 @@ pub enum Metric {
     P50TokenGapMs,
     P95TokenGapMs,
     P99TokenGapMs,
-    /// Percent of finished calls that were not ok.
+    /// Percent of finished calls that were not ok. A task that raised makes its last call one of
+    /// them; one that raised without a call adds one to both sides.
     ErrorRate,
+    /// Arrivals whose task raised an error.
+    TaskErrors,
     /// Percent of planned arrivals that were dropped, for whatever reason.
     DroppedRate,
     /// Percent by which started arrivals fell short of planned ones.
@@ -53,7 +56,7 @@ pub enum Metric {
 
 impl Metric {
     /// All metrics that are ours, in the order in which help texts list them.
-    pub const ALL: [Self; 20] = [
+    pub const ALL: [Self; 21] = [
         Self::P50Ms,
         Self::P75Ms,
         Self::P90Ms,
@@ -70,6 +73,7 @@ impl Metric {
         Self::P95TokenGapMs,
         Self::P99TokenGapMs,
         Self::ErrorRate,
+        Self::TaskErrors,
         Self::DroppedRate,
         Self::Shortfall,
         Self::AchievedRps,
@@ -96,6 +100,7 @@ impl Metric {
             Self::P95TokenGapMs => "p95_token_gap_ms",
             Self::P99TokenGapMs => "p99_token_gap_ms",
             Self::ErrorRate => "error_rate",
+            Self::TaskErrors => "task_errors",
             Self::DroppedRate => "dropped_rate",
             Self::Shortfall => "shortfall",
             Self::AchievedRps => "achieved_rps",

@@ -6,7 +6,9 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::certificate::Certificate;
+use crate::delta::TaskRaises;
 use crate::report::{ArrivalCounts, Latency, Rates, Verdict};
+use crate::rules::Rules;
 use crate::threshold::Threshold;
 
 /// A question to the log of a run. What is absent stays as the plan has it.
@@ -46,8 +48,21 @@ pub struct WhatIfAnswer {
     pub arrivals: ArrivalCounts,
     /// Calls that ended, in the judged time.
     pub requests_total: u64,
-    /// Finished calls that were not ok, in the judged time.
+    /// Errors in the judged time, as in the report.
     pub errors_total: u64,
+    /// Errors in percent of finished calls, as in the report.
+    #[serde(default)]
+    pub error_rate_pct: Option<f64>,
+    /// Arrivals of the judged time whose task raised an error; null when there were none. Of a log
+    /// that does not tell how the calls before had ended, the least number that it proves.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub task_raises: Option<TaskRaises>,
+    /// By which rules it is judged here: always the newest.
+    #[serde(default)]
+    pub rules: Rules,
+    /// By which rules its report is judged.
+    #[serde(default)]
+    pub rules_of_run: Rules,
     /// Where the judged time begins, in µs after the start.
     pub judged_from_us: u64,
     /// Where it ends.

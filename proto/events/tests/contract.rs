@@ -140,6 +140,7 @@ fn golden_files_are_read_and_written_back() {
         ],
         Envelope<DeltaReported>: [
             "delta-metrics.v1.json",
+            "delta-raises.v1.json",
             "delta-reported.v1.json",
             "delta-samples.v1.json",
             "delta-script.v1.json",

@@ -5,7 +5,7 @@ from __future__ import annotations
 from loadpilot import LoadClient, VUser, scenario, task
 
 
-@scenario(rps=100, duration="4s", mode="constant", users=6)
+@scenario(rps=100, duration="4s", mode="constant", users=6, thresholds={"error_rate": 100})
 class Compiled(VUser):
     teapot = 418
 

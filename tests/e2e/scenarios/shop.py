@@ -7,7 +7,7 @@ from shop_parts import item_path
 from loadpilot import LoadClient, VUser, scenario, task
 
 
-@scenario(rps=100, duration="6s", mode="constant", users=6)
+@scenario(rps=100, duration="6s", mode="constant", users=6, thresholds={"error_rate": 100})
 class Shop(VUser):
     def __init__(self) -> None:
         self.seen = 0

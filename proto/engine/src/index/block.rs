@@ -6,7 +6,7 @@
 use std::collections::BTreeMap;
 
 use loadpilot_events::cause::Cause;
-use loadpilot_events::delta::Phase;
+use loadpilot_events::delta::{LastCall, Phase};
 use loadpilot_events::outcome::Outcome;
 
 use crate::sparse::{Counts, Dense, Grain, Sparse, push_number, take_number};
@@ -47,6 +47,15 @@ pub enum Key {
         /// Which phase.
         phase: Phase,
     },
+    /// Arrivals whose task raised an error.
+    Raises {
+        /// Of this task, by its place in the plan.
+        task: u16,
+        /// By this agent.
+        agent: u16,
+        /// How the last call of each had ended.
+        last: LastCall,
+    },
 }
 
 /// One entry, read where it lies.
@@ -54,7 +63,7 @@ pub enum Key {
 pub struct Entry<'a> {
     /// What it is about.
     pub key: Key,
-    /// Arrivals started, or calls.
+    /// Arrivals started or that raised, or calls.
     pub count: u64,
     /// Arrivals dropped.
     pub dropped: u64,
@@ -129,6 +138,10 @@ impl Sums {
                 let at = PHASES.iter().position(|one| *one == phase);
                 (2, call, agent, place(at))
             }
+            Key::Raises { task, agent, last } => {
+                let at = LastCall::ALL.iter().position(|one| *one == last);
+                (3, task.into(), agent, place(at))
+            }
         };
         for number in [kind, u64::from(first), agent.into(), last] {
             push_number(bytes, number);
@@ -198,6 +211,11 @@ impl<'a> Iterator for Entries<'a> {
                 call: first,
                 agent,
                 phase: *PHASES.get(last)?,
+            },
+            3 => Key::Raises {
+                task: u16::try_from(first).ok()?,
+                agent,
+                last: *LastCall::ALL.get(last)?,
             },
             _ => return None,
         };

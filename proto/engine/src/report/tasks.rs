@@ -72,6 +72,7 @@ impl Closing<'_> {
         };
         let all = self.sum(|call, _| is_own(call));
         let failed = self.sum(|call, outcome| is_own(call) && outcome.is_error());
+        let raises = self.raises(Some(place));
         let planned = task.steps.iter().zip(steps.clone());
         let planned = planned.map(|(step, n)| (step.name.as_str(), Called::Planned(number(n))));
         let named = self.named(place);
@@ -80,8 +81,9 @@ impl Closing<'_> {
             name: task.name.clone(),
             weight: task.weight,
             arrivals,
-            errors: failed.count,
-            finished: all.count,
+            errors: failed.count + raises.more_errors(),
+            finished: all.count + raises.without_call,
+            task_raises: (!raises.is_none()).then_some(raises),
             unconnected: self.unconnected(is_own),
             response: ladder(&all.response),
             service: ladder(&all.service),

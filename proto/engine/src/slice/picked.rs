@@ -3,6 +3,7 @@
 use std::ops::Range;
 
 use loadpilot_events::plan::Plan;
+use loadpilot_events::rules::Rules;
 
 use super::{Asked, Indexed, Offered};
 use crate::called::Called;
@@ -15,6 +16,8 @@ pub(crate) struct Picked {
     tasks: Option<Vec<bool>>,
     agents: Option<Vec<bool>>,
     asked: Asked,
+    /// Whether tasks that raised are errors: by the rules of the run, and of whole tasks only.
+    raises: bool,
 }
 
 impl Picked {
@@ -63,6 +66,9 @@ impl Picked {
             tasks,
             agents,
             asked: asked.clone(),
+            raises: run.control.rules() >= Rules::V2
+                && asked.steps.is_none()
+                && asked.outcomes.is_none(),
         }
     }
 
@@ -85,6 +91,9 @@ impl Picked {
                 is(&self.calls, call as usize)
                     && is(&self.agents, agent.into())
                     && outcomes.is_none_or(|outcomes| outcomes.contains(&outcome))
+            }
+            Key::Raises { task, agent, .. } => {
+                self.raises && is(&self.tasks, task.into()) && is(&self.agents, agent.into())
             }
             Key::Phase { call, agent, .. } => {
                 is(&self.calls, call as usize) && is(&self.agents, agent.into())

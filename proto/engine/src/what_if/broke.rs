@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 use std::ops::Range;
 
+use loadpilot_events::delta::TaskRaises;
 use loadpilot_events::hist::{self, Hist};
 use loadpilot_events::plan::Plan;
 use loadpilot_events::report::Verdict;
@@ -19,6 +20,7 @@ use crate::verdict::passes;
 struct SoFar {
     finished: u64,
     errors: u64,
+    raises: TaskRaises,
     response: Hist,
 }
 
@@ -73,14 +75,18 @@ fn of_task(
         task.is_none() || task == name
     };
     let wanted: Vec<bool> = run.index.calls().iter().map(is_wanted).collect();
+    let of_tasks = plan.tasks.iter();
+    let of_tasks = of_tasks.map(|one| task.is_none_or(|name| one.name == name));
+    let of_tasks: Vec<bool> = of_tasks.collect();
     let mut broke = vec![None; gates.len()];
     let mut so_far = SoFar {
         finished: 0,
         errors: 0,
+        raises: TaskRaises::default(),
         response: hist::latency(),
     };
     for tick in ticks.start..ticks.end.min(run.index.end()) {
-        let before = so_far.finished;
+        let before = (so_far.finished, so_far.raises);
         run.index.walk(tick..tick + 1, |entry| {
             if let Key::Calls { call, outcome, .. } = entry.key
                 && outcome.is_finished()
@@ -90,8 +96,15 @@ fn of_task(
                 so_far.errors += if outcome.is_error() { entry.count } else { 0 };
                 so_far.add(entry.response());
             }
+            if let Key::Raises {
+                task: place, last, ..
+            } = entry.key
+                && of_tasks.get(usize::from(place)).copied().unwrap_or(false)
+            {
+                so_far.raises.count(last, entry.count);
+            }
         });
-        if so_far.finished == before {
+        if (so_far.finished, so_far.raises) == before {
             continue;
         }
         for (gate, broke) in gates.iter().zip(&mut broke) {
@@ -118,10 +131,16 @@ impl SoFar {
     /// A figure, as the verdict has it.
     fn of(&self, metric: Metric) -> Option<f64> {
         match metric {
-            Metric::ErrorRate => Some(percent(self.errors, self.finished)),
+            Metric::ErrorRate => {
+                let errors = self.errors + self.raises.more_errors();
+                Some(percent(errors, self.finished + self.raises.without_call))
+            }
+            #[expect(clippy::cast_precision_loss, reason = "compared with a limit")]
+            Metric::TaskErrors => Some(self.raises.total() as f64),
+            Metric::MeanMs if self.response.is_empty() => None,
             Metric::MeanMs => Some(self.response.mean() / 1e3),
             _ => {
-                let percent = percent_of(metric)?;
+                let percent = percent_of(metric).filter(|_| !self.response.is_empty())?;
                 Some(ms(percentile_us(&self.response, percent)))
             }
         }
@@ -130,7 +149,10 @@ impl SoFar {
 
 /// Whether it can be told from calls alone.
 fn is_of_calls(metric: Metric) -> bool {
-    matches!(metric, Metric::ErrorRate | Metric::MeanMs) || percent_of(metric).is_some()
+    matches!(
+        metric,
+        Metric::ErrorRate | Metric::TaskErrors | Metric::MeanMs
+    ) || percent_of(metric).is_some()
 }
 
 fn percent_of(metric: Metric) -> Option<f64> {

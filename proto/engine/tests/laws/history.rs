@@ -14,7 +14,7 @@ use loadpilot_events::ctl::{
     Decision, Ending, RunCreated, RunSealed, ShardsAssigned, ShardsReassigned, StartScheduled,
     StopReason, StopScheduled,
 };
-use loadpilot_events::delta::Gauges;
+use loadpilot_events::delta::{Gauges, LastCall};
 use loadpilot_events::evt::{Fact, ShardsReady, What};
 use loadpilot_events::id::{EventId, Holder, RunId};
 use loadpilot_events::outcome::{DropReason, Outcome};
@@ -55,6 +55,8 @@ pub(crate) struct Deed {
     pub(crate) excess: bool,
     /// In which window of its holder it was counted.
     pub(crate) window: u64,
+    /// Whether its task raised, and after which call.
+    pub(crate) raised: Option<LastCall>,
     pub(crate) what: Act,
 }
 
@@ -228,6 +230,7 @@ impl History {
             generation,
             excess,
             window,
+            raised: dice.chance(10).then(|| dice.one_of(&LastCall::ALL)),
             what,
         }
     }
@@ -439,6 +442,7 @@ fn count(tally: &mut Tally, deed: &Deed, window: u64) {
         Act::Started(calls) => {
             if deed.window == window {
                 tally.started(key);
+                deed.raised.map(|last| tally.task_raised(key, last));
                 metrics::count(tally, key, deed.n);
             }
             for call in calls.iter().filter(|call| call.window == window) {

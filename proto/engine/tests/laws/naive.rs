@@ -2,6 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use loadpilot_events::delta::LastCall;
 use loadpilot_events::id::Holder;
 use loadpilot_events::outcome::{DropReason, Outcome};
 use loadpilot_events::report::{ArrivalCounts, LostInterval, Quarantined, Report};
@@ -152,17 +153,46 @@ fn rates(history: &History, report: &Report, series: &[(u64, u64, u64)]) {
         report.rates.started, started,
         "started in the measured time"
     );
+    let stop_tick = history.stop_us.map(|stop_us| workload.tick_of(stop_us));
+    let whole = series.iter().zip(0..).filter(|&(_, tick)| {
+        measured(history, tick) && stop_tick.is_none_or(|stop_tick| tick < stop_tick)
+    });
+    let (mut wanted, mut short) = (0, 0);
+    for (counts, _) in whole {
+        wanted += counts.0;
+        short += counts.0 - counts.1;
+    }
+    let share = if wanted == 0 {
+        0.0
+    } else {
+        short as f64 * 100.0 / wanted as f64
+    };
+    assert_eq!(
+        report.rates.shortfall_pct, share,
+        "shortfall up to the stop"
+    );
 }
 
 fn calls(history: &History, report: &Report) {
     let mut outcomes: BTreeMap<Outcome, u64> = BTreeMap::new();
     let (mut responses, mut excess, mut excess_arrivals) = (Vec::new(), 0, 0);
+    let (mut raised, mut more_errors, mut without_call) = (0, 0, 0);
     for deed in &history.deeds {
         let Act::Started(calls) = &deed.what else {
             continue;
         };
-        if deed.excess && stored(history, &deed.holder, deed.window) {
+        let is_stored = stored(history, &deed.holder, deed.window);
+        if deed.excess && is_stored {
             excess_arrivals += 1;
+        }
+        if let Some(last) = deed.raised
+            && is_stored
+            && !deed.excess
+            && measured(history, deed.tick)
+        {
+            raised += 1;
+            more_errors += u64::from(last != LastCall::Failed);
+            without_call += u64::from(last == LastCall::Absent);
         }
         for call in calls
             .iter()
@@ -193,7 +223,13 @@ fn calls(history: &History, report: &Report) {
     );
     assert_eq!(report.calls.outcomes, outcomes, "outcomes");
     let errors = responses.iter().filter(|(_, error)| *error).count() as u64;
+    let errors = errors + more_errors;
     assert_eq!(report.errors_total, errors, "errors");
+    let whole = responses.len() as u64 + without_call;
+    let share = (whole > 0).then(|| errors as f64 * 100.0 / whole as f64);
+    assert_eq!(report.error_rate_pct, share, "error rate");
+    let told = report.task_raises.map_or(0, |raises| raises.total());
+    assert_eq!(told, raised, "tasks that raised");
     responses.sort_unstable();
     let Some(ladder) = &report.latency.response else {
         assert_eq!(responses, [], "no ladder only when nothing finished");

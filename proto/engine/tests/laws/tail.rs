@@ -10,7 +10,7 @@ use loadpilot_events::assign::{Holding, Loss, LossReason};
 use loadpilot_events::ctl::{
     Decision, RunSealed, ShardsAssigned, ShardsReassigned, StartScheduled,
 };
-use loadpilot_events::delta::{DeltaReported, Gauges, Totals};
+use loadpilot_events::delta::{DeltaReported, Gauges, LastCall, TaskRaises, Totals};
 use loadpilot_events::evt::{Fact, FinishReason, ShardsFinished, TailReported, What};
 use loadpilot_events::hist;
 use loadpilot_events::id::{BootId, Holder};
@@ -40,6 +40,7 @@ enum Step {
     Call(u32, u64),
     Drop(u32),
     TaskError(u32),
+    TaskRaised(u32, LastCall),
     Check(bool),
     /// All threads are harvested.
     Harvest,
@@ -52,6 +53,8 @@ fn steps() -> impl Strategy<Value = Vec<(usize, Step)>> {
         6 => (0_u32..3, 0_u64..100_000).prop_map(|(tick, us)| Step::Call(tick, us)),
         2 => (0_u32..3).prop_map(Step::Drop),
         2 => (0_u32..3).prop_map(Step::TaskError),
+        2 => (0_u32..3, prop::sample::select(&LastCall::ALL[..]))
+            .prop_map(|(tick, last)| Step::TaskRaised(tick, last)),
         2 => any::<bool>().prop_map(Step::Check),
         2 => Just(Step::Harvest),
         2 => Just(Step::Close),
@@ -79,6 +82,7 @@ impl Teller {
             }
             Told::Dropped(key, reason) => self.tally.dropped(*key, *reason),
             Told::TaskError(key) => self.tally.task_error(*key),
+            Told::TaskRaised(key, last) => self.tally.task_raised(*key, *last),
             Told::Check(key, passed) => self.tally.check(*key, *passed),
             other => panic!("not told here: {other:?}"),
         }
@@ -118,7 +122,7 @@ fn call(tick: u32, us: u64) -> CallEnd {
 /// Every figure of deltas, added up without regard to how they were cut.
 #[derive(Debug, Default, PartialEq)]
 struct Sums {
-    arrivals: BTreeMap<u32, (u64, u64, u64, u64, u64)>,
+    arrivals: BTreeMap<u32, (u64, u64, u64, u64, u64, TaskRaises)>,
     calls: BTreeMap<(u32, Outcome), CallsOf>,
 }
 
@@ -134,6 +138,7 @@ fn sums(deltas: &[DeltaReported]) -> Sums {
         sum.2 += row.task_errors;
         sum.3 += row.checks_passed;
         sum.4 += row.checks_failed;
+        sum.5.add(row.raises);
     }
     let mut latencies: BTreeMap<_, hist::Hist> = BTreeMap::new();
     for row in deltas.iter().flat_map(|delta| &delta.calls) {
@@ -172,6 +177,7 @@ proptest! {
                 Step::Call(tick, us) => Told::Call(call(tick, us)),
                 Step::Drop(tick) => Told::Dropped(key(tick), DropReason::Late),
                 Step::TaskError(tick) => Told::TaskError(key(tick)),
+                Step::TaskRaised(tick, last) => Told::TaskRaised(key(tick), last),
                 Step::Check(passed) => Told::Check(key(0), passed),
                 Step::Harvest => {
                     for (teller, mark) in tellers.iter_mut().zip(&mut marks) {
@@ -201,6 +207,7 @@ proptest! {
             match &told {
                 Told::Dropped(key, reason) => whole.dropped(*key, *reason),
                 Told::TaskError(key) => whole.task_error(*key),
+                Told::TaskRaised(key, last) => whole.task_raised(*key, *last),
                 Told::Check(key, passed) => whole.check(*key, *passed),
                 _ => {}
             }

@@ -3,9 +3,11 @@
 use loadpilot_engine::verdict::{passes, verdict};
 use loadpilot_events::cause::Cause;
 use loadpilot_events::ctl::{Ending, Unanswered};
+use loadpilot_events::delta::TaskRaises;
 use loadpilot_events::outcome::DropReason;
 use loadpilot_events::plan::Plan;
 use loadpilot_events::report::{Checks, Ladder, Report, RunState, StreamReport, Verdict};
+use loadpilot_events::rules::Rules;
 use loadpilot_events::threshold::{Metric, Operator, Threshold};
 
 use crate::rules::dice::Dice;
@@ -62,11 +64,71 @@ fn measured() -> Report {
     report.tasks[0].streams = report.streams.clone();
     report.checks = Some(checks(3, 1));
     report.tasks[0].checks = Some(checks(2, 3));
+    report.run.rules = Rules::V2;
     report
 }
 
+fn raises(after_ok: u64, after_failed: u64, without_call: u64) -> TaskRaises {
+    TaskRaises {
+        after_ok,
+        after_failed,
+        without_call,
+    }
+}
+
+/// Broken if a task that raised passes without a gate that allows it, whatever its calls did; or if
+/// an older log is judged so.
+#[test]
+fn a_task_that_raised_passes_by_a_gate_only() {
+    for counts in [raises(1, 0, 0), raises(0, 1, 0), raises(0, 0, 1)] {
+        let mut report = sound::report();
+        report.run.rules = Rules::V2;
+        report.task_raises = Some(counts);
+        report.tasks[0].task_raises = Some(counts);
+        let judged = verdict(&plan(Vec::new()), &report);
+        assert!(!judged.passed && judged.reasons.len() == 1, "{judged:?}");
+        assert!(judged.reasons[0].contains("1 task raised"), "{judged:?}");
+        for metric in [Metric::TaskErrors, Metric::ErrorRate] {
+            for task in [None, Some("browse")] {
+                assert!(
+                    judge(&report, metric, task, 99.0).passed,
+                    "{metric:?} {task:?}"
+                );
+            }
+            let other = judge(&report, metric, Some("another"), 99.0);
+            assert_eq!(other.reasons, judged.reasons, "a gate of another task");
+        }
+        report.run.rules = Rules::V1;
+        assert!(verdict(&plan(Vec::new()), &report).passed);
+    }
+}
+
+/// Broken if a run that started less than 95 % of its plan passes without a gate for that.
+#[test]
+fn a_shortfall_passes_by_a_gate_only() {
+    let judged = |shortfall_pct: f64, users, rules| {
+        let mut report = sound::report();
+        report.rates.shortfall_pct = shortfall_pct;
+        (report.run.users, report.run.rules) = (users, rules);
+        let gated = judge(&report, Metric::Shortfall, None, 90.0);
+        (verdict(&plan(Vec::new()), &report), gated)
+    };
+    assert!(judged(5.0, None, Rules::V2).0.passed, "the limit itself");
+    for (short, meaning) in [(5.1, "short stalls"), (86.0, "the requests it let in")] {
+        let (judged, gated) = judged(short, None, Rules::V2);
+        assert!(!judged.passed && judged.reasons.len() == 1, "{judged:?}");
+        assert!(judged.reasons[0].contains(meaning), "{judged:?}");
+        assert!(gated.passed, "its own gate replaces the rule: {gated:?}");
+    }
+    assert!(
+        judged(86.0, Some(4), Rules::V2).0.passed,
+        "a closed loop plans none"
+    );
+    assert!(judged(86.0, None, Rules::V1).0.passed, "a log of before");
+}
+
 /// What each metric is in [`measured`], for the run and for its task.
-const VALUES: [(Metric, f64, f64); 20] = [
+const VALUES: [(Metric, f64, f64); 21] = [
     (Metric::P50Ms, 1.0, 1.0),
     (Metric::P75Ms, 2.0, 2.0),
     (Metric::P90Ms, 3.0, 3.0),
@@ -83,6 +145,7 @@ const VALUES: [(Metric, f64, f64); 20] = [
     (Metric::P95TokenGapMs, 4.0, 4.0),
     (Metric::P99TokenGapMs, 5.0, 5.0),
     (Metric::ErrorRate, 2.0, 2.0),
+    (Metric::TaskErrors, 3.0, 2.0),
     (Metric::DroppedRate, 5.0, 5.0),
     (Metric::Shortfall, 5.0, 5.0),
     (Metric::AchievedRps, 1_000.0, 950.0),
@@ -99,6 +162,11 @@ fn each_metric_passes_at_its_limit_and_fails_beyond() {
         "every metric is here"
     );
     for (metric, of_run, of_task) in VALUES {
+        let mut report = report.clone();
+        if metric == Metric::TaskErrors {
+            report.task_raises = Some(raises(1, 1, 1));
+            report.tasks[0].task_raises = Some(raises(1, 1, 0));
+        }
         for (task, value) in [(None, of_run), (Some("browse"), of_task)] {
             let verdict = judge(&report, metric, task, value);
             assert!(verdict.passed, "{metric:?} at its limit: {verdict:?}");

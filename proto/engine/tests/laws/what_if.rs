@@ -5,6 +5,7 @@ use loadpilot_engine::report::report;
 use loadpilot_engine::what_if::what_if;
 use loadpilot_events::plan::Plan;
 use loadpilot_events::report::Report;
+use loadpilot_events::rules::Rules;
 use loadpilot_events::threshold::{Metric, Threshold};
 use loadpilot_events::what_if::WhatIf;
 use proptest::prelude::*;
@@ -66,6 +67,30 @@ proptest! {
         prop_assert_eq!(told.latency, found.latency);
         prop_assert_eq!(told.rates, found.rates);
         prop_assert_eq!(told.arrivals, found.arrivals);
+        prop_assert_eq!(told.error_rate_pct, found.error_rate_pct);
+        prop_assert_eq!(told.task_raises, found.task_raises);
+    }
+
+    /// Broken if a log of before is judged by rules that it was not made under, or if judging it
+    /// anew does not say that it goes by others.
+    #[test]
+    fn a_log_of_before_keeps_its_report(seed: u64) {
+        let history = History::new(seed);
+        let mut whole = Whole::of(&history, &[]);
+        let created = whole.control.state.created.as_mut().expect("it was created");
+        created.rules = Rules::V1;
+        whole.take(&history.data);
+        let found = report(&whole.control, &whole.data).expect("the run is known");
+        let now = fold(&history, &history.control, &history.data);
+        prop_assert_eq!(found.task_raises, None);
+        let raises = now.task_raises.unwrap_or_default();
+        prop_assert_eq!(found.errors_total + raises.more_errors(), now.errors_total);
+        let of_rules = |reason: &&String| reason.contains("raised") || reason.contains("started");
+        prop_assert_eq!(found.verdict.reasons.iter().find(of_rules), None);
+        let told = what_if(whole.run(), &WhatIf::default()).expect("it is sound");
+        prop_assert_eq!((told.rules, told.rules_of_run), (Rules::V2, Rules::V1));
+        prop_assert!(told.errors_total >= now.errors_total);
+        prop_assert_eq!(told.rates, now.rates);
     }
 
     /// Broken if another warm-up or another gate, asked for afterwards, gives anything else than

@@ -68,6 +68,7 @@ def run(  # noqa: PLR0913  (one parameter per flag)
     stages: str | None = None,
     warm_up: str | None = None,
     threshold: list[str] | None = None,
+    shortfall: str | None = None,
     results_json: str | None = None,
     samples: str | None = None,
     samples_share: str | None = None,
@@ -137,6 +138,9 @@ def run(  # noqa: PLR0913  (one parameter per flag)
         A gate, key=limit or task:key=limit, such as p99_ms=500; repeatable; replaces the
         scenario's gate of the same key. Of a metric of your own with the side that passes:
         "orders.count>=100".
+    shortfall
+        Fail when more than this share of the planned arrivals, in percent, was not started;
+        the same as --threshold shortfall=PCT. Without it more than 5 fails.
     results_json
         Write the full report to this file.
     samples
@@ -225,6 +229,7 @@ def run(  # noqa: PLR0913  (one parameter per flag)
             stages=stages,
             warm_up=warm_up,
             threshold=tuple(threshold or ()),
+            shortfall=shortfall,
             results_json=results_json,
             samples=samples,
             samples_share=samples_share,

@@ -51,6 +51,7 @@ class Flags:
     stages: str | None = None
     warm_up: str | None = None
     threshold: tuple[str, ...] = ()
+    shortfall: str | None = None
     results_json: str | None = None
     samples: str | None = None
     samples_share: str | None = None
@@ -142,7 +143,7 @@ def read(
         flags.rps,
         flags.duration,
         flags.warm_up,
-        flags.threshold,
+        (*flags.threshold, *_shortfall(flags, problems)),
         flags.id_header,
         users,
         flags.max,
@@ -240,6 +241,20 @@ def _share(flags: Flags, problems: list[Problem]) -> int | None:
         return share_ppm
     problems.append(rule("--samples-share", SHARE, flags.samples_share))
     return None
+
+
+def _shortfall(flags: Flags, problems: list[Problem]) -> list[str]:
+    """Read the share of planned arrivals that may remain unstarted, as a gate."""
+    if flags.shortfall is None:
+        return []
+    try:
+        share = float(flags.shortfall)
+    except (ValueError, OverflowError):
+        share = -1.0
+    if 0 <= share <= 100:
+        return [f"shortfall={flags.shortfall}"]
+    problems.append(rule("--shortfall", "must be a share in percent, 0 to 100", flags.shortfall))
+    return []
 
 
 def pairs_of(

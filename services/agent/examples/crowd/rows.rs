@@ -8,7 +8,9 @@ use loadpilot_engine::mix::{Purpose, below, draw};
 use loadpilot_engine::share::Share;
 use loadpilot_engine::tally::{CallEnd, ConnectionUse, Ledger, Phases, RowKey, Tally};
 use loadpilot_engine::workload::Workload;
-use loadpilot_events::delta::{AnatomyRow, ArrivalRow, CallRow, DeltaReported, Gauges, Totals};
+use loadpilot_events::delta::{
+    AnatomyRow, ArrivalRow, CallRow, DeltaReported, Gauges, TaskRaises, Totals,
+};
 use loadpilot_events::samples::EncodedSamples;
 use loadpilot_events::{BootId, Outcome};
 
@@ -81,6 +83,7 @@ impl Rows {
                 started: count,
                 dropped: BTreeMap::new(),
                 task_errors: 0,
+                raises: TaskRaises::default(),
                 checks_passed: 0,
                 checks_failed: 0,
             });

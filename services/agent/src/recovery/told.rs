@@ -120,6 +120,7 @@ impl Reader<'_> {
             Noted::Started => Told::Started(key),
             Noted::Dropped(reason) => Told::Dropped(key, reason),
             Noted::TaskError => Told::TaskError(key),
+            Noted::TaskRaised(last) => Told::TaskRaised(key, last),
             Noted::Check { passed } => Told::Check(key, passed),
             Noted::Metric { text, value } => {
                 Told::Metric(key, self.left.texts.metrics.get(&text)?.clone(), value)

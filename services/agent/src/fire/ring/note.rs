@@ -11,11 +11,12 @@
 //! | 12–15 | due tick |
 //! | 16–19 | generation held at that tick |
 //! | 20–21 | number of a text ([`super::texts`]), or the kind of a metric in bits 14–15 above it |
-//! | 24–31 | reason, whether a check passed, or the value of a metric |
+//! | 24–31 | reason, whether a check passed, the value of a metric, or how the last call ended |
 //!
 //! Pure: must never do I/O, and never panic on whatever bytes it is given.
 
 use loadpilot_engine::tally::RowKey;
+use loadpilot_events::delta::LastCall;
 use loadpilot_events::metrics::{MetricValue, Millionths, TrendCount};
 use loadpilot_events::outcome::DropReason;
 
@@ -69,6 +70,8 @@ pub enum Noted {
         /// The number of the text.
         text: u16,
     },
+    /// Its task raised an error.
+    TaskRaised(LastCall),
 }
 
 impl Note {
@@ -84,6 +87,7 @@ impl Note {
                 (5, u64::from(text % TEXTS_MAX) | (kind << 14), value)
             }
             Noted::Raised { text } => (6, u64::from(text % TEXTS_MAX), 0),
+            Noted::TaskRaised(last) => (7, 0, last_place(last)),
         };
         let mut words = [0; RECORD_BYTES / 8];
         words[0] = NOTE << 32;
@@ -111,6 +115,7 @@ impl Note {
                 value: metric_of((words[2] >> 46) & 3, value)?,
             },
             6 => Noted::Raised { text },
+            7 => Noted::TaskRaised(*LastCall::ALL.get(usize::try_from(value).ok()?)?),
             _ => return None,
         };
         let note = Self {
@@ -128,6 +133,11 @@ impl Note {
 
 fn place_of(reason: DropReason) -> u64 {
     let place = REASONS.iter().position(|known| *known == reason);
+    place.map_or(u64::MAX, |place| place as u64)
+}
+
+fn last_place(last: LastCall) -> u64 {
+    let place = LastCall::ALL.iter().position(|known| *known == last);
     place.map_or(u64::MAX, |place| place as u64)
 }
 

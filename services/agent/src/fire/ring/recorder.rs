@@ -7,6 +7,7 @@ use std::sync::Arc;
 
 use loadpilot_engine::tail::Mark;
 use loadpilot_engine::tally::{CallEnd, Phases, RowKey};
+use loadpilot_events::delta::LastCall;
 use loadpilot_events::metrics::MetricValue;
 use loadpilot_events::outcome::DropReason;
 use loadpilot_events::script::{CallName, RaisedBy};
@@ -115,6 +116,11 @@ impl Recorder {
     /// A started arrival ended, and not all of it went well.
     pub(crate) fn task_error(&self, key: RowKey) {
         self.note(key, Noted::TaskError);
+    }
+
+    /// The task of an arrival raised an error.
+    pub(crate) fn task_raised(&self, key: RowKey, last: LastCall) {
+        self.note(key, Noted::TaskRaised(last));
     }
 
     /// A check looked at an answer of an arrival.

@@ -5,6 +5,7 @@ use std::fs;
 use std::os::unix::fs::MetadataExt as _;
 
 use loadpilot_engine::tally::{CallEnd, ConnectionUse, Phases};
+use loadpilot_events::delta::LastCall;
 use loadpilot_events::id::{AgentId, BootId};
 use loadpilot_events::outcome::Outcome;
 use proptest::prelude::*;
@@ -380,6 +381,9 @@ fn notes_come_back_with_their_words() {
     pen.raised(key, RaisedBy::Task, "KeyError: 'a' (shop.py:3)");
     pen.raised(key, RaisedBy::Task, "KeyError: 'a' (shop.py:3)");
     pen.task_error(key);
+    for last in LastCall::ALL {
+        pen.task_raised(key, last);
+    }
     let name = CallName {
         call: 9,
         task: 3,
@@ -400,6 +404,9 @@ fn notes_come_back_with_their_words() {
         Noted::Raised { text: 1 },
         Noted::Raised { text: 1 },
         Noted::TaskError,
+        Noted::TaskRaised(LastCall::Ok),
+        Noted::TaskRaised(LastCall::Failed),
+        Noted::TaskRaised(LastCall::Absent),
     ];
     assert_eq!(noted, expected);
     assert!(left.notes.iter().all(|note| note.key == key));

@@ -20,6 +20,7 @@ use std::time::Duration;
 use loadpilot_engine::draws::Whose;
 use loadpilot_engine::patience::SCRIPT_TIMEOUTS;
 use loadpilot_engine::tally::CallEnd;
+use loadpilot_events::delta::LastCall;
 use loadpilot_events::limits::RAISED_BYTES_MAX;
 use loadpilot_events::outcome::Outcome;
 use loadpilot_events::script::{CallName, RaisedBy};
@@ -57,6 +58,8 @@ struct Stage<'a> {
     rested_us: u64,
     /// A call that has ended and is not counted yet.
     held: Option<Held>,
+    /// How the last call that is counted had ended.
+    last: Option<Outcome>,
     all_ok: bool,
     refusals: u32,
     /// Whether it was told to wait for nothing of its own any more.
@@ -96,6 +99,7 @@ impl<'a> Stage<'a> {
             calls: 0,
             rested_us: 0,
             held: None,
+            last: None,
             all_ok: true,
             refusals: 0,
             is_called_off: false,
@@ -133,6 +137,7 @@ impl<W: Wire> Calls<W> {
         self.measured(arrival, &mut member);
         let Stage {
             held,
+            mut last,
             mut all_ok,
             until,
             ..
@@ -146,6 +151,7 @@ impl<W: Wire> Calls<W> {
                 held.end.outcome = self.checked(arrival, check);
             }
             all_ok &= held.end.outcome == Outcome::Ok;
+            last = Some(held.end.outcome);
             self.book(arrival, held);
         }
         if until.is_some_and(|until| end >= until) && self.stopped().is_none() {
@@ -155,6 +161,7 @@ impl<W: Wire> Calls<W> {
         if let Some(text) = ended.raised {
             all_ok = false;
             self.raised(arrival, RaisedBy::Task, &text);
+            self.task_raised(arrival, last);
         }
         if let Some(text) = ended.blocked {
             self.raised(arrival, RaisedBy::Blocking, &text);
@@ -182,6 +189,7 @@ impl<W: Wire> Calls<W> {
             }
             Err(raised) => {
                 self.raised(arrival, RaisedBy::Task, &format!("on_start: {raised}"));
+                self.task_raised(arrival, None);
                 self.rest(AFTER_FAILURE, true).await;
                 None
             }
@@ -351,6 +359,7 @@ impl<W: Wire> Calls<W> {
     fn settle(&self, stage: &mut Stage<'_>) {
         if let (Some(arrival), Some(held)) = (stage.arrival, stage.held.take()) {
             stage.all_ok &= held.end.outcome == Outcome::Ok;
+            stage.last = Some(held.end.outcome);
             self.book(arrival, held);
         }
     }
@@ -388,6 +397,17 @@ impl<W: Wire> Calls<W> {
             tally.metric(arrival.key, &one.name, one.value);
             self.recorder.metric(arrival.key, &one.name, one.value);
         }
+    }
+
+    /// Counts an arrival whose task raised, by how its last call had ended.
+    fn task_raised(&self, arrival: &Arrival, last: Option<Outcome>) {
+        let last = match last {
+            Some(Outcome::Ok) => LastCall::Ok,
+            Some(_) => LastCall::Failed,
+            None => LastCall::Absent,
+        };
+        self.tally.borrow_mut().task_raised(arrival.key, last);
+        self.recorder.task_raised(arrival.key, last);
     }
 
     /// Counts what was raised, in words that fit and hold no secret of the plan.

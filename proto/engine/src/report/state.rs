@@ -1,0 +1,42 @@
+//! Where a run stands, and the name of its report.
+
+use loadpilot_events::plan::hex;
+use loadpilot_events::report::{Report, RunState};
+use sha2::{Digest, Sha256};
+
+use crate::control::Control;
+
+/// SHA-256 in hex of the canonical JSON of a report with an empty digest, and without the count of
+/// what came after the seal: the digest of a sealed run stays.
+///
+/// # Panics
+/// Never: every value of a report has a JSON form.
+#[must_use]
+pub fn digest(report: &Report) -> String {
+    let mut undigested = report.clone();
+    undigested.digest.clear();
+    undigested.gaps.late_deltas = 0;
+    let json = serde_json::to_vec(&undigested).expect("a report has a JSON form");
+    hex(&Sha256::digest(json))
+}
+
+/// Where the run stands.
+#[must_use]
+pub fn run_state(control: &Control) -> RunState {
+    let state = &control.state;
+    if control.sealed.is_some() {
+        RunState::Sealed
+    } else if state.over {
+        RunState::Refused
+    } else if state.stop.is_some() || state.cancelled.is_some() {
+        RunState::Stopping
+    } else if state.start.is_some() {
+        RunState::Running
+    } else if state.generation > 0 {
+        RunState::Preparing
+    } else if state.created.is_some() {
+        RunState::Gathering
+    } else {
+        RunState::Requested
+    }
+}
