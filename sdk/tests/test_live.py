@@ -9,9 +9,8 @@ from loadpilot.cli.live import LineView, Scene, ScreenView, frame, line, progres
 
 if TYPE_CHECKING:
     import pytest
-    from sdk.tests.conftest import Compile
 
-SCENE = Scene("Sh\x1bop", 1.1)
+SCENE = Scene("Sh\x1bop")
 
 
 def snapshot(**changes: Any) -> Snapshot:
@@ -24,6 +23,8 @@ def snapshot(**changes: Any) -> Snapshot:
         "state": "running",
         "phase": "ramp_up",
         "current_rps": 108.04,
+        "arrivals_per_sec": 96.04,
+        "planned_per_sec": 100.0,
         "target_rps": 100.0,
         "arrivals_started": 450,
         "arrivals_dropped": 3,
@@ -45,7 +46,9 @@ def snapshot(**changes: Any) -> Snapshot:
 def test_the_block_shows_what_is_promised_and_labels_it() -> None:
     """Broken if a cumulative figure is called live, or the title lacks what people look for."""
     title, requests, live, cumulative, waiting, reuse, bar = frame(SCENE, snapshot())
-    assert title == "Sh\\x1bop  01:05  ramp-up  108/110 rps (actual/target)  2 agents"
+    assert (
+        title == "Sh\\x1bop  01:05  ramp-up  96 of 100 arrivals/s planned, 108 requests/s  2 agents"
+    )
     assert requests == "requests    total 1,440  failed 36 (2.50 %)  dropped 3"
     assert live == "live        p50 1.0 ms  p95 2.0 ms  p99 3.0 ms  max 4.0 ms"
     assert cumulative == "cumulative  p50 5.0 ms  p95 6.0 ms  p99 7.0 ms  max 8.0 ms"
@@ -58,7 +61,8 @@ def test_the_line_is_one_line_with_live_figures() -> None:
     """Broken if a log of a run without a terminal cannot be read line by line."""
     text = line(SCENE, snapshot())
     assert "\n" not in text
-    assert "01:05/04:20 ramp-up  108/110 rps  total 1,440  errors 2.50 %  live p50 1.0 ms" in text
+    rates = "96 of 100 arrivals/s planned, 108 requests/s"
+    assert f"01:05/04:20 ramp-up  {rates}  total 1,440  errors 2.50 %  live p50 1.0 ms" in text
     assert "5.0" not in text
 
 
@@ -72,9 +76,10 @@ def test_the_cause_of_failed_calls_stands_beside_their_share() -> None:
 
 def test_a_closed_loop_has_no_target() -> None:
     """Broken if a closed loop looks as if it fell short of a rate of 0."""
-    scene = Scene("Shop", 1.0, 64)
-    assert "  108 rps, closed loop, 64 users  total 1,440" in line(scene, snapshot(target_rps=0.0))
-    assert frame(scene, snapshot())[0].endswith("108 rps, closed loop, 64 users  2 agents")
+    scene = Scene("Shop", 64)
+    rates = "  96 arrivals/s, 108 requests/s, closed loop, 64 users  "
+    assert f"{rates}total 1,440" in line(scene, snapshot(target_rps=0.0))
+    assert frame(scene, snapshot())[0].endswith(f"{rates}2 agents")
 
 
 def test_progress_is_progress_through_the_run() -> None:
@@ -95,20 +100,10 @@ def test_nothing_finished_is_shown_as_nothing() -> None:
     assert "live p50 —" in text
 
 
-def test_the_target_counts_requests_where_an_arrival_makes_several(compile_text: Compile) -> None:
-    """Broken if a run at its planned rate seems to overshoot because tasks make two calls."""
-    plan = compile_text("""
-        @scenario(mode="constant")
-        class S(VUser):
-            @task(weight=9)
-            def one(self, client): client.get("/")
-            @task(weight=1)
-            def three(self, client):
-                client.get("/")
-                client.get("/")
-                client.get("/")
-    """).plan
-    assert Scene.of(plan) == Scene("S", 1.2)
+def test_errors_of_tasks_without_a_call_are_among_all_that_finished() -> None:
+    """Broken if the share of errors goes above 100 %, or is hidden where no call was made."""
+    raised = {"requests_total": 0, "errors_total": 40, "raised_without_call": 40}
+    assert "errors 100.00 %" in line(SCENE, snapshot(**raised))
 
 
 def test_a_plain_view_writes_lines_and_nothing_else() -> None:

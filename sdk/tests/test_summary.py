@@ -82,6 +82,21 @@ def test_an_invalid_run_is_no_pass_at_first_sight() -> None:
     assert summary(parsed(certificate__grade="DEGRADED")).splitlines()[0].endswith("PASS")
 
 
+def test_a_run_that_was_cut_short_is_no_pass_at_first_sight() -> None:
+    """Broken if the first line of a run that was stopped reads as a pass, or hides a failure."""
+    first = summary(parsed(run__ending="stopped")).splitlines()[0]
+    assert first == "verdict      STOPPED, passing so far"
+    first = summary(parsed(run__ending="stopped", verdict__passed=False)).splitlines()[0]
+    assert first == "verdict      FAIL"
+
+
+def test_tasks_that_raised_are_told_beside_the_outcomes() -> None:
+    """Broken if errors stand beside outcomes that are all ok, and nothing says where from."""
+    text = summary(parsed(task_raises={"after_ok": 38, "without_call": 2}))
+    told = "40 tasks raised an error: after an ok request 38, without a request 2"
+    assert f"task_error   {told}" in text
+
+
 def test_a_closed_loop_claims_no_plan_and_no_correction() -> None:
     """Broken if the latency of a closed loop could be taken for what users would wait."""
     text = summary(Report.model_validate(closed()))

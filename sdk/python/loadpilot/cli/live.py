@@ -43,18 +43,13 @@ class Scene:
     """What a view must know of the plan."""
 
     scenario: str
-    calls_per_arrival: float
-    """How many requests an arrival makes on average: it turns planned arrivals into requests."""
     users: int | None = None
     """The users of a closed loop, which has no planned rate."""
 
     @classmethod
     def of(cls, plan: dict[str, Any]) -> Self:
         """Take it from a plan."""
-        weights = sum(task["weight"] for task in plan["tasks"])
-        # Nobody knows how many requests a task in Python makes.
-        calls = sum(task["weight"] * max(1, len(task["steps"])) for task in plan["tasks"])
-        return cls(plan["scenario"], calls / weights, plan.get("users"))
+        return cls(plan["scenario"], plan.get("users"))
 
 
 def view(scene: Scene) -> View:
@@ -136,7 +131,7 @@ def frame(scene: Scene, snapshot: Snapshot) -> list[str]:
     dropped = snapshot.arrivals_dropped
     title = (
         f"{safe(scene.scenario)}  {clock(snapshot.elapsed_secs)}  {_phase(snapshot)}  "
-        f"{_rates(scene, snapshot)}{'' if scene.users else ' (actual/target)'}  "
+        f"{_rates(scene, snapshot)}  "
         f"{plural(snapshot.active_workers, 'agent')}"
     )
     requests = (
@@ -182,18 +177,20 @@ def _phase(snapshot: Snapshot) -> str:
 
 
 def _rates(scene: Scene, snapshot: Snapshot) -> str:
-    """Requests per second, actual and target: an arrival of several calls is several requests."""
-    actual = number(round(snapshot.current_rps, 1))
+    """Write arrivals beside those planned for the same time, and requests per second."""
+    requests = f"{number(round(snapshot.current_rps, 1))} requests/s"
+    arrivals = number(round(snapshot.arrivals_per_sec or 0.0, 1))
     if scene.users is not None:
-        return f"{actual} rps, {closed_loop(scene.users)}"
-    target = snapshot.target_rps * scene.calls_per_arrival
-    return f"{actual}/{number(round(target, 1))} rps"
+        return f"{arrivals} arrivals/s, {requests}, {closed_loop(scene.users)}"
+    planned = number(round(snapshot.planned_per_sec or 0.0, 1))
+    return f"{arrivals} of {planned} arrivals/s planned, {requests}"
 
 
 def _errors(snapshot: Snapshot) -> str:
-    if snapshot.requests_total == 0:
+    finished = snapshot.requests_total + (snapshot.raised_without_call or 0)
+    if finished == 0:
         return "—"
-    return percent(100 * snapshot.errors_total / snapshot.requests_total)
+    return percent(100 * snapshot.errors_total / finished)
 
 
 def _cause(snapshot: Snapshot) -> str:

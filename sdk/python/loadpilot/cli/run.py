@@ -108,7 +108,7 @@ def _dry_run(compiled: Compiled, options: Options) -> ExitCode:
     length, users = seconds(facts["duration_us"]), facts["users"]
     if users is None:
         load_text = f"{count(facts['planned'])} arrivals in {length}, "
-        load_text += f"peak {number(facts['peak_rps'])}/s"
+        load_text += f"peak {number(facts['peak_rps'])} arrivals/s"
     else:
         load_text = f"{closed_loop(users, compiled.plan.get('rest'))} for {length}"
     say(f"{load_text}, seed {options.seed}, plan {facts['hash']}")

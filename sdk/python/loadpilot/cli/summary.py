@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 
 from . import omission
 from .figures import closed_loop, count, millis, number, percent, seconds, size
+from .judged import judged
 from .measured import tables
 from .spoken import pairs, spoken
 from .terminal import safe
@@ -77,9 +78,7 @@ def summary(report: Report, *, verbose: bool = False) -> str:
 def _head(report: Report) -> Iterator[str]:
     """Say whether it passed and whether that can be trusted."""
     verdict = report.verdict
-    void = verdict.passed and report.certificate.grade.value == "INVALID"
-    passed = "VOID: the gates hold, but an INVALID run proves nothing" if void else "PASS"
-    yield _line("verdict", passed if verdict.passed else "FAIL")
+    yield _line("verdict", judged(report))
     yield from (_line("", safe(reason)) for reason in verdict.reasons)
     failed = [result.key for result in verdict.thresholds if not result.passed]
     if failed:
@@ -126,13 +125,14 @@ def _offered(report: Report) -> Iterator[str]:
     if users is not None:
         achieved = number(rates.achieved_rps)
         rest = report.run.rest.model_dump() if report.run.rest is not None else None
-        yield _line("achieved", f"{achieved} arrivals/s, {closed_loop(users, rest)}")
+        loop = closed_loop(users, rest)
+        yield _line("achieved", f"{achieved} arrivals/s, {_requests(report)}, {loop}")
         yield _line("arrivals", f"{count(arrivals.started)} started; a closed loop plans none")
     else:
         yield _line(
             "achieved",
-            f"{number(rates.achieved_rps)} of {number(rates.planned_rps)} arrivals/s planned, "
-            f"shortfall {percent(rates.shortfall_pct)}",
+            f"{number(rates.achieved_rps)} of {number(rates.planned_rps)} arrivals/s planned"
+            f"{_peak(report)}, {_requests(report)}, shortfall {percent(rates.shortfall_pct)}",
         )
         yield _line(
             "arrivals",
@@ -145,6 +145,18 @@ def _offered(report: Report) -> Iterator[str]:
         if words:
             yield _line("connections", words)
     yield from _missing(report)
+
+
+def _peak(report: Report) -> str:
+    """Name the peak of the plan where the rate was lower for a part of the measured time."""
+    peak = number(report.rps_target)
+    return "" if peak == number(report.rates.planned_rps) else f" (peak {peak})"
+
+
+def _requests(report: Report) -> str:
+    """Write the requests of the measured time per second."""
+    secs = report.rates.measured_us / 1e6
+    return f"{number(report.requests_total / secs if secs else 0.0)} requests/s"
 
 
 def _missing(report: Report) -> Iterator[str]:
@@ -243,6 +255,7 @@ def _answers(report: Report) -> Iterator[str]:
     calls = report.calls
     yield _line("requests", f"{count(calls.attempted)} in the whole run, warm-up included")
     yield _line("outcomes", _counts(calls.outcomes))
+    yield from _task_errors(report)
     for outcome, causes in (calls.causes or {}).items():
         why = ", ".join(
             f"{safe(cause).replace('_', ' ')} {count(n)}"
@@ -254,11 +267,22 @@ def _answers(report: Report) -> Iterator[str]:
     yield _line("status", _counts(report.status))
     error_rate = report.error_rate_pct
     rate = "—" if error_rate is None else percent(error_rate)
-    yield _line("errors", f"{count(report.errors_total)} of the finished requests, {rate}")
+    yield _line("errors", f"{count(report.errors_total)} of what finished, {rate}")
     resent = report.generator.resent
     if resent:
         again = "sent again on a new connection, the kept one had been closed unanswered"
         yield _line("", f"{count(resent)} requests {again}")
+
+
+def _task_errors(report: Report) -> Iterator[str]:
+    """Say how many tasks raised an error, and which of those are errors beside the outcomes."""
+    raises = report.task_raises
+    if raises is None:
+        return
+    ok, failed, none = raises.after_ok or 0, raises.after_failed or 0, raises.without_call or 0
+    parts = {"after an ok request": ok, "after a failed one": failed, "without a request": none}
+    told = ", ".join(f"{words} {count(n)}" for words, n in parts.items() if n)
+    yield _line("task_error", f"{count(ok + failed + none)} tasks raised an error: {told}")
 
 
 def _tasks(report: Report, *, calls: bool) -> Iterator[str]:

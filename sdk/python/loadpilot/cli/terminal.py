@@ -17,6 +17,7 @@ COLOURS = {
     "VALID": GREEN,
     "✓": GREEN,
     "DEGRADED": YELLOW,
+    "STOPPED": YELLOW,
     "FAIL": RED,
     "INVALID": RED,
     "INCOMPLETE": RED,
