@@ -237,7 +237,7 @@ function Figures({ shown }: { shown: Compared[] }) {
           <tr>
             <th scope="row">verdict</th>
             {shown.map(({ report: r }) => {
-              const said = judged(r.verdict, r.certificate, isOver(r.run.state));
+              const said = judged(r);
               return (
                 <td key={r.run.id} class="n">
                   <Badge tone={said.tone}>{said.word}</Badge>

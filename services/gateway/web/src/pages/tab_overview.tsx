@@ -83,7 +83,7 @@ function Figures({ report }: { report: Report }) {
       <Tile
         label="achieved"
         value={perSecond(rates.achieved_rps)}
-        note={`of ${perSecond(rates.planned_rps)} planned, ${short(rates.shortfall_pct)} % short`}
+        note={offered(rates)}
       />
       <Tile
         label="arrivals"
@@ -101,7 +101,7 @@ function Figures({ report }: { report: Report }) {
         label="not ok"
         tone={report.errors_total > 0 ? "bad" : "plain"}
         value={percent(report.error_rate_pct)}
-        note={`${count(report.errors_total)} of ${count(report.requests_total)} calls`}
+        note={failed(report)}
       />
       <Tile
         label="p95"
@@ -123,6 +123,21 @@ function Figures({ report }: { report: Report }) {
   );
 }
 
+/** How many arrivals a second were planned for the time in which these were started. */
+function offered(rates: Report["rates"]): string {
+  const planned = `arrivals, of ${perSecond(rates.planned_rps)} planned`;
+  return `${planned}, ${short(rates.shortfall_pct)} % short`;
+}
+
+/** How many calls failed, and how many tasks raised an error. */
+function failed(report: Report): string {
+  const calls = `${count(report.errors_total)} of ${count(report.requests_total)} calls`;
+  const raises = report.task_raises;
+  if (!raises) return calls;
+  const { after_ok = 0, after_failed = 0, without_call = 0 } = raises;
+  return `${calls}; ${count(after_ok + after_failed + without_call)} tasks raised an error`;
+}
+
 function Now({ snapshot, report }: { snapshot: Snapshot | null; report: Report }) {
   if (!snapshot) return <Figures report={report} />;
   const s = snapshot;
@@ -137,9 +152,9 @@ function Now({ snapshot, report }: { snapshot: Snapshot | null; report: Report }
         note={`of ${clock(s.duration_secs)}`}
       />
       <Tile
-        label="answered now"
-        value={perSecond(s.current_rps)}
-        note={`calls; planned are ${perSecond(s.target_rps)} arrivals`}
+        label="arrivals now"
+        value={perSecond(s.arrivals_per_sec)}
+        note={`of ${perSecond(s.planned_per_sec)} planned; ${perSecond(s.current_rps)} calls`}
       />
       <Tile
         label="started"

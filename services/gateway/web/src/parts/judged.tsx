@@ -17,8 +17,9 @@ interface Sentence {
 }
 
 /** The verdict as a word and a sentence; VOID is a pass that cannot be trusted. */
-export function judged(verdict: Verdict, certificate: Certificate, over: boolean): Sentence {
-  if (!over) return soFar(verdict);
+export function judged(report: Pick<Report, "verdict" | "certificate" | "run">): Sentence {
+  const { verdict, certificate, run } = report;
+  if (!isOver(run.state)) return soFar(verdict);
   if (!verdict.passed) {
     const failed = verdict.thresholds.filter((t) => !t.passed);
     const why = failed.map(missed).concat(verdict.reasons);
@@ -27,6 +28,10 @@ export function judged(verdict: Verdict, certificate: Certificate, over: boolean
   if (certificate.grade === "INVALID") {
     const text = "Thresholds held, but the certificate is INVALID: the figures prove nothing.";
     return { word: "VOID", tone: "warn", text };
+  }
+  if (run.ending === "stopped") {
+    const text = "The run was cut short; what was measured until then passes.";
+    return { word: "STOPPED", tone: "warn", text };
   }
   const gates = verdict.thresholds.length;
   const held = gates === 1 ? "The threshold" : `All ${gates} thresholds`;
@@ -70,7 +75,7 @@ interface JudgedProps {
 export function Judged({ report, broke, onGoTo }: JudgedProps) {
   const { verdict, certificate, run } = report;
   const over = isOver(run.state);
-  const said = judged(verdict, certificate, over);
+  const said = judged(report);
   const first = firstBreak(verdict, broke);
   return (
     <section class={`judged ${said.tone}`} aria-label="Verdict">
