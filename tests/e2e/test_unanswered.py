@@ -1,4 +1,4 @@
-"""A target that nobody answers for: the cause at once, an early end, and no latency to believe."""
+"""A target that does not answer: the cause at once, an early end, and no latency to believe."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ AWAY_SECS = 6
 
 
 def closed_port() -> str:
-    """A target on loopback where nobody listens."""
+    """A target on loopback without a listener."""
     with socket.socket() as taken:
         taken.bind(("127.0.0.1", 0))
         return f"http://127.0.0.1:{taken.getsockname()[1]}"

@@ -38,10 +38,24 @@ pub struct LiveView {
     raises: BTreeMap<u16, TaskRaises>,
     /// By call: ended calls, errors among them, response times.
     calls: BTreeMap<Called, CallSoFar>,
-    /// Finished calls, and those among them that reached no server.
+    ends: Ends,
+}
+
+/// How calls finished so far.
+#[derive(Debug, Default)]
+struct Ends {
     finished: u64,
+    /// Those that reached no server.
     unconnected: u64,
     causes: BTreeMap<Cause, u64>,
+}
+
+impl Ends {
+    fn add(&mut self, row: &CallRow) {
+        self.finished += row.count;
+        self.unconnected += unconnected(row.outcome, row.count, &row.causes);
+        add_counts(&mut self.causes, &row.causes);
+    }
 }
 
 /// The newest window of one agent.
@@ -143,7 +157,7 @@ impl LiveView {
             if !row.outcome.is_finished() {
                 continue;
             }
-            self.count(row);
+            self.ends.add(row);
             sums.errors += if row.outcome.is_error() { row.count } else { 0 };
             let Ok(response) = hist::decode(&row.response) else {
                 continue;
@@ -154,13 +168,6 @@ impl LiveView {
                 merge(&mut window.response, &response);
             }
         }
-    }
-
-    /// Counts finished calls, and why they got no answer.
-    fn count(&mut self, row: &CallRow) {
-        self.finished += row.count;
-        self.unconnected += unconnected(row.outcome, row.count, &row.causes);
-        add_counts(&mut self.causes, &row.causes);
     }
 
     /// The run as of `now`, by the reader's clock.
@@ -227,11 +234,11 @@ impl LiveView {
     /// Whether calls have finished, and none of them reached a server.
     #[must_use]
     pub fn is_unreached(&self) -> bool {
-        self.finished > 0 && self.unconnected >= self.finished
+        self.ends.finished > 0 && self.ends.unconnected >= self.ends.finished
     }
 
     fn failing(&self) -> Option<Failing> {
-        let causes = self.causes.iter();
+        let causes = self.ends.causes.iter();
         let (&cause, &calls) = causes.max_by_key(|&(cause, count)| (count, Reverse(cause)))?;
         Some(Failing {
             cause,
