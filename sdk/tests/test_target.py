@@ -51,9 +51,11 @@ def test_lines_of_the_env_file(line: str, url: str, tmp_path: Path) -> None:
         "http://127.0.0.1",
         "http://[::1]:8000",
         "https://a-b.example:65535",
+        "http://localhost:8000/api/v2",
+        "http://[::1]/~me/a%20b",
     ],
 )
-def test_origins_are_accepted(url: str) -> None:
+def test_origins_with_or_without_a_base_path_are_accepted(url: str) -> None:
     """Broken if an ordinary target is refused."""
     assert problems(Target(url, "--target")) == []
 
@@ -66,7 +68,11 @@ def test_origins_are_accepted(url: str) -> None:
         "ftp://localhost",
         "http://",
         "http://:80",
-        "http://host/path",
+        "http://host/path/",
+        "http://host/a//b",
+        "http://host/a/../b",
+        "http://host/a b",
+        "http://host/path?q",
         "http://host?q",
         "http://host#f",
         "http://user@host",
@@ -80,7 +86,7 @@ def test_origins_are_accepted(url: str) -> None:
         "http://host//",
     ],
 )
-def test_what_is_more_or_less_than_an_origin_is_refused(url: str) -> None:
+def test_what_is_more_or_less_than_that_is_refused(url: str) -> None:
     """Broken if a run starts against something that the user did not mean."""
     (problem,) = problems(Target(url, "LOADPILOT_TARGET"))
     assert problem.place == "LOADPILOT_TARGET"

@@ -9,6 +9,7 @@ use loadpilot_events::limits;
 use loadpilot_events::plan::{Header, Plan, Profile, Step, Task, Text};
 use loadpilot_events::refusal::{Problem, Refusal};
 use loadpilot_events::req::RunRequested;
+use loadpilot_events::target::split;
 
 use crate::pace::Pace;
 
@@ -231,11 +232,22 @@ fn is_token_byte(byte: u8) -> bool {
     byte.is_ascii_alphanumeric() || b"!#$%&'*+-.^_`|~".contains(&byte)
 }
 
+/// A segment of a base path: some of what RFC 3986 calls `pchar`, and no step to elsewhere.
+fn is_segment(segment: &str) -> bool {
+    let is_plain = |b: u8| b.is_ascii_alphanumeric() || b"-._~!$&'()*+,;=:@%".contains(&b);
+    !matches!(segment, "" | "." | "..") && segment.bytes().all(is_plain)
+}
+
 fn target(must: &mut Musts<'_>, target: &str) {
-    const RULE: &str = "must be http://host[:port] or https://host[:port], without path or user";
-    let rest = target
+    const RULE: &str = "must be http://host[:port][/path] or https://host[:port][/path], without \
+                        user, query or a slash at its end";
+    let (origin, base) = split(target);
+    let is_base =
+        base.len() <= limits::BASE_PATH_BYTES_MAX && base.split('/').skip(1).all(is_segment);
+    let rest = origin
         .strip_prefix("http://")
-        .or_else(|| target.strip_prefix("https://"));
+        .or_else(|| origin.strip_prefix("https://"))
+        .filter(|_| is_base);
     let sound = rest.is_some_and(|authority| {
         let host = match authority.rsplit_once(':') {
             Some((host, port)) if !port.contains(']') => {

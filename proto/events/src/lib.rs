@@ -45,6 +45,7 @@ pub mod steer;
 pub mod story;
 pub mod streams;
 pub mod subject;
+pub mod target;
 pub mod threshold;
 pub mod units;
 pub mod what_if;

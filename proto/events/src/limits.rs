@@ -41,6 +41,8 @@ pub const NAME_BYTES_MAX: usize = 128;
 pub const HEADER_VALUE_BYTES_MAX: usize = 16 * 1024;
 /// Most headers in one step.
 pub const HEADERS_MAX: usize = 64;
+/// Longest base path of a target, in bytes.
+pub const BASE_PATH_BYTES_MAX: usize = 1024;
 /// Longest path with query, in bytes.
 pub const PATH_BYTES_MAX: usize = 8 * 1024;
 /// Most calls of a task in Python that an agent tells apart by name; the others go together.

@@ -31,7 +31,8 @@ pub struct Plan {
     pub schema: PlanSchema,
     /// The scenario's name: its class name.
     pub scenario: String,
-    /// Where the load goes: `http://host[:port]` or `https://host[:port]`, no path, no user.
+    /// Where the load goes: `http://host[:port][/path]` or the same with https, no user. The paths
+    /// of calls are relative to it.
     pub target: String,
     /// The offered rate over time; of a closed loop its length alone: one piece at rate 0.
     pub profile: Profile,

@@ -62,7 +62,7 @@ pub struct Source<'a> {
     pub scenario: &'a str,
     /// The names of its tasks, in the order of the plan.
     pub tasks: &'a [String],
-    /// Where the load goes: `http://host[:port]`.
+    /// Where the load goes: `http://host[:port][/path]`.
     pub target: &'a str,
     /// What it was given by name when it was submitted, secrets included.
     pub parameters: &'a BTreeMap<String, String>,

@@ -5,6 +5,7 @@ use std::net::IpAddr;
 use loadpilot_events::connections::{Connections, Http, Reuse, Source};
 use loadpilot_events::limits;
 use loadpilot_events::plan::Plan;
+use loadpilot_events::target::split;
 
 use super::Musts;
 
@@ -133,7 +134,12 @@ fn family(must: &mut Musts<'_>, plan: &Plan) {
     let Some(ip) = settings.ip else {
         return;
     };
-    let by_target = || plan.target.split_once("://").map_or("", |(_, rest)| rest);
+    let by_target = || {
+        split(&plan.target)
+            .0
+            .split_once("://")
+            .map_or("", |(_, rest)| rest)
+    };
     let place = settings.connect_to.as_deref().unwrap_or_else(by_target);
     let fits = literal(place).is_none_or(|address| ip.has(address));
     must.hold(

@@ -3,6 +3,8 @@
 //!
 //! Dates and attributes that only that module understands are refused, never guessed.
 
+use loadpilot_events::target::{full_path, split};
+
 use super::answer::{Answer, stripped};
 use super::functions::digits;
 use super::raised::{Halt, beyond};
@@ -16,7 +18,9 @@ const PATH_SAFE: &str = "_.-~%/;:@&=+$,!*'()";
 /// The cookies of one user.
 #[derive(Debug)]
 pub(super) struct Jar {
-    target: String,
+    /// Where requests go, and the base path of their paths.
+    origin: String,
+    base: String,
     /// Of the target, in lower case.
     host: String,
     is_secure: bool,
@@ -53,13 +57,15 @@ struct Brought {
 
 impl Jar {
     pub(super) fn new(target: &str, clock: Clock) -> Self {
-        let (scheme, authority) = target.split_once("://").unwrap_or(("http", target));
+        let (origin, base) = split(target);
+        let (scheme, authority) = origin.split_once("://").unwrap_or(("http", origin));
         let is_port = |(_, port): &(&str, &str)| {
             !port.is_empty() && port.bytes().all(|byte| byte.is_ascii_digit())
         };
         let host = authority.rsplit_once(':').filter(is_port);
         Self {
-            target: target.to_owned(),
+            origin: origin.to_owned(),
+            base: base.to_owned(),
             host: host.map_or(authority, |(host, _)| host).to_lowercase(),
             is_secure: scheme == "https",
             kept: Vec::new(),
@@ -67,8 +73,9 @@ impl Jar {
         }
     }
 
-    pub(super) fn target(&self) -> &str {
-        &self.target
+    /// Origin and base path of the target.
+    pub(super) fn target(&self) -> (&str, &str) {
+        (&self.origin, &self.base)
     }
 
     pub(super) fn is_empty(&self) -> bool {
@@ -90,6 +97,7 @@ impl Jar {
 
     /// Keeps what an answer to a request of `path` brings.
     pub(super) fn take(&mut self, answer: &Answer, path: &str) -> Result<(), Halt> {
+        let path = full_path(&self.base, path);
         let path = escaped(path.split('?').next().unwrap_or_default());
         let (mut read, now_s) = (Vec::new(), (self.clock)());
         for line in answer.header_lines("set-cookie") {
@@ -180,6 +188,7 @@ impl Jar {
     /// The header of a request of `path`; `None` when no cookie is meant for it.
     pub(super) fn header(&self, path: &str) -> Result<Option<String>, Halt> {
         let now_s = (self.clock)();
+        let path = full_path(&self.base, path);
         let asked = escaped(path.split('?').next().unwrap_or_default());
         let host = format!(".{}", self.effective_host());
         let mut meant: Vec<(usize, &Cookie)> = Vec::new();

@@ -2,6 +2,7 @@
 //! `urllib.parse.urljoin`; RFC 9110, section 15.4).
 
 use loadpilot_events::plan::Method;
+use loadpilot_events::target::{full_path, relative_path};
 
 use super::answer::Answer;
 use super::encode;
@@ -24,18 +25,19 @@ pub(super) fn leads_on(answer: &Answer) -> Option<String> {
 
 /// The request that an answer leads to, without cookies.
 pub(super) fn further(
-    target: &str,
+    (origin, base): (&str, &str),
     made: &Wish,
     status: u16,
     location: &str,
 ) -> Result<Wish, Halt> {
     let unusual = || beyond("a redirect that is written in an unusual way");
     let is_usual = |c: char| c.is_ascii_alphanumeric() || "/-_~?=&.,:%+!$'()*#".contains(c);
-    if !location.chars().all(is_usual) || made.path.contains(';') {
+    let path = full_path(base, &made.path);
+    if !location.chars().all(is_usual) || path.contains(';') {
         return Err(unusual());
     }
     let location = location.split('#').next().unwrap_or_default();
-    let (scheme, authority) = target.split_once("://").unwrap_or(("http", target));
+    let (scheme, authority) = origin.split_once("://").unwrap_or(("http", origin));
     let (given, rest) = split_scheme(location);
     let is_elsewhere = |scheme: &str, host: &str| {
         let text = format!("the answer leads to {scheme}://{host}, which is not the target");
@@ -61,7 +63,7 @@ pub(super) fn further(
             let (own, own_port) = host_port(authority).ok_or_else(unusual)?;
             if end == 0 {
                 // No authority at all is as if there were no slashes.
-                joined(&made.path, &rest[end..])
+                joined(&path, &rest[end..])
             } else if (&host, port.unwrap_or(default)) == (&own, own_port.unwrap_or(default)) {
                 rest[end..].to_owned()
             } else {
@@ -69,7 +71,7 @@ pub(super) fn further(
                 return Err(is_elsewhere(scheme, &host));
             }
         }
-        None => joined(&made.path, rest),
+        None => joined(&path, rest),
     };
     let (path, query) = match whole.split_once('?') {
         Some((path, query)) => (path, query),
@@ -86,7 +88,7 @@ pub(super) fn further(
     let headers = headers.filter(|(name, _)| name.to_lowercase() != "cookie");
     Ok(Wish {
         method: if is_read { Method::Get } else { made.method },
-        path: encode::path(&Value::text(&whole), None)?,
+        path: relative_path(base, &encode::path(&Value::text(&whole), None)?),
         headers: headers.cloned().collect(),
         body: if is_read { None } else { made.body.clone() },
         timeout_us: made.timeout_us,

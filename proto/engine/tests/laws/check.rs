@@ -70,16 +70,16 @@ fn cases() -> Vec<Case> {
         ),
         (
             "/target",
-            json!("http://a/b"),
+            json!("http://a/b/"),
             "target",
-            "without path",
-            "http://a/b",
+            "without user, query or a slash",
+            "http://a/b/",
         ),
         (
             "/target",
             json!("https://good@evil"),
             "target",
-            "or user",
+            "without user",
             "evil",
         ),
         (

@@ -30,6 +30,7 @@ mod slices;
 mod sound;
 mod steer;
 mod tail;
+mod target;
 mod targets;
 mod unreached;
 mod verdict;

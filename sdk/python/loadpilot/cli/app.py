@@ -109,8 +109,8 @@ def run(  # noqa: PLR0913  (one parameter per flag)
     file
         The scenario file.
     target
-        Where the load goes, http://host[:port]. Else LOADPILOT_TARGET, else the line
-        LOADPILOT_TARGET= in .env, else http://localhost:8000.
+        Where the load goes, http://host[:port][/path]; paths of calls are below the path. Else
+        LOADPILOT_TARGET, else the line LOADPILOT_TARGET= in .env, else http://localhost:8000.
     scenario
         Which scenario of the file, when it defines several.
     agents

@@ -18,7 +18,9 @@ if TYPE_CHECKING:
 
 VARIABLE = "LOADPILOT_TARGET"
 DEFAULT = "http://localhost:8000"
-RULE = "must be http://host[:port] or https://host[:port], without a path, user or query"
+RULE = "must be http://host[:port][/path] or https://host[:port][/path], without user or query"
+SEGMENT = re.compile(r"(?!\.{1,2}$)[A-Za-z0-9._~!$&'()*+,;=:@%-]+")
+"""A segment of the base path."""
 LINE = re.compile(rf"\s*(?:export\s+)?{VARIABLE}\s*=(.*)")
 
 
@@ -43,7 +45,7 @@ def resolve(flag: str | None, environ: Mapping[str, str], folder: Path) -> Targe
 
 
 def problems(target: Target) -> list[Problem]:
-    """Say what is wrong with a target: it must be an origin and nothing more."""
+    """Say what is wrong with a target: it must be an origin, with a base path if need be."""
     url = target.url
     try:
         parts = urlsplit(url)
@@ -53,7 +55,7 @@ def problems(target: Target) -> list[Problem]:
     sound = (
         parts.scheme in {"http", "https"}
         and parts.hostname
-        and not parts.path
+        and all(SEGMENT.fullmatch(segment) for segment in parts.path.split("/")[1:])
         and "@" not in parts.netloc
         and not any(mark in url for mark in "?#\\")
         and url.isascii()
@@ -64,7 +66,7 @@ def problems(target: Target) -> list[Problem]:
 
 
 def _trimmed(url: str) -> str:
-    """Drop blanks and the one slash that people add; an origin has no path."""
+    """Drop blanks and the one slash that people add: paths of calls begin with their own."""
     url = url.strip()
     return url[:-1] if url.endswith("/") and not url.endswith("//") else url
 

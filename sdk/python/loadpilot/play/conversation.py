@@ -40,7 +40,7 @@ class Conversation:
 
     def __init__(self, target: str) -> None:
         """Start with no cookies; ``target`` is where all requests go."""
-        self.target = target
+        self.origin, self.base = split(target)
         self.cookies: Cookies | None = None
         """None until the target sets one: most set none, and the jar is costly to import."""
         self.steps = ""
@@ -89,22 +89,35 @@ class Conversation:
 
     def cookie(self, path: str, given: Any) -> str | None:
         """Write the cookies of a request: the user's own, and those given for it alone."""
-        kept = None if self.cookies is None else self.cookies.header(path)
+        kept = None if self.cookies is None else self.cookies.header(self._full(path))
         own = dict(_headers(with_cookies(None, given))).get("Cookie")
         both = "; ".join(pairs for pairs in (kept, own) if pairs)
         return both or None
 
     def keep_cookies(self, response: Response, path: str) -> bool:
         """Keep the cookies that an answer brings; returns whether there are any now."""
-        self._own_cookies().take(response, path)
+        self._own_cookies().take(response, self._full(path))
         return self.has_cookies
 
     def _own_cookies(self) -> Cookies:
         if self.cookies is None:
             from .cookies import Cookies  # noqa: PLC0415  (start-up is a promise)
 
-            self.cookies = Cookies(self.target)
+            self.cookies = Cookies(self.origin)
         return self.cookies
+
+    def _full(self, path: str) -> str:
+        """Write the path on the wire of one that is relative to the target."""
+        return path[1:] if self.base and path.startswith("//") else self.base + path
+
+    def _relative(self, full: str) -> str:
+        """Write a path of the origin relative to the target.
+
+        One outside the base path gets a second slash in front, which no scenario can write.
+        """
+        rest = full.removeprefix(self.base)
+        is_below = not self.base or (rest != full and rest[:1] == "/" != rest[1:2])
+        return rest if is_below else f"/{full}"
 
     @staticmethod
     def method(name: object) -> str:
@@ -158,13 +171,13 @@ class Conversation:
 
     def redirected(self, made: Request, status: int, location: str) -> Request:
         """Make the request that an answer leads to (RFC 9110, section 15.4, as browsers do it)."""
-        where = urlsplit(urljoin(self.target + made.path, location))
-        if _origin(where) != _origin(urlsplit(self.target)):
+        where = urlsplit(urljoin(self.origin + self._full(made.path), location))
+        if _origin(where) != _origin(urlsplit(self.origin)):
             # Without its path and query, which may hold what nobody else should read.
             elsewhere = f"{where.scheme}://{where.hostname}"
             raise RedirectError(f"the answer leads to {elsewhere}, which is not the target")
         path = where.path or "/"
-        path = _path(f"{path}?{where.query}" if where.query else path, None)
+        path = self._relative(_path(f"{path}?{where.query}" if where.query else path, None))
         verb, content = made.method, made.body
         is_seen_elsewhere = status in {302, 303} and verb != "HEAD"
         if is_seen_elsewhere or (status == 301 and verb == "POST"):
@@ -173,6 +186,12 @@ class Conversation:
         cookie = self.cookie(path, None)
         headers += [("Cookie", cookie)] if cookie else []
         return made.led_to(verb, path, headers, content)
+
+
+def split(target: str) -> tuple[str, str]:
+    """Split a target into its origin and its base path, which may be empty."""
+    end = target.find("/", target.find("://") + 3)
+    return (target, "") if end < 0 else (target[:end], target[end:])
 
 
 def _origin(url: SplitResult) -> tuple[str, str | None, int | None]:

@@ -10,6 +10,7 @@ use loadpilot_engine::check::{ENGINE_HEADERS, SECRET_HEADERS};
 use loadpilot_events::limits::{
     BODY_BYTES_MAX, HEADER_VALUE_BYTES_MAX, HEADERS_MAX, PATH_BYTES_MAX, TIMEOUT_US_MAX,
 };
+use loadpilot_events::target::full_path;
 
 use super::program::{Call, Lines, Program};
 use super::seen;
@@ -26,7 +27,7 @@ impl Program {
         number: u16,
         is_seen: bool,
     ) -> Result<Call, String> {
-        let path = path(&request.path)?;
+        let path = path(&full_path(&self.manner.base, &request.path))?;
         let body_bytes = request.body.as_ref().map_or(0, Bytes::len) as u64;
         if body_bytes > BODY_BYTES_MAX {
             return Err(format!(

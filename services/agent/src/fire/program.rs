@@ -15,6 +15,7 @@ use loadpilot_engine::target_policy::TargetPolicy;
 use loadpilot_events::connections::{Connections, Http};
 use loadpilot_events::id::RunId;
 use loadpilot_events::plan::{self, Body, Header, PhaseTimeouts, Plan, Step, Text};
+use loadpilot_events::target;
 
 use super::fault::Fault;
 use super::masks::Masks;
@@ -49,6 +50,8 @@ pub struct Program {
 #[derive(Debug)]
 pub(super) struct Manner {
     host: HeaderValue,
+    /// The base path of the target, which may be empty.
+    pub(super) base: String,
     agent: HeaderValue,
     id_header: Option<(String, HeaderName)>,
     http: Http,
@@ -145,14 +148,15 @@ impl Program {
         bodies: &Bodies,
         policy: TargetPolicy,
     ) -> Result<Self, Fault> {
-        let target = Target::of(plan, secrets)?;
+        let connected = Target::of(plan, secrets)?;
         policy.judge_plan(plan).map_err(Fault::NotAllowed)?;
         let id_header = plan.id_header.clone();
         let id_header = id_header.map(|name| Ok((name.clone(), header_name("id_header", &name)?)));
         let compiler = Compiler {
             plan,
             manner: Manner {
-                host: target.authority.clone(),
+                host: connected.authority.clone(),
+                base: target::split(&plan.target).1.to_owned(),
                 agent: HeaderValue::try_from(format!("{PRODUCT} (run {run})"))
                     .expect("a run id is letters and digits"),
                 id_header: id_header.transpose()?,
@@ -180,7 +184,7 @@ impl Program {
             tasks.push(calls);
         }
         Ok(Self {
-            target,
+            target: connected,
             policy,
             connections: plan.connections.clone(),
             timeouts: plan.timeouts,
@@ -294,9 +298,10 @@ struct Compiler<'a> {
 
 impl Compiler<'_> {
     fn call(&self, step: &Step, number: u16, field: &str) -> Result<Call, Fault> {
-        let path = PathAndQuery::try_from(step.path.as_str())
+        let full = target::full_path(&self.manner.base, &step.path);
+        let path = PathAndQuery::try_from(full.as_str())
             .ok()
-            .filter(|path| path.as_str() == step.path && step.path.starts_with('/'));
+            .filter(|path| path.as_str() == full && step.path.starts_with('/'));
         let path =
             path.ok_or_else(|| Fault::unsendable(&format!("{field}.path"), "a request path"))?;
         let body = match &step.body {

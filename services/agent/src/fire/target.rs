@@ -34,16 +34,16 @@ pub(crate) enum Place {
 }
 
 impl Target {
-    /// Of a plan whose target is `http://host[:port]` or `https://host[:port]`.
+    /// Of a plan whose target is `http://host[:port][/path]`, or the same with https.
     ///
     /// # Errors
     /// A [`Fault`] that names the part of the plan which is not what it must be, or the secret
     /// without a value; or that this machine has no certificate roots for https.
     pub(crate) fn of(plan: &Plan, secrets: &BTreeMap<String, String>) -> Result<Self, Fault> {
-        let wrong = || Fault::unsendable("target", "http://host[:port] or https://host[:port]");
+        let wrong = || Fault::unsendable("target", "http(s)://host[:port][/path]");
         let uri = Uri::try_from(plan.target.as_str()).map_err(|_| wrong())?;
         let authority = uri.authority().ok_or_else(wrong)?;
-        if authority.as_str().contains('@') || !matches!(uri.path(), "" | "/") {
+        if authority.as_str().contains('@') || uri.query().is_some() {
             return Err(wrong());
         }
         let (default_port, is_https) = match uri.scheme_str() {

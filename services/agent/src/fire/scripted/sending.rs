@@ -227,6 +227,11 @@ fn name_of(request: &Request) -> String {
         Some(name) => name.clone(),
         None => {
             let path = request.path.split('?').next().unwrap_or_default();
+            // A redirect to outside the target's base path is written with two.
+            let path = path
+                .strip_prefix('/')
+                .filter(|rest| rest.starts_with('/'))
+                .unwrap_or(path);
             format!("{} {path}", request.method.name())
         }
     }
