@@ -92,7 +92,8 @@ def test_a_run_that_was_cut_short_is_no_pass_at_first_sight() -> None:
 
 def test_tasks_that_raised_are_told_beside_the_outcomes() -> None:
     """Broken if errors stand beside outcomes that are all ok, and nothing says where from."""
-    text = summary(parsed(task_raises={"after_ok": 38, "without_call": 2}))
+    raised = changed() | {"task_raises": {"after_ok": 38, "without_call": 2}}
+    text = summary(Report.model_validate(raised))
     told = "40 tasks raised an error: after an ok request 38, without a request 2"
     assert f"task_error   {told}" in text
 
