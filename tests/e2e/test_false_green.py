@@ -26,6 +26,7 @@ class Shop(VUser):
     def cart(self, client: LoadClient) -> None:
         {body}
         assert {condition}, "the cart is empty"
+        client.get("/after")
 """
 CALL = 'answer = client.get("/get")'
 NO_CALL = "answer = None"
