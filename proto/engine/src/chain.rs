@@ -118,8 +118,8 @@ impl Chain {
         &self.seqs
     }
 
-    /// Numbers whose totals do not agree, and the totals of the last delta. Beyond a hole totals may
-    /// have grown by more than the rows, never by less.
+    /// Numbers whose totals do not agree, and the totals of the last delta. Beyond a hole totals
+    /// may have grown by more than the rows, never by less.
     fn close(&self) -> (BTreeSet<u64>, &Counts) {
         let (mut broken, mut totals) = (self.broken.clone(), &self.totals);
         for (&number, next) in &self.waiting {
@@ -148,8 +148,8 @@ impl Chain {
         doubled.chain(totals).collect()
     }
 
-    /// What is wrong beside the last words of the process; `excused` deltas are missing for a reason
-    /// that is named already.
+    /// What is wrong beside the last words of the process; `excused` deltas are missing for a
+    /// reason that is named already.
     fn against(&self, holder: &Holder, words: LastWords<'_>, excused: u64) -> Vec<Broken> {
         let LastWords {
             final_seq, of_tail, ..

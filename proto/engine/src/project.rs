@@ -33,6 +33,7 @@ pub use crate::seqs::SeqSet;
 use crate::sparse::{Grain, Sparse};
 use crate::sums::{AnatomySums, ArrivalSums, CallSums};
 
+mod room;
 mod standing;
 
 use standing::{Standing, standing};
@@ -118,6 +119,8 @@ pub struct Projection {
     /// Exchanges written out, up to [`limits::DEBUG_REQUESTS_MAX`] of them.
     #[serde(with = "kept::exchanges")]
     pub exchanges: BTreeSet<ExchangeSeen>,
+    /// Histogram counts by the agent with whose deltas they came.
+    pub counts: BTreeMap<AgentId, u64>,
     /// The generator's own figures, over all deltas.
     pub fitness: Fitness,
 }
@@ -171,8 +174,8 @@ impl Projection {
         self.take(control, record, Some(index))
     }
 
-    /// Whether every delta counts, or is set aside, by the last words that `control` knows as it did
-    /// by those that were known when it was folded: else the log is to be folded anew.
+    /// Whether every delta counts, or is set aside, by the last words that `control` knows as it
+    /// did by those that were known when it was folded: else the log is to be folded anew.
     #[must_use]
     pub fn stands_under(&self, control: &Control) -> bool {
         let last = |holder| last_number(control, holder);
@@ -201,6 +204,7 @@ impl Projection {
             quarantined: self.quarantined.clone(),
             beyond: self.beyond.clone(),
             exchanges: self.exchanges.clone(),
+            counts: self.counts.clone(),
             fitness: self.fitness,
         }
     }
@@ -221,7 +225,7 @@ impl Projection {
         }
         let result =
             envelope::<DeltaReported>(payload).and_then(|envelope: Envelope<DeltaReported>| {
-                self.fold(control, agent, envelope.event, index)
+                self.fold(control, agent, (envelope.event, payload.len()), index)
             });
         result.unwrap_or_else(|reason| {
             let subject = subject.to_owned();
@@ -241,7 +245,7 @@ impl Projection {
         &mut self,
         control: &Control,
         agent: &AgentId,
-        delta: DeltaReported,
+        (delta, bytes): (DeltaReported, usize),
         index: Option<&mut Index>,
     ) -> Result<Option<DeltaReported>, String> {
         let mut holder = Holder {
@@ -257,16 +261,19 @@ impl Projection {
             return Err(format!("{holder} never held shards"));
         }
         plausible(control, &delta)?;
-        let prepared = Prepared::new(control, &holder, &delta)?;
+        let prepared = Prepared::new(control, &holder, &delta, bytes)?;
         if let Some(reason) = follows(control, &holder, &delta) {
             let first = self.beyond.entry(holder).or_insert(delta.seq);
             *first = delta.seq.min(*first);
             return Err(reason);
         }
+        let names = Names::of(&delta);
+        let counts = room::grown(self, (control, agent), &prepared, &names)?;
         let sums = self.holders.entry(holder.clone()).or_default();
         if sums.chain.take(&delta) != Taken::New && !bug(Bug::CountedTwice) {
             return Ok(None);
         }
+        *self.counts.entry(agent.clone()).or_default() += counts;
         if adds(&delta) {
             sums.last_adding = sums.last_adding.max(delta.seq);
         }
@@ -295,7 +302,6 @@ impl Projection {
         for (row, sums, excess) in &prepared.arrivals {
             self.arrival(&holder, row, sums, *excess);
         }
-        let names = Names::of(&delta);
         for (row, sums, excess) in &prepared.calls {
             self.call(
                 control,
@@ -374,13 +380,22 @@ pub(crate) struct Prepared<'a> {
 }
 
 impl<'a> Prepared<'a> {
-    fn new(control: &Control, holder: &Holder, delta: &'a DeltaReported) -> Result<Self, String> {
+    fn new(
+        control: &Control,
+        holder: &Holder,
+        delta: &'a DeltaReported,
+        bytes: usize,
+    ) -> Result<Self, String> {
         let excess = |tick, generation| match standing(control, holder, tick, generation) {
             Standing::Counts => Ok(false),
             Standing::Excess => Ok(true),
             Standing::Contradicts(reason) => Err(reason),
         };
-        let decode = |encoded: &EncodedHistogram| hist::decode(encoded).map_err(|e| e.to_string());
+        let mut decoded = room::Decoded::default();
+        let mut decode = |encoded: &EncodedHistogram| {
+            let hist = hist::decode(encoded).map_err(|e| e.to_string())?;
+            decoded.add(&hist).map(|()| hist)
+        };
         let mut prepared = Self {
             arrivals: Vec::new(),
             calls: Vec::new(),
@@ -428,11 +443,11 @@ impl<'a> Prepared<'a> {
         for row in &delta.anatomy {
             if !excess(row.tick, row.generation)? {
                 let phases = row.phases.iter();
-                let decoded: Result<BTreeMap<_, _>, String> = phases
+                let read: Result<BTreeMap<_, _>, String> = phases
                     .map(|(&phase, hist)| counted(decode(hist)?).map(|hist| (phase, hist)))
                     .collect();
                 let sums = AnatomySums {
-                    phases: decoded?,
+                    phases: read?,
                     opened: row.connections_opened,
                     reused: row.connections_reused,
                     resent: row.resent,
@@ -446,6 +461,7 @@ impl<'a> Prepared<'a> {
                 prepared.metrics.push((row, sums));
             }
         }
+        decoded.judge(&prepared, bytes)?;
         Ok(prepared)
     }
 }

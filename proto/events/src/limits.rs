@@ -98,3 +98,18 @@ pub const SAMPLES_BYTES_MAX: usize = 96 * 1024;
 pub const SAMPLES_PER_TICK_MAX: usize = 100_000;
 /// Most control events that one heartbeat reply brings; the rest comes with the next.
 pub const NEWS_EVENTS_MAX: usize = 64;
+/// Most counts that the histograms of one delta hold together when it is read (256 MiB): 800 rows
+/// with answers of up to ten minutes have as many.
+pub const HIST_COUNTS_PER_DELTA_MAX: usize = 1 << 25;
+/// Most counts above zero that the histograms of a delta have for each byte of it. Times that were
+/// measured take more bytes: no more than five such counts fit in one.
+pub const HIST_FILLED_PER_BYTE_MAX: usize = 16;
+/// Histogram counts that a reader keeps for each call of a run (1 MiB): those of eight outcomes
+/// with answers of up to ten seconds.
+pub const HIST_COUNTS_PER_CALL: u64 = 1 << 17;
+/// Histogram counts that a reader keeps of one agent beside those for each call.
+pub const HIST_COUNTS_PER_AGENT_MIN: u64 = 1 << 22;
+/// Most histogram counts that a reader keeps of one agent, however many calls there are (2 GiB).
+pub const HIST_COUNTS_PER_AGENT_MAX: u64 = 1 << 28;
+/// Most of all agents together: so many times those of one. They share what they agree on.
+pub const HIST_COUNTS_RUN_FACTOR: u64 = 2;

@@ -1,6 +1,7 @@
 //! What must hold of the deltas of each process: who it is, that all are there, that they add up.
 //!
-//! Each delta is judged by itself, and with those of its process as [`crate::chain`] says. Must never take a repetition for a second delta.
+//! Each delta is judged by itself, and with those of its process as [`crate::chain`] says.
+//! Must never take a repetition for a second delta.
 
 use std::collections::BTreeMap;
 

@@ -63,7 +63,7 @@ type Damage = fn(&mut Value);
 
 const MAX: u64 = u64::MAX;
 
-const DAMAGES: [(&str, Damage); 40] = [
+const DAMAGES: [(&str, Damage); 42] = [
     ("no number", |d| d["seq"] = json!("one")),
     ("sequence 0", |d| d["seq"] = json!(0)),
     ("sequence beyond reason", |d| d["seq"] = json!(MAX)),
@@ -105,6 +105,14 @@ const DAMAGES: [(&str, Damage); 40] = [
     ("more tokens than can be added", |d| {
         let phases = json!({"first_token": crowded(), "token_gap": crowded()});
         d["anatomy"][0]["phases"] = phases;
+    }),
+    ("histograms that unpack to too much", |d| {
+        let row = wide(&mut d["calls"][0], 1);
+        d["calls"] = json!(vec![row; 600]);
+    }),
+    ("full histograms in few bytes", |d| {
+        let row = wide(&mut d["calls"][0], hist::HIST_COUNTS_MAX as u64 / 2);
+        d["calls"] = json!(vec![row; 20]);
     }),
     ("no histogram", |d| {
         d["calls"][0]["response"] = json!("AAAA")
@@ -169,6 +177,22 @@ const DAMAGES: [(&str, Damage); 40] = [
         added(d, "m", 0, json!({"rate": {"count": 1, "trues": 2}}))
     }),
 ];
+
+/// A row whose histograms hold `count` values and have the widest range that is read.
+fn wide(row: &mut Value, count: u64) -> Value {
+    let mut values = hist::latency();
+    hist::record(&mut values, hist::HIST_US_MAX);
+    let mut value_us = 1;
+    for _ in 1..count {
+        hist::record(&mut values, value_us);
+        // One value in each bucket.
+        value_us += 1 << value_us.ilog2().saturating_sub(10);
+    }
+    let values = json!(hist::encode(&values));
+    row["count"] = json!(count);
+    (row["response"], row["service"]) = (values.clone(), values);
+    row.clone()
+}
 
 /// Adds a row of a metric to a delta.
 fn added(delta: &mut Value, name: &str, task: u16, added: Value) {
