@@ -4,7 +4,10 @@ versions. It is set aside by name and changes nothing."""
 from __future__ import annotations
 
 import asyncio
+import base64
 import json
+import struct
+import zlib
 from typing import TYPE_CHECKING, Any
 
 import nats
@@ -115,6 +118,49 @@ def test_poison_forgeries_and_repeats_change_nothing(
     assert check(evidence, planned=LOAD.planned) == []
     assert finished.report["calls"]["outcomes"] == {"ok": LOAD.planned}
     assert len(oracle.requests()) == LOAD.planned
+
+
+def histogram(count: int) -> str:
+    """The values 1 µs, as many as asked for, in the V2 deflate form of HdrHistogram."""
+    number, varied = 2 * count, b""
+    while number >= 0x80:
+        varied += bytes([number & 0x7F | 0x80])
+        number >>= 7
+    counts = b"\x01" + varied + bytes([number])
+    v2 = struct.pack(">IIIIQQd", 0x1C849313, len(counts), 0, 3, 1, 4_095, 1.0) + counts
+    deflated = zlib.compress(v2)
+    return base64.b64encode(struct.pack(">II", 0x1C849314, len(deflated)) + deflated).decode()
+
+
+@pytest.mark.case(n=18)
+def test_a_forged_delta_of_a_real_process_changes_no_figure(
+    ground: Ground, loadpilot: Loadpilot, oracle: Oracle
+) -> None:
+    """Broken if a delta beyond the last words of its process could add calls that the target never
+    saw, under a VALID certificate."""
+    ground.coordinator()
+    for name in ("a-1", "a-2"):
+        ground.agent(name)
+    forgeries, more = 40, 16_394
+    with ground.start(loadpilot, WEIGHTED, oracle.url, *LOAD.fleet) as running:
+        run = running.run_id()
+        assert oracle.wait_count(2 * LOAD.rps, 30)
+        delta = first_delta(ground, run).event
+        assert delta is not None
+        values = histogram(more)
+        row = {**delta["calls"][0], "count": more, "response": values, "service": values}
+        row = {**row, "outcome": "ok", "status": {"200": more}}
+        calls = [{**row, "tick": tick % 2} for tick in range(forgeries)]
+        totals = {**delta["totals"], "calls": {"ok": forgeries * more}}
+        lie = forged(delta, seq=900, arrivals=[], anatomy=[], calls=calls, totals=totals)
+        places = write(ground, [(f"lp.local.run.{run}.delta.a-1", lie)])
+        finished = running.end()
+    report = finished.report
+    assert [(one["subject"], one["seq"]) for one in report["gaps"]["quarantined"]] == places
+    assert "follows its last words" in report["gaps"]["quarantined"][0]["reason"]
+    assert report["certificate"]["grade"] != "VALID"
+    assert report["calls"]["outcomes"] == {"ok": LOAD.planned}
+    assert report["requests_total"] <= len(oracle.requests()) == LOAD.planned
 
 
 @pytest.mark.case(n=18)
