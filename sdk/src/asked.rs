@@ -50,9 +50,9 @@ pub(crate) fn check_asked(py: Python<'_>, body: PyBackedBytes, given: Given) -> 
     .map_err(|error| failed(py, &error))
 }
 
-/// Asks for the run that was posted, once for each key; JSON: `{"run", "is_new"}`.
+/// Asks for the run that was posted, once for each key of a caller; JSON: `{"run", "is_new"}`.
 #[pyfunction]
-#[pyo3(signature = (session, body, given, seed, key = None))]
+#[pyo3(signature = (session, body, given, seed, key = None, caller = ""))]
 pub(crate) fn ask(
     py: Python<'_>,
     session: &PySession,
@@ -60,8 +60,9 @@ pub(crate) fn ask(
     given: Given,
     seed: u64,
     key: Option<&str>,
+    caller: &str,
 ) -> PyResult<String> {
-    let mark = key.map(Mark::of);
+    let mark = key.map(|key| Mark::of(key, caller));
     let runtime = session.runtime();
     let mut guard = session.alone(py)?;
     let session = &mut *guard;

@@ -43,9 +43,14 @@ def check_asked(body: bytes, given: tuple[int, int, int]) -> str:
     """
 
 def ask(
-    session: Session, body: bytes, given: tuple[int, int, int], seed: int, key: str | None = None
+    session: Session,
+    body: bytes,
+    given: tuple[int, int, int],
+    seed: int,
+    key: str | None = None,
+    caller: str = "",
 ) -> str:
-    """Ask for the run that a caller posted; once for each ``key``, whose seed then holds.
+    """Ask for the run that was posted; once for each ``key`` of ``caller``, whose seed then holds.
 
     Nobody owns it. JSON: ``{"run", "is_new"}``. Raises Refused, Fault.
     """

@@ -20,8 +20,8 @@ fn request(mark: Mark) -> RunRequested {
     read.expect("the golden plan is one").request
 }
 
-fn secrets() -> BTreeMap<String, String> {
-    BTreeMap::from([(HANDLE.to_owned(), "s3cret".to_owned())])
+fn secrets(value: &str) -> BTreeMap<String, String> {
+    BTreeMap::from([(HANDLE.to_owned(), value.to_owned())])
 }
 
 fn subjects() -> Subjects {
@@ -29,9 +29,19 @@ fn subjects() -> Subjects {
 }
 
 async fn ask(bus: &Bus, request: RunRequested, mark: Mark) -> Result<Once, SessionError> {
+    ask_with(bus, request, mark, "s3cret").await
+}
+
+async fn ask_with(
+    bus: &Bus,
+    request: RunRequested,
+    mark: Mark,
+    secret: &str,
+) -> Result<Once, SessionError> {
     let session = Session::on(bus.clone(), subjects());
+    let bodies = BTreeMap::<String, Bytes>::new();
     session
-        .submit_once(request, &secrets(), &BTreeMap::<String, Bytes>::new(), mark)
+        .submit_once(request, &secrets(secret), &bodies, mark)
         .await
 }
 
@@ -52,7 +62,7 @@ async fn law(buses: &[Bus]) {
         unreachable!("a law has a bus")
     };
     bus.open_log().await.expect("it is new");
-    let mark = Mark::of("key");
+    let mark = Mark::of("key", "ann");
 
     // Racing: one of them asks, and all are told of the same run.
     let asking = buses.iter().map(|bus| {
@@ -75,12 +85,25 @@ async fn law(buses: &[Bus]) {
     let refused = ask(bus, other, mark).await.expect_err("it is another one");
     assert!(refused.to_string().contains("stands for another request"));
 
+    // With another secret, which the log does not show.
+    let refused = ask_with(bus, request(mark), mark, "other s3cret").await;
+    let refused = refused.expect_err("it is another one");
+    assert!(refused.to_string().contains("stands for another request"));
+    assert_eq!(requests(bus).await, 1);
+
     // Another key, another run and another seed; ids keep the time in front.
-    let key = Mark::of("other key");
+    let key = Mark::of("other key", "ann");
     assert_ne!(key.seed(), mark.seed());
     let new = ask(bus, request(key), key).await.expect("it is told");
     assert!(new.is_new && new.run > told[0].run);
     assert_eq!(requests(bus).await, 2);
+
+    // The same key of another caller, who learns nothing of the first.
+    let key = Mark::of("key", "bob");
+    let new = ask(bus, request(key), key).await.expect("it is told");
+    assert!(new.is_new && new.run > told[0].run);
+    assert_eq!(requests(bus).await, 3);
+    assert_ne!(Mark::of("ab", "c"), Mark::of("b", "ca"));
 
     // Who lost left no secret behind; who won did.
     let held = bus.kv_get(&subjects().secret_key(&told[0].run)).await;

@@ -1,8 +1,9 @@
 //! Asking for a run once, however often it is said: what an `Idempotency-Key` is for.
 //!
-//! Must never remember a key anywhere but in the log. What follows from a key is written there with
-//! the run: the random part of its id, by which it is found again, and the id of the request, by
-//! which the log itself lets one of several racing askers win.
+//! Must never remember a key anywhere but in the log. What follows from a key and its caller is
+//! written there with the run: the random part of its id, by which it is found again, and the id of
+//! the request, by which the log itself lets one of several racing askers win. That id follows from
+//! the secrets, too, which the log holds nowhere else: a request with other secrets is another one.
 
 use std::collections::BTreeMap;
 
@@ -27,12 +28,19 @@ const RANDOM_BITS: u32 = 80;
 /// How often a request that lost to one of the same key is looked for.
 const LOOKS_MAX: u32 = 3;
 
-/// What follows from a key.
+/// What follows from a key and its caller.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Mark {
     random: u128,
     event: u128,
     seed: u64,
+}
+
+/// A request that the log holds.
+struct Known {
+    run: RunId,
+    event: EventId,
+    requested: RunRequested,
 }
 
 /// A run that was asked for.
@@ -45,20 +53,14 @@ pub struct Once {
 }
 
 impl Mark {
-    /// The mark of a key.
+    /// The mark of a key of `caller`: another caller's key is another one.
     #[must_use]
-    pub fn of(key: &str) -> Self {
-        let part = |what: &str| {
-            let digest = Sha256::new_with_prefix(what).chain_update(key).finalize();
-            digest
-                .iter()
-                .take(16)
-                .fold(0, |sum, byte| (sum << 8) | u128::from(*byte))
-        };
+    pub fn of(key: &str, caller: &str) -> Self {
+        let part = |what: &str| digest(&[what.as_bytes(), caller.as_bytes(), key.as_bytes()]);
         Self {
-            random: part("run\0") >> (u128::BITS - RANDOM_BITS),
-            event: part("request\0"),
-            seed: u64::try_from(part("seed\0") & u128::from(limits::SEED_MAX)).unwrap_or_default(),
+            random: part("run") >> (u128::BITS - RANDOM_BITS),
+            event: part("request"),
+            seed: u64::try_from(part("seed") & u128::from(limits::SEED_MAX)).unwrap_or_default(),
         }
     }
 
@@ -68,9 +70,31 @@ impl Mark {
         self.seed
     }
 
+    /// The id of a request with these secrets.
+    fn event(&self, secrets: &BTreeMap<String, String>) -> EventId {
+        let of_mark = self.event.to_be_bytes();
+        let mut parts = vec![of_mark.as_slice()];
+        for (handle, value) in secrets {
+            parts.extend([handle.as_bytes(), value.as_bytes()]);
+        }
+        EventId::from_ulid(Ulid::from(digest(&parts)))
+    }
+
     fn is_of(&self, run: &RunId) -> bool {
         Ulid::from_string(run.as_str()).is_ok_and(|ulid| ulid.random() == self.random)
     }
+}
+
+/// The first half of a hash over parts, each after its length.
+fn digest(parts: &[&[u8]]) -> u128 {
+    let mut hash = Sha256::new();
+    for part in parts {
+        hash.update((part.len() as u64).to_be_bytes());
+        hash.update(part);
+    }
+    let bytes = hash.finalize();
+    let half = bytes.iter().take(16);
+    half.fold(0, |sum, byte| (sum << 8) | u128::from(*byte))
 }
 
 impl Session {
@@ -90,25 +114,25 @@ impl Session {
         if !problems.is_empty() {
             return Err(Refusal { problems }.into());
         }
+        let event = mark.event(secrets);
         if let Some(known) = self.asked_under(mark).await? {
-            return same(known, &request);
+            return same(known, &request, &event);
         }
         let (bus, subjects) = self.parts();
         bodies::store(&bus, &subjects, &request.plan, bodies).await?;
         let run = RunId::from_ulid(Ulid::from_parts(now().0 / 1_000, mark.random));
         self.hand_over(&run, &request, secrets).await?;
-        let event = EventId::from_ulid(Ulid::from(mark.event));
         let wanted = Request::RunRequested(Box::new(request.clone()));
-        if !self.store_as(event, &run, wanted).await?.duplicate {
+        if !self.store_as(event.clone(), &run, wanted).await?.duplicate {
             return Ok(Once { run, is_new: true });
         }
         for _ in 0..LOOKS_MAX {
             if let Some(known) = self.asked_under(mark).await? {
                 // A repeat of ours whose first answer was lost is known under the same id.
-                if known.0 != run {
+                if known.run != run {
                     bus.kv_shred(&subjects.secret_key(&run)).await?;
                 }
-                return same(known, &request);
+                return same(known, &request, &event);
             }
         }
         bus.kv_shred(&subjects.secret_key(&run)).await?;
@@ -117,7 +141,7 @@ impl Session {
     }
 
     /// The run that was asked for under a key, with what was asked.
-    async fn asked_under(&self, mark: Mark) -> Result<Option<(RunId, RunRequested)>, SessionError> {
+    async fn asked_under(&self, mark: Mark) -> Result<Option<Known>, SessionError> {
         let (bus, subjects) = self.parts();
         let filters = vec![subjects.req_of_all_runs()];
         let mut tail = patiently(|| bus.tail(Stream::Ctl, filters.clone(), 1)).await?;
@@ -127,19 +151,24 @@ impl Session {
                 continue;
             };
             let envelope: Result<Envelope<Request>, _> = serde_json::from_slice(&stored.payload);
-            if let Ok(Request::RunRequested(requested)) = envelope.map(|envelope| envelope.event) {
-                return Ok(Some((run, *requested)));
+            let Ok(Envelope { id, event, .. }) = envelope else {
+                continue;
+            };
+            if let Request::RunRequested(requested) = event {
+                return Ok(Some(Known {
+                    run,
+                    event: id,
+                    requested: *requested,
+                }));
             }
         }
         Ok(None)
     }
 }
 
-fn same(
-    (run, requested): (RunId, RunRequested),
-    request: &RunRequested,
-) -> Result<Once, SessionError> {
-    if requested == *request {
+fn same(known: Known, request: &RunRequested, event: &EventId) -> Result<Once, SessionError> {
+    let Known { run, .. } = known;
+    if known.requested == *request && known.event == *event {
         return Ok(Once { run, is_new: false });
     }
     let rule = "must be a new one: it stands for another request";

@@ -32,6 +32,8 @@ const BODY_WITHIN: Duration = Duration::from_secs(30);
 const METRICS_TYPE: &str = "application/openmetrics-text; version=1.0.0; charset=utf-8";
 /// Who stopped a run that was stopped here.
 const BY: &str = "a caller of the HTTP API";
+/// Author of a halt that was asked for here.
+const BY_HALT: &str = "a caller of the HTTP API (halt)";
 
 /// Every path.
 pub(super) fn routes(api: Api) -> Router {
@@ -190,6 +192,8 @@ async fn stop(State(api): State<Api>, Path(run): Path<String>) -> Result<Respons
 async fn halt(State(api): State<Api>, Path(run): Path<String>) -> Result<Response, No> {
     let (session, run) = known(&api, &run).await?;
     session.halt(&run).await?;
+    // The kill switch is no event: the log has its author by this.
+    session.stop(&run, BY_HALT).await?;
     Ok((StatusCode::ACCEPTED, Json(json!({ "run_id": run }))).into_response())
 }
 

@@ -15,7 +15,7 @@ from loadpilot import _native
 
 from ..limits import TEXT_CHARS_MAX
 from ..problem import LARGE, Code, No, Wrong
-from .given import Here, says_no
+from .given import Caller, Here, says_no
 
 router = APIRouter(tags=["start"])
 SEED_BITS = 53
@@ -99,6 +99,7 @@ async def check(here: Here, request: Request) -> Response:
 )
 async def start(
     here: Here,
+    caller: Caller,
     request: Request,
     key: Annotated[
         str | None,
@@ -115,7 +116,7 @@ async def start(
         body = await posted(request)
         seed = secrets.randbits(SEED_BITS)
         told = await here.submit(
-            lambda session: _native.ask(session, body, here.given.all, seed, key)
+            lambda session: _native.ask(session, body, here.given.all, seed, key, caller)
         )
     here.logs.first.forget()
     asked = json.loads(told)
