@@ -68,7 +68,7 @@ pub mod _native {
         check_plan, check_target, coordinator_main, drawn, due_us, figure_keys, measure,
         metric_keys, moves, new_run_id, note_blocking, open_states, parse_duration_us,
         parse_rate_urps, plan_facts, raise_in, row, seal_states, shown_address, supervisor_main,
-        whose_turn,
+        token_exposed_to, whose_turn,
     };
 }
 
@@ -147,6 +147,11 @@ fn parse_rate_urps(field: &str, text: &str) -> PyResult<u64> {
 #[pyfunction]
 fn shown_address(url: &str) -> String {
     without_userinfo(url)
+}
+
+#[pyfunction]
+fn token_exposed_to(url: &str, has_token: bool) -> Option<String> {
+    loadpilot_bus::token_exposed_to(url, has_token)
 }
 
 /// The keys of all metrics.

@@ -54,6 +54,19 @@ def test_every_mistake_is_named() -> None:
     assert "t0ken" not in wrong
 
 
+def test_a_token_in_the_clear_is_refused_unless_the_user_insists() -> None:
+    """Broken if the token of a fleet is sent where everybody on the network can read it."""
+    far, token = "nats://far:4222", {"NATS_TOKEN": "s3cret"}
+    _, wrong = asked(FleetFlags(ServerFlags(far)), token)
+    must = "must be tls://, or the token travels unencrypted; --insecure-nats insists (got 'far')"
+    assert wrong == f"--nats-url: {must}"
+    _, wrong = asked(FleetFlags(ServerFlags("nats://bob:hunter2@far:4222")))
+    assert must in wrong
+    assert not asked(FleetFlags(ServerFlags(far, insecure_nats=True)), token)[1]
+    assert not asked(FleetFlags(ServerFlags(far)), {**token, "NATS_INSECURE": "1"})[1]
+    assert not asked(FleetFlags(ServerFlags(far)))[1]
+
+
 def test_a_fleet_is_never_meant_by_accident(tmp_path: Path) -> None:
     """An environment that names a server for agents must not turn a run at home into one there."""
     fleet, wrong = asked(FleetFlags(), {"NATS_URL": URL, "NATS_TOKEN": "s3cret"})

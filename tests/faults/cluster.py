@@ -32,6 +32,7 @@ class Cluster(Ground):
         self, folder: Path, environ: pytest.MonkeyPatch, islands: Islands | None = None
     ) -> None:
         super().__init__(folder, environ)
+        environ.setenv("NATS_INSECURE", "1")  # the islands are of this machine
         self._islands = islands
         hosts = islands.address if islands else dict.fromkeys(NODES, "127.0.0.1")
         clients = {node: f"{host}:{free_port()}" for node, host in hosts.items()}

@@ -73,6 +73,9 @@ def open_states(sealed: bytes, key: str) -> tuple[str, list[str] | None]:
 def shown_address(url: str) -> str:
     """Show an address of NATS without its user and password."""
 
+def token_exposed_to(url: str, has_token: bool) -> str | None:
+    """Name the first host to which a token would travel unencrypted."""
+
 def metric_keys() -> list[str]:
     """List the keys of all metrics that a threshold can name."""
 

@@ -109,6 +109,9 @@ struct Flags {
         conflicts_with = "connect"
     )]
     nats_cacert: Option<PathBuf>,
+    /// Send the token unencrypted to a nats:// address off loopback (or env NATS_INSECURE=1)
+    #[arg(long)]
+    insecure_nats: bool,
     /// Name of this agent, the same at every start (or env AGENT_ID; default: host and process)
     #[arg(long, visible_alias = "agent-id")]
     id: Option<String>,

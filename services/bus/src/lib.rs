@@ -27,5 +27,5 @@ pub use bus::{Bus, Subscription, Tail};
 pub use fault::{AppendError, Fault, RequestError};
 pub use memory::Memory;
 pub use nats::Nats;
-pub use options::{Limits, Names, Options, without_userinfo};
+pub use options::{Limits, Names, Options, token_exposed_to, without_userinfo};
 pub use step::{Appended, Link, Message, Step, Stored};

@@ -4,6 +4,7 @@
 //! address.
 
 use std::fmt;
+use std::net::IpAddr;
 use std::path::PathBuf;
 
 use crate::Stream;
@@ -13,7 +14,7 @@ use crate::Stream;
 pub struct Options {
     /// One address or several separated by commas, each `nats://host:port` or `tls://host:port`.
     pub url: String,
-    /// The token to log in with, if the server asks for one.
+    /// The token to log in with, if the server asks for one; or `user:password`.
     pub token: Option<String>,
     /// A credentials file, which holds a JWT and its key; goes before the token.
     pub creds: Option<PathBuf>,
@@ -165,9 +166,59 @@ pub fn without_userinfo(url: &str) -> String {
         .join(",")
 }
 
+/// The first host to which a token, or the password of an address, would travel unencrypted; `None`
+/// when every address is on loopback or `tls://`.
+pub fn token_exposed_to(url: &str, has_token: bool) -> Option<String> {
+    url.split(',').map(str::trim).find_map(|address| {
+        let (scheme, rest) = address.split_once("://").unwrap_or(("nats", address));
+        let (user, place) = rest.rsplit_once('@').unwrap_or(("", rest));
+        let place = place.split('/').next().unwrap_or(place);
+        let host = match place.strip_prefix('[') {
+            Some(place) => place.split(']').next().unwrap_or(place),
+            None => place.split(':').next().unwrap_or(place),
+        };
+        let is_encrypted = matches!(scheme, "tls" | "wss");
+        let is_secret = has_token || !user.is_empty();
+        (is_secret && !is_encrypted && !is_loopback(host)).then(|| host.to_owned())
+    })
+}
+
+fn is_loopback(host: &str) -> bool {
+    let address = host.parse::<IpAddr>();
+    address.map_or(host.eq_ignore_ascii_case("localhost"), |ip| {
+        ip.to_canonical().is_loopback()
+    })
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    /// A token in the clear on a network belongs to everybody there.
+    #[test]
+    fn a_token_in_the_clear_stays_on_this_machine() {
+        let exposed = |url, has_token| token_exposed_to(url, has_token);
+        for url in [
+            "nats://127.0.0.1:4222",
+            "nats://localhost",
+            "nats://[::1]:4222/",
+            "tls://bob:hunter2@far:4222",
+            "nats://bob@127.9.9.9, tls://far",
+        ] {
+            assert_eq!(exposed(url, true), None, "{url}");
+        }
+        for (url, host) in [
+            ("nats://far:4222", "far"),
+            ("far:4222", "far"),
+            ("nats://127.0.0.1, nats://192.0.2.7:4222", "192.0.2.7"),
+            ("nats://[2001:db8::1]:4222", "2001:db8::1"),
+            ("nats://bob:hunter2@localhost.far", "localhost.far"),
+        ] {
+            assert_eq!(exposed(url, true).as_deref(), Some(host), "{url}");
+        }
+        assert_eq!(exposed("nats://far", false), None);
+        assert_eq!(exposed("nats://bob@far", false).as_deref(), Some("far"));
+    }
 
     /// A token in a log file is a token lost.
     #[test]

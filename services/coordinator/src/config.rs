@@ -5,7 +5,7 @@ use std::fmt;
 use std::path::{Path, PathBuf};
 
 use clap::Parser;
-use loadpilot_bus::Options;
+use loadpilot_bus::{Options, token_exposed_to};
 use loadpilot_engine::decide::Policy;
 use loadpilot_engine::target_policy::TargetPolicy;
 use loadpilot_events::refusal::Problem;
@@ -28,6 +28,8 @@ const CREDS_VARIABLE: &str = "NATS_CREDS";
 const CACERT_VARIABLE: &str = "NATS_CACERT";
 /// Says which targets the agents open when no flag does.
 const TARGETS_VARIABLE: &str = "COORDINATOR_ALLOW_TARGET";
+/// Sends the token unencrypted off loopback when it is `1`, as `--insecure-nats` does.
+const INSECURE_VARIABLE: &str = "NATS_INSECURE";
 
 /// Decides what happens next in the load tests of one tenant. Any number may run at once.
 #[derive(Debug, Parser)]
@@ -54,6 +56,9 @@ struct Args {
         conflicts_with = "connect"
     )]
     nats_cacert: Option<PathBuf>,
+    /// Send the token unencrypted to a nats:// address off loopback (or env NATS_INSECURE=1).
+    #[arg(long)]
+    insecure_nats: bool,
     /// Refuse runs that need Python on agents: nobody's code runs there then, only requests.
     ///
     /// Say it to all coordinators of a tenant: any of them decides.
@@ -255,6 +260,12 @@ fn connection(
             return None;
         }
     };
+    let is_insisted = args.insecure_nats || env(INSECURE_VARIABLE).as_deref() == Some("1");
+    let exposed = token_exposed_to(&options.url, options.token.is_some());
+    if let Some(host) = exposed.filter(|_| !is_insisted) {
+        let rule = "must be tls://, or the token travels unencrypted; --insecure-nats insists";
+        problems.push(Problem::new("--nats-url", rule, host));
+    }
     options.prefix.clone_from(&args.prefix);
     options.name = "loadpilot-coordinator".to_owned();
     Some(options)
@@ -411,7 +422,7 @@ mod tests {
     fn what_is_said_to_it_is_what_it_does() {
         let args = [
             "--nats-url",
-            "nats://h:1",
+            "nats://localhost:1",
             "--compiled-only",
             "--allow-target",
             "169.254.8.0/24",
@@ -428,8 +439,18 @@ mod tests {
         assert!(!plain.is_check);
         assert!(!plain.settings.policy.compiled_only);
         assert!(judge(&plain).is_err());
-        let none = ["--nats-url", "nats://h:1", "--creds", "/none"];
+        let none = ["--nats-url", "nats://localhost:1", "--creds", "/none"];
         assert_eq!(fields(read(&none, None).expect_err("no file")), ["--creds"]);
+    }
+
+    /// A token in the clear on a network belongs to everybody there.
+    #[test]
+    fn a_token_in_the_clear_is_refused_unless_the_user_insists() {
+        let args = ["--nats-url", "nats://far:4222", "--insecure-nats"];
+        let refused = read(&args[..2], Some("s3cret")).expect_err("far and in the clear");
+        assert_eq!(fields(refused), ["--nats-url"]);
+        assert!(read(&args, Some("s3cret")).is_ok());
+        assert!(read(&args[..2], None).is_ok());
     }
 
     /// The token must reach the connection and no text.
@@ -438,7 +459,7 @@ mod tests {
         let config = read(
             &[
                 "--nats-url",
-                "nats://h:1",
+                "nats://localhost:1",
                 "--lost-after",
                 "3s",
                 "--fence-after",

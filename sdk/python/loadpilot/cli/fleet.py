@@ -22,6 +22,7 @@ TENANT_DEFAULT = "local"
 TOKEN_VARIABLE = "NATS_TOKEN"  # noqa: S105  (the name of a variable, not what it holds)
 CREDS_VARIABLE = "NATS_CREDS"
 CACERT_VARIABLE = "NATS_CACERT"
+INSECURE_VARIABLE = "NATS_INSECURE"
 NO_SERVER = "is for a fleet, and no fleet was named; add --nats-url URL"
 ADDRESS = re.compile(r"(nats|tls)://[^\s/,]+/?")
 
@@ -44,6 +45,8 @@ class ServerFlags:
     nats_cacert
         Trust the certificates of this PEM file instead of those of this machine, at tls://.
         Else NATS_CACERT.
+    insecure_nats
+        Send the token unencrypted to a nats:// address off loopback. Else NATS_INSECURE=1.
     """
 
     nats_url: str | None = None
@@ -51,6 +54,7 @@ class ServerFlags:
     creds: str | None = None
     tenant: str | None = None
     nats_cacert: str | None = None
+    insecure_nats: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -113,6 +117,7 @@ def read_server(
             "--creds": flags.creds,
             "--tenant": flags.tenant,
             "--nats-cacert": flags.nats_cacert,
+            "--insecure-nats": "yes" if flags.insecure_nats else None,
         }
         problems += without(said, NO_SERVER)
         return None
@@ -128,6 +133,11 @@ def read_server(
         token = None if file is not None else environ.get(TOKEN_VARIABLE) or None
     if token == "":
         problems.append(Problem("--nats-token", "is empty"))
+    insists = flags.insecure_nats or environ.get(INSECURE_VARIABLE) == "1"
+    host = None if insists else _native.token_exposed_to(url, token is not None)
+    if host is not None:
+        must = "must be tls://, or the token travels unencrypted; --insecure-nats insists"
+        problems.append(rule("--nats-url", must, host))
     creds = Path(file) if file is not None else None
     if creds is not None and not creds.is_file():
         place = "--creds" if flags.creds is not None else CREDS_VARIABLE

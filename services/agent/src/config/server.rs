@@ -3,6 +3,7 @@
 use std::fmt;
 use std::path::{Path, PathBuf};
 
+use loadpilot_bus::token_exposed_to;
 use loadpilot_events::refusal::Problem;
 use serde::Deserialize;
 
@@ -35,10 +36,27 @@ impl fmt::Debug for Server {
     }
 }
 
+/// Sends the token unencrypted off loopback when it is `1`, as `--insecure-nats` does.
+const INSECURE_VARIABLE: &str = "NATS_INSECURE";
+
 pub(super) fn read(flags: &Flags, world: &World<'_>) -> Result<Server, Problem> {
-    if let Some(path) = &flags.connect {
-        return stack(path);
+    let server = match &flags.connect {
+        Some(path) => stack(path)?,
+        None => said(flags, world)?,
+    };
+    let has_token = server.token.is_some();
+    let is_insisted = flags.insecure_nats || (world.env)(INSECURE_VARIABLE).as_deref() == Some("1");
+    match token_exposed_to(&server.url, has_token).filter(|_| !is_insisted) {
+        None => Ok(server),
+        Some(host) => {
+            let rule = "must be tls://, or the token travels unencrypted; --insecure-nats insists";
+            Err(Problem::new("nats-url", rule, host))
+        }
     }
+}
+
+/// What flags and environment say.
+fn said(flags: &Flags, world: &World<'_>) -> Result<Server, Problem> {
     let env = |name: &str| (world.env)(name).filter(|value| !value.is_empty());
     let at = |place: &String| format!("nats://{place}");
     let said = flags.nats_url.clone();

@@ -65,14 +65,14 @@ fn the_state_directory_is_named_and_bounded() {
 #[test]
 fn the_environment_fills_in() {
     let env = [
-        ("NATS_URL", "nats://env"),
+        ("NATS_URL", "tls://env"),
         ("NATS_TOKEN", "hunter2"),
         ("AGENT_ID", "a-1"),
     ];
     let config = read(&[], &env).expect("the environment is enough");
     assert_eq!(
         (config.server.url.as_str(), config.id.as_str()),
-        ("nats://env", "a-1")
+        ("tls://env", "a-1")
     );
     assert_eq!(config.server.token.as_deref(), Some("hunter2"));
     assert!(!format!("{config:?}").contains("hunter2"));
@@ -166,7 +166,12 @@ fn the_server_is_named_in_either_way() {
     let other = server(&["--coordinator", "ci:4222", "--agent-id", "a-7"], &[]);
     assert_eq!(other.url, "nats://ci:4222");
     let env = [("COORDINATOR", "ci:4222"), ("NATS_TOKEN", "hunter2")];
-    let other = server(&[], &env);
+    let exposed = read(&[], &env)
+        .expect_err("a token in the clear")
+        .to_string();
+    assert!(exposed.contains("must be tls://"), "{exposed}");
+    assert!(!exposed.contains("hunter2"), "{exposed}");
+    let other = server(&["--insecure-nats"], &env);
     assert_eq!(
         (other.url.as_str(), other.token.as_deref()),
         ("nats://ci:4222", Some("hunter2"))

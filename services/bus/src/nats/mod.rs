@@ -215,10 +215,27 @@ fn settings(
         return identified(settings, file);
     }
     Ok(match login(options, addresses) {
-        Login::Token(token) => settings.token(token),
-        Login::User(user, password) => settings.user_and_password(user, password),
+        // A server with a token reads the one, a server with users the other.
+        Login::Token(token) => match token.split_once(':') {
+            Some((user, password)) => {
+                let (user, password) = (user.to_owned(), password.to_owned());
+                as_user(settings, user, password).token(token)
+            }
+            None => settings.token(token),
+        },
+        Login::User(user, password) => as_user(settings, user, password),
         Login::Nothing => settings,
     })
+}
+
+/// Answers come to inboxes under the user's own name: permissions then keep them from other users.
+fn as_user(settings: ConnectOptions, user: String, password: String) -> ConnectOptions {
+    let is_token = |sign: char| sign.is_ascii_alphanumeric() || matches!(sign, '_' | '-');
+    let settings = match !user.is_empty() && user.chars().all(is_token) {
+        true => settings.custom_inbox_prefix(format!("_INBOX.{user}")),
+        false => settings,
+    };
+    settings.user_and_password(user, password)
 }
 
 /// The client library reads it when it connects, and would then speak of no file.

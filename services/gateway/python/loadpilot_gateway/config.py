@@ -36,6 +36,7 @@ FLAGS = {
     "--nats-token": "NATS_TOKEN_FILE",
     "--creds": "NATS_CREDS",
     "--nats-cacert": "NATS_CACERT",
+    "--insecure-nats": "INSECURE_NATS",
     "--tenant": "TENANT",
 }
 """What the command line calls what is a variable here."""
@@ -56,6 +57,9 @@ class Settings(BaseSettings):
         default=None, description="a credentials file instead of a token"
     )
     nats_cacert: Path | None = Field(default=None, description="whom to trust for it, a PEM file")
+    insecure_nats: bool = Field(
+        default=False, description="send the token unencrypted to nats:// off loopback"
+    )
     tenant: str = Field(default="local", description="whose runs")
     host: str = Field(default="127.0.0.1", description="where to listen")
     port: int = Field(default=8088, ge=0, le=65_535, description="at which port; 0 takes any")
@@ -165,6 +169,7 @@ def fleet(settings: Settings, environ: Mapping[str, str], problems: list[Problem
         creds=str(settings.nats_creds) if settings.nats_creds else None,
         tenant=settings.tenant,
         nats_cacert=str(settings.nats_cacert) if settings.nats_cacert else None,
+        insecure_nats=settings.insecure_nats,
     )
     server = read_server(flags, environ, found)
     for one in found:
