@@ -1,16 +1,21 @@
 #!/bin/sh
 # Makes, once, what the parts of a fleet know each other by: keys.sh DIR [NAME...]
 #
-# An authority that signs a certificate for nats and one for the gateway, and is then thrown away;
-# the token of NATS, in the forms that server and members read; the token of the gateway. NAMEs are
-# further hosts by which people reach the gateway. A folder that is complete is left as it is.
+# A folder for each role, with its files only: `nats`, `coordinator`, `agent`, `gateway`, and for
+# commands `submitter` and `watcher`. An authority signs a certificate for nats and one for the
+# gateway, and is then thrown away. `nats-token` and `connect.json` log a role in at NATS as its own
+# user; `nats` has the passwords of all. NAMEs are further hosts by which people reach the gateway.
+# A folder that is complete is left as it is.
+#
+# As root each folder belongs to the user id of its role. KEYS_AT is where a role sees its folder
+# (default: where it is), LOG a folder that becomes that of nats.
 set -eu
 umask 077
 
 DAYS=825 # the longest that browsers accept
 place="${1:?keys.sh DIR [NAME...]}"
 shift
-if [ -e "$place/connect.json" ]; then
+if [ -e "$place/nats/complete" ]; then
     echo "keys.sh: $place is complete; delete it for new keys (running parts must then restart)"
     exit 0
 fi
@@ -49,11 +54,27 @@ sign nats nats localhost 127.0.0.1
 sign gateway gateway localhost 127.0.0.1 "$@"
 rm -f ca-key.pem ca.srl
 
-nats="$(token)"
-printf '%s\n' "$nats" >nats-token
-printf 'authorization { token: "%s" }\n' "$nats" >nats-auth.conf
-token >gateway-token
+mkdir -p nats coordinator agent gateway submitter watcher
+mv nats.pem nats-key.pem nats/
+mv gateway.pem gateway-key.pem gateway/
+token >gateway/gateway-token
+: >nats/nats-auth.conf
+for role in coordinator agent gateway submitter watcher; do
+    password="$(token)"
+    name="$(printf %s "$role" | tr a-z A-Z)"
+    printf '%s_PASSWORD: "%s"\n' "$name" "$password" >>nats/nats-auth.conf
+    cp ca.pem "$role/ca.pem"
+    printf '%s:%s\n' "$role" "$password" >"$role/nats-token"
+    printf '{"url": "tls://nats:4222", "token": "%s:%s", "cacert": "%s/ca.pem"}\n' \
+        "$role" "$password" "${KEYS_AT:-$PWD/$role}" >"$role/connect.json"
+done
+rm ca.pem
+if [ "$(id -u)" = 0 ]; then
+    chown -R 10001:10001 nats ${LOG:+"$LOG"}
+    chown -R 10002:10002 coordinator
+    chown -R 10003:10003 agent
+    chown -R 10004:10004 gateway
+fi
 # The last: where it is, everything is.
-printf '{"url": "tls://nats:4222", "token": "%s", "cacert": "%s/ca.pem"}\n' "$nats" "$PWD" >connect.new
-mv connect.new connect.json
-echo "keys.sh: made keys and tokens in $PWD"
+: >nats/complete
+echo "keys.sh: made keys and passwords in $PWD"

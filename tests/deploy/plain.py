@@ -7,6 +7,7 @@ Must never end a process that it did not start.
 from __future__ import annotations
 
 import os
+import shutil
 import subprocess
 import sys
 from contextlib import ExitStack
@@ -46,6 +47,30 @@ def keys(place: Path) -> Path:
     return place
 
 
+def name_server(keys: Path, port: int) -> str:
+    """Says to every role at which port the server is here; returns its address."""
+    url = f"tls://localhost:{port}"
+    for connect in keys.glob("*/connect.json"):
+        text = connect.read_text(encoding="utf-8").replace("tls://nats:4222", url)
+        connect.write_text(text, encoding="utf-8")
+    return url
+
+
+def server_conf(own: Path, keys: Path, port: int) -> Path:
+    """The shipped configuration of the server, with folders and ports of a test's own."""
+    shipped = ROOT / "deploy" / "nats"
+    text = (shipped / "nats.conf").read_text(encoding="utf-8")
+    conf = own / "etc" / "nats" / "nats.conf"
+    conf.parent.mkdir(parents=True, exist_ok=True)
+    (own / "keys").unlink(missing_ok=True)
+    (own / "keys").symlink_to(keys / "nats")
+    shutil.copy(shipped / "roles.conf", conf.parent)
+    text = text.replace('"/keys', f'"{keys / "nats"}').replace('"/log"', f'"{own / "log"}"')
+    text = text.replace("0.0.0.0:4222", f"127.0.0.1:{port}")
+    conf.write_text(text.replace(":8222", f":{free_port()}"), encoding="utf-8")
+    return conf
+
+
 @dataclass(slots=True)
 class Member:
     """One process of a service, and what its container would have to itself."""
@@ -65,10 +90,7 @@ class Plain:
         self.keys = keys(self.folder / "keys")
         self.nats_port = free_port()
         self.gateway_port = free_port()
-        connect = self.keys / "connect.json"
-        url = f"tls://localhost:{self.nats_port}"
-        text = connect.read_text(encoding="utf-8").replace("tls://nats:4222", url)
-        connect.write_text(text, encoding="utf-8")
+        name_server(self.keys, self.nats_port)
         self.members: list[Member] = []
         self._open = ExitStack()
 
@@ -98,7 +120,7 @@ class Plain:
         """Starts one process of a service and waits until it is of use."""
         service = self.services[name]
         number = 1 + sum(member.service is service for member in self.members)
-        places = self._places(f"{name}-{number}")
+        places = self._places(name, f"{name}-{number}")
         argv = self._argv(service, places)
         # Containers have names of their own by which agents are told apart; processes share one.
         argv += ["--id", f"{name}-{number}"] if name == "agent" else []
@@ -115,7 +137,7 @@ class Plain:
 
     def check(self, service: Service) -> subprocess.CompletedProcess[str]:
         """Lets the real program look at what the file tells it."""
-        places = self._places(service.name)
+        places = self._places(service.name, service.name)
         environ = {"PATH": os.environ["PATH"], **self._environ(service, places)}
         return subprocess.run(
             [*self._argv(service, places), "--check-config"],
@@ -148,8 +170,9 @@ class Plain:
 
     @property
     def _gateway(self) -> Gateway:
-        token = (self.keys / "gateway-token").read_text(encoding="utf-8").strip()
-        return Gateway(self.gateway_port, self.keys / "ca.pem", token)
+        own = self.keys / "gateway"
+        token = (own / "gateway-token").read_text(encoding="utf-8").strip()
+        return Gateway(self.gateway_port, own / "ca.pem", token)
 
     def _of(self, name: str) -> list[Member]:
         return [member for member in self.members if member.service.name == name]
@@ -161,14 +184,14 @@ class Plain:
         told = subprocess.run(words, env=environ, check=False, capture_output=True, timeout=30)
         return told.returncode == 0
 
-    def _places(self, name: str) -> dict[str, str]:
+    def _places(self, service: str, name: str) -> dict[str, str]:
         """What stands in a container's words, and what stands for it here."""
         own = self.folder / name
         for part in ("state", "cache", "run", "tmp", "log"):
             (own / part).mkdir(parents=True, exist_ok=True)
         return {
-            "/etc/nats/nats.conf": str(self._nats_conf(own)),
-            "/keys": str(self.keys),
+            "/etc/nats/nats.conf": str(server_conf(own, self.keys, self.nats_port)),
+            "/keys": str(self.keys / service.removesuffix("-python")),
             "/run/loadpilot": str(own / "run"),
             "/state": str(own / "state"),
             "/cache": str(own / "cache"),
@@ -179,17 +202,6 @@ class Plain:
             "localhost:8443": f"localhost:{self.gateway_port}",
             "0.0.0.0": "127.0.0.1",
         }
-
-    def _nats_conf(self, own: Path) -> Path:
-        text = (ROOT / "deploy" / "nats" / "nats.conf").read_text(encoding="utf-8")
-        conf = own / "etc" / "nats" / "nats.conf"
-        conf.parent.mkdir(parents=True, exist_ok=True)
-        (own / "keys").unlink(missing_ok=True)
-        (own / "keys").symlink_to(self.keys)
-        text = text.replace('"/keys', f'"{self.keys}').replace('"/log"', f'"{own / "log"}"')
-        text = text.replace("0.0.0.0:4222", f"127.0.0.1:{self.nats_port}")
-        conf.write_text(text.replace(":8222", f":{free_port()}"), encoding="utf-8")
-        return conf
 
     def _argv(self, service: Service, places: Mapping[str, str]) -> list[str]:
         program, *words = service.argv

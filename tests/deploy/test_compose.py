@@ -12,8 +12,17 @@ if TYPE_CHECKING:
 
     from tests.oracle.oracle import Oracle
 
+ROLES = ("coordinator", "agent", "gateway", "submitter", "watcher")
 OURS = {"coordinator", "agent", "agent-python", "gateway"}
-NOBODY = "65532:65532"
+USERS = {
+    "nats": "10001:10001",
+    "coordinator": "10002:10002",
+    "agent": "10003:10003",
+    "agent-python": "10003:10003",
+    "gateway": "10004:10004",
+    "target": "10005:10005",
+}
+CONTROL, TARGET = {"nats", "coordinator", "gateway"}, {"target"}
 
 
 def test_only_the_gateway_can_be_reached_and_only_from_this_machine() -> None:
@@ -28,14 +37,35 @@ def test_only_the_gateway_can_be_reached_and_only_from_this_machine() -> None:
 
 
 def test_nothing_has_more_rights_than_it_needs() -> None:
-    """Broken if a part runs as root, keeps a capability, or can change its own image."""
-    for name, facts in configured("python")["services"].items():
-        assert facts["user"] == NOBODY, name
+    """Broken if a part runs as root, keeps a capability, or can change its own image; or if two
+    roles are one user to the kernel. What makes the keys gives them away as root, once, without a
+    network."""
+    found = configured("python")["services"]
+    keys = found["keys"]
+    assert (keys["user"], keys["network_mode"], keys["restart"]) == ("0:0", "none", "no")
+    assert sorted(keys["cap_add"]) == ["CHOWN", "DAC_OVERRIDE"]
+    for name, facts in found.items():
+        assert name == "keys" or facts["user"] == USERS[name], name
+        assert name == "keys" or not facts.get("cap_add"), name
         assert facts["read_only"] is True, name
         assert facts["cap_drop"] == ["ALL"], name
         assert facts["security_opt"] == ["no-new-privileges:true"], name
-    for target in ("coordinator", "agent", "gateway", "keys", "target"):
-        assert f"USER {NOBODY}" in stages()[target], target
+    for target in ("coordinator", "agent", "gateway", "target"):
+        assert f"USER {USERS[target]}" in stages()[target], target
+
+
+def test_a_role_sees_its_own_files_and_networks() -> None:
+    """Broken if one part can read the keys of another, or reaches what it has no business with."""
+    for name, facts in configured("python")["services"].items():
+        if name == "keys":
+            continue
+        role = name.removesuffix("-python")
+        mounted = [one["source"] for one in facts.get("volumes", []) if one["target"] == "/keys"]
+        assert mounted == ([] if role == "target" else [f"keys-{role}"]), name
+        networks = set(facts["networks"])
+        assert ("control" in networks) == (role in CONTROL | {"agent"}), name
+        assert ("target" in networks) == (role in TARGET | {"agent"}), name
+    assert configured()["networks"]["control"]["internal"] is True
 
 
 def test_every_part_is_told_what_it_understands(tmp_path: Path) -> None:
@@ -81,11 +111,17 @@ def test_the_same_topology_as_plain_processes_counts_like_the_oracle(
 def test_keys_are_made_once_and_for_nobody_else(tmp_path: Path) -> None:
     """Broken if a second start would lock everybody out, or a key can be read by others."""
     place = keys(tmp_path / "keys")
-    before = {path.name: path.read_bytes() for path in place.iterdir()}
+    files = [path for path in place.rglob("*") if path.is_file()]
+    before = {path: path.read_bytes() for path in files}
     assert keys(place) == place
-    assert {path.name: path.read_bytes() for path in place.iterdir()} == before
-    assert "ca-key.pem" not in before
-    assert {path.stat().st_mode & 0o077 for path in place.iterdir()} == {0}
+    assert {path: path.read_bytes() for path in place.rglob("*") if path.is_file()} == before
+    assert "ca-key.pem" not in {path.name for path in files}
+    assert {path.stat().st_mode & 0o077 for path in files} == {0}
+    passwords = {role: before[place / role / "nats-token"].split(b":")[1] for role in ROLES}
+    assert len(set(passwords.values())) == len(ROLES)
+    for role, password in passwords.items():
+        held = {path.parent.name for path, content in before.items() if password.strip() in content}
+        assert held == {role, "nats"}
 
 
 def test_an_agent_that_nobody_hears_is_not_healthy(tmp_path: Path) -> None:

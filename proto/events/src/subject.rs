@@ -163,16 +163,30 @@ impl Subjects {
         format!("{}.{}.halt.*", self.prefix, self.tenant)
     }
 
-    /// The hand-over of one run's secrets.
+    /// The hand-over of one run's secrets to one agent.
     #[must_use]
-    pub fn secret(&self, run: &RunId) -> String {
+    pub fn secret(&self, run: &RunId, agent: &AgentId) -> String {
+        format!("{}.{}.secret.{run}.{agent}", self.prefix, self.tenant)
+    }
+
+    /// The same where coordinators of before answer: it does not name the agent.
+    #[must_use]
+    pub fn secret_of_anyone(&self, run: &RunId) -> String {
         format!("{}.{}.secret.{run}", self.prefix, self.tenant)
     }
 
     /// The hand-over of the secrets of all runs of the tenant.
     #[must_use]
     pub fn secret_all(&self) -> String {
-        format!("{}.{}.secret.*", self.prefix, self.tenant)
+        format!("{}.{}.secret.*.*", self.prefix, self.tenant)
+    }
+
+    /// The run and the agent of a [`Subjects::secret`]; `None` when it is not one.
+    #[must_use]
+    pub fn secret_of(subject: &str) -> Option<(RunId, AgentId)> {
+        let (before, agent) = subject.rsplit_once('.')?;
+        let run = RunId::parse(Self::last_token(before)).ok()?;
+        Some((run, AgentId::parse(agent).ok()?))
     }
 
     /// The key of one run's secrets in the key-value bucket.

@@ -1,5 +1,5 @@
-//! Answers that need no fold of the log: clock samples and the hand-over of secrets. Each has a
-//! task of its own, so that nothing delays a clock sample. A secret's value must never be logged.
+//! Clock samples, from a task of their own so that nothing delays one, and the secrets of runs. A
+//! secret's value must never be logged.
 
 use bytes::Bytes;
 use loadpilot_bus::{Bus, Fault, Subscription};
@@ -31,24 +31,18 @@ pub(crate) async fn clock_samples(bus: Bus, mut requests: Subscription, clock: C
     }
 }
 
-/// Answers requests for secrets for as long as the connection lives. While nobody can say whether
-/// a run has secrets there is no answer, and the agent asks again.
-pub(crate) async fn secrets(bus: Bus, mut requests: Subscription, subjects: Subjects) {
-    while let Some(request) = requests.next().await {
-        let Ok(run) = RunId::parse(Subjects::last_token(&request.subject)) else {
-            continue;
-        };
-        let Some(reply) = request.reply else { continue };
-        let answered = match bus.kv_get(&subjects.secret_key(&run)).await {
-            Ok(values) => {
-                let values = values.unwrap_or_else(|| Bytes::from_static(b"{}"));
-                bus.publish(&reply, values).await
-            }
-            Err(fault) => Err(fault),
-        };
-        if let Err(fault) = answered {
-            tracing::warn!(%run, %fault, "secrets were not handed over");
+/// Hands the secrets of a run over to a holder that asked. While the bucket cannot be read there is
+/// no answer, and the agent asks again.
+pub(crate) async fn hand_over(bus: &Bus, subjects: &Subjects, run: &RunId, reply: &str) {
+    let answered = match bus.kv_get(&subjects.secret_key(run)).await {
+        Ok(values) => {
+            let values = values.unwrap_or_else(|| Bytes::from_static(b"{}"));
+            bus.publish(reply, values).await
         }
+        Err(fault) => Err(fault),
+    };
+    if let Err(fault) = answered {
+        tracing::warn!(%run, %fault, "secrets were not handed over");
     }
 }
 

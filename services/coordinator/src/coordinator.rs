@@ -184,6 +184,13 @@ impl Coordinator {
         Some(feed::fit(open.chain(over.flatten()).collect(), agent))
     }
 
+    /// Whether a process of `agent` holds shards of a run that is not over.
+    #[must_use]
+    pub fn is_holder(&self, run: &RunId, agent: &AgentId) -> bool {
+        let holdings = self.books.get(run).map(|book| &book.state.holdings);
+        holdings.is_some_and(|held| held.iter().any(|one| one.holder.agent == *agent))
+    }
+
     /// It has not listened until `now`: the process did not run, the clock was set, or the link was
     /// down.
     pub fn listen_again(&mut self, now: Timestamp) {

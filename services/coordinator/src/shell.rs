@@ -74,7 +74,7 @@ async fn coordinate(io: Io) -> Result<(), Fault> {
     let subjects = &settings.subjects;
     let mut beats = bus.subscribe(&subjects.heartbeat_all()).await?;
     let clock_requests = bus.subscribe(&subjects.clock()).await?;
-    let secret_requests = bus.subscribe(&subjects.secret_all()).await?;
+    let mut secrets = bus.subscribe(&subjects.secret_all()).await?;
     let (mouth, speak) = Mouth::new(bus.clone());
     // Dropped, and with it every task, when this function ends.
     let mut servants = JoinSet::new();
@@ -84,11 +84,6 @@ async fn coordinate(io: Io) -> Result<(), Fault> {
         clock_requests,
         clock.clone(),
     ));
-    servants.spawn(answers::secrets(
-        bus.clone(),
-        secret_requests,
-        subjects.clone(),
-    ));
     let (tell, mut steps) = mpsc::channel(STEPS_MAX);
     servants.spawn(follow(bus.clone(), subjects.control_of_all_runs(), tell));
     let mut shell = Shell {
@@ -97,7 +92,7 @@ async fn coordinate(io: Io) -> Result<(), Fault> {
         mouth,
         io: io.clone(),
     };
-    shell.serve(&mut beats, &mut steps).await
+    shell.serve(&mut beats, &mut secrets, &mut steps).await
 }
 
 /// Waits for the log's time: without it nobody may be told one.
@@ -126,6 +121,7 @@ enum Done {
     DataHead(RunId, Result<u64, Fault>),
     CtlLast(RunId, Result<u64, Fault>),
     Shredded,
+    HandedOver,
     Clock(Result<Measured, Fault>),
 }
 
@@ -133,6 +129,7 @@ impl Shell {
     async fn serve(
         &mut self,
         beats: &mut Subscription,
+        secrets: &mut Subscription,
         steps: &mut mpsc::Receiver<Step>,
     ) -> Result<(), Fault> {
         let mut link = self.io.bus.watch_link();
@@ -178,6 +175,7 @@ impl Shell {
                     told = true;
                 }
                 beat = beats.next() => self.heard(&beat.ok_or(Fault::Disconnected)?),
+                asked = secrets.next() => self.hand_over(asked.ok_or(Fault::Disconnected)?),
                 Some(done) = self.errands.join_next() => {
                     // A panic in an errand is a bug: it ends the coordinator, and another one
                     // starts from the log.
@@ -237,6 +235,24 @@ impl Shell {
             }
             Err(error) => tracing::debug!(subject = %message.subject, %error, "no heartbeat"),
         }
+    }
+
+    /// Hands secrets over to an agent that holds shards of their run. Others get no answer: this
+    /// coordinator may not have read yet that they do, and they ask again.
+    fn hand_over(&mut self, message: Message) {
+        let Some((run, agent)) = Subjects::secret_of(&message.subject) else {
+            return;
+        };
+        let Some(reply) = message.reply else { return };
+        if !self.coordinator.is_holder(&run, &agent) {
+            tracing::debug!(%run, %agent, "secrets were asked for without shards");
+            return;
+        }
+        let (bus, subjects) = (self.io.bus.clone(), self.io.settings.subjects.clone());
+        self.errands.spawn(async move {
+            answers::hand_over(&bus, &subjects, &run, &reply).await;
+            Done::HandedOver
+        });
     }
 
     /// Silence while the link was down proves nothing, even if it is up again already.
@@ -306,7 +322,7 @@ impl Shell {
                 let last = last.inspect_err(|fault| tracing::debug!(%run, %fault, "no last event"));
                 self.coordinator.ctl_last(&run, last.ok(), now);
             }
-            Done::Shredded => {}
+            Done::Shredded | Done::HandedOver => {}
             Done::Clock(Ok(measured)) if self.coordinator.is_idle() => {
                 self.io.clock.set(&measured);
             }

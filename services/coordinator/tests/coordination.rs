@@ -4,14 +4,19 @@
 #[path = "rig/mod.rs"]
 mod rig;
 
+use std::time::Duration;
+
 use bytes::Bytes;
-use loadpilot_bus::Stream;
 use loadpilot_bus::testserver::TestServer;
-use loadpilot_events::RunId;
+use loadpilot_bus::{Bus, RequestError, Stream};
 use loadpilot_events::ctl::{Decision, Ending, RunSealed};
 use loadpilot_events::heartbeat::ClockSample;
+use loadpilot_events::{AgentId, RunId};
 use rig::{PATIENCE, Rig, UNDISTURBED, ask_for_run, decisions, end, story, subjects};
 use tokio::time::timeout;
+
+/// A coordinator that answers does so within this time; one that does not is silent.
+const ANSWER: Duration = Duration::from_millis(50);
 
 macro_rules! laws {
     ($($law:ident),* $(,)?) => {
@@ -183,24 +188,45 @@ async fn left_over_runs_go_on_where_it_is_not(rig: Rig) {
     assert_eq!(seal(end(&bus, &run).await).ending, Ending::Completed);
 }
 
-/// Agents get the values while the run lives, and nobody gets them afterwards.
+/// What an agent is told that asks for the secrets of a run.
+async fn asked_for(bus: &Bus, run: &RunId, agent: &str) -> Result<Bytes, RequestError> {
+    let agent = AgentId::parse(agent).expect("a token");
+    let subject = subjects().secret(run, &agent);
+    bus.request(&subject, Bytes::new(), ANSWER).await
+}
+
+/// Agents get the values while they hold shards of the run, no others do, and the values end with
+/// the run.
 async fn secrets_are_handed_over_and_end_with_the_run(rig: Rig) {
     let bus = rig.open().await;
     let _coordinator = rig.coordinator(false).await;
     let run = ask_for_run(&bus).await;
     decisions(&bus, &run, 1).await;
-    let subject = subjects().secret(&run);
-    let secret = || bus.request(&subject, Bytes::new(), PATIENCE);
-    assert_eq!(secret().await.expect("an answer"), "{}");
     let values = Bytes::from_static(br#"{"s":"Bearer x"}"#);
     let key = subjects().secret_key(&run);
     bus.kv_put(&key, values.clone(), PATIENCE)
         .await
         .expect("it is stored");
-    assert_eq!(secret().await.expect("an answer"), values);
+    assert!(
+        asked_for(&bus, &run, "a").await.is_err(),
+        "it has no shards"
+    );
     let _agent = rig.agent("a", false).await;
+    let handed = async {
+        loop {
+            if let Ok(told) = asked_for(&bus, &run, "a").await {
+                return told;
+            }
+        }
+    };
+    let told = timeout(PATIENCE, handed).await.expect("it has shards");
+    assert_eq!(told, values);
+    assert!(
+        asked_for(&bus, &run, "b").await.is_err(),
+        "it has no shards"
+    );
     end(&bus, &run).await;
-    let gone = async { while secret().await.expect("an answer") != "{}" {} };
+    let gone = async { while bus.kv_get(&key).await.expect("it answers").is_some() {} };
     timeout(PATIENCE, gone).await.expect("they are shredded");
 }
 

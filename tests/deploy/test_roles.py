@@ -1,0 +1,185 @@
+"""What each role may do at NATS, on a real server with the shipped configuration."""
+
+from __future__ import annotations
+
+import asyncio
+import ssl
+from contextlib import ExitStack
+from typing import TYPE_CHECKING, Any, Self
+
+import nats
+import pytest
+from tests.deploy.plain import PROGRAMS, keys, name_server, server_conf
+from tests.e2e.command import COMMAND, Loadpilot, Running
+from tests.e2e.fleet import free_port
+from tests.oracle.oracle import Oracle, built_binary
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from pathlib import Path
+
+ANSWER_S = 5.0
+SECRET = "hunter-2-of-the-roles"  # noqa: S105  (made up)
+SCENE = """
+from loadpilot import LoadClient, VUser, env, scenario, task
+
+KEY = env("ROLES_KEY", secret=True)
+
+
+@scenario(rps=20, duration="2s", mode="constant")
+class Guarded(VUser):
+    @task
+    def get(self, client: LoadClient) -> None:
+        client.get("/get", headers={"X-Api-Key": KEY})
+"""
+RUN = "lp.local.run.01forged"
+INFO = "$JS.API.STREAM.INFO.LP_CTL"
+EVERYTHING = ("agent", "submitter", "gateway", "watcher")
+FORBIDDEN = {
+    # what is published: who must not
+    f"{RUN}.ctl": EVERYTHING,
+    "lp.local.live.01forged": EVERYTHING,
+    f"{RUN}.req": ("agent", "watcher"),
+    f"{RUN}.evt.a-1": ("submitter", "gateway", "watcher", "coordinator"),
+    f"{RUN}.delta.a-1": ("submitter", "gateway", "watcher", "coordinator"),
+    "lp.local.halt.01forged": ("agent", "watcher"),
+    "lp.local.secret.01forged.a-1": ("submitter", "gateway", "watcher", "coordinator"),
+    "$KV.LP.local.secret.01forged": ("agent", "watcher"),
+    "$O.LP.M.forged": ("agent", "watcher"),
+    "$JS.API.STREAM.MSG.GET.KV_LP": ("agent", "watcher"),
+    "$JS.API.DIRECT.GET.KV_LP": (*EVERYTHING, "coordinator"),
+    "$JS.API.CONSUMER.CREATE.KV_LP.x": (*EVERYTHING, "coordinator"),
+    "$JS.API.STREAM.MSG.GET.LP_DATA": ("agent",),
+    "$JS.API.STREAM.CREATE.LP_CTL": EVERYTHING,
+    "$JS.API.STREAM.DELETE.LP_CTL": (*EVERYTHING, "coordinator"),
+    "$JS.API.STREAM.PURGE.LP_DATA": (*EVERYTHING, "coordinator"),
+    "$JS.API.STREAM.UPDATE.KV_LP": (*EVERYTHING, "coordinator"),
+    "$JS.API.STREAM.MSG.DELETE.LP_CTL": (*EVERYTHING, "coordinator"),
+    "_INBOX.submitter.x": EVERYTHING,
+}
+HEARD = {
+    # what is subscribed to: who must not
+    ">": (*EVERYTHING, "coordinator"),
+    "_INBOX.>": (*EVERYTHING, "coordinator"),
+    "_INBOX.agent.*": ("submitter", "gateway", "watcher", "coordinator"),
+    "lp.local.secret.*.*": EVERYTHING,
+    "$KV.LP.>": (*EVERYTHING, "coordinator"),
+    f"{RUN}.delta.*": ("agent", "submitter"),
+}
+
+
+class Roles:
+    """Server, a coordinator and two agents, each with the keys of its role."""
+
+    def __init__(self, folder: Path) -> None:
+        self.keys = keys(folder / "keys")
+        port = free_port()
+        self.nats_url = name_server(self.keys, port)
+        self._conf = server_conf(folder / "nats", self.keys, port)
+        self._folder = folder
+        self._open = ExitStack()
+
+    def __enter__(self) -> Self:
+        self._start("Server is ready", PROGRAMS["nats-server"], "--config", self._conf)
+        self._member("deciding from now on", "coordinator")
+        for name in ("a-1", "a-2"):
+            self._member("coordinator found=true", "agent", "--id", name, "--cores", "1")
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._open.close()
+
+    def _member(self, until: str, role: str, *flags: str) -> None:
+        connect = self.keys / role / "connect.json"
+        self._start(until, COMMAND, role, "--connect", connect, *flags)
+
+    def _start(self, until: str, *words: Path | str) -> None:
+        argv = [str(word) for word in words]
+        self._open.enter_context(Running(argv, self._folder, self._folder / "no")).until(until)
+
+    def token(self, role: str) -> str:
+        """What a role shows to NATS."""
+        return (self.keys / role / "nats-token").read_text(encoding="utf-8").strip()
+
+    def flags(self, role: str) -> list[str]:
+        """What a command says of the fleet, in a role whose token is in the environment."""
+        return ["--nats-url", self.nats_url, "--nats-cacert", str(self.keys / role / "ca.pem")]
+
+
+@pytest.fixture(scope="module")
+def roles(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Roles]:
+    """One fleet for all of it."""
+    with Roles(tmp_path_factory.mktemp("roles")) as roles:
+        yield roles
+
+
+@pytest.fixture
+def submitted(
+    roles: Roles, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> Iterator[tuple[Loadpilot, Oracle]]:
+    """A command in the role of the submitter, and a target that keeps what it was shown."""
+    monkeypatch.setenv("ROLES_KEY", SECRET)
+    monkeypatch.setenv("NATS_TOKEN", roles.token("submitter"))
+    with Oracle(built_binary(), tmp_path / "oracle.jsonl", log_headers=True) as oracle:
+        yield Loadpilot(tmp_path / "work"), oracle
+
+
+def test_a_run_needs_no_more_than_its_roles_may_do(
+    roles: Roles, submitted: tuple[Loadpilot, Oracle], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Broken if a permission is missing: secrets are handed over, runs are counted and read."""
+    loadpilot, oracle = submitted
+    flags = (*roles.flags("submitter"), "--external-agents", "2")
+    finished = loadpilot.run(SCENE, oracle.url, *flags)
+    assert finished.judged == 0, finished.stderr
+    assert {one.header("x-api-key") for one in oracle.requests()} == {SECRET}
+    assert finished.report["calls"]["outcomes"] == {"ok": 40}
+    monkeypatch.setenv("NATS_TOKEN", roles.token("watcher"))
+    for words in (("runs",), ("report", "last"), ("verify", "last"), ("agents",)):
+        told = loadpilot.call(*words, *roles.flags("watcher"))
+        assert told.code == 0, (words, told.stderr)
+    refused = loadpilot.call("stop", finished.run, *roles.flags("watcher"))
+    assert refused.code != 0
+
+
+def test_what_a_role_does_not_need_is_refused(roles: Roles) -> None:
+    """Broken if one stolen key opens more than its own door."""
+    every = (*EVERYTHING, "coordinator")
+    said = {role: asyncio.run(_said(roles, role)) for role in every}
+    for subject, who in FORBIDDEN.items():
+        for role in who:
+            told = f'permissions violation for publish to "{subject.lower()}"'
+            assert told in said[role], f"{role} may publish {subject}"
+    for subject, who in HEARD.items():
+        for role in who:
+            told = f'permissions violation for subscription to "{subject.lower()}"'
+            assert told in said[role], f"{role} may hear {subject}"
+    # What is allowed is not refused, so that the words above mean something.
+    assert INFO.lower() not in said["watcher"]
+    assert INFO.lower() in said["agent"]
+
+
+async def _said(roles: Roles, role: str) -> str:
+    """All that the server refuses of what a role tries, in lower case."""
+    said: list[str] = []
+
+    async def note(error: Exception) -> None:
+        said.append(str(error).lower())
+
+    user, password = roles.token(role).split(":")
+    trust = ssl.create_default_context(cafile=str(roles.keys / role / "ca.pem"))
+    connection: Any = await nats.connect(
+        roles.nats_url, user=user, password=password, tls=trust, error_cb=note
+    )
+    try:
+        for subject, who in HEARD.items():
+            if role in who:
+                await connection.subscribe(subject)
+        for subject, who in {**FORBIDDEN, INFO: ("agent", "watcher")}.items():
+            if role in who:
+                await connection.publish(subject, b"{}")
+        # The answer to it comes after every refusal.
+        await asyncio.wait_for(connection.flush(), ANSWER_S)
+    finally:
+        await connection.close()
+    return "\n".join(said)
