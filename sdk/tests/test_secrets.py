@@ -3,9 +3,13 @@
 from __future__ import annotations
 
 import json
+from pathlib import Path
 from typing import TYPE_CHECKING
 
-from loadpilot.compile.headers import SECRET_NAMES
+import pytest
+
+from loadpilot import _native
+from loadpilot.compile.headers import is_secret_name
 
 if TYPE_CHECKING:
     from sdk.tests.conftest import Compile
@@ -47,9 +51,31 @@ def test_the_plan_does_not_depend_on_the_values_of_secrets(compile_text: Compile
     assert one == other
 
 
+SECRET = (
+    *("authorization", "cookie", "proxy-authorization", "x-api-key", "x-auth-token"),
+    *("x-amz-security-token", "x-csrftoken", "client-secret", "x_session", "x-sessionid"),
+    *("apikey", "x-access-key", "oauth", "x-password", "auth-user", "session-token-id"),
+)
+PLAIN = (
+    *("accept", "author", "authority", "user-agent", "x-keyword", "x-monitor", "x-max-tokens"),
+    *("idempotency-key", "x-plain", "sec-fetch-mode"),
+)
+
+
+@pytest.mark.parametrize("name", [*SECRET, *PLAIN])
+def test_compiler_and_checker_call_the_same_names_secret(name: str) -> None:
+    """Broken if the compiler writes out what coordinators refuse, or coordinators store it."""
+    golden = Path(__file__).parents[2] / "proto/golden/plan.v1.json"
+    plan = json.loads(golden.read_text(encoding="utf-8"))
+    plan["tasks"][0]["steps"][0]["headers"] = [{"name": name.title(), "value": "hunter2"}]
+    refused = [one["rule"] for one in json.loads(_native.check_plan(json.dumps(plan)))]
+    assert any("secret handle" in rule for rule in refused) == (name in SECRET)
+    assert is_secret_name(name.title()) == (name in SECRET)
+
+
 def test_every_secret_name_becomes_a_handle(compile_text: Compile) -> None:
     """Broken if a name is called secret and its value is written out all the same."""
-    headers = {name.title(): "hunter2" for name in sorted(SECRET_NAMES)}
+    headers = {name.title(): "hunter2" for name in SECRET}
     compiled = compile_text(f"""
         @scenario(mode="constant")
         class S(VUser):
@@ -57,3 +83,18 @@ def test_every_secret_name_becomes_a_handle(compile_text: Compile) -> None:
             def t(self, client): client.get("/", headers={headers!r})
     """)
     assert "hunter2" not in compiled.plan_json()
+
+
+def test_fields_of_bodies_are_not_taken_for_headers(compile_text: Compile) -> None:
+    """Broken if a scenario no longer compiles since it logs in with a password."""
+    compiled = compile_text("""
+        @scenario(mode="constant")
+        class S(VUser):
+            def on_start(self, client):
+                answer = client.post("/login", json={"password": "p", "key": "k"})
+                self.token = answer.json()["token"]
+
+            @task
+            def t(self, client): client.get("/", headers={"X-Session": self.token})
+    """)
+    assert "code" in compiled.plan, compiled.reasons

@@ -11,6 +11,7 @@ use loadpilot_events::refusal::{Problem, Refusal};
 use loadpilot_events::req::RunRequested;
 use loadpilot_events::target::split;
 
+pub use self::secrecy::is_secret_name;
 use crate::pace::Pace;
 
 mod body;
@@ -19,6 +20,7 @@ mod code;
 mod connections;
 mod given;
 mod script;
+mod secrecy;
 mod thresholds;
 
 /// Headers that would break the framing or the accounting of the engine.
@@ -31,15 +33,6 @@ pub const ENGINE_HEADERS: [&str; 8] = [
     "trailer",
     "transfer-encoding",
     "upgrade",
-];
-
-/// Headers whose values are secrets and may stand in a plan as handles only.
-pub const SECRET_HEADERS: [&str; 5] = [
-    "authorization",
-    "cookie",
-    "proxy-authorization",
-    "x-api-key",
-    "x-auth-token",
 ];
 
 /// Longest wait for agents, in µs: every state of a run has an end.
@@ -463,7 +456,7 @@ fn step(must: &mut Musts<'_>, field: &str, step: &Step, timeout_us: u64) {
 
 fn header(must: &mut Musts<'_>, field: &str, header: &Header) {
     must.header_name(&format!("{field}.name"), &header.name);
-    let secret = SECRET_HEADERS.contains(&header.name.to_ascii_lowercase().as_str());
+    let secret = is_secret_name(&header.name.to_ascii_lowercase());
     let value_field = format!("{field}.value");
     match &header.value {
         Text::Literal(_) if secret => {

@@ -9,7 +9,8 @@ use loadpilot_events::limits;
 use loadpilot_events::metrics::is_metric_name;
 use loadpilot_events::plan::Plan;
 
-use super::{Musts, SECRET_HEADERS, body, script};
+use super::secrecy::is_secret_entry;
+use super::{Musts, body, script};
 
 /// Schemes that may stand before a secret in a header: they are none themselves.
 const SCHEMES: [&str; 4] = ["", "Bearer ", "Basic ", "Token "];
@@ -261,8 +262,7 @@ impl<'a, 'b> Reader<'a, 'b> {
     /// The value of a secret header may be computed, but not written out.
     fn entry(&mut self, name: &str, is_written: bool) {
         let lower = name.to_ascii_lowercase();
-        let is_secret =
-            SECRET_HEADERS.contains(&lower.as_str()) || self.code.secret_headers.contains(&lower);
+        let is_secret = is_secret_entry(&lower) || self.code.secret_headers.contains(&lower);
         let rule = "must not write out the value of a secret header: it would be in the log";
         self.hold(!(is_secret && is_written), rule, name);
     }

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from . import ours, texts
 from .constants import named
+from .headers import is_secret_entry
 from .literals import literal, no
 from .secrecy import SCHEMES
 
@@ -244,7 +245,7 @@ class Lowering:
             if not isinstance(text, str):
                 no(key, "makes a dict whose keys are not texts")
             made = self.expression(value)
-            if text.lower() in self.own.secret_headers and _writes(made):
+            if is_secret_entry(text, self.own.secret_headers) and _writes(made):
                 no(value, f"writes the secret value of {text} into the code")
             entries.append({"key": literal(key, text)["text"], "value": made})
         return {"dict": entries}
@@ -253,7 +254,7 @@ class Lowering:
         """Refuse a constant that holds the value of a secret header."""
         if isinstance(value, dict):
             for key, inner in value.items():
-                is_secret = isinstance(key, str) and key.lower() in self.own.secret_headers
+                is_secret = isinstance(key, str) and is_secret_entry(key, self.own.secret_headers)
                 if is_secret and not (isinstance(inner, str) and inner in SCHEMES):
                     no(node, f"writes the secret value of {key} into the code")
                 self.no_secret(node, inner)

@@ -18,10 +18,15 @@ if TYPE_CHECKING:
 HeaderValue: TypeAlias = str | dict[str, str]
 """Text, or ``{"secret": handle}``."""
 
-SECRET_NAMES = frozenset(
-    {"authorization", "cookie", "proxy-authorization", "x-api-key", "x-auth-token"}
+STEMS = ("auth", "cookie", "passw", "secret", "session", "token")
+"""Parts of a word that say that the value of its header is a secret."""
+PLAIN_WORDS = frozenset({"author", "authority", "authors", "tokens"})
+"""Words that hold one of them and say no such thing."""
+PLAIN_NAMES = frozenset(
+    {"idempotency-key", "sec-websocket-key", "surrogate-key", "x-idempotency-key"}
 )
-"""Headers whose values are always secrets, in lower case; the plan's checker insists on them."""
+"""Headers that are named after a key and hold no secret."""
+WORDS = re.compile(r"[a-z0-9]+")
 
 FORBIDDEN: Mapping[str, str] = {
     "content-length": "the engine counts the body itself",
@@ -42,15 +47,15 @@ TOKEN = re.compile(r"[!#$%&'*+\-.^_`|~0-9A-Za-z]+")
 class Secrets:
     """The secret values of a scenario under their handles; equal values share one."""
 
-    names: frozenset[str] = SECRET_NAMES
-    """Header names that are secret, in lower case."""
+    names: frozenset[str] = frozenset()
+    """Header names that are secret though they do not say so, in lower case."""
     texts: frozenset[str] = frozenset()
     """Values of secret parameters: whatever holds one is secret too."""
     _handles: dict[str, str] = field(default_factory=dict)
 
     def with_names(self, more: Iterable[str]) -> Secrets:
         """Build an empty store that treats ``more`` header names as secret too."""
-        return Secrets(SECRET_NAMES | {name.lower() for name in more}, self.texts)
+        return Secrets(frozenset(name.lower() for name in more), self.texts)
 
     def handle(self, header: str, value: str) -> str:
         """Keep a value; its handle names the header and a number, never the value."""
@@ -77,6 +82,31 @@ class Secrets:
     def values(self) -> dict[str, str]:
         """All values by handle."""
         return {handle: value for value, handle in self._handles.items()}
+
+
+def is_secret_name(name: str, more: frozenset[str] = frozenset()) -> bool:
+    """Whether the name of a header says that its value is a secret, or is one of ``more``.
+
+    The plan's checker has the same rule.
+    """
+    lower = name.lower()
+    if lower in more:
+        return True
+    return lower not in PLAIN_NAMES and any(
+        word.endswith("key") or (word not in PLAIN_WORDS and any(stem in word for stem in STEMS))
+        for word in WORDS.findall(lower)
+    )
+
+
+def is_secret_entry(key: str, more: frozenset[str] = frozenset()) -> bool:
+    """Whether the key of a dict in code is taken for the name of such a header.
+
+    The fields of bodies stand in dicts as well, and names of headers have hyphens. The plan's
+    checker has the same rule.
+    """
+    lower = key.lower()
+    is_header = lower in {"authorization", "cookie"} or "-" in lower
+    return lower in more or (is_header and is_secret_name(lower))
 
 
 def with_auth(given: object, auth: object) -> object:
@@ -120,7 +150,7 @@ def plan_headers(
         raise ValueError("\n".join(wrong))
     headers: list[dict[str, HeaderValue]] = []
     for name, value in pairs:
-        secret = name.lower() in secrets.names or secrets.held_by(value)
+        secret = is_secret_name(name, secrets.names) or secrets.held_by(value)
         kept: HeaderValue = {"secret": secrets.handle(name, value)} if secret else value
         headers.append({"name": name, "value": kept})
     if body is not None and body.content_type is not None and "content-type" not in names:

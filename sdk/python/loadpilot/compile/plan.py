@@ -18,7 +18,7 @@ from .bundle import Bundle, bundle
 from .code import Coding
 from .connections import connections
 from .feeds import feeds_of, plan_feeds
-from .headers import SECRET_NAMES, Secrets
+from .headers import Secrets
 from .literals import NotCompiledError
 from .problem import Problem, Reason, Refused, rule
 from .rows import named, rows_of
@@ -230,7 +230,7 @@ def _flaw(compiled: Compiled) -> str | None:
 
 def _more_secrets(secrets: Secrets) -> dict[str, list[str]]:
     """Name further secret headers, if there are any."""
-    names = sorted(secrets.names - SECRET_NAMES)
+    names = sorted(secrets.names)
     return {"secret_headers": names} if names else {}
 
 

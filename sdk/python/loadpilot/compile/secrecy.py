@@ -8,6 +8,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from .headers import is_secret_entry
+
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
@@ -30,14 +32,14 @@ def kept_out(routine: Any, attributes: Iterable[str]) -> frozenset[str]:
 def written_out(routine: Any, secret: frozenset[str], attributes: Iterable[str]) -> str | None:
     """Name a secret header whose value is written out by way of a variable; None if there is none.
 
-    ``secret`` are the names of secret headers in lower case, ``attributes`` those that are known to
-    hold text that is written out.
+    ``secret`` are the names of further secret headers in lower case, ``attributes`` those that are
+    known to hold text that is written out.
     """
     written = _written(routine, attributes)
     for piece in _pieces(routine):
         if {"key", "value"} == piece.keys() and isinstance(piece["key"], str):
             name = piece["key"]
-            if name.lower() in secret and _writes(piece["value"], written):
+            if is_secret_entry(name, secret) and _writes(piece["value"], written):
                 return name
     return None
 

@@ -6,7 +6,7 @@
 use bytes::Bytes;
 use hyper::header::{HeaderName, HeaderValue};
 use hyper::http::uri::PathAndQuery;
-use loadpilot_engine::check::{ENGINE_HEADERS, SECRET_HEADERS};
+use loadpilot_engine::check::{ENGINE_HEADERS, is_secret_name};
 use loadpilot_events::limits::{
     BODY_BYTES_MAX, HEADER_VALUE_BYTES_MAX, HEADERS_MAX, PATH_BYTES_MAX, TIMEOUT_US_MAX,
 };
@@ -68,7 +68,7 @@ impl Program {
         let (http1, http2) = forms.map_err(|why| format!("headers: must be {}", why.rule))?;
         let is_secret = |name: &str| {
             let name = name.to_ascii_lowercase();
-            SECRET_HEADERS.contains(&name.as_str()) || manner.secret_headers.contains(&name)
+            is_secret_name(&name) || manner.secret_headers.contains(&name)
         };
         let shown = match is_seen {
             true => seen::request_lines(&wording, &self.masks, is_secret),

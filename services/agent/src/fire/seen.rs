@@ -4,19 +4,11 @@
 //! Only for the first arrivals of a run that asks for it. Must never hold a secret: those of the
 //! request are never put in, those of the answer are masked by name and by value.
 
+use loadpilot_engine::check::is_secret_name;
 use loadpilot_events::limits::SEEN_HEAD_BYTES_MAX;
 
 use super::masks::{MASK, Masks};
 use super::template::Wording;
-
-/// Headers of answers whose values let somebody in.
-const SECRET_HEADERS: [&str; 5] = [
-    "set-cookie",
-    "authorization",
-    "proxy-authenticate",
-    "www-authenticate",
-    "authentication-info",
-];
 
 /// The head of an answer as it comes.
 #[derive(Debug, Default)]
@@ -60,7 +52,7 @@ fn masked_answer(head: &[&str], masks: &Masks) -> Vec<String> {
         // A line that begins with space goes on with the one before (RFC 9112, section 5.2).
         if !line.starts_with([' ', '\t']) {
             let name = name.trim().to_ascii_lowercase();
-            is_secret = SECRET_HEADERS.contains(&name.as_str());
+            is_secret = is_secret_name(&name);
         }
         match is_secret {
             true => format!("{name}: {MASK}"),
@@ -111,6 +103,22 @@ mod tests {
             "SET-cookie: ***",
             "X-Echo: is ***.",
             "Content-Length: 7",
+        ];
+        assert_eq!(lines(answer), expected);
+    }
+
+    /// Broken if what a target hands out under a name of its own can be read.
+    #[test]
+    fn an_answer_is_masked_where_its_names_say_so() {
+        let answer = "HTTP/1.1 200 OK\r\nX-Access-Token: t-1\r\nX-SessionId: s-1\r\n\
+                      WWW-Authenticate: Basic\r\nX-Remaining-Tokens: 9\r\nAuthor: Ann\r\n\r\n";
+        let expected = [
+            "HTTP/1.1 200 OK",
+            "X-Access-Token: ***",
+            "X-SessionId: ***",
+            "WWW-Authenticate: ***",
+            "X-Remaining-Tokens: 9",
+            "Author: Ann",
         ];
         assert_eq!(lines(answer), expected);
     }
