@@ -12,8 +12,7 @@ use loadpilot_events::outcome::{DropReason, Outcome};
 use loadpilot_events::plan::{Plan, Profile};
 use loadpilot_events::report::{
     ArrivalCounts, Bytes, CallCounts, Certificate, Failure, Gaps, Grade, HolderFacts, Ladder,
-    Quarantined, Rates, Report, ReportSchema, RunFacts, TailFacts, TickReport, Verdict,
-    WarmUp,
+    Quarantined, Rates, Report, ReportSchema, RunFacts, TailFacts, TickReport, Verdict, WarmUp,
 };
 use loadpilot_events::rules::Rules;
 use loadpilot_events::units::{Rate, SECOND_US};

@@ -95,6 +95,7 @@ impl PyPlayer {
 #[pymethods]
 impl PyPlayer {
     #[new]
+    #[expect(clippy::too_many_arguments, reason = "one Python constructor")]
     fn new(
         py: Python<'_>,
         plan_json: &str,

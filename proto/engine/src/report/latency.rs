@@ -65,23 +65,23 @@ impl Closing<'_> {
 
 /// Where corrected is the largest multiple of uncorrected, and why.
 fn omission(response: &Ladder, service: &Ladder, sums: &AnatomySums) -> Omission {
-    let rungs: [(f64, fn(&Ladder) -> u64); 7] = [
-        (50.0, |ladder| ladder.p50_us),
-        (75.0, |ladder| ladder.p75_us),
-        (90.0, |ladder| ladder.p90_us),
-        (95.0, |ladder| ladder.p95_us),
-        (99.0, |ladder| ladder.p99_us),
-        (99.9, |ladder| ladder.p99_9_us),
-        (99.99, |ladder| ladder.p99_99_us),
+    let at = |percentile: f64, get: fn(&Ladder) -> u64| (percentile, (get(response), get(service)));
+    let pairs = [
+        at(50.0, |ladder| ladder.p50_us),
+        at(75.0, |ladder| ladder.p75_us),
+        at(90.0, |ladder| ladder.p90_us),
+        at(95.0, |ladder| ladder.p95_us),
+        at(99.0, |ladder| ladder.p99_us),
+        at(99.9, |ladder| ladder.p99_9_us),
+        at(99.99, |ladder| ladder.p99_99_us),
     ];
     let matters = |(response, service): (u64, u64)| response.saturating_sub(service) >= OMISSION_US;
     // p99 where all are alike, since that is where the factor is defined.
-    let mut worst = (99.0, (response.p99_us, service.p99_us));
-    for (percentile, get) in rungs {
-        let both = (get(response), get(service));
-        let better = (matters(both), factor(both)) > (matters(worst.1), factor(worst.1));
+    let mut worst = pairs[4];
+    for pair in pairs {
+        let better = (matters(pair.1), factor(pair.1)) > (matters(worst.1), factor(worst.1));
         if better {
-            worst = (percentile, both);
+            worst = pair;
         }
     }
     let total_us = |phase| sums.phases.get(&phase).map_or(0.0, total_us);

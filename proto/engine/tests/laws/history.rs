@@ -442,7 +442,9 @@ fn count(tally: &mut Tally, deed: &Deed, window: u64) {
         Act::Started(calls) => {
             if deed.window == window {
                 tally.started(key);
-                deed.raised.map(|last| tally.task_raised(key, last));
+                if let Some(last) = deed.raised {
+                    tally.task_raised(key, last);
+                }
                 metrics::count(tally, key, deed.n);
             }
             for call in calls.iter().filter(|call| call.window == window) {

@@ -66,6 +66,25 @@ class RaisedBy(StrEnum):
     """
 
 
+class TaskRaises(BaseModel):
+    """
+    Arrivals whose task raised an error, by how the last call of each had ended.
+    """
+
+    after_failed: Annotated[int | None, Field(ge=0)] = None
+    """
+    Its last call had failed or was cut off; it is not counted a second time.
+    """
+    after_ok: Annotated[int | None, Field(ge=0)] = None
+    """
+    Its last call was ok; that one counts as failed (`task_error`).
+    """
+    without_call: Annotated[int | None, Field(ge=0)] = None
+    """
+    It made no call: one more finished call that failed.
+    """
+
+
 class Raised(BaseModel):
     """
     What a check or a task raised in the whole run.
@@ -96,11 +115,12 @@ class TaskErrors(BaseModel):
     """
     errors: Annotated[int, Field(ge=0)]
     """
-    Those that were not ok.
+    Those that were not ok; by rules 2 also the last one of each arrival that raised.
     """
     finished: Annotated[int, Field(ge=0)]
     """
-    Finished calls of the slice.
+    Finished calls of the slice; by rules 2 also one for each time that it raised without a
+    call.
     """
     raised: list[Raised]
     """
@@ -114,6 +134,11 @@ class TaskErrors(BaseModel):
     task: str
     """
     Its name.
+    """
+    task_raises: TaskRaises | None = None
+    """
+    Arrivals of the slice in which it raised; null when there were none, by rules 1, and where
+    calls or outcomes are picked out.
     """
 
 

@@ -547,42 +547,6 @@ class Ladder(BaseModel):
     """
 
 
-class Latency(BaseModel):
-    """
-    Latency, corrected and uncorrected.
-    """
-
-    co_factor: float | None = None
-    """
-    Corrected p99 over uncorrected p99: what a tool that waits would have left out. Null in a
-    closed loop, which has no schedule to count from.
-    """
-    response: Ladder | None = None
-    """
-    End − due: what a user who came on schedule would have waited. Null when nothing finished.
-    """
-    response_failed: Ladder | None = None
-    """
-    Response time of the calls that were not ok only.
-    """
-    response_histogram: str
-    """
-    The whole distribution of the response time.
-    """
-    response_ok: Ladder | None = None
-    """
-    Response time of the calls that were ok only; a filtered subset misleads by itself.
-    """
-    service: Ladder | None = None
-    """
-    End − dispatch: what the target alone took.
-    """
-    service_histogram: str
-    """
-    The whole distribution of the service time.
-    """
-
-
 class LossReason(StrEnum):
     """
     Why a holder no longer holds anything.
@@ -656,6 +620,26 @@ class Metric1(StrEnum):
     p99_first_token_ms = "p99_first_token_ms"
     p95_token_gap_ms = "p95_token_gap_ms"
     p99_token_gap_ms = "p99_token_gap_ms"
+
+
+class OmissionOrigin(StrEnum):
+    """
+    What makes corrected differ from uncorrected.
+    """
+
+    negligible = "negligible"
+    """
+    The difference is too small to matter.
+    """
+    generator = "generator"
+    """
+    The generator: it was late for most of the time.
+    """
+    target = "target"
+    """
+    The target: calls waited for a slot, since those before them were not answered. Only this
+    is coordinated omission.
+    """
 
 
 class Operator(StrEnum):
@@ -925,6 +909,22 @@ class Reuse1(BaseModel):
     share_ppm: Annotated[int, Field(ge=0)]
 
 
+class Rules(StrEnum):
+    """
+    By which rules the figures and the verdict of a run come out. Ordered: later rules are greater.
+    """
+
+    field_1 = "1"
+    """
+    The first rules: those of every log that names none.
+    """
+    field_2 = "2"
+    """
+    A task that raised is an error, a run that offered less than 95 % of its plan fails, and
+    what contradicts a holder's own totals is set aside.
+    """
+
+
 class RunState(StrEnum):
     """
     Where a run stands.
@@ -1029,6 +1029,25 @@ class TailFacts(BaseModel):
     """
 
 
+class TaskRaises(BaseModel):
+    """
+    Arrivals whose task raised an error, by how the last call of each had ended.
+    """
+
+    after_failed: Annotated[int | None, Field(ge=0)] = None
+    """
+    Its last call had failed or was cut off; it is not counted a second time.
+    """
+    after_ok: Annotated[int | None, Field(ge=0)] = None
+    """
+    Its last call was ok; that one counts as failed (`task_error`).
+    """
+    without_call: Annotated[int | None, Field(ge=0)] = None
+    """
+    It made no call: one more finished call that failed.
+    """
+
+
 class Text1(BaseModel):
     """
     The name under which the submitter handed over the value.
@@ -1062,6 +1081,7 @@ class ThresholdResult(BaseModel):
         | Literal["p50_first_token_ms"]
         | Literal["p50_token_gap_ms"]
         | Literal["error_rate"]
+        | Literal["task_errors"]
         | Literal["dropped_rate"]
         | Literal["shortfall"]
         | Literal["achieved_rps"]
@@ -1100,11 +1120,11 @@ class TickReport(BaseModel):
     """
     errors: Annotated[int, Field(ge=0)]
     """
-    Finished calls that were not ok.
+    Errors, as in `errors_total`.
     """
     finished: Annotated[int, Field(ge=0)]
     """
-    Finished calls.
+    Finished calls, as in [`TaskReport::finished`].
     """
     max_us: Annotated[int | None, Field(ge=0)] = None
     """
@@ -1223,6 +1243,21 @@ class TrendReport(BaseModel):
     p99: float
     """
     99 %.
+    """
+
+
+class Unanswered(BaseModel):
+    """
+    Calls of a run, all of which failed to connect.
+    """
+
+    calls: Annotated[int, Field(ge=0)]
+    """
+    How many, from the first call of the run on.
+    """
+    causes: dict[str, CausesAdditionalProperty] | None = None
+    """
+    Why, where that is known.
     """
 
 
@@ -1480,6 +1515,11 @@ class Gaps(BaseModel):
     """
     Events and deltas that were set aside, and why.
     """
+    surplus_pct: float | None = None
+    """
+    Arrivals and calls that were reported beyond what was planned or can have been made, in
+    percent of that. Absent: none.
+    """
 
 
 class GeneratorReport(BaseModel):
@@ -1612,6 +1652,42 @@ class MetricsReport(BaseModel):
     """
 
 
+class Omission(BaseModel):
+    """
+    The percentile at which corrected is the largest multiple of uncorrected, and where the time
+    between due and dispatch went.
+    """
+
+    factor: float
+    """
+    Corrected over uncorrected there.
+    """
+    origin: OmissionOrigin
+    """
+    Whose it is.
+    """
+    percentile: float
+    """
+    The percentile: of those with a difference that matters, if there is one.
+    """
+    queue_pct: float
+    """
+    Share of the wait for a slot in it, in percent. Connecting has none: it is in both.
+    """
+    response_us: Annotated[int, Field(ge=0)]
+    """
+    Corrected there, in µs.
+    """
+    schedule_lag_pct: float
+    """
+    Share of schedule lag in the time from due to dispatch of all calls, in percent.
+    """
+    service_us: Annotated[int, Field(ge=0)]
+    """
+    Uncorrected there, in µs.
+    """
+
+
 class Raised(BaseModel):
     """
     What a check or a task raised in the whole run.
@@ -1711,11 +1787,12 @@ class TaskReport(BaseModel):
     """
     errors: Annotated[int, Field(ge=0)]
     """
-    Finished calls of it that were not ok, in the measured time.
+    Errors in the measured time, as in `errors_total`.
     """
     finished: Annotated[int, Field(ge=0)]
     """
-    Finished calls of it, in the measured time.
+    Finished calls of it in the measured time, by rules 2 also one for each time that it raised
+    without a call.
     """
     metrics: MetricsReport | None = None
     """
@@ -1741,6 +1818,15 @@ class TaskReport(BaseModel):
     """
     Its streamed answers; null when it has none.
     """
+    task_raises: TaskRaises | None = None
+    """
+    Its arrivals of the measured time that raised an error; null as in the report.
+    """
+    unconnected: Annotated[int | None, Field(ge=0)] = None
+    """
+    Finished calls of it that had no connection over which a request could be sent, in the
+    measured time. Absent: none, or judged by the first rules.
+    """
     weight: Annotated[int, Field(ge=0)]
     """
     Its weight.
@@ -1759,6 +1845,52 @@ class Certificate(BaseModel):
     grade: Grade
     """
     The worst grade of all findings.
+    """
+
+
+class Latency(BaseModel):
+    """
+    Latency, corrected and uncorrected.
+    """
+
+    co_factor: float | None = None
+    """
+    Corrected p99 over uncorrected p99: what a tool that waits would have left out. Null in a
+    closed loop, which has no schedule to count from.
+    """
+    omission: Omission | None = None
+    """
+    How far corrected and uncorrected are apart at most, and by what. Absent in a closed loop,
+    and where a run is judged by the first rules.
+    """
+    response: Ladder | None = None
+    """
+    End − due: what a user who came on schedule would have waited. Null when nothing finished.
+    """
+    response_failed: Ladder | None = None
+    """
+    Response time of the calls that were not ok only.
+    """
+    response_histogram: str
+    """
+    The whole distribution of the response time.
+    """
+    response_ok: Ladder | None = None
+    """
+    Response time of the calls that were ok only; a filtered subset misleads by itself.
+    """
+    service: Ladder | None = None
+    """
+    End − dispatch: what the target alone took.
+    """
+    service_histogram: str
+    """
+    The whole distribution of the service time.
+    """
+    unconnected: Annotated[int | None, Field(ge=0)] = None
+    """
+    Finished calls that had no connection over which a request could be sent: their latency is
+    no server's. Absent: none, or judged by the first rules.
     """
 
 
@@ -1827,6 +1959,10 @@ class RunFacts(BaseModel):
     """
     What they did between two tasks. Absent: nothing.
     """
+    rules: Rules | None = None
+    """
+    By which rules it is judged. Absent: the first ones.
+    """
     seed: Annotated[int, Field(ge=0)]
     """
     Fixes, with the plan, every arrival.
@@ -1858,6 +1994,10 @@ class RunFacts(BaseModel):
     tick_us: Annotated[int, Field(ge=0)]
     """
     The grain of `series` in µs.
+    """
+    unanswered: Unanswered | None = None
+    """
+    What was found where it was stopped because nothing answered.
     """
     users: Annotated[int | None, Field(ge=0)] = None
     """
@@ -1901,11 +2041,13 @@ class Report(BaseModel):
     """
     error_rate_pct: float | None = None
     """
-    Errors in percent of finished calls; null when none finished.
+    Errors in percent of finished calls, by rules 2 and of tasks that raised without a call;
+    null when there were none of either.
     """
     errors_total: Annotated[int, Field(ge=0)]
     """
-    Finished calls that were not ok, in the measured time.
+    Finished calls that were not ok, in the measured time; by rules 2 also the last call of a
+    task that raised, and one for each task that raised without a call.
     """
     exchanges: list[ExchangeSeen] | None = None
     """
@@ -1990,6 +2132,11 @@ class Report(BaseModel):
     target_url: str
     """
     Where the load went.
+    """
+    task_raises: TaskRaises | None = None
+    """
+    Arrivals of the measured time whose task raised an error; null when there were none, and by
+    rules 1.
     """
     tasks: list[TaskReport]
     """

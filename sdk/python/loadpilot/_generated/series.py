@@ -114,11 +114,13 @@ class SliceTotal(BaseModel):
     """
     errors: Annotated[int, Field(ge=0)]
     """
-    Finished calls that were not ok.
+    Finished calls that were not ok; by those rules also the last one of each task that raised,
+    and one for each that raised without a call.
     """
     finished: Annotated[int, Field(ge=0)]
     """
-    Finished calls.
+    Finished calls; by rules 2 and unless calls or outcomes are picked out, also one for each
+    task that raised without a call.
     """
     outcomes: dict[str, OutcomesAdditionalProperty]
     """
@@ -157,11 +159,13 @@ class Series(BaseModel):
     """
     errors: list[Error]
     """
-    Finished calls that were not ok.
+    Finished calls that were not ok; by those rules also the last one of each task that raised,
+    and one for each that raised without a call.
     """
     finished: list[FinishedItem]
     """
-    Finished calls.
+    Finished calls; by rules 2 and unless calls or outcomes are picked out, also one for each
+    task that raised without a call.
     """
     from_us: list[FromU]
     """

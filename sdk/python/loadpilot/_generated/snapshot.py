@@ -2,9 +2,183 @@
 
 from __future__ import annotations
 
+from enum import StrEnum
 from typing import Annotated
 from pydantic import BaseModel, Field
-from enum import StrEnum
+
+
+class Cause(StrEnum):
+    """
+    Why a call got no complete answer.
+    """
+
+    name_not_resolved = "name_not_resolved"
+    """
+    The target's name was not resolved.
+    """
+    no_such_address = "no_such_address"
+    """
+    It has no address of the kind that was asked for.
+    """
+    refused = "refused"
+    """
+    Nobody listens, or the list of waiting connections is full (ECONNREFUSED).
+    """
+    reset = "reset"
+    """
+    The peer cut the connection off (ECONNRESET, ECONNABORTED).
+    """
+    broken_pipe = "broken_pipe"
+    """
+    Written to a connection that the peer had closed (EPIPE).
+    """
+    unreachable = "unreachable"
+    """
+    No way there (ENETUNREACH, EHOSTUNREACH, ENETDOWN, EHOSTDOWN).
+    """
+    system_timeout = "system_timeout"
+    """
+    The system gave up on a peer that acknowledged nothing (ETIMEDOUT).
+    """
+    denied = "denied"
+    """
+    The system or a firewall forbids it (EACCES, EPERM).
+    """
+    no_such_socket = "no_such_socket"
+    """
+    No socket at the path (ENOENT).
+    """
+    unanswered = "unanswered"
+    """
+    The peer closed before the first byte of an answer.
+    """
+    truncated = "truncated"
+    """
+    The peer closed inside an answer.
+    """
+    not_http = "not_http"
+    """
+    What came was not HTTP.
+    """
+    too_long = "too_long"
+    """
+    A head, trailers or a line of chunks beyond its limit.
+    """
+    http2 = "http2"
+    """
+    The peer broke the rules of HTTP/2, or says that we did.
+    """
+    stream_reset = "stream_reset"
+    """
+    The peer reset the stream of HTTP/2.
+    """
+    gone_away = "gone_away"
+    """
+    The peer closed the connection of HTTP/2 in an orderly way before the answer (GOAWAY).
+    """
+    certificate_untrusted = "certificate_untrusted"
+    """
+    Nobody we trust vouches for the certificate.
+    """
+    certificate_expired = "certificate_expired"
+    """
+    The certificate is out of its time.
+    """
+    certificate_other_name = "certificate_other_name"
+    """
+    The certificate is for another name.
+    """
+    certificate_invalid = "certificate_invalid"
+    """
+    The certificate is wrong in another way.
+    """
+    client_certificate = "client_certificate"
+    """
+    The target wants a client certificate, or another one.
+    """
+    tls_mismatch = "tls_mismatch"
+    """
+    No version, cipher or protocol in common.
+    """
+    tls_alert = "tls_alert"
+    """
+    The target ended TLS with another alert.
+    """
+    not_tls = "not_tls"
+    """
+    What came was not TLS.
+    """
+    no_ports = "no_ports"
+    """
+    No local port left (EADDRNOTAVAIL, EADDRINUSE).
+    """
+    no_fds = "no_fds"
+    """
+    No file descriptor left (EMFILE, ENFILE).
+    """
+    no_memory = "no_memory"
+    """
+    No memory left (ENOMEM, ENOBUFS).
+    """
+    while_resolving = "while_resolving"
+    """
+    Cut off while the name was resolved.
+    """
+    while_connecting = "while_connecting"
+    """
+    Cut off while the connection was opened.
+    """
+    while_securing = "while_securing"
+    """
+    Cut off inside the TLS handshake.
+    """
+    while_waiting_for_a_stream = "while_waiting_for_a_stream"
+    """
+    Cut off while it waited for a stream of HTTP/2.
+    """
+    while_sending = "while_sending"
+    """
+    Cut off while the request was written.
+    """
+    before_first_byte = "before_first_byte"
+    """
+    Cut off before the first byte of the answer.
+    """
+    before_last_byte = "before_last_byte"
+    """
+    Cut off before the last byte of the answer.
+    """
+    other = "other"
+    """
+    Something else; the agent's log names it (`RUST_LOG=loadpilot_agent=debug`).
+    """
+    not_allowed = "not_allowed"
+    """
+    The agent may not connect there (`--allow-target`).
+    """
+
+
+class Failing(BaseModel):
+    """
+    The most frequent cause of the calls without a complete answer so far.
+    """
+
+    calls: Annotated[int, Field(ge=0)]
+    """
+    How many calls failed by it.
+    """
+    cause: Cause
+    """
+    The cause.
+    """
+    unreached: bool
+    """
+    Whether no call has reached a server so far.
+    """
+    why: str
+    """
+    The same for people.
+    """
 
 
 class Gathering(BaseModel):
@@ -112,7 +286,7 @@ class TaskSnapshot(BaseModel):
 
     errors: Annotated[int, Field(ge=0)]
     """
-    Those that finished and were not ok.
+    Those that finished and were not ok, and its raises, as in a report.
     """
     latency: LatencyMs
     """
@@ -141,6 +315,10 @@ class Snapshot(BaseModel):
     """
     Arrivals dropped so far, as reported.
     """
+    arrivals_per_sec: float = 0.0
+    """
+    Started arrivals per second over the newest deltas.
+    """
     arrivals_started: Annotated[int, Field(ge=0)]
     """
     Arrivals started so far, as reported.
@@ -159,7 +337,11 @@ class Snapshot(BaseModel):
     """
     errors_total: Annotated[int, Field(ge=0)]
     """
-    Finished calls that were not ok so far, as reported.
+    Finished calls that were not ok so far, as reported, and tasks that raised, as in a report.
+    """
+    failing: Failing | None = None
+    """
+    Why calls get no complete answer; absent while all get one, or nothing is known of it.
     """
     gathering: Gathering | None = None
     """
@@ -192,6 +374,14 @@ class Snapshot(BaseModel):
     phase: LoadPhase
     """
     Where the offered rate is heading.
+    """
+    planned_per_sec: float = 0.0
+    """
+    Planned arrivals per second over the same time; 0 in a closed loop.
+    """
+    raised_without_call: Annotated[int | None, Field(ge=0)] = None
+    """
+    Tasks that raised without a call so far: errors beside `requests_total`.
     """
     requests_total: Annotated[int, Field(ge=0)]
     """

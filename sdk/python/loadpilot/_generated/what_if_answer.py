@@ -169,42 +169,6 @@ class Ladder(BaseModel):
     """
 
 
-class Latency(BaseModel):
-    """
-    Latency, corrected and uncorrected.
-    """
-
-    co_factor: float | None = None
-    """
-    Corrected p99 over uncorrected p99: what a tool that waits would have left out. Null in a
-    closed loop, which has no schedule to count from.
-    """
-    response: Ladder | None = None
-    """
-    End − due: what a user who came on schedule would have waited. Null when nothing finished.
-    """
-    response_failed: Ladder | None = None
-    """
-    Response time of the calls that were not ok only.
-    """
-    response_histogram: str
-    """
-    The whole distribution of the response time.
-    """
-    response_ok: Ladder | None = None
-    """
-    Response time of the calls that were ok only; a filtered subset misleads by itself.
-    """
-    service: Ladder | None = None
-    """
-    End − dispatch: what the target alone took.
-    """
-    service_histogram: str
-    """
-    The whole distribution of the service time.
-    """
-
-
 class Metric1(StrEnum):
     """
     What a threshold measures. Latencies are corrected (counted from due) and cover every finished
@@ -224,6 +188,26 @@ class Metric1(StrEnum):
     p99_first_token_ms = "p99_first_token_ms"
     p95_token_gap_ms = "p95_token_gap_ms"
     p99_token_gap_ms = "p99_token_gap_ms"
+
+
+class OmissionOrigin(StrEnum):
+    """
+    What makes corrected differ from uncorrected.
+    """
+
+    negligible = "negligible"
+    """
+    The difference is too small to matter.
+    """
+    generator = "generator"
+    """
+    The generator: it was late for most of the time.
+    """
+    target = "target"
+    """
+    The target: calls waited for a slot, since those before them were not answered. Only this
+    is coordinated omission.
+    """
 
 
 class Operator(StrEnum):
@@ -280,6 +264,41 @@ class Rates(BaseModel):
     """
 
 
+class Rules(StrEnum):
+    """
+    By which rules the figures and the verdict of a run come out. Ordered: later rules are greater.
+    """
+
+    field_1 = "1"
+    """
+    The first rules: those of every log that names none.
+    """
+    field_2 = "2"
+    """
+    A task that raised is an error, a run that offered less than 95 % of its plan fails, and
+    what contradicts a holder's own totals is set aside.
+    """
+
+
+class TaskRaises(BaseModel):
+    """
+    Arrivals whose task raised an error, by how the last call of each had ended.
+    """
+
+    after_failed: Annotated[int | None, Field(ge=0)] = None
+    """
+    Its last call had failed or was cut off; it is not counted a second time.
+    """
+    after_ok: Annotated[int | None, Field(ge=0)] = None
+    """
+    Its last call was ok; that one counts as failed (`task_error`).
+    """
+    without_call: Annotated[int | None, Field(ge=0)] = None
+    """
+    It made no call: one more finished call that failed.
+    """
+
+
 class ThresholdResult(BaseModel):
     """
     How one threshold came out.
@@ -302,6 +321,7 @@ class ThresholdResult(BaseModel):
         | Literal["p50_first_token_ms"]
         | Literal["p50_token_gap_ms"]
         | Literal["error_rate"]
+        | Literal["task_errors"]
         | Literal["dropped_rate"]
         | Literal["shortfall"]
         | Literal["achieved_rps"]
@@ -367,6 +387,42 @@ class Finding(BaseModel):
     """
 
 
+class Omission(BaseModel):
+    """
+    The percentile at which corrected is the largest multiple of uncorrected, and where the time
+    between due and dispatch went.
+    """
+
+    factor: float
+    """
+    Corrected over uncorrected there.
+    """
+    origin: OmissionOrigin
+    """
+    Whose it is.
+    """
+    percentile: float
+    """
+    The percentile: of those with a difference that matters, if there is one.
+    """
+    queue_pct: float
+    """
+    Share of the wait for a slot in it, in percent. Connecting has none: it is in both.
+    """
+    response_us: Annotated[int, Field(ge=0)]
+    """
+    Corrected there, in µs.
+    """
+    schedule_lag_pct: float
+    """
+    Share of schedule lag in the time from due to dispatch of all calls, in percent.
+    """
+    service_us: Annotated[int, Field(ge=0)]
+    """
+    Uncorrected there, in µs.
+    """
+
+
 class Certificate(BaseModel):
     """
     Whether the run can be trusted, with the evidence.
@@ -379,6 +435,52 @@ class Certificate(BaseModel):
     grade: Grade
     """
     The worst grade of all findings.
+    """
+
+
+class Latency(BaseModel):
+    """
+    Latency, corrected and uncorrected.
+    """
+
+    co_factor: float | None = None
+    """
+    Corrected p99 over uncorrected p99: what a tool that waits would have left out. Null in a
+    closed loop, which has no schedule to count from.
+    """
+    omission: Omission | None = None
+    """
+    How far corrected and uncorrected are apart at most, and by what. Absent in a closed loop,
+    and where a run is judged by the first rules.
+    """
+    response: Ladder | None = None
+    """
+    End − due: what a user who came on schedule would have waited. Null when nothing finished.
+    """
+    response_failed: Ladder | None = None
+    """
+    Response time of the calls that were not ok only.
+    """
+    response_histogram: str
+    """
+    The whole distribution of the response time.
+    """
+    response_ok: Ladder | None = None
+    """
+    Response time of the calls that were ok only; a filtered subset misleads by itself.
+    """
+    service: Ladder | None = None
+    """
+    End − dispatch: what the target alone took.
+    """
+    service_histogram: str
+    """
+    The whole distribution of the service time.
+    """
+    unconnected: Annotated[int | None, Field(ge=0)] = None
+    """
+    Finished calls that had no connection over which a request could be sent: their latency is
+    no server's. Absent: none, or judged by the first rules.
     """
 
 
@@ -402,9 +504,13 @@ class WhatIfAnswer(BaseModel):
     """
     Whether the run can be trusted at all.
     """
+    error_rate_pct: float | None = None
+    """
+    Errors in percent of finished calls, as in the report.
+    """
     errors_total: Annotated[int, Field(ge=0)]
     """
-    Finished calls that were not ok, in the judged time.
+    Errors in the judged time, as in the report.
     """
     judged_from_us: Annotated[int, Field(ge=0)]
     """
@@ -425,6 +531,19 @@ class WhatIfAnswer(BaseModel):
     requests_total: Annotated[int, Field(ge=0)]
     """
     Calls that ended, in the judged time.
+    """
+    rules: Rules = "1"
+    """
+    By which rules it is judged here: always the newest.
+    """
+    rules_of_run: Rules = "1"
+    """
+    By which rules its report is judged.
+    """
+    task_raises: TaskRaises | None = None
+    """
+    Arrivals of the judged time whose task raised an error; null when there were none. Of a log
+    that does not tell how the calls before had ended, the least number that it proves.
     """
     verdict: Verdict
     """
