@@ -58,10 +58,8 @@ pub struct WhatIfAnswer {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub task_raises: Option<TaskRaises>,
     /// By which rules it is judged here: always the newest.
-    #[serde(default)]
     pub rules: Rules,
     /// By which rules its report is judged.
-    #[serde(default)]
     pub rules_of_run: Rules,
     /// Where the judged time begins, in µs after the start.
     pub judged_from_us: u64,

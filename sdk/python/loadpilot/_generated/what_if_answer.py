@@ -532,11 +532,11 @@ class WhatIfAnswer(BaseModel):
     """
     Calls that ended, in the judged time.
     """
-    rules: Rules = "1"
+    rules: Rules
     """
     By which rules it is judged here: always the newest.
     """
-    rules_of_run: Rules = "1"
+    rules_of_run: Rules
     """
     By which rules its report is judged.
     """

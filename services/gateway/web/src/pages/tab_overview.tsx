@@ -80,11 +80,7 @@ function Figures({ report }: { report: Report }) {
   const missing = [...drops.map(([why, n]) => `${count(n)} ${dropped(why)}`), lost].filter(Boolean);
   return (
     <Tiles>
-      <Tile
-        label="achieved"
-        value={perSecond(rates.achieved_rps)}
-        note={offered(rates)}
-      />
+      <Tile label="achieved" value={perSecond(rates.achieved_rps)} note={offered(rates)} />
       <Tile
         label="arrivals"
         value={count(arrivals.started)}

@@ -78,13 +78,18 @@ export function omission(latencies: Latency): { value: string; note: string; war
   const found = latencies.omission;
   // Runs that are judged by the first rules do not say more than their factor.
   if (!found) return { value, note: "corrected p99 / uncorrected p99", warn: false };
-  const most = found.percentile === 99 ? "" : `; largest ${times(found.factor)} at p${found.percentile}`;
+  const most =
+    found.percentile === 99 ? "" : `; largest ${times(found.factor)} at p${found.percentile}`;
   const whose = {
     negligible: "less than 1 ms apart at each percentile",
     generator: `the generator was late (schedule lag ${Math.round(found.schedule_lag_pct)} %), not the target`,
     target: `calls waited while the target was slow (queue for a slot ${Math.round(found.queue_pct)} %)`,
   }[found.origin];
-  return { value, note: `corrected / uncorrected p99${most}: ${whose}`, warn: found.origin === "target" };
+  return {
+    value,
+    note: `corrected / uncorrected p99${most}: ${whose}`,
+    warn: found.origin === "target",
+  };
 }
 
 function times(factor: number): string {

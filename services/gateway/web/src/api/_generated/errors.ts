@@ -22,11 +22,12 @@ export interface TaskErrors {
    */
   calls: CallErrors[];
   /**
-   * Those that were not ok.
+   * Those that were not ok; by rules 2 also the last one of each arrival that raised.
    */
   errors: number;
   /**
-   * Finished calls of the slice.
+   * Finished calls of the slice; by rules 2 also one for each time that it raised without a
+   * call.
    */
   finished: number;
   /**
@@ -42,6 +43,11 @@ export interface TaskErrors {
    * Its name.
    */
   task: string;
+  /**
+   * Arrivals of the slice in which it raised; null when there were none, by rules 1, and where
+   * calls or outcomes are picked out.
+   */
+  task_raises?: TaskRaises | null;
 }
 /**
  * What went wrong in one call.
@@ -102,4 +108,21 @@ export interface Raised {
    * The kind of the error, its message and its place.
    */
   text: string;
+}
+/**
+ * Arrivals whose task raised an error, by how the last call of each had ended.
+ */
+export interface TaskRaises {
+  /**
+   * Its last call had failed or was cut off; it is not counted a second time.
+   */
+  after_failed?: number;
+  /**
+   * Its last call was ok; that one counts as failed (`task_error`).
+   */
+  after_ok?: number;
+  /**
+   * It made no call: one more finished call that failed.
+   */
+  without_call?: number;
 }

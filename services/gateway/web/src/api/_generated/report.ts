@@ -119,11 +119,13 @@ export interface Report {
    */
   duration_secs: number;
   /**
-   * Errors in percent of finished calls; null when none finished.
+   * Errors in percent of finished calls, by rules 2 and of tasks that raised without a call;
+   * null when there were none of either.
    */
   error_rate_pct?: number | null;
   /**
-   * Finished calls that were not ok, in the measured time.
+   * Finished calls that were not ok, in the measured time; by rules 2 also the last call of a
+   * task that raised, and one for each task that raised without a call.
    */
   errors_total: number;
   /**
@@ -201,6 +203,11 @@ export interface Report {
    * Where the load went.
    */
   target_url: string;
+  /**
+   * Arrivals of the measured time whose task raised an error; null when there were none, and by
+   * rules 1.
+   */
+  task_raises?: TaskRaises | null;
   /**
    * Per task, in the order of the plan; calls, latency in the measured time.
    */
@@ -422,6 +429,11 @@ export interface Gaps {
    * Events and deltas that were set aside, and why.
    */
   quarantined: Quarantined[];
+  /**
+   * Arrivals and calls that were reported beyond what was planned or can have been made, in
+   * percent of that. Absent: none.
+   */
+  surplus_pct?: number | null;
 }
 /**
  * Arrivals that a holder did not report.
@@ -578,6 +590,11 @@ export interface Latency {
    */
   co_factor?: number | null;
   /**
+   * How far corrected and uncorrected are apart at most, and by what. Absent in a closed loop,
+   * and where a run is judged by the first rules.
+   */
+  omission?: Omission | null;
+  /**
    * End − due: what a user who came on schedule would have waited. Null when nothing finished.
    */
   response?: Ladder | null;
@@ -601,6 +618,45 @@ export interface Latency {
    * The whole distribution of the service time.
    */
   service_histogram: string;
+  /**
+   * Finished calls that had no connection over which a request could be sent: their latency is
+   * no server's. Absent: none, or judged by the first rules.
+   */
+  unconnected?: number;
+}
+/**
+ * The percentile at which corrected is the largest multiple of uncorrected, and where the time
+ * between due and dispatch went.
+ */
+export interface Omission {
+  /**
+   * Corrected over uncorrected there.
+   */
+  factor: number;
+  /**
+   * Whose it is.
+   */
+  origin: "negligible" | "generator" | "target";
+  /**
+   * The percentile: of those with a difference that matters, if there is one.
+   */
+  percentile: number;
+  /**
+   * Share of the wait for a slot in it, in percent. Connecting has none: it is in both.
+   */
+  queue_pct: number;
+  /**
+   * Corrected there, in µs.
+   */
+  response_us: number;
+  /**
+   * Share of schedule lag in the time from due to dispatch of all calls, in percent.
+   */
+  schedule_lag_pct: number;
+  /**
+   * Uncorrected there, in µs.
+   */
+  service_us: number;
 }
 /**
  * What a scenario measured itself in the measured time, by name.
@@ -785,6 +841,10 @@ export interface RunFacts {
    */
   rest?: Rest | null;
   /**
+   * By which rules it is judged. Absent: the first ones.
+   */
+  rules?: "1" | "2";
+  /**
    * Fixes, with the plan, every arrival.
    */
   seed: number;
@@ -818,6 +878,10 @@ export interface RunFacts {
    * The grain of `series` in µs.
    */
   tick_us: number;
+  /**
+   * What was found where it was stopped because nothing answered.
+   */
+  unanswered?: Unanswered | null;
   /**
    * Users of a closed loop, each starting its next task when its last one ended: its latency is
    * not counted from a schedule. Absent: arrivals on schedule.
@@ -1111,6 +1175,21 @@ export interface Steered {
   from_us: number;
 }
 /**
+ * Calls of a run, all of which failed to connect.
+ */
+export interface Unanswered {
+  /**
+   * How many, from the first call of the run on.
+   */
+  calls: number;
+  /**
+   * Why, where that is known.
+   */
+  causes?: {
+    [k: string]: number;
+  };
+}
+/**
  * One due tick.
  */
 export interface TickReport {
@@ -1119,11 +1198,11 @@ export interface TickReport {
    */
   dropped: number;
   /**
-   * Finished calls that were not ok.
+   * Errors, as in `errors_total`.
    */
   errors: number;
   /**
-   * Finished calls.
+   * Finished calls, as in [`TaskReport::finished`].
    */
   finished: number;
   /**
@@ -1198,6 +1277,23 @@ export interface StreamReport {
   tokens: number;
 }
 /**
+ * Arrivals whose task raised an error, by how the last call of each had ended.
+ */
+export interface TaskRaises {
+  /**
+   * Its last call had failed or was cut off; it is not counted a second time.
+   */
+  after_failed?: number;
+  /**
+   * Its last call was ok; that one counts as failed (`task_error`).
+   */
+  after_ok?: number;
+  /**
+   * It made no call: one more finished call that failed.
+   */
+  without_call?: number;
+}
+/**
  * One task.
  */
 export interface TaskReport {
@@ -1211,11 +1307,12 @@ export interface TaskReport {
    */
   checks?: Checks | null;
   /**
-   * Finished calls of it that were not ok, in the measured time.
+   * Errors in the measured time, as in `errors_total`.
    */
   errors: number;
   /**
-   * Finished calls of it, in the measured time.
+   * Finished calls of it in the measured time, by rules 2 also one for each time that it raised
+   * without a call.
    */
   finished: number;
   /**
@@ -1242,6 +1339,15 @@ export interface TaskReport {
    * Its streamed answers; null when it has none.
    */
   streams?: StreamReport | null;
+  /**
+   * Its arrivals of the measured time that raised an error; null as in the report.
+   */
+  task_raises?: TaskRaises | null;
+  /**
+   * Finished calls of it that had no connection over which a request could be sent, in the
+   * measured time. Absent: none, or judged by the first rules.
+   */
+  unconnected?: number;
   /**
    * Its weight.
    */
@@ -1411,6 +1517,7 @@ export interface ThresholdResult {
     | "p50_first_token_ms"
     | "p50_token_gap_ms"
     | "error_rate"
+    | "task_errors"
     | "dropped_rate"
     | "shortfall"
     | "achieved_rps"

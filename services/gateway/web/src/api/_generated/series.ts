@@ -13,11 +13,13 @@ export interface Series {
    */
   dropped: number[];
   /**
-   * Finished calls that were not ok.
+   * Finished calls that were not ok; by those rules also the last one of each task that raised,
+   * and one for each that raised without a call.
    */
   errors: number[];
   /**
-   * Finished calls.
+   * Finished calls; by rules 2 and unless calls or outcomes are picked out, also one for each
+   * task that raised without a call.
    */
   finished: number[];
   /**
@@ -77,11 +79,13 @@ export interface SliceTotal {
    */
   dropped: number;
   /**
-   * Finished calls that were not ok.
+   * Finished calls that were not ok; by those rules also the last one of each task that raised,
+   * and one for each that raised without a call.
    */
   errors: number;
   /**
-   * Finished calls.
+   * Finished calls; by rules 2 and unless calls or outcomes are picked out, also one for each
+   * task that raised without a call.
    */
   finished: number;
   /**

@@ -13,6 +13,10 @@ export interface Snapshot {
    */
   arrivals_dropped: number;
   /**
+   * Started arrivals per second over the newest deltas.
+   */
+  arrivals_per_sec?: number;
+  /**
    * Arrivals started so far, as reported.
    */
   arrivals_started: number;
@@ -29,9 +33,13 @@ export interface Snapshot {
    */
   elapsed_secs: number;
   /**
-   * Finished calls that were not ok so far, as reported.
+   * Finished calls that were not ok so far, as reported, and tasks that raised, as in a report.
    */
   errors_total: number;
+  /**
+   * Why calls get no complete answer; absent while all get one, or nothing is known of it.
+   */
+  failing?: Failing | null;
   /**
    * While it waits for agents: how many there are.
    */
@@ -58,6 +66,14 @@ export interface Snapshot {
    * Where the offered rate is heading.
    */
   phase: "waiting" | "ramp_up" | "steady" | "ramp_down" | "done";
+  /**
+   * Planned arrivals per second over the same time; 0 in a closed loop.
+   */
+  planned_per_sec?: number;
+  /**
+   * Tasks that raised without a call so far: errors beside `requests_total`.
+   */
+  raised_without_call?: number;
   /**
    * Calls ended so far, as reported.
    */
@@ -87,6 +103,63 @@ export interface Snapshot {
    * Arrivals waiting for a slot, as last reported.
    */
   waiting: number;
+}
+/**
+ * The most frequent cause of the calls without a complete answer so far.
+ */
+export interface Failing {
+  /**
+   * How many calls failed by it.
+   */
+  calls: number;
+  /**
+   * The cause.
+   */
+  cause:
+    | "name_not_resolved"
+    | "no_such_address"
+    | "refused"
+    | "reset"
+    | "broken_pipe"
+    | "unreachable"
+    | "system_timeout"
+    | "denied"
+    | "no_such_socket"
+    | "unanswered"
+    | "truncated"
+    | "not_http"
+    | "too_long"
+    | "http2"
+    | "stream_reset"
+    | "gone_away"
+    | "certificate_untrusted"
+    | "certificate_expired"
+    | "certificate_other_name"
+    | "certificate_invalid"
+    | "client_certificate"
+    | "tls_mismatch"
+    | "tls_alert"
+    | "not_tls"
+    | "no_ports"
+    | "no_fds"
+    | "no_memory"
+    | "while_resolving"
+    | "while_connecting"
+    | "while_securing"
+    | "while_waiting_for_a_stream"
+    | "while_sending"
+    | "before_first_byte"
+    | "before_last_byte"
+    | "other"
+    | "not_allowed";
+  /**
+   * Whether no call has reached a server so far.
+   */
+  unreached: boolean;
+  /**
+   * The same for people.
+   */
+  why: string;
 }
 /**
  * A run that waits for its agents.
@@ -136,7 +209,7 @@ export interface LatencyMs1 {
  */
 export interface TaskSnapshot {
   /**
-   * Those that finished and were not ok.
+   * Those that finished and were not ok, and its raises, as in a report.
    */
   errors: number;
   latency: LatencyMs2;

@@ -13,7 +13,11 @@ export interface WhatIfAnswer {
   broke_at_us: (number | null)[];
   certificate: Certificate;
   /**
-   * Finished calls that were not ok, in the judged time.
+   * Errors in percent of finished calls, as in the report.
+   */
+  error_rate_pct?: number | null;
+  /**
+   * Errors in the judged time, as in the report.
    */
   errors_total: number;
   /**
@@ -30,6 +34,19 @@ export interface WhatIfAnswer {
    * Calls that ended, in the judged time.
    */
   requests_total: number;
+  /**
+   * By which rules it is judged here: always the newest.
+   */
+  rules?: "1" | "2";
+  /**
+   * By which rules its report is judged.
+   */
+  rules_of_run?: "1" | "2";
+  /**
+   * Arrivals of the judged time whose task raised an error; null when there were none. Of a log
+   * that does not tell how the calls before had ended, the least number that it proves.
+   */
+  task_raises?: TaskRaises | null;
   verdict: Verdict;
 }
 /**
@@ -115,6 +132,11 @@ export interface Latency {
    */
   co_factor?: number | null;
   /**
+   * How far corrected and uncorrected are apart at most, and by what. Absent in a closed loop,
+   * and where a run is judged by the first rules.
+   */
+  omission?: Omission | null;
+  /**
    * End − due: what a user who came on schedule would have waited. Null when nothing finished.
    */
   response?: Ladder | null;
@@ -138,6 +160,45 @@ export interface Latency {
    * The whole distribution of the service time.
    */
   service_histogram: string;
+  /**
+   * Finished calls that had no connection over which a request could be sent: their latency is
+   * no server's. Absent: none, or judged by the first rules.
+   */
+  unconnected?: number;
+}
+/**
+ * The percentile at which corrected is the largest multiple of uncorrected, and where the time
+ * between due and dispatch went.
+ */
+export interface Omission {
+  /**
+   * Corrected over uncorrected there.
+   */
+  factor: number;
+  /**
+   * Whose it is.
+   */
+  origin: "negligible" | "generator" | "target";
+  /**
+   * The percentile: of those with a difference that matters, if there is one.
+   */
+  percentile: number;
+  /**
+   * Share of the wait for a slot in it, in percent. Connecting has none: it is in both.
+   */
+  queue_pct: number;
+  /**
+   * Corrected there, in µs.
+   */
+  response_us: number;
+  /**
+   * Share of schedule lag in the time from due to dispatch of all calls, in percent.
+   */
+  schedule_lag_pct: number;
+  /**
+   * Uncorrected there, in µs.
+   */
+  service_us: number;
 }
 /**
  * Points of a distribution, in µs.
@@ -218,6 +279,23 @@ export interface Rates {
   started: number;
 }
 /**
+ * Arrivals whose task raised an error, by how the last call of each had ended.
+ */
+export interface TaskRaises {
+  /**
+   * Its last call had failed or was cut off; it is not counted a second time.
+   */
+  after_failed?: number;
+  /**
+   * Its last call was ok; that one counts as failed (`task_error`).
+   */
+  after_ok?: number;
+  /**
+   * It made no call: one more finished call that failed.
+   */
+  without_call?: number;
+}
+/**
  * Pass or fail of the gates.
  */
 export interface Verdict {
@@ -272,6 +350,7 @@ export interface ThresholdResult {
     | "p50_first_token_ms"
     | "p50_token_gap_ms"
     | "error_rate"
+    | "task_errors"
     | "dropped_rate"
     | "shortfall"
     | "achieved_rps"
