@@ -11,6 +11,8 @@ pub use loadpilot_coordinator::client::{place, reading, session, steer, watch};
 #[cfg(feature = "python")]
 mod asked;
 #[cfg(feature = "python")]
+mod nats_url;
+#[cfg(feature = "python")]
 mod owed;
 #[cfg(feature = "python")]
 mod play;

@@ -11,7 +11,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use bytes::Bytes;
-use loadpilot_bus::{Limits, without_userinfo};
+use loadpilot_bus::Limits;
 use loadpilot_engine::check;
 use loadpilot_engine::workload::Workload;
 use loadpilot_events::metrics::Figure;
@@ -29,6 +29,7 @@ use tokio::runtime::Runtime;
 use tokio::sync::{Mutex, OwnedMutexGuard};
 
 use crate::asked::{ask, check_asked};
+use crate::nats_url::{shown_address, token_exposed_to};
 use crate::owed::PyLedger;
 use crate::place::Place;
 use crate::play::{
@@ -141,17 +142,6 @@ fn parse_rate_urps(field: &str, text: &str) -> PyResult<u64> {
     units::parse_rate(field, text)
         .map(|rate| rate.0)
         .map_err(|problem| invalid(&problem))
-}
-
-/// An address of NATS as messages may show it, without user and password.
-#[pyfunction]
-fn shown_address(url: &str) -> String {
-    without_userinfo(url)
-}
-
-#[pyfunction]
-fn token_exposed_to(url: &str, has_token: bool) -> Option<String> {
-    loadpilot_bus::token_exposed_to(url, has_token)
 }
 
 /// The keys of all metrics.

@@ -142,7 +142,8 @@ proptest! {
         for number in [other, near] {
             let peer = SocketAddr::new(IpAddr::V4(Ipv4Addr::from_bits(number)), 80);
             let by_default = TargetPolicy::fleet().judge("t", peer);
-            let is_metadata = by_default.as_ref().is_err_and(|denied| denied.kind == Kind::Metadata);
+            let denied = by_default.as_ref().err();
+            let is_metadata = denied.is_some_and(|denied| denied.kind == Kind::Metadata);
             let is_in = number & mask == bits & mask && (!is_metadata || width == 32);
             let judged = policy.judge("t", peer);
             prop_assert_eq!(judged.is_ok(), is_in || by_default.is_ok());

@@ -219,7 +219,10 @@ proptest! {
     /// said.
     #[test]
     fn all_who_held_it_must_have_waited(
-        each in proptest::collection::vec((any::<bool>(), proptest::option::of(0_u64..9), 0_u64..12), 1..5),
+        each in proptest::collection::vec(
+            (any::<bool>(), proptest::option::of(0_u64..9), 0_u64..12),
+            1..5,
+        ),
     ) {
         let holder = |number: usize| plans::holder(number as u64, 0);
         let holders: BTreeSet<Holder> = (0..each.len()).map(holder).collect();

@@ -80,10 +80,12 @@ export function omission(latencies: Latency): { value: string; note: string; war
   if (!found) return { value, note: "corrected p99 / uncorrected p99", warn: false };
   const most =
     found.percentile === 99 ? "" : `; largest ${times(found.factor)} at p${found.percentile}`;
+  const lag = `schedule lag ${Math.round(found.schedule_lag_pct)} %`;
+  const queue = `queue for a slot ${Math.round(found.queue_pct)} %`;
   const whose = {
     negligible: "less than 1 ms apart at each percentile",
-    generator: `the generator was late (schedule lag ${Math.round(found.schedule_lag_pct)} %), not the target`,
-    target: `calls waited while the target was slow (queue for a slot ${Math.round(found.queue_pct)} %)`,
+    generator: `the generator was late (${lag}), not the target`,
+    target: `calls waited while the target was slow (${queue})`,
   }[found.origin];
   return {
     value,

@@ -37,11 +37,11 @@ export interface WhatIfAnswer {
   /**
    * By which rules it is judged here: always the newest.
    */
-  rules?: "1" | "2";
+  rules: "1" | "2";
   /**
    * By which rules its report is judged.
    */
-  rules_of_run?: "1" | "2";
+  rules_of_run: "1" | "2";
   /**
    * Arrivals of the judged time whose task raised an error; null when there were none. Of a log
    * that does not tell how the calls before had ended, the least number that it proves.

@@ -1,0 +1,124 @@
+//! What arguments and variables configure, and which of them are refused.
+
+use super::*;
+
+fn read(args: &[&str], token: Option<&str>) -> Result<Config, Mistakes> {
+    let args = std::iter::once("coordinator").chain(args.iter().copied());
+    let env = |name: &str| token.filter(|_| name == TOKEN_VARIABLE).map(str::to_owned);
+    Config::read(args.map(str::to_owned), env)
+}
+
+fn fields(mistakes: Mistakes) -> Vec<String> {
+    match mistakes {
+        Mistakes::Values(problems) => problems.into_iter().map(|p| p.field).collect(),
+        Mistakes::Usage(error) => panic!("parsed by clap: {error}"),
+    }
+}
+
+/// A user who fixes one mistake must not be told of the next one only then.
+#[test]
+fn every_mistake_is_named_at_once() {
+    let args = [
+        "--tenant",
+        "A b",
+        "--lost-after",
+        "soon",
+        "--ready-within",
+        "0s",
+        "--fence-after",
+        "1h",
+    ];
+    let found = fields(read(&args, None).expect_err("four mistakes and no server"));
+    let expected = [
+        "--connect",
+        "--lost-after",
+        "--ready-within",
+        "--fence-after",
+        "tenant",
+    ];
+    assert_eq!(found, expected);
+    let both = ["--connect", "x", "--nats-url", "nats://x"];
+    assert_eq!(fields(read(&both, None).expect_err("both")), ["--connect"]);
+}
+
+/// A shared fleet that runs Python after all is worse than one that says so.
+#[test]
+fn what_is_said_to_it_is_what_it_does() {
+    let args = [
+        "--nats-url",
+        "nats://localhost:1",
+        "--compiled-only",
+        "--allow-target",
+        "169.254.8.0/24",
+        "--nats-token",
+        "mine",
+    ];
+    let config = read(&args, Some("s3cret")).expect("a sound configuration");
+    assert!(config.settings.policy.compiled_only);
+    let link_local = "169.254.8.1:80".parse().expect("an address");
+    let judge = |config: &Config| config.settings.policy.targets.judge("a", link_local);
+    assert!(judge(&config).is_ok());
+    assert_eq!(config.bus.token.as_deref(), Some("mine"));
+    let plain = read(&args[..2], None).expect("a sound configuration");
+    assert!(!plain.is_check);
+    assert!(!plain.settings.policy.compiled_only);
+    assert!(judge(&plain).is_err());
+    let none = ["--nats-url", "nats://localhost:1", "--creds", "/none"];
+    assert_eq!(fields(read(&none, None).expect_err("no file")), ["--creds"]);
+}
+
+/// A token in the clear on a network belongs to everybody there.
+#[test]
+fn a_token_in_the_clear_is_refused_unless_the_user_insists() {
+    let args = ["--nats-url", "nats://far:4222", "--insecure-nats"];
+    let refused = read(&args[..2], Some("s3cret")).expect_err("far and in the clear");
+    assert_eq!(fields(refused), ["--nats-url"]);
+    assert!(read(&args, Some("s3cret")).is_ok());
+    assert!(read(&args[..2], None).is_ok());
+}
+
+/// The token must reach the connection and no text.
+#[test]
+fn the_token_comes_from_file_or_environment_and_is_not_shown() {
+    let config = read(
+        &[
+            "--nats-url",
+            "nats://localhost:1",
+            "--lost-after",
+            "3s",
+            "--fence-after",
+            "2s",
+        ],
+        Some("s3cret"),
+    );
+    let config = config.expect("a sound configuration");
+    assert_eq!(config.bus.token.as_deref(), Some("s3cret"));
+    assert_eq!(config.settings.policy.lost_us, 3_000_000);
+    assert!(!format!("{config:?}").contains("s3cret"));
+
+    let dir = tempfile::tempdir().expect("a directory");
+    let file = dir.path().join("stack.json");
+    let json = r#"{"url":"nats://127.0.0.1:7","token":"s3cret","ctl_bytes":9,"pid":1}"#;
+    std::fs::write(&file, json).expect("a file");
+    let path = file.to_str().expect("plain text");
+    #[cfg(unix)]
+    {
+        use std::os::unix::fs::PermissionsExt;
+        let mode = |bits| std::fs::set_permissions(&file, std::fs::Permissions::from_mode(bits));
+        mode(0o644).expect("a mode");
+        assert_eq!(
+            fields(read(&["--connect", path], None).expect_err("open")),
+            ["--connect"]
+        );
+        mode(0o600).expect("a mode");
+    }
+    let config = read(&["--connect", path], None).expect("a sound configuration");
+    assert_eq!(config.bus.token.as_deref(), Some("s3cret"));
+    assert_eq!(
+        (config.bus.url.as_str(), config.bus.limits.ctl_bytes),
+        ("nats://127.0.0.1:7", 9)
+    );
+    std::fs::write(&file, r#"{"token":"s3cret"}"#).expect("a file");
+    let mistakes = read(&["--connect", path], None).expect_err("no url");
+    assert!(!format!("{mistakes} {mistakes:?}").contains("s3cret"));
+}
