@@ -34,6 +34,9 @@ def listed(run: str, state: str = "sealed") -> dict[str, Any]:
     return FACTS | {"run": run, "state": state, "ending": ending}
 
 
+SHOP = "Sh\\x1bop"
+
+
 class FakeLogs:
     """Logs with runs in them, by folder."""
 
@@ -89,10 +92,33 @@ def test_runs_of_all_logs_are_listed_newest_last(
     """Broken if a run of a second log is not found, or a name reaches the terminal raw."""
     assert main(["runs"]) == 0
     rows = capsys.readouterr().out.splitlines()[1:]
-    assert [row.split()[0] for row in rows] == ["01aaa", "01abb", "01abc", "01zzz"]
+    assert [row.split()[0] for row in rows[::2]] == ["01aaa", "01abb", "01abc", "01zzz"]
+    assert rows[1::2] == ["  team=shop"] * 4
     assert "Sh\\x1bop" in rows[0]
-    assert "running" in rows[3]
+    assert "running" in rows[6]
     assert len(logs.runs) == 2
+
+
+def test_runs_say_what_became_of_each_in_100_columns(
+    logs: FakeLogs, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Broken if verdict or figures are not those of the report, a run that goes on gets some, or a
+    row is wider than a terminal."""
+    logs.runs[Path(".loadpilot/log-1")][0]["scenario"] = "A scenario with a very long name"
+    logs.runs[Path(".loadpilot/log-1")][0]["state"] = "gathering"
+    assert main(["runs"]) == 0
+    heads, *rows = capsys.readouterr().out.splitlines()
+    assert heads.split() == ["run", "UTC", "state", "verdict", "p99", "req/s", "errors", "scenario"]
+    assert rows[2].split()[3:] == ["completed", "PASS", "10.800", "ms", "104.5", "0.00", "%", SHOP]
+    assert rows[6].split()[3:] == ["running", "—", "—", "—", "—", SHOP]
+    assert "A scenario w…" in rows[0]
+    assert max(map(len, [heads, *rows])) <= 100
+    assert main(["runs", "-v", "--last", "1"]) == 0
+    written = capsys.readouterr()
+    note = "  http://h:1 · 10 s planned · .loadpilot/log-2 · team=shop"
+    assert written.out.splitlines()[2:] == [note]
+    assert "3 older runs not shown; --last 4 shows all" in written.err
+    assert main(["runs", "--last", "0"]) == 2
 
 
 def test_a_report_is_of_the_last_run_unless_one_is_named(
@@ -115,9 +141,9 @@ def test_runs_are_listed_by_tag(logs: FakeLogs, capsys: pytest.CaptureFixture[st
     """Broken if the runs of another team are listed, or a tag that nobody has goes unsaid."""
     logs.runs[Path(".loadpilot/log-1")][1]["tags"] = {"team": "shop", "build": "7"}
     assert main(["runs", "--tag", "build=7", "--tag", "team=shop"]) == 0
-    (row,) = capsys.readouterr().out.splitlines()[1:]
+    row, tags = capsys.readouterr().out.splitlines()[1:]
     assert row.startswith("01abb")
-    assert row.endswith(", team=shop, build=7")
+    assert tags == "  team=shop, build=7"
     assert main(["runs", "--tag", "team=till"]) == 0
     assert "none of the 4 runs in .loadpilot has the tags team=till" in capsys.readouterr().err
     assert main(["runs", "--tag", "team"]) == 2
@@ -160,8 +186,8 @@ def test_what_is_owed_is_shown_and_kept_until_it_is_given_up(
     second |= {"asked": False, "state": "requested", "ending": None}
     assert main(["runs"]) == 0
     rows = capsys.readouterr().out.splitlines()[1:]
-    assert [row.endswith(", teardown owed") for row in rows] == [True, True, False, False]
-    assert " set up " in rows[1]
+    assert [row.endswith(" · teardown owed") for row in rows[1::2]] == [True, True, False, False]
+    assert " set up " in rows[2]
     assert main(["runs", "prune", "01aaa"]) == 2
     assert main(["runs", "prune", "--all"]) == 0
     assert left(logs) == ["01aaa", "01abb", "01zzz"]

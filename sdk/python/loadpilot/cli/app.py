@@ -346,18 +346,26 @@ def verify(
 def runs(
     *,
     tag: list[str] | None = None,
+    last: int = 20,
+    verbose: Verbose = False,
     server: FleetServer = HERE,
 ) -> ExitCode:
     """List the runs of this directory, or of a fleet, newest last.
+
+    Each with how it ended, its verdict, and its p99, requests per second and errors.
 
     Parameters
     ----------
     tag
         Only runs that have this tag, NAME=VALUE; repeatable: all of them.
+    last
+        At most this many of the newest.
+    verbose
+        Also their targets, planned durations and logs.
     """
     from .history import runs as execute
 
-    return execute(tag or [], server)
+    return execute(tag or [], last, server, verbose=verbose)
 
 
 @runs_app.command

@@ -16,13 +16,13 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from .. import _native
-from ..compile.problem import Refused
+from ..compile.problem import Problem, Refused
 from ..local import debts
 from ..local.folders import ROOT, forget_remains, log_dirs, reading, running
 from ..local.stack import StackFault
 from . import results
 from .exit_code import ExitCode
-from .figures import seconds
+from .figures import millis, number, percent, plural, seconds
 from .fleet import Server, ServerFlags, read_server
 from .options import pairs_of
 from .signals import Interruptions
@@ -30,9 +30,9 @@ from .spoken import pairs
 from .terminal import safe, say, write_product
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Mapping
 
-    from ..compile.problem import Problem
+    from .judged import Outcome
 
 NOTHING_DONE = "nothing was done"
 """How a command ends that was wrong and would have started nothing."""
@@ -40,6 +40,11 @@ NEWEST = "last"
 """What names the newest run."""
 OVER = frozenset({"sealed", "refused"})
 """States of a run that is over."""
+NONE = "—"
+"""What stands where there is no figure."""
+NO_FIGURES = f"{NONE:>11}{NONE:>9}{NONE:>9}"
+SCENARIO_WIDTH = 13
+"""What 100 columns leave of a scenario's name."""
 ERRORS = (StackFault, _native.Fault, OSError)
 
 
@@ -84,9 +89,11 @@ class Asked(Exception):
     """The user asked for something that there is not."""
 
 
-def runs(tags: list[str], server: ServerFlags) -> ExitCode:
-    """List the runs of this directory or a fleet that have all of ``tags``, newest last."""
+def runs(tags: list[str], last: int, server: ServerFlags, *, verbose: bool) -> ExitCode:
+    """List the newest runs of this directory or a fleet that have all of ``tags``, newest last."""
     problems: list[Problem] = []
+    if last < 1:
+        problems.append(Problem("--last", f"must be at least 1 (got {last})"))
     wanted = pairs_of("--tag", tags, "team=shop", problems)
     found = read_server(server, os.environ, problems)
     if problems:
@@ -101,7 +108,12 @@ def runs(tags: list[str], server: ServerFlags) -> ExitCode:
         elif not past:
             say(f"none of the {len(every)} runs in {where} has the tags {pairs(wanted)}")
         else:
-            write_product("".join(f"{row}\n" for row in table(past)))
+            shown = past[-last:]
+            rows = table(shown, outcomes(shown, interruptions), verbose=verbose)
+            write_product("".join(f"{row}\n" for row in rows))
+            if len(shown) < len(past):
+                older = plural(len(past) - len(shown), "older run")
+                say(f"{older} not shown; --last {len(past)} shows all")
     return outcome[-1]
 
 
@@ -176,20 +188,61 @@ def prune(
     return outcome[-1]
 
 
-def table(past: list[Past]) -> Iterator[str]:
-    """Write the runs as rows."""
-    heads = f"{'run':<28}{'created (UTC)':<21}{'ended':<12}{'planned':>10}"
-    yield f"{heads}  {'scenario':<20}target, log, tags"
+def outcomes(past: list[Past], interruptions: Interruptions) -> dict[str, Outcome]:
+    """Fold the logs of those that ended."""
+    from .._generated.report import Report
+    from .judged import outcome
+
+    found = {}
+    ended = [one for one in past if one.facts["ending"] is not None]
+    for log in dict.fromkeys(one.log for one in ended):
+        with opened(log, interruptions) as session:
+            for one in ended:
+                if one.log == log:
+                    report = Report.model_validate_json(session.report(one.run))
+                    found[one.run] = outcome(report)
+    return found
+
+
+def table(
+    past: list[Past], outcomes: Mapping[str, Outcome], *, verbose: bool = False
+) -> Iterator[str]:
+    """Write the runs as rows of at most 100 columns; ``verbose`` adds a line to each.
+
+    A line is added, too, where somebody has to do something or gave the run tags.
+    """
+    figures = f"{'p99':>11}{'req/s':>9}{'errors':>9}"
+    yield f"{'run':<27}{'UTC':<12}{'state':<10}{'verdict':<7}{figures}  scenario"
     for one in past:
         facts = one.facts
-        owes = ", teardown owed" if one.owes and one.has_no_rest else ""
+        became = outcomes.get(one.run)
+        verdict, figures = (became.verdict, _figures(became)) if became else (NONE, NO_FIGURES)
         yield (
-            f"{safe(one.run):<28}{_instant(facts['created_at']):<21}{safe(one.stands):<12}"
-            f"{seconds(facts['profile_us']):>10}  {safe(facts['scenario']):<20}"
-            f"{safe(facts['target'])}, {safe(place_of(one.log))}"
-            + (f", {pairs(facts['tags'])}" if facts["tags"] else "")
-            + owes
+            f"{safe(one.run):<27}{_instant(facts['created_at']):<12}{safe(one.stands):<10}"
+            f"{verdict:<7}{figures}  {shortened(safe(facts['scenario']), SCENARIO_WIDTH)}"
         )
+        notes = [pairs(facts["tags"])] if facts["tags"] else []
+        if one.owes and one.has_no_rest:
+            notes.append("teardown owed")
+        if verbose:
+            planned = f"{seconds(facts['profile_us'])} planned"
+            notes = [safe(facts["target"]), planned, safe(place_of(one.log)), *notes]
+            if len(safe(facts["scenario"])) > SCENARIO_WIDTH:
+                notes.insert(0, safe(facts["scenario"]))
+        if notes:
+            yield f"  {' · '.join(notes)}"
+
+
+def _figures(became: Outcome) -> str:
+    p99 = NONE if became.p99_us is None else f"{millis(became.p99_us)} ms"
+    rate = NONE if became.requests_per_sec is None else number(became.requests_per_sec)
+    errors = NONE if became.error_rate_pct is None else percent(became.error_rate_pct)
+    return f"{p99:>11}{rate:>9}{errors:>9}"
+
+
+def shortened(text: str, width: int) -> str:
+    """Cut a text that is longer."""
+    return text if len(text) <= width else f"{text[: width - 1]}…"
 
 
 def every_run(
@@ -282,4 +335,4 @@ def reporting() -> Iterator[tuple[Interruptions, list[ExitCode]]]:
 
 
 def _instant(at_us: int) -> str:
-    return datetime.fromtimestamp(at_us // 1_000_000, UTC).strftime("%Y-%m-%d %H:%M:%S")
+    return datetime.fromtimestamp(at_us // 1_000_000, UTC).strftime("%m-%d %H:%M")

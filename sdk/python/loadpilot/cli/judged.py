@@ -5,20 +5,63 @@ Must never show a run as passed that proves nothing or was cut short.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Literal
 
 if TYPE_CHECKING:
     from .._generated.report import Report
 
-VOID = "VOID: the gates hold, but an INVALID run proves nothing"
-STOPPED = "STOPPED, passing so far"
+Verdict = Literal["PASS", "FAIL", "VOID", "STOPPED"]
+
+WHY = {
+    "VOID": "VOID: the gates hold, but an INVALID run proves nothing",
+    "STOPPED": "STOPPED, passing so far",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """What became of a run, as a list of runs shows it; all figures are of the measured time."""
+
+    verdict: Verdict
+    p99_us: int | None
+    """Corrected; None where no call reached a server."""
+    requests_per_sec: float | None
+    """Requests that ended; None where no time was measured."""
+    errors_total: int
+    error_rate_pct: float | None
+
+
+def verdict(report: Report) -> Verdict:
+    """Judge the run in a word."""
+    if not report.verdict.passed:
+        return "FAIL"
+    if report.certificate.grade.value == "INVALID":
+        return "VOID"
+    ending = report.run.ending
+    return "STOPPED" if ending is not None and ending.value == "stopped" else "PASS"
 
 
 def judged(report: Report) -> str:
     """Write the verdict: ``PASS``, ``FAIL``, or why a pass is none."""
-    if not report.verdict.passed:
-        return "FAIL"
-    if report.certificate.grade.value == "INVALID":
-        return VOID
-    ending = report.run.ending
-    return STOPPED if ending is not None and ending.value == "stopped" else "PASS"
+    word = verdict(report)
+    return WHY.get(word, word)
+
+
+def outcome(report: Report) -> Outcome:
+    """Find what a list shows of a run."""
+    response = report.latency.response
+    is_measured = response is not None and (report.latency.unconnected or 0) < response.count
+    return Outcome(
+        verdict=verdict(report),
+        p99_us=response.p99_us if response is not None and is_measured else None,
+        requests_per_sec=requests_per_sec(report),
+        errors_total=report.errors_total,
+        error_rate_pct=report.error_rate_pct,
+    )
+
+
+def requests_per_sec(report: Report) -> float | None:
+    """Requests that ended, by the measured time; None where that is empty."""
+    secs = report.rates.measured_us / 1_000_000
+    return report.requests_total / secs if secs else None

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 from . import omission
 from .figures import closed_loop, count, millis, number, percent, seconds, size
-from .judged import judged
+from .judged import judged, requests_per_sec
 from .measured import tables
 from .spoken import pairs, spoken
 from .terminal import safe
@@ -155,8 +155,7 @@ def _peak(report: Report) -> str:
 
 def _requests(report: Report) -> str:
     """Write the requests of the measured time per second."""
-    secs = report.rates.measured_us / 1e6
-    return f"{number(report.requests_total / secs if secs else 0.0)} requests/s"
+    return f"{number(requests_per_sec(report) or 0.0)} requests/s"
 
 
 def _missing(report: Report) -> Iterator[str]:
