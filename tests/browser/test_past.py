@@ -61,6 +61,8 @@ def test_two_runs_beside_each_other(reader: Reader, past: Past) -> None:
     second = past.run(steady(rps=60))
     reader.open("/")
     for report in (first, second):
+        row = reader.page.get_by_role("row").filter(has_text=report["run"]["id"])
+        expect(row).to_contain_text("PASS", timeout=PATIENCE_MS)
         reader.page.get_by_label(f"Compare Steady {report['run']['id']}").check()
     reader.press("Compare 2")
     rows = reader.page.get_by_role("row")

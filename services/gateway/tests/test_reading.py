@@ -6,6 +6,7 @@ import http.client
 import json
 import shutil
 import signal
+import time
 from typing import TYPE_CHECKING
 
 from services.gateway.tests.gateways import API, Gateway, Gateways, cli_report, plan
@@ -55,6 +56,15 @@ def test_a_run_from_its_request_to_its_report(
         f"/runs/{run}?as_of_us=1000000",
         f"/runs/{run}/series?as_of_us=1000000",
     )
+    report = told.json
+    assert outcome_of(gateway) == outcome_of(other)
+    assert outcome_of(gateway) == {
+        "verdict": "PASS",
+        "p99_us": report["latency"]["response"]["p99_us"],
+        "requests_per_sec": oracle.counts().received * 1e6 / report["rates"]["measured_us"],
+        "errors_total": 0,
+        "error_rate_pct": 0.0,
+    }
     answers = {path: gateway.api(path) for path in asked_for}
     assert {one.status for one in answers.values()} == {200}
     assert {path: other.api(path).body for path in asked_for} == {
@@ -64,6 +74,7 @@ def test_a_run_from_its_request_to_its_report(
     assert gateways.processes[0].end(20).code == 0
     shutil.rmtree(tmp_path / "cache", ignore_errors=True)
     again = gateways.start()
+    assert outcome_of(again)
     assert {path: again.api(path).body for path in asked_for} == {
         path: one.body for path, one in answers.items()
     }
@@ -154,6 +165,16 @@ def test_any_part_of_a_run_can_be_asked_for(
     assert (known.status, known.body) == (304, b"")
     assert tag_of(gateway, path + "&tasks=often") != tag
     assert tag_of(gateways.start(), path) == tag
+
+
+def outcome_of(gateway: Gateway) -> object:
+    """What became of the only run, once its log was read."""
+    deadline = time.monotonic() + PATIENCE_S
+    while time.monotonic() < deadline:
+        (listed,) = gateway.api("/runs").json["runs"]
+        if listed["outcome"] is not None:
+            return listed["outcome"]
+    raise AssertionError(listed)
 
 
 def tag_of(gateway: Gateway, path: str) -> str:

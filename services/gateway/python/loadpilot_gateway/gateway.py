@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, TypeVar
 
 from .follow import Hub
 from .limits import KEPT_MAX, NATIVE_THREADS_MAX, READERS_MAX, STEERED_MAX
+from .outcomes import Outcomes
 from .sessions import Lane
 
 if TYPE_CHECKING:
@@ -57,6 +58,7 @@ class Gateway:
         self.here = here
         self.version = version("loadpilot")
         self.hub = Hub()
+        self.outcomes = Outcomes(lambda run: self.of_run(run, lambda one: one.report(run)))
         self.reading = asyncio.Semaphore(READERS_MAX)
         self._listening: asyncio.Task[str] | None = None
         self._threads = {

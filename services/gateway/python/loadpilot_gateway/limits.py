@@ -42,6 +42,8 @@ STORY_LINES_MAX = 20_000
 LISTED_DEFAULT = 50
 LISTED_MAX = 500
 """Runs on one page."""
+OUTCOMES_MAX = 5_000
+"""Runs whose outcomes are held for lists, a line each; at least LISTED_MAX."""
 NAMED_MAX = 100
 """Values that one query may repeat under one name."""
 TEXT_CHARS_MAX = 200

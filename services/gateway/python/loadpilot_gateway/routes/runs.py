@@ -10,6 +10,7 @@ from pydantic import BaseModel, Field
 
 from loadpilot._generated.attendance import Attendance
 from loadpilot._generated.report import Ending, Report, RunState, StoryLine
+from loadpilot.cli.judged import Outcome
 
 from ..limits import LISTED_DEFAULT, LISTED_MAX, NAMED_MAX, TEXT_CHARS_MAX
 from ..logs import Listed
@@ -30,6 +31,9 @@ class RunListed(BaseModel):
     profile_us: int
     tags: dict[str, str]
     log: str = Field(description="Which log holds it.")
+    outcome: Outcome | None = Field(
+        description="What became of it: null while it goes on, and while its log is being read."
+    )
 
 
 class RunsListed(BaseModel):
@@ -89,7 +93,9 @@ async def runs(here: Here, wanted: Annotated[Wanted, Query()]) -> Any:
     every = await here.asking(here.logs.runs)
     found = [one for one in every if wanted.fits(one)]
     page = found[: wanted.limit]
-    return {"runs": page, "next": page[-1]["run"] if len(found) > len(page) else None}
+    outcomes = await here.outcomes.of(page)
+    rows = [{**one, "outcome": outcomes.get(one["run"])} for one in page]
+    return {"runs": rows, "next": page[-1]["run"] if len(found) > len(page) else None}
 
 
 @router.get("/runs/{run}", response_model=Report, responses=OF_RUN)

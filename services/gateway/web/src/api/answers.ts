@@ -18,6 +18,15 @@ export type Series = Omit<Told, "started" | "dropped" | "finished" | "errors" | 
   outcomes: Record<string, Column>;
 };
 
+/** What became of a run; figures of its measured time. */
+export interface Outcome {
+  verdict: "PASS" | "FAIL" | "VOID" | "STOPPED";
+  p99_us: number | null;
+  requests_per_sec: number | null;
+  errors_total: number;
+  error_rate_pct: number | null;
+}
+
 export interface RunListed {
   run: string;
   scenario: string;
@@ -28,6 +37,8 @@ export interface RunListed {
   profile_us: number;
   tags: Record<string, string>;
   log?: string;
+  /** Null while it goes on, and while its log is being read. */
+  outcome: Outcome | null;
 }
 
 export interface RunList {

@@ -1,7 +1,7 @@
 // All runs, newest first: find one, look at it, put some beside each other.
 
 import { useEffect, useState } from "preact/hooks";
-import type { RunList, RunListed } from "../api/answers";
+import type { Outcome, RunList, RunListed } from "../api/answers";
 import { get, query } from "../api/http";
 import { asProblem, useResource } from "../api/resource";
 import { Link, go } from "../app/place";
@@ -9,7 +9,7 @@ import { COMPARED_MAX, type Filter, NO_FILTER, runRoute } from "../app/route";
 import { me } from "../app/session";
 import { Badge } from "../parts/marks";
 import { Empty, Failed, Loading, Scroll } from "../parts/panel";
-import { instant, span } from "../say/numbers";
+import { instant, latency, percent, perSecond } from "../say/numbers";
 import { isOver, standing } from "../say/words";
 
 const PAGE = 50;
@@ -173,8 +173,11 @@ function Table({ rows, chosen, choose }: TableProps) {
             </th>
             <th>run</th>
             <th>state</th>
+            <th>verdict</th>
+            <th class="n wide">p99</th>
+            <th class="n wide">requests/s</th>
+            <th class="n wide">errors</th>
             <th class="wide">target</th>
-            <th class="n wide">profile</th>
             <th class="n">created</th>
           </tr>
         </thead>
@@ -201,8 +204,11 @@ function Table({ rows, chosen, choose }: TableProps) {
                 <td>
                   <Badge tone={said.tone}>{said.text}</Badge>
                 </td>
+                <td>{one.outcome && <Verdict word={one.outcome.verdict} />}</td>
+                <td class="n wide">{latency(one.outcome?.p99_us)}</td>
+                <td class="n wide">{perSecond(one.outcome?.requests_per_sec)}</td>
+                <td class="n wide">{percent(one.outcome?.error_rate_pct)}</td>
                 <td class="wide">{one.target}</td>
-                <td class="n wide">{span(one.profile_us)}</td>
                 <td class="n">{instant(one.created_at)}</td>
               </tr>
             );
@@ -211,6 +217,12 @@ function Table({ rows, chosen, choose }: TableProps) {
       </table>
     </Scroll>
   );
+}
+
+const TONES = { PASS: "good", FAIL: "bad", VOID: "warn", STOPPED: "warn" } as const;
+
+function Verdict({ word }: { word: Outcome["verdict"] }) {
+  return <Badge tone={TONES[word]}>{word}</Badge>;
 }
 
 export function Tags({ tags }: { tags: Record<string, string> | undefined }) {
