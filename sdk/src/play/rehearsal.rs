@@ -12,6 +12,7 @@ use loadpilot_agent::script::{
 };
 use loadpilot_engine::check::parse_plan;
 use loadpilot_engine::draws::Whose;
+use loadpilot_engine::eval::answer::Counted;
 use loadpilot_engine::workload::Workload;
 use loadpilot_events::Timestamp;
 use loadpilot_events::outcome::Outcome;
@@ -222,6 +223,7 @@ fn answer(status: u16, head: Vec<u8>, body: Vec<u8>) -> Answer {
         head,
         body,
         elapsed_us: 1_000,
+        counted: Counted::default(),
     }
 }
 

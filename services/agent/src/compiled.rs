@@ -119,8 +119,11 @@ fn answer_of(answer: Answer) -> eval::Answer {
         head,
         body,
         elapsed_us,
+        counted,
     } = answer;
-    eval::Answer::new(status, head, body, elapsed_us)
+    let mut told = eval::Answer::new(status, head, body, elapsed_us);
+    told.counted = counted;
+    told
 }
 
 fn next(turn: Turn) -> Next {

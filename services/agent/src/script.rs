@@ -13,6 +13,7 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use loadpilot_engine::draws::Whose;
+use loadpilot_engine::eval::answer::Counted;
 use loadpilot_engine::workload::Workload;
 use loadpilot_events::Timestamp;
 use loadpilot_events::cause::Cause;
@@ -239,6 +240,8 @@ pub struct Answer {
     pub body: Vec<u8>,
     /// From dispatch to the last byte, in µs.
     pub elapsed_us: u64,
+    /// What the body takes of what the tasks of a process may hold.
+    pub counted: Counted,
 }
 
 /// How a part ended.

@@ -2,6 +2,7 @@
 
 use std::cell::{Cell, OnceCell};
 use std::io::Read as _;
+use std::sync::atomic::{AtomicUsize, Ordering};
 
 use flate2::read::{DeflateDecoder, MultiGzDecoder, ZlibDecoder};
 use memchr::memchr_iter;
@@ -12,6 +13,29 @@ use super::value::Value;
 
 /// Most bytes of a body when it is decoded: a few of them can stand for very many.
 const DECODED_BYTES_MAX: u64 = 64 << 20;
+
+/// Bytes that count against a total for as long as this lives.
+#[derive(Debug, Default)]
+pub struct Counted {
+    total: Option<&'static AtomicUsize>,
+    bytes: usize,
+}
+
+impl Counted {
+    /// Counts some more, which the total has already.
+    pub fn add(&mut self, total: &'static AtomicUsize, bytes: usize) {
+        self.total = Some(total);
+        self.bytes += bytes;
+    }
+}
+
+impl Drop for Counted {
+    fn drop(&mut self) {
+        if let Some(total) = self.total {
+            total.fetch_sub(self.bytes, Ordering::Relaxed);
+        }
+    }
+}
 
 /// An answer.
 #[derive(Debug)]
@@ -24,6 +48,8 @@ pub struct Answer {
     pub body: Vec<u8>,
     /// From dispatch to its last byte, in µs.
     pub elapsed_us: u64,
+    /// What the body takes of a total.
+    pub counted: Counted,
     lines: OnceCell<Vec<(String, String)>>,
     json: OnceCell<Result<Value, Halt>>,
     /// Whether something in its JSON was looked up without making the rest.
@@ -39,6 +65,7 @@ impl Answer {
             head,
             body,
             elapsed_us,
+            counted: Counted::default(),
             lines: OnceCell::new(),
             json: OnceCell::new(),
             skimmed: Cell::new(false),

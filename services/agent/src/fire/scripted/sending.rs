@@ -204,17 +204,16 @@ impl<W: Wire> Calls<W> {
 
 /// What a user hears of an exchange.
 fn heard(ended: Ended, kept: Kept, elapsed_us: u64) -> Heard {
-    match ended.status {
-        Some(_) if kept.is_cut => {
-            Heard::Unsendable("the answer is longer than 64 MiB, more than a task can read".into())
-        }
-        Some(status) => Heard::Answer(Answer {
+    match (ended.status, kept.cut) {
+        (Some(_), Some(why)) => Heard::Unsendable(why.into()),
+        (Some(status), None) => Heard::Answer(Answer {
             status,
             head: kept.head,
             body: kept.body,
             elapsed_us,
+            counted: kept.counted,
         }),
-        None => Heard::Broken {
+        (None, _) => Heard::Broken {
             outcome: ended.outcome,
             cause: ended.cause,
         },
