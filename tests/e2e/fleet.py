@@ -120,8 +120,8 @@ class Fleet:
     def start(
         self, loadpilot: Loadpilot, scenario: Path | str, target: str, *flags: str
     ) -> Running:
-        """Asks for a run."""
-        return loadpilot.start(scenario, target, "--nats-url", self.url, *flags)
+        """Asks for a run, and follows each step of it."""
+        return loadpilot.start(scenario, target, "-v", "--nats-url", self.url, *flags)
 
     def run(self, loadpilot: Loadpilot, scenario: Path | str, target: str, *flags: str) -> Finished:
         """Runs to the end."""

@@ -84,7 +84,7 @@ CASES = (
     Case("half a threshold", ["--threshold", "p99_ms"], flags=["--threshold", "p99_ms"]),
     Case("too few agents", ["--agents", "'0'"], flags=["--agents", "0"]),
     Case("a flag that is unknown", ["--agnets"], flags=["--agnets", "2"]),
-    Case("a target with a path", ["--target", "/api"], target="http://127.0.0.1:1/api"),
+    Case("a target with a query", ["--target", "?a=1"], target="http://127.0.0.1:1/api?a=1"),
     Case("a target of another kind", ["--target", "ftp://"], target="ftp://127.0.0.1"),
     Case(
         "several mistakes at once",

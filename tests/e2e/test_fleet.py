@@ -94,7 +94,7 @@ def test_one_run_after_another_and_two_at_once(
     assert [line.split()[0] for line in listed.stdout.splitlines()[1:]] == sorted(
         one.run for one in (first, *ended)
     )
-    again = loadpilot.call("report", first.run, "--nats-url", fleet.url)
+    again = loadpilot.call("report", first.run, "-v", "--nats-url", fleet.url)
     assert again.stdout == first.stdout
     told = "".join(one.stdout + one.stderr for one in (first, *ended, listed, again))
     assert fleet.token not in told

@@ -16,7 +16,7 @@ class Compiled(VUser):
 
     @task(weight=3)
     def browse(self, client: LoadClient) -> None:
-        answer = client.get("/list", headers={"X-Session": self.token})
+        answer = client.get("/list", headers={"X-Shop-User": self.token})
         if answer.status_code == self.teapot:
             client.get("/tea", params={"for": self.token}, name="tea")
 

@@ -41,7 +41,7 @@ class Wide(VUser):
         with client.step("checkout"):
             client.post(f"/orders/{row['name'].upper()}", json=order, name="order")
             token = self.token[2:]
-            client.get("/paid", params={"in": env("PLACE", "here")}, headers={"X-Token": token})
+            client.get("/paid", params={"in": env("PLACE", "here")}, headers={"X-Buyer": token})
         SOLD.add(order["count"])
         metrics.trend("price").add(order["count"] * 2.5)
         self.wait(0.001, 0.01)
