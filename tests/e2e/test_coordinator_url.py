@@ -46,8 +46,9 @@ def test_it_does_what_it_does_without(
     for name in ("a-1", "a-2"):
         fleet.agent(name)
     url = f"http://127.0.0.1:{port}"
-    flags = (*SHORT, "--external-agents", "2", "-v")
+    flags = (*SHORT, "--external-agents", "2")
     by_nats = fleet.run(loadpilot, WEIGHTED, oracle.url, *flags)
+    flags = ("-v", *flags)
     token = fleet.token
     monkeypatch.delenv("NATS_TOKEN")
     by_http = loadpilot.run(WEIGHTED, oracle.url, *flags, "--coordinator-url", url)
@@ -63,7 +64,8 @@ def test_it_does_what_it_does_without(
     told, expected = comparable(by_http), comparable(by_nats)
     assert told[:8] == expected[:8]
     assert not loadpilot.log.exists(), "a stack of its own was started"
-    again = loadpilot.call("report", by_http.run, "--nats-url", fleet.url, "--nats-token", token)
+    at = ("--nats-url", fleet.url, "--nats-token", token)
+    again = loadpilot.call("report", by_http.run, "-v", *at)
     assert again.stdout == by_http.stdout
 
 

@@ -64,7 +64,7 @@ def test_a_guest_takes_its_share(
 ) -> None:
     """Broken if what is printed does not work as it stands, or the guest's work is not counted."""
     place = f"127.0.0.2:{free_port()}"
-    flags = (*SHORT, "--listen", place, "--external-agents", "1")
+    flags = (*SHORT, "-v", "--listen", place, "--external-agents", "1")
     with loadpilot.start(WEIGHTED, oracle.url, *flags) as running:
         invited = Invited(running)
         running.until("waiting for agents: 1 of 2 ready")
@@ -86,7 +86,7 @@ def test_a_guest_takes_its_share(
         second = Invited(running)
         assert_whole(running.end(), PLANNED)
     assert second.text == invited.text, "a guest would need new files for each run"
-    report = loadpilot.call("report", finished.run)
+    report = loadpilot.call("report", finished.run, "-v")
     assert report.stdout == finished.stdout
 
 
@@ -150,7 +150,7 @@ def test_a_certificate_of_ones_own(
     own = identity(tmp_path / "own", "IP:127.0.0.3")
     place = f"127.0.0.3:{free_port()}"
     flags = (
-        *(*SHORT, "--listen", place, "--agents", "0", "--external-agents", "1"),
+        *(*SHORT, "-v", "--listen", place, "--agents", "0", "--external-agents", "1"),
         *("--listen-cert", os.path.relpath(own.cert, loadpilot.folder)),
         *("--listen-key", str(own.key), "--listen-cacert", str(own.authority)),
     )
