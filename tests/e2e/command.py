@@ -62,6 +62,8 @@ class Finished:
         if self.code != UNTRUSTED:
             return self.code
         report = self.report
+        if report["run"].get("unanswered"):
+            return self.code
         findings = report["certificate"]["findings"]
         if any(f["grade"] == "INVALID" and f["kind"] not in BUSY_MACHINE for f in findings):
             return self.code
