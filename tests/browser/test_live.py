@@ -52,7 +52,7 @@ def test_a_run_from_the_first_click_to_its_report(
     reader.press("Stop")
     page.get_by_role("dialog").get_by_role("button", name="Stop", exact=True).click()
 
-    expect(reader.verdict()).to_have_text("PASS", timeout=PATIENCE_MS)
+    expect(reader.verdict()).to_have_text("STOPPED", timeout=PATIENCE_MS)
     report = reader.asks(f"/api/v1/runs/{run}")
     assert report["run"]["ending"] == "stopped"
     expect(reader.tile("arrivals")).to_have_text(f"{report['arrivals']['started']:,}")
