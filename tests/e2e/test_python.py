@@ -69,13 +69,15 @@ def test_every_call_of_python_is_counted_once(
     }
     failed = 300 - items["GET /items/0"]
     told = "AssertionError: an item that is there (shop.py:27)"
-    assert browse["raised"] == [{"by": "check", "text": told, "count": failed}]
+    trace = "shop.py:27 in check_browse"
+    assert browse["raised"] == [{"by": "check", "text": told, "count": failed, "trace": trace}]
     assert browse["arrivals"]["task_errors"] == failed
 
     refused = 200 - seen["GET /paid"]
     assert refused == 50
     told = "LookupError: no till (shop.py:33)"
-    assert pay["raised"] == [{"by": "task", "text": told, "count": refused}]
+    trace = "shop.py:33 in pay"
+    assert pay["raised"] == [{"by": "task", "text": told, "count": refused, "trace": trace}]
     assert pay["arrivals"]["task_errors"] == refused
     assert report["calls"]["outcomes"]["http_5xx"] == refused
 

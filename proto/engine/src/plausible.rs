@@ -5,7 +5,7 @@
 
 use loadpilot_events::delta::{DeltaReported, LastCall};
 use loadpilot_events::hist::Hist;
-use loadpilot_events::limits::{NAME_BYTES_MAX, RAISED_BYTES_MAX};
+use loadpilot_events::limits::{NAME_BYTES_MAX, RAISED_BYTES_MAX, TRACE_BYTES_MAX};
 use loadpilot_events::metrics::{Added, MetricRow, is_metric_name};
 use loadpilot_events::plan::Plan;
 use loadpilot_events::rules::Rules;
@@ -23,6 +23,8 @@ const ROW_COUNT_MAX: u64 = 1 << 36;
 const NAME_BYTES: u64 = NAME_BYTES_MAX as u64;
 /// Longest text of an error raised there.
 const RAISED_BYTES: u64 = RAISED_BYTES_MAX as u64;
+/// Longest traceback of one.
+const TRACE_BYTES: u64 = TRACE_BYTES_MAX as u64;
 
 /// Refuses a delta with a number that no run can have.
 ///
@@ -146,6 +148,8 @@ pub(crate) fn plausible(control: &Control, delta: &DeltaReported) -> Result<(), 
         at_most("task", [row.task.into()], limits.task)?;
         at_most("count of errors raised", [row.count], ROW_COUNT_MAX)?;
         at_most("bytes of an error", [row.text.len() as u64], RAISED_BYTES)?;
+        let trace = row.trace.as_ref().map_or(0, String::len);
+        at_most("bytes of a traceback", [trace as u64], TRACE_BYTES)?;
     }
     Ok(())
 }

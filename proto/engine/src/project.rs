@@ -98,6 +98,8 @@ pub struct Projection {
     pub anatomy: BTreeMap<(Window, Called), AnatomySums>,
     /// What was raised in Python: how often, by task, part and text.
     pub raised: BTreeMap<(u16, RaisedBy, String), u64>,
+    /// A traceback of each, as far as one was told: the least of them, whoever told it first.
+    pub traces: BTreeMap<(u16, RaisedBy, String), String>,
     /// What the scenario measured itself, by window and task.
     pub metrics: BTreeMap<(Window, u16), MetricSums>,
     /// By due tick and task.
@@ -196,6 +198,7 @@ impl Projection {
             metrics: BTreeMap::new(),
             ticks: BTreeMap::new(),
             raised: self.raised.clone(),
+            traces: self.traces.clone(),
             arrivals: self.arrivals.clone(),
             holders: self.holders.clone(),
             excess_arrivals: self.excess_arrivals,
@@ -313,6 +316,11 @@ impl Projection {
         }
         for row in &delta.raised {
             let key = (row.task, row.by, row.text.clone());
+            if let Some(trace) = &row.trace {
+                let known = self.traces.entry(key.clone());
+                let known = known.or_insert_with(|| trace.clone());
+                *known = std::mem::take(known).min(trace.clone());
+            }
             *self.raised.entry(key).or_default() += row.count;
         }
         for (row, sums) in &prepared.metrics {

@@ -138,6 +138,8 @@ pub struct Rows {
     anatomy: BTreeMap<AnatomyKey, AnatomySums>,
     names: BTreeMap<u16, CallName>,
     raised: BTreeMap<(u16, RaisedBy, String), u64>,
+    /// Tracebacks of some of them.
+    traces: BTreeMap<(u16, RaisedBy, String), String>,
     metrics: BTreeMap<RowKey, MetricSums>,
     exchanges: Vec<ExchangeSeen>,
     samples: Vec<Sample>,
@@ -231,6 +233,14 @@ impl Tally {
         *raised.entry(key).or_default() += 1;
     }
 
+    /// Which lines led to an error that was counted just now; a process tells it once.
+    pub fn traced(&mut self, task: u16, by: RaisedBy, text: &str, trace: &str) {
+        let key = (task, by, text.to_owned());
+        if self.rows.raised.contains_key(&key) {
+            self.rows.traces.insert(key, trace.to_owned());
+        }
+    }
+
     /// A check looked at an answer of an arrival.
     pub fn check(&mut self, key: RowKey, passed: bool) {
         let checks = &mut self.rows.arrivals.entry(key).or_default().checks;
@@ -293,6 +303,7 @@ impl Rows {
         }
         self.names.extend(other.names);
         add_counts(&mut self.raised, &other.raised);
+        self.traces.extend(other.traces);
         for (key, sums) in other.metrics {
             self.metrics.entry(key).or_default().add(&sums);
         }

@@ -55,6 +55,8 @@ pub const RAISED_MAX: usize = 20;
 pub const OTHER_ERRORS: &str = "(other errors)";
 /// Longest text of an error raised in Python, in bytes.
 pub const RAISED_BYTES_MAX: usize = 400;
+/// Longest traceback of one, in bytes: the lines of the user's that led to it.
+pub const TRACE_BYTES_MAX: usize = 1_000;
 /// Most parameters of a plan.
 pub const PARAMETERS_MAX: usize = 200;
 /// Longest value of a parameter, in bytes: what a header can carry.

@@ -102,6 +102,10 @@ pub struct RaisedRow {
     pub text: String,
     /// How many times.
     pub count: u64,
+    /// The lines of the user's that led to it, the outermost first, `shop.py:40 in buy`, each on a
+    /// line of its own: in the first delta of a process that has the text.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub trace: Option<String>,
 }
 
 /// Which part of a scenario in Python raised an error, or what else is to be said of it.
@@ -136,4 +140,8 @@ pub struct Raised {
     pub text: String,
     /// How many times.
     pub count: u64,
+    /// The lines of the user's that led to one of them, the outermost first, `shop.py:40 in buy`,
+    /// each on a line of its own; absent where no agent told any.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub trace: Option<String>,
 }

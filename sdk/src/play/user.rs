@@ -217,6 +217,7 @@ impl PyUser {
             .as_ref()
             .is_some_and(|looped| looped.is_called_off);
         let raised = error.filter(|error| !is_stopped(py, error) && !was_called_off);
+        let mut trace = raised.as_ref().and_then(|error| trace(py, error));
         let mut raised = raised.map(|error| self.told(py, &error));
         let unsent = self.client.bind(py).borrow().unsent.get();
         if raised.is_none() && unsent > 0 {
@@ -227,13 +228,17 @@ impl PyUser {
         let check = match (&self.part().check, last, &raised) {
             (Some(check), Some(last), None) => {
                 let looked = check.look(py, &self.instance, &last);
-                Some(looked.map_err(|error| self.told(py, &error)))
+                Some(looked.map_err(|error| {
+                    trace = self::trace(py, &error);
+                    self.told(py, &error)
+                }))
             }
             _ => None,
         };
         Next::Ended(Ended {
             check,
             raised,
+            trace,
             blocked: None,
         })
     }
@@ -251,6 +256,14 @@ impl PyUser {
         };
         told().unwrap_or_else(|_| words(py, error))
     }
+}
+
+/// Which lines of the user's led to an error; none for one of our own.
+fn trace(py: Python<'_>, error: &PyErr) -> Option<String> {
+    let value = error.clone_ref(py).into_value(py);
+    let told = py.import(TOLD).ok()?.call_method1("trace", (value,)).ok()?;
+    let trace: String = told.extract().ok()?;
+    Some(trace).filter(|trace| !trace.is_empty())
 }
 
 impl PyUser {

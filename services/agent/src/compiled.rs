@@ -134,6 +134,7 @@ fn next(turn: Turn) -> Next {
         Turn::Ended { check, raised } => Next::Ended(Ended {
             check,
             raised,
+            trace: None,
             blocked: None,
         }),
     }

@@ -151,10 +151,11 @@ impl Closing<'_> {
 pub(crate) fn raised(data: &Projection, task: u16) -> Vec<Raised> {
     let of_task = data.raised.iter().filter(|((of, ..), _)| *of == task);
     let mut raised: Vec<Raised> = of_task
-        .map(|((_, by, text), &count)| Raised {
-            by: *by,
-            text: text.clone(),
+        .map(|(key, &count)| Raised {
+            by: key.1,
+            text: key.2.clone(),
             count,
+            trace: data.traces.get(key).cloned(),
         })
         .collect();
     raised.sort_by(|a, b| b.count.cmp(&a.count).then_with(|| a.text.cmp(&b.text)));

@@ -91,13 +91,18 @@ impl Ledger {
             open.make_room(bytes, &mut parts);
             open.anatomy.push(row);
         }
-        for ((task, by, text), count) in rows.raised {
-            open.make_room(80 + text.len(), &mut parts);
+        let mut traces = rows.traces;
+        for (key, count) in rows.raised {
+            let trace = traces.remove(&key);
+            let (task, by, text) = key;
+            let bytes = 80 + text.len() + trace.as_ref().map_or(0, String::len);
+            open.make_room(bytes, &mut parts);
             open.raised.push(RaisedRow {
                 task,
                 by,
                 text,
                 count,
+                trace,
             });
         }
         for row in rows.metrics.iter().flat_map(|(key, sums)| sums.rows(*key)) {

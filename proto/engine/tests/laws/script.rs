@@ -203,6 +203,8 @@ fn errors_beyond_the_limit_go_together() {
         tally.raised(0, RaisedBy::Check, &format!("AssertionError: {}", n % 100));
         tally.raised(1, RaisedBy::Task, "KeyError: 'id'");
     }
+    tally.traced(1, RaisedBy::Task, "KeyError: 'id'", "shop.py:3 in buy");
+    tally.traced(0, RaisedBy::Check, "beyond the limit", "shop.py:9 in look");
     let mut ledger = Ledger::new(BootId::parse("b").expect("a token"));
     let deltas = ledger.close(tally.take(), 0, 1, Gauges::default());
     let rows: Vec<_> = deltas.into_iter().flat_map(|delta| delta.raised).collect();
@@ -212,6 +214,8 @@ fn errors_beyond_the_limit_go_together() {
     let others = of(0).find(|row| row.text == "(other errors)");
     assert_eq!(others.map(|row| row.count), Some(800));
     assert_eq!(of(1).map(|row| row.count).collect::<Vec<_>>(), [1_000]);
+    let traces: Vec<&str> = rows.iter().filter_map(|row| row.trace.as_deref()).collect();
+    assert_eq!(traces, ["shop.py:3 in buy"]);
 }
 
 /// Broken if agents were asked for that would find no user left, or a key or states that cannot be

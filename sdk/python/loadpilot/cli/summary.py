@@ -59,7 +59,7 @@ def summary(report: Report, *, verbose: bool = False) -> str:
     parts = (
         _head(report),
         _thresholds(report),
-        _raised(report),
+        _raised(report, verbose=verbose),
         _answers(report),
         _steered(report),
         _measured(report),
@@ -294,13 +294,15 @@ def _tasks(report: Report, *, calls: bool) -> Iterator[str]:
             yield from _calls(task)
 
 
-def _raised(report: Report) -> Iterator[str]:
-    """Show what checks and tasks raised in Python, the most frequent first."""
+def _raised(report: Report, *, verbose: bool) -> Iterator[str]:
+    """Show what checks and tasks raised, the most frequent first; ``verbose`` with tracebacks."""
     for task in report.tasks:
         raised = task.raised or []
         for one in raised[:RAISED_SHOWN]:
             yield _line(RAISED[one.by], f"{safe(task.name)}, {count(one.count)} times")
             yield from (_line("", safe(line)) for line in one.text.split("\n"))
+            if verbose and one.trace is not None:
+                yield from (_line("", f"  {safe(line)}") for line in one.trace.split("\n"))
         if len(raised) > RAISED_SHOWN:
             more = count(len(raised) - RAISED_SHOWN)
             yield _line("", f"{safe(task.name)}: {more} other errors are in the report")

@@ -17,6 +17,9 @@ if TYPE_CHECKING:
     from pathlib import Path
     from types import FrameType
 
+TRACED_MAX = 12
+"""Lines of a traceback that are told: the innermost."""
+
 _roots: list[str] = []
 """Folders whose files are a user's."""
 
@@ -52,6 +55,15 @@ def told_at_length(error: BaseException) -> str:
     return "\n".join([told(error), *(f"    {place}: {place.line}" for place in _own(error))])
 
 
+def trace(error: BaseException) -> str:
+    """List the user's own lines that led to an error, the outermost first.
+
+    ``shop.py:40 in buy``, each on a line of its own. What stands in them is left out: it may hold
+    a secret.
+    """
+    return "\n".join(f"{place} in {place.function}" for place in _own(error)[-TRACED_MAX:])
+
+
 @dataclass(frozen=True, slots=True)
 class _Place:
     """A line of the user's."""
@@ -59,6 +71,7 @@ class _Place:
     path: str
     shown: str
     number: int
+    function: str = ""
 
     @property
     def line(self) -> str:
@@ -79,10 +92,10 @@ def places_below(frame: FrameType | None) -> list[_Place]:
     return places
 
 
-def _place(path: str, number: int) -> _Place | None:
+def _place(path: str, number: int, function: str = "") -> _Place | None:
     path = _whole(path)
     root = next((root for root in _roots if path.startswith(root)), None)
-    return None if root is None else _Place(path, path.removeprefix(root), number)
+    return None if root is None else _Place(path, path.removeprefix(root), number, function)
 
 
 def _own(error: BaseException) -> list[_Place]:
@@ -92,7 +105,8 @@ def _own(error: BaseException) -> list[_Place]:
     places = []
     trace = error.__traceback__
     while trace is not None:
-        place = _place(trace.tb_frame.f_code.co_filename, trace.tb_lineno)
+        code = trace.tb_frame.f_code
+        place = _place(code.co_filename, trace.tb_lineno, code.co_name)
         if place is not None:
             places.append(place)
         trace = trace.tb_next

@@ -113,16 +113,17 @@ impl CallNames {
         named
     }
 
-    /// What an error of a task is told as.
-    pub(super) fn raised(&self, task: u16, text: &str) -> String {
+    /// What an error of a task is told as, and whether for the first time.
+    pub(super) fn raised(&self, task: u16, text: &str) -> (String, bool) {
         let mut errors = self.errors.borrow_mut();
         let known = errors.entry(task).or_default();
-        if !known.contains(text) {
-            if known.len() >= ERRORS_MAX {
-                return OTHER_ERRORS.to_owned();
-            }
-            known.insert(text.to_owned());
+        if known.contains(text) {
+            return (text.to_owned(), false);
         }
-        text.to_owned()
+        if known.len() >= ERRORS_MAX {
+            return (OTHER_ERRORS.to_owned(), false);
+        }
+        known.insert(text.to_owned());
+        (text.to_owned(), true)
     }
 }

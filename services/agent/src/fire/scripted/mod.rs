@@ -21,7 +21,7 @@ use loadpilot_engine::draws::Whose;
 use loadpilot_engine::patience::SCRIPT_TIMEOUTS;
 use loadpilot_engine::tally::CallEnd;
 use loadpilot_events::delta::LastCall;
-use loadpilot_events::limits::RAISED_BYTES_MAX;
+use loadpilot_events::limits::{RAISED_BYTES_MAX, TRACE_BYTES_MAX};
 use loadpilot_events::outcome::Outcome;
 use loadpilot_events::script::{CallName, RaisedBy};
 use tokio::time::sleep;
@@ -148,7 +148,7 @@ impl<W: Wire> Calls<W> {
             if held.end.status.is_some()
                 && let Some(check) = ended.check
             {
-                held.end.outcome = self.checked(arrival, check);
+                held.end.outcome = self.checked(arrival, check, ended.trace.as_deref());
             }
             all_ok &= held.end.outcome == Outcome::Ok;
             last = Some(held.end.outcome);
@@ -160,11 +160,11 @@ impl<W: Wire> Calls<W> {
         }
         if let Some(text) = ended.raised {
             all_ok = false;
-            self.raised(arrival, RaisedBy::Task, &text);
+            self.raised(arrival, RaisedBy::Task, &text, ended.trace.as_deref());
             self.task_raised(arrival, last);
         }
         if let Some(text) = ended.blocked {
-            self.raised(arrival, RaisedBy::Blocking, &text);
+            self.raised(arrival, RaisedBy::Blocking, &text, None);
         }
         if !all_ok || is_given_up {
             self.task_error(arrival);
@@ -188,7 +188,8 @@ impl<W: Wire> Calls<W> {
                 crew.take(arrival.name)
             }
             Err(raised) => {
-                self.raised(arrival, RaisedBy::Task, &format!("on_start: {raised}"));
+                let text = format!("on_start: {raised}");
+                self.raised(arrival, RaisedBy::Task, &text, None);
                 self.task_raised(arrival, None);
                 self.rest(AFTER_FAILURE, true).await;
                 None
@@ -377,13 +378,18 @@ impl<W: Wire> Calls<W> {
     }
 
     /// Counts a check that looked at an answer; gives what that makes of the call.
-    fn checked(&self, arrival: &Arrival, check: Result<(), String>) -> Outcome {
+    fn checked(
+        &self,
+        arrival: &Arrival,
+        check: Result<(), String>,
+        trace: Option<&str>,
+    ) -> Outcome {
         self.tally.borrow_mut().check(arrival.key, check.is_ok());
         self.recorder.check(arrival.key, check.is_ok());
         match check {
             Ok(()) => Outcome::Ok,
             Err(text) => {
-                self.raised(arrival, RaisedBy::Check, &text);
+                self.raised(arrival, RaisedBy::Check, &text, trace);
                 Outcome::CheckFailed
             }
         }
@@ -411,12 +417,15 @@ impl<W: Wire> Calls<W> {
     }
 
     /// Counts what was raised, in words that fit and hold no secret of the plan.
-    fn raised(&self, arrival: &Arrival, by: RaisedBy, text: &str) {
+    fn raised(&self, arrival: &Arrival, by: RaisedBy, text: &str, trace: Option<&str>) {
+        let task = arrival.key.task;
         let text = self.mask(text);
-        let text = self
-            .names
-            .raised(arrival.key.task, cut(&text, RAISED_BYTES_MAX));
-        self.tally.borrow_mut().raised(arrival.key.task, by, &text);
+        let (text, is_new) = self.names.raised(task, cut(&text, RAISED_BYTES_MAX));
+        let mut tally = self.tally.borrow_mut();
+        tally.raised(task, by, &text);
+        if let Some(trace) = trace.filter(|_| is_new) {
+            tally.traced(task, by, &text, cut(&self.mask(trace), TRACE_BYTES_MAX));
+        }
         self.recorder.raised(arrival.key, by, &text);
     }
 

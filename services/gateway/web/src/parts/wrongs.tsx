@@ -55,6 +55,12 @@ export function Wrongs({ errors }: { errors: Errors }) {
             {task.raised.map((one, i) => (
               <li key={i}>
                 <b>{count(one.count)}×</b> <small>{one.by}</small> <code>{one.text}</code>
+                {one.trace && (
+                  <details>
+                    <summary>traceback</summary>
+                    <pre>{one.trace}</pre>
+                  </details>
+                )}
               </li>
             ))}
           </ul>
