@@ -102,6 +102,11 @@ class Raised(BaseModel):
     """
     The kind of the error, its message and its place.
     """
+    trace: str | None = None
+    """
+    The lines of the user's that led to one of them, the outermost first, `shop.py:40 in buy`,
+    each on a line of its own; absent where no agent told any.
+    """
 
 
 class TaskErrors(BaseModel):

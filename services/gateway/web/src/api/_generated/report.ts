@@ -1461,6 +1461,11 @@ export interface Raised {
    * The kind of the error, its message and its place.
    */
   text: string;
+  /**
+   * The lines of the user's that led to one of them, the outermost first, `shop.py:40 in buy`,
+   * each on a line of its own; absent where no agent told any.
+   */
+  trace?: string | null;
 }
 /**
  * Pass or fail of the thresholds.
