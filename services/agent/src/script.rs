@@ -251,8 +251,8 @@ pub struct Ended {
     pub check: Option<Result<(), String>>,
     /// What the part itself raised: the kind of the error, its message and its place.
     pub raised: Option<String>,
-    /// Which lines of the user's led to what was raised, if that is known: `shop.py:40 in buy`, each
-    /// on a line of its own.
+    /// Which lines of the user's led to what was raised, if that is known: `shop.py:40 in buy`,
+    /// each on a line of its own.
     pub trace: Option<String>,
     /// Where it kept every other user waiting, in words.
     pub blocked: Option<String>,
