@@ -10,6 +10,7 @@ use loadpilot_events::cause::Cause;
 use loadpilot_events::delta::{CallRow, DeltaReported, Gauges, TaskRaises};
 use loadpilot_events::hist::{self, Hist};
 use loadpilot_events::id::{AgentId, Holder};
+use loadpilot_events::limits::HIST_COUNTS_LIVE_MAX;
 use loadpilot_events::live::{Failing, Gathering, LatencyMs, LoadPhase, Snapshot, TaskSnapshot};
 use loadpilot_events::report::RunState;
 use loadpilot_events::rules::Rules;
@@ -39,6 +40,29 @@ pub struct LiveView {
     /// By call: ended calls, errors among them, response times.
     calls: BTreeMap<Called, CallSoFar>,
     ends: Ends,
+    room: Room,
+}
+
+/// How many counts the histograms here hold together: a few bytes of a delta can ask for many.
+#[derive(Debug, Default)]
+struct Room {
+    counts: usize,
+}
+
+impl Room {
+    /// Adds a histogram to another one, if there is room for what that makes it grow by; gives back
+    /// by how many counts it grew.
+    fn merge(&mut self, into: &mut Hist, more: &Hist) -> usize {
+        let grown = more
+            .distinct_values()
+            .saturating_sub(into.distinct_values());
+        if self.counts + grown > HIST_COUNTS_LIVE_MAX {
+            return 0;
+        }
+        merge(into, more);
+        self.counts += grown;
+        grown
+    }
 }
 
 /// How calls finished so far.
@@ -69,6 +93,8 @@ struct AgentWindow {
     opened: u64,
     reused: u64,
     response: Hist,
+    /// By how many counts its histogram grew.
+    grown: usize,
     gauges: Gauges,
 }
 
@@ -90,6 +116,7 @@ impl Default for AgentWindow {
             opened: 0,
             reused: 0,
             response: hist::latency(),
+            grown: 0,
             gauges: Gauges::default(),
         }
     }
@@ -114,6 +141,7 @@ impl LiveView {
             return;
         }
         if delta.to_us > window.to_us {
+            self.room.counts -= window.grown;
             let seqs = std::mem::take(&mut window.seqs);
             let (from_us, to_us) = (delta.from_us, delta.to_us);
             *window = AgentWindow {
@@ -162,10 +190,10 @@ impl LiveView {
             let Ok(response) = hist::decode(&row.response) else {
                 continue;
             };
-            merge(&mut sums.response, &response);
+            self.room.merge(&mut sums.response, &response);
             if in_window {
                 window.finished += row.count;
-                merge(&mut window.response, &response);
+                window.grown += self.room.merge(&mut window.response, &response);
             }
         }
     }
@@ -365,5 +393,28 @@ fn latency_ms(hist: &Hist) -> LatencyMs {
         max_ms: Some(ms(hist.max())),
         min_ms: Some(ms(hist.min())),
         mean_ms: Some(hist.mean() / 1e3),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Broken if deltas of a hostile agent fill the memory of all that watch a run, or if a run
+    /// that is watched for long is shown without its latency.
+    #[test]
+    fn histograms_grow_as_far_as_there_is_room() {
+        let mut wide = hist::latency();
+        hist::record(&mut wide, hist::HIST_US_MAX);
+        let growth = wide.distinct_values() - hist::latency().distinct_values();
+        let mut room = Room {
+            counts: HIST_COUNTS_LIVE_MAX - growth,
+        };
+        let (mut first, mut second) = (hist::latency(), hist::latency());
+        assert_eq!(room.merge(&mut first, &wide), growth);
+        assert_eq!(room.merge(&mut second, &wide), 0);
+        assert_eq!((first.len(), second.len()), (1, 0));
+        assert_eq!(room.merge(&mut first, &wide), 0);
+        assert_eq!((first.len(), room.counts), (2, HIST_COUNTS_LIVE_MAX));
     }
 }

@@ -113,5 +113,7 @@ pub const HIST_COUNTS_PER_CALL: u64 = 1 << 17;
 pub const HIST_COUNTS_PER_AGENT_MIN: u64 = 1 << 22;
 /// Most histogram counts that a reader keeps of one agent, however many calls there are (2 GiB).
 pub const HIST_COUNTS_PER_AGENT_MAX: u64 = 1 << 28;
+/// Most histogram counts that a live view holds (256 MiB); its latency leaves out what is beyond.
+pub const HIST_COUNTS_LIVE_MAX: usize = 1 << 25;
 /// Most of all agents together: so many times those of one. They share what they agree on.
 pub const HIST_COUNTS_RUN_FACTOR: u64 = 2;
