@@ -29,6 +29,8 @@ SNAPSHOT = {
     "state": "running",
     "phase": "steady",
     "current_rps": 99.8,
+    "arrivals_per_sec": 98.5,
+    "planned_per_sec": 100.0,
     "target_rps": 100.0,
     "arrivals_started": 450,
     "arrivals_dropped": 0,
@@ -197,7 +199,8 @@ def test_a_good_run_prints_the_summary_and_nothing_else(
     ):
         assert part in written.err
     assert "· created" in written.err
-    assert "00:05/00:10 steady   99.8/100 rps  total 440  errors 0.91 %  live p50" in written.err
+    rates = "98.5 of 100 arrivals/s planned, 99.8 requests/s"
+    assert f"00:05/00:10 steady   {rates}  total 440  errors 0.91 %  live p50" in written.err
     assert Path("a/r.json").read_text(encoding="utf-8") == scene.log.report_json + "\n"
     assert scene.stack.stopped
     assert scene.stack.agents == 2
@@ -260,7 +263,7 @@ def test_a_dry_run_prints_the_plan_and_starts_nothing(
     plan = json.loads(written.out)
     assert plan["scenario"] == "Shop"
     assert plan["profile"]["pieces"][1]["to"] == 50_000_000
-    assert "450 arrivals in 10 s, peak 50/s" in written.err
+    assert "450 arrivals in 10 s, peak 50 arrivals/s" in written.err
     assert "authorization-1" in written.err
     assert "hunter2" not in written.out + written.err
     assert scene.stack.agents == 0
@@ -277,7 +280,7 @@ def test_a_closed_loop_is_announced_as_one(
     assert scene.run("--users", "12") == 0
     written = capsys.readouterr()
     assert "load       closed loop, 12 users; not used: rps" in written.err
-    assert "99.8 rps, closed loop, 12 users  total 440" in written.err
+    assert "98.5 arrivals/s, 99.8 requests/s, closed loop, 12 users  total 440" in written.err
     assert " at the peak" not in written.err
 
 
