@@ -65,7 +65,7 @@ bank! {
     sealed_before_last_words: SealedBeforeLastWords, "a good world";
     tail_not_awaited: TailNotAwaited, "sent more than was told of it";
     tail_forgotten: TailForgotten, "sent more than was told of it";
-    tail_reuses_numbers: TailReusesNumbers, "what was told is counted or excess";
+    tail_reuses_numbers: TailReusesNumbers, "honest parts contradict each other";
     clock_runs_back: ClockRunsBack, "the start lacks its lead";
     decided_after_the_end: DecidedAfterTheEnd, "the run was over";
     gaps_ignored: GapsIgnored, "";
