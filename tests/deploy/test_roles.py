@@ -11,7 +11,7 @@ import nats
 import pytest
 from tests.deploy.plain import PROGRAMS, keys, name_server, server_conf
 from tests.e2e.command import COMMAND, Loadpilot, Running
-from tests.e2e.fleet import free_port
+from tests.e2e.fleet import NEAR, free_port
 from tests.oracle.oracle import Oracle, built_binary
 
 if TYPE_CHECKING:
@@ -108,9 +108,11 @@ class Roles:
 
 @pytest.fixture(scope="module")
 def roles(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Roles]:
-    """One fleet for all of it."""
-    with Roles(tmp_path_factory.mktemp("roles")) as roles:
-        yield roles
+    """One fleet for all of it, whose agents may connect to loopback: the targets are there."""
+    with pytest.MonkeyPatch.context() as environ:
+        environ.setenv("AGENT_ALLOW_TARGET", NEAR)
+        with Roles(tmp_path_factory.mktemp("roles")) as roles:
+            yield roles
 
 
 @pytest.fixture

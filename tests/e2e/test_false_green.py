@@ -206,6 +206,12 @@ ROWS = [
         "no answer was checked of: pay",
     ),
     Row(
+        "a check that never ran, in Python",
+        HEAD + NEVER_CHECKED.format(more=IN_PYTHON),
+        1,
+        "no answer was checked of: pay",
+    ),
+    Row(
         "a check that never ran, under a gate",
         HEAD + NEVER_CHECKED.format(more=', thresholds={"pay:checks": 0}'),
         1,

@@ -95,16 +95,21 @@ fn overload(plan: &Plan, report: &Report) -> Option<String> {
     })
 }
 
-/// Tasks that ran and whose check never looked at an answer, where the plan says which have one.
+/// Tasks that ran and whose check never looked at an answer.
 fn unchecked(plan: &Plan, report: &Report) -> Option<String> {
-    let code = plan.code.as_ref().map_or(&[][..], |code| &code.tasks);
+    let has_check = |place: usize| {
+        let in_code = plan.code.as_ref().and_then(|code| code.tasks.get(place));
+        let mut in_python = plan.script.iter().flat_map(|script| &script.checked);
+        in_code.is_some_and(|code| code.check.is_some())
+            || in_python.any(|&task| usize::from(task) == place)
+    };
     let has_run = |task: &TaskReport| {
         let in_warm_up = report.warm_up.warm_up_us > 0 && task.finished == 0;
         task.arrivals.started > 0 && !in_warm_up
     };
-    let tasks = code.iter().zip(&report.tasks);
+    let tasks = report.tasks.iter().enumerate();
     let unseen =
-        tasks.filter(|(code, task)| code.check.is_some() && task.checks.is_none() && has_run(task));
+        tasks.filter(|(place, task)| task.checks.is_none() && has_run(task) && has_check(*place));
     let names: Vec<&str> = unseen.map(|(_, task)| task.name.as_str()).collect();
     (!names.is_empty()).then(|| format!("no answer was checked of: {}", names.join(", ")))
 }

@@ -26,6 +26,9 @@ pub struct Script {
     /// The data that its tasks and users take rows of.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub feeds: Vec<Feed>,
+    /// The tasks that have a check, by their places in the plan, rising.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub checked: Vec<u16>,
     /// What was prepared before the run was asked for. Absent: agents prepare all users.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub prepared: Option<Prepared>,

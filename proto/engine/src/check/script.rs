@@ -33,6 +33,7 @@ pub(super) fn script(must: &mut Musts<'_>, plan: &Plan) {
     let rule = "must be the users of the closed loop";
     must.hold(agrees, "script.users", rule, script.users);
     feeds(must, plan, "script.feeds", &script.feeds);
+    tasks(must, plan, "script.checked", &script.checked);
 }
 
 /// The feeds of a scenario, in Python or in code.
@@ -53,13 +54,17 @@ pub(super) fn feeds(must: &mut Musts<'_>, plan: &Plan, whose: &str, feeds: &[Fee
             "must be at least 1",
             feed.rows,
         );
-        let rising = feed.tasks.is_sorted_by(|a, b| a < b);
-        let last = feed.tasks.last().map_or(0, |&task| usize::from(task));
-        let known = feed.tasks.is_empty() || last < plan.tasks.len();
-        let rule = "must be places of tasks, rising";
-        let shown = format!("{:?}", feed.tasks);
-        must.hold(rising && known, format!("{field}.tasks"), rule, shown);
+        tasks(must, plan, &format!("{field}.tasks"), &feed.tasks);
     }
+}
+
+/// Places of tasks of the plan, each at most once.
+fn tasks(must: &mut Musts<'_>, plan: &Plan, field: &str, places: &[u16]) {
+    let rising = places.is_sorted_by(|a, b| a < b);
+    let last = places.last().map_or(0, |&task| usize::from(task));
+    let known = places.is_empty() || last < plan.tasks.len();
+    let rule = "must be places of tasks, rising";
+    must.hold(rising && known, field, rule, format!("{places:?}"));
 }
 
 /// Users that were prepared exist once each: an agent without one could not be given another.

@@ -10,7 +10,7 @@ use loadpilot_engine::feed::Feeder;
 use loadpilot_engine::share::Share;
 use loadpilot_engine::workload::Workload;
 use loadpilot_events::plan::{Plan, Text};
-use loadpilot_events::script::Feed;
+use loadpilot_events::script::{Feed, Script};
 use proptest::prelude::*;
 
 use crate::rules::dice::Dice;
@@ -166,12 +166,15 @@ fn what_a_plan_says_of_it_is_checked() {
         assert_eq!(check::plan(&plan), []);
         plan
     };
+    fn script(plan: &mut Plan) -> &mut Script {
+        plan.script.as_mut().expect("a script")
+    }
     fn feeds(plan: &mut Plan) -> &mut Vec<Feed> {
-        &mut plan.script.as_mut().expect("a script").feeds
+        &mut script(plan).feeds
     }
     let long = |bytes: usize| Text::Literal("x".repeat(bytes));
     let some = |count: usize| (0..count).map(|n| (format!("n{n}"), "x".to_owned()));
-    let cases: [Case<'_>; 10] = [
+    let cases: [Case<'_>; 12] = [
         ("parameters.", &|plan| {
             plan.parameters.insert(String::new(), long(1));
         }),
@@ -199,6 +202,8 @@ fn what_a_plan_says_of_it_is_checked() {
             let twin = feeds(plan)[0].clone();
             feeds(plan)[1] = twin;
         }),
+        ("script.checked", &|plan| script(plan).checked = vec![2]),
+        ("script.checked", &|plan| script(plan).checked = vec![1, 0]),
     ];
     for (field, change) in cases {
         let mut plan = sound();

@@ -290,6 +290,7 @@ fn scripted(threshold: Threshold, is_script: bool) -> Plan {
             users: 5,
             secret_headers: Vec::new(),
             feeds: Vec::new(),
+            checked: Vec::new(),
             prepared: None,
         });
     }

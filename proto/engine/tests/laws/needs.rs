@@ -33,6 +33,7 @@ fn in_python(want: u32, min: u32) -> RunRequested {
         users: 5,
         secret_headers: Vec::new(),
         feeds: Vec::new(),
+        checked: Vec::new(),
         prepared: None,
     });
     plans::request(plan, want, min, &mut dice)

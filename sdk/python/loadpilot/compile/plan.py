@@ -136,7 +136,7 @@ def compile_scenario(loaded: Loaded, cls: type, target: str, overrides: Override
         compiled = replace(compiled, parts=tuple(coding.compiled))
         if "code" not in plan:
             compiled = replace(compiled, reasons=tuple(coding.reasons or tasks.reasons))
-            compiled = _scripted(compiled, loaded, files, more)
+            compiled = _scripted(compiled, loaded, files, {**more, **_checked(cls)})
             if overrides.prepares_here:
                 compiled = _prepared_here(compiled, loaded, cls, settings, at)
     elif settings.says_pool():
@@ -177,6 +177,17 @@ def _encode(
         del plan["code"]
         return compiled
     return replace(compiled, bodies=bodies)
+
+
+def _checked(cls: type) -> dict[str, list[int]]:
+    """Places of the tasks that have a check, so that one that never runs is found."""
+    places = [place for place, name in enumerate(task_names(cls)) if _has_check(cls, name)]
+    return {"checked": places} if places else {}
+
+
+def _has_check(cls: type, task: str) -> bool:
+    """Whether the class checks the answers of a task."""
+    return hasattr(cls, f"check_{task}")
 
 
 def _scripted(
@@ -260,7 +271,7 @@ def _plan(cls: type, settings: Settings, tasks: Tasks, target: str) -> dict[str,
     if "max_in_flight" in said and not closed:
         plan["max_in_flight"] = settings.whole("max_in_flight", 1, 2**32 - 1)
     names = task_names(cls)
-    checked = [name for name in names if hasattr(cls, f"check_{name}")]
+    checked = [name for name in names if _has_check(cls, name)]
     plan["thresholds"] = settings.thresholds(Gated(names, checked, bool(tasks.reasons)))
     if settings.overrides.id_header is not None:
         plan["id_header"] = settings.overrides.id_header
