@@ -271,11 +271,12 @@ pub(crate) fn reassigned(
     })
 }
 
-/// The number of requests once no more of them come for half a second.
+/// The number of requests once no more of them arrive for well over any fence that a test sets:
+/// an agent on a machine that stalls may be silent for a while and go on.
 pub(crate) async fn silence(target: &Target) -> u64 {
     loop {
         let before = target.total();
-        let more = tokio::time::timeout(Duration::from_millis(500), target.seen(before + 1));
+        let more = tokio::time::timeout(Duration::from_millis(1_500), target.seen(before + 1));
         if more.await.is_err() {
             return before;
         }
