@@ -8,12 +8,12 @@ from typing import TYPE_CHECKING, Protocol
 
 import pytest
 
-from loadpilot.compile.code import Coding
-from loadpilot.compile.load import choose, load
+from loadpilot.compile.code.program import Coding
 from loadpilot.compile.plan import Compiled, compile_scenario
-from loadpilot.compile.problem import Problem, Refused
-from loadpilot.compile.settings import Overrides
-from loadpilot.from_env import Given
+from loadpilot.compile.scenario.settings import Overrides
+from loadpilot.params import Given
+from loadpilot.problem import Problem, Refused
+from loadpilot.scenario_file.load import choose, load
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence

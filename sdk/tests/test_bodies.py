@@ -12,11 +12,11 @@ from typing import TYPE_CHECKING, Any
 import httpx
 import pytest
 
-from loadpilot import from_file
-from loadpilot.compile.load import choose, load
+from loadpilot import files
 from loadpilot.compile.plan import compile_scenario
-from loadpilot.compile.problem import Refused
-from loadpilot.compile.settings import Overrides
+from loadpilot.compile.scenario.settings import Overrides
+from loadpilot.problem import Refused
+from loadpilot.scenario_file.load import choose, load
 
 if TYPE_CHECKING:
     from sdk.tests.conftest import Compile, Reasons, Refuse
@@ -161,7 +161,7 @@ def test_a_file_that_cannot_be_a_body_is_refused_with_path_and_line(
 ) -> None:
     """Broken if a run starts without its body, or the reader has to look for the line."""
     with (tmp_path / "large.bin").open("wb") as large:
-        large.truncate(from_file.FILE_BYTES_MAX + 1)
+        large.truncate(files.FILE_BYTES_MAX + 1)
     scene = "from loadpilot import file\n" + textwrap.dedent(SCENE)
     (problem,) = refuse_text(scene.format(f"client.post('/', content={call})"))
     assert problem.place.endswith("scene.py:8")

@@ -9,14 +9,14 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from loadpilot.compile.bundle import bundle
-from loadpilot.compile.load import load
-from loadpilot.compile.problem import Refused
+from loadpilot.problem import Refused
+from loadpilot.scenario_file.bundle import bundle
+from loadpilot.scenario_file.load import load
 
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from loadpilot.compile.bundle import Bundle
+    from loadpilot.scenario_file.bundle import Bundle
 
 HEAD = "from loadpilot import VUser, file, scenario, task\n"
 BODY = """

@@ -7,12 +7,12 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from sdk.tests.conftest import HEAD
 
-from loadpilot.cli.spoken import spoken
-from loadpilot.compile.connections import ConnectionFlags
-from loadpilot.compile.load import choose, load
+from loadpilot.cli.output.plan_summary import spoken
 from loadpilot.compile.plan import compile_scenario
-from loadpilot.compile.problem import Refused
-from loadpilot.compile.settings import Overrides
+from loadpilot.compile.scenario.connections import ConnectionFlags
+from loadpilot.compile.scenario.settings import Overrides
+from loadpilot.problem import Refused
+from loadpilot.scenario_file.load import choose, load
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -10,11 +10,11 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from sdk.tests.documents import Block, blocks
 
-from loadpilot.compile import profile
-from loadpilot.compile.load import load
 from loadpilot.compile.plan import compile_scenario
-from loadpilot.compile.settings import Overrides
-from loadpilot.from_env import Given
+from loadpilot.compile.scenario import profile
+from loadpilot.compile.scenario.settings import Overrides
+from loadpilot.params import Given
+from loadpilot.scenario_file.load import load
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from loadpilot import drawn, now, rand
+from loadpilot import now, rand, random
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -20,8 +20,8 @@ LOW, MIDDLE, HIGH = 0, 1 << 63, (1 << 64) - 1
 def _played(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     """Play with the lowest, the middle and the highest value in turn, at one instant."""
     values = cycle((LOW, MIDDLE, HIGH))
-    monkeypatch.setattr(drawn, "_value", lambda: next(values))
-    monkeypatch.setattr(drawn, "_due_us", lambda: 1_790_000_000_250_001)
+    monkeypatch.setattr(random, "_value", lambda: next(values))
+    monkeypatch.setattr(random, "_due_us", lambda: 1_790_000_000_250_001)
     return
 
 

@@ -14,9 +14,9 @@ import httpx
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from loadpilot.compile.load import choose, load
 from loadpilot.compile.plan import compile_scenario
-from loadpilot.compile.settings import Overrides
+from loadpilot.compile.scenario.settings import Overrides
+from loadpilot.scenario_file.load import choose, load
 
 BASE = "http://target.example"
 CLIENT = httpx.Client(base_url=BASE, transport=httpx.MockTransport(lambda _: httpx.Response(200)))

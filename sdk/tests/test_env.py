@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from loadpilot.compile.problem import Problem
-from loadpilot.compile.settings import Overrides
-from loadpilot.from_env import masked
+from loadpilot.compile.scenario.settings import Overrides
+from loadpilot.params import masked
+from loadpilot.problem import Problem
 
 if TYPE_CHECKING:
     from sdk.tests.conftest import Compile, Refuse

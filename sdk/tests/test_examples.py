@@ -6,9 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from loadpilot.compile.load import load
 from loadpilot.compile.plan import compile_scenario
-from loadpilot.compile.settings import Overrides
+from loadpilot.compile.scenario.settings import Overrides
+from loadpilot.scenario_file.load import load
 
 EXAMPLES = sorted((Path(__file__).parents[2] / "examples").glob("*.py"))
 

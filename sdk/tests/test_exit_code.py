@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 from sdk.tests.reports import parsed
 
-from loadpilot.cli.exit_code import ExitCode, exit_code
+from loadpilot.control.exit_code import ExitCode, exit_code
 
 INTERRUPTED, TERMINATED = ExitCode.INTERRUPTED, ExitCode.TERMINATED
 AGENTS = {"field": "agents", "rule": "must come in time", "value": "1 of 2"}

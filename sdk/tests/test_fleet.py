@@ -4,16 +4,16 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from loadpilot.cli.crew import CrewFlags
-from loadpilot.cli.fleet import FleetFlags, Server, ServerFlags, read_fleet
-from loadpilot.cli.guests import ListenFlags, invitation
-from loadpilot.cli.options import Flags, read
-from loadpilot.cli.over_http import Api, ApiFlags
+from loadpilot.cli.flags.agent_flags import CrewFlags
+from loadpilot.cli.flags.coordinator_flags import Api, ApiFlags
+from loadpilot.cli.flags.fleet import FleetFlags, Server, ServerFlags, read_fleet
+from loadpilot.cli.flags.listen_flags import ListenFlags, invitation
+from loadpilot.cli.flags.options import Flags, read
 
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from loadpilot.cli.fleet import Fleet
+    from loadpilot.cli.flags.fleet import Fleet
 
 URL = "nats://127.0.0.1:4222"
 

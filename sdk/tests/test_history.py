@@ -10,8 +10,9 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from sdk.tests.reports import changed, parsed
 
-from loadpilot.cli import history, main
-from loadpilot.cli.summary import summary
+from loadpilot.cli import main
+from loadpilot.cli.commands import history
+from loadpilot.cli.output.summary import summary
 from loadpilot.local.stack import StackFault
 
 if TYPE_CHECKING:

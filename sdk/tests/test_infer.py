@@ -13,7 +13,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from loadpilot.from_file import File
+from loadpilot.files import File
 from loadpilot.infer import triton_binary
 
 if TYPE_CHECKING:

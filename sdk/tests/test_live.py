@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from loadpilot._generated.snapshot import Snapshot
-from loadpilot.cli.live import LineView, Scene, ScreenView, frame, line, progress
+from loadpilot.cli.output.live import LineView, Scene, ScreenView, frame, line, progress
 
 if TYPE_CHECKING:
     import pytest

@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from loadpilot.compile.load import choose, load
-from loadpilot.compile.problem import Problem, Refused
+from loadpilot.problem import Problem, Refused
+from loadpilot.scenario_file.load import choose, load
 
 FILES = {
     "class S(:\n": (":1", "SyntaxError: invalid syntax in `class S(:`"),

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from loadpilot import metrics
-from loadpilot.compile.settings import Overrides
+from loadpilot.compile.scenario.settings import Overrides
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from loadpilot.cli import history, main, revive
+from loadpilot.cli import main
+from loadpilot.cli.commands import history, resume
 from loadpilot.local.stack import LogUnavailable, StackFault
 
 if TYPE_CHECKING:
@@ -66,7 +67,7 @@ def one_log(monkeypatch: pytest.MonkeyPatch) -> None:
 
     monkeypatch.setattr(history, "log_dirs", lambda _root: [LOG])
     monkeypatch.setattr(history, "opened", opened)
-    monkeypatch.setattr(revive, "opened", opened)
+    monkeypatch.setattr(resume, "opened", opened)
 
 
 @pytest.mark.usefixtures("one_log")
@@ -86,7 +87,7 @@ def test_a_disk_that_fails_ends_a_resumed_run_as_it_ends_any_other(
 ) -> None:
     """Broken if a script cannot tell a full disk from a bug of ours when it resumes a run."""
     stack = DeadStack(fault)
-    monkeypatch.setattr(revive.LocalStack, "for_revival", lambda *_: stack)
+    monkeypatch.setattr(resume.LocalStack, "for_revival", lambda *_: stack)
     assert main(["resume", "01aaa"]) == code
     assert said in capsys.readouterr().err
     assert stack.is_stopped

@@ -13,8 +13,8 @@ from sdk.tests.reports import changed, parsed
 
 from loadpilot._native import Fault
 from loadpilot.cli import main
-from loadpilot.cli import run as module
-from loadpilot.cli.summary import summary
+from loadpilot.cli.commands import run as module
+from loadpilot.cli.output.summary import summary
 from loadpilot.local.stack import Address, Event, Said, StackFault
 
 if TYPE_CHECKING:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from loadpilot import _native
-from loadpilot.compile.headers import is_secret_name
+from loadpilot.request.headers import is_secret_name
 
 if TYPE_CHECKING:
     from sdk.tests.conftest import Compile

@@ -8,9 +8,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from loadpilot.cli import options
-from loadpilot.compile import profile
-from loadpilot.compile.settings import Overrides
+from loadpilot.cli.flags import options
+from loadpilot.compile.scenario import profile
+from loadpilot.compile.scenario.settings import Overrides
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -9,11 +9,11 @@ import pytest
 from sdk.tests.reports import GOOD, parsed
 from sdk.tests.test_live import SCENE, snapshot
 
-from loadpilot.cli.agents import table
-from loadpilot.cli.author import author
-from loadpilot.cli.decided import stop_halted, told
-from loadpilot.cli.live import line
-from loadpilot.cli.summary import summary
+from loadpilot.cli.commands.agents import table
+from loadpilot.cli.output.live import line
+from loadpilot.cli.output.summary import summary
+from loadpilot.control.identity import author
+from loadpilot.control.steering_result import stop_halted, told
 
 REFUSED = {"answer": "refused", "why": "too_late", "words": "the run ends before"}
 PAUSED = {"answer": "refused", "why": "already_paused", "words": "the run is paused already"}

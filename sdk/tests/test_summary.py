@@ -11,9 +11,9 @@ from hypothesis import strategies as st
 from sdk.tests.reports import GOOD, changed, closed, empty, measured, parsed, troubled
 
 from loadpilot._generated.report import Report
-from loadpilot.cli.figures import clock, millis, number, percent, seconds, size
-from loadpilot.cli.summary import summary
-from loadpilot.cli.terminal import coloured, safe
+from loadpilot.cli.output.summary import summary
+from loadpilot.control.figures import clock, millis, number, percent, seconds, size
+from loadpilot.control.terminal import coloured, safe
 
 EXPECTED = Path(__file__).with_name("expected")
 SCREEN_LINES = 50

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from loadpilot.cli.options import Flags, read
-from loadpilot.compile.settings import Overrides
+from loadpilot.cli.flags.options import Flags, read
+from loadpilot.compile.scenario.settings import Overrides
 
 if TYPE_CHECKING:
     from sdk.tests.conftest import Compile, Refuse

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from loadpilot.cli.target import DEFAULT, Target, problems, resolve
+from loadpilot.cli.flags.target import DEFAULT, Target, problems, resolve
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from loadpilot.play.told import TRACED_MAX, forget, know, told, trace
+from loadpilot.play.tracebacks import TRACED_MAX, forget, know, told, trace
 
 if TYPE_CHECKING:
     from pathlib import Path

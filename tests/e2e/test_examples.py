@@ -19,8 +19,8 @@ from sdk.tests.documents import Block, blocks
 
 import loadpilot as dsl
 from loadpilot.client import Extras, LoadClient
-from loadpilot.drawn import Rand
 from loadpilot.dsl import SETTINGS
+from loadpilot.random import Rand
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -17,12 +17,12 @@ if TYPE_CHECKING:
     from . import metrics
     from ._native import Response
     from .client import LoadClient
-    from .drawn import now, rand
     from .dsl import VUser, scenario, setup, task, teardown
     from .errors import HTTPStatusError, RedirectError, RequestError
-    from .from_env import env
-    from .from_feed import feed
-    from .from_file import file
+    from .feeds import feed
+    from .files import file
+    from .params import env
+    from .random import now, rand
 
     __version__: str
 
@@ -49,12 +49,12 @@ __all__ = [
 _MODULES = {
     "_native": ("Response",),
     "client": ("LoadClient",),
-    "drawn": ("now", "rand"),
     "dsl": ("VUser", "scenario", "setup", "task", "teardown"),
     "errors": ("HTTPStatusError", "RedirectError", "RequestError"),
-    "from_env": ("env",),
-    "from_feed": ("feed",),
-    "from_file": ("file",),
+    "feeds": ("feed",),
+    "files": ("file",),
+    "params": ("env",),
+    "random": ("now", "rand"),
 }
 """Where the words are."""
 

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from contextlib import AbstractContextManager
 
     from ._native import Response
-    from .from_file import File
+    from .files import File
 
     class Answers(list[Response]):
         """The answers of a batch, in its order; in an ``async def`` they are there once awaited."""

@@ -13,7 +13,7 @@ from math import isfinite
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias, TypedDict, TypeVar, overload
 
-from . import drawn
+from . import random
 
 if TYPE_CHECKING:
     from .client import LoadClient
@@ -119,7 +119,7 @@ class VUser:
         bounds = (least, least if most is None else most)
         if not all(isfinite(bound) and bound >= 0 for bound in bounds) or bounds[0] > bounds[1]:
             raise ValueError(f"self.wait() takes seconds from 0 on, the least first, not {bounds}")
-        return drawn.rest(*bounds)
+        return random.rest(*bounds)
 
 
 @dataclass(frozen=True, slots=True)

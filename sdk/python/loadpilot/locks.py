@@ -125,12 +125,12 @@ def in_place() -> Iterator[None]:
 
 def _rest() -> Callable[[float], None] | None:
     """How the one that runs now may wait, if it is a user."""
-    inside = sys.modules.get("loadpilot.play.inside")
+    inside = sys.modules.get("loadpilot.play.greenlets")
     return None if inside is None else inside.rest_of_current()
 
 
 def _me() -> object:
     """Whose a lock is that is taken now."""
-    inside = sys.modules.get("loadpilot.play.inside")
+    inside = sys.modules.get("loadpilot.play.greenlets")
     user = None if inside is None else inside.current_user()
     return threading.get_ident() if user is None else user

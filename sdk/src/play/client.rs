@@ -23,7 +23,7 @@ use super::request::PyRequest;
 const BATCH_MAX: usize = 100;
 
 /// What a coroutine awaits until a wish of its own has come true.
-static ASKED: Known = Known::new("loadpilot.play.asked", "asked");
+static ASKED: Known = Known::new("loadpilot.play.awaitable", "asked");
 
 /// One user's view of the target.
 #[pyclass(name = "Client", module = "loadpilot._native")]

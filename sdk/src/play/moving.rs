@@ -1,5 +1,5 @@
 //! Whether the firing thread is inside a user's code right now, for a watch that looks from another
-//! thread (`loadpilot.play.watch`), and what that watch has to say.
+//! thread (`loadpilot.play.watchdog`), and what that watch has to say.
 //!
 //! An agent plays one scenario at a time, on one thread. Must cost that thread next to nothing.
 

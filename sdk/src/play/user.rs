@@ -27,7 +27,7 @@ use super::scenario::{PartOf, Parts, words};
 use super::turn::Turn;
 
 /// What tells errors in words.
-const TOLD: &str = "loadpilot.play.told";
+const TOLD: &str = "loadpilot.play.tracebacks";
 
 /// One user.
 pub(super) struct PyUser {

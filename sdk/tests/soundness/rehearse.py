@@ -7,11 +7,11 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from loadpilot._native import Rehearsal
-from loadpilot.compile.bundle import bundle
-from loadpilot.compile.load import choose, load
 from loadpilot.compile.plan import Compiled, compile_scenario
-from loadpilot.compile.problem import Refused
-from loadpilot.compile.settings import Overrides
+from loadpilot.compile.scenario.settings import Overrides
+from loadpilot.problem import Refused
+from loadpilot.scenario_file.bundle import bundle
+from loadpilot.scenario_file.load import choose, load
 
 if TYPE_CHECKING:
     from pathlib import Path

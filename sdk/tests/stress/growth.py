@@ -22,11 +22,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from loadpilot._native import Player, Rehearsal, new_run_id
-from loadpilot.compile.bundle import bundle
-from loadpilot.compile.load import choose, load
 from loadpilot.compile.plan import compile_scenario
-from loadpilot.compile.settings import Overrides
-from loadpilot.play.at_hand import AtHand
+from loadpilot.compile.scenario.settings import Overrides
+from loadpilot.play.local_runner import AtHand
+from loadpilot.scenario_file.bundle import bundle
+from loadpilot.scenario_file.load import choose, load
 
 if TYPE_CHECKING:
     from collections.abc import Callable

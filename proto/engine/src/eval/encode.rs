@@ -1,5 +1,5 @@
 //! Paths, queries, headers and bodies of computed requests: the bytes and the refusals of the
-//! Python client (`loadpilot.compile.encode`, `loadpilot.play.conversation`).
+//! Python client (`loadpilot.request.encoding`, `loadpilot.play.conversation`).
 
 use std::fmt::Write as _;
 

@@ -320,7 +320,7 @@ impl User {
         Turn::Ended { check, raised }
     }
 
-    /// An error as `loadpilot.play.told` tells it.
+    /// An error as `loadpilot.play.tracebacks` tells it.
     fn told(&self, halt: &Halt, at_length: bool) -> String {
         let program = &*self.program;
         let line = program.lines.get(&halt.line).map_or("", String::as_str);

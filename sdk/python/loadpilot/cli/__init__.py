@@ -14,7 +14,7 @@ import sys
 
 def main(argv: list[str] | None = None) -> int:
     """Run one command; returns its exit code."""
-    from .exit_code import ExitCode
+    from ..control.exit_code import ExitCode
 
     try:
         code = _command(sys.argv[1:] if argv is None else argv)
@@ -25,11 +25,11 @@ def main(argv: list[str] | None = None) -> int:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return ExitCode.INFRASTRUCTURE
     except Exception as error:  # noqa: BLE001  (what no command expects is an error of our own)
-        from .internal_error import report
+        from .output.internal_error import report
 
         report(error)
         code = ExitCode.INFRASTRUCTURE
-    aside = sys.modules.get("loadpilot.cli.aside")
+    aside = sys.modules.get("loadpilot.cli.hooks")
     if aside is not None and aside.is_stuck():
         aside.leave(code)
     return code
@@ -39,14 +39,14 @@ def _command(argv: list[str]) -> int:
     """Read the command line and do what it says."""
     from cyclopts import CycloptsError
 
+    from ..control.exit_code import ExitCode
+    from ..control.terminal import safe, say
     from .app import app
-    from .exit_code import ExitCode
-    from .terminal import safe, say
 
     try:
         result = app(argv)
     except CycloptsError as error:
-        from .misread import misread
+        from .flags.misread import misread
 
         say(f"error: {safe(misread(error))}")
         say("nothing was started; see `loadpilot --help`")

@@ -8,13 +8,13 @@ from typing import Annotated
 
 from cyclopts import App, Parameter
 
-from ..compile.connections import ConnectionFlags
-from .crew import CrewFlags
-from .exit_code import ExitCode
-from .fleet import FleetFlags
-from .guests import ListenFlags
-from .options import Flags
-from .steering import HERE, NOBODY, FleetServer, OverHttp, Verbose, register
+from ..compile.scenario.connections import ConnectionFlags
+from ..control.exit_code import ExitCode
+from .commands.steering import HERE, NOBODY, FleetServer, OverHttp, Verbose, register
+from .flags.agent_flags import CrewFlags
+from .flags.fleet import FleetFlags
+from .flags.listen_flags import ListenFlags
+from .flags.options import Flags
 
 HELP = """Load tests in Python at wire speed; every run is an immutable event log.
 
@@ -212,7 +212,7 @@ def run(  # noqa: PLR0913  (one parameter per flag)
         Ask a fleet for the run, print its id and leave; then `loadpilot watch`. Nobody owns it: it
         goes on when you are gone.
     """
-    from .run import run as execute
+    from .commands.run import run as execute
 
     return execute(
         Flags(
@@ -283,7 +283,7 @@ def explain(
     scenario
         Only this scenario of the file.
     """
-    from .explain import explain as execute
+    from .commands.explain import explain as execute
 
     return execute(file, scenario)
 
@@ -311,7 +311,7 @@ def report(
     samples
         Write the calls of a run that kept them (run --samples) to this CSV file.
     """
-    from .history import report as execute
+    from .commands.history import report as execute
 
     return execute(run, as_json=json, samples=samples, server=server, verbose=verbose)
 
@@ -337,7 +337,7 @@ def verify(
         Also compare with this results file of the run (run --results-json): its digest must be
         that of the log.
     """
-    from .verify import verify as execute
+    from .commands.verify import verify as execute
 
     return execute(run, as_json=json, known=report, server=server)
 
@@ -363,7 +363,7 @@ def runs(
     verbose
         Also their targets, planned durations and logs.
     """
-    from .history import runs as execute
+    from .commands.history import runs as execute
 
     return execute(tag or [], last, server, verbose=verbose)
 
@@ -388,7 +388,7 @@ def prune(
     forget_teardowns
         Delete runs whose teardown is owed, too: then nobody plays it.
     """
-    from .history import prune as execute
+    from .commands.history import prune as execute
 
     return execute(list(run), everything=all, keep=keep, forget_teardowns=forget_teardowns)
 

@@ -17,14 +17,14 @@ from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 
 from .. import _native
-from .http_ledger import HttpLedger, encoded
-from .over_http import TOKEN_VARIABLE
+from .flags.coordinator_flags import TOKEN_VARIABLE
+from .http_teardown_ledger import HttpLedger, encoded
 
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from .http_ledger import Life
-    from .over_http import Api
+    from .flags.coordinator_flags import Api
+    from .http_teardown_ledger import Life
 
 POST_BYTES_MAX = 32 << 20
 """Most that a coordinator takes in one request."""

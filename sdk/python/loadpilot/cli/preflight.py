@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self
 from urllib.parse import urlsplit
 
-from .figures import count, number
+from ..control.figures import count, number
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

@@ -14,13 +14,13 @@ import zipfile
 from typing import TYPE_CHECKING, Any
 
 from .. import _native
+from ..control.terminal import safe, say
 from ..local import submitted
-from .terminal import safe, say
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from ..compile.problem import Problem
+    from ..problem import Problem
 
 HASH = re.compile(r"[0-9a-f]{64}")
 FLAG = "--trust"
@@ -34,7 +34,7 @@ class Untrusted(Exception):
 
 def problems(trusted: str | None) -> list[Problem]:
     """List what is wrong with the hash that the user typed."""
-    from ..compile.problem import rule  # noqa: PLC0415  (start-up is a promise)
+    from ..problem import rule  # noqa: PLC0415  (start-up is a promise)
 
     if trusted is None or HASH.fullmatch(trusted):
         return []

@@ -13,26 +13,26 @@ from typing import TYPE_CHECKING, Any
 
 from .. import _native
 from ..dsl import VUser, once_of, spec_of
-from .asked import ask, parameters
-from .bundle import Bundle, bundle
-from .code import Coding
-from .connections import connections
-from .feeds import feeds_of, plan_feeds
-from .headers import Secrets
-from .literals import NotCompiledError
-from .problem import Problem, Reason, Refused, rule
-from .rows import named, rows_of
-from .settings import ARRIVALS, MAX_LATENESS_US, TICK_US, Overrides, Settings
-from .tasks import Tasks, task_names
-from .thresholds import Gated
-from .time_outs import time_outs
+from ..problem import Problem, Reason, Refused, rule
+from ..request.headers import Secrets
+from ..scenario_file.bundle import Bundle, bundle
+from ..scenario_file.feed_rules import feeds_of, plan_feeds
+from .code.literals import NotCompiledError
+from .code.program import Coding
+from .code.rows import named, rows_of
+from .recorded.tasks import Tasks, task_names
+from .scenario.connections import connections
+from .scenario.params import ask, parameters
+from .scenario.settings import ARRIVALS, MAX_LATENESS_US, TICK_US, Overrides, Settings
+from .scenario.thresholds import Gated
+from .scenario.timeouts import time_outs
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
     from pathlib import Path
 
-    from .aside import Aside
-    from .load import Loaded
+    from ..scenario_file.load import Loaded
+    from .scenario.hooks import Aside
 
 PLAN_SCHEMA = "loadpilot.plan/1"
 
@@ -225,7 +225,7 @@ def _aside(
     starts = vars(VUser)["on_start"] is not getattr(cls, "on_start", None)
     if not marked and not starts and "prepare" not in settings.spec.said:
         return None
-    from .aside import aside_of  # noqa: PLC0415  (start-up is a promise)
+    from .scenario.hooks import aside_of  # noqa: PLC0415  (start-up is a promise)
 
     return aside_of(loaded, cls, settings, at, here=here)
 

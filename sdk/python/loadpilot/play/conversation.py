@@ -13,12 +13,12 @@ from typing import TYPE_CHECKING, Any
 from urllib.parse import SplitResult, urljoin, urlsplit
 
 from .._native import Request
-from ..compile.durations import duration_us
-from ..compile.encode import body, method, target_path
-from ..compile.extras import EXTRAS, unknown
-from ..compile.headers import with_auth, with_cookies
-from ..compile.streams import listening
 from ..errors import RedirectError
+from ..request.encoding import body, method, target_path
+from ..request.headers import with_auth, with_cookies
+from ..request.kwargs import EXTRAS, unknown
+from ..request.streams import listening
+from ..units import duration_us
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 from greenlet import GreenletExit, getcurrent, greenlet
 
 from .._native import whose_turn
-from .inside import no_rest_on
+from .greenlets import no_rest_on
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Coroutine, Generator

@@ -19,19 +19,19 @@ from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeAlias, TypedDict, Unpack
 
-from .. import _native, drawn, metrics
-from ..compile.feeds import feeds_of
-from ..compile.load import choose
-from ..compile.load import load as load_file
-from ..compile.problem import Refused
-from ..from_env import Given
-from ..from_feed import FeedError
-from . import pauses, states
+from .. import _native, metrics, random
+from ..feeds import FeedError
+from ..params import Given
+from ..problem import Refused
+from ..scenario_file.feed_rules import feeds_of
+from ..scenario_file.load import choose
+from ..scenario_file.load import load as load_file
+from . import sleep_patch, states
 from .awaiting import Moved, moved
 from .conversation import Conversation
-from .inside import Playing, driven
-from .told import forget, know, told_at_length
-from .watch import Watch
+from .greenlets import Playing, driven
+from .tracebacks import forget, know, told_at_length
+from .watchdog import Watch
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
@@ -133,9 +133,9 @@ def load(
             archive.extractall(root)
         know(root)
         _expect_asyncio(root)
-        pauses.install()
+        sleep_patch.install()
         loaded = load_file(root / file, Given(given["parameters"], is_playing=True))
-        pauses.install()
+        sleep_patch.install()
         cls = choose(loaded, scenario)
         give(cls, given["feeds"])
         shared = given["shared"]
@@ -175,8 +175,8 @@ def _forget(root: Path) -> None:
     """Let go of a scenario: its files, its modules, its place on the path."""
     _played.discard(root)
     forget(root)
-    pauses.remove()
-    drawn.end()
+    sleep_patch.remove()
+    random.end()
     metrics.end()
     shutil.rmtree(root, ignore_errors=True)
     for name, module in list(sys.modules.items()):
@@ -207,7 +207,7 @@ def give(cls: type, planned: list[tuple[str, int]]) -> None:
                 f"{feed.place}: {what}; rows must not depend on where they are read"
             )
         feed.place_of_row = partial(_native.row, number)
-    drawn.play(_native.drawn, _native.due_us, pauses.wait)
+    random.play(_native.drawn, _native.due_us, sleep_patch.wait)
 
 
 def _scenario(

@@ -18,8 +18,8 @@ from typing import TYPE_CHECKING
 from pydantic import Field, ValidationError
 from pydantic_settings import BaseSettings, SettingsConfigDict
 
-from loadpilot.cli.fleet import Server, ServerFlags, read_server
-from loadpilot.compile.problem import Problem, rule
+from loadpilot.cli.flags.fleet import Server, ServerFlags, read_server
+from loadpilot.problem import Problem, rule
 
 from .limits import ADDRESS_CONNECTIONS_DEFAULT, CONNECTIONS_MAX
 from .who import SECRET_HEADER, Proxy, digest

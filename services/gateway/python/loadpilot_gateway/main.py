@@ -6,8 +6,8 @@ import argparse
 import os
 import sys
 
-from loadpilot.cli.exit_code import ExitCode
-from loadpilot.cli.signals import Interruptions
+from loadpilot.control.exit_code import ExitCode
+from loadpilot.control.signals import Interruptions
 
 from .app import application
 from .config import PREFIX, Config, Settings, read

@@ -14,7 +14,7 @@ from fastapi import HTTPException
 
 from loadpilot import _native
 from loadpilot._generated.report import Report
-from loadpilot.cli.judged import Outcome, outcome
+from loadpilot.control.outcome import Outcome, outcome
 from loadpilot.local.stack import StackFault
 
 from .limits import OUTCOMES_MAX

@@ -15,7 +15,7 @@ from fastapi import HTTPException
 from fastapi.responses import Response
 from pydantic import BaseModel, Field
 
-from loadpilot.cli.exit_code import ExitCode
+from loadpilot.control.exit_code import ExitCode
 
 from .limits import DETAIL_CHARS_MAX, PROBLEMS_MAX, VALUE_CHARS_MAX
 

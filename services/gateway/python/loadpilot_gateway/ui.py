@@ -17,14 +17,14 @@ from time import monotonic
 from typing import TYPE_CHECKING
 
 from loadpilot import _native
-from loadpilot.cli.author import author
-from loadpilot.cli.crew import LEAD_HERE_US, WAIT_HERE_US
-from loadpilot.cli.decided import PATIENCE_SECS
-from loadpilot.cli.exit_code import ExitCode
+from loadpilot.cli.commands.history import OVER
+from loadpilot.cli.flags.agent_flags import LEAD_HERE_US, WAIT_HERE_US
 from loadpilot.cli.follow import hear
-from loadpilot.cli.history import OVER
-from loadpilot.cli.signals import Interruptions
-from loadpilot.cli.terminal import safe, say
+from loadpilot.control.exit_code import ExitCode
+from loadpilot.control.identity import author
+from loadpilot.control.signals import Interruptions
+from loadpilot.control.steering_result import PATIENCE_SECS
+from loadpilot.control.terminal import safe, say
 from loadpilot.local.folders import ROOT, connect
 from loadpilot.local.stack import LocalStack, StackFault
 

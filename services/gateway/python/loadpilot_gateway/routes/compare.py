@@ -13,14 +13,7 @@ from fastapi import APIRouter, Query
 from fastapi.responses import Response
 from pydantic import BaseModel, Field
 
-from loadpilot._generated.report import (
-    ArrivalCounts,
-    Certificate,
-    Ladder,
-    Rates,
-    RunFacts,
-    Verdict,
-)
+from loadpilot._generated.report import ArrivalCounts, Certificate, Ladder, Rates, RunFacts, Verdict
 
 from ..limits import COMPARED_MAX
 from .given import RUN, Here, Known, is_known, says_no, tagged, told

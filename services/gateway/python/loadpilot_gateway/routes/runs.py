@@ -10,7 +10,7 @@ from pydantic import BaseModel, Field
 
 from loadpilot._generated.attendance import Attendance
 from loadpilot._generated.report import Ending, Report, RunState, StoryLine
-from loadpilot.cli.judged import Outcome
+from loadpilot.control.outcome import Outcome
 
 from ..limits import LISTED_DEFAULT, LISTED_MAX, NAMED_MAX, TEXT_CHARS_MAX
 from ..logs import Listed

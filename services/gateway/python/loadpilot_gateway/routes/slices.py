@@ -14,7 +14,7 @@ from loadpilot._generated.heat import Heat
 from loadpilot._generated.report import Outcome
 from loadpilot._generated.series import Series
 from loadpilot._generated.what_if_answer import WhatIfAnswer
-from loadpilot.compile.thresholds import Gated, threshold
+from loadpilot.compile.scenario.thresholds import Gated, threshold
 
 from ..limits import NAMED_MAX, TEXT_CHARS_MAX
 from ..problem import UNSOUND, Code, No

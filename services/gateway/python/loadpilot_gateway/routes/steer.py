@@ -9,10 +9,10 @@ from typing import Annotated, Any, Literal
 from fastapi import APIRouter, Path
 from pydantic import BaseModel, Field
 
-from loadpilot.cli.decided import PATIENCE_SECS, rate_urps, stop_halted
-from loadpilot.cli.decided import told as in_words
-from loadpilot.cli.exit_code import ExitCode
-from loadpilot.compile.problem import Refused
+from loadpilot.control.exit_code import ExitCode
+from loadpilot.control.steering_result import PATIENCE_SECS, rate_urps, stop_halted
+from loadpilot.control.steering_result import told as in_words
+from loadpilot.problem import Refused
 
 from ..gateway import Gateway
 from ..limits import TEXT_CHARS_MAX

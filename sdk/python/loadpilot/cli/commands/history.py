@@ -1,0 +1,338 @@
+"""``loadpilot runs``, ``loadpilot report`` and ``loadpilot runs prune``: past runs, from logs.
+
+Everything shown here comes out of a log; nothing is kept beside it.
+"""
+
+# ruff: noqa: PLC0415  (imports wait until they are needed: start-up is a promise)
+
+from __future__ import annotations
+
+import json
+import os
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from ... import _native
+from ...control.exit_code import ExitCode
+from ...control.figures import millis, number, percent, plural, seconds
+from ...control.signals import Interruptions
+from ...control.terminal import safe, say, write_product
+from ...local import teardown_locks
+from ...local.folders import ROOT, forget_remains, log_dirs, reading, running
+from ...local.stack import StackFault
+from ...problem import Problem, Refused
+from ..flags.fleet import Server, ServerFlags, read_server
+from ..flags.options import pairs_of
+from ..output import results
+from ..output.plan_summary import pairs
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping
+
+    from ...control.outcome import Outcome
+
+NOTHING_DONE = "nothing was done"
+"""How a command ends that was wrong and would have started nothing."""
+NEWEST = "last"
+"""What names the newest run."""
+OVER = frozenset({"sealed", "refused"})
+"""States of a run that is over."""
+NONE = "—"
+"""What stands where there is no figure."""
+NO_FIGURES = f"{NONE:>11}{NONE:>9}{NONE:>9}"
+SCENARIO_WIDTH = 13
+"""What 100 columns leave of a scenario's name."""
+ERRORS = (StackFault, _native.Fault, OSError)
+
+
+Log = Path | Server
+"""Where runs are: a folder, or a fleet."""
+
+
+@dataclass(frozen=True, slots=True)
+class Past:
+    """One run and the log that holds it."""
+
+    log: Log
+    facts: dict[str, Any]
+
+    @property
+    def run(self) -> str:
+        """Its id; ids sort by creation."""
+        return str(self.facts["run"])
+
+    @property
+    def is_over(self) -> bool:
+        """Whether nothing happens to it any more."""
+        return self.facts["state"] in OVER or (not self.facts["asked"] and not self.owes)
+
+    @property
+    def owes(self) -> bool:
+        """Whether its teardown is owed, by a command that lives or by the next one that can."""
+        return bool(self.facts["teardown"] == "owed")
+
+    @property
+    def has_no_rest(self) -> bool:
+        """Whether there is no load to go on with."""
+        return self.facts["state"] in OVER or not self.facts["asked"]
+
+    @property
+    def stands(self) -> str:
+        """How it ended, else where it stands."""
+        return str(self.facts["ending"] or self.facts["state"]) if self.facts["asked"] else "set up"
+
+
+class Asked(Exception):
+    """The user asked for something that there is not."""
+
+
+def runs(tags: list[str], last: int, server: ServerFlags, *, verbose: bool) -> ExitCode:
+    """List the newest runs of this directory or a fleet that have all of ``tags``, newest last."""
+    problems: list[Problem] = []
+    if last < 1:
+        problems.append(Problem("--last", f"must be at least 1 (got {last})"))
+    wanted = pairs_of("--tag", tags, "team=shop", problems)
+    found = read_server(server, os.environ, problems)
+    if problems:
+        from .run import refuse
+
+        return refuse(problems, NOTHING_DONE)
+    with reporting() as (interruptions, outcome):
+        every, where = every_run(interruptions, found), place_of(found)
+        past = [one for one in every if wanted.items() <= one.facts["tags"].items()]
+        if not every:
+            say(f"no runs in {where}; start one with `loadpilot run`")
+        elif not past:
+            say(f"none of the {len(every)} runs in {where} has the tags {pairs(wanted)}")
+        else:
+            shown = past[-last:]
+            rows = table(shown, outcomes(shown, interruptions), verbose=verbose)
+            write_product("".join(f"{row}\n" for row in rows))
+            if len(shown) < len(past):
+                older = plural(len(past) - len(shown), "older run")
+                say(f"{older} not shown; --last {len(past)} shows all")
+    return outcome[-1]
+
+
+def report(
+    name: str, *, as_json: bool, samples: str | None, server: ServerFlags, verbose: bool = False
+) -> ExitCode:
+    """Print one run again, from its log alone."""
+    problems: list[Problem] = []
+    found = read_server(server, os.environ, problems)
+    if problems:
+        from .run import refuse
+
+        return refuse(problems, NOTHING_DONE)
+    path = Path(samples) if samples is not None else None
+    with reporting() as (interruptions, outcome):
+        wrong = results.problems(path, "--samples") if path is not None else []
+        if wrong:
+            raise Asked("; ".join(map(str, wrong)))
+        one = named(name, every_run(interruptions, found), place_of(found))
+        if not one.facts["asked"]:
+            raise Asked(f"run {one.run} was set up and never asked for: there is nothing to report")
+        with opened(one.log, interruptions) as session:
+            text = session.report(one.run)
+            if path is not None:
+                say(results.write_samples(path, session, one.run))
+        if as_json:
+            write_product(text + "\n")
+        else:
+            from ..._generated.report import Report
+            from ..output.summary import summary
+
+            write_product(summary(Report.model_validate_json(text), verbose=verbose))
+    return outcome[-1]
+
+
+def prune(
+    names: list[str], *, everything: bool, keep: str | None, forget_teardowns: bool
+) -> ExitCode:
+    """Delete runs that are over; exactly one way to say which."""
+    if sum((bool(names), everything, keep is not None)) != 1:
+        say("error: say which runs to delete: their ids, or --all, or --keep N")
+        return ExitCode.USAGE
+    if keep is not None and not (keep.isascii() and keep.isdigit()):
+        say(f"error: --keep: must be a whole number of at least 0 (got {keep!r})")
+        return ExitCode.USAGE
+    with reporting() as (interruptions, outcome):
+        past = every_run(interruptions)
+        if names:
+            chosen = [named(name, past, place_of(None)) for name in names]
+        else:
+            chosen = past[: len(past) - int(keep or 0)] if len(past) > int(keep or 0) else []
+        running = [one.run for one in chosen if not (one.is_over or one.has_no_rest)]
+        if running and names:
+            raise Asked(f"{', '.join(running)} is not over; stop it first")
+        over = [one for one in chosen if one.is_over or (one.owes and one.has_no_rest)]
+        owing = [] if forget_teardowns else [one.run for one in over if one.owes]
+        if owing:
+            what = f"{', '.join(owing)} still owes a teardown, which `loadpilot resume` plays"
+            if names:
+                raise Asked(f"{what}; --forget-teardowns gives it up")
+            say(f"kept: {what}; --forget-teardowns gives it up")
+            over = [one for one in over if one.run not in owing]
+        deleted = 0
+        for log in dict.fromkeys(one.log for one in over):
+            ids = [one.run for one in over if one.log == log]
+            with opened(log, interruptions) as session:
+                deleted += session.prune(ids, forgets=forget_teardowns)
+            if isinstance(log, Path):
+                forget_remains(log, ids)
+                teardown_locks.forget(log, ids)
+        say(f"deleted {deleted} run{'s' if deleted != 1 else ''}")
+    return outcome[-1]
+
+
+def outcomes(past: list[Past], interruptions: Interruptions) -> dict[str, Outcome]:
+    """Fold the logs of those that ended."""
+    from ..._generated.report import Report
+    from ...control.outcome import outcome
+
+    found = {}
+    ended = [one for one in past if one.facts["ending"] is not None]
+    for log in dict.fromkeys(one.log for one in ended):
+        with opened(log, interruptions) as session:
+            for one in ended:
+                if one.log == log:
+                    report = Report.model_validate_json(session.report(one.run))
+                    found[one.run] = outcome(report)
+    return found
+
+
+def table(
+    past: list[Past], outcomes: Mapping[str, Outcome], *, verbose: bool = False
+) -> Iterator[str]:
+    """Write the runs as rows of at most 100 columns; ``verbose`` adds a line to each.
+
+    A line is added, too, where somebody has to do something or gave the run tags.
+    """
+    figures = f"{'p99':>11}{'req/s':>9}{'errors':>9}"
+    yield f"{'run':<27}{'UTC':<12}{'state':<10}{'verdict':<7}{figures}  scenario"
+    for one in past:
+        facts = one.facts
+        became = outcomes.get(one.run)
+        verdict, figures = (became.verdict, _figures(became)) if became else (NONE, NO_FIGURES)
+        yield (
+            f"{safe(one.run):<27}{_instant(facts['created_at']):<12}{safe(one.stands):<10}"
+            f"{verdict:<7}{figures}  {shortened(safe(facts['scenario']), SCENARIO_WIDTH)}"
+        )
+        notes = [pairs(facts["tags"])] if facts["tags"] else []
+        if one.owes and one.has_no_rest:
+            notes.append("teardown owed")
+        if verbose:
+            planned = f"{seconds(facts['profile_us'])} planned"
+            notes = [safe(facts["target"]), planned, safe(place_of(one.log)), *notes]
+            if len(safe(facts["scenario"])) > SCENARIO_WIDTH:
+                notes.insert(0, safe(facts["scenario"]))
+        if notes:
+            yield f"  {' · '.join(notes)}"
+
+
+def _figures(became: Outcome) -> str:
+    p99 = NONE if became.p99_us is None else f"{millis(became.p99_us)} ms"
+    rate = NONE if became.requests_per_sec is None else number(became.requests_per_sec)
+    errors = NONE if became.error_rate_pct is None else percent(became.error_rate_pct)
+    return f"{p99:>11}{rate:>9}{errors:>9}"
+
+
+def shortened(text: str, width: int) -> str:
+    """Cut a text that is longer."""
+    return text if len(text) <= width else f"{text[: width - 1]}…"
+
+
+def every_run(
+    interruptions: Interruptions, server: Server | None = None, folders: list[Path] | None = None
+) -> list[Past]:
+    """Read the runs of a fleet, else of these or all logs of this directory, newest last."""
+    past: list[Past] = []
+    here = log_dirs(ROOT) if folders is None else folders
+    logs: list[Log] = [server] if server is not None else [*here]
+    for log in logs:
+        with opened(log, interruptions) as session:
+            past += [Past(log, facts) for facts in json.loads(session.runs())]
+    return sorted(past, key=lambda one: one.run)
+
+
+@contextmanager
+def opened(log: Log, interruptions: Interruptions) -> Iterator[_native.Session]:
+    """Connect to a log."""
+    if isinstance(log, Path):
+        with reading(log, interruptions.any) as session:
+            yield session
+        return
+    session = log.visit()
+    try:
+        yield session
+    finally:
+        session.close()
+
+
+def place_of(log: Log | None) -> str:
+    """Where a log is, or those of this directory are."""
+    return log.place if isinstance(log, Server) else str(log or ROOT)
+
+
+def fleet_of(flags: ServerFlags) -> Server | None:
+    """Read which fleet is meant, if any; raises Refused."""
+    problems: list[Problem] = []
+    server = read_server(flags, os.environ, problems)
+    if problems:
+        raise Refused(problems)
+    return server
+
+
+def find(name: str, interruptions: Interruptions, server: Server | None) -> Past:
+    """Find the run that a name means; of this directory rather one that is not over.
+
+    Raises Asked.
+    """
+    if server is None:
+        alive = [one for one in every_run(interruptions, None, running(ROOT)) if not one.is_over]
+        with suppress(Asked):
+            return named(name, alive, place_of(None))
+    return named(name, every_run(interruptions, server), place_of(server))
+
+
+def named(name: str, past: list[Past], where: str) -> Past:
+    """Find the run that a name means; raises Asked."""
+    if name == NEWEST and past:
+        return past[-1]
+    found = [one for one in past if one.run.startswith(name.lower())]
+    exact = [one for one in found if one.run == name.lower()]
+    if len(exact) == 1:
+        return exact[0]
+    if len(found) == 1:
+        return found[0]
+    if found:
+        raise Asked(f"{name!r} may be any of {', '.join(one.run for one in found)}")
+    raise Asked(f"there is no run {name!r} in {where}; `loadpilot runs` lists them")
+
+
+@contextmanager
+def reporting() -> Iterator[tuple[Interruptions, list[ExitCode]]]:
+    """Turn what may go wrong into a message and the exit code."""
+    outcome = [ExitCode.PASSED]
+    with Interruptions() as interruptions:
+        try:
+            yield interruptions, outcome
+        except Refused as refused:
+            from .run import refuse
+
+            outcome.append(refuse(refused.problems, NOTHING_DONE))
+        except (Asked, _native.Refused) as asked:
+            say(f"error: {safe(str(asked))}")
+            outcome.append(ExitCode.USAGE)
+        except ERRORS as fault:
+            say(f"error: {safe(str(fault))}")
+            outcome.append(ExitCode.INFRASTRUCTURE)
+        except KeyboardInterrupt:
+            outcome.append(interruptions.first or ExitCode.INTERRUPTED)
+
+
+def _instant(at_us: int) -> str:
+    return datetime.fromtimestamp(at_us // 1_000_000, UTC).strftime("%m-%d %H:%M")

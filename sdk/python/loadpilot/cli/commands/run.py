@@ -1,0 +1,353 @@
+"""``loadpilot run``: from a scenario file to a summary and an exit code.
+
+Reads and compiles everything before it starts anything, so that a mistake costs nothing; imports
+what only the end needs while the stack is busy starting.
+"""
+
+# ruff: noqa: PLC0415  (imports wait until they are needed: start-up is a promise)
+
+from __future__ import annotations
+
+import json
+import os
+from pathlib import Path
+from time import monotonic
+from typing import TYPE_CHECKING, Any
+
+from ... import _native
+from ...compile.plan import Compiled, compile_scenario
+from ...compile.scenario.settings import Overrides
+from ...control.exit_code import ExitCode, exit_code
+from ...control.figures import closed_loop, count, number, seconds
+from ...control.identity import author, new_claimant
+from ...control.signals import Interruptions
+from ...control.terminal import safe, safe_lines, say, write_product
+from ...local import teardown_locks
+from ...local.folders import ROOT, connect, log_dirs
+from ...local.stack import LocalStack, LogUnavailable, StackFault
+from ...params import Given, given
+from ...problem import Problem, Refused, rule
+from ...scenario_file.load import choose, load
+from ..flags import allow
+from ..flags import options as reading
+from ..output.log_unavailable import without_log
+from ..output.opening import execution, given_lines, on_this_side, opening
+
+if TYPE_CHECKING:
+    from ...control.protocols import Session
+    from ..flags.coordinator_flags import Api
+    from ..flags.fleet import Server
+    from ..flags.options import Flags, Options
+    from ..teardown_ledger import Ledger
+
+
+DETACH_SECS = 15.0
+"""How long a run that nobody stays with waits for a coordinator to take it."""
+DETACH_POLL_SECS = 0.2
+
+
+def run(flags: Flags) -> ExitCode:
+    """Do the whole command."""
+    options, problems = reading.read(flags, os.environ, Path.cwd())
+    try:
+        compiled = _compiled(options, problems)
+    except Refused as refused:
+        return refuse([*problems, *refused.problems])
+    if options is None or problems:
+        return refuse(problems)
+    if options.dry_run:
+        return _dry_run(compiled, options)
+    with Interruptions() as interruptions:
+        try:
+            return Run(compiled, options, interruptions).execute()
+        except KeyboardInterrupt:
+            return interruptions.first or ExitCode.INTERRUPTED
+
+
+def _compiled(options: Options | None, problems: list[Problem]) -> Compiled:
+    """Compile the scenario; raises Refused, also when there is none to compile."""
+    if options is None:
+        raise Refused([])
+    loaded = load(options.file, Given(os.environ, options.overrides.env))
+    cls = choose(loaded, options.scenario)
+    # A target that was refused already is not refused again by the plan's checker.
+    sound = not any(problem.place == options.target.place for problem in problems)
+    url = options.target.url if sound else "http://localhost"
+    compiled = compile_scenario(loaded, cls, url, options.overrides)
+    allow.check(compiled, options.allow_target, options.target.place)
+    users = compiled.plan.get("users")
+    if users is not None and options.agents > users:
+        must = f"must be at most the users of the closed loop, {users}: each agent holds one"
+        raise Refused([rule(options.agents_flag, must, options.agents)])
+    aside = compiled.aside
+    if aside is not None and options.fleet is not None and options.fleet.detach:
+        told = "; ".join(on_this_side(aside))
+        raise Refused([Problem("--detach", f"does not stay, and this command is needed: {told}")])
+    if aside is not None and aside.start is not None:
+        users = compiled.plan["script"]["users"]
+        if options.agents > users:
+            must = f"must be at most the users that are prepared, {users}: each exists once"
+            raise Refused([rule(options.agents_flag, must, options.agents)])
+    return compiled
+
+
+def refuse(problems: list[Problem], outcome: str = "nothing was started") -> ExitCode:
+    """Say everything that is wrong, and that nothing came of it."""
+    for problem in problems:
+        say(f"error: {safe_lines(given().masked(str(problem)))}")
+    if len(problems) > 1:
+        say(f"{len(problems)} errors; {outcome}")
+    else:
+        say(outcome)
+    return ExitCode.USAGE
+
+
+def _dry_run(compiled: Compiled, options: Options) -> ExitCode:
+    facts = json.loads(_native.plan_facts(compiled.plan_json(), options.seed))
+    print(facts["canonical"], flush=True)
+    length, users = seconds(facts["duration_us"]), facts["users"]
+    if users is None:
+        load_text = f"{count(facts['planned'])} arrivals in {length}, "
+        load_text += f"peak {number(facts['peak_rps'])} arrivals/s"
+    else:
+        load_text = f"{closed_loop(users, compiled.plan.get('rest'))} for {length}"
+    say(f"{load_text}, seed {options.seed}, plan {facts['hash']}")
+    names = [task["name"] for task in compiled.plan["tasks"]]
+    for name, planned in zip(names, facts["planned_per_task"], strict=True):
+        if users is None:
+            say(f"  {safe(name)}: {count(planned)}")
+    bundle = compiled.plan.get("script", {}).get("bundle", {}).get("sha256")
+    for digest, content in compiled.bodies.items():
+        what = "the files of the scenario" if digest == bundle else "body"
+        say(f"  {what} kept beside the plan: {digest}, {count(len(content))} bytes")
+    for name in compiled.files:
+        say(f"    {safe(name)}")
+    say(execution(compiled).rstrip("\n"))
+    for line in given_lines(compiled.plan):
+        say(f"  {line}")
+    if compiled.aside is not None:
+        for line in on_this_side(compiled.aside):
+            say(f"  {safe(line)}")
+    for handle in compiled.secrets:
+        say(f"  secret kept out of the plan: {handle}")
+    say("nothing was started")
+    return ExitCode.PASSED
+
+
+class Run:
+    """One run, on a local stack or on a fleet."""
+
+    def __init__(self, compiled: Compiled, options: Options, interruptions: Interruptions) -> None:
+        """Take what was compiled."""
+        self.compiled = compiled
+        self.options = options
+        self.interruptions = interruptions
+        self.owner = new_claimant()
+        """The name under which this command beats."""
+
+    def execute(self) -> ExitCode:
+        """Run and summarise; a stack that was started for it ends whatever happened."""
+        if self.options.fleet is not None:
+            return self.on_fleet(self.options.fleet.server)
+        try:
+            listen = self.options.listen
+            opened = allow.words(self.options.allow_target)
+            words = listen.words() if listen else ()
+            stack = LocalStack.for_run(ROOT, self.options.here, words, opened)
+        except StackFault as fault:
+            return self.failed(fault)
+        try:
+            return self.on(stack)
+        except LogUnavailable as fault:
+            return without_log(fault, stack.log_dir)
+        except StackFault as fault:
+            return self.failed(fault)
+        except (_native.Fault, _native.Refused, OSError) as fault:
+            return self.failed(fault, stack.log_dir)
+        finally:
+            stack.stop()
+
+    def on_fleet(self, server: Server | Api) -> ExitCode:
+        """Run on agents that others keep."""
+        self.opening()
+        try:
+            return self.play(server.join(), None, server.place)
+        except LogUnavailable as fault:
+            return without_log(fault, None)
+        except (_native.Fault, _native.Refused, StackFault, OSError) as fault:
+            return self.failed(fault)
+
+    def on(self, stack: LocalStack) -> ExitCode:
+        """Run on a stack that is starting."""
+        self.opening()
+        for line in self.warnings():
+            say(f"warning: {line}")
+        address = stack.ready(self.interruptions.any)
+        if address is None:
+            return self.cancelled()
+        if stack.listening is not None:
+            from ..flags.listen_flags import invitation
+
+            say(safe_lines(invitation(stack.listening)))
+        session = connect(address)
+        if any(teardown_locks.marked(log_dirs(ROOT))):
+            from .teardown import settled_before
+
+            settled_before(session, address.log_dir, self.interruptions)
+        return self.play(session, stack, str(stack.log_dir))
+
+    def play(self, session: Session, stack: LocalStack | None, log: str) -> ExitCode:
+        """Do everything that a run is, once somebody is there to ask for it."""
+        try:
+            if self.interruptions.any():
+                return self.cancelled()
+            run = _native.new_run_id()
+            aside = self.compiled.aside
+            fleet = self.options.fleet
+            if fleet is not None and fleet.detach:
+                return self.detach(session, run)
+            if aside is None:
+                run = self.follow(self.compiled, run, session, (stack, log))
+            else:
+                from ..hooks import Asked, Failed, played
+
+                asked = Asked(run, self.options.seed, self.options.allow_target)
+                ledger = self.ledger(session, run, stack)
+                try:
+                    with played(
+                        self.compiled, aside, asked, self.interruptions, ledger
+                    ) as compiled:
+                        run = self.follow(compiled, run, session, (stack, log))
+                except Failed as failed:
+                    return self.failed_before(failed)
+            return self.end(session.report(run), session, run)
+        finally:
+            session.close()
+
+    def ledger(self, session: Session, run: str, stack: LocalStack | None) -> Ledger:
+        """Say where it is kept that a teardown is owed."""
+        from ..teardown_ledger import Ledger
+
+        mark = None
+        if stack is not None and stack.log_dir is not None:
+            mark = teardown_locks.hold(stack.log_dir, run)
+        return Ledger(session.ledger(run, self.owner), run, self.owner, mark)
+
+    def follow(
+        self,
+        compiled: Compiled,
+        run: str,
+        session: Session,
+        ground: tuple[LocalStack | None, str],
+    ) -> str:
+        """Ask for the run and follow it to its end; returns its id."""
+        from ..follow import Follower
+        from ..output.live import Scene, view
+
+        stack, log = ground
+        request = self.request(compiled.plan)
+        run = session.submit(request, compiled.secrets, dict(compiled.bodies), run)
+        say(f"run {run}, log {log}")
+        screen = view(Scene.of(compiled.plan))
+        try:
+            follower = Follower(session, run, screen, self.interruptions, self.options.verbose)
+            follower.follow(session.watch(run), stack)
+        finally:
+            screen.close()
+        return run
+
+    def detach(self, session: Session, run: str) -> ExitCode:
+        """Ask for the run, see that somebody takes it, and print its id."""
+        compiled = self.compiled
+        request = self.request(compiled.plan)
+        run = session.submit(request, compiled.secrets, dict(compiled.bodies), run)
+        watch = session.watch(run)
+        deadline = monotonic() + DETACH_SECS
+        while monotonic() < deadline and not self.interruptions.any():
+            change = json.loads(watch.next(DETACH_POLL_SECS) or "{}")
+            if "sealed" in change:
+                return self.end(session.report(run), session, run)
+            if "snapshot" in change:
+                write_product(f"{run}\n")
+                say(f"detached; see it: loadpilot watch {run}, end it: loadpilot stop {run}")
+                return ExitCode.PASSED
+        session.stop(run, author())
+        say(f"error: no coordinator took run {run} within {DETACH_SECS:.0f} s; it was called off")
+        return exit_code(None, self.interruptions.first, strict=False, fault=True)
+
+    def failed_before(self, failed: Exception) -> ExitCode:
+        """Say why the run was not asked for: what comes before it failed, or was interrupted."""
+        if self.interruptions.any():
+            return self.cancelled()
+        say(f"error: {safe_lines(str(failed))}")
+        say("the run was not asked for; no agent sent anything")
+        return ExitCode.INCOMPLETE
+
+    def request(self, plan: dict[str, Any]) -> str:
+        """Write the request for the run."""
+        crew, fleet = self.options.crew, self.options.fleet
+        is_detached = fleet is not None and fleet.detach
+        request = {
+            "plan": plan,
+            "seed": self.options.seed,
+            "agents": {"want": crew.want, "min": crew.least, "wait_us": crew.wait_us},
+            "owner": None if is_detached else self.owner,
+            "lead_us": crew.lead_us,
+            "needs": list(crew.needs),
+        }
+        # Coordinators of an earlier version know no such key.
+        if self.options.no_early_abort:
+            request["no_early_abort"] = True
+        return json.dumps(request, ensure_ascii=False, separators=(",", ":"), allow_nan=False)
+
+    def opening(self) -> None:
+        """Say what is about to happen."""
+        say(opening(self.compiled, self.options))
+
+    def warnings(self) -> list[str]:
+        """Say what this machine may lack; it starts agents meanwhile."""
+        from ..preflight import Machine, warnings
+
+        plan = self.compiled.plan
+        return warnings(plan, max(1, self.options.here), Machine.this(plan["target"]))
+
+    def end(self, report_json: str, session: Session, run: str) -> ExitCode:
+        """Print the summary, write what was asked for, choose the code."""
+        from ..._generated.report import Report
+        from ..output import results
+        from ..output.summary import summary
+
+        report = Report.model_validate_json(report_json)
+        fault = not results.keep(self.options.results_json, report_json)
+        fault |= not self.write_samples(session, run)
+        write_product(summary(report, verbose=self.options.verbose))
+        first = self.interruptions.first
+        return exit_code(report, first, strict=self.options.strict, fault=fault)
+
+    def write_samples(self, session: Session, run: str) -> bool:
+        """Write the table of calls, if one was asked for; False when that failed."""
+        from ..output import results
+
+        path = self.options.samples
+        if path is None:
+            return True
+        try:
+            say(results.write_samples(path, session, run))
+        except (OSError, _native.Fault, _native.Refused) as error:
+            say(f"error: --samples: {path} could not be written: {safe_lines(str(error))}")
+            return False
+        return True
+
+    def cancelled(self) -> ExitCode:
+        """End before anything was asked for."""
+        say("interrupted before the run was started")
+        return exit_code(None, self.interruptions.first, strict=self.options.strict)
+
+    def failed(self, fault: Exception, log_dir: Path | None = None) -> ExitCode:
+        """Say what failed, and where its logs are."""
+        where = f" (logs: {log_dir})" if log_dir is not None else ""
+        say(f"error: {safe_lines(str(fault))}{where}")
+        return exit_code(None, self.interruptions.first, strict=self.options.strict, fault=True)
+
+
+__all__ = ["Overrides", "run"]

@@ -1,0 +1,123 @@
+"""Which coordinator takes a run over HTTP, as flags and environment name it.
+
+Must never show a token, nor name a coordinator to which secrets would travel in the clear.
+"""
+
+# ruff: noqa: PLC0415  (imports wait until they are needed: start-up is a promise)
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+from urllib.parse import urlsplit
+
+from ...problem import Problem, rule
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from ..http_session import HttpSession
+
+URL_VARIABLE = "LOADPILOT_COORDINATOR_URL"
+TOKEN_VARIABLE = "LOADPILOT_COORDINATOR_TOKEN"  # noqa: S105  (the name of a variable)
+LOOPBACK = re.compile(r"localhost|127(\.\d{1,3}){3}|::1")
+
+
+@dataclass(frozen=True, slots=True)
+class ApiFlags:
+    """What was written about a coordinator, unread. The words below are those of ``--help``.
+
+    Parameters
+    ----------
+    coordinator_url
+        Let the coordinator at this address take the run over HTTP, https://host:port; http://
+        only on this machine. Else LOADPILOT_COORDINATOR_URL.
+    coordinator_token_file
+        The file of the token that it asks for. Else LOADPILOT_COORDINATOR_TOKEN.
+    coordinator_cacert
+        Trust the certificates of this PEM file for it instead of those of this machine.
+    """
+
+    coordinator_url: str | None = None
+    coordinator_token_file: str | None = None
+    coordinator_cacert: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Api:
+    """Where a coordinator listens, and how to show who this is."""
+
+    url: str
+    token: str | None
+    cacert: Path | None
+
+    @property
+    def place(self) -> str:
+        """The address as messages may show it."""
+        return shown(self.url)
+
+    def join(self) -> HttpSession:
+        """Make sure that it can be asked for a run; raises Fault."""
+        from ..http_session import HttpSession
+
+        session = HttpSession(self)
+        session.meet()
+        return session
+
+    def __repr__(self) -> str:
+        return f"Api({self.place})"
+
+
+def shown(url: str) -> str:
+    """Cut user and password out of an address."""
+    scheme, separator, rest = url.partition("://")
+    host = rest.rsplit("@", 1)[-1] if separator else url.rsplit("@", 1)[-1]
+    return f"{scheme}://{host}" if separator else host
+
+
+def read_api(flags: ApiFlags, environ: Mapping[str, str], problems: list[Problem]) -> Api | None:
+    """Read which coordinator takes the run; None when none is named. No token is quoted."""
+    place = "--coordinator-url" if flags.coordinator_url else URL_VARIABLE
+    url = flags.coordinator_url or environ.get(URL_VARIABLE) or None
+    if url is None:
+        said = {
+            "--coordinator-token-file": flags.coordinator_token_file,
+            "--coordinator-cacert": flags.coordinator_cacert,
+        }
+        what = "is for a coordinator, and none was named; add --coordinator-url URL"
+        problems += [Problem(flag, what) for flag, value in said.items() if value is not None]
+        return None
+    _check(place, url, problems)
+    token = environ.get(TOKEN_VARIABLE) or None
+    if flags.coordinator_token_file is not None:
+        try:
+            token = Path(flags.coordinator_token_file).read_text(encoding="utf-8").strip()
+        except (OSError, UnicodeError):
+            must = "must be a file that can be read"
+            problems.append(rule("--coordinator-token-file", must, flags.coordinator_token_file))
+    if token is not None and not re.fullmatch(r"[!-~]{1,512}", token):
+        source = "--coordinator-token-file" if flags.coordinator_token_file else TOKEN_VARIABLE
+        problems.append(Problem(source, "must hold a token: letters, digits, signs, no spaces"))
+    cacert = Path(flags.coordinator_cacert) if flags.coordinator_cacert else None
+    if cacert is not None and not cacert.is_file():
+        must = "must be a file of certificates in PEM"
+        problems.append(rule("--coordinator-cacert", must, str(cacert)))
+    return Api(url.rstrip("/"), token, cacert)
+
+
+def _check(place: str, url: str, problems: list[Problem]) -> None:
+    """Name what is wrong with an address."""
+    try:
+        parts = urlsplit(url)
+        sound = parts.scheme in {"http", "https"} and bool(parts.hostname) and parts.port != 0
+        sound = sound and not parts.query and not parts.fragment and "@" not in parts.netloc
+        sound = sound and parts.path in {"", "/"}
+    except ValueError:
+        sound = False
+    if not sound:
+        problems.append(rule(place, "must be https://host[:port]", shown(url)))
+    elif parts.scheme == "http" and not LOOPBACK.fullmatch(parts.hostname or ""):
+        must = "must be https:// unless it is this machine: token and secrets travel to it"
+        problems.append(rule(place, must, shown(url)))

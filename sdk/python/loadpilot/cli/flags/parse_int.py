@@ -1,0 +1,20 @@
+"""Whole numbers in flags."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from ...problem import rule
+
+if TYPE_CHECKING:
+    from ...problem import Problem
+
+
+def whole(place: str, text: str, least: int, most: int, problems: list[Problem]) -> int:
+    """Read a whole number; ``least`` stands for what is wrong, beside its problem."""
+    digits = text.strip()
+    sound = digits.isascii() and digits.isdigit() and len(digits) <= 20
+    if sound and least <= int(digits) <= most:
+        return int(digits)
+    problems.append(rule(place, f"must be a whole number from {least} to {most}", text))
+    return least

@@ -1,0 +1,91 @@
+"""Where the load goes: from the flag, the environment, the ``.env`` file, or the default.
+
+Must never fall through a source that is there but empty: that is a mistake, not an absence.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+from urllib.parse import urlsplit
+
+from ...problem import Problem, rule
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+    from pathlib import Path
+
+VARIABLE = "LOADPILOT_TARGET"
+DEFAULT = "http://localhost:8000"
+RULE = "must be http://host[:port][/path] or https://host[:port][/path], without user or query"
+SEGMENT = re.compile(r"(?!\.{1,2}$)[A-Za-z0-9._~!$&'()*+,;=:@%-]+")
+"""A segment of the base path."""
+LINE = re.compile(rf"\s*(?:export\s+)?{VARIABLE}\s*=(.*)")
+
+
+@dataclass(frozen=True, slots=True)
+class Target:
+    """A target and the place that named it."""
+
+    url: str
+    place: str
+
+
+def resolve(flag: str | None, environ: Mapping[str, str], folder: Path) -> Target:
+    """Find the target: flag, then environment, then ``.env`` in ``folder``, then the default."""
+    if flag is not None:
+        return Target(_trimmed(flag), "--target")
+    if VARIABLE in environ:
+        return Target(_trimmed(environ[VARIABLE]), VARIABLE)
+    written = _from_file(folder / ".env")
+    if written is not None:
+        return Target(_trimmed(written), f".env: {VARIABLE}")
+    return Target(DEFAULT, "the default target")
+
+
+def problems(target: Target) -> list[Problem]:
+    """Say what is wrong with a target: it must be an origin, with a base path if need be."""
+    url = target.url
+    try:
+        parts = urlsplit(url)
+        _ = parts.port
+    except ValueError:
+        return [rule(target.place, RULE, url)]
+    sound = (
+        parts.scheme in {"http", "https"}
+        and parts.hostname
+        and all(SEGMENT.fullmatch(segment) for segment in parts.path.split("/")[1:])
+        and "@" not in parts.netloc
+        and not any(mark in url for mark in "?#\\")
+        and url.isascii()
+        and url.isprintable()
+        and " " not in url
+    )
+    return [] if sound else [rule(target.place, RULE, _without_user(url))]
+
+
+def _trimmed(url: str) -> str:
+    """Drop blanks and the one slash that people add: paths of calls begin with their own."""
+    url = url.strip()
+    return url[:-1] if url.endswith("/") and not url.endswith("//") else url
+
+
+def _from_file(path: Path) -> str | None:
+    try:
+        lines = path.read_text(encoding="utf-8", errors="replace").splitlines()
+    except OSError:
+        return None
+    found = [match[1].strip() for line in lines if (match := LINE.fullmatch(line))]
+    return _unquoted(found[-1]) if found else None
+
+
+def _unquoted(text: str) -> str:
+    if len(text) >= 2 and text[0] == text[-1] and text[0] in "'\"":
+        return text[1:-1]
+    return text.split(" #", 1)[0].strip()
+
+
+def _without_user(url: str) -> str:
+    """Hide a password that somebody put into the target."""
+    return re.sub(r"//[^/@]*@", "//…@", url)

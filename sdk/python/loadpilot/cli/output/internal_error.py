@@ -1,0 +1,36 @@
+"""An exception that no command expects: one line for the user, the trace in a file.
+
+Must never print a trace: the trace is for a bug report, and the line says where it is.
+"""
+
+from __future__ import annotations
+
+import os
+import tempfile
+import traceback
+
+from ...control.terminal import safe, say
+
+PREFIX, SUFFIX = "loadpilot-error-", ".txt"
+"""Name of a trace's file in the folder for temporary files."""
+
+
+def report(error: Exception) -> None:
+    """Write the trace to a file that only its user can read, and say where it is."""
+    from ...params import given  # noqa: PLC0415  (most commands never come here)
+
+    trace = given().masked("".join(traceback.format_exception(error)))
+    last = traceback.format_exception_only(error)[-1].strip().splitlines()
+    what = safe(given().masked(last[0] if last else type(error).__name__))
+    try:
+        place = _written(trace)
+    except OSError as refused:
+        place = f"(could not be written: {refused.strerror or refused})"
+    say(f"error: internal error: {what}; trace: {place}")
+
+
+def _written(trace: str) -> str:
+    handle, path = tempfile.mkstemp(SUFFIX, PREFIX)
+    with os.fdopen(handle, "w", encoding="utf-8", errors="backslashreplace") as file:
+        file.write(trace)
+    return path

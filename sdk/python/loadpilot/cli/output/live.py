@@ -1,0 +1,218 @@
+"""The live view: what a run does now, labelled as live, beside what it did so far.
+
+Live figures are for watching. Gates and the summary use the closed view of the report, so nothing
+here may look like a result. Written to standard error.
+"""
+
+# ruff: noqa: PLC0415  (imports wait until they are needed: start-up is a promise)
+
+from __future__ import annotations
+
+import os
+import sys
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Protocol, Self
+
+from ...control.figures import clock, closed_loop, count, number, percent, plural
+from ...control.terminal import safe, wants_colour
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from ..._generated.snapshot import Gathering, LatencyMs, Snapshot
+
+BAR_WIDTH = 40
+"""Columns of the progress bar."""
+
+
+class View(Protocol):
+    """Something that shows a run as it goes on."""
+
+    def show(self, snapshot: Snapshot) -> None:
+        """Show the run as of now."""
+
+    def tell(self, text: str) -> None:
+        """Show one line that stays."""
+
+    def close(self) -> None:
+        """Leave the terminal as it was."""
+
+
+@dataclass(frozen=True, slots=True)
+class Scene:
+    """What a view must know of the plan."""
+
+    scenario: str
+    users: int | None = None
+    """The users of a closed loop, which has no planned rate."""
+
+    @classmethod
+    def of(cls, plan: dict[str, Any]) -> Self:
+        """Take it from a plan."""
+        return cls(plan["scenario"], plan.get("users"))
+
+
+def view(scene: Scene) -> View:
+    """Choose the view that standard error can show: a dumb terminal cannot draw over itself."""
+    if sys.stderr.isatty() and os.environ.get("TERM") != "dumb":
+        return ScreenView(scene)
+    return LineView(scene, lambda line: print(line, file=sys.stderr, flush=True))
+
+
+class LineView:
+    """One plain line for each snapshot."""
+
+    def __init__(self, scene: Scene, write: Callable[[str], object]) -> None:
+        """Take what writes a line."""
+        self._scene = scene
+        self._write = write
+
+    def show(self, snapshot: Snapshot) -> None:
+        """Write one line."""
+        self._write(line(self._scene, snapshot))
+
+    def tell(self, text: str) -> None:
+        """Write one line."""
+        self._write(safe(text))
+
+    def close(self) -> None:
+        """Nothing was opened."""
+
+
+class ScreenView:
+    """A block of lines that is drawn over itself."""
+
+    def __init__(self, scene: Scene) -> None:
+        """Take over the lines below the cursor until closed."""
+        from rich.console import Console
+        from rich.live import Live
+
+        self._scene = scene
+        plain = not wants_colour(sys.stderr)
+        self._console = Console(stderr=True, highlight=False, markup=False, no_color=plain)
+        self._live = Live(console=self._console, auto_refresh=False, transient=True)
+        self._live.start()
+
+    def show(self, snapshot: Snapshot) -> None:
+        """Draw the block again."""
+        self._live.update(_drawn(frame(self._scene, snapshot)), refresh=True)
+
+    def tell(self, text: str) -> None:
+        """Write a line above the block."""
+        self._console.print(_drawn([safe(text)]))
+
+    def close(self) -> None:
+        """Remove the block."""
+        self._live.stop()
+
+
+def _drawn(lines: list[str]) -> Any:
+    from rich.text import Text
+
+    return Text("\n".join(lines), no_wrap=True, overflow="ellipsis")
+
+
+def line(scene: Scene, snapshot: Snapshot) -> str:
+    """Write a snapshot as one line."""
+    if snapshot.gathering is not None:
+        return _gathering(snapshot.gathering)
+    return (
+        f"{clock(snapshot.elapsed_secs)}/{clock(snapshot.duration_secs)} {_phase(snapshot):<8} "
+        f"{_rates(scene, snapshot)}  total {count(snapshot.requests_total)}  "
+        f"errors {_errors(snapshot)}{_cause(snapshot)}  live {_latency(snapshot.latency)}  "
+        f"{_waiting(snapshot)}"
+    )
+
+
+def frame(scene: Scene, snapshot: Snapshot) -> list[str]:
+    """Write a snapshot as a block of lines."""
+    if snapshot.gathering is not None:
+        return [_gathering(snapshot.gathering)]
+    dropped = snapshot.arrivals_dropped
+    title = (
+        f"{safe(scene.scenario)}  {clock(snapshot.elapsed_secs)}  {_phase(snapshot)}  "
+        f"{_rates(scene, snapshot)}  "
+        f"{plural(snapshot.active_workers, 'agent')}"
+    )
+    requests = (
+        f"requests    total {count(snapshot.requests_total)}  "
+        f"failed {count(snapshot.errors_total)} ({_errors(snapshot)}){_cause(snapshot)}  "
+        f"dropped {count(dropped)}"
+    )
+    return [
+        title,
+        requests,
+        f"live        {_latency(snapshot.latency)}",
+        f"cumulative  {_latency(snapshot.latency_cumulative)}",
+        f"            {_waiting(snapshot)}",
+        f"connections {_connections(snapshot)}",
+        _bar(progress(snapshot)),
+    ]
+
+
+def _gathering(gathering: Gathering) -> str:
+    least = f" ({gathering.min} suffice then)" if gathering.min < gathering.want else ""
+    left = f"{gathering.left_secs:.0f} s left{least}"
+    return f"waiting for agents: {gathering.ready} of {gathering.want} ready, {left}"
+
+
+def progress(snapshot: Snapshot) -> float:
+    """How far through the run this is, 0 to 1."""
+    if snapshot.duration_secs <= 0:
+        return 0.0
+    return min(1.0, max(0.0, snapshot.elapsed_secs / snapshot.duration_secs))
+
+
+def _bar(share: float) -> str:
+    full = int(share * BAR_WIDTH)
+    return f"[{'#' * full}{'.' * (BAR_WIDTH - full)}] {share * 100:3.0f} % of the run"
+
+
+def _phase(snapshot: Snapshot) -> str:
+    if snapshot.paused and snapshot.state.value == "running":
+        return "paused"
+    if snapshot.state.value in {"running", "sealed"}:
+        return snapshot.phase.value.replace("_", "-")
+    return snapshot.state.value
+
+
+def _rates(scene: Scene, snapshot: Snapshot) -> str:
+    """Write arrivals beside those planned for the same time, and requests per second."""
+    requests = f"{number(round(snapshot.current_rps, 1))} requests/s"
+    arrivals = number(round(snapshot.arrivals_per_sec or 0.0, 1))
+    if scene.users is not None:
+        return f"{arrivals} arrivals/s, {requests}, {closed_loop(scene.users)}"
+    planned = number(round(snapshot.planned_per_sec or 0.0, 1))
+    return f"{arrivals} of {planned} arrivals/s planned, {requests}"
+
+
+def _errors(snapshot: Snapshot) -> str:
+    finished = snapshot.requests_total + (snapshot.raised_without_call or 0)
+    if finished == 0:
+        return "—"
+    return percent(100 * snapshot.errors_total / finished)
+
+
+def _cause(snapshot: Snapshot) -> str:
+    """Say why most calls without a complete answer have none."""
+    return "" if snapshot.failing is None else f": {safe(snapshot.failing.why)}"
+
+
+def _latency(latency: LatencyMs) -> str:
+    rungs = {
+        "p50": latency.p50_ms,
+        "p95": latency.p95_ms,
+        "p99": latency.p99_ms,
+        "max": latency.max_ms,
+    }
+    return "  ".join(f"{k} {'—' if v is None else f'{v:.1f} ms'}" for k, v in rungs.items())
+
+
+def _connections(snapshot: Snapshot) -> str:
+    reused = "—" if snapshot.reused_pct is None else percent(snapshot.reused_pct)
+    return f"opened {number(round(snapshot.opened_per_sec, 1))}/s, reused by {reused} of the calls"
+
+
+def _waiting(snapshot: Snapshot) -> str:
+    oldest = f", oldest {snapshot.oldest_ms:.0f} ms" if snapshot.oldest_ms else ""
+    return f"in flight {count(snapshot.in_flight)}, waiting {count(snapshot.waiting)}{oldest}"

@@ -1,0 +1,76 @@
+"""What a plan says beside its load, in one line of words: for the banner and for the summary.
+
+Says only what is not as usual, and all of that: a figure made over unverified TLS or with a new
+connection per call must not look like any other.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from ...control.figures import count, percent, seconds
+from ...control.terminal import safe
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Mapping
+
+VALUE_CHARS_MAX = 60
+"""Longest value of a parameter or tag that is shown, in characters; the results file holds all."""
+HTTP = {"2": "HTTP/2", "auto": "HTTP as the target chooses"}
+
+
+def _connections(number: int) -> str:
+    return f"{count(number)} connection{'s' if number != 1 else ''}"
+
+
+def _reuse(reuse: Any) -> str:
+    match reuse:
+        case {"share_ppm": share_ppm}:
+            return f"connections reused by {percent(share_ppm / 10_000)} of the calls"
+        case "never":
+            return "a new connection for every call"
+        case _:
+            return ""
+
+
+def _tls(tls: Mapping[str, Any]) -> Iterator[str]:
+    if tls.get("insecure"):
+        yield "the target's certificate is NOT verified"
+    if "roots_pem" in tls:
+        yield "certificates trusted as given"
+    if "identity" in tls:
+        yield "with a client certificate"
+
+
+WORDS: dict[str, Callable[[Any], str]] = {
+    "http": lambda version: HTTP.get(version, ""),
+    "max": lambda most: f"at most {_connections(most)} an agent",
+    "open_first": lambda first: f"{_connections(first)} an agent opened before the start",
+    "streams_max": lambda most: f"at most {count(most)} requests at a time on a connection",
+    "reuse": _reuse,
+    "requests_max": lambda most: f"connections closed after {count(most)} requests",
+    "age_us_max": lambda most: f"connections closed after {seconds(most)}",
+    "connect_to": lambda place: f"connected to {safe(place)}",
+    "sources": lambda sources: f"from {safe(', '.join(sources))} in turn",
+    "ip": lambda family: f"IPv{family} only",
+    "resolve_us": lambda us: f"name resolved every {seconds(us)}",
+    "tls": lambda tls: ", ".join(_tls(tls)),
+}
+"""The words for each setting of the plan's ``connections``, in the order they are said."""
+
+
+def spoken(connections: Mapping[str, Any]) -> str:
+    """Write the plan's ``connections``; empty when all is as usual."""
+    said = (say(connections[name]) for name, say in WORDS.items() if name in connections)
+    return ", ".join(words for words in said if words)
+
+
+def pairs(texts: Mapping[str, Any]) -> str:
+    """Write parameters or tags, ``team=shop, TOKEN=(secret)``; long values are cut."""
+
+    def written(value: Any) -> str:
+        if not isinstance(value, str):
+            return "(secret)"
+        return safe(value if len(value) <= VALUE_CHARS_MAX else value[:VALUE_CHARS_MAX] + "…")
+
+    return ", ".join(f"{safe(name)}={written(value)}" for name, value in texts.items())

@@ -1,0 +1,487 @@
+"""The summary of a run: a pure function from its report to text.
+
+``loadpilot run`` and ``loadpilot report`` print the same bytes for the same report, so nothing here
+may look at a clock, a terminal, a path or a flag. All foreign text is made harmless first.
+"""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING
+
+from ...control.figures import closed_loop, count, millis, number, percent, seconds, size
+from ...control.outcome import judged, requests_per_sec
+from ...control.terminal import safe
+from . import omission
+from .measured import tables
+from .plan_summary import pairs, spoken
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator, Mapping
+
+    from ..._generated.report import Checks, Ladder, Report, TaskReport
+
+LABEL_WIDTH = 13
+"""Columns of the label in front of a line."""
+NAME_WIDTH = 26
+"""Columns of a task's or call's name in a table."""
+RAISED_SHOWN = 5
+RAISED = {"check": "check failed", "task": "task failed", "blocking": "blocked"}
+"""Most errors of a task's Python that are shown; the results file holds more."""
+LOST_LINES_MAX = 10
+"""Most lost intervals that are listed; the results file holds all."""
+RUNGS = (
+    ("p50", "p50_us"),
+    ("p75", "p75_us"),
+    ("p90", "p90_us"),
+    ("p95", "p95_us"),
+    ("p99", "p99_us"),
+    ("p99.9", "p99_9_us"),
+    ("p99.99", "p99_99_us"),
+    ("max", "max_us"),
+)
+"""The ladder, as shown and as the report names it."""
+
+
+IN_FULL = frozenset({"p75", "p99.99"})
+"""Rungs that are shown to users who ask for everything."""
+TASKS_SHOWN = 6
+"""Most tasks whose rows are shown to users who do not ask for everything."""
+
+
+def summary(report: Report, *, verbose: bool = False) -> str:
+    """Write the summary; ends with a line break.
+
+    What decides comes first: verdict, gates, failures, latency, throughput. It fits a screen;
+    ``verbose`` adds the rest.
+    """
+    few = 1 < len(report.tasks) <= TASKS_SHOWN
+    parts = (
+        _head(report),
+        _thresholds(report),
+        _raised(report, verbose=verbose),
+        _answers(report),
+        _steered(report),
+        _measured(report),
+        _latency(report, verbose=verbose),
+        _streams(report),
+        _offered(report),
+        _tasks(report, calls=verbose) if verbose or few else (),
+        _foot(report) if verbose else (),
+        _which(report, verbose=verbose),
+        _exchanges(report),
+    )
+    blocks = ["\n".join(lines) for part in parts if (lines := list(part))]
+    return "\n\n".join(blocks) + "\n"
+
+
+def _head(report: Report) -> Iterator[str]:
+    """Say whether it passed and whether that can be trusted."""
+    verdict = report.verdict
+    yield _line("verdict", judged(report))
+    yield from (_line("", safe(reason)) for reason in verdict.reasons)
+    failed = [result.key for result in verdict.thresholds if not result.passed]
+    if failed:
+        yield _line("", f"failed: {safe(', '.join(failed))}")
+    yield _line("certificate", report.certificate.grade.value)
+    for finding in report.certificate.findings:
+        kind = finding.kind.value.replace("_", " ")
+        yield _line("", f"{finding.grade.value} {kind}: {safe(finding.evidence)}")
+    run = report.run
+    if run.state.value not in {"sealed", "refused"}:
+        yield _line("INCOMPLETE", f"the run is not sealed; its state is {run.state.value}")
+    elif run.ending is not None and run.ending.value != "completed":
+        after = f" after {seconds(run.stopped_at_us)}" if run.stopped_at_us is not None else ""
+        yield _line("ended", f"{run.ending.value.replace('_', ' ')}{after}")
+    if run.failure is not None:
+        first, *more = run.failure.reason.split("\n")
+        yield _line("failed", safe(first))
+        yield from (_line("", safe(line)) for line in more)
+    for problem in run.refused:
+        yield _line("refused", safe(f"{problem.field}: {problem.rule} (got {problem.value!r})"))
+
+
+def _steered(report: Report) -> Iterator[str]:
+    """Say what users changed while it ran: what it offered is not what it was planned to."""
+    steered = report.run.steered or []
+    for place, one in enumerate(steered):
+        at = datetime.fromtimestamp(one.at // 1_000_000, UTC).strftime("%H:%M:%S UTC")
+        second = f"second {number(round(one.from_us / 1e6, 1))}"
+        change = one.change
+        if change.type == "rate":
+            was, rate = number(change.was / 1e6), number(change.rate / 1e6)
+            words = f"rate {was} -> {rate}/s from {second} on"
+        else:
+            words = f"{change.type} at {second}"
+        yield _line("" if place else "steered", f"{at} {words}, by {safe(one.by)}")
+    if steered:
+        yield _line("", "the figures below are of the run as it was steered, not of its plan")
+
+
+def _offered(report: Report) -> Iterator[str]:
+    """Say how much of the plan was really offered, and what became of the rest."""
+    rates, arrivals = report.rates, report.arrivals
+    users = report.run.users
+    if users is not None:
+        achieved = number(rates.achieved_rps)
+        rest = report.run.rest.model_dump() if report.run.rest is not None else None
+        loop = closed_loop(users, rest)
+        yield _line("achieved", f"{achieved} arrivals/s, {_requests(report)}, {loop}")
+        yield _line("arrivals", f"{count(arrivals.started)} started; a closed loop plans none")
+    else:
+        yield _line(
+            "achieved",
+            f"{number(rates.achieved_rps)} of {number(rates.planned_rps)} arrivals/s planned"
+            f"{_peak(report)}, {_requests(report)}, shortfall {percent(rates.shortfall_pct)}",
+        )
+        yield _line(
+            "arrivals",
+            f"{count(arrivals.started)} started of {count(arrivals.planned)} planned"
+            + (f", {count(arrivals.waiting)} not yet reported" if arrivals.waiting else ""),
+        )
+    said = report.run.connections
+    if said is not None:
+        words = spoken(said.model_dump(mode="json", exclude_none=True, exclude_defaults=True))
+        if words:
+            yield _line("connections", words)
+    yield from _missing(report)
+
+
+def _peak(report: Report) -> str:
+    """Name the peak of the plan where the rate was lower for a part of the measured time."""
+    peak = number(report.rps_target)
+    return "" if peak == number(report.rates.planned_rps) else f" (peak {peak})"
+
+
+def _requests(report: Report) -> str:
+    """Write the requests of the measured time per second."""
+    return f"{number(requests_per_sec(report) or 0.0)} requests/s"
+
+
+def _missing(report: Report) -> Iterator[str]:
+    """Say what was not started or is not known."""
+    arrivals, users = report.arrivals, report.run.users
+    dropped = sum(arrivals.dropped.values())
+    if dropped:
+        reasons = ", ".join(f"{name} {count(n)}" for name, n in arrivals.dropped.items() if n)
+        yield _line("dropped", f"{count(dropped)} ({reasons})")
+    elif users is None and arrivals.started == arrivals.planned and arrivals.lost == 0:
+        yield _line("dropped", "0: every planned arrival was started, nothing was omitted")
+    else:
+        yield _line("dropped", "0")
+    share = report.gaps.lost_time_pct
+    of_time = f"{percent(share)} of the time of its users" if share else None
+    yield _line("lost", of_time or count(arrivals.lost))
+    lost = report.gaps.lost
+    for gap in lost[:LOST_LINES_MAX]:
+        begin, end = gap.from_tick, gap.to_tick + 1
+        tick_us = report.run.tick_us
+        span = f"{seconds(begin * tick_us)} to {seconds(end * tick_us)}"
+        holder = safe(f"{gap.holder.agent}/{gap.holder.boot_id}")
+        if users is None:
+            yield _line("", f"{count(gap.arrivals)} due from {span}, held by {holder}")
+        else:
+            known = f", {count(gap.arrivals)} arrivals at least" if gap.arrivals else ""
+            yield _line("", f"from {span}, users of {holder}{known}")
+    if len(lost) > LOST_LINES_MAX:
+        yield _line("", f"and {len(lost) - LOST_LINES_MAX} more intervals")
+    gaps = report.gaps
+    if gaps.excess_arrivals or gaps.excess_calls:
+        yield _line(
+            "excess",
+            f"{count(gaps.excess_arrivals)} arrivals, {count(gaps.excess_calls)} calls of agents "
+            "that had been superseded; outside of all figures",
+        )
+    if gaps.quarantined or gaps.late_deltas:
+        yield _line(
+            "set aside",
+            f"{count(len(gaps.quarantined))} unreadable or contradictory events, "
+            f"{count(gaps.late_deltas)} deltas after the end",
+        )
+
+
+def _latency(report: Report, *, verbose: bool) -> Iterator[str]:
+    """Show the ladder, corrected and uncorrected side by side."""
+    latency = report.latency
+    if latency.response is None or latency.service is None:
+        yield _line("latency", "nothing finished, so there is none")
+        return
+    if (latency.unconnected or 0) >= latency.response.count:
+        yield _line("latency", "not measured: no call reached a server")
+        return
+    if report.run.users is not None:
+        yield from _closed_latency(latency.response, verbose=verbose)
+    else:
+        yield f"{'latency':<{LABEL_WIDTH}}{'corrected':>16}{'uncorrected':>16}"
+        for label, key in _rungs_apart(latency.response, latency.service, verbose=verbose):
+            corrected, uncorrected = getattr(latency.response, key), getattr(latency.service, key)
+            yield f"  {label:<{LABEL_WIDTH - 2}}{_ms(corrected):>16}{_ms(uncorrected):>16}"
+        factor = "—" if latency.co_factor is None else number(latency.co_factor)
+        yield _line("CO factor", f"{factor} (corrected p99 / uncorrected p99)")
+        yield from (_line("", text) for text in omission.told(latency.omission))
+        yield _line("", "corrected counts from when a call was due, uncorrected from its dispatch")
+    if latency.response_failed is not None:
+        ok = "ok: none" if latency.response_ok is None else _short("ok", latency.response_ok)
+        failed = _short("failed", latency.response_failed)
+        yield _line("split", f"{ok} · {failed}")
+        yield _line("", "neither half alone is what users saw")
+
+
+def _rungs_apart(*ladders: Ladder, verbose: bool) -> Iterator[tuple[str, str]]:
+    """List the rungs to show: of few calls the last ones are all the longest call."""
+    longest = [ladder.max_us for ladder in ladders]
+    for label, key in RUNGS[:-1]:
+        if not verbose and label in IN_FULL:
+            continue
+        if [getattr(ladder, key) for ladder in ladders] == longest:
+            yield f"{label} = max", key
+            return
+        yield label, key
+    yield RUNGS[-1]
+
+
+def _closed_latency(response: Ladder, *, verbose: bool) -> Iterator[str]:
+    """Show the ladder of a closed loop, with what it leaves out."""
+    yield f"{'latency':<{LABEL_WIDTH}}{'closed loop':>16}"
+    for label, key in _rungs_apart(response, verbose=verbose):
+        yield f"  {label:<{LABEL_WIDTH - 2}}{_ms(getattr(response, key)):>16}"
+    yield _line("", "not counted from a schedule: while users wait for a slow answer they send")
+    yield _line("", "nothing, and what they did not send is left out (coordinated omission)")
+
+
+def _answers(report: Report) -> Iterator[str]:
+    """Show outcomes, status codes and bytes."""
+    calls = report.calls
+    yield _line("requests", f"{count(calls.attempted)} in the whole run, warm-up included")
+    yield _line("outcomes", _counts(calls.outcomes))
+    yield from _task_errors(report)
+    for outcome, causes in (calls.causes or {}).items():
+        why = ", ".join(
+            f"{safe(cause).replace('_', ' ')} {count(n)}"
+            for cause, n in sorted(causes.items(), key=lambda item: (-item[1], item[0]))
+        )
+        yield _line("", f"{safe(outcome)}: {why}")
+    if calls.in_flight:
+        yield _line("in flight", count(calls.in_flight))
+    yield _line("status", _counts(report.status))
+    error_rate = report.error_rate_pct
+    rate = "—" if error_rate is None else percent(error_rate)
+    yield _line("errors", f"{count(report.errors_total)} of what finished, {rate}")
+    resent = report.generator.resent
+    if resent:
+        again = "sent again on a new connection, the kept one had been closed unanswered"
+        yield _line("", f"{count(resent)} requests {again}")
+
+
+def _task_errors(report: Report) -> Iterator[str]:
+    """Say how many tasks raised an error, and which of those are errors beside the outcomes."""
+    raises = report.task_raises
+    if raises is None:
+        return
+    ok, failed, none = raises.after_ok or 0, raises.after_failed or 0, raises.without_call or 0
+    parts = {"after an ok request": ok, "after a failed one": failed, "without a request": none}
+    told = ", ".join(f"{words} {count(n)}" for words, n in parts.items() if n)
+    yield _line("task_error", f"{count(ok + failed + none)} tasks raised an error: {told}")
+
+
+def _tasks(report: Report, *, calls: bool) -> Iterator[str]:
+    """Show a row per task, and with ``calls`` one per call where a task makes several."""
+    heads = ("requests", "errors", "p50", "p95", "p99", "max", "min", "mean")
+    yield f"{'task, ms':<{NAME_WIDTH}}" + "".join(f"{head:>9}" for head in heads)
+    for task in report.tasks:
+        yield _row(safe(task.name), task.finished, task.errors, task.response)
+        if calls and len(task.calls) > 1:
+            yield from _calls(task)
+
+
+def _raised(report: Report, *, verbose: bool) -> Iterator[str]:
+    """Show what checks and tasks raised, the most frequent first; ``verbose`` with tracebacks."""
+    for task in report.tasks:
+        raised = task.raised or []
+        for one in raised[:RAISED_SHOWN]:
+            yield _line(RAISED[one.by], f"{safe(task.name)}, {count(one.count)} times")
+            yield from (_line("", safe(line)) for line in one.text.split("\n"))
+            if verbose and one.trace is not None:
+                yield from (_line("", f"  {safe(line)}") for line in one.trace.split("\n"))
+        if len(raised) > RAISED_SHOWN:
+            more = count(len(raised) - RAISED_SHOWN)
+            yield _line("", f"{safe(task.name)}: {more} other errors are in the report")
+
+
+def _measured(report: Report) -> Iterator[str]:
+    """Show how many checks passed, and what the scenario measured itself."""
+    if report.checks is not None:
+        yield _line("checks", _passed(report.checks))
+        checked = [(task.name, task.checks) for task in report.tasks if task.checks is not None]
+        if len(checked) > 1:
+            yield from (_line("", f"{safe(name)}: {_passed(checks)}") for name, checks in checked)
+    if report.metrics is not None:
+        yield from tables(report.metrics, NAME_WIDTH)
+
+
+def _passed(checks: Checks) -> str:
+    whole = checks.passed + checks.failed
+    share = checks.passed * 100 / whole
+    # Rounded up, a check that failed would be hidden.
+    shown = "99.99 %" if checks.failed and share > 99.99 else percent(share)
+    return f"{shown} of {count(whole)} passed"
+
+
+def _calls(task: TaskReport) -> Iterator[str]:
+    for call in task.calls:
+        finished = call.response.count if call.response is not None else 0
+        yield _row(f"  {safe(call.name)}", finished, None, call.response)
+
+
+def _row(name: str, finished: int, errors: int | None, ladder: Ladder | None) -> str:
+    figures = [count(finished), "" if errors is None else count(errors)]
+    if ladder is None:
+        figures += ["—"] * 6
+    else:
+        rungs = (ladder.p50_us, ladder.p95_us, ladder.p99_us, ladder.max_us, ladder.min_us)
+        figures += [millis(us) for us in (*rungs, ladder.mean_us)]
+    return f"{_cut(name):<{NAME_WIDTH}}" + "".join(f"{figure:>9}" for figure in figures)
+
+
+def _cut(name: str) -> str:
+    return name if len(name) < NAME_WIDTH else name[: NAME_WIDTH - 2] + "…"
+
+
+def _streams(report: Report) -> Iterator[str]:
+    """Show when streamed answers began to say something, and how steadily they went on."""
+    rows = [(safe(task.name), task.streams) for task in report.tasks if task.streams is not None]
+    if not rows or report.streams is None:
+        return
+    heads = ("tokens", "first p50", "p95", "p99", "gap p50", "p95", "p99", "max")
+    yield f"{'streams, ms':<{NAME_WIDTH}}" + "".join(f"{head:>10}" for head in heads)
+    if len(rows) > 1:
+        rows.append(("all", report.streams))
+    for name, streams in rows:
+        first, gap = streams.first_token, streams.token_gap
+        figures = [count(streams.tokens)]
+        figures += _rungs(first, "p50_us", "p95_us", "p99_us")
+        figures += _rungs(gap, "p50_us", "p95_us", "p99_us", "max_us")
+        yield f"{_cut(name):<{NAME_WIDTH}}" + "".join(f"{figure:>10}" for figure in figures)
+    if report.run.users is None:
+        yield _line("", "the first token is counted from when its call was due")
+
+
+def _rungs(ladder: Ladder | None, *keys: str) -> list[str]:
+    return ["—" if ladder is None else millis(getattr(ladder, key)) for key in keys]
+
+
+def _exchanges(report: Report) -> Iterator[str]:
+    """Show the exchanges that were to be written out, heads only."""
+    for seen in report.exchanges or []:
+        who = "user" if report.run.users is not None else "arrival"
+        cause = f" ({seen.cause.value.replace('_', ' ')})" if seen.cause is not None else ""
+        yield (
+            f"{who} {count(seen.arrival)}: {seen.outcome.value}{cause} "
+            f"after {_ms(seen.response_us)}"
+        )
+        yield from (f"  > {safe(line)}" for line in seen.request)
+        yield f"  > ({size(seen.request_body_bytes)} of body)"
+        yield from (f"  < {safe(line)}" for line in seen.answer)
+        yield f"  < ({size(seen.received_bytes)} received)"
+
+
+def _thresholds(report: Report) -> Iterator[str]:
+    """Show a row per gate: mark, name, actual, operator, limit."""
+    results = report.verdict.thresholds
+    if not results:
+        yield _line("thresholds", "none were set")
+        return
+    yield "thresholds"
+    for result in results:
+        mark = "✓" if result.passed else "✗"
+        actual, limit = _against(result.actual, result.limit)
+        operator = result.operator.value
+        yield f"  {mark} {safe(result.key):<{NAME_WIDTH - 4}}{actual:>12} {operator} {limit}"
+        if result.reason is not None:
+            yield f"      {safe(result.reason)}"
+    failed = sum(not result.passed for result in results)
+    yield f"  {failed} of {len(results)} failed" if failed else "  all passed"
+
+
+def _against(actual: float | None, limit: float) -> tuple[str, str]:
+    """Write a figure and its limit so that two that differ never look the same."""
+    if actual is None:
+        return "not measured", number(limit)
+    shown = number(actual), number(limit)
+    same = shown[0] == shown[1] and actual != limit
+    return (repr(actual), repr(limit)) if same else shown
+
+
+def _foot(report: Report) -> Iterator[str]:
+    """Say how much was moved, and how the generator fared."""
+    moved = report.bytes
+    yield _line(
+        "bytes",
+        f"sent {size(moved.sent)} ({size(moved.sent_per_sec)}/s), "
+        f"received {size(moved.received)} ({size(moved.received_per_sec)}/s)",
+    )
+    generator = report.generator
+    lag = "—" if generator.schedule_lag is None else _ms(generator.schedule_lag.p99_us)
+    queue = "—" if generator.queue is None else _ms(generator.queue.p99_us)
+    yield _line(
+        "generator",
+        f"schedule lag p99 {lag}, queue p99 {queue}, longest stall {_ms(generator.stall_us_max)}",
+    )
+    busiest = percent(generator.busiest_core_permille / 10)
+    yield _line("", f"busiest core {busiest}; above 90 % in {percent(generator.busy_deltas_pct)}")
+    opened, reused = generator.connections_opened, generator.connections_reused
+    yield _line("connections", f"{count(opened)} opened, reused {count(reused)} times")
+    again, full = generator.retransmits_max or 0, generator.listen_overflows_max or 0
+    if again or full:
+        yield _line(
+            "network",
+            f"on an agent's machine, by all its programs: {count(again)} TCP segments sent again, "
+            f"{count(full)} connections found a listener's queue full",
+        )
+
+
+def _which(report: Report, *, verbose: bool) -> Iterator[str]:
+    """Say what was left out, and which run this is."""
+    warm_up = report.warm_up
+    if warm_up.warm_up_us:
+        yield _line(
+            "warm-up",
+            f"the first {seconds(warm_up.warm_up_us)} are left out of gates, rates and "
+            f"percentiles: {count(warm_up.arrivals)} arrivals, {count(warm_up.calls)} calls",
+        )
+    run = report.run
+    yield _line("scenario", f"{safe(report.scenario)} against {safe(report.target_url)}")
+    started = "never started" if run.start_at is None else _instant(run.start_at.root)
+    holders = len({holder.holder.agent for holder in run.holders})
+    agents = f"{holders} agent{'s' if holders != 1 else ''}"
+    yield _line("run", f"{safe(run.id)}, {started}, {seconds(run.profile_us)} planned, {agents}")
+    if verbose:
+        yield _line("seed", f"{run.seed}")
+    if run.parameters:
+        yield _line("parameters", pairs(run.parameters))
+    if run.tags:
+        yield _line("tags", pairs(run.tags))
+    if not verbose:
+        yield _line("more", f"loadpilot report {safe(run.id)} -v")
+
+
+def _line(label: str, text: str) -> str:
+    return f"{label:<{LABEL_WIDTH}}{text}".rstrip()
+
+
+def _ms(us: float) -> str:
+    return f"{millis(us)} ms"
+
+
+def _short(label: str, ladder: Ladder) -> str:
+    return f"{label} p50 {_ms(ladder.p50_us)}, p99 {_ms(ladder.p99_us)}"
+
+
+def _counts(counts: Mapping[str, int]) -> str:
+    shown: Iterable[str] = (f"{safe(name)} {count(n)}" for name, n in counts.items() if n)
+    return " · ".join(shown) or "none"
+
+
+def _instant(at_us: int) -> str:
+    """Write an instant in UTC, so that a report reads the same everywhere."""
+    return datetime.fromtimestamp(at_us // 1_000_000, UTC).strftime("%Y-%m-%d %H:%M:%S UTC")

@@ -1,0 +1,1 @@
+"""Tasks with logic: translated to a program that the agent plays without Python."""

@@ -1,0 +1,164 @@
+"""Several requests at a time, turned into code, and the answers that they get.
+
+The requests are dicts that are written out, so that it is known what each of them carries. Must
+never take a variable of several answers for a list of values.
+"""
+
+from __future__ import annotations
+
+import ast
+from typing import TYPE_CHECKING, Any
+
+from ...request.encoding import METHODS
+from ...scenario_file.constants import named
+from .literals import no
+from .signatures import is_batch_of
+
+if TYPE_CHECKING:
+    from .statements import Body
+
+PARTS = frozenset({"path", "method", "params", "headers", "json", "data", "content", "name"})
+"""What a request of a batch may carry that code can compute."""
+
+
+def batch(body: Body, node: ast.expr, slot: int | None) -> bool:
+    """Turn a batch into a statement, if it is one."""
+    call = node.value if isinstance(node, ast.Await) else node
+    if body.client is None or not is_batch_of(call, body.client):
+        return False
+    if isinstance(node, ast.Await) != body.is_awaiting:
+        no(node, "awaits some of its requests and not others")
+    match call:
+        case ast.Call(args=[requests], keywords=[]) if (
+            node.lineno == call.lineno == call.func.end_lineno
+        ):
+            pass
+        case _:
+            return no(node, "makes a batch in a way of its own")
+    made: dict[str, Any] = {"requests": _requests(body, requests), "line": body.at(node.lineno)}
+    if body.steps:
+        made["steps"] = body.steps
+    if slot is not None:
+        made["answers"] = slot
+    body.does.append({"batch": made})
+    return True
+
+
+def _requests(body: Body, node: ast.expr) -> Any:
+    match node:
+        case ast.List(elts=elements):
+            for one in elements:
+                _look_at(one)
+        case ast.ListComp(elt=one):
+            _look_at(one)
+        case ast.Name(id=name) if name not in body.names:
+            _look_at_constant(node, body.constant(node))
+        case _:
+            no(node, "makes a batch of requests that are not written out")
+    return body.expression(node)
+
+
+def _look_at(node: ast.expr) -> None:
+    """Refuse a request that carries what code cannot compute."""
+    match node:
+        case ast.Dict(keys=keys, values=values):
+            pass
+        case _:
+            no(node, "makes a batch of requests that are not written out")
+    parts = set()
+    for key, value in zip(keys, values, strict=True):
+        match key, value:
+            case ast.Constant(value="method"), ast.Constant(value=str() as verb):
+                if verb not in METHODS:
+                    no(value, f"makes a batch with the method {verb!r}")
+            case ast.Constant(value="method"), _:
+                no(value, "makes a batch with a method that is computed")
+            case ast.Constant(value=str() as part), _ if part in PARTS:
+                pass
+            case _:
+                no(key or node, f"makes a batch with {named(key or node)} in a request")
+        parts.add(key.value)
+    if "path" not in parts:
+        no(node, "makes a batch with a request that has no path")
+
+
+def _look_at_constant(node: ast.Name, requests: Any) -> None:
+    """Refuse requests of the module that carry what code cannot compute."""
+    if type(requests) is not list or not all(type(one) is dict for one in requests):
+        no(node, f"makes a batch of `{node.id}`, which is no list of dicts")
+    for one in requests:
+        unknown = [key for key in one if key not in PARTS]
+        if unknown:
+            no(node, f"makes a batch with {unknown[0]!r} in a request")
+        if one.get("method", "GET") not in METHODS:
+            no(node, f"makes a batch with the method {one['method']!r}")
+        if "path" not in one:
+            no(node, "makes a batch with a request that has no path")
+
+
+def unpack(body: Body, target: ast.Tuple, value: ast.expr) -> bool:
+    """Turn ``a, b = client.batch(…)`` into statements, if it is that."""
+    call = value.value if isinstance(value, ast.Await) else value
+    if not is_batch_of(call, body.client):
+        return False
+    names = [one.id for one in target.elts if isinstance(one, ast.Name)]
+    match call:
+        case ast.Call(args=[ast.List(elts=requests)]) if (
+            len(names) == len(target.elts) == len(requests)
+        ):
+            pass
+        case _:
+            no(target, "takes the answers of a batch apart into another number of names")
+    several = body.new("answers")
+    batch(body, value, several)
+    for place, name in enumerate(names):
+        pick(body, several, place, body.slot(name), value)
+        body.bound.add(name)
+    return True
+
+
+def pick(body: Body, several: int, place: int, slot: int, node: ast.expr) -> None:
+    """Take one of several answers."""
+    made = {"from": several, "place": place, "answer": slot, "line": body.at(node.lineno)}
+    body.does.append({"pick": made})
+
+
+def picked(body: Body, node: ast.expr) -> int | None:
+    """Find the local variable for ``answers[0]``, ahead of the statement; None when it is none."""
+    match node:
+        case ast.Subscript(value=ast.Name(id=name) as several, slice=key) if name in body.batches:
+            pass
+        case _:
+            return None
+    match key:
+        case ast.Constant(value=int() as place) if not isinstance(place, bool):
+            pass
+        case ast.UnaryOp(op=ast.USub(), operand=ast.Constant(value=int() as value)) if (
+            not isinstance(value, bool)
+        ):
+            place = -value
+        case _:
+            no(key, "takes an answer of a batch whose place is computed")
+    body.must_be_bound(several)
+    count = body.batches[name]
+    is_there = count is not None and -count <= place < count
+    if (body.touched and not is_there) or body.branches:
+        no(node, "takes an answer of a batch in the middle of an expression")
+    slot = body.new(f"{name}[{place}]")
+    pick(body, body.slot(name), place, slot, node)
+    return slot
+
+
+def each(body: Body, node: ast.For, answer: str) -> bool:
+    """Turn a loop over several answers into statements, if it is one."""
+    match node.iter:
+        case ast.Name(id=name) as several if name in body.batches:
+            body.must_be_bound(several)
+            slot = body.slot(name)
+        case over:
+            slot = body.new("answers")
+            if not batch(body, over, slot):
+                return False
+    made = {"answer": body.slot(answer), "from": slot}
+    body.does.append({"each": {**made, "does": body.round(answer, node.body)}})
+    return True

@@ -1,0 +1,253 @@
+"""Functions of the scenario's own that are called: what they do becomes code where they are called.
+
+Methods of the class and functions of the file, with variables of their own. Must never compute
+what they are given in another order, or more than once.
+"""
+
+from __future__ import annotations
+
+import ast
+import inspect
+from dataclasses import dataclass
+from types import FunctionType
+from typing import TYPE_CHECKING, Any
+
+from ...dsl import VUser
+from ...scenario_file.constants import named
+from .literals import literal, no
+from .signatures import Function, Stores, is_call_of, is_waiting, refuse_shape
+
+if TYPE_CHECKING:
+    from .statements import Body
+
+DEEPEST = 8
+"""Most functions that call one another."""
+
+
+@dataclass(frozen=True)
+class Target:
+    """A function that is called."""
+
+    function: FunctionType
+    node: Function
+    is_method: bool
+
+    @property
+    def parameters(self) -> list[str]:
+        """The names of what it is given, without the user."""
+        arguments = [*self.node.args.posonlyargs, *self.node.args.args]
+        return [argument.arg for argument in arguments][self.is_method :]
+
+
+def target_of(body: Body, node: ast.expr) -> tuple[ast.Call, Target] | None:
+    """Find the function of the scenario's own that an expression calls; None when there is none."""
+    call = node.value if isinstance(node, ast.Await) else node
+    match call:
+        case ast.Call(func=ast.Attribute(value=ast.Name(id=user), attr=name)) if user == body.user:
+            found = inspect.getattr_static(body.own.cls, name, None)
+            if name in vars(VUser):
+                return None
+        case ast.Call(func=ast.Name(id=name)) if not body.hides(name):
+            found = body.function.__globals__.get(name)
+            if not body.file.bindings.is_function(name):
+                return None
+        case _:
+            return None
+    if not isinstance(found, FunctionType):
+        return None
+    source = body.own.sources.of(found)
+    made = source.function(found) if source is body.file else None
+    if made is None:
+        return None
+    return call, Target(found, made, isinstance(call.func, ast.Attribute))
+
+
+def returns_answer(body: Body, node: ast.expr, depth: int = 0) -> bool:
+    """Whether an expression calls a function of the scenario's own that returns an answer."""
+    found = target_of(body, node)
+    if found is None or depth > DEEPEST:
+        return False
+    call, target = found
+    client = _client(body, call, target)
+    if client is None:
+        return False
+    stores = Stores.of(target.node, client, lambda _: False)
+    for one in _returns(target.node):
+        value = one.value.value if isinstance(one.value, ast.Await) else one.value
+        match value:
+            case ast.Name(id=name) if name in stores.answers:
+                return True
+            case ast.expr() if is_call_of(value, client):
+                return True
+            case _:
+                pass
+    return False
+
+
+def _client(body: Body, call: ast.Call, target: Target) -> str | None:
+    """What a function calls the client that it is given; None when it is given none."""
+    pairs = [*zip(target.parameters, call.args, strict=False)]
+    pairs += [(keyword.arg or "", keyword.value) for keyword in call.keywords]
+    for name, value in pairs:
+        if isinstance(value, ast.Name) and value.id == body.client and body.client is not None:
+            return name
+    return None
+
+
+def called(body: Body, node: ast.expr, into: int | None = None) -> tuple[str, int] | None:
+    """Do what a function of the scenario's own does, ahead of the statement that calls it.
+
+    Returns what it returns, "answer", "value" or "nothing", and the local variable that holds it;
+    an answer goes ``into`` that variable, if one is named. None when none is called.
+    """
+    found = target_of(body, node)
+    if found is None:
+        return None
+    call, target = found
+    name = target.function.__name__
+    if body.touched or body.branches:
+        no(node, f"calls `{name}()` in the middle of an expression")
+    if target.function in body.open or len(body.open) >= DEEPEST:
+        no(node, f"calls `{name}()`, which calls itself or too many others")
+    if isinstance(node, ast.Await) != isinstance(target.node, ast.AsyncFunctionDef):
+        no(node, f"calls `{name}()` without awaiting it, or awaits what is no coroutine")
+    if not node.lineno == call.lineno == call.func.end_lineno:
+        no(node, f"calls `{name}()` on several lines")
+    if isinstance(target.node, ast.AsyncFunctionDef) and not target.is_method:
+        no(node, f"awaits `{name}()`, which is no method")
+    refuse_shape(target.function, target.node, None)
+    inner = _inner(body, call, target, into)
+    kind, result = _result(body, inner, target, into)
+    inner.result = (kind, result)
+    does = inner.block(target.node.body)
+    if kind == "value" and not _ends(target.node.body):
+        does.insert(0, {"set": {"local": result, "to": {"literal": "none"}}})
+    body.does.append({"within": {"does": does, "line": body.at(node.lineno)}})
+    body.touched = False
+    return kind, result
+
+
+def _inner(body: Body, call: ast.Call, target: Target, into: int | None) -> Body:
+    """Give a function what it is called with, in variables of its own."""
+    node, name = target.node, target.function.__name__
+    parameters = target.parameters
+    client = _client(body, call, target)
+    user = node.args.args[0].arg if target.is_method and node.args.args else ""
+    inner = body.inside(target.function, user, client)
+    stores = Stores.of(node, client, lambda value: returns_answer(inner, value))
+    given = [*zip(parameters, call.args, strict=False)]
+    given += [(keyword.arg or "", keyword.value) for keyword in call.keywords]
+    names = [parameter for parameter, _ in given]
+    is_sound = len(call.args) <= len(parameters) and set(names) <= set(parameters)
+    if not is_sound or len(set(names)) != len(names):
+        no(call, f"calls `{name}()` with other arguments than it takes")
+    if client is not None and is_waiting(node, client) != body.is_awaiting:
+        no(call, f"calls `{name}()`, which does not wait for its client as this function does")
+    inner.is_awaiting = body.is_awaiting if client is not None else is_waiting(node, None)
+    inner.is_async = isinstance(node, ast.AsyncFunctionDef)
+    answers: set[str] = set()
+    for parameter, value in given:
+        if parameter == client:
+            continue
+        match value:
+            case ast.Name(id=known) if known in body.answers:
+                body.must_be_bound(value)
+                if parameter in stores.all or body.slot(known) == into:
+                    no(value, f"uses the name `{parameter}` of `{name}()` for different things")
+                inner.names[parameter] = body.slot(known)
+                answers.add(parameter)
+            case ast.Starred():
+                no(value, "unpacks something with *")
+            case _:
+                body.touched = False
+                made = body.expression(value)
+                slot = body.new(parameter)
+                body.does.append({"set": {"local": slot, "to": made}})
+                inner.names[parameter] = slot
+    _default(target, inner, client, body)
+    inner.bound = set(inner.names)
+    inner.answers = frozenset({*stores.answers, *answers})
+    inner.batches = stores.batches
+    reserved = stores.all & {user, client}
+    if stores.mixed or reserved:
+        no(node, f"uses the name `{min({*stores.mixed, *reserved})}` for different things")
+    for own in sorted(stores.all - inner.names.keys()):
+        inner.names[own] = body.new(own)
+    return inner
+
+
+def _default(target: Target, inner: Body, client: str | None, body: Body) -> None:
+    """Give a function what it takes and was not given."""
+    defaults = target.function.__defaults__ or ()
+    by_name = dict(zip(reversed(target.parameters), reversed(defaults), strict=False))
+    for parameter in target.parameters:
+        if parameter in inner.names or parameter == client:
+            continue
+        if parameter not in by_name:
+            name = target.function.__name__
+            no(target.node, f"calls `{name}()` with other arguments than it takes")
+        slot = body.new(parameter)
+        made = {"literal": literal(target.node, by_name[parameter])}
+        body.does.append({"set": {"local": slot, "to": made}})
+        inner.names[parameter] = slot
+
+
+def _result(body: Body, inner: Body, target: Target, into: int | None) -> tuple[str, int]:
+    """Tell what a function returns, and which variable is to hold it."""
+    values = [one.value for one in _returns(target.node)]
+    said = [one for one in values if one is not None]
+    plain = [one.value if isinstance(one, ast.Await) else one for one in said]
+    names = {one.id for one in plain if isinstance(one, ast.Name) and one.id in inner.answers}
+    asks = [one for one in plain if is_call_of(one, inner.client)]
+    if not said or all(isinstance(one, ast.Constant) and one.value is None for one in plain):
+        return "nothing", 0
+    if not names and not asks:
+        return "value", body.new(f"{target.function.__name__}()")
+    is_whole = len(said) == len(values) and _ends(target.node.body)
+    is_one = len(names) + bool(asks) == 1
+    is_all = len(asks) == len(plain) or not asks
+    others = [one for one in plain if not (isinstance(one, ast.Name) and one.id in names)]
+    if not is_whole or not is_one or not is_all or (names and others):
+        no(target.node, f"has returns in `{target.function.__name__}()` of different kinds")
+    for name in names:
+        if into is not None and name in target.parameters:
+            no(target.node, f"returns `{name}`, which it was given")
+        if into is not None:
+            inner.names[name] = into
+        return "answer", inner.slot(name)
+    return "answer", body.new("answer") if into is None else into
+
+
+def _returns(node: Function) -> list[ast.Return]:
+    return [one for one in ast.walk(node) if isinstance(one, ast.Return)]
+
+
+def _ends(statements: list[ast.stmt]) -> bool:
+    """Whether every way through these statements returns, or raises."""
+    match statements[-1]:
+        case ast.Return() | ast.Raise():
+            return True
+        case ast.If(body=body, orelse=orelse) if orelse:
+            return _ends(body) and _ends(orelse)
+        case ast.With(body=body):
+            return _ends(body)
+        case _:
+            return False
+
+
+def returned(body: Body, node: ast.Return) -> None:
+    """Turn a return of a function that was called into statements."""
+    kind, result = body.result or ("nothing", 0)
+    value = node.value
+    is_none = value is None or (isinstance(value, ast.Constant) and value.value is None)
+    if kind == "answer" and isinstance(value, ast.Name):
+        body.must_be_bound(value)
+    elif kind == "answer" and value is not None:
+        if not body.request(value, result):
+            no(node, f"returns {named(value)}")
+    elif kind == "value":
+        made: Any = {"literal": "none"} if is_none or value is None else body.expression(value)
+        body.does.append({"set": {"local": result, "to": made}})
+    elif value is not None and not is_none:
+        body.alone(value)
+    body.does.append("return")

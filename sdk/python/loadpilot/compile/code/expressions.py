@@ -1,0 +1,474 @@
+"""Expressions of tasks and checks, turned into code.
+
+Only what the engine computes exactly as Python does is let through. Names are resolved here: a
+local variable, something of the user's own, a constant. Must never reorder what Python computes.
+"""
+
+from __future__ import annotations
+
+import ast
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+from ...request.headers import is_secret_entry
+from ...scenario_file.constants import named
+from . import builtins, str_methods
+from .literals import literal, no
+from .secret_flow import SCHEMES
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+    from types import FunctionType
+
+    from ...params import Parameter
+    from ...scenario_file.source import SourceFile, Sources
+
+OPERATORS: dict[type[ast.operator], str] = {
+    ast.Add: "add",
+    ast.Sub: "subtract",
+    ast.Mult: "multiply",
+    ast.FloorDiv: "floor_divide",
+    ast.Mod: "modulo",
+    ast.Div: "divide",
+}
+COMPARISONS: dict[type[ast.cmpop], str] = {
+    ast.Eq: "equal",
+    ast.NotEq: "unequal",
+    ast.Lt: "less",
+    ast.LtE: "at_most",
+    ast.Gt: "more",
+    ast.GtE: "at_least",
+    ast.In: "in",
+    ast.NotIn: "not_in",
+    ast.Is: "is",
+    ast.IsNot: "is_not",
+}
+FUNCTIONS = frozenset({"len", "str", "repr", "int", "bool"})
+KINDS = frozenset({"bool", "int", "float", "str", "list", "dict"})
+PROPERTIES = {name: name for name in ("status_code", "ok", "text", "elapsed_ms")}
+
+
+@dataclass
+class Own:
+    """What a user has of its own, as far as the class shows it."""
+
+    constants: Mapping[str, Any]
+    """Class attributes that nothing changes, by name."""
+    kept: frozenset[str]
+    """What ``on_start`` gives a user."""
+    secret_headers: frozenset[str]
+    """Names of headers whose values are secret, in lower case."""
+    is_above_nothing: bool
+    """Whether ``super()`` leads to the empty hooks of VUser."""
+    can_wait: bool
+    """Whether ``self.wait`` is that of VUser."""
+    feeds: Mapping[str, int]
+    """The feeds of the plan, with their places, by name."""
+    parameters: Mapping[str, Parameter]
+    """What was asked for with ``env()``, by name."""
+    cls: type
+    """The class itself."""
+    sources: Sources
+    """The files of its functions."""
+    used: set[str] = field(default_factory=set)
+    """The constants that code reads."""
+
+
+@dataclass
+class Lowering:
+    """One function while it becomes code."""
+
+    function: FunctionType
+    file: SourceFile
+    own: Own
+    user: str
+    client: str | None
+    is_awaiting: bool
+    """Whether its requests are awaited."""
+    is_async: bool
+    """Whether it is a coroutine."""
+    locals: list[str]
+    """The names of all variables so far, those of functions that it calls too, in their order."""
+    names: dict[str, int] = field(default_factory=dict)
+    """Its own local variables, with their numbers."""
+    answers: frozenset[str] = frozenset()
+    """Those of them that hold answers."""
+    batches: Mapping[str, int | None] = field(default_factory=dict)
+    """Those that hold the answers of a batch, with how many these are, if that is known."""
+    lines: set[int] = field(default_factory=set)
+    """Lines that errors may name."""
+    asserted: set[int] = field(default_factory=set)
+    """Those of them whose text errors may show: an assertion without a message does."""
+    bound: set[str] = field(default_factory=set)
+    """Local variables that are set here, whatever way led here. On the others CPython does not
+    always name the line where it fails, so that they are not read in code."""
+    touched: bool = False
+    """Whether something that may raise was computed before, in this statement."""
+    branches: int = 0
+    """In how many parts of expressions we are that may not be computed at all."""
+    helped: Callable[[ast.expr], Any] = field(default=lambda _: None)
+    """Does what a function of the scenario's own does, ahead of the statement; returns what that
+    returns, as code, or None when no such function is called."""
+    ask: Callable[[ast.expr], int | None] = field(default=lambda _: None)
+    """Makes a call of the client a request of its own, ahead of the statement; returns the
+    local variable that holds its answer, or None when the expression is no such call."""
+
+    def slot(self, name: str) -> int:
+        """Give the number of a local variable."""
+        return self.names[name]
+
+    def new(self, name: str) -> int:
+        """Make one more variable; returns its number."""
+        self.locals.append(name)
+        return len(self.locals) - 1
+
+    def at(self, line: int) -> int:
+        """Note a line that an error may name; returns it."""
+        self.lines.add(line)
+        return line
+
+    def expression(self, node: ast.expr) -> Any:  # noqa: C901, PLR0911, PLR0912  (a table of syntax)
+        """Turn an expression into code."""
+        match node:
+            case ast.Constant(value=value):
+                return {"literal": literal(node, value)}
+            case ast.Name():
+                return self.name(node)
+            case ast.List(elts=elements):
+                return {"list": [self.expression(self.plain(one)) for one in elements]}
+            case ast.Dict():
+                return self.dict(node)
+            case ast.JoinedStr(values=values):
+                if node.lineno != node.end_lineno:
+                    no(node, "contains an f-string over several lines")
+                return {"join": [self.formatted(value) for value in values]}
+            case ast.BinOp(left=left, op=op, right=right):
+                return self.binary(node, left, op, right)
+            case ast.UnaryOp(op=ast.Not(), operand=operand):
+                return {"not": self.expression(operand)}
+            case ast.UnaryOp(op=ast.USub(), operand=ast.Constant(value=int() | float() as value)):
+                return {"literal": literal(node, -value)}
+            case ast.UnaryOp(op=ast.USub(), operand=operand):
+                of = self.expression(operand)
+                return {"negate": {"of": of, "line": self.raises(node)}}
+            case ast.Compare():
+                return self.compare(node)
+            case ast.BoolOp(op=op, values=values):
+                first = self.expression(values[0])
+                rest = [self.maybe(value) for value in values[1:]]
+                return {"and" if isinstance(op, ast.And) else "or": [first, *rest]}
+            case ast.IfExp(test=test, body=body, orelse=orelse):
+                chosen = self.expression(test)
+                then, otherwise = self.maybe(body), self.maybe(orelse)
+                return {"choose": {"test": chosen, "then": then, "otherwise": otherwise}}
+            case ast.Subscript(value=value, slice=key):
+                return self.item(node, value, key)
+            case ast.Attribute():
+                return self.attribute(node)
+            case ast.Call():
+                return self.call(node)
+            case ast.Await(value=ast.Call()):
+                found = self.helped(node)
+                return no(node, f"contains {named(node)}") if found is None else found
+            case ast.ListComp():
+                return str_methods.comprehension(self, node)
+            case _:
+                return no(node, f"contains {named(node)}")
+
+    def is_local(self, name: str) -> bool:
+        """Whether a name is a local variable here."""
+        return name in self.names
+
+    def hides(self, name: str) -> bool:
+        """Whether a name is something of the function's own, and not the module's."""
+        return self.is_local(name) or name in (self.user, self.client)
+
+    def plain(self, node: ast.expr) -> ast.expr:
+        """Refuse what is unpacked with ``*``."""
+        if isinstance(node, ast.Starred):
+            no(node, "unpacks something with *")
+        return node
+
+    def maybe(self, node: ast.expr) -> Any:
+        """Turn an expression into code that may not be computed at all."""
+        self.branches += 1
+        made = self.expression(node)
+        self.branches -= 1
+        return made
+
+    def raises(self, node: ast.expr) -> int:
+        """Note that something here may raise; returns the line that Python would name."""
+        self.touched = True
+        return self.at(node.lineno)
+
+    def name(self, node: ast.Name) -> Any:
+        """Turn a name into code."""
+        name = node.id
+        if name in self.answers or name in self.batches:
+            no(node, f"uses the response `{name}` as a value")
+        if name in self.names:
+            self.must_be_bound(node)
+            return {"local": {"local": self.slot(name), "line": self.raises(node)}}
+        if name in (self.user, self.client):
+            no(node, f"uses `{name}` as a value")
+        return {"literal": literal(node, self.constant(node))}
+
+    def must_be_bound(self, node: ast.Name) -> None:
+        """Refuse a variable that some way here leaves unset."""
+        if node.id not in self.bound:
+            no(node, f"reads `{node.id}`, which may not be set there")
+
+    def constant(self, node: ast.Name, *, may_be_tuple: bool = False) -> Any:
+        """Look up a constant of the module."""
+        refusal = self.file.bindings.refusal(node.id)
+        if refusal is not None:
+            no(node, f"uses {refusal}")
+        value = self.function.__globals__.get(node.id)
+        if isinstance(value, tuple) and not may_be_tuple:
+            no(node, f"uses `{node.id}`, a tuple, as a value")
+        self.no_secret(node, value)
+        return value
+
+    def dict(self, node: ast.Dict) -> Any:
+        """Turn a dict that is written out into code."""
+        entries = []
+        for key, value in zip(node.keys, node.values, strict=True):
+            match key:
+                case ast.Constant(value=str() as text):
+                    pass
+                case ast.Name() if key.id not in self.names:
+                    text = self.constant(key)
+                case None:
+                    no(value, "unpacks something with **")
+                case _:
+                    no(key, "makes a dict whose keys are computed")
+            if not isinstance(text, str):
+                no(key, "makes a dict whose keys are not texts")
+            made = self.expression(value)
+            if is_secret_entry(text, self.own.secret_headers) and _writes(made):
+                no(value, f"writes the secret value of {text} into the code")
+            entries.append({"key": literal(key, text)["text"], "value": made})
+        return {"dict": entries}
+
+    def no_secret(self, node: ast.AST, value: Any) -> None:
+        """Refuse a constant that holds the value of a secret header."""
+        if isinstance(value, dict):
+            for key, inner in value.items():
+                is_secret = isinstance(key, str) and is_secret_entry(key, self.own.secret_headers)
+                if is_secret and not (isinstance(inner, str) and inner in SCHEMES):
+                    no(node, f"writes the secret value of {key} into the code")
+                self.no_secret(node, inner)
+        elif isinstance(value, list | tuple):
+            for inner in value:
+                self.no_secret(node, inner)
+
+    def formatted(self, node: ast.expr) -> Any:
+        """Turn a part of an f-string into code."""
+        match node:
+            case ast.Constant():
+                return self.expression(node)
+            case ast.FormattedValue(format_spec=ast.expr()):
+                made = str_methods.formatted(self, node)
+                if made is not None:
+                    return made
+            case ast.FormattedValue(value=value, conversion=conversion, format_spec=None):
+                made = self.expression(value)
+                if conversion == ord("r"):
+                    line = self.raises(node)
+                    return {"call": {"function": "repr", "to": [made], "line": line}}
+                if conversion in (-1, ord("s")):
+                    return made
+        return no(node, "formats a value in a way of its own")
+
+    def binary(self, node: ast.expr, left: ast.expr, op: ast.operator, right: ast.expr) -> Any:
+        """Turn an operation on two values into code."""
+        operator = OPERATORS.get(type(op))
+        if operator is None:
+            no(node, "computes with an operator other than + - * / // %")
+        if isinstance(op, ast.Mod) and isinstance(left, ast.Constant | ast.JoinedStr):
+            no(node, "formats text with %")
+        sides = {"left": self.expression(left), "right": self.expression(right)}
+        return {"binary": {"operator": operator, **sides, "line": self.raises(node)}}
+
+    def compare(self, node: ast.Compare) -> Any:
+        """Turn a chain of comparisons into code."""
+        first = self.expression(node.left)
+        others = []
+        for place, (op, right) in enumerate(zip(node.ops, node.comparators, strict=True)):
+            how = COMPARISONS[type(op)]
+            if isinstance(op, ast.Is | ast.IsNot):
+                match right:
+                    case ast.Constant(value=None | True | False):
+                        pass
+                    case _:
+                        no(right, "asks whether two things are one and the same")
+            self.branches += place > 0
+            if isinstance(op, ast.In | ast.NotIn):
+                others.append({"how": how, "to": self.collection(right)})
+            else:
+                others.append({"how": how, "to": self.expression(right)})
+            self.branches -= place > 0
+        return {"compare": {"first": first, "others": others, "line": self.raises(node)}}
+
+    def collection(self, node: ast.expr) -> Any:
+        """Turn the right side of `in` into code: a tuple is as good as a list there."""
+        match node:
+            case ast.Tuple(elts=elements):
+                return {"list": [self.expression(self.plain(one)) for one in elements]}
+            case ast.Name(id=name) if not self.hides(name):
+                value = self.constant(node, may_be_tuple=True)
+                return {"literal": literal(node, list(value) if type(value) is tuple else value)}
+            case _:
+                return self.expression(node)
+
+    def item(self, node: ast.Subscript, value: ast.expr, key: ast.expr) -> Any:
+        """Turn ``a[key]`` into code."""
+        if isinstance(key, ast.Slice):
+            return str_methods.slice_of(self, node, key)
+        if isinstance(key, ast.Tuple):
+            no(node, "takes a slice")
+        found = self.header(node, value, key, None)
+        if found is not None:
+            return found
+        sides = {"of": self.expression(value), "key": self.expression(key)}
+        return {"item": {**sides, "line": self.raises(node)}}
+
+    def header(
+        self, node: ast.expr, value: ast.expr, key: ast.expr, otherwise: ast.expr | None
+    ) -> Any:
+        """Turn ``r.headers[key]`` into code; None when it is none."""
+        match value:
+            case ast.Attribute(value=inner, attr="headers"):
+                slot = self.answer(inner)
+                if slot is None:
+                    return None
+            case _:
+                return None
+        match key:
+            case ast.Constant(value=str() as name) if name.isascii():
+                pass
+            case _:
+                no(key, "looks up a header whose name is computed")
+        found = {"local": slot, "name": name, "line": self.raises(node)}
+        if otherwise is not None:
+            found["otherwise"] = self.expression(otherwise)
+        return {"header": found}
+
+    def answer(self, node: ast.expr) -> int | None:
+        """Find the local variable that holds an answer; None when the expression is none."""
+        match node:
+            case ast.Name(id=name) if name in self.answers:
+                self.must_be_bound(node)
+                return self.slot(name)
+            case _:
+                return self.ask(node)
+
+    def attribute(self, node: ast.Attribute) -> Any:
+        """Turn an attribute of the user or of an answer into code."""
+        match node.value:
+            case ast.Name(id=name) if name == self.user and name not in self.locals:
+                return self.users(node)
+        slot = self.answer(node.value)
+        if slot is None:
+            no(node, f"uses the attribute `{ast.unparse(node)}`")
+        part = PROPERTIES.get(node.attr)
+        if part is None:
+            no(node, f"uses `.{node.attr}` of a response")
+        self.touched = True
+        line = self.at(node.end_lineno or node.lineno)
+        return {"answer": {"local": slot, "part": part, "line": line}}
+
+    def users(self, node: ast.Attribute) -> Any:
+        """Turn an attribute of the user into code."""
+        name = node.attr
+        if name in self.own.constants:
+            self.own.used.add(name)
+            self.no_secret(node, self.own.constants[name])
+        elif name not in self.own.kept:
+            what = f"`self.{name}`, which is neither a constant nor kept by on_start"
+            no(node, f"uses {what}")
+        self.touched = True
+        return {"own": {"name": name, "line": self.at(node.end_lineno or node.lineno)}}
+
+    def call(self, node: ast.Call) -> Any:  # noqa: C901, PLR0911  (a table of syntax)
+        """Turn a call of one of Python's own functions into code."""
+        function, given = node.func, [self.plain(one) for one in node.args]
+        if self.ask(node) is not None:
+            no(node, "uses a response as a value")
+        for known in (builtins.value, Lowering.helps, str_methods.method):
+            found = known(self, node)
+            if found is not None:
+                return found
+        if node.keywords:
+            no(node, f"contains {named(node)}")
+        match function:
+            case ast.Name(id=name) if self.is_builtin(name):
+                if name == "isinstance" and len(given) == 2:
+                    return self.isinstance(given[0], given[1])
+                if name in FUNCTIONS and len(given) == 1:
+                    of = self.expression(given[0])
+                    return {"call": {"function": name, "to": [of], "line": self.raises(node)}}
+            case ast.Attribute(value=value, attr="json") if not given:
+                slot = self.answer(value)
+                if slot is not None:
+                    self.touched = True
+                    line = self.at(function.end_lineno or function.lineno)
+                    return {"answer": {"local": slot, "part": "json", "line": line}}
+            case ast.Attribute(value=value, attr="get") if len(given) in (1, 2):
+                otherwise = given[1] if len(given) == 2 else ast.Constant(None)
+                found = self.header(node, value, given[0], otherwise)
+                if found is not None:
+                    return found
+                return self.get(function, given)
+            case _:
+                pass
+        return no(node, f"contains {named(node)}")
+
+    def helps(self, node: ast.Call) -> Any:
+        """Turn a call of a function of the scenario's own into code; None when it is none."""
+        return self.helped(node)
+
+    def get(self, function: ast.Attribute, given: list[ast.expr]) -> Any:
+        """Turn ``d.get(key)`` of a dict into code."""
+        match function.value:
+            case ast.Name(id=name) if name not in self.names:
+                if name == self.client or self.file.bindings.refusal(name) is not None:
+                    no(function, f"contains a call of `{ast.unparse(function)}()`")
+        to = [self.expression(one) for one in [function.value, *given]]
+        self.touched = True
+        line = self.at(function.end_lineno or function.lineno)
+        return {"call": {"function": "get", "to": to, "line": line}}
+
+    def isinstance(self, of: ast.expr, kinds: ast.expr) -> Any:
+        """Turn ``isinstance(a, int)`` into code."""
+        listed = kinds.elts if isinstance(kinds, ast.Tuple) else [kinds]
+        names = []
+        for kind in listed:
+            match kind:
+                case ast.Name(id=name) if name in KINDS and self.is_builtin(name):
+                    names.append(name)
+                case _:
+                    no(kind, "asks for a type other than bool, int, float, str, list and dict")
+        if not names:
+            no(kinds, "asks for no type")
+        return {"is_instance": {"of": self.expression(of), "kinds": names}}
+
+    def is_builtin(self, name: str) -> bool:
+        """Whether a name is Python's own here."""
+        is_bound = self.file.bindings.binds(name) or name in self.function.__globals__
+        return not self.hides(name) and not is_bound
+
+
+def _writes(made: Any) -> bool:
+    """Whether code for the value of a secret writes out more than its scheme."""
+    if isinstance(made, dict):
+        if "literal" in made:
+            value = made["literal"]
+            is_text = isinstance(value, dict) and "text" in value
+            return not (is_text and value["text"] in SCHEMES)
+        if "item" in made:
+            return _writes(made["item"]["of"])
+        if made.get("function") == "get":
+            return any(_writes(part) for part in [made["to"][0], *made["to"][2:]])
+        return any(_writes(part) for name, part in made.items() if name not in ("line", "name"))
+    return isinstance(made, list) and any(_writes(part) for part in made)

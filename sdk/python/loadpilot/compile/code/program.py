@@ -1,0 +1,252 @@
+"""Code: a scenario whose tasks look at answers, so that any agent can play it without Python.
+
+All of it becomes code, or nothing: each user has its own state, which tasks, hooks and checks
+share. What keeps a part in Python is told with its line. Must never let anything through that
+could mean something else at another moment or on another machine.
+"""
+
+from __future__ import annotations
+
+import ast
+import inspect
+import json
+import sys
+from dataclasses import dataclass, field
+from types import FunctionType
+from typing import TYPE_CHECKING, Any
+
+from ...dsl import VUser
+from ...problem import Reason
+from ...scenario_file.constants import parts
+from .builtins import unsure_metrics
+from .expressions import Own
+from .import_safety import activities
+from .literals import NotCompiledError, literal
+from .secret_flow import holds_text, kept_out, written_out
+from .statements import routine
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from ...params import Parameter
+    from ...scenario_file.source import SourceFile, Sources
+
+CODE_BYTES_MAX = 256 * 1024
+"""Largest code, as JSON: the plan that holds it has a limit, too."""
+
+
+@dataclass
+class Coding:
+    """One scenario while it becomes code."""
+
+    cls: type
+    sources: Sources
+    file: SourceFile
+    """The scenario's own file: all of its parts must stand in it."""
+    secret_headers: frozenset[str]
+    feeds: dict[str, int]
+    """The feeds of the plan, with their places, by name."""
+    parameters: Mapping[str, Parameter]
+    """What was asked for with ``env()``, by name."""
+    reasons: list[Reason] = field(default_factory=list)
+    compiled: list[str] = field(default_factory=list)
+    """The parts that could be compiled, by name."""
+    lines: set[int] = field(default_factory=set)
+    written: frozenset[str] = frozenset()
+    """Attributes that hold text that is written out, as far as parts were compiled."""
+
+    def code(self, tasks: list[str]) -> dict[str, Any] | None:
+        """Turn the whole scenario into code; None when something of it needs Python."""
+        self.shape()
+        if self.reasons:
+            return None
+        # The parts are looked at all the same: people want to know what of each is in the way.
+        self.reasons += [*activities(self.file), *unsure_metrics(self.file)]
+        constants, kept = self.constants(), self.kept()
+        hidden = kept & (set(dir(self.cls)) - set(constants))
+        if hidden:
+            at = self.file.class_line(self.cls.__name__)
+            self.refuse(at, f"on_start: keeps `self.{min(hidden)}`, which the class has too")
+            return None
+        is_direct = self.cls.__mro__[1] is VUser
+        can_wait = "wait" not in kept and getattr(self.cls, "wait", None) is VUser.wait
+        own = Own(
+            constants,
+            kept,
+            self.secret_headers,
+            is_direct,
+            can_wait,
+            self.feeds,
+            self.parameters,
+            self.cls,
+            self.sources,
+        )
+        literals = {name: literal(None, one) for name, one in constants.items()}
+        self.written = frozenset(name for name, one in literals.items() if holds_text(one))
+        # `on_start` comes first: it alone keeps something.
+        hooks = {name: self.part(name, name, own, ("client",)) for name in ("on_start", "on_stop")}
+        made = []
+        for name in tasks:
+            one = {"body": self.part(f"task {name}", name, own, ("client",))}
+            check = self.check(f"check_{name}", own)
+            made.append(one | ({"check": check} if check else {}))
+        if self.reasons:
+            return None
+        used = {name: literals[name] for name in sorted(own.used)}
+        code: dict[str, Any] = {
+            "file": self.file.name,
+            "python_minor": sys.version_info.minor,
+            **({"constants": used} if used else {}),
+            **{name: hook for name, hook in hooks.items() if hook},
+            "tasks": made,
+            "lines": [
+                {"number": line, "text": self.file.line(line)} for line in sorted(self.lines)
+            ],
+        }
+        size = len(json.dumps(code))
+        if size > CODE_BYTES_MAX:
+            what = f"its code is {size:,} bytes, {CODE_BYTES_MAX:,} are the most"
+            self.reasons.append(Reason(self.file.at(1), what))
+            return None
+        return code
+
+    def shape(self) -> None:
+        """Refuse a class that is more than its attributes."""
+        cls, at = self.cls, self.file.class_line(self.cls.__name__)
+        bases = [base for base in cls.__mro__ if base not in (object, VUser)]
+        defined = [node.name for node in self.file.tree.body if isinstance(node, ast.ClassDef)]
+        for base in bases:
+            if base.__module__ != cls.__module__:
+                self.refuse(at, f"class {cls.__name__} inherits from another file")
+            elif defined.count(base.__name__) != 1:
+                self.refuse(at, f"class {base.__name__} is not defined once, at the top level")
+        if type(cls) is not type or hasattr(cls, "__getattr__"):
+            self.refuse(at, f"class {cls.__name__} has a metaclass or __getattr__")
+
+    def refuse(self, at: int | ast.AST, what: str) -> None:
+        """Note a reason for Python."""
+        self.reasons.append(Reason(self.file.at(at), what))
+
+    def part(self, label: str, name: str, own: Own, takes: tuple[str, ...]) -> Any:
+        """Turn one function of the class into code; None when it is VUser's own or refused."""
+        function = getattr(self.cls, name)
+        if function is getattr(VUser, name, None):
+            return None
+        static = inspect.getattr_static(self.cls, name)
+        if not isinstance(function, FunctionType) or static is not function:
+            self.refuse(self.file.class_line(self.cls.__name__), f"{label}: is no plain function")
+            return None
+        source = self.sources.of(function)
+        node = source.function(function) if source is not None else None
+        if source is not self.file or node is None:
+            first = function.__code__.co_firstlineno
+            self.refuse(first, f"{label}: its source is not in {self.file.shown}")
+            return None
+        try:
+            hook = name if label == name and takes == ("client",) else None
+            made, lines = routine(function, node, self.file, own, takes, hook)
+        except NotCompiledError as refused:
+            self.refuse(refused.node or node, f"{label}: {refused.what}")
+            return None
+        self.written = kept_out(made, self.written)
+        header = written_out(made, self.secret_headers, self.written)
+        if header is not None:
+            self.refuse(node, f"{label}: writes the secret value of {header} into the code")
+            return None
+        self.compiled.append(label)
+        self.lines |= lines
+        return made
+
+    def check(self, name: str, own: Own) -> Any:
+        """Turn a check into code, if there is one."""
+        function = getattr(self.cls, name, None)
+        if function is None:
+            return None
+        if inspect.iscoroutinefunction(function) or not isinstance(function, FunctionType):
+            self.refuse(self.file.class_line(self.cls.__name__), f"{name}: is no plain def")
+            return None
+        count = len(inspect.signature(function).parameters) - 1
+        takes = ("response",) if count == 1 else ("status", "body")
+        made = self.part(name, name, own, takes)
+        return made and {"takes": "answer" if count == 1 else "status_and_body", "body": made}
+
+    def kept(self) -> frozenset[str]:
+        """Name what ``on_start`` may give a user, by itself or by the methods that it calls."""
+        names: set[str] = set()
+        looked_at, open_names = set(), ["on_start"]
+        while open_names:
+            name = open_names.pop()
+            function = inspect.getattr_static(self.cls, name, None)
+            if name in looked_at or not isinstance(function, FunctionType):
+                continue
+            looked_at.add(name)
+            source = self.sources.of(function)
+            node = source.function(function) if source is not None else None
+            if node is not None and function is not VUser.on_start:
+                names |= _stored(node)
+                open_names += [one.attr for one in ast.walk(node) if isinstance(one, ast.Attribute)]
+        return frozenset(names)
+
+    def constants(self) -> dict[str, Any]:
+        """Collect the class attributes that are constants."""
+        found: dict[str, Any] = {}
+        for base in reversed(self.cls.__mro__):
+            if base in (object, VUser):
+                continue
+            for name, value in _class_assignments(self.file, base.__name__).items():
+                if name in vars(base) and self.is_literal(value):
+                    found[name] = vars(base)[name]
+                else:
+                    found.pop(name, None)
+            for name, value in vars(base).items():
+                if isinstance(value, FunctionType | property | staticmethod | classmethod):
+                    found.pop(name, None)
+        return {name: value for name, value in found.items() if _has_form(value)}
+
+    def is_literal(self, value: ast.expr) -> bool:
+        """Say whether a value is written out, with constants of the module at most."""
+        for part, problem in parts(value):
+            name = part.id if isinstance(part, ast.Name) else ""
+            if problem is not None or self.file.bindings.refusal(name) is not None:
+                return False
+        return True
+
+
+def _stored(node: ast.FunctionDef | ast.AsyncFunctionDef) -> frozenset[str]:
+    """Name the attributes that a method gives its user."""
+    user = [*node.args.posonlyargs, *node.args.args][:1]
+    names = set()
+    for one in ast.walk(node):
+        match one:
+            case ast.Attribute(value=ast.Name(id=name), attr=attribute, ctx=ast.Store()):
+                if [name] == [argument.arg for argument in user]:
+                    names.add(attribute)
+            case _:
+                pass
+    return frozenset(names)
+
+
+def _class_assignments(file: SourceFile, name: str) -> dict[str, ast.expr]:
+    """Collect what the body of a class of the module binds to a value, by name."""
+    found: dict[str, ast.expr] = {}
+    for node in file.tree.body:
+        if isinstance(node, ast.ClassDef) and node.name == name:
+            found = {}
+            for statement in node.body:
+                match statement:
+                    case (
+                        ast.Assign(targets=[ast.Name(id=attribute)], value=value)
+                        | ast.AnnAssign(target=ast.Name(id=attribute), value=ast.expr() as value)
+                    ):
+                        found[attribute] = value
+                    case _:
+                        pass
+    return found
+
+
+def _has_form(value: Any) -> bool:
+    try:
+        literal(None, value)
+    except NotCompiledError:
+        return False
+    return True

@@ -1,0 +1,59 @@
+"""The rows of a scenario's feeds for its code: JSON that is kept beside the plan.
+
+Must never let a row through that would be another value in code.
+"""
+
+from __future__ import annotations
+
+import json
+from hashlib import sha256
+from typing import TYPE_CHECKING, Any
+
+from ...feeds import FEED_BYTES_MAX
+from .literals import NotCompiledError, literal, no
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from ...feeds import Feed
+
+ROWS_MAX = 4_000_000
+"""Most rows of a feed that code takes: a list of it has as many items at most."""
+DEPTH_MAX = 20
+"""Deepest nesting of a row."""
+
+
+def rows_of(feeds: Mapping[str, Feed]) -> bytes:
+    """Write the rows of feeds, by what the scenario calls these; raises NotCompiledError."""
+    for name, feed in feeds.items():
+        if len(feed.rows) > ROWS_MAX:
+            no(None, f"self.{name} has {len(feed.rows):,} rows, {ROWS_MAX:,} are the most")
+        # A row of CSV is a dict of text to text.
+        if feed.path is None or feed.path.suffix.lower() != ".csv":
+            for row in feed.rows:
+                try:
+                    literal(None, row)
+                except NotCompiledError as refused:
+                    no(None, f"a row of self.{name} {refused.what}")
+                if _depth(row) > DEPTH_MAX:
+                    no(None, f"a row of self.{name} nests deeper than {DEPTH_MAX}")
+    rows = [feed.rows for feed in feeds.values()]
+    written = json.dumps(rows, ensure_ascii=False, separators=(",", ":")).encode()
+    if len(written) > FEED_BYTES_MAX:
+        no(None, f"its rows are {len(written):,} bytes, {FEED_BYTES_MAX:,} are the most")
+    return written
+
+
+def named(content: bytes) -> dict[str, Any]:
+    """Name what is kept beside the plan."""
+    return {"sha256": sha256(content).hexdigest(), "bytes": len(content)}
+
+
+def _depth(value: Any) -> int:
+    match value:
+        case dict():
+            return 1 + max(map(_depth, value.values()), default=0)
+        case list():
+            return 1 + max(map(_depth, value), default=0)
+        case _:
+            return 0

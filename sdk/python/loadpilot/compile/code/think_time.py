@@ -1,0 +1,76 @@
+"""Think time of tasks, turned into code: `time.sleep`, `asyncio.sleep`, `self.wait`."""
+
+from __future__ import annotations
+
+import ast
+import sys
+import time
+from typing import TYPE_CHECKING, Any
+
+from ...scenario_file.constants import named
+from .literals import no
+from .signatures import attributes, root
+
+if TYPE_CHECKING:
+    from .expressions import Lowering
+
+SLEEPS = ("time.sleep", "asyncio.sleep")
+SLEEP_MAX_S = 86_400
+_time_sleep = time.sleep
+
+
+def rest(lowering: Lowering, node: ast.expr) -> Any:
+    """Turn a rest into a statement; None when it is none."""
+    call = node.value if isinstance(node, ast.Await) else node
+    if not isinstance(call, ast.Call) or lowering.client is None:
+        return None
+    is_awaited = isinstance(node, ast.Await)
+    match call.func:
+        case ast.Attribute(value=ast.Name(id=user), attr="wait") if (
+            user == lowering.user and lowering.own.can_wait
+        ):
+            if is_awaited != lowering.is_async or len(call.args) not in (1, 2):
+                no(node, f"contains {named(call)}")
+            return _computed(lowering, node, call, "wait")
+        case _:
+            pass
+    origin = lowering.file.bindings.origin_of(call.func)
+    name = root(call.func)
+    if origin not in SLEEPS or lowering.hides(name):
+        return None
+    found = lowering.function.__globals__.get(name)
+    for attribute in attributes(call.func):
+        found = getattr(found, attribute, None)
+    if found not in _known(origin) or is_awaited != (origin == "asyncio.sleep"):
+        no(node, f"contains {named(call)}")
+    if origin == "time.sleep" and lowering.is_awaiting:
+        no(node, "calls `time.sleep()` in an async def")
+    match call:
+        case ast.Call(args=[ast.Constant(value=int() | float() as seconds)], keywords=[]) if (
+            not isinstance(seconds, bool) and 0 <= seconds <= SLEEP_MAX_S
+        ):
+            return {"sleep": {"us": _microseconds(seconds)}}
+        case ast.Call(args=[_]):
+            return _computed(lowering, node, call, origin.replace(".", "_"))
+        case _:
+            return no(node, f"contains {named(call)}")
+
+
+def _known(origin: str) -> tuple[object, ...]:
+    """What such a name stands for: a process that plays scenarios has replaced it by now."""
+    if origin == "time.sleep":
+        return _time_sleep, time.sleep
+    # Not imported here: that is costly, and a file that means it has done so.
+    asyncio = sys.modules.get("asyncio")
+    return () if asyncio is None else (asyncio.tasks.sleep, asyncio.sleep)
+
+
+def _computed(lowering: Lowering, node: ast.expr, call: ast.Call, how: str) -> Any:
+    if call.keywords or not node.lineno == call.lineno == call.func.end_lineno:
+        no(node, f"contains {named(call)}")
+    times = [lowering.expression(lowering.plain(one)) for one in call.args]
+    return {"rest": {"how": how, "times": times, "line": lowering.at(node.lineno)}}
+
+
+def _microseconds(seconds: float) -> int:
+    return round(seconds * 1_000_000)

@@ -1,0 +1,1 @@
+"""Tasks that are nothing but constant requests: executed once, and recorded."""

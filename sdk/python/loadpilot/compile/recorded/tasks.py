@@ -1,0 +1,251 @@
+"""The tasks of a scenario class: found, judged, recorded, turned into steps.
+
+A class is read as Python reads it: along its method resolution order, so that mixins work and an
+override replaces what it overrides, in its place.
+"""
+
+from __future__ import annotations
+
+import inspect
+from dataclasses import dataclass, field
+from traceback import extract_tb
+from types import FunctionType
+from typing import TYPE_CHECKING, Any
+
+from ...dsl import VUser, task_of
+from ...params import ParameterError
+from ...problem import Problem, Reason, rule
+from ...request.encoding import body, method, target_path
+from ...request.headers import Secrets, plan_headers, with_auth, with_cookies
+from ...request.kwargs import EXTRAS, unknown
+from ...request.streams import listening
+from ...units import Wrong, duration_us
+from .body_store import Bodies
+from .constant_check import judge
+from .record import Recorded, record
+
+if TYPE_CHECKING:
+    import ast
+
+    from ...scenario_file.source import SourceFile, Sources
+
+NAME_BYTES_MAX = 128
+"""Longest name in a plan, in bytes."""
+HOOKS = ("on_start", "on_stop")
+KEPT_APART = frozenset({"headers", "auth", "cookies"})
+"""Parts of a request whose secrets stay out of the plan."""
+
+
+@dataclass
+class Tasks:
+    """The tasks of one scenario while they are compiled."""
+
+    sources: Sources
+    secrets: Secrets
+    bodies: Bodies = field(default_factory=Bodies)
+    tasks: list[dict[str, Any]] = field(default_factory=list)
+    problems: list[Problem] = field(default_factory=list)
+    reasons: list[Reason] = field(default_factory=list)
+    """Why the scenario has to run in Python; nothing of it is compiled then."""
+    lines: dict[str, str] = field(default_factory=dict)
+    """Places of tasks and steps by their field in the plan, ``tasks[0].steps[1]``."""
+
+    def compile(self, cls: type, at: str, wish: Reason | None = None) -> None:
+        """Compile every task of a class; ``at`` is the place of the class.
+
+        ``wish`` is a reason for Python that its author gave.
+        """
+        names = task_names(cls)
+        self.reasons += [wish] if wish else []
+        self.note(self.hooks(cls, names, at))
+        if not names:
+            what = f"scenario {cls.__name__} has no task; mark at least one method with @task"
+            self.problems.append(Problem(at, what))
+        for name in names:
+            self.task(name, inspect.getattr_static(cls, name), at)
+        if self.reasons:
+            self.bodies = Bodies()
+            for task in self.tasks:
+                task["steps"] = []
+        self.bodies.settle()
+
+    def note(self, problems: list[Problem]) -> None:
+        """Tell mistakes from reasons for Python."""
+        self.reasons += [one for one in problems if isinstance(one, Reason)]
+        self.problems += [one for one in problems if not isinstance(one, Reason)]
+
+    def hooks(self, cls: type, names: list[str], at: str) -> list[Problem]:
+        """Find what needs Python beside the tasks: hooks and checks."""
+        problems: list[Problem] = []
+        for name in _attributes(cls):
+            what = f"{cls.__name__} defines {name}()"
+            line = self._line_of(getattr(cls, name), at)
+            if name in HOOKS and getattr(cls, name) is not getattr(VUser, name):
+                problems.append(Reason(line, what))
+            elif name.startswith("check_"):
+                if name.removeprefix("check_") in names:
+                    problems.append(Reason(line, what))
+                else:
+                    what += "; it belongs to no task, so it would never be called"
+                    problems.append(Problem(line, what))
+        return problems
+
+    def task(self, name: str, function: object, at: str) -> None:
+        """Compile one task."""
+        place = f"tasks[{len(self.tasks)}]"
+        if not isinstance(function, FunctionType) or hasattr(function, "__wrapped__"):
+            what = f"task {name}: must be a plain method, not {type(function).__name__}"
+            self.problems.append(Problem(at, what))
+            return
+        file = self.sources.of(function)
+        node = file.function(function) if file else None
+        if file is None or node is None:
+            where = function.__code__.co_filename
+            what = f"task {name}: its source was not found in {where}; define it in a file"
+            self.problems.append(Problem(at, what))
+            return
+        self.lines[place] = file.at(node)
+        judged = judge(function, node, file)
+        weight = self.weight(name, function, file.at(node))
+        if judged.problems:
+            self.note(judged.problems)
+            self.tasks.append({"name": name, "weight": weight, "steps": []})
+            return
+        steps = self.steps(name, function, judged.calls, file, place)
+        self.tasks.append({"name": name, "weight": weight, "steps": steps})
+
+    def weight(self, name: str, function: FunctionType, at: str) -> int:
+        """Read a task's weight; 1 stands for what is wrong, beside its problem."""
+        spec = task_of(function)
+        weight = spec.weight if spec is not None else None
+        if isinstance(weight, bool) or not isinstance(weight, int) or not 1 <= weight < 2**32:
+            must = "weight must be a whole number of at least 1"
+            self.problems.append(rule(at, f"task {name}: {must}", weight))
+            return 1
+        return weight
+
+    def steps(
+        self,
+        name: str,
+        function: FunctionType,
+        calls: list[ast.Call],
+        file: SourceFile,
+        place: str,
+    ) -> list[dict[str, Any]]:
+        """Record a judged task and turn its requests into steps."""
+        try:
+            requests = record(function)
+        except Exception as error:  # noqa: BLE001  (user code: any error is the user's)
+            what = f"task {name}: {type(error).__name__} while its arguments were read: {error}"
+            if isinstance(error, ParameterError):
+                what = str(error)
+            own = [f for f in extract_tb(error.__traceback__) if f.filename == file.path]
+            line = own[-1].lineno if own else None
+            self.problems.append(Problem(file.at(line or function.__code__.co_firstlineno), what))
+            return []
+        assert len(requests) == len(calls), "a judged body makes exactly the calls that it shows"  # noqa: S101
+        steps = []
+        for number, (request, call) in enumerate(zip(requests, calls, strict=True)):
+            self.lines[f"{place}.steps[{number}]"] = file.at(call)
+            shown = [v for k, v in request.extras.items() if k not in KEPT_APART]
+            if self.secrets.held_by([request.path, *shown]):
+                what = f"task {name}: sends the value of a secret elsewhere than in a header"
+                self.reasons.append(Reason(file.at(call), what))
+            steps.append(self.step(name, request, file.at(call)))
+        return steps
+
+    def step(self, name: str, request: Recorded, at: str) -> dict[str, Any]:
+        """Turn one request into a step; whatever is wrong with it is noted."""
+        step: dict[str, Any] = {"method": request.method}
+        with self._noting(name, at):
+            step["method"] = method(request.method)
+        for extra in request.extras:
+            if extra not in EXTRAS:
+                self.problems.append(Problem(at, f"task {name}: {unknown('a request', extra)}"))
+        encoded = None
+        with self._noting(name, at):
+            encoded = body(request.extras)
+        with self._noting(name, at):
+            step["path"] = target_path(request.path, request.extras.get("params"))
+        with self._noting(name, at):
+            given = with_auth(request.extras.get("headers"), request.extras.get("auth"))
+            given = with_cookies(given, request.extras.get("cookies"))
+            headers = plan_headers(given, encoded, self.secrets)
+            if headers:
+                step["headers"] = headers
+        if "timeout" in request.extras:
+            try:
+                step["timeout_us"] = duration_us(
+                    f"{at}: task {name}: timeout", request.extras["timeout"]
+                )
+            except Wrong as wrong:
+                self.problems.append(wrong.problem)
+        with self._noting(name, at):
+            step |= listening(request.extras)
+        name_ = request.extras.get("name")
+        if name_ is not None and not isinstance(name_, str):
+            must = "name must be text"
+            self.problems.append(rule(at, f"task {name}: {must}", name_))
+            name_ = None
+        step = {"name": name_ or step_name(step["method"], request.path)} | step
+        if encoded is not None:
+            self.bodies.give(step, encoded.content)
+        return step
+
+    def _noting(self, name: str, at: str) -> _Noting:
+        return _Noting(self.problems, name, at)
+
+    def _line_of(self, function: object, at: str) -> str:
+        if isinstance(function, FunctionType):
+            file = self.sources.of(function)
+            if file is not None:
+                return file.at(function.__code__.co_firstlineno)
+        return at
+
+
+class _Noting:
+    """Turns the sentences of a ValueError into problems of one request, and goes on."""
+
+    def __init__(self, problems: list[Problem], name: str, at: str) -> None:
+        self.problems = problems
+        self.name = name
+        self.at = at
+
+    def __enter__(self) -> None:
+        pass
+
+    def __exit__(self, kind: object, error: BaseException | None, trace: object) -> bool:
+        if not isinstance(error, ValueError):
+            return False
+        sentences = str(error).splitlines()
+        self.problems += [Problem(self.at, f"task {self.name}: {line}") for line in sentences]
+        return True
+
+
+def task_names(cls: type) -> list[str]:
+    """List the tasks of a class in the order in which their names were first defined."""
+    return [name for name in _attributes(cls) if _is_marked(inspect.getattr_static(cls, name))]
+
+
+def step_name(sent: str, path: object) -> str:
+    """Name a step for reports: method and path without the query, cut to what a plan allows."""
+    name = f"{sent} {str(path).partition('?')[0]}"
+    encoded = name.encode(errors="replace")
+    if len(encoded) <= NAME_BYTES_MAX:
+        return name
+    return encoded[: NAME_BYTES_MAX - 3].decode(errors="ignore") + "…"
+
+
+def _is_marked(attribute: object) -> bool:
+    """Whether an attribute, or the function inside a static or class method, is marked."""
+    inner = getattr(attribute, "__func__", None)
+    return task_of(attribute) is not None or task_of(inner) is not None
+
+
+def _attributes(cls: type) -> list[str]:
+    """Names of a class and its bases, bases first, each once; nothing of VUser or object."""
+    names: dict[str, None] = {}
+    for base in reversed(cls.__mro__):
+        if base is not object and base is not VUser:
+            names.update(dict.fromkeys(vars(base)))
+    return list(names)

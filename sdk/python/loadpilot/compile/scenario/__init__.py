@@ -1,0 +1,1 @@
+"""What stands in the decorators and the class: settings, profile, thresholds, parameters."""

@@ -1,0 +1,205 @@
+"""How a scenario and its flags want the target to be spoken to.
+
+Flags win over the scenario, setting by setting. Must never put a private key into the plan: the
+plan holds its handle.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from ...problem import Problem, rule
+from ...units import Wrong, duration_us
+
+if TYPE_CHECKING:
+    from ...request.headers import Secrets
+    from .settings import Settings
+
+HTTP = ("1.1", "2", "auto")
+IP = ("4", "6")
+PEM_BYTES_MAX = 256 << 10
+"""Largest certificate or key file."""
+FLAGS = {"max": "--connections", "sources": "--source"}
+"""The flags that have another name than their setting."""
+REUSE_RULE = "must be always, never, or the share of calls that may reuse, such as 0.3"
+
+
+@dataclass(frozen=True, slots=True)
+class ConnectionFlags:
+    """What flags say of connections; None where they say nothing."""
+
+    http: str | None = None
+    max: str | None = None
+    open_first: str | None = None
+    reuse: str | None = None
+    connect_to: str | None = None
+    sources: tuple[str, ...] = ()
+    ip: str | None = None
+    insecure: bool = False
+    cacert: str | None = None
+    cert: str | None = None
+    key: str | None = None
+
+
+def connections(settings: Settings, flags: ConnectionFlags, secrets: Secrets) -> dict[str, Any]:
+    """Build the plan's connections; empty when everything is as usual."""
+    reader = Reader(settings, flags)
+    built = {
+        "http": reader.http(),
+        "max": reader.whole("max"),
+        "open_first": reader.whole("open_first"),
+        "streams_max": reader.whole("streams_max"),
+        "reuse": reader.reuse(),
+        "requests_max": reader.whole("requests_max"),
+        "age_us_max": reader.duration("age_max"),
+        "connect_to": reader.text("connect_to"),
+        "sources": reader.sources(),
+        "ip": reader.ip(),
+        "resolve_us": reader.duration("resolve_every"),
+        "tls": reader.tls(secrets),
+    }
+    reader.refuse_unknown()
+    return {name: value for name, value in built.items() if value}
+
+
+class Reader:
+    """The settings of ``connections=`` and the flags beside them, while they are read."""
+
+    def __init__(self, settings: Settings, flags: ConnectionFlags) -> None:
+        """Take what was said, a dict or nothing."""
+        self.flags = flags
+        self.problems = settings.problems
+        self.scenario = settings.place("connections")
+        said = settings.spec.get("connections")
+        if said is not None and not isinstance(said, Mapping):
+            must = 'must be a dict such as {"http": "2", "reuse": 0.3}'
+            self.problems.append(rule(self.scenario, must, said))
+            said = None
+        self.said: dict[Any, Any] = dict(said or {})
+        self.known: list[str] = []
+
+    def find(self, name: str) -> tuple[str, Any]:
+        """Look up where and what was said about ``name``."""
+        self.known.append(name)
+        flag = getattr(self.flags, name, None)
+        if flag is not None and flag != ():
+            return FLAGS.get(name, f"--{name.replace('_', '-')}"), flag
+        return f"{self.scenario} {name}", self.said.get(name)
+
+    def refuse_unknown(self) -> None:
+        """Refuse what no reader has asked for."""
+        for name in self.said:
+            if name not in self.known:
+                must = f"must be one of {', '.join(self.known)}"
+                self.problems.append(rule(self.scenario, must, name))
+
+    def http(self) -> str | None:
+        """Read the version of HTTP."""
+        place, value = self.find("http")
+        if value is None or value in HTTP:
+            return value if value != HTTP[0] else None
+        self.problems.append(rule(place, f"must be one of {', '.join(HTTP)}", value))
+        return None
+
+    def ip(self) -> str | None:
+        """Read the family of the addresses to connect to."""
+        place, value = self.find("ip")
+        if value is None or (not isinstance(value, bool) and str(value) in IP):
+            return value if value is None else str(value)
+        self.problems.append(rule(place, f"must be {' or '.join(IP)}", value))
+        return None
+
+    def reuse(self) -> str | dict[str, int] | None:
+        """Read how many calls may use an open connection."""
+        place, value = self.find("reuse")
+        if value in (None, "always"):
+            return None
+        if value == "never":
+            return "never"
+        try:
+            share = float(value) if not isinstance(value, bool) else -1.0
+        except (TypeError, ValueError):
+            share = -1.0
+        if 0 < share < 1:
+            return {"share_ppm": max(1, round(share * 1_000_000))}
+        self.problems.append(rule(place, REUSE_RULE, value))
+        return None
+
+    def whole(self, name: str) -> int | None:
+        """Read a count of at least 1; a flag says it in digits."""
+        place, value = self.find(name)
+        if value is None:
+            return None
+        if place.startswith("--") and value.isascii() and value.isdigit() and len(value) <= 10:
+            value = int(value)
+        if isinstance(value, int) and not isinstance(value, bool) and 1 <= value < 2**32:
+            return value
+        self.problems.append(rule(place, "must be a whole number of at least 1", value))
+        return None
+
+    def duration(self, name: str) -> int | None:
+        """Read a duration in µs."""
+        place, value = self.find(name)
+        if value is None:
+            return None
+        try:
+            us = duration_us(place, value)
+        except Wrong as wrong:
+            self.problems.append(wrong.problem)
+            return None
+        if us == 0:
+            self.problems.append(rule(place, "must be longer than 0", value))
+        return us
+
+    def text(self, name: str) -> str | None:
+        """Read text."""
+        place, value = self.find(name)
+        if value is None or isinstance(value, str):
+            return value
+        self.problems.append(rule(place, "must be text", value))
+        return None
+
+    def sources(self) -> list[str]:
+        """Read the addresses to connect from."""
+        place, value = self.find("sources")
+        listed = isinstance(value, list | tuple) and all(isinstance(one, str) for one in value)
+        if value is None or listed:
+            return list(value or ())
+        self.problems.append(rule(place, 'must be a list such as ["10.0.0.7"]', value))
+        return []
+
+    def tls(self, secrets: Secrets) -> dict[str, Any]:
+        """Read the files of ``--cacert``, ``--cert`` and ``--key``, and ``--insecure``."""
+        flags = self.flags
+        tls: dict[str, Any] = {"insecure": True} if flags.insecure else {}
+        if flags.cacert is not None:
+            tls["roots_pem"] = self._pem("--cacert", flags.cacert, "CERTIFICATE")
+        if flags.cert is not None and flags.key is not None:
+            key = self._pem("--key", flags.key, "PRIVATE KEY")
+            tls["identity"] = {
+                "certificate_pem": self._pem("--cert", flags.cert, "CERTIFICATE"),
+                "key_secret": secrets.handle("client-key", key),
+            }
+        elif flags.cert is not None or flags.key is not None:
+            said, missing = ("--cert", "--key") if flags.key is None else ("--key", "--cert")
+            self.problems.append(Problem(said, f"needs {missing} to go with it"))
+        return tls
+
+    def _pem(self, flag: str, path: str, kind: str) -> str:
+        """Read a file in PEM; its content is never quoted."""
+        try:
+            with Path(path).open("rb") as file:
+                content = file.read(PEM_BYTES_MAX + 1)
+            text = content.decode("ascii")
+        except OSError as error:
+            self.problems.append(Problem(flag, f"{path} cannot be read: {error.strerror}"))
+            return ""
+        except UnicodeDecodeError:
+            text = ""
+        if len(text) > PEM_BYTES_MAX or f"{kind}-----" not in text:
+            what = f"{path} must be a PEM file with a {kind} of at most 256 KiB"
+            self.problems.append(Problem(flag, what))
+        return text

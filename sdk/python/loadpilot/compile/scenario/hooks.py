@@ -1,0 +1,236 @@
+"""What a scenario has done on the side that asks for the run, beside its load: found and judged.
+
+``@setup`` and ``@teardown`` happen there once per run; so do ``on_start`` and ``on_stop`` of all
+users when the scenario says so, or when ``on_start`` sets what they share: agents share nothing.
+"""
+
+from __future__ import annotations
+
+import ast
+import inspect
+from dataclasses import dataclass
+from pathlib import Path
+from types import FunctionType
+from typing import TYPE_CHECKING, Any
+
+from ...dsl import Once, VUser, once_of, task_of
+from ...problem import Problem, Reason, rule
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from ...scenario_file.load import Loaded
+    from .settings import Settings
+
+PREPARERS = ("agents", "submitter")
+"""Who may prepare the users of a scenario."""
+HOOKS_MAX = 100
+"""Most methods of one kind that happen once per run."""
+MUTATORS = frozenset({"add", "append", "extend", "insert", "pop", "remove", "setdefault", "update"})
+"""Methods that change the list, set or dict that they belong to."""
+
+
+@dataclass(frozen=True, slots=True)
+class Hook:
+    """A method that happens once per run."""
+
+    name: str
+    place: str
+    """Its file and line."""
+
+
+@dataclass(frozen=True, slots=True)
+class Aside:
+    """What is played on the side that asks for the run."""
+
+    cls: type
+    root: Path
+    """The folder of the scenario's file, in full."""
+    setups: tuple[Hook, ...]
+    """Those of base classes first."""
+    teardowns: tuple[Hook, ...]
+    """Those of base classes last."""
+    start: Hook | None
+    """``on_start``, when users are prepared on this side."""
+    why: Reason | None
+    """Why they are, when the scenario does not say that they should be."""
+
+    @property
+    def once(self) -> list[str]:
+        """Names of what happens once, setups first."""
+        return [hook.name for hook in (*self.setups, *self.teardowns)]
+
+
+def aside_of(
+    loaded: Loaded, cls: type, settings: Settings, at: str, *, here: bool = False
+) -> Aside | None:
+    """Find what a scenario has done on this side; None when that is nothing.
+
+    ``here`` says that users are prepared on this side when nothing else says where.
+
+    Mistakes are added to the problems of the settings.
+    """
+    hooks: dict[Once, list[Hook]] = {Once.SETUP: [], Once.TEARDOWN: []}
+    for name in _names(cls):
+        attribute = inspect.getattr_static(cls, name)
+        once = once_of(attribute)
+        if once is not None:
+            place = _place(loaded, attribute, at)
+            settings.problems += _flaws(name, once, attribute, place)
+            hooks[once].append(Hook(name, place))
+    for once, found in hooks.items():
+        if len(found) > HOOKS_MAX:
+            what = f"marks {len(found)} methods with @{once}; {HOOKS_MAX} are the most"
+            settings.problems.append(Problem(at, what))
+    start, why = _prepared_here(loaded, cls, settings, at)
+    if here and start is None and "prepare" not in settings.spec.said:
+        start, why = _prepared_for_others(loaded, cls, settings, at)
+    if start is None and not any(hooks.values()):
+        return None
+    return Aside(
+        cls,
+        Path(loaded.file.path).resolve().parent,
+        tuple(hooks[Once.SETUP]),
+        tuple(reversed(hooks[Once.TEARDOWN])),
+        start,
+        why,
+    )
+
+
+def _names(cls: type) -> list[str]:
+    """List the attributes of a class and its bases, bases first, each once."""
+    bases = [one for one in reversed(cls.__mro__) if one not in {object, VUser}]
+    return list(dict.fromkeys(name for one in bases for name in vars(one)))
+
+
+def _place(loaded: Loaded, attribute: object, at: str) -> str:
+    function = getattr(attribute, "__func__", attribute)
+    if isinstance(function, FunctionType):
+        file = loaded.sources.of(function)
+        if file is not None:
+            return file.at(function.__code__.co_firstlineno)
+    return at
+
+
+def _flaws(name: str, once: Once, attribute: object, place: str) -> Iterator[Problem]:
+    """Find what is wrong with a method that happens once."""
+    function = getattr(attribute, "__func__", attribute)
+    if task_of(function) is not None:
+        yield Problem(place, f"{name}() is marked with @task and with @{once}; drop one of them")
+    if not isinstance(function, FunctionType) or hasattr(function, "__wrapped__"):
+        what = f"@{once} {name}: must be a plain method, not {type(function).__name__}"
+        yield Problem(place, what)
+        return
+    if inspect.isgeneratorfunction(function) or inspect.isasyncgenfunction(function):
+        what = "contains a yield, so that calling it does nothing: write a @setup and a @teardown"
+        yield Problem(place, f"@{once} {name}: {what}")
+    takes = ["client"] if isinstance(attribute, staticmethod) else ["self", "client"]
+    parameters = inspect.signature(function).parameters.values()
+    by_place = {inspect.Parameter.POSITIONAL_ONLY, inspect.Parameter.POSITIONAL_OR_KEYWORD}
+    if len([one for one in parameters if one.kind in by_place]) != len(takes):
+        given = ", ".join(inspect.signature(function).parameters)
+        what = f"@{once} {name}: must take {' and '.join(takes)}"
+        yield rule(place, what, f"({given})")
+
+
+def _prepared_here(
+    loaded: Loaded, cls: type, settings: Settings, at: str
+) -> tuple[Hook | None, Reason | None]:
+    """Decide whether users are prepared on this side: their ``on_start``, and why."""
+    said = settings.spec.said.get("prepare")
+    if said is not None and said not in PREPARERS:
+        must = f"must be one of {', '.join(PREPARERS)}"
+        settings.problems.append(rule(settings.place("prepare"), must, said))
+        return None, None
+    function: Any = inspect.getattr_static(cls, "on_start")
+    if function is VUser.on_start:
+        if said is not None:
+            what = f"says who calls on_start, and {cls.__name__} defines none; drop it"
+            settings.problems.append(Problem(settings.place("prepare"), what))
+        return None, None
+    start = Hook("on_start", _place(loaded, function, at))
+    why = None if said is not None else next(_shared_by_on_start(loaded, cls), None)
+    if said != "submitter" and why is None:
+        return None, None
+    if _has_slots(cls):
+        settings.problems.append(_slots(cls, at))
+    return start, why
+
+
+def _prepared_for_others(
+    loaded: Loaded, cls: type, settings: Settings, at: str
+) -> tuple[Hook | None, Reason | None]:
+    """Prepare users on this side because of where the run goes, if there is anything to prepare."""
+    function: Any = inspect.getattr_static(cls, "on_start")
+    if function is VUser.on_start:
+        return None, None
+    if _has_slots(cls):
+        settings.problems.append(_slots(cls, at))
+    start = Hook("on_start", _place(loaded, function, at))
+    what = 'agents of a fleet get users that are prepared (prepare="agents" lets each do it)'
+    return start, Reason(start.place, what)
+
+
+def _has_slots(cls: type) -> bool:
+    return any(vars(one).get("__slots__") for one in cls.__mro__)
+
+
+def _slots(cls: type, at: str) -> Problem:
+    what = "has __slots__, so that what on_start sets cannot travel; drop them, or say"
+    return Problem(at, f'{cls.__name__} {what} prepare="agents"')
+
+
+def _shared_by_on_start(loaded: Loaded, cls: type) -> Iterator[Reason]:
+    """Find where ``on_start`` of a class or its bases sets an attribute of the class."""
+    names = {one.__name__ for one in cls.__mro__} - {"object", "VUser"}
+    for one in cls.__mro__:
+        function = vars(one).get("on_start")
+        if one is VUser or not isinstance(function, FunctionType):
+            continue
+        file = loaded.sources.of(function)
+        node = file.function(function) if file else None
+        if file is None or node is None:
+            continue
+        for part in ast.walk(node):
+            attribute = _set_on_class(part, names)
+            if attribute is not None:
+                what = f"on_start() sets {ast.unparse(attribute)}, which all users share"
+                yield Reason(file.at(part), what)
+
+
+def _set_on_class(node: ast.AST, names: set[str]) -> ast.Attribute | None:
+    """Find the attribute of the class that a statement or a call changes, if it changes one."""
+    targets: list[ast.expr] = []
+    match node:
+        case ast.Assign(targets=targets) | ast.Delete(targets=targets):
+            pass
+        case ast.AugAssign(target=target) | ast.AnnAssign(target=target, value=ast.expr()):
+            targets = [target]
+        case ast.Call(func=ast.Attribute(value=changed, attr=method)) if method in MUTATORS:
+            targets = [changed]
+    inner = (one for target in targets for one in _leaves(target))
+    return next((one for one in inner if _is_class(one.value, names)), None)
+
+
+def _leaves(target: ast.expr) -> Iterator[ast.Attribute]:
+    """List the attributes that an assignment to ``target`` changes."""
+    match target:
+        case ast.Tuple(elts=elements) | ast.List(elts=elements):
+            for element in elements:
+                yield from _leaves(element)
+        case ast.Subscript(value=value) | ast.Starred(value=value):
+            yield from _leaves(value)
+        case ast.Attribute():
+            yield target
+
+
+def _is_class(node: ast.expr, names: set[str]) -> bool:
+    """Whether an expression is the class: by its name, ``type(self)``, ``self.__class__``."""
+    match node:
+        case ast.Name(id=name):
+            return name in names
+        case ast.Call(func=ast.Name(id="type"), args=[ast.Name()]):
+            return True
+        case ast.Attribute(attr="__class__"):
+            return True
+    return False

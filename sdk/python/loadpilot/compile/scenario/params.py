@@ -1,0 +1,146 @@
+"""The parameters that functions ask for with ``env(…)``: found in the source, before the run.
+
+Whatever is asked for while a file is imported has been read by then. Tasks ask on agents, when it
+is too late to read anything: so their names must be known from the syntax tree. Must never run
+anything of the user's.
+"""
+
+from __future__ import annotations
+
+import ast
+import contextlib
+from typing import TYPE_CHECKING, Any, TypeAlias
+
+from ...nearest import nearest
+from ...params import ParameterError
+from ...problem import Problem
+from ...scenario_file.bundle import beside
+from ...scenario_file.source import SourceFile
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping
+
+    from ...params import Given
+    from ...request.headers import Secrets
+    from ...scenario_file.load import Loaded
+
+LITERALS = (
+    "in a function the arguments of env() must be literals, since they are read before the run"
+)
+Function: TypeAlias = ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda
+
+
+def ask(loaded: Loaded, cls: type) -> list[Problem]:
+    """Ask for what the functions of a scenario's files name; returns what cannot be had."""
+    bases = {base.__name__ for base in cls.__mro__}
+    others = frozenset(loaded.scenarios) - bases
+    problems = _ask(loaded.file, others, loaded)
+    for path in beside(loaded):
+        text = path.read_bytes()
+        if b"env" not in text:
+            continue
+        with contextlib.suppress(SyntaxError):  # it is told where the module is imported
+            file = SourceFile(str(path), ast.parse(text, str(path)))
+            problems += _ask(file, frozenset(), loaded)
+    return problems
+
+
+def parameters(
+    given: Given, flags: Mapping[str, str], secrets: Secrets, problems: list[Problem]
+) -> dict[str, Any]:
+    """Write what was asked for as the plan's ``parameters``.
+
+    A flag for what nobody asked for is one more of ``problems``.
+    """
+    for name in flags:
+        if name not in given.asked:
+            near = nearest(name, given.asked)
+            known = f"did you mean {near}?" if near else f"it asks for {_listed(given)}"
+            what = f"the scenario never asks for {name!r} with env(); {known}"
+            problems.append(Problem("--env", what))
+    written: dict[str, str | dict[str, str]] = {}
+    for name, one in sorted(given.asked.items()):
+        secret = {"secret": secrets.handle(f"env-{name}", one.value)} if one.is_secret else None
+        written[name] = secret or one.value
+    return {"parameters": written} if written else {}
+
+
+def _listed(given: Given) -> str:
+    return ", ".join(sorted(given.asked)) or "nothing"
+
+
+def _ask(file: SourceFile, others: frozenset[str], loaded: Loaded) -> list[Problem]:
+    """Ask for what one file names, but for the classes ``others``."""
+    names, modules = _imported(file.tree)
+    if not names and not modules:
+        return []
+    problems = []
+    for call in _calls(file.tree, others):
+        match call.func:
+            case ast.Name(id=name) if name in names:
+                pass
+            case ast.Attribute(value=ast.Name(id=module), attr="env") if module in modules:
+                pass
+            case _:
+                continue
+        read = _arguments(call)
+        if read is None:
+            problems.append(Problem(file.at(call), LITERALS))
+            continue
+        asked, default, secret = read
+        try:
+            loaded.given.read(asked, default, secret=secret, place=file.at(call))
+        except ParameterError as error:
+            problems.append(Problem(file.at(call), str(error)))
+    return problems
+
+
+def _imported(tree: ast.Module) -> tuple[set[str], set[str]]:
+    """The names by which a file calls ``env``, and the module that has it."""
+    names, modules = set(), set()
+    for node in ast.walk(tree):
+        match node:
+            case ast.ImportFrom(module="loadpilot", names=aliases, level=0):
+                names |= {one.asname or one.name for one in aliases if one.name == "env"}
+            case ast.Import(names=aliases):
+                modules |= {one.asname or one.name for one in aliases if one.name == "loadpilot"}
+            case _:
+                pass
+    return names, modules
+
+
+def _calls(tree: ast.Module, others: frozenset[str]) -> Iterator[ast.Call]:
+    """Every call that a function makes, in the order of the file."""
+    open_nodes: list[tuple[ast.AST, frozenset[str] | None]] = [(tree, None)]
+    while open_nodes:
+        node, hidden = open_nodes.pop()
+        if isinstance(node, ast.ClassDef) and node.name in others:
+            continue
+        if isinstance(node, ast.Call) and hidden is not None:
+            root = node.func.value if isinstance(node.func, ast.Attribute) else node.func
+            if not (isinstance(root, ast.Name) and root.id in hidden):
+                yield node
+        inside = hidden
+        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda):
+            inside = (hidden or frozenset()) | _own(node)
+        parts = [(child, inside) for child in ast.iter_child_nodes(node)]
+        open_nodes += reversed(parts)
+
+
+def _own(function: Function) -> frozenset[str]:
+    """The parameters and variables of a function, which hide what its file imports."""
+    walked = list(ast.walk(function))
+    arguments = {node.arg for node in walked if isinstance(node, ast.arg)}
+    stored = {n.id for n in walked if isinstance(n, ast.Name) and not isinstance(n.ctx, ast.Load)}
+    return frozenset(arguments | stored)
+
+
+def _arguments(call: ast.Call) -> tuple[object, object, bool] | None:
+    """Read the arguments of a call of ``env``; None when they are no literals, or are wrong."""
+    keywords = {keyword.arg: keyword.value for keyword in call.keywords}
+    given = dict(zip(("name", "default"), call.args, strict=False)) | keywords
+    literal = {name: one.value for name, one in given.items() if isinstance(one, ast.Constant)}
+    sound = len(literal) == len(call.args) + len(call.keywords) and "name" in literal
+    if not sound or not literal.keys() <= {"name", "default", "secret"}:
+        return None
+    return literal["name"], literal.get("default"), bool(literal.get("secret", False))

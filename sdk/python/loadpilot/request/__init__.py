@@ -1,0 +1,1 @@
+"""How a request is written: body, headers, form parts, streamed answers."""

@@ -1,0 +1,167 @@
+"""Loading a scenario file: running it as Python does, and finding the scenarios in it.
+
+The file is the user's code and may do anything while it is imported: fail, print, exit. Whatever
+goes wrong becomes one message that shows the user's own lines. Must never let it write to standard
+output, which belongs to the plan and the summary.
+"""
+
+from __future__ import annotations
+
+import ast
+import contextlib
+import linecache
+import sys
+import traceback
+from dataclasses import dataclass
+from pathlib import Path
+from types import ModuleType, TracebackType
+
+from .. import locks
+from ..dsl import spec_of
+from ..params import Given, ParameterError, give
+from ..problem import Problem, Refused
+from .source import SourceFile, Sources
+
+PACKAGE = str(Path(__file__).resolve().parents[1])
+"""Frames below this folder are ours, not the user's."""
+MODULE_PREFIX = "loadpilot_scenario_"
+"""What a scenario file is called in ``sys.modules``: it must not hide a module of its stem."""
+SCENARIO_BYTES_MAX = 4 * 1024 * 1024
+"""Largest scenario file: more is data, which does not belong in code."""
+
+
+@dataclass(frozen=True)
+class Loaded:
+    """A scenario file after loading."""
+
+    file: SourceFile
+    scenarios: dict[str, type]
+    """By name, in the order of the file; at least one."""
+    sources: Sources
+    given: Given
+    """What it asked for by name so far."""
+
+
+def load(path: Path, given: Given | None = None) -> Loaded:
+    """Load a scenario file; raises :class:`Refused`.
+
+    ``given`` is where its parameters come from: the environment unless said.
+    """
+    given = given or Given()
+    give(given)
+    text = _read(path)
+    sources = Sources()
+    try:
+        tree = ast.parse(text, str(path))
+        code = compile(tree, str(path), "exec", dont_inherit=True)
+    except SyntaxError as error:
+        raise Refused([_syntax(error, path)]) from None
+    except (ValueError, RecursionError, MemoryError) as error:
+        raise Refused([Problem(str(path), f"is not Python: {error}")]) from None
+    file = sources.add(str(path), tree)
+    module = ModuleType(MODULE_PREFIX + path.stem)
+    module.__file__ = str(path)
+    sys.modules[module.__name__] = module
+    sys.path.insert(0, str(path.resolve().parent))
+    linecache.checkcache(str(path))
+    try:
+        with contextlib.redirect_stdout(sys.stderr), locks.in_place():
+            exec(code, module.__dict__)  # noqa: S102  (loading the user's file is the purpose)
+    except KeyboardInterrupt:
+        raise
+    except BaseException as error:  # noqa: BLE001  (user code: whatever it raises is the user's)
+        raise Refused([_raised(error, file)]) from None
+    return Loaded(file, _scenarios(module, file), sources, given)
+
+
+def choose(loaded: Loaded, name: str | None) -> type:
+    """Choose the scenario to run; raises :class:`Refused` that lists them."""
+    names = list(loaded.scenarios)
+    if name is None and len(names) == 1:
+        return loaded.scenarios[names[0]]
+    if name in loaded.scenarios:
+        return loaded.scenarios[name]
+    listed = ", ".join(names)
+    if name is None:
+        what = f"defines {len(names)} scenarios, choose one with --scenario: {listed}"
+    else:
+        what = f"defines no scenario {name!r}; it defines {listed}"
+    raise Refused([Problem(loaded.file.shown, what)])
+
+
+def _read(path: Path) -> bytes:
+    try:
+        if path.is_dir():
+            raise Refused([Problem(str(path), "is a directory; name a scenario file")])
+        with path.open("rb") as file:
+            text = file.read(SCENARIO_BYTES_MAX + 1)
+    except FileNotFoundError:
+        raise Refused([Problem(str(path), "no such file")]) from None
+    except (OSError, ValueError) as error:
+        what = f"cannot be read: {getattr(error, 'strerror', None) or error}"
+        raise Refused([Problem(repr(str(path)), what)]) from None
+    if len(text) > SCENARIO_BYTES_MAX:
+        what = f"is larger than {SCENARIO_BYTES_MAX // 1024 // 1024} MiB"
+        raise Refused([Problem(str(path), what)])
+    return text
+
+
+def _scenarios(module: ModuleType, file: SourceFile) -> dict[str, type]:
+    classes = [value for value in vars(module).values() if isinstance(value, type)]
+    marked = {cls: None for cls in classes if spec_of(cls) is not None}
+    own = [cls for cls in marked if cls.__module__ == module.__name__]
+    if own:
+        names = [cls.__name__ for cls in own]
+        twice = sorted({name for name in names if names.count(name) > 1})
+        if twice:
+            raise Refused(
+                [Problem(file.shown, f"defines scenario {name!r} twice") for name in twice]
+            )
+        return dict(zip(names, own, strict=True))
+    what = "defines no scenario: mark a class with @scenario(…) and its methods with @task"
+    if marked:
+        names = [f"{cls.__name__} of {cls.__module__}" for cls in marked]
+        what += f"; scenarios that it only imports do not count: {', '.join(names)}"
+    raise Refused([Problem(file.shown, what)])
+
+
+def _syntax(error: SyntaxError, path: Path) -> Problem:
+    """Describe a syntax error with its place."""
+    place = f"{error.filename or path}:{error.lineno or 1}"
+    line = (error.text or "").strip()
+    return Problem(
+        place, f"{type(error).__name__}: {error.msg}" + (f" in `{line}`" if line else "")
+    )
+
+
+def _raised(error: BaseException, file: SourceFile) -> Problem:
+    """Describe what the file raised while it was imported, with the user's own frames only."""
+    if isinstance(error, SyntaxError):
+        return _syntax(error, Path(file.path))
+    frames = user_frames(error.__traceback__)
+    place = f"{frames[-1].filename}:{frames[-1].lineno}" if frames else file.shown
+    if isinstance(error, SystemExit):
+        code = "" if error.code is None else repr(error.code)
+        what = (
+            f"called sys.exit({code}) while it was imported; a scenario file only defines classes"
+        )
+    elif isinstance(error, ParameterError):
+        what = str(error)
+    elif isinstance(error, ImportError):
+        what = f"{type(error).__name__} while it was imported: {error}"
+    else:
+        what = f"{type(error).__name__} while it was imported" + (
+            f": {error}" if str(error) else ""
+        )
+    if len(frames) > 1:
+        what += "".join(f"\n    from {f.filename}:{f.lineno} `{f.line}`" for f in frames[:-1])
+    return Problem(place, what)
+
+
+def user_frames(trace: TracebackType | None) -> list[traceback.FrameSummary]:
+    """Keep the frames that are neither ours nor the import machinery's."""
+    return [
+        frame
+        for frame in traceback.extract_tb(trace)
+        if not frame.filename.startswith((PACKAGE, "<frozen "))
+    ]

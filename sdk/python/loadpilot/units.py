@@ -1,0 +1,55 @@
+"""Durations and rates as people write them, in any of the types that Python offers.
+
+The grammar is the native module's; numbers are written out in it first.
+"""
+
+from __future__ import annotations
+
+from decimal import Decimal
+from math import isfinite
+
+from . import _native
+from .problem import Problem, rule
+
+DURATION_RULE = "must be a duration such as 500ms, 30s, 2m30s, 1h or a number of seconds"
+RATE_RULE = "must be a rate such as 50, 0.5, 50/s, 3000/m or 10/500ms"
+
+
+class Wrong(ValueError):
+    """A value that breaks a rule."""
+
+    def __init__(self, problem: Problem) -> None:
+        """Take the problem."""
+        super().__init__(str(problem))
+        self.problem = problem
+
+
+def duration_us(place: str, value: object) -> int:
+    """Read a duration in µs, rounded down; raises :class:`Wrong`."""
+    text = _written(value)
+    if text is None:
+        raise Wrong(rule(place, DURATION_RULE, value))
+    try:
+        return _native.parse_duration_us(place, text)
+    except ValueError:
+        raise Wrong(rule(place, DURATION_RULE, value)) from None
+
+
+def rate_urps(place: str, value: object) -> int:
+    """Read a rate in millionths of an arrival per second, rounded down; raises :class:`Wrong`."""
+    text = _written(value)
+    if text is None:
+        raise Wrong(rule(place, RATE_RULE, value))
+    try:
+        return _native.parse_rate_urps(place, text)
+    except ValueError:
+        raise Wrong(rule(place, RATE_RULE, value)) from None
+
+
+def _written(value: object) -> str | None:
+    """Write a number out without an exponent; None for what is neither number nor text."""
+    if isinstance(value, str):
+        return value
+    if isinstance(value, bool) or not isinstance(value, int | float) or not isfinite(value):
+        return None
+    return format(Decimal(repr(value)), "f")
