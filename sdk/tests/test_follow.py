@@ -7,7 +7,7 @@ import sys
 
 import pytest
 
-from loadpilot.cli.follow import told
+from loadpilot.control.follow import told
 
 TIMES = chr(0xD7)
 """How the story writes how many shards an agent holds."""

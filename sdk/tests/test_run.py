@@ -357,7 +357,7 @@ def test_an_aborted_run_that_is_not_sealed_in_time_is_reported_as_it_stands(
     scene: Scene, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     """Broken if an abort waits for ever for agents that are gone."""
-    monkeypatch.setattr("loadpilot.cli.follow.ABORT_SECS", 0)
+    monkeypatch.setattr("loadpilot.control.follow.ABORT_SECS", 0)
     scene.log.changes = [press(signal.SIGINT, signal.SIGINT)]
     scene.log.report_json = json.dumps(changed(run__state="stopping", run__ending=None))
     assert scene.run() == 130

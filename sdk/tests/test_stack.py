@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from loadpilot.cli.follow import hear
+from loadpilot.control.follow import hear
 from loadpilot.local import stack as module
 from loadpilot.local.folders import log_dirs
 from loadpilot.local.stack import Event, LocalStack, Said, StackFault, parse

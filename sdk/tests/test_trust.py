@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from loadpilot.cli import trust
+from loadpilot.control import trust
 from loadpilot.local import submitted
 
 GOLDEN = Path(__file__).parents[2] / "proto/golden"

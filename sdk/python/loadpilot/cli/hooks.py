@@ -19,11 +19,11 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from .. import _native
 from ..control.signals import NOW
+from ..control.teardown_ledger import FAULTS, KEY_BYTES
 from ..control.terminal import safe_lines, say
 from ..local.stack import StackFault
 from ..play.local_runner import AtHand
 from ..play.states import Unshareable
-from .teardown_ledger import FAULTS, KEY_BYTES
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -31,8 +31,8 @@ if TYPE_CHECKING:
     from ..compile.plan import Compiled
     from ..compile.scenario.hooks import Aside, Hook
     from ..control.signals import Interruptions
+    from ..control.teardown_ledger import Ledger
     from ..play.local_runner import Left
-    from .teardown_ledger import Ledger
 
 KEY_SECRET = "prepared"  # noqa: S105  (the handle of a secret, not the secret)
 SEALED_BYTES_MAX = 64 * 1024 * 1024

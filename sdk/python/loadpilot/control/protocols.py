@@ -11,7 +11,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from .. import _native
-    from ..cli.http_teardown_ledger import HttpLedger
+    from .http_teardown_ledger import HttpLedger
 
 
 class Watch(Protocol):

@@ -19,8 +19,8 @@ from typing import TYPE_CHECKING
 from loadpilot import _native
 from loadpilot.cli.commands.history import OVER
 from loadpilot.cli.flags.agent_flags import LEAD_HERE_US, WAIT_HERE_US
-from loadpilot.cli.follow import hear
 from loadpilot.control.exit_code import ExitCode
+from loadpilot.control.follow import hear
 from loadpilot.control.identity import author
 from loadpilot.control.signals import Interruptions
 from loadpilot.control.steering_result import PATIENCE_SECS

@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any
 
 from ...control.exit_code import ExitCode, exit_code
 from ...control.terminal import say, write_product
+from ...control.trust import problems as trust_problems
 from ...local.folders import connect
 from ...local.stack import LocalStack, LogUnavailable, StackFault, is_running
 from ..flags import allow
@@ -24,7 +25,6 @@ from ..flags.coordinator_flags import Api, ApiFlags
 from ..flags.fleet import Server, ServerFlags, read_place
 from ..output import results
 from ..output.log_unavailable import without_log
-from ..trust import problems as trust_problems
 from .history import NOTHING_DONE, Asked, Past, find, opened, place_of, reporting
 from .steer import asked, say_told
 
@@ -102,7 +102,7 @@ def _torn_down_over_http(
 ) -> ExitCode:
     """Play the teardown of a run that a coordinator knows by its whole id."""
     from ...control.identity import new_claimant
-    from ..teardown_ledger import Ledger
+    from ...control.teardown_ledger import Ledger
     from .teardown import settle_debt
 
     session, claimant = api.join(), new_claimant()
@@ -166,7 +166,7 @@ def taken_up(
     wanted: Wanted,
 ) -> ExitCode:
     """Own the run from now on, follow it to its end, and report it."""
-    from ..follow import Follower
+    from ...control.follow import Follower
     from ..output.live import Scene, view
 
     run = one.run

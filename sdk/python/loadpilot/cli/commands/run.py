@@ -35,10 +35,10 @@ from ..output.opening import execution, given_lines, on_this_side, opening
 
 if TYPE_CHECKING:
     from ...control.protocols import Session
+    from ...control.teardown_ledger import Ledger
     from ..flags.coordinator_flags import Api
     from ..flags.fleet import Server
     from ..flags.options import Flags, Options
-    from ..teardown_ledger import Ledger
 
 
 DETACH_SECS = 15.0
@@ -226,7 +226,7 @@ class Run:
 
     def ledger(self, session: Session, run: str, stack: LocalStack | None) -> Ledger:
         """Say where it is kept that a teardown is owed."""
-        from ..teardown_ledger import Ledger
+        from ...control.teardown_ledger import Ledger
 
         mark = None
         if stack is not None and stack.log_dir is not None:
@@ -241,7 +241,7 @@ class Run:
         ground: tuple[LocalStack | None, str],
     ) -> str:
         """Ask for the run and follow it to its end; returns its id."""
-        from ..follow import Follower
+        from ...control.follow import Follower
         from ..output.live import Scene, view
 
         stack, log = ground

@@ -24,14 +24,14 @@ from typing import TYPE_CHECKING, Any
 from ... import _native
 from ...control.exit_code import ExitCode
 from ...control.identity import new_claimant
+from ...control.teardown_ledger import Ledger
 from ...control.terminal import safe, safe_lines, say
+from ...control.trust import Untrusted, check
 from ...local import teardown_locks
 from ...local.folders import ROOT, log_dirs
 from ...local.stack import is_running
 from ...problem import Refused
 from ..flags import allow
-from ..teardown_ledger import Ledger
-from ..trust import Untrusted, check
 from .history import opened
 
 if TYPE_CHECKING:

@@ -14,9 +14,9 @@ from typing import TYPE_CHECKING
 
 from ... import _native
 from ...control.exit_code import ExitCode, exit_code
+from ...control.follow import Follower
 from ...control.terminal import say, write_product
 from ...local.stack import StackFault, is_running
-from ..follow import Follower
 from ..output.live import Scene, view
 from .history import find, fleet_of, opened, reporting
 

@@ -18,7 +18,7 @@ from ...problem import Problem, rule
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from ..http_session import HttpSession
+    from ...control.http_session import HttpSession
 
 URL_VARIABLE = "LOADPILOT_COORDINATOR_URL"
 TOKEN_VARIABLE = "LOADPILOT_COORDINATOR_TOKEN"  # noqa: S105  (the name of a variable)
@@ -60,7 +60,7 @@ class Api:
 
     def join(self) -> HttpSession:
         """Make sure that it can be asked for a run; raises Fault."""
-        from ..http_session import HttpSession
+        from ...control.http_session import HttpSession
 
         session = HttpSession(self)
         session.meet()

@@ -12,8 +12,8 @@ from time import monotonic, sleep
 from typing import TYPE_CHECKING, Any
 
 from .. import _native
-from ..control.identity import author
-from ..control.terminal import safe_lines, say
+from .identity import author
+from .terminal import safe_lines, say
 from .trust import write_down
 
 if TYPE_CHECKING:

@@ -19,9 +19,9 @@ from ..local.stack import Event, LocalStack, LogUnavailable, Said
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from ..control.protocols import Session, Watch
-    from ..control.signals import Interruptions
-    from .output.live import View
+    from ..cli.output.live import View
+    from .protocols import Session, Watch
+    from .signals import Interruptions
 
 WATCH_SECS = 0.2
 """How soon an interruption is noticed."""

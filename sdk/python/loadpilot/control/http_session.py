@@ -17,13 +17,13 @@ from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 
 from .. import _native
-from .flags.coordinator_flags import TOKEN_VARIABLE
+from ..cli.flags.coordinator_flags import TOKEN_VARIABLE
 from .http_teardown_ledger import HttpLedger, encoded
 
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from .flags.coordinator_flags import Api
+    from ..cli.flags.coordinator_flags import Api
     from .http_teardown_ledger import Life
 
 POST_BYTES_MAX = 32 << 20

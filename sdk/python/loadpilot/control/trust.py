@@ -14,8 +14,8 @@ import zipfile
 from typing import TYPE_CHECKING, Any
 
 from .. import _native
-from ..control.terminal import safe, say
 from ..local import submitted
+from .terminal import safe, say
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
