@@ -5,10 +5,12 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from loadpilot.cli.flags.agent_flags import CrewFlags
-from loadpilot.cli.flags.coordinator_flags import Api, ApiFlags
-from loadpilot.cli.flags.fleet import FleetFlags, Server, ServerFlags, read_fleet
+from loadpilot.cli.flags.coordinator_flags import ApiFlags
+from loadpilot.cli.flags.fleet import FleetFlags, read_fleet
 from loadpilot.cli.flags.listen_flags import ListenFlags, invitation
 from loadpilot.cli.flags.options import Flags, read
+from loadpilot.control.coordinator_address import Api
+from loadpilot.control.nats_settings import Server, ServerFlags
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -14,7 +14,7 @@ TIMES = chr(0xD7)
 
 FOLLOWED = """
 import sys
-from loadpilot.cli.follow import Followed, Follower
+from loadpilot.control.follow import Followed, Follower
 
 class Watch:
     def next(self, secs):

@@ -8,10 +8,9 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from loadpilot.control.follow import hear
 from loadpilot.local import stack as module
 from loadpilot.local.folders import log_dirs
-from loadpilot.local.stack import Event, LocalStack, Said, StackFault, parse
+from loadpilot.local.stack import Event, LocalStack, Said, StackFault, hear, parse
 
 if TYPE_CHECKING:
     from collections.abc import Callable

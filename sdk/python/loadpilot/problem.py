@@ -47,3 +47,8 @@ def shown(value: Any) -> str:
     """Quote a value for people, shortened; the quotes follow repr so that types show."""
     text = repr(value)
     return text if len(text) <= VALUE_CHARS_MAX else text[:VALUE_CHARS_MAX] + "…"
+
+
+def without(said: dict[str, str | None], what: str) -> list[Problem]:
+    """Name the flags that were given although they mean nothing here; ``what`` says why."""
+    return [Problem(place, what) for place, value in said.items() if value is not None]

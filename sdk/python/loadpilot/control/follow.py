@@ -14,11 +14,9 @@ from enum import StrEnum
 from time import monotonic
 from typing import TYPE_CHECKING
 
-from ..local.stack import Event, LocalStack, LogUnavailable, Said
+from ..local.stack import LocalStack, LogUnavailable, hear
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
     from ..cli.output.live import View
     from .protocols import Session, Watch
     from .signals import Interruptions
@@ -156,16 +154,3 @@ class Follower:
 
     def _hear(self, stack: LocalStack) -> None:
         hear(stack, self.view.tell)
-
-
-def hear(stack: LocalStack, tell: Callable[[str], None], wait_secs: float = 0) -> None:
-    """Pass on what the supervisor said; raises StackFault when the stack is gone."""
-    while (event := stack.heard(wait_secs)) is not None:
-        match event:
-            case Event(Said.RESTARTED, facts):
-                if stack.is_news(facts):
-                    tell(f"restarted {facts.get('child')}: {facts.get('because')}")
-            case Event(Said.FAILED | Said.LOG_UNAVAILABLE | Said.ENDED):
-                raise stack.fault(event)
-            case _:
-                pass

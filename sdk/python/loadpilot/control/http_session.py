@@ -17,13 +17,13 @@ from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 
 from .. import _native
-from ..cli.flags.coordinator_flags import TOKEN_VARIABLE
+from .coordinator_address import TOKEN_VARIABLE
 from .http_teardown_ledger import HttpLedger, encoded
 
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from ..cli.flags.coordinator_flags import Api
+    from .coordinator_address import Api
     from .http_teardown_ledger import Life
 
 POST_BYTES_MAX = 32 << 20

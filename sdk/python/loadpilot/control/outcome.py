@@ -13,6 +13,9 @@ if TYPE_CHECKING:
 
 Verdict = Literal["PASS", "FAIL", "VOID", "STOPPED"]
 
+FINAL_STATES = frozenset({"sealed", "refused"})
+"""States in which nothing happens to a run any more."""
+
 WHY = {
     "VOID": "VOID: the gates hold, but an INVALID run proves nothing",
     "STOPPED": "STOPPED, passing so far",
@@ -20,7 +23,7 @@ WHY = {
 
 
 @dataclass(frozen=True, slots=True)
-class Outcome:
+class RunOutcome:
     """What became of a run, as a list of runs shows it; all figures are of the measured time."""
 
     verdict: Verdict
@@ -48,11 +51,11 @@ def judged(report: Report) -> str:
     return WHY.get(word, word)
 
 
-def outcome(report: Report) -> Outcome:
+def outcome(report: Report) -> RunOutcome:
     """Find what a list shows of a run."""
     response = report.latency.response
     is_measured = response is not None and (report.latency.unconnected or 0) < response.count
-    return Outcome(
+    return RunOutcome(
         verdict=verdict(report),
         p99_us=response.p99_us if response is not None and is_measured else None,
         requests_per_sec=requests_per_sec(report),

@@ -12,9 +12,8 @@ from .. import _native
 from ..problem import Problem, Refused, rule
 from .exit_code import ExitCode
 from .figures import number
+from .timeouts import ANSWER_TIMEOUT_SECS
 
-PATIENCE_SECS = 15.0
-"""How long a decision is waited for: longer than another coordinator takes to step in."""
 RATE_MAX_URPS = 10_000_000_000_000
 """Highest rate, in millionths of an arrival per second."""
 IDEMPOTENT = frozenset({"already_paused", "not_paused"})
@@ -40,7 +39,7 @@ def stop_halted(session: _native.Session, run: str, by: str) -> dict[str, Any]:
     that request is stored here, for its author.
     """
     author = f"{by} (halt)"
-    answer: dict[str, Any] = json.loads(session.steer(run, "stop", author, PATIENCE_SECS))
+    answer: dict[str, Any] = json.loads(session.steer(run, "stop", author, ANSWER_TIMEOUT_SECS))
     if answer["answer"] == "stopping" and author not in answer["because"]:
         session.stop(run, author)
     return answer
@@ -78,13 +77,12 @@ def _refused(answer: dict[str, Any], wish: str) -> tuple[str, ExitCode]:
         case {"answer": "over", "ending": ending}:
             words = f"it is over ({str(ending or 'refused').replace('_', ' ')})"
         case {"answer": "silent", "no_agent": True}:
-            words = (
-                f"no agent of it is left, or no coordinator answered within {PATIENCE_SECS:.0f} s"
-            )
+            words = "no agent of it is left, or no coordinator answered within "
+            words += f"{ANSWER_TIMEOUT_SECS:.0f} s"
             words += "; the request stands in its log and holds when both are back"
             code = ExitCode.INFRASTRUCTURE
         case _:
-            words = f"no coordinator answered within {PATIENCE_SECS:.0f} s"
+            words = f"no coordinator answered within {ANSWER_TIMEOUT_SECS:.0f} s"
             words += "; the request stands in its log and holds when one is back"
             code = ExitCode.INFRASTRUCTURE
     return words, code

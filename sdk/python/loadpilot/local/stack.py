@@ -32,6 +32,10 @@ POLL_SECS = 0.1
 """How soon an interruption is noticed while a stack starts."""
 LAST_WORDS_SECS = 1.0
 """How long the code and the last lines of an ended supervisor are waited for."""
+LOCAL_WAIT_US = 30_000_000
+"""How long a run waits for agents that were started for it."""
+LOCAL_LEAD_US = 500_000
+"""From the decision to start to the start: on one machine this is plenty."""
 STACK_FILE = "stack.json"
 """What tells others how to reach a stack, in the folder of its log, while it runs."""
 OUTPUT = "; its output: "
@@ -318,3 +322,16 @@ def _nats_server() -> str:
     for note in found.notes:
         print(f"note: {note}", file=sys.stderr)
     return str(found.path)
+
+
+def hear(stack: LocalStack, tell: Callable[[str], None], wait_secs: float = 0) -> None:
+    """Pass on what the supervisor said; raises StackFault when the stack is gone."""
+    while (event := stack.heard(wait_secs)) is not None:
+        match event:
+            case Event(Said.RESTARTED, facts):
+                if stack.is_news(facts):
+                    tell(f"restarted {facts.get('child')}: {facts.get('because')}")
+            case Event(Said.FAILED | Said.LOG_UNAVAILABLE | Said.ENDED):
+                raise stack.fault(event)
+            case _:
+                pass

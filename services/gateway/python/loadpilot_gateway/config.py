@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING
 from pydantic import Field, ValidationError
 from pydantic_settings import BaseSettings, SettingsConfigDict
 
-from loadpilot.cli.flags.fleet import Server, ServerFlags, read_server
+from loadpilot.control.nats_settings import Server, ServerFlags, read_server
 from loadpilot.problem import Problem, rule
 
 from .limits import ADDRESS_CONNECTIONS_DEFAULT, CONNECTIONS_MAX

@@ -13,7 +13,7 @@ from threading import Lock
 from time import monotonic
 from typing import TYPE_CHECKING, Any
 
-from loadpilot.cli.flags.fleet import Server
+from loadpilot.control.nats_settings import Server
 from loadpilot.local.folders import connect, log_dirs
 from loadpilot.local.stack import STACK_FILE, LocalStack, StackFault
 

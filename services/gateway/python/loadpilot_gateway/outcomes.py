@@ -14,7 +14,7 @@ from fastapi import HTTPException
 
 from loadpilot import _native
 from loadpilot._generated.report import Report
-from loadpilot.control.outcome import Outcome, outcome
+from loadpilot.control.outcome import RunOutcome, outcome
 from loadpilot.local.stack import StackFault
 
 from .limits import OUTCOMES_MAX
@@ -36,11 +36,11 @@ class Outcomes:
     def __init__(self, report: Callable[[str], Awaitable[str]]) -> None:
         """Take what tells the report of a run as JSON; it raises one of UNREADABLE."""
         self._report = report
-        self._known: OrderedDict[str, Outcome] = OrderedDict()
+        self._known: OrderedDict[str, RunOutcome] = OrderedDict()
         self._wanted: list[str] = []
         self._folding: asyncio.Task[None] | None = None
 
-    async def of(self, listed: list[Listed]) -> dict[str, Outcome]:
+    async def of(self, listed: list[Listed]) -> dict[str, RunOutcome]:
         """Find those of a list that are known by now; the others are folded meanwhile."""
         ended = [str(one["run"]) for one in listed if one["ending"] is not None]
         self._wanted = [run for run in ended if run not in self._known]

@@ -17,16 +17,14 @@ from time import monotonic
 from typing import TYPE_CHECKING
 
 from loadpilot import _native
-from loadpilot.cli.commands.history import OVER
-from loadpilot.cli.flags.agent_flags import LEAD_HERE_US, WAIT_HERE_US
 from loadpilot.control.exit_code import ExitCode
-from loadpilot.control.follow import hear
 from loadpilot.control.identity import author
+from loadpilot.control.outcome import FINAL_STATES
 from loadpilot.control.signals import Interruptions
-from loadpilot.control.steering_result import PATIENCE_SECS
 from loadpilot.control.terminal import safe, say
+from loadpilot.control.timeouts import ANSWER_TIMEOUT_SECS
 from loadpilot.local.folders import ROOT, connect
-from loadpilot.local.stack import LocalStack, StackFault
+from loadpilot.local.stack import LOCAL_LEAD_US, LOCAL_WAIT_US, LocalStack, StackFault, hear
 
 from .app import application
 from .gateway import Gateway, Given
@@ -101,7 +99,7 @@ class Ui:
         port = listener.getsockname()[1]
         token = secrets.token_urlsafe(32)
         lock = Lock(once=digest(token), user=author(), port=port)
-        given = Given(self.agents, WAIT_HERE_US, LEAD_HERE_US)
+        given = Given(self.agents, LOCAL_WAIT_US, LOCAL_LEAD_US)
         log = OpenLog(address, ROOT / CACHE / address.log_dir.name)
         gateway = Gateway(Logs(log, ROOT / CACHE, ROOT), given, self.agents)
         serving = server(application(gateway, lock, is_loopback=True), gateway.hub.close)
@@ -155,10 +153,12 @@ def stop_runs(address: Address, interruptions: Interruptions) -> None:
     asked = interruptions.count
     session = connect(address)
     try:
-        going = [one["run"] for one in json.loads(session.runs()) if one["state"] not in OVER]
+        going = [
+            one["run"] for one in json.loads(session.runs()) if one["state"] not in FINAL_STATES
+        ]
         for run in going:
             say(f"stopping run {run}; again to leave at once")
-            session.steer(run, "stop", author(), PATIENCE_SECS)
+            session.steer(run, "stop", author(), ANSWER_TIMEOUT_SECS)
         until = monotonic() + SEALED_SECS
         for run in going:
             watch = session.watch(run)

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from ...control.figures import number
 from ...control.terminal import safe, say, write_product
+from ...control.timeouts import LISTEN_SECS
 from ...local.folders import ROOT, running
 from .history import fleet_of, opened, place_of, reporting
 
@@ -17,11 +18,9 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from ...control.exit_code import ExitCode
-    from ..flags.fleet import Server, ServerFlags
+    from ...control.nats_settings import Server, ServerFlags
     from .history import Log
 
-LISTEN_SECS = 2.5
-"""How long agents are listened for: each gives a sign of life every second."""
 WIDTHS = (18, 20, 9, 6, 7, 22)
 HEADS = ("agent", "host", "version", "cores", "cpu", "clock")
 

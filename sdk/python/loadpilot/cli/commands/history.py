@@ -18,13 +18,14 @@ from typing import TYPE_CHECKING, Any
 from ... import _native
 from ...control.exit_code import ExitCode
 from ...control.figures import millis, number, percent, plural, seconds
+from ...control.nats_settings import Server, ServerFlags, read_server
+from ...control.outcome import FINAL_STATES
 from ...control.signals import Interruptions
 from ...control.terminal import safe, say, write_product
 from ...local import teardown_locks
 from ...local.folders import ROOT, forget_remains, log_dirs, reading, running
 from ...local.stack import StackFault
 from ...problem import Problem, Refused
-from ..flags.fleet import Server, ServerFlags, read_server
 from ..flags.options import pairs_of
 from ..output import results
 from ..output.plan_summary import pairs
@@ -32,14 +33,12 @@ from ..output.plan_summary import pairs
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
-    from ...control.outcome import Outcome
+    from ...control.outcome import RunOutcome
 
 NOTHING_DONE = "nothing was done"
 """How a command ends that was wrong and would have started nothing."""
 NEWEST = "last"
 """What names the newest run."""
-OVER = frozenset({"sealed", "refused"})
-"""States of a run that is over."""
 NONE = "—"
 """What stands where there is no figure."""
 NO_FIGURES = f"{NONE:>11}{NONE:>9}{NONE:>9}"
@@ -67,7 +66,7 @@ class Past:
     @property
     def is_over(self) -> bool:
         """Whether nothing happens to it any more."""
-        return self.facts["state"] in OVER or (not self.facts["asked"] and not self.owes)
+        return self.facts["state"] in FINAL_STATES or (not self.facts["asked"] and not self.owes)
 
     @property
     def owes(self) -> bool:
@@ -77,7 +76,7 @@ class Past:
     @property
     def has_no_rest(self) -> bool:
         """Whether there is no load to go on with."""
-        return self.facts["state"] in OVER or not self.facts["asked"]
+        return self.facts["state"] in FINAL_STATES or not self.facts["asked"]
 
     @property
     def stands(self) -> str:
@@ -188,7 +187,7 @@ def prune(
     return outcome[-1]
 
 
-def outcomes(past: list[Past], interruptions: Interruptions) -> dict[str, Outcome]:
+def outcomes(past: list[Past], interruptions: Interruptions) -> dict[str, RunOutcome]:
     """Fold the logs of those that ended."""
     from ..._generated.report import Report
     from ...control.outcome import outcome
@@ -205,7 +204,7 @@ def outcomes(past: list[Past], interruptions: Interruptions) -> dict[str, Outcom
 
 
 def table(
-    past: list[Past], outcomes: Mapping[str, Outcome], *, verbose: bool = False
+    past: list[Past], outcomes: Mapping[str, RunOutcome], *, verbose: bool = False
 ) -> Iterator[str]:
     """Write the runs as rows of at most 100 columns; ``verbose`` adds a line to each.
 
@@ -233,7 +232,7 @@ def table(
             yield f"  {' · '.join(notes)}"
 
 
-def _figures(became: Outcome) -> str:
+def _figures(became: RunOutcome) -> str:
     p99 = NONE if became.p99_us is None else f"{millis(became.p99_us)} ms"
     rate = NONE if became.requests_per_sec is None else number(became.requests_per_sec)
     errors = NONE if became.error_rate_pct is None else percent(became.error_rate_pct)

@@ -15,14 +15,15 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from ...control.coordinator_address import Api
 from ...control.exit_code import ExitCode, exit_code
+from ...control.nats_settings import Server, ServerFlags
 from ...control.terminal import say, write_product
 from ...control.trust import problems as trust_problems
 from ...local.folders import connect
 from ...local.stack import LocalStack, LogUnavailable, StackFault, is_running
 from ..flags import allow
-from ..flags.coordinator_flags import Api, ApiFlags
-from ..flags.fleet import Server, ServerFlags, read_place
+from ..flags.fleet import read_place
 from ..output import results
 from ..output.log_unavailable import without_log
 from .history import NOTHING_DONE, Asked, Past, find, opened, place_of, reporting
@@ -32,6 +33,7 @@ if TYPE_CHECKING:
     from ... import _native
     from ...control.signals import Interruptions
     from ...problem import Problem
+    from ..flags.coordinator_flags import ApiFlags
 
 
 @dataclass(frozen=True, slots=True)

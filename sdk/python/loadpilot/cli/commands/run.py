@@ -34,10 +34,10 @@ from ..output.log_unavailable import without_log
 from ..output.opening import execution, given_lines, on_this_side, opening
 
 if TYPE_CHECKING:
+    from ...control.coordinator_address import Api
+    from ...control.nats_settings import Server
     from ...control.protocols import Session
     from ...control.teardown_ledger import Ledger
-    from ..flags.coordinator_flags import Api
-    from ..flags.fleet import Server
     from ..flags.options import Flags, Options
 
 

@@ -12,13 +12,14 @@ from typing import TYPE_CHECKING, Any
 
 from ...control.exit_code import ExitCode
 from ...control.identity import author
-from ...control.steering_result import PATIENCE_SECS, rate_urps, stop_halted, told
+from ...control.steering_result import rate_urps, stop_halted, told
 from ...control.terminal import safe, say, write_product
+from ...control.timeouts import ANSWER_TIMEOUT_SECS
 from .history import find, fleet_of, opened, reporting
 
 if TYPE_CHECKING:
+    from ...control.nats_settings import ServerFlags
     from ...control.signals import Interruptions
-    from ..flags.fleet import ServerFlags
     from .history import Past
 
 
@@ -72,7 +73,7 @@ def asked(
     """Ask for something in the user's name, and wait for what is decided."""
     with opened(one.log, interruptions) as session:
         answer: dict[str, Any] = json.loads(
-            session.steer(one.run, wish, author(), PATIENCE_SECS, urps)
+            session.steer(one.run, wish, author(), ANSWER_TIMEOUT_SECS, urps)
         )
     return answer
 

@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Annotated
 from cyclopts import Parameter
 
 from ...control.exit_code import ExitCode  # noqa: TC001  (cyclopts evaluates annotations)
+from ...control.nats_settings import ServerFlags
 from ..flags.coordinator_flags import ApiFlags
-from ..flags.fleet import ServerFlags
 
 if TYPE_CHECKING:
     from cyclopts import App

@@ -17,7 +17,7 @@ from .history import Asked, find, fleet_of, opened, reporting
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from ..flags.fleet import ServerFlags
+    from ...control.nats_settings import ServerFlags
 
 
 def verify(run: str, *, as_json: bool, known: str | None, server: ServerFlags) -> ExitCode:

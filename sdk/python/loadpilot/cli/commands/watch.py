@@ -22,8 +22,8 @@ from .history import find, fleet_of, opened, reporting
 
 if TYPE_CHECKING:
     from ..._native import Session
+    from ...control.nats_settings import ServerFlags
     from ...control.signals import Interruptions
-    from ..flags.fleet import ServerFlags
     from ..output.live import View
     from .history import Past
 

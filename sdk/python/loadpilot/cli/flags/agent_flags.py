@@ -4,24 +4,17 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
+from ...local.stack import LOCAL_LEAD_US, LOCAL_WAIT_US
 from ...problem import Problem, rule
 from ...units import Wrong, duration_us
 from .parse_int import whole
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
 
 AGENTS_MAX = 4_096
 """Most agents that one run may ask for."""
 NEEDS_MAX = 20
 """Most labels that a run may ask of its agents."""
 WAIT_DEFAULT = "60s"
-WAIT_HERE_US = 30_000_000
-"""How long a run waits for agents that were started for it."""
-LEAD_HERE_US = 500_000
-"""From the decision to start to the start: on one machine this is plenty."""
 LEAD_US = 3_000_000
 """The same with other machines: the last agent hears of it in its next heartbeat, at the latest."""
 NEED = re.compile(r"[A-Za-z0-9._-]{1,63}=[A-Za-z0-9._-]{1,64}")
@@ -60,7 +53,7 @@ class Crew:
     @classmethod
     def here(cls, agents: int) -> Crew:
         """Those that are started for the run, all of them on this machine."""
-        return cls(agents, agents, WAIT_HERE_US, LEAD_HERE_US, ())
+        return cls(agents, agents, LOCAL_WAIT_US, LOCAL_LEAD_US, ())
 
 
 def read_crew(flags: CrewFlags, here: int, least: int, problems: list[Problem]) -> Crew:
@@ -81,9 +74,4 @@ def read_crew(flags: CrewFlags, here: int, least: int, problems: list[Problem]) 
         if not NEED.fullmatch(need):
             must = "must be a label that agents have, KEY=VALUE such as zone=eu"
             problems.append(rule("--need", must, need))
-    return Crew(want, minimum, wait_us, LEAD_US if others else LEAD_HERE_US, flags.need)
-
-
-def without(said: dict[str, str | None], what: str) -> Sequence[Problem]:
-    """Name the flags that make no sense here."""
-    return [Problem(place, what) for place, value in said.items() if value is not None]
+    return Crew(want, minimum, wait_us, LEAD_US if others else LOCAL_LEAD_US, flags.need)

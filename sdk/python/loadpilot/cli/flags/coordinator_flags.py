@@ -3,8 +3,6 @@
 Must never show a token, nor name a coordinator to which secrets would travel in the clear.
 """
 
-# ruff: noqa: PLC0415  (imports wait until they are needed: start-up is a promise)
-
 from __future__ import annotations
 
 import re
@@ -13,15 +11,14 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
 
+from ...control.coordinator_address import TOKEN_VARIABLE, Api, shown
 from ...problem import Problem, rule
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from ...control.http_session import HttpSession
 
 URL_VARIABLE = "LOADPILOT_COORDINATOR_URL"
-TOKEN_VARIABLE = "LOADPILOT_COORDINATOR_TOKEN"  # noqa: S105  (the name of a variable)
 LOOPBACK = re.compile(r"localhost|127(\.\d{1,3}){3}|::1")
 
 
@@ -43,38 +40,6 @@ class ApiFlags:
     coordinator_url: str | None = None
     coordinator_token_file: str | None = None
     coordinator_cacert: str | None = None
-
-
-@dataclass(frozen=True, slots=True)
-class Api:
-    """Where a coordinator listens, and how to show who this is."""
-
-    url: str
-    token: str | None
-    cacert: Path | None
-
-    @property
-    def place(self) -> str:
-        """The address as messages may show it."""
-        return shown(self.url)
-
-    def join(self) -> HttpSession:
-        """Make sure that it can be asked for a run; raises Fault."""
-        from ...control.http_session import HttpSession
-
-        session = HttpSession(self)
-        session.meet()
-        return session
-
-    def __repr__(self) -> str:
-        return f"Api({self.place})"
-
-
-def shown(url: str) -> str:
-    """Cut user and password out of an address."""
-    scheme, separator, rest = url.partition("://")
-    host = rest.rsplit("@", 1)[-1] if separator else url.rsplit("@", 1)[-1]
-    return f"{scheme}://{host}" if separator else host
 
 
 def read_api(flags: ApiFlags, environ: Mapping[str, str], problems: list[Problem]) -> Api | None:

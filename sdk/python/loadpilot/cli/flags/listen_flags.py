@@ -11,8 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from ...problem import Problem, rule
-from .agent_flags import without
+from ...problem import Problem, rule, without
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

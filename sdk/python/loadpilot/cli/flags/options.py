@@ -9,12 +9,12 @@ from typing import TYPE_CHECKING
 
 from ...compile.scenario.connections import ConnectionFlags
 from ...compile.scenario.settings import USERS_MAX, Overrides
-from ...problem import Problem, rule
+from ...control.coordinator_address import Api
+from ...problem import Problem, rule, without
 from ..output import results
 from . import target
-from .agent_flags import Crew, read_crew, without
+from .agent_flags import Crew, read_crew
 from .allow import allowed
-from .coordinator_flags import Api
 from .fleet import Fleet, FleetFlags, read_fleet
 from .listen_flags import Listen, ListenFlags, read_listen
 from .parse_int import whole

@@ -10,7 +10,7 @@ from pydantic import BaseModel, Field
 
 from loadpilot._generated.attendance import Attendance
 from loadpilot._generated.report import Ending, Report, RunState, StoryLine
-from loadpilot.control.outcome import Outcome
+from loadpilot.control.outcome import RunOutcome
 
 from ..limits import LISTED_DEFAULT, LISTED_MAX, NAMED_MAX, TEXT_CHARS_MAX
 from ..logs import Listed
@@ -31,7 +31,7 @@ class RunListed(BaseModel):
     profile_us: int
     tags: dict[str, str]
     log: str = Field(description="Which log holds it.")
-    outcome: Outcome | None = Field(
+    outcome: RunOutcome | None = Field(
         description="What became of it: null while it goes on, and while its log is being read."
     )
 

@@ -10,8 +10,9 @@ from fastapi import APIRouter, Path
 from pydantic import BaseModel, Field
 
 from loadpilot.control.exit_code import ExitCode
-from loadpilot.control.steering_result import PATIENCE_SECS, rate_urps, stop_halted
+from loadpilot.control.steering_result import rate_urps, stop_halted
 from loadpilot.control.steering_result import told as in_words
+from loadpilot.control.timeouts import ANSWER_TIMEOUT_SECS
 from loadpilot.problem import Refused
 
 from ..gateway import Gateway
@@ -75,7 +76,7 @@ async def steer(
 ) -> Decided:
     """Ask for something, wait for the decision, and tell it."""
     text = await here.act(
-        run, lambda session: session.steer(run, wish, caller, PATIENCE_SECS, urps)
+        run, lambda session: session.steer(run, wish, caller, ANSWER_TIMEOUT_SECS, urps)
     )
     return decided(run, wish, json.loads(text))
 
