@@ -6,7 +6,7 @@
 use std::fs;
 use std::path::Path;
 
-use loadpilot_events::{catalogue, schema};
+use loadpilot_events::wire::{catalogue, schema};
 
 fn main() -> std::io::Result<()> {
     let proto = Path::new(env!("CARGO_MANIFEST_DIR")).join("../proto");

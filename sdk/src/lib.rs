@@ -4,16 +4,16 @@
 //! stack alive, `python` wraps them for Python, `play` lets an agent run scenarios. Must never fold
 //! or judge anything itself: that is `loadpilot-engine`'s work, here only called.
 
-pub mod supervisor;
-
-pub use loadpilot_coordinator::client::{place, reading, session, steer, watch};
-
 #[cfg(feature = "python")]
-mod asked;
+mod run_request;
+pub mod supervisor;
+#[cfg(feature = "python")]
+mod teardown;
+
+pub use loadpilot_client::{follow, indexed_run, server_address, session, steer};
+
 #[cfg(feature = "python")]
 mod nats_url;
-#[cfg(feature = "python")]
-mod owed;
 #[cfg(feature = "python")]
 mod play;
 #[cfg(feature = "python")]

@@ -1,9 +1,9 @@
 //! Where this machine may connect to for its own user, judged in Rust.
 //!
-//! Must never decide by itself what is open: `loadpilot_engine::target_policy` does.
+//! Must never decide by itself what is open: `loadpilot_engine::check::target_policy` does.
 
 use loadpilot_engine::check;
-use loadpilot_engine::target_policy::TargetPolicy;
+use loadpilot_engine::check::target_policy::TargetPolicy;
 use loadpilot_events::plan::Plan;
 use loadpilot_events::refusal::Refusal;
 use pyo3::prelude::*;

@@ -1,13 +1,15 @@
 //! The contract is files in git: schemas and catalogue are fresh, golden files stay readable.
 
-use loadpilot_events::ctl::Decision;
-use loadpilot_events::delta::DeltaReported;
-use loadpilot_events::envelope::Envelope;
-use loadpilot_events::evt::Fact;
+use loadpilot_events::Outcome;
+use loadpilot_events::log::ctl::Decision;
+use loadpilot_events::log::delta::DeltaReported;
+use loadpilot_events::log::envelope::Envelope;
+use loadpilot_events::log::evt::Fact;
+use loadpilot_events::log::hist;
+use loadpilot_events::log::req::Request;
+use loadpilot_events::log::samples::{self, Sample};
 use loadpilot_events::plan::Plan;
-use loadpilot_events::req::Request;
-use loadpilot_events::samples::{self, Sample};
-use loadpilot_events::{Outcome, catalogue, hist, schema};
+use loadpilot_events::wire::{catalogue, schema};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 use serde_json::Value;
@@ -203,12 +205,12 @@ fn calls_encoded_elsewhere_are_read() {
 /// passed over instead of being left to those that understand it.
 #[test]
 fn every_kind_of_decision_is_named() {
-    let schema = schemars::schema_for!(loadpilot_events::ctl::Decision).to_value();
+    let schema = schemars::schema_for!(loadpilot_events::log::ctl::Decision).to_value();
     let kinds = schema["oneOf"].as_array().expect("one of several");
     let name = |kind: &serde_json::Value| {
         let name = kind["properties"]["type"]["const"].as_str();
         name.expect("a name").to_owned()
     };
     let found: Vec<String> = kinds.iter().map(name).collect();
-    assert_eq!(found, loadpilot_events::ctl::Decision::TYPES);
+    assert_eq!(found, loadpilot_events::log::ctl::Decision::TYPES);
 }

@@ -1,8 +1,8 @@
 //! An answer as a task in Python sees it. Must never copy a body that nobody looks at.
 
 use jiter::{PythonParse, StringCacheMode};
-use loadpilot_agent::script::Answer;
-use loadpilot_engine::eval::answer::{decoded, has_header};
+use loadpilot_agent::users::script::Answer;
+use loadpilot_script::requests::answer::{decoded, has_header};
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use pyo3::sync::PyOnceLock;

@@ -15,9 +15,9 @@ use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyList};
 
 use super::answer::PyAnswer;
-use super::known::Known;
-use super::made::Made;
+use super::interned::Known;
 use super::request::PyRequest;
+use super::request_cache::Made;
 
 /// Most requests that a user makes at a time.
 const BATCH_MAX: usize = 100;

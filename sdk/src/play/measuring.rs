@@ -1,19 +1,19 @@
 //! What users add to metrics of the scenario's own, kept with the user that adds it.
 //!
-//! It is of whoever's turn it is ([`super::turn`]). What is added when it is nobody's, or on
-//! another thread, goes nowhere.
+//! It is of whoever's turn it is ([`super::current_user`]). What is added when it is nobody's, or
+//! on another thread, goes nowhere.
 
 use std::cell::RefCell;
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
-use loadpilot_agent::script::Measured;
+use loadpilot_agent::users::script::Measured;
 use loadpilot_events::limits::MEASURED_MAX;
-use loadpilot_events::metrics::{MetricValue, Millionths, Rounded};
+use loadpilot_events::log::metrics::{MetricValue, Millionths, Rounded};
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 
-use super::turn::current;
+use super::current_user::current;
 
 /// What one user added in the task that it does; `None` while it does none.
 #[derive(Default)]

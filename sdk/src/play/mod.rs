@@ -7,28 +7,28 @@
 //! what tasks want.
 
 mod answer;
+mod asyncio_bridge;
 mod client;
-mod given;
-mod heard;
-mod known;
-mod looped;
-mod made;
+mod current_user;
+mod in_python_flag;
+mod inputs;
+mod interned;
 mod measuring;
-mod moving;
 mod player;
 mod rehearsal;
 mod request;
+mod request_cache;
+mod results;
 mod scenario;
-mod turn;
 mod user;
 
 pub(crate) use answer::PyAnswer;
 pub(crate) use client::PyClient;
-pub(crate) use given::{drawn, due_us, row};
+pub(crate) use current_user::{PyTurn, whose_turn};
+pub(crate) use in_python_flag::{moves, note_blocking, raise_in};
+pub(crate) use inputs::{drawn, due_us, row};
 pub(crate) use measuring::measure;
-pub(crate) use moving::{moves, note_blocking, raise_in};
 pub(crate) use player::{PyPlayer, open_states, seal_states};
 pub(crate) use rehearsal::{PyRehearsal, PyRehearsedUser, PyWanted};
 pub(crate) use request::PyRequest;
 pub(crate) use scenario::Interpreter;
-pub(crate) use turn::{PyTurn, whose_turn};

@@ -8,13 +8,13 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use bytes::Bytes;
-use loadpilot_agent::bodies::Bodies;
 use loadpilot_agent::fire::{Aside, AsideSetup, Program, Troupe};
-use loadpilot_agent::script::{Scenario, Scripting, Source};
-use loadpilot_agent::secrets::Secrets;
-use loadpilot_agent::states::States;
+use loadpilot_agent::runs::bodies::Bodies;
+use loadpilot_agent::runs::secrets::Secrets;
+use loadpilot_agent::users::prepared_users::States;
+use loadpilot_agent::users::script::{Scenario, Scripting, Source};
 use loadpilot_engine::check;
-use loadpilot_engine::workload::Workload;
+use loadpilot_engine::schedule::workload::Workload;
 use loadpilot_events::plan::Plan;
 use pyo3::exceptions::{PyRuntimeError, PyValueError};
 use pyo3::prelude::*;

@@ -6,17 +6,17 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use loadpilot_agent::compiled::Compiled;
-use loadpilot_agent::script::{
+use loadpilot_agent::users::compiled::Compiled;
+use loadpilot_agent::users::script::{
     Answer, Heard, Next, Occasion, Part, Request, Scenario, Scripting, Source, User,
 };
 use loadpilot_engine::check::parse_plan;
-use loadpilot_engine::draws::Whose;
-use loadpilot_engine::eval::answer::Counted;
-use loadpilot_engine::workload::Workload;
+use loadpilot_engine::schedule::random::Whose;
+use loadpilot_engine::schedule::workload::Workload;
 use loadpilot_events::Timestamp;
-use loadpilot_events::outcome::Outcome;
+use loadpilot_events::log::outcome::Outcome;
 use loadpilot_events::plan::{Plan, Text};
+use loadpilot_script::requests::answer::Counted;
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use pyo3::types::PyBytes;

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use bytes::Bytes;
 use loadpilot_agent::fire::Composed;
-use loadpilot_agent::script::Request;
+use loadpilot_agent::users::script::Request;
 use loadpilot_events::plan::{Method, Stream};
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;

@@ -8,16 +8,16 @@ use std::pin::Pin;
 use std::rc::Rc;
 use std::sync::Arc;
 
-use loadpilot_agent::script::{Part, Scenario, Scripting, Source, User};
+use loadpilot_agent::users::script::{Part, Scenario, Scripting, Source, User};
 use pyo3::ffi;
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyDict};
 
+use super::asyncio_bridge::Guest;
 use super::client::{Moved, PyClient};
-use super::given::{Given, Sources};
-use super::looped::Guest;
-use super::made::Made;
-use super::turn::Turn;
+use super::current_user::Turn;
+use super::inputs::{Given, Sources};
+use super::request_cache::Made;
 use super::user::{Check, PyUser};
 
 /// The module that plays scenarios.

@@ -11,20 +11,20 @@ use std::sync::Arc;
 use std::task::{Context, Poll};
 use std::time::Duration;
 
-use loadpilot_agent::script::{Ended, Heard, Measured, Next, Occasion, Part, User};
+use loadpilot_agent::users::script::{Ended, Heard, Measured, Next, Occasion, Part, User};
 use pyo3::exceptions::{PyStopIteration, PyTypeError, PyValueError};
 use pyo3::ffi;
 use pyo3::prelude::*;
 use pyo3::types::{PyFloat, PyList, PyTuple};
 
 use super::answer::PyAnswer;
+use super::asyncio_bridge::Looped;
 use super::client::{Moved, PyClient};
-use super::heard::{is_stopped, understood};
-use super::looped::Looped;
-use super::moving::Moving;
+use super::current_user::Turn;
+use super::in_python_flag::Moving;
 use super::request::PyRequest;
+use super::results::{is_stopped, understood};
 use super::scenario::{PartOf, Parts, words};
-use super::turn::Turn;
 
 /// What tells errors in words.
 const TOLD: &str = "loadpilot.play.tracebacks";

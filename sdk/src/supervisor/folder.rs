@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 
 use serde::Serialize;
 
-use super::space::Limits;
+use super::disk_limits::Limits;
 use super::{Place, Trouble};
 
 /// Most stacks that may run in one directory at a time.

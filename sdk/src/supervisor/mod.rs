@@ -9,13 +9,13 @@
 
 mod arguments;
 mod child;
+mod disk_limits;
 mod folder;
 mod listen;
 mod restarts;
 mod server;
-mod space;
 mod stack;
-mod voice;
+mod stdio_protocol;
 
 use std::ffi::OsString;
 use std::io::{Read, Write};
@@ -23,7 +23,7 @@ use std::path::PathBuf;
 
 pub use arguments::parse;
 pub use listen::{Given, Listen};
-pub use voice::{Event, Listening};
+pub use stdio_protocol::{Event, Listening};
 
 /// What a stack consists of.
 #[derive(Debug, Clone)]

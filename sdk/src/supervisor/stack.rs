@@ -10,11 +10,11 @@ use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender, unbounded_channel};
 use tokio::time::{Instant, timeout_at};
 
 use super::child::{Child, Who};
+use super::disk_limits::{Limits, limits};
 use super::folder::{Folder, StackFile};
 use super::restarts::{Restarts, Verdict};
 use super::server::{Server, tail};
-use super::space::{Limits, limits};
-use super::voice::{Listening, Voice, listen};
+use super::stdio_protocol::{Listening, Voice, listen};
 use super::{Config, End, Event, Trouble};
 
 /// How long nats-server may take until it answers; recovering a large log is part of it.

@@ -8,35 +8,12 @@
 //! It must never fire for a run that it has lost control of: it fences itself, counted from the
 //! last moment at which a coordinator is known to have heard it.
 
-mod about;
-pub mod agent;
-mod alarm;
-pub mod alive;
-pub mod bodies;
 mod bugs;
-pub mod capacity;
-pub mod clock;
-pub mod compiled;
-pub mod config;
-mod descriptors;
-pub mod facts;
-pub mod fence;
+pub mod crash;
 pub mod fire;
-pub mod gauges;
-mod mapped;
-pub mod membership;
-pub mod orders;
-pub mod outbox;
-mod program;
-mod recovery;
+pub mod fleet;
+pub mod process;
 pub mod runs;
-pub mod script;
-pub mod secrets;
-pub mod shell;
-pub mod signals;
-pub mod spool;
-mod stamp;
-pub mod states;
-pub mod timing;
+pub mod users;
 
-pub use program::{main_from, main_with};
+pub use process::program::{main_from, main_with};

@@ -4,7 +4,7 @@
 use bytes::Bytes;
 use loadpilot_bus::{Bus, Fault, Subscription};
 use loadpilot_events::RunId;
-use loadpilot_events::subject::Subjects;
+use loadpilot_events::wire::subject::Subjects;
 use std::time::Duration;
 use tokio::time::sleep;
 

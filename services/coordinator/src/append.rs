@@ -5,13 +5,13 @@ use std::fmt;
 
 use bytes::Bytes;
 use loadpilot_bus::{AppendError, Bus, Fault, Stream};
-use loadpilot_events::ctl::Decision;
-use loadpilot_events::envelope::version_of;
-use loadpilot_events::heartbeat::News;
+use loadpilot_events::log::ctl::Decision;
+use loadpilot_events::log::envelope::version_of;
+use loadpilot_events::wire::heartbeat::News;
 use loadpilot_events::{Envelope, EventId};
 
-use crate::book::Draft;
 use crate::clock::Clock;
+use crate::run_state::Draft;
 
 /// A decision that did not leave within this time (µs) is thrown away: the process was frozen and
 /// the instants in it mean nothing any more.

@@ -12,7 +12,7 @@ use std::time::{SystemTime, UNIX_EPOCH};
 
 use loadpilot_bus::{Bus, Fault, Stream};
 use loadpilot_events::Timestamp;
-use loadpilot_events::heartbeat::ClockSample;
+use loadpilot_events::wire::heartbeat::ClockSample;
 
 /// Questions in one measurement; the one with the least round trip counts.
 const QUESTIONS: usize = 8;

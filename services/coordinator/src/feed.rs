@@ -1,9 +1,9 @@
 //! The control events of one run, ready to be told to agents that lack them.
 
-use loadpilot_engine::concern::concerning;
-use loadpilot_events::ctl::Decision;
-use loadpilot_events::heartbeat::News;
+use loadpilot_engine::control::per_agent_view::concerning;
 use loadpilot_events::limits::NEWS_EVENTS_MAX;
+use loadpilot_events::log::ctl::Decision;
+use loadpilot_events::wire::heartbeat::News;
 use loadpilot_events::{AgentId, Envelope, RunId};
 
 /// Most bytes of events in one reply, so that it fits a message of 1 MiB; one event always goes.

@@ -6,33 +6,33 @@
 //! before it has read the whole log: a coordinator may be killed at any instant and be replaced by
 //! another.
 //!
-//! [`client`] asks for runs and reads logs; with `--http` a coordinator does so for others.
+//! [`loadpilot_client`] asks for runs and reads logs; with `--http` a coordinator does so for
+//! others.
 //!
 //! What is pure stands in [`Coordinator`] (and is tested without I/O); what does I/O stands in
 //! `shell`, which owns the one loop.
 
 mod answers;
 mod append;
-mod book;
-pub mod client;
 mod clock;
 mod config;
 mod coordinator;
+mod core_publisher;
 mod feed;
 mod finished;
-mod gap;
-mod hearing;
 mod http;
-mod mouth;
-mod originals;
+mod legacy_flags;
+mod liveness;
+mod pause_detector;
+mod run_state;
 mod shell;
 mod start;
 
+pub use self::http::{HttpConfig, Status, Token};
 pub use append::Outcome;
-pub use book::{Draft, Errand};
 pub use clock::Clock;
 pub use config::{Config, Mistakes, Settings};
 pub use coordinator::{Coordinator, Poison};
-pub use http::{HttpConfig, Status, Token};
+pub use run_state::{Draft, Errand};
 pub use shell::{Io, run};
 pub use start::main_from;

@@ -5,9 +5,9 @@
 use std::time::Duration;
 
 use loadpilot_bus::{Bus, Fault, Link, Message, Step, Stored, Stream, Subscription};
-use loadpilot_events::ctl::Decision;
-use loadpilot_events::heartbeat::{Heartbeat, HeartbeatReply, News};
-use loadpilot_events::subject::Subjects;
+use loadpilot_events::log::ctl::Decision;
+use loadpilot_events::wire::heartbeat::{Heartbeat, HeartbeatReply, News};
+use loadpilot_events::wire::subject::Subjects;
 use loadpilot_events::{AgentId, OwnerId, RunId, Timestamp};
 use tokio::sync::mpsc;
 use tokio::task::JoinSet;
@@ -15,13 +15,13 @@ use tokio::time::{Instant, MissedTickBehavior, interval, sleep};
 
 use crate::answers;
 use crate::append::{Outcome, append};
-use crate::book::{Draft, Errand};
 use crate::clock::{self, Clock, Measured};
 use crate::config::Settings;
 use crate::coordinator::Coordinator;
-use crate::gap::{Gap, PULSE};
+use crate::core_publisher::Mouth;
 use crate::http::Status;
-use crate::mouth::Mouth;
+use crate::pause_detector::{Gap, PULSE};
+use crate::run_state::{Draft, Errand};
 
 /// Most records that wait to be folded; the tail then waits too.
 const STEPS_MAX: usize = 256;

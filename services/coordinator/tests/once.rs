@@ -5,18 +5,18 @@ use std::collections::BTreeMap;
 use bytes::Bytes;
 use loadpilot_bus::testserver::TestServer;
 use loadpilot_bus::{Bus, Step, Stream};
-use loadpilot_coordinator::client::asked::{self, Unsaid};
-use loadpilot_coordinator::client::once::{Mark, Once};
-use loadpilot_coordinator::client::session::{Session, SessionError};
-use loadpilot_events::req::RunRequested;
-use loadpilot_events::subject::Subjects;
+use loadpilot_client::idempotency::{Mark, Once};
+use loadpilot_client::run_request::{self, Unsaid};
+use loadpilot_client::session::{Session, SessionError};
+use loadpilot_events::log::req::RunRequested;
+use loadpilot_events::wire::subject::Subjects;
 
 const PLAN: &str = include_str!("../../../proto/golden/plan.v1.json");
 const HANDLE: &str = "authorization-1";
 
 fn request(mark: Mark) -> RunRequested {
     let unsaid = Unsaid::of_a_fleet(mark.seed());
-    let read = asked::read(PLAN.as_bytes(), &unsaid);
+    let read = run_request::read(PLAN.as_bytes(), &unsaid);
     read.expect("the golden plan is one").request
 }
 

@@ -2,12 +2,12 @@
 
 use std::collections::BTreeMap;
 
-use loadpilot_events::code::{
+use loadpilot_events::limits;
+use loadpilot_events::log::metrics::is_metric_name;
+use loadpilot_events::plan::Plan;
+use loadpilot_events::plan::code::{
     Code, Comparison, Expression, Function, Literal, Metric, Pause, Routine, Statement,
 };
-use loadpilot_events::limits;
-use loadpilot_events::metrics::is_metric_name;
-use loadpilot_events::plan::Plan;
 
 use super::secrecy::is_secret_entry;
 use super::{Musts, body, script};
@@ -62,8 +62,8 @@ pub(super) fn code(must: &mut Musts<'_>, plan: &Plan) {
             let mut reader = Reader::new(must, code, metrics, format!("{field}.check"));
             reader.may_ask = false;
             let given = match check.takes {
-                loadpilot_events::code::Takes::Answer => 1,
-                loadpilot_events::code::Takes::StatusAndBody => 2,
+                loadpilot_events::plan::code::Takes::Answer => 1,
+                loadpilot_events::plan::code::Takes::StatusAndBody => 2,
             };
             reader.routine(&check.body, given);
         }
@@ -330,7 +330,7 @@ impl<'a, 'b> Reader<'a, 'b> {
                 self.hold(fits, "must call functions with what they take", to.len());
             }
             Expression::Compare { others, .. } => {
-                let is_single = |next: &loadpilot_events::code::Compared| match next.how {
+                let is_single = |next: &loadpilot_events::plan::code::Compared| match next.how {
                     Comparison::Is | Comparison::IsNot => matches!(
                         next.to,
                         Expression::Literal(Literal::None | Literal::Bool(_))

@@ -2,10 +2,10 @@
 
 use std::net::IpAddr;
 
-use loadpilot_events::connections::{Connections, Http, Reuse, Source};
 use loadpilot_events::limits;
 use loadpilot_events::plan::Plan;
-use loadpilot_events::target::split;
+use loadpilot_events::plan::connections::{Connections, Http, Reuse, Source};
+use loadpilot_events::plan::target::split;
 
 use super::Musts;
 

@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use loadpilot_events::limits;
 use loadpilot_events::plan::Plan;
-use loadpilot_events::script::Feed;
+use loadpilot_events::plan::script::Feed;
 
 use super::{Musts, body};
 

@@ -3,9 +3,9 @@
 use std::collections::BTreeSet;
 
 use loadpilot_events::limits;
-use loadpilot_events::metrics::is_metric_name;
+use loadpilot_events::log::metrics::is_metric_name;
 use loadpilot_events::plan::Plan;
-use loadpilot_events::threshold::{Metric, Threshold};
+use loadpilot_events::plan::threshold::{Metric, Threshold};
 
 use super::Musts;
 

@@ -2,18 +2,18 @@
 //!
 //! Coordinated omission is the target's: a generator that is late is told as just that.
 
-use loadpilot_events::delta::Phase;
-use loadpilot_events::hist::{self, Hist};
-use loadpilot_events::latency::{Ladder, Latency, Omission, OmissionOrigin};
+use loadpilot_events::answers::latency::{Ladder, Latency, Omission, OmissionOrigin};
+use loadpilot_events::log::delta::Phase;
+use loadpilot_events::log::hist::{self, Hist};
 use loadpilot_events::rules::Rules;
 
 use super::Closing;
-use crate::called::Called;
-use crate::generator::anatomy;
-use crate::ladder::{co_factor, ladder, ms};
-use crate::project::Window;
-use crate::sums::{AnatomySums, CallSums, merge};
-use crate::unreached::unconnected;
+use crate::fold::project::Window;
+use crate::report::generator_health::anatomy;
+use crate::report::percentiles::{co_factor, ladder, ms};
+use crate::tally::aggregates::{AnatomySums, CallSums, merge};
+use crate::tally::call_ids::Called;
+use crate::tally::unreached::unconnected;
 
 /// Least difference (µs) between corrected and uncorrected that matters: below it both a timer and
 /// a scheduler of an idle machine may be late.

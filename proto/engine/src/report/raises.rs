@@ -4,15 +4,15 @@
 
 use std::ops::RangeInclusive;
 
-use loadpilot_events::delta::TaskRaises;
-use loadpilot_events::outcome::{DropReason, Outcome};
+use loadpilot_events::log::delta::TaskRaises;
+use loadpilot_events::log::outcome::{DropReason, Outcome};
+use loadpilot_events::plan::script::RaisedBy;
 use loadpilot_events::rules::Rules;
-use loadpilot_events::script::RaisedBy;
 
 use super::{Closing, percent};
-use crate::accounts::Accounts;
-use crate::called::Called;
-use crate::project::Window;
+use crate::fold::accounting::Accounts;
+use crate::fold::project::Window;
+use crate::tally::call_ids::Called;
 
 impl Closing<'_> {
     /// The arrivals of the measured time whose task raised, of one task or of all; none by rules 1.

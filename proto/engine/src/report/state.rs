@@ -1,7 +1,7 @@
 //! Where a run stands, and the name of its report.
 
+use loadpilot_events::answers::report::{Report, RunState};
 use loadpilot_events::plan::hex;
-use loadpilot_events::report::{Report, RunState};
 use sha2::{Digest, Sha256};
 
 use crate::control::Control;

@@ -4,22 +4,22 @@ use std::collections::BTreeMap;
 use std::ops::Range;
 use std::sync::Arc;
 
-use loadpilot_events::outcome::DropReason;
-use loadpilot_events::plan::Task;
-use loadpilot_events::report::{
+use loadpilot_events::answers::report::{
     ArrivalCounts, CallReport, Checks, FeedFacts, MetricsReport, Raised, TaskReport,
 };
-use loadpilot_events::script::Feed;
+use loadpilot_events::log::outcome::DropReason;
+use loadpilot_events::plan::Task;
+use loadpilot_events::plan::script::Feed;
 
 use super::{Closing, dropped_for};
-use crate::accounts::Accounts;
-use crate::called::Called;
-use crate::feed::taken;
-use crate::generator::anatomy;
-use crate::ladder::{ladder, ladders};
-use crate::metrics::MetricSums;
-use crate::project::{Projection, Window};
-use crate::streams::streams;
+use crate::fold::accounting::Accounts;
+use crate::fold::project::{Projection, Window};
+use crate::report::generator_health::anatomy;
+use crate::report::percentiles::{ladder, ladders};
+use crate::report::streams::streams;
+use crate::schedule::feed::taken;
+use crate::tally::call_ids::Called;
+use crate::tally::metrics::MetricSums;
 
 /// A place in a plan as rows have it.
 fn number(place: usize) -> u16 {

@@ -2,16 +2,18 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use loadpilot_events::delta::{AnatomyRow, ArrivalRow, CallRow, DeltaReported, Gauges, Totals};
-use loadpilot_events::exchange::ExchangeSeen;
 use loadpilot_events::id::BootId;
 use loadpilot_events::limits::DELTA_BYTES_MAX;
-use loadpilot_events::metrics::{Added, MetricRow};
-use loadpilot_events::samples::{self, EncodedSamples, Sample};
-use loadpilot_events::script::{CallName, RaisedRow};
+use loadpilot_events::log::delta::{
+    AnatomyRow, ArrivalRow, CallRow, DeltaReported, Gauges, Totals,
+};
+use loadpilot_events::log::exchange::ExchangeSeen;
+use loadpilot_events::log::metrics::{Added, MetricRow};
+use loadpilot_events::log::samples::{self, EncodedSamples, Sample};
+use loadpilot_events::plan::script::{CallName, RaisedRow};
 
 use super::Rows;
-use crate::sums::add_counts;
+use crate::tally::aggregates::add_counts;
 
 /// Closes rows into deltas of one process in one run: numbers them and keeps the totals.
 #[derive(Debug)]

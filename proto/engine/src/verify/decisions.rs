@@ -4,10 +4,10 @@
 
 use std::collections::BTreeSet;
 
-use loadpilot_events::assign::{Holding, Loss};
-use loadpilot_events::ctl::{Decision, RunCreated, RunSealed, ShardsReassigned};
 use loadpilot_events::id::{AgentId, Holder};
-use loadpilot_events::steer::RateChanged;
+use loadpilot_events::log::assign::{Holding, Loss};
+use loadpilot_events::log::ctl::{Decision, RunCreated, RunSealed, ShardsReassigned};
+use loadpilot_events::log::steer::RateChanged;
 use loadpilot_events::units::Timestamp;
 
 use super::{Breaches, Invariant, is_end};

@@ -1,20 +1,20 @@
 //! What must hold of the deltas of each process: who it is, that all are there, that they add up.
 //!
-//! Each delta is judged by itself, and with those of its process as [`crate::chain`] says.
+//! Each delta is judged by itself, and with those of its process as [`crate::fold::chain`] says.
 //! Must never take a repetition for a second delta.
 
 use std::collections::BTreeMap;
 
-use loadpilot_events::delta::DeltaReported;
-use loadpilot_events::envelope::Envelope;
-use loadpilot_events::hist::{self, EncodedHistogram};
 use loadpilot_events::id::{AgentId, Holder};
+use loadpilot_events::log::delta::DeltaReported;
+use loadpilot_events::log::envelope::Envelope;
+use loadpilot_events::log::hist::{self, EncodedHistogram};
 
 use super::{Breaches, Invariant};
-use crate::chain::{Chain, Taken, follows, judge};
 use crate::control::{Control, envelope};
-use crate::plausible::plausible;
-use crate::project::may_speak;
+use crate::fold::chain::{Chain, Taken, follows, judge};
+use crate::fold::delta_validation::plausible;
+use crate::fold::project::may_speak;
 
 /// The deltas of a run, judged so far.
 #[derive(Debug, Default)]

@@ -4,13 +4,13 @@
 //! twice, over a control side that was caught up with half-way. Must never compare more than
 //! digests: a report has one form.
 
+use loadpilot_events::answers::report::{ArrivalCounts, Report};
 use loadpilot_events::id::AgentId;
-use loadpilot_events::report::{ArrivalCounts, Report};
 use serde_json::Value;
 
 use super::{Breaches, Invariant};
 use crate::control::{Control, ControlLog};
-use crate::project::Projection;
+use crate::fold::project::Projection;
 use crate::report::{NoReport, digest, report};
 
 /// Deltas that are turned round together.

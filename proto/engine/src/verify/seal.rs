@@ -1,6 +1,6 @@
 //! What must hold of a seal beside the facts before it.
 
-use loadpilot_events::ctl::{Decision, RunSealed};
+use loadpilot_events::log::ctl::{Decision, RunSealed};
 
 use super::{Breaches, Invariant};
 use crate::control::{Control, Parsed};

@@ -1,11 +1,11 @@
 //! The certificate: each finding at its limit, just below it and just above it.
 
-use loadpilot_engine::certificate::certificate;
-use loadpilot_events::ctl::Ending;
-use loadpilot_events::outcome::{DropReason, Outcome};
-use loadpilot_events::report::{
+use loadpilot_engine::report::certificate::certificate;
+use loadpilot_events::answers::report::{
     FeedFacts, FindingKind, Grade, LostInterval, Quarantined, Report, RunState,
 };
+use loadpilot_events::log::ctl::Ending;
+use loadpilot_events::log::outcome::{DropReason, Outcome};
 
 use crate::rules::plans::holder;
 use crate::sound;

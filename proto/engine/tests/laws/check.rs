@@ -1,9 +1,9 @@
 //! Checking plans and requests: every problem by field, rule and value, all at once.
 
 use loadpilot_engine::check;
+use loadpilot_events::log::req::RunRequested;
 use loadpilot_events::plan::Plan;
 use loadpilot_events::refusal::Problem;
-use loadpilot_events::req::RunRequested;
 use serde_json::{Value, json};
 
 pub(crate) fn good() -> Value {

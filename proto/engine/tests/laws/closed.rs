@@ -2,30 +2,30 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use loadpilot_engine::assign::{deal, shard_count};
-use loadpilot_engine::certificate::certificate;
 use loadpilot_engine::check;
 use loadpilot_engine::control::ControlLog;
-use loadpilot_engine::project::Projection;
+use loadpilot_engine::control::assign::{deal, shard_count};
+use loadpilot_engine::fold::project::Projection;
+use loadpilot_engine::report::certificate::certificate;
 use loadpilot_engine::report::report;
-use loadpilot_engine::share::Share;
+use loadpilot_engine::report::verdict::verdict;
+use loadpilot_engine::schedule::share::Share;
+use loadpilot_engine::schedule::workload::Workload;
 use loadpilot_engine::tally::{CallEnd, Ledger, Phases, RowKey, Tally};
-use loadpilot_engine::verdict::verdict;
-use loadpilot_engine::workload::Workload;
-use loadpilot_events::assign::AgentsWanted;
-use loadpilot_events::ctl::{
+use loadpilot_events::answers::report::{Grade, Report};
+use loadpilot_events::id::{Holder, RunId};
+use loadpilot_events::log::assign::AgentsWanted;
+use loadpilot_events::log::ctl::{
     Decision, Ending, Final, RunCreated, RunSealed, ShardsAssigned, StartScheduled,
 };
-use loadpilot_events::delta::Gauges;
-use loadpilot_events::id::{Holder, RunId};
-use loadpilot_events::outcome::{DropReason, Outcome};
+use loadpilot_events::log::delta::Gauges;
+use loadpilot_events::log::outcome::{DropReason, Outcome};
+use loadpilot_events::log::req::Request;
+use loadpilot_events::plan::threshold::{Metric, Threshold};
 use loadpilot_events::plan::{Arrivals, Piece, Plan, Rest, Shape};
-use loadpilot_events::report::{Grade, Report};
-use loadpilot_events::req::Request;
 use loadpilot_events::rules::Rules;
-use loadpilot_events::subject::Kind;
-use loadpilot_events::threshold::{Metric, Threshold};
 use loadpilot_events::units::{Rate, Timestamp};
+use loadpilot_events::wire::subject::Kind;
 use proptest::prelude::*;
 
 use crate::fold::balances;

@@ -2,18 +2,18 @@
 
 use std::collections::BTreeSet;
 
-use loadpilot_engine::decide::{Heard, Hearing, Policy, deadline, decide};
-use loadpilot_engine::state::{Record, RunState};
-use loadpilot_events::ctl::{Decision, Ending, StartCancelled, StartScheduled, StopReason};
-use loadpilot_events::delta::Totals;
-use loadpilot_events::evt::{
+use loadpilot_engine::control::decide::{Heard, Hearing, Policy, deadline, decide};
+use loadpilot_engine::control::run_state::{Record, RunState};
+use loadpilot_events::id::{AgentId, BootId, Holder, OwnerId};
+use loadpilot_events::log::ctl::{Decision, Ending, StartCancelled, StartScheduled, StopReason};
+use loadpilot_events::log::delta::Totals;
+use loadpilot_events::log::evt::{
     CapacityOffered, Fact, FailureCause, FinishReason, IsolationStop, ShardsFailed, ShardsFinished,
     ShardsReady, What,
 };
-use loadpilot_events::id::{AgentId, BootId, Holder, OwnerId};
+use loadpilot_events::log::req::{Request, StopRequested};
+use loadpilot_events::log::start::ClockEstimate;
 use loadpilot_events::plan::{Body, Method, Object, Step};
-use loadpilot_events::req::{Request, StopRequested};
-use loadpilot_events::start::ClockEstimate;
 use loadpilot_events::units::{Rate, Timestamp};
 use proptest::prelude::*;
 

@@ -3,12 +3,12 @@
 use std::collections::BTreeMap;
 
 use loadpilot_engine::tally::{CallEnd, ConnectionUse, Ledger, Phases, RowKey, Rows, Tally};
-use loadpilot_events::cause::Cause;
-use loadpilot_events::delta::{DeltaReported, Gauges};
-use loadpilot_events::hist;
 use loadpilot_events::id::BootId;
 use loadpilot_events::limits::{self, DELTA_BYTES_MAX};
-use loadpilot_events::outcome::{DropReason, Outcome};
+use loadpilot_events::log::cause::Cause;
+use loadpilot_events::log::delta::{DeltaReported, Gauges};
+use loadpilot_events::log::hist;
+use loadpilot_events::log::outcome::{DropReason, Outcome};
 use proptest::prelude::*;
 
 use crate::rules::dice::Dice;

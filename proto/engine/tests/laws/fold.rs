@@ -1,10 +1,10 @@
 //! The fold: one report for one log, however it is read, and the books always balance.
 
 use loadpilot_engine::control::{Control, ControlLog};
-use loadpilot_engine::project::Projection;
+use loadpilot_engine::fold::project::Projection;
 use loadpilot_engine::report::report;
-use loadpilot_events::report::Report;
-use loadpilot_events::subject::Kind;
+use loadpilot_events::answers::report::Report;
+use loadpilot_events::wire::subject::Kind;
 use proptest::prelude::*;
 
 use crate::history::{History, Record};

@@ -5,12 +5,12 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use loadpilot_engine::check;
-use loadpilot_engine::draws::{Draws, Whose};
-use loadpilot_engine::feed::Feeder;
-use loadpilot_engine::share::Share;
-use loadpilot_engine::workload::Workload;
+use loadpilot_engine::schedule::feed::Feeder;
+use loadpilot_engine::schedule::random::{Draws, Whose};
+use loadpilot_engine::schedule::share::Share;
+use loadpilot_engine::schedule::workload::Workload;
+use loadpilot_events::plan::script::{Feed, Script};
 use loadpilot_events::plan::{Plan, Text};
-use loadpilot_events::script::{Feed, Script};
 use proptest::prelude::*;
 
 use crate::rules::dice::Dice;

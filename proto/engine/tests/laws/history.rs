@@ -5,26 +5,26 @@
 
 use std::collections::BTreeMap;
 
-use loadpilot_engine::assign::{deal, shard_count, take_over};
+use loadpilot_engine::control::assign::{deal, shard_count, take_over};
+use loadpilot_engine::schedule::workload::Workload;
 use loadpilot_engine::tally::{CallEnd, Ledger, Phases, RowKey, Tally};
-use loadpilot_engine::workload::Workload;
 use loadpilot_events::Envelope;
-use loadpilot_events::assign::{Holding, Loss, LossReason};
-use loadpilot_events::ctl::{
+use loadpilot_events::id::{EventId, Holder, RunId};
+use loadpilot_events::log::assign::{Holding, Loss, LossReason};
+use loadpilot_events::log::ctl::{
     Decision, Ending, RunCreated, RunSealed, ShardsAssigned, ShardsReassigned, StartScheduled,
     StopReason, StopScheduled,
 };
-use loadpilot_events::delta::{Gauges, LastCall};
-use loadpilot_events::evt::{Fact, ShardsReady, What};
-use loadpilot_events::id::{EventId, Holder, RunId};
-use loadpilot_events::outcome::{DropReason, Outcome};
+use loadpilot_events::log::delta::{Gauges, LastCall};
+use loadpilot_events::log::evt::{Fact, ShardsReady, What};
+use loadpilot_events::log::outcome::{DropReason, Outcome};
+use loadpilot_events::log::req::{Request, RunRequested};
+use loadpilot_events::log::samples::Sample;
+use loadpilot_events::log::start::ClockEstimate;
 use loadpilot_events::plan::Plan;
-use loadpilot_events::req::{Request, RunRequested};
 use loadpilot_events::rules::Rules;
-use loadpilot_events::samples::Sample;
-use loadpilot_events::start::ClockEstimate;
-use loadpilot_events::subject::{Kind, Subjects};
 use loadpilot_events::units::Timestamp;
+use loadpilot_events::wire::subject::{Kind, Subjects};
 use serde::Serialize;
 
 use crate::metrics;

@@ -1,17 +1,17 @@
 //! What one agent knows of a run: in order, never twice, and the same map as the fold has.
 
 use loadpilot_engine::control::ControlLog;
-use loadpilot_engine::holding::{AgentView, Applied, Stage};
+use loadpilot_engine::control::agent_view::{AgentView, Applied, Stage};
 use loadpilot_events::Envelope;
-use loadpilot_events::assign::{Holding, Loss, LossReason};
-use loadpilot_events::ctl::{
+use loadpilot_events::id::{EventId, Holder, RunId};
+use loadpilot_events::log::assign::{Holding, Loss, LossReason};
+use loadpilot_events::log::ctl::{
     CapacityReduced, Decision, ShardsAssigned, ShardsReassigned, StartScheduled, StopReason,
     StopScheduled,
 };
-use loadpilot_events::heartbeat::News;
-use loadpilot_events::id::{EventId, Holder, RunId};
-use loadpilot_events::subject::Kind;
 use loadpilot_events::units::Timestamp;
+use loadpilot_events::wire::heartbeat::News;
+use loadpilot_events::wire::subject::Kind;
 use proptest::prelude::*;
 
 use crate::rules::dice::Dice;

@@ -2,16 +2,16 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use loadpilot_engine::assign::deal;
-use loadpilot_engine::decide::{Heard, Hearing, Policy, deadline, decide};
-use loadpilot_engine::join::join;
-use loadpilot_engine::state::{Record, RunState};
-use loadpilot_events::assign::{Holding, LossReason};
-use loadpilot_events::ctl::{Decision, ShardsReassigned};
-use loadpilot_events::evt::{CapacityOffered, Fact, ShardsReady, What};
+use loadpilot_engine::control::assign::deal;
+use loadpilot_engine::control::decide::scale_up::join;
+use loadpilot_engine::control::decide::{Heard, Hearing, Policy, deadline, decide};
+use loadpilot_engine::control::run_state::{Record, RunState};
 use loadpilot_events::id::Holder;
-use loadpilot_events::req::Request;
-use loadpilot_events::start::ClockEstimate;
+use loadpilot_events::log::assign::{Holding, LossReason};
+use loadpilot_events::log::ctl::{Decision, ShardsReassigned};
+use loadpilot_events::log::evt::{CapacityOffered, Fact, ShardsReady, What};
+use loadpilot_events::log::req::Request;
+use loadpilot_events::log::start::ClockEstimate;
 use loadpilot_events::units::{Rate, Timestamp};
 use proptest::prelude::*;
 

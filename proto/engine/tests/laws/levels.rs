@@ -1,27 +1,27 @@
 //! Long runs: a stretch of any length, read from packed blocks, is all that was due in it.
 
 use loadpilot_engine::control::ControlLog;
-use loadpilot_engine::index::Index;
-use loadpilot_engine::ladder::{ladder, ms, percentile_us};
-use loadpilot_engine::project::Projection;
+use loadpilot_engine::fold::index::Index;
+use loadpilot_engine::fold::project::Projection;
+use loadpilot_engine::report::percentiles::{ladder, ms, percentile_us};
 use loadpilot_engine::report::report;
-use loadpilot_engine::slice::{Indexed, heat, series};
-use loadpilot_engine::sparse::{Grain, Sparse};
+use loadpilot_engine::report::slice::{Indexed, heat, series};
+use loadpilot_engine::report::what_if::what_if;
+use loadpilot_engine::tally::packed_histogram::{Grain, Sparse};
 use loadpilot_engine::tally::{CallEnd, Ledger, Phases, Tally};
-use loadpilot_engine::what_if::what_if;
-use loadpilot_events::assign::Holding;
-use loadpilot_events::ctl::{Decision, RunCreated, ShardsAssigned};
-use loadpilot_events::delta::Gauges;
-use loadpilot_events::hist::{self, Hist};
+use loadpilot_events::answers::slice::Slice;
+use loadpilot_events::answers::what_if::WhatIf;
 use loadpilot_events::id::RunId;
-use loadpilot_events::outcome::Outcome;
+use loadpilot_events::log::assign::Holding;
+use loadpilot_events::log::ctl::{Decision, RunCreated, ShardsAssigned};
+use loadpilot_events::log::delta::Gauges;
+use loadpilot_events::log::hist::{self, Hist};
+use loadpilot_events::log::outcome::Outcome;
+use loadpilot_events::plan::threshold::{Metric, Threshold};
 use loadpilot_events::plan::{Piece, Plan};
 use loadpilot_events::rules::Rules;
-use loadpilot_events::slice::Slice;
-use loadpilot_events::subject::Kind;
-use loadpilot_events::threshold::{Metric, Threshold};
 use loadpilot_events::units::{Rate, Timestamp};
-use loadpilot_events::what_if::WhatIf;
+use loadpilot_events::wire::subject::Kind;
 use proptest::prelude::*;
 
 use crate::history::encode;

@@ -1,6 +1,5 @@
 //! The laws of the engine, held against computations that are written another way.
 
-mod again;
 mod certificate;
 mod check;
 mod closed;
@@ -12,7 +11,6 @@ mod given;
 mod hang_up;
 mod history;
 mod holding;
-mod in_json;
 mod join;
 mod levels;
 mod metrics;

@@ -3,18 +3,18 @@
 use std::sync::Arc;
 
 use loadpilot_engine::check;
-use loadpilot_engine::metrics::{MetricSums, figure};
+use loadpilot_engine::tally::metrics::{MetricSums, figure};
 use loadpilot_engine::tally::{Ledger, RowKey, Rows, Tally};
-use loadpilot_events::delta::Gauges;
+use loadpilot_events::answers::report::{Checks, MetricsReport};
 use loadpilot_events::id::BootId;
 use loadpilot_events::limits::DELTA_BYTES_MAX;
-use loadpilot_events::metrics::{
+use loadpilot_events::log::delta::Gauges;
+use loadpilot_events::log::metrics::{
     Figure, MetricRow, MetricValue, Millionths, OwnMetric, Rounded, is_metric_name,
 };
+use loadpilot_events::plan::script::Script;
+use loadpilot_events::plan::threshold::{Metric, Operator, Threshold};
 use loadpilot_events::plan::{Object, Plan};
-use loadpilot_events::report::{Checks, MetricsReport};
-use loadpilot_events::script::Script;
-use loadpilot_events::threshold::{Metric, Operator, Threshold};
 use proptest::prelude::*;
 
 use crate::fold::fold;

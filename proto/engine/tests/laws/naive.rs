@@ -2,10 +2,10 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use loadpilot_events::delta::LastCall;
+use loadpilot_events::answers::report::{ArrivalCounts, LostInterval, Quarantined, Report};
 use loadpilot_events::id::Holder;
-use loadpilot_events::outcome::{DropReason, Outcome};
-use loadpilot_events::report::{ArrivalCounts, LostInterval, Quarantined, Report};
+use loadpilot_events::log::delta::LastCall;
+use loadpilot_events::log::outcome::{DropReason, Outcome};
 
 use crate::history::{Act, Deed, History};
 

@@ -2,14 +2,14 @@
 
 use std::collections::BTreeSet;
 
-use loadpilot_engine::decide::{Heard, Hearing, Policy, decide};
-use loadpilot_engine::state::{Record, RunState};
-use loadpilot_events::assign::Holding;
-use loadpilot_events::ctl::Decision;
-use loadpilot_events::evt::{CapacityOffered, Fact, What};
+use loadpilot_engine::control::decide::{Heard, Hearing, Policy, decide};
+use loadpilot_engine::control::run_state::{Record, RunState};
+use loadpilot_events::log::assign::Holding;
+use loadpilot_events::log::ctl::Decision;
+use loadpilot_events::log::evt::{CapacityOffered, Fact, What};
+use loadpilot_events::log::req::{Request, RunRequested};
 use loadpilot_events::plan::Object;
-use loadpilot_events::req::{Request, RunRequested};
-use loadpilot_events::script::Script;
+use loadpilot_events::plan::script::Script;
 use loadpilot_events::{Capability, Holder, Rate, Timestamp};
 use proptest::prelude::*;
 

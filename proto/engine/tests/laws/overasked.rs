@@ -1,11 +1,11 @@
 //! Whoever is asked for more than it offered is named, and nobody else.
 
-use loadpilot_engine::decide::{Hearing, Policy, decide};
-use loadpilot_engine::overasked::overasked;
-use loadpilot_engine::state::{Record, RunState};
-use loadpilot_events::assign::Holding;
-use loadpilot_events::evt::CapacityOffered;
-use loadpilot_events::req::Request;
+use loadpilot_engine::control::decide::{Hearing, Policy, decide};
+use loadpilot_engine::control::overcommit::overasked;
+use loadpilot_engine::control::run_state::{Record, RunState};
+use loadpilot_events::log::assign::Holding;
+use loadpilot_events::log::evt::CapacityOffered;
+use loadpilot_events::log::req::Request;
 use loadpilot_events::{Rate, Timestamp};
 use proptest::prelude::*;
 

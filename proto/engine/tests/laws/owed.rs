@@ -3,15 +3,15 @@
 //! Commands come, look, claim what they saw, play and die at any moment; the log takes an append at
 //! its exact last sequence only. Who lives and who plays is counted here, beside the law.
 
-use loadpilot_engine::owed::{Debt, NotOwed};
+use loadpilot_engine::control::teardown::{Debt, NotOwed};
 use loadpilot_engine::verify::{Invariant, Verifier};
-use loadpilot_events::ctl::{Decision, RunRefused};
 use loadpilot_events::id::{EventId, OwnerId, RunId};
-use loadpilot_events::owed::{SetupClaimed, SetupKept, TeardownClaimed, TeardownFinished};
+use loadpilot_events::log::ctl::{Decision, RunRefused};
+use loadpilot_events::log::req::Request;
+use loadpilot_events::log::teardown::{SetupClaimed, SetupKept, TeardownClaimed, TeardownFinished};
 use loadpilot_events::plan::Object;
 use loadpilot_events::refusal::Problem;
-use loadpilot_events::req::Request;
-use loadpilot_events::subject::Kind;
+use loadpilot_events::wire::subject::Kind;
 use loadpilot_events::{Envelope, Timestamp};
 use proptest::prelude::*;
 

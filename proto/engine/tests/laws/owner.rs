@@ -2,10 +2,10 @@
 
 use std::collections::BTreeMap;
 
-use loadpilot_engine::decide::{Hearing, Policy, decide};
-use loadpilot_engine::state::{Record, RunState};
-use loadpilot_events::ctl::Decision;
-use loadpilot_events::req::Request;
+use loadpilot_engine::control::decide::{Hearing, Policy, decide};
+use loadpilot_engine::control::run_state::{Record, RunState};
+use loadpilot_events::log::ctl::Decision;
+use loadpilot_events::log::req::Request;
 use loadpilot_events::{OwnerId, Timestamp};
 use proptest::prelude::*;
 

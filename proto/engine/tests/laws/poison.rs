@@ -4,15 +4,15 @@ use std::collections::BTreeSet;
 use std::sync::LazyLock;
 
 use loadpilot_engine::control::ControlLog;
-use loadpilot_engine::live::LiveView;
-use loadpilot_engine::project::{Projection, SeqSet};
+use loadpilot_engine::fold::project::{Projection, SeqSet};
+use loadpilot_engine::report::live::LiveView;
 use loadpilot_engine::report::report;
-use loadpilot_engine::workload::Workload;
-use loadpilot_events::hist::{self, EncodedHistogram};
+use loadpilot_engine::schedule::workload::Workload;
+use loadpilot_events::answers::report::{Grade, Report, RunState};
 use loadpilot_events::id::AgentId;
-use loadpilot_events::report::{Grade, Report, RunState};
-use loadpilot_events::subject::Kind;
+use loadpilot_events::log::hist::{self, EncodedHistogram};
 use loadpilot_events::units::Timestamp;
+use loadpilot_events::wire::subject::Kind;
 use proptest::prelude::*;
 use serde_json::{Value, json};
 

@@ -3,16 +3,16 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use loadpilot_engine::assign::{deal, map_bytes_max, shard_count, take_over};
-use loadpilot_engine::decide::{Heard, Hearing, Policy, decide};
-use loadpilot_engine::join::join;
-use loadpilot_engine::state::{Record, RunState};
+use loadpilot_engine::control::assign::{deal, map_bytes_max, shard_count, take_over};
+use loadpilot_engine::control::decide::scale_up::join;
+use loadpilot_engine::control::decide::{Heard, Hearing, Policy, decide};
+use loadpilot_engine::control::run_state::{Record, RunState};
 use loadpilot_events::Envelope;
-use loadpilot_events::assign::{Loss, LossReason};
-use loadpilot_events::ctl::{Decision, ShardsReassigned};
-use loadpilot_events::evt::{CapacityOffered, Fact, What};
 use loadpilot_events::id::{EventId, Holder};
-use loadpilot_events::req::Request;
+use loadpilot_events::log::assign::{Loss, LossReason};
+use loadpilot_events::log::ctl::{Decision, ShardsReassigned};
+use loadpilot_events::log::evt::{CapacityOffered, Fact, What};
+use loadpilot_events::log::req::Request;
 use loadpilot_events::units::{Rate, Timestamp};
 use proptest::prelude::*;
 

@@ -2,20 +2,20 @@
 
 use std::collections::BTreeSet;
 
-use loadpilot_engine::project::Projection;
+use loadpilot_engine::fold::project::Projection;
 use loadpilot_engine::report::report;
-use loadpilot_engine::samples::{HEAD, NoSamples, Sheet};
+use loadpilot_engine::report::samples::{HEAD, NoSamples, Sheet};
+use loadpilot_engine::schedule::workload::Workload;
 use loadpilot_engine::tally::{Ledger, Rows, Tally};
-use loadpilot_engine::workload::Workload;
-use loadpilot_events::delta::Gauges;
 use loadpilot_events::id::BootId;
 use loadpilot_events::limits::{
     DELTA_BYTES_MAX, SAMPLES_BYTES_MAX, SAMPLES_PER_DELTA_MAX, SAMPLES_PER_TICK_MAX,
 };
-use loadpilot_events::outcome::Outcome;
+use loadpilot_events::log::delta::Gauges;
+use loadpilot_events::log::outcome::Outcome;
+use loadpilot_events::log::samples::{EncodedSamples, Sample, decode, encode};
 use loadpilot_events::plan::Plan;
-use loadpilot_events::samples::{EncodedSamples, Sample, decode, encode};
-use loadpilot_events::subject::Kind;
+use loadpilot_events::wire::subject::Kind;
 use proptest::option;
 use proptest::prelude::*;
 

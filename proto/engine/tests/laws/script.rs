@@ -4,13 +4,13 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use loadpilot_engine::check;
 use loadpilot_engine::tally::{CallEnd, Ledger, Phases, RowKey, Tally};
-use loadpilot_events::delta::Gauges;
+use loadpilot_events::answers::report::{CallReport, Report};
 use loadpilot_events::id::BootId;
 use loadpilot_events::limits::RAISED_MAX;
-use loadpilot_events::outcome::Outcome;
-use loadpilot_events::report::{CallReport, Report};
-use loadpilot_events::req::RunRequested;
-use loadpilot_events::script::{CallName, RaisedBy};
+use loadpilot_events::log::delta::Gauges;
+use loadpilot_events::log::outcome::Outcome;
+use loadpilot_events::log::req::RunRequested;
+use loadpilot_events::plan::script::{CallName, RaisedBy};
 use proptest::prelude::*;
 use serde_json::{Value, json};
 

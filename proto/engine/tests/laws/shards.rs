@@ -2,9 +2,9 @@
 
 use std::collections::BTreeSet;
 
-use loadpilot_events::assign::{Holding, ShardMap};
 use loadpilot_events::id::{AgentId, BootId, Holder};
 use loadpilot_events::limits::{AGENTS_MAX, SHARDS_MAX};
+use loadpilot_events::log::assign::{Holding, ShardMap};
 use proptest::prelude::*;
 use serde_json::{Value, json};
 

@@ -2,19 +2,19 @@
 
 use std::collections::BTreeMap;
 
-use loadpilot_engine::as_of::AsOf;
-use loadpilot_engine::attendance::attendance;
 use loadpilot_engine::control::{Control, ControlLog};
-use loadpilot_engine::failures::errors;
-use loadpilot_engine::index::Index;
-use loadpilot_engine::project::{Projection, first_measured_tick};
+use loadpilot_engine::fold::as_of::AsOf;
+use loadpilot_engine::fold::index::Index;
+use loadpilot_engine::fold::project::{Projection, first_measured_tick};
+use loadpilot_engine::report::agent_stats::attendance;
+use loadpilot_engine::report::failures::errors;
 use loadpilot_engine::report::report;
-use loadpilot_engine::slice::{Indexed, heat, series};
-use loadpilot_events::delta::LastCall;
-use loadpilot_events::outcome::Outcome;
-use loadpilot_events::report::Report;
-use loadpilot_events::slice::Slice;
-use loadpilot_events::subject::Kind;
+use loadpilot_engine::report::slice::{Indexed, heat, series};
+use loadpilot_events::answers::report::Report;
+use loadpilot_events::answers::slice::Slice;
+use loadpilot_events::log::delta::LastCall;
+use loadpilot_events::log::outcome::Outcome;
+use loadpilot_events::wire::subject::Kind;
 use proptest::prelude::*;
 
 use crate::fold::{control, fold};
@@ -251,7 +251,7 @@ proptest! {
         prop_assert_eq!(calls.map(|call| call.finished).sum::<u64>(), timed);
         let slice = Slice { agents: None, tasks: None, outcomes: None, ..slice };
         let all = attendance(whole.run(), &slice).expect("it is sound").agents;
-        let sum = |of: fn(&loadpilot_events::attendance::AgentOverTime) -> &Vec<u64>| {
+        let sum = |of: fn(&loadpilot_events::answers::agent_stats::AgentOverTime) -> &Vec<u64>| {
             all.iter().flat_map(of).sum::<u64>()
         };
         prop_assert_eq!(sum(|agent| &agent.started), of(&slice).total.started);

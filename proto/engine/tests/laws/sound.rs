@@ -2,11 +2,11 @@
 
 use std::collections::BTreeMap;
 
-use loadpilot_events::ctl::Ending;
-use loadpilot_events::outcome::Outcome;
-use loadpilot_events::report::{
+use loadpilot_events::answers::report::{
     ArrivalCounts, CallCounts, Gaps, GeneratorReport, HolderFacts, Ladder, Rates, Report, RunState,
 };
+use loadpilot_events::log::ctl::Ending;
+use loadpilot_events::log::outcome::Outcome;
 
 use crate::fold::fold;
 use crate::history::History;

@@ -4,31 +4,31 @@
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
-use loadpilot_engine::assign::deal;
 use loadpilot_engine::control::ControlLog;
-use loadpilot_engine::decide::{Hearing, Policy, decide};
-use loadpilot_engine::holding::AgentView;
-use loadpilot_engine::planned::Planned;
-use loadpilot_engine::share::Share;
-use loadpilot_engine::state::{Record, RunState};
-use loadpilot_engine::steer::RateChange;
-use loadpilot_engine::workload::{DueTimes, Workload};
+use loadpilot_engine::control::agent_view::AgentView;
+use loadpilot_engine::control::assign::deal;
+use loadpilot_engine::control::decide::{Hearing, Policy, decide};
+use loadpilot_engine::control::run_state::{Record, RunState};
+use loadpilot_engine::control::steer::RateChange;
+use loadpilot_engine::fold::planned::Planned;
+use loadpilot_engine::schedule::share::Share;
+use loadpilot_engine::schedule::workload::{DueTimes, Workload};
 use loadpilot_events::Envelope;
-use loadpilot_events::assign::Holding;
-use loadpilot_events::ctl::{
+use loadpilot_events::id::{EventId, Holder, RunId};
+use loadpilot_events::log::assign::Holding;
+use loadpilot_events::log::ctl::{
     Decision, RunCreated, ShardsAssigned, ShardsReassigned, StartScheduled, StopReason,
     StopScheduled,
 };
-use loadpilot_events::heartbeat::News;
-use loadpilot_events::id::{EventId, Holder, RunId};
-use loadpilot_events::plan::{Arrivals, Plan};
-use loadpilot_events::req::Request;
-use loadpilot_events::rules::Rules;
-use loadpilot_events::steer::{
+use loadpilot_events::log::req::Request;
+use loadpilot_events::log::steer::{
     NotSteered, PauseRequested, RateChangeRequested, RateChanged, ResumeRequested,
 };
-use loadpilot_events::subject::Kind;
+use loadpilot_events::plan::{Arrivals, Plan};
+use loadpilot_events::rules::Rules;
 use loadpilot_events::units::{Rate, Timestamp};
+use loadpilot_events::wire::heartbeat::News;
+use loadpilot_events::wire::subject::Kind;
 use proptest::prelude::*;
 
 use crate::rules::dice::Dice;

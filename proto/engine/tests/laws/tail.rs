@@ -2,20 +2,20 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use loadpilot_engine::decide::{Heard, Hearing, Policy, decide};
-use loadpilot_engine::state::{Record, RunState};
-use loadpilot_engine::tail::{self, Books, InFlight, Mark, Thread, Told};
+use loadpilot_engine::control::decide::{Heard, Hearing, Policy, decide};
+use loadpilot_engine::control::run_state::{Record, RunState};
+use loadpilot_engine::tally::crash_recovery::{self, Books, InFlight, Mark, Thread, Told};
 use loadpilot_engine::tally::{CallEnd, Ledger, Phases, RowKey, Tally};
-use loadpilot_events::assign::{Holding, Loss, LossReason};
-use loadpilot_events::ctl::{
+use loadpilot_events::id::{BootId, Holder};
+use loadpilot_events::log::assign::{Holding, Loss, LossReason};
+use loadpilot_events::log::ctl::{
     Decision, RunSealed, ShardsAssigned, ShardsReassigned, StartScheduled,
 };
-use loadpilot_events::delta::{DeltaReported, Gauges, LastCall, TaskRaises, Totals};
-use loadpilot_events::evt::{Fact, FinishReason, ShardsFinished, TailReported, What};
-use loadpilot_events::hist;
-use loadpilot_events::id::{BootId, Holder};
-use loadpilot_events::outcome::{DropReason, Outcome};
-use loadpilot_events::req::Request;
+use loadpilot_events::log::delta::{DeltaReported, Gauges, LastCall, TaskRaises, Totals};
+use loadpilot_events::log::evt::{Fact, FinishReason, ShardsFinished, TailReported, What};
+use loadpilot_events::log::hist;
+use loadpilot_events::log::outcome::{DropReason, Outcome};
+use loadpilot_events::log::req::Request;
 use loadpilot_events::units::Timestamp;
 use proptest::prelude::*;
 
@@ -216,8 +216,8 @@ proptest! {
         let mark = |thread: usize| books.marks.get(thread).copied().unwrap_or_default();
         let left = tellers.iter().enumerate();
         let left: Vec<_> = left.map(|(thread, teller)| Ok(teller.left(mark(thread)))).collect();
-        let tail = tail::close(boot(), &books, &left);
-        prop_assert_eq!(&tail, &tail::close(boot(), &books, &left), "the same each time");
+        let tail = crash_recovery::close(boot(), &books, &left);
+        prop_assert_eq!(&tail, &crash_recovery::close(boot(), &books, &left), "the same each time");
         closed.extend(tail.deltas);
         let seqs: Vec<u64> = closed.iter().map(|delta| delta.seq).collect();
         let expected: Vec<u64> = (1..=tail.reported.final_seq).collect();
@@ -249,7 +249,7 @@ fn calls_in_flight_are_indeterminate_and_spoil_their_arrivals_once() {
         last_us: 9_000,
         ..Thread::default()
     };
-    let tail = tail::close(boot(), &Books::default(), &[Ok(thread)]);
+    let tail = crash_recovery::close(boot(), &Books::default(), &[Ok(thread)]);
     assert_eq!(tail.reported.indeterminate, 3);
     let calls = BTreeMap::from([(Outcome::Indeterminate, 3)]);
     assert_eq!(tail.reported.totals.calls, calls);
@@ -281,7 +281,7 @@ fn what_is_missing_is_named_and_its_window_stays_open() {
         last_us: 9_000,
         ..Thread::default()
     };
-    let whole = tail::close(boot(), &books, &[Ok(thread(2)), Ok(thread(2))]);
+    let whole = crash_recovery::close(boot(), &books, &[Ok(thread(2)), Ok(thread(2))]);
     assert_eq!(whole.reported.lost, None);
     // A delta for each thread: what a number of a call means holds on one.
     assert_eq!((whole.deltas[0].seq, whole.reported.final_seq), (5, 6));
@@ -293,7 +293,7 @@ fn what_is_missing_is_named_and_its_window_stays_open() {
             "7 records found no room in its rings",
         ),
     ] {
-        let tail = tail::close(boot(), &books, &threads);
+        let tail = crash_recovery::close(boot(), &books, &threads);
         let lost = tail.reported.lost.expect("something is missing");
         assert_eq!((lost.from_us, lost.to_us), (5_000, 9_000));
         assert_eq!(lost.reason, reason);

@@ -1,6 +1,6 @@
 //! Where calls go that are relative to a target with a base path.
 
-use loadpilot_events::target::{full_path, relative_path, split};
+use loadpilot_events::plan::target::{full_path, relative_path, split};
 use proptest::prelude::*;
 use serde_json::json;
 

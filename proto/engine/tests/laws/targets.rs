@@ -3,13 +3,13 @@
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 use std::path::Path;
 
-use loadpilot_engine::decide::{Hearing, Policy, decide};
-use loadpilot_engine::state::{Record, RunState};
-use loadpilot_engine::target_policy::{Kind, TargetPolicy};
+use loadpilot_engine::check::target_policy::{Kind, TargetPolicy};
+use loadpilot_engine::control::decide::{Hearing, Policy, decide};
+use loadpilot_engine::control::run_state::{Record, RunState};
 use loadpilot_events::Timestamp;
-use loadpilot_events::ctl::Decision;
+use loadpilot_events::log::ctl::Decision;
+use loadpilot_events::log::req::{Request, RunRequested};
 use loadpilot_events::plan::Plan;
-use loadpilot_events::req::{Request, RunRequested};
 use proptest::prelude::*;
 
 use crate::rules::dice::Dice;

@@ -2,20 +2,20 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use loadpilot_engine::decide::{Heard, Hearing, Policy, decide};
-use loadpilot_engine::state::{Record, RunState};
+use loadpilot_engine::control::decide::{Heard, Hearing, Policy, decide};
+use loadpilot_engine::control::run_state::{Record, RunState};
+use loadpilot_engine::tally::unreached::{Reach, UNANSWERED_US, unanswered};
 use loadpilot_engine::tally::{CallEnd, Phases, Tally};
-use loadpilot_engine::unreached::{Reach, UNANSWERED_US, unanswered};
 use loadpilot_events::RunId;
-use loadpilot_events::assign::Holding;
-use loadpilot_events::cause::Cause;
-use loadpilot_events::ctl::{Decision, Ending, ShardsAssigned, StartScheduled};
-use loadpilot_events::heartbeat::Unreached;
 use loadpilot_events::id::Holder;
-use loadpilot_events::outcome::Outcome;
-use loadpilot_events::req::Request;
+use loadpilot_events::log::assign::Holding;
+use loadpilot_events::log::cause::Cause;
+use loadpilot_events::log::ctl::{Decision, Ending, ShardsAssigned, StartScheduled};
+use loadpilot_events::log::outcome::Outcome;
+use loadpilot_events::log::req::Request;
 use loadpilot_events::rules::Rules;
 use loadpilot_events::units::Timestamp;
+use loadpilot_events::wire::heartbeat::Unreached;
 use proptest::prelude::*;
 
 use crate::rules::dice::Dice;

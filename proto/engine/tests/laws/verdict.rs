@@ -1,14 +1,14 @@
 //! Gates: the limit itself passes, and what was not measured never does.
 
-use loadpilot_engine::verdict::{passes, verdict};
-use loadpilot_events::cause::Cause;
-use loadpilot_events::ctl::{Ending, Unanswered};
-use loadpilot_events::delta::TaskRaises;
-use loadpilot_events::outcome::DropReason;
+use loadpilot_engine::report::verdict::{passes, verdict};
+use loadpilot_events::answers::report::{Checks, Ladder, Report, RunState, StreamReport, Verdict};
+use loadpilot_events::log::cause::Cause;
+use loadpilot_events::log::ctl::{Ending, Unanswered};
+use loadpilot_events::log::delta::TaskRaises;
+use loadpilot_events::log::outcome::DropReason;
 use loadpilot_events::plan::Plan;
-use loadpilot_events::report::{Checks, Ladder, Report, RunState, StreamReport, Verdict};
+use loadpilot_events::plan::threshold::{Metric, Operator, Threshold};
 use loadpilot_events::rules::Rules;
-use loadpilot_events::threshold::{Metric, Operator, Threshold};
 
 use crate::rules::dice::Dice;
 use crate::rules::plans;

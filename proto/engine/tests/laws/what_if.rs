@@ -1,13 +1,13 @@
 //! A run judged again: by its own plan it is judged as it was.
 
-use loadpilot_engine::project::first_measured_tick;
+use loadpilot_engine::fold::project::first_measured_tick;
 use loadpilot_engine::report::report;
-use loadpilot_engine::what_if::what_if;
+use loadpilot_engine::report::what_if::what_if;
+use loadpilot_events::answers::report::Report;
+use loadpilot_events::answers::what_if::WhatIf;
 use loadpilot_events::plan::Plan;
-use loadpilot_events::report::Report;
+use loadpilot_events::plan::threshold::{Metric, Threshold};
 use loadpilot_events::rules::Rules;
-use loadpilot_events::threshold::{Metric, Threshold};
-use loadpilot_events::what_if::WhatIf;
 use proptest::prelude::*;
 
 use crate::fold::fold;

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use loadpilot_engine::workload::{DueTimes, Workload};
+use loadpilot_engine::schedule::workload::{DueTimes, Workload};
 use loadpilot_events::plan::{Arrivals, Plan};
 use proptest::prelude::*;
 

@@ -1,6 +1,6 @@
 //! Seeded chance: the same seed plays the same game on every machine.
 
-use loadpilot_engine::mix::{Purpose, below, draw};
+use loadpilot_engine::schedule::hash::{Purpose, below, draw};
 
 /// A die that was thrown some number of times.
 #[derive(Debug, Clone)]

@@ -3,11 +3,11 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use loadpilot_engine::decide::Policy;
+use loadpilot_engine::control::decide::Policy;
 use loadpilot_engine::verify::{Decided, decisions};
-use loadpilot_events::assign::Holding;
-use loadpilot_events::ctl::Decision;
 use loadpilot_events::id::Holder;
+use loadpilot_events::log::assign::Holding;
+use loadpilot_events::log::ctl::Decision;
 use loadpilot_events::units::Timestamp;
 
 /// A decision as stored.

@@ -1,13 +1,13 @@
 //! Small random plans that the checker accepts.
 
 use loadpilot_engine::check;
-use loadpilot_events::assign::AgentsWanted;
-use loadpilot_events::connections::Connections;
 use loadpilot_events::id::{AgentId, BootId, Holder};
+use loadpilot_events::log::assign::AgentsWanted;
+use loadpilot_events::log::req::RunRequested;
+use loadpilot_events::plan::connections::Connections;
 use loadpilot_events::plan::{
     Arrivals, Method, PhaseTimeouts, Piece, Plan, PlanSchema, Profile, Shape, Step, Task,
 };
-use loadpilot_events::req::RunRequested;
 use loadpilot_events::units::Rate;
 
 use super::dice::Dice;

@@ -1,7 +1,7 @@
 //! What users may ask of a run that runs.
 
-use loadpilot_events::req::Request;
-use loadpilot_events::steer::{PauseRequested, RateChangeRequested, ResumeRequested};
+use loadpilot_events::log::req::Request;
+use loadpilot_events::log::steer::{PauseRequested, RateChangeRequested, ResumeRequested};
 use loadpilot_events::units::Rate;
 
 use super::dice::Dice;

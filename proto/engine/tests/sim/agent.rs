@@ -2,11 +2,11 @@
 
 use std::collections::BTreeSet;
 
-use loadpilot_engine::decide::Policy;
-use loadpilot_engine::holding::Stage;
-use loadpilot_events::heartbeat::News;
+use loadpilot_engine::control::agent_view::Stage;
+use loadpilot_engine::control::decide::Policy;
 use loadpilot_events::id::{AgentId, BootId};
 use loadpilot_events::units::Timestamp;
+use loadpilot_events::wire::heartbeat::News;
 
 use crate::coordinator::Coordinator;
 use crate::left::{Left, Recovery};

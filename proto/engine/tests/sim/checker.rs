@@ -3,16 +3,16 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use loadpilot_engine::control::ControlLog;
-use loadpilot_engine::project::Projection;
+use loadpilot_engine::fold::project::Projection;
 use loadpilot_engine::report::{dropped_for, report};
 use loadpilot_engine::verify::{Verification, Verifier};
-use loadpilot_events::ctl::{Decision, Ending, RunSealed};
-use loadpilot_events::delta::DeltaReported;
-use loadpilot_events::envelope::Envelope;
+use loadpilot_events::answers::report::{Report, RunState};
 use loadpilot_events::id::Holder;
-use loadpilot_events::outcome::DropReason;
-use loadpilot_events::report::{Report, RunState};
-use loadpilot_events::subject::Kind;
+use loadpilot_events::log::ctl::{Decision, Ending, RunSealed};
+use loadpilot_events::log::delta::DeltaReported;
+use loadpilot_events::log::envelope::Envelope;
+use loadpilot_events::log::outcome::DropReason;
+use loadpilot_events::wire::subject::Kind;
 
 use crate::rules::dice::Dice;
 use crate::rules::invariants::{self, Stored};

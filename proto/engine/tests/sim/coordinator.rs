@@ -2,15 +2,15 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use loadpilot_engine::concern::concerning;
 use loadpilot_engine::control::Parsed;
-use loadpilot_engine::decide::{Heard, Hearing, Policy, decide};
-use loadpilot_engine::state::RunState;
-use loadpilot_events::assign::{Loss, LossReason};
-use loadpilot_events::ctl::Decision;
-use loadpilot_events::heartbeat::News;
+use loadpilot_engine::control::decide::{Heard, Hearing, Policy, decide};
+use loadpilot_engine::control::per_agent_view::concerning;
+use loadpilot_engine::control::run_state::RunState;
 use loadpilot_events::id::{AgentId, BootId, Holder, OwnerId};
+use loadpilot_events::log::assign::{Loss, LossReason};
+use loadpilot_events::log::ctl::Decision;
 use loadpilot_events::units::Timestamp;
+use loadpilot_events::wire::heartbeat::News;
 
 use crate::log::{Answer, Log, Write};
 use crate::rules::dice::Dice;

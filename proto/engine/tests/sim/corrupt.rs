@@ -2,9 +2,9 @@
 //! and an undamaged log has none.
 
 use loadpilot_engine::verify::{Invariant, Verification};
-use loadpilot_events::hist;
-use loadpilot_events::report::FindingKind;
-use loadpilot_events::subject::Kind;
+use loadpilot_events::answers::report::FindingKind;
+use loadpilot_events::log::hist;
+use loadpilot_events::wire::subject::Kind;
 use serde_json::{Value, json};
 
 use crate::checker::{report_of, verification};

@@ -2,9 +2,9 @@
 
 use std::collections::BTreeSet;
 
-use loadpilot_engine::assign::shard_count;
-use loadpilot_events::ctl::{Decision, Ending};
+use loadpilot_engine::control::assign::shard_count;
 use loadpilot_events::id::{AgentId, Holder};
+use loadpilot_events::log::ctl::{Decision, Ending};
 use loadpilot_events::plan::{Arrivals, Method, Piece, Plan, Profile, Shape, Step, Task};
 use loadpilot_events::units::{Rate, Timestamp};
 

@@ -2,12 +2,12 @@
 //! with a VALID certificate.
 
 use loadpilot_engine::control::ControlLog;
-use loadpilot_engine::project::Projection;
+use loadpilot_engine::fold::project::Projection;
 use loadpilot_engine::verify::Invariant;
-use loadpilot_events::hist;
-use loadpilot_events::report::{FindingKind, Report};
+use loadpilot_events::answers::report::{FindingKind, Report};
+use loadpilot_events::log::hist;
 use loadpilot_events::rules::Rules;
-use loadpilot_events::subject::Kind;
+use loadpilot_events::wire::subject::Kind;
 use serde_json::json;
 
 use crate::checker::{report_of, verification};

@@ -3,9 +3,9 @@
 
 use std::collections::VecDeque;
 
-use loadpilot_engine::tail::{self, Books, Thread};
-use loadpilot_events::evt::{Fact, What};
+use loadpilot_engine::tally::crash_recovery::{self, Books, Thread};
 use loadpilot_events::id::BootId;
+use loadpilot_events::log::evt::{Fact, What};
 use loadpilot_events::units::Timestamp;
 
 use crate::log::encode;
@@ -32,7 +32,7 @@ impl Left {
     /// What is to be published of it: the same whoever asks, and however often.
     pub(crate) fn recovery(&self) -> Recovery {
         let threads = [Ok(self.ring.clone())];
-        let tail = tail::close(self.boot_id.clone(), &self.books, &threads);
+        let tail = crash_recovery::close(self.boot_id.clone(), &self.books, &threads);
         let mut outbox = self.spool.clone();
         let encoded = tail.deltas.iter().map(|delta| encode(Timestamp(0), delta));
         outbox.extend(encoded);

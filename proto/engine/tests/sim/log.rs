@@ -4,11 +4,11 @@
 //! It recognises no message by its id: that what is stored twice counts once is the fold's work.
 
 use loadpilot_events::Envelope;
-use loadpilot_events::ctl::Decision;
-use loadpilot_events::heartbeat::News;
 use loadpilot_events::id::{AgentId, EventId, RunId};
-use loadpilot_events::subject::{Kind, Subjects};
+use loadpilot_events::log::ctl::Decision;
 use loadpilot_events::units::Timestamp;
+use loadpilot_events::wire::heartbeat::News;
+use loadpilot_events::wire::subject::{Kind, Subjects};
 use serde::Serialize;
 
 use crate::rules::dice::Dice;
@@ -223,6 +223,6 @@ impl Write {
 /// The JSON of an event in its envelope.
 pub(crate) fn encode<E: Serialize>(at: Timestamp, event: &E) -> Vec<u8> {
     let id = EventId::parse("id").expect("a token");
-    let v = loadpilot_events::envelope::EVENT_VERSION;
+    let v = loadpilot_events::log::envelope::EVENT_VERSION;
     serde_json::to_vec(&Envelope { v, id, at, event }).expect("an event has a JSON form")
 }

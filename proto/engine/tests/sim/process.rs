@@ -3,18 +3,18 @@
 
 use std::collections::{BTreeMap, VecDeque};
 
-use loadpilot_engine::holding::{AgentView, Applied, Stage};
-use loadpilot_engine::tail::{Books, InFlight, Thread, Told};
+use loadpilot_engine::control::agent_view::{AgentView, Applied, Stage};
+use loadpilot_engine::tally::crash_recovery::{Books, InFlight, Thread, Told};
 use loadpilot_engine::tally::{CallEnd, Ledger, Phases, RowKey, Rows, Tally};
-use loadpilot_events::delta::Gauges;
-use loadpilot_events::evt::{
+use loadpilot_events::id::Holder;
+use loadpilot_events::log::delta::Gauges;
+use loadpilot_events::log::evt::{
     CapacityOffered, Fact, FinishReason, IsolationStop, ShardsFinished, ShardsReady, What,
 };
-use loadpilot_events::heartbeat::News;
-use loadpilot_events::id::Holder;
-use loadpilot_events::outcome::{DropReason, Outcome};
-use loadpilot_events::start::ClockEstimate;
+use loadpilot_events::log::outcome::{DropReason, Outcome};
+use loadpilot_events::log::start::ClockEstimate;
 use loadpilot_events::units::{Rate, Timestamp};
+use loadpilot_events::wire::heartbeat::News;
 
 use crate::left::Left;
 use crate::log::encode;

@@ -2,8 +2,8 @@
 
 use std::sync::Arc;
 
-use loadpilot_engine::steer::RateChange;
-use loadpilot_engine::workload::{DueTimes, Workload};
+use loadpilot_engine::control::steer::RateChange;
+use loadpilot_engine::schedule::workload::{DueTimes, Workload};
 
 use crate::world::Run;
 

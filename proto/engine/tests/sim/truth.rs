@@ -2,16 +2,16 @@
 
 use std::collections::BTreeMap;
 
-use loadpilot_engine::holding::AgentView;
+use loadpilot_engine::control::agent_view::AgentView;
 use loadpilot_events::Envelope;
-use loadpilot_events::ctl::{Decision, Ending, RunSealed};
-use loadpilot_events::delta::DeltaReported;
-use loadpilot_events::evt::What;
-use loadpilot_events::heartbeat::News;
-use loadpilot_events::hist;
 use loadpilot_events::id::Holder;
+use loadpilot_events::log::ctl::{Decision, Ending, RunSealed};
+use loadpilot_events::log::delta::DeltaReported;
+use loadpilot_events::log::evt::What;
+use loadpilot_events::log::hist;
 use loadpilot_events::plan::Arrivals;
 use loadpilot_events::units::Timestamp;
+use loadpilot_events::wire::heartbeat::News;
 
 use crate::world::{Run, Weather, World};
 

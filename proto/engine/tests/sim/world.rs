@@ -1,17 +1,17 @@
 //! The world of one run: time, parts and what befalls them, all by one die.
 
-use loadpilot_engine::assign::shard_count;
-use loadpilot_engine::decide::Policy;
-use loadpilot_engine::target_policy::TargetPolicy;
-use loadpilot_engine::workload::Workload;
+use loadpilot_engine::check::target_policy::TargetPolicy;
+use loadpilot_engine::control::assign::shard_count;
+use loadpilot_engine::control::decide::Policy;
+use loadpilot_engine::schedule::workload::Workload;
 use loadpilot_events::Envelope;
-use loadpilot_events::ctl::Decision;
-use loadpilot_events::evt::{Fact, What};
 use loadpilot_events::id::{Holder, OwnerId};
+use loadpilot_events::log::ctl::Decision;
+use loadpilot_events::log::evt::{Fact, What};
+use loadpilot_events::log::req::{Request, RunRequested, StopRequested};
 use loadpilot_events::plan::Plan;
-use loadpilot_events::req::{Request, RunRequested, StopRequested};
-use loadpilot_events::subject::Kind;
 use loadpilot_events::units::Timestamp;
+use loadpilot_events::wire::subject::Kind;
 
 use crate::agent::Agent;
 use crate::coordinator::Coordinator;

@@ -3,10 +3,10 @@
 
 use bytes::Bytes;
 use loadpilot_bus::{Bus, Stream};
-use loadpilot_events::envelope::EVENT_VERSION;
+use loadpilot_events::log::envelope::EVENT_VERSION;
+use loadpilot_events::log::req::{Request, RunRequested};
 use loadpilot_events::plan::Plan;
-use loadpilot_events::req::{Request, RunRequested};
-use loadpilot_events::subject::Subjects;
+use loadpilot_events::wire::subject::Subjects;
 use loadpilot_events::{Envelope, EventId, RunId, Timestamp};
 use serde_json::{Value, json};
 

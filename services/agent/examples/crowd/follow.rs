@@ -2,16 +2,16 @@
 
 use std::time::Duration;
 
-use loadpilot_agent::clock::wall;
+use loadpilot_agent::fleet::clock::wall;
 use loadpilot_bus::{Bus, Step, Stored, Stream, Tail};
 use loadpilot_engine::control::{Control, ControlLog};
-use loadpilot_engine::live::LiveView;
-use loadpilot_engine::project::Projection;
+use loadpilot_engine::fold::project::Projection;
+use loadpilot_engine::report::live::LiveView;
 use loadpilot_engine::report::report;
-use loadpilot_engine::workload::Workload;
-use loadpilot_events::ctl::Decision;
-use loadpilot_events::envelope::Envelope;
-use loadpilot_events::subject::{Kind, Subjects};
+use loadpilot_engine::schedule::workload::Workload;
+use loadpilot_events::log::ctl::Decision;
+use loadpilot_events::log::envelope::Envelope;
+use loadpilot_events::wire::subject::{Kind, Subjects};
 use loadpilot_events::{RunId, Timestamp};
 use serde_json::{Map, Value, json};
 use tokio::time::{Instant, interval, timeout};

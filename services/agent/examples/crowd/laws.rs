@@ -2,20 +2,20 @@
 
 use std::collections::BTreeSet;
 
+use loadpilot_engine::control::decide::{Heard, Hearing, Policy, deadline, decide};
+use loadpilot_engine::control::run_state::RunState;
 use loadpilot_engine::control::{ControlLog, Parsed};
-use loadpilot_engine::decide::{Heard, Hearing, Policy, deadline, decide};
-use loadpilot_engine::project::Projection;
+use loadpilot_engine::fold::project::Projection;
 use loadpilot_engine::report::report;
-use loadpilot_engine::state::RunState;
-use loadpilot_engine::workload::Workload;
-use loadpilot_events::ctl::Decision;
-use loadpilot_events::delta::Totals;
-use loadpilot_events::evt::{
+use loadpilot_engine::schedule::workload::Workload;
+use loadpilot_events::log::ctl::Decision;
+use loadpilot_events::log::delta::Totals;
+use loadpilot_events::log::evt::{
     CapacityOffered, Fact, FinishReason, ShardsFinished, ShardsReady, What,
 };
-use loadpilot_events::req::Request;
-use loadpilot_events::start::ClockEstimate;
-use loadpilot_events::subject::Kind;
+use loadpilot_events::log::req::Request;
+use loadpilot_events::log::start::ClockEstimate;
+use loadpilot_events::wire::subject::Kind;
 use loadpilot_events::{AgentId, BootId, Envelope, EventId, Holder, Rate, RunId, Timestamp};
 use serde::Serialize;
 use serde_json::{Map, Value, json};

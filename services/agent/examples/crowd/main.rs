@@ -20,7 +20,7 @@ use std::error::Error;
 use std::process::ExitCode;
 
 use loadpilot_bus::{Bus, Options};
-use loadpilot_events::subject::{DEFAULT_PREFIX, DEFAULT_TENANT, Subjects};
+use loadpilot_events::wire::subject::{DEFAULT_PREFIX, DEFAULT_TENANT, Subjects};
 use serde_json::Value;
 use tokio::runtime::Builder;
 

@@ -6,19 +6,19 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use bytes::Bytes;
-use loadpilot_agent::clock::{measure, wall};
 use loadpilot_agent::fire::MonoTime;
+use loadpilot_agent::fleet::clock::{measure, wall};
+use loadpilot_agent::process::timeouts::Timing;
 use loadpilot_agent::runs::phase_us;
-use loadpilot_agent::timing::Timing;
 use loadpilot_bus::{Bus, Stream};
-use loadpilot_engine::holding::{AgentView, Stage};
-use loadpilot_engine::workload::Workload;
-use loadpilot_events::envelope::EVENT_VERSION;
-use loadpilot_events::evt::{
+use loadpilot_engine::control::agent_view::{AgentView, Stage};
+use loadpilot_engine::schedule::workload::Workload;
+use loadpilot_events::log::envelope::EVENT_VERSION;
+use loadpilot_events::log::evt::{
     CapacityOffered, Fact, FinishReason, ShardsFinished, ShardsReady, ShardsStarted, What,
 };
-use loadpilot_events::heartbeat::{AgentBeat, Heartbeat, HeartbeatReply, News, Seen};
-use loadpilot_events::subject::Subjects;
+use loadpilot_events::wire::heartbeat::{AgentBeat, Heartbeat, HeartbeatReply, News, Seen};
+use loadpilot_events::wire::subject::Subjects;
 use loadpilot_events::{AgentId, BootId, Envelope, EventId, Holder, Rate, RunId, Timestamp};
 use serde::Serialize;
 use serde_json::{Value, json};

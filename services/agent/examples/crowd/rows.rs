@@ -4,14 +4,14 @@
 
 use std::collections::BTreeMap;
 
-use loadpilot_engine::mix::{Purpose, below, draw};
-use loadpilot_engine::share::Share;
+use loadpilot_engine::schedule::hash::{Purpose, below, draw};
+use loadpilot_engine::schedule::share::Share;
+use loadpilot_engine::schedule::workload::Workload;
 use loadpilot_engine::tally::{CallEnd, ConnectionUse, Ledger, Phases, RowKey, Tally};
-use loadpilot_engine::workload::Workload;
-use loadpilot_events::delta::{
+use loadpilot_events::log::delta::{
     AnatomyRow, ArrivalRow, CallRow, DeltaReported, Gauges, TaskRaises, Totals,
 };
-use loadpilot_events::samples::EncodedSamples;
+use loadpilot_events::log::samples::EncodedSamples;
 use loadpilot_events::{BootId, Outcome};
 
 /// Different rows of one count.

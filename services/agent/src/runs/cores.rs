@@ -7,12 +7,12 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
-use loadpilot_engine::holding::Hold;
-use loadpilot_engine::share::Share;
-use loadpilot_engine::steer::RateChange;
-use loadpilot_engine::tail::Mark;
+use loadpilot_engine::control::agent_view::Hold;
+use loadpilot_engine::control::steer::RateChange;
+use loadpilot_engine::schedule::share::Share;
+use loadpilot_engine::schedule::workload::Workload;
 use loadpilot_engine::tally::Rows;
-use loadpilot_engine::workload::Workload;
+use loadpilot_engine::tally::crash_recovery::Mark;
 use loadpilot_events::{DropReason, Holder, Plan, RunId, Timestamp};
 use tokio::time::timeout;
 
@@ -20,9 +20,9 @@ use crate::fire::{
     self, Core, CoreHold, CoreSetup, Fault, Lease, MonoTime, Pool, Program, Ring, RingOwner,
     RingPlace, Troupe, Warmed, portion,
 };
-use crate::gauges::CoreFigures;
-use crate::orders::Orders;
+use crate::process::gauges::CoreFigures;
 use crate::runs::RETIRE_PATIENCE;
+use crate::runs::run_commands::Orders;
 
 /// Fewest users of an open loop on one thread of several.
 const USERS_A_THREAD_MIN: u32 = 32;

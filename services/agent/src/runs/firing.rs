@@ -10,21 +10,21 @@ use std::time::Duration;
 
 use loadpilot_bus::{AppendError, Appended, Stream};
 use loadpilot_events::DropReason;
-use loadpilot_events::delta::Totals;
-use loadpilot_events::evt::{FailureCause, FinishReason, ShardsStarted, What};
+use loadpilot_events::log::delta::Totals;
+use loadpilot_events::log::evt::{FailureCause, FinishReason, ShardsStarted, What};
 use tokio::time::Instant;
 
-use crate::alarm::until;
 use crate::bugs::{Bug, bug};
+use crate::crash::spool::Spool;
 use crate::fire::MonoTime;
-use crate::orders::{Orders, Stop, When};
+use crate::process::shell::Shell;
+use crate::process::sleep_until::until;
 use crate::runs::cores::{Cores, Harvest};
 use crate::runs::longest_timeout;
 use crate::runs::prepare::Prepared;
 use crate::runs::reports::{Reports, next_close, phase_us};
+use crate::runs::run_commands::{Orders, Stop, When};
 use crate::runs::worker::{Assignment, say_failed, say_isolated};
-use crate::shell::Shell;
-use crate::spool::Spool;
 
 /// After a cancel, a thread that is not idle by then never will be.
 const CANCEL_PATIENCE: Duration = Duration::from_secs(2);

@@ -3,11 +3,15 @@
 //! Each run has one task that owns everything about it; it hears orders as a state and never
 //! shares what it counts.
 
+pub mod bodies;
 mod cores;
 mod firing;
+pub mod outbox;
 mod preflight;
 mod prepare;
 mod reports;
+pub mod run_commands;
+pub mod secrets;
 mod worker;
 
 use std::time::Duration;

@@ -3,15 +3,15 @@
 //! A run that cannot be held would find out by the failures of its calls. Must never judge what
 //! nobody asked for: an agent's own limits fit its machine.
 
-use loadpilot_engine::holding::Hold;
-use loadpilot_engine::share::Share;
-use loadpilot_events::connections::{Http, Reuse, Source};
-use loadpilot_events::ctl::RunCreated;
+use loadpilot_engine::control::agent_view::Hold;
+use loadpilot_engine::schedule::share::Share;
+use loadpilot_events::log::ctl::RunCreated;
 use loadpilot_events::plan::Plan;
+use loadpilot_events::plan::connections::{Http, Reuse, Source};
 
-use crate::config::SPARE_FDS;
 use crate::fire::{STREAMS_MAX, systems_ports};
-use crate::shell::Shell;
+use crate::process::config::SPARE_FDS;
+use crate::process::shell::Shell;
 
 /// What a share needs, and what there is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -110,7 +110,7 @@ fn ports(plan: &Plan, systems: Option<(u16, u16)>) -> Option<u64> {
 
 #[cfg(test)]
 mod tests {
-    use loadpilot_events::connections::Connections;
+    use loadpilot_events::plan::connections::Connections;
 
     use super::*;
 

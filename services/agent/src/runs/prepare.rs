@@ -6,25 +6,25 @@ use std::collections::BTreeSet;
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use loadpilot_engine::holding::Hold;
-use loadpilot_engine::workload::Workload;
+use loadpilot_engine::control::agent_view::Hold;
+use loadpilot_engine::schedule::workload::Workload;
 use loadpilot_events::RunId;
-use loadpilot_events::ctl::RunCreated;
+use loadpilot_events::log::ctl::RunCreated;
+use loadpilot_events::plan::script;
 use loadpilot_events::plan::{Object, Plan, Text};
-use loadpilot_events::script;
 use thiserror::Error;
 
-use crate::bodies;
-use crate::clock::{self, Alignment};
-use crate::compiled::Compiled;
 use crate::fire::{self, Lease, Program, Troupe, Warmed};
+use crate::fleet::clock::{self, Alignment};
+use crate::runs::bodies;
 use crate::runs::cores::{Common, Cores};
 use crate::runs::preflight::{self, TooFewFiles};
+use crate::users::compiled::Compiled;
 
-use crate::secrets::{self, Secrets};
-use crate::shell::Shell;
-use crate::spool::{SPOOL_BYTES_DEFAULT, Spool};
-use crate::states::{self, States};
+use crate::crash::spool::{SPOOL_BYTES_DEFAULT, Spool};
+use crate::process::shell::Shell;
+use crate::runs::secrets::{self, Secrets};
+use crate::users::prepared_users::{self, States};
 
 /// A holder that only waits for the start.
 pub(super) struct Prepared {
@@ -62,7 +62,7 @@ pub(super) enum Unable {
     NoPython,
     /// What was prepared for the scenario cannot be used.
     #[error(transparent)]
-    States(#[from] states::Fault),
+    States(#[from] prepared_users::Fault),
     /// There are prepared users, and none of them is this agent's.
     #[error("the run has {users} prepared users, and none of them belongs to this agent")]
     NoUser {

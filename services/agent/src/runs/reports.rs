@@ -3,18 +3,18 @@
 //! A full outbox closes nothing: rows go on merging and come in a later delta. A delta is in the
 //! spool before anybody can publish it. It must never throw a row away.
 
-use loadpilot_engine::tail::{Books, Mark};
+use loadpilot_engine::tally::crash_recovery::{Books, Mark};
 use loadpilot_engine::tally::{Ledger, Rows};
-use loadpilot_events::delta::Totals;
+use loadpilot_events::log::delta::Totals;
 use loadpilot_events::{AgentId, BootId, RunId};
 
+use crate::crash::spool::Spool;
 use crate::fire::MonoTime;
-use crate::gauges::{CoreFigures, Meter, ProcessFigures};
-use crate::outbox::{Outbox, Parcel, msg_id};
+use crate::fleet::envelope::envelope;
+use crate::process::gauges::{CoreFigures, Meter, ProcessFigures};
+use crate::process::shell::Shell;
 use crate::runs::cores::Harvest;
-use crate::shell::Shell;
-use crate::spool::Spool;
-use crate::stamp::envelope;
+use crate::runs::outbox::{Outbox, Parcel, msg_id};
 
 /// What one run has counted and not yet handed over.
 pub(super) struct Reports {

@@ -3,24 +3,24 @@
 
 use std::sync::{Arc, Mutex};
 
-use loadpilot_engine::unreached::Reach;
-use loadpilot_events::ctl::RunCreated;
-use loadpilot_events::delta::Totals;
-use loadpilot_events::evt::IsolationStop;
-use loadpilot_events::evt::{
+use loadpilot_engine::tally::unreached::Reach;
+use loadpilot_events::log::ctl::RunCreated;
+use loadpilot_events::log::delta::Totals;
+use loadpilot_events::log::evt::IsolationStop;
+use loadpilot_events::log::evt::{
     FailureCause, FinishReason, ShardsFailed, ShardsFinished, ShardsReady, What,
 };
 use loadpilot_events::{RunId, Timestamp};
 use tokio::sync::watch;
 
-use crate::clock;
-use crate::facts::Clerk;
+use crate::crash::spool::Spool;
 use crate::fire::{Lease, MonoTime};
-use crate::orders::Orders;
+use crate::fleet::clock;
+use crate::fleet::event_publisher::Clerk;
+use crate::process::shell::Shell;
 use crate::runs::firing::{self, Fired};
 use crate::runs::prepare::{Prepared, prepare};
-use crate::shell::Shell;
-use crate::spool::Spool;
+use crate::runs::run_commands::Orders;
 
 /// What a worker needs to know about its run.
 pub struct Assignment {

@@ -11,9 +11,9 @@ use crate::story::{Cores, plan, step, task};
 use crate::target::nobody;
 use h2::server::Builder;
 use loadpilot_agent::fire::Warmed;
-use loadpilot_events::connections::Http;
-use loadpilot_events::delta::Phase;
+use loadpilot_events::log::delta::Phase;
 use loadpilot_events::plan::Plan;
+use loadpilot_events::plan::connections::Http;
 use loadpilot_events::{Cause, Outcome};
 
 /// 20 arrivals within 2 ms.

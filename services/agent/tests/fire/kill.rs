@@ -13,10 +13,10 @@ use std::time::Duration;
 
 use loadpilot_agent::fire::{CallRecord, Leftover, Name, RING_BYTES_DEFAULT, Ring, RingOwner};
 use loadpilot_agent::fire::{RingPlace, read_ring};
-use loadpilot_engine::tail::Mark;
 use loadpilot_engine::tally::Ledger;
-use loadpilot_events::delta::Gauges;
+use loadpilot_engine::tally::crash_recovery::Mark;
 use loadpilot_events::id::{AgentId, BootId, Holder, RunId};
+use loadpilot_events::log::delta::Gauges;
 use loadpilot_events::{Outcome, Plan};
 use tempfile::TempDir;
 

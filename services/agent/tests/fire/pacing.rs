@@ -8,8 +8,8 @@ use std::time::{Duration, Instant};
 use crate::story::{Cores, RUN, SHARDS, hold, plan, step, task};
 use crate::target::{Act, Gate, Target};
 use loadpilot_agent::fire::MonoTime;
-use loadpilot_engine::share::Share;
-use loadpilot_events::delta::Phase;
+use loadpilot_engine::schedule::share::Share;
+use loadpilot_events::log::delta::Phase;
 use loadpilot_events::plan::{Body, Header, Method, Text};
 use loadpilot_events::{DropReason, Outcome};
 

@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 use crate::peer::{Act, Call, Door, Peer};
 use crate::story::{Cores, Counted, plan, step, task};
 use h2::server::Builder;
-use loadpilot_events::connections::Http;
+use loadpilot_events::plan::connections::Http;
 use loadpilot_events::plan::{Plan, Shape};
 use loadpilot_events::{DropReason, Outcome};
 use tokio::sync::watch;

@@ -6,16 +6,16 @@ use std::sync::Arc;
 use loadpilot_agent::fire::{
     Core, CoreHold, CoreSetup, Harvest, Lease, MonoTime, Pool, Program, Ring,
 };
-use loadpilot_engine::share::Share;
-use loadpilot_engine::sums::add_counts;
+use loadpilot_engine::check::target_policy::TargetPolicy;
+use loadpilot_engine::schedule::share::Share;
+use loadpilot_engine::schedule::workload::Workload;
 use loadpilot_engine::tally::Ledger;
-use loadpilot_engine::target_policy::TargetPolicy;
-use loadpilot_engine::workload::Workload;
-use loadpilot_events::connections::Connections;
-use loadpilot_events::delta::{DeltaReported, Gauges, Phase};
-use loadpilot_events::exchange::ExchangeSeen;
-use loadpilot_events::hist::{self, Hist};
+use loadpilot_engine::tally::aggregates::add_counts;
 use loadpilot_events::id::{BootId, RunId};
+use loadpilot_events::log::delta::{DeltaReported, Gauges, Phase};
+use loadpilot_events::log::exchange::ExchangeSeen;
+use loadpilot_events::log::hist::{self, Hist};
+use loadpilot_events::plan::connections::Connections;
 use loadpilot_events::plan::{Arrivals, Method, Piece, Plan, PlanSchema, Profile, Shape};
 use loadpilot_events::plan::{PhaseTimeouts, Step, Task};
 use loadpilot_events::units::Rate;

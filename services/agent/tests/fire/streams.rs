@@ -6,8 +6,8 @@ use std::time::Duration;
 
 use h2::Reason;
 use h2::server::Builder;
-use loadpilot_events::connections::Http;
-use loadpilot_events::delta::Phase;
+use loadpilot_events::log::delta::Phase;
+use loadpilot_events::plan::connections::Http;
 use loadpilot_events::plan::{Header, Plan, Stream, Text};
 use loadpilot_events::{Cause, Outcome};
 

@@ -10,9 +10,9 @@ use crate::certificates::{Authority, Manner};
 use crate::peer::{Act, Door, Peer};
 use crate::story::{Cores, Counted, RUN, plan, step, task};
 use loadpilot_agent::fire::Program;
-use loadpilot_events::connections::{Http, Reuse, TlsIdentity};
 use loadpilot_events::id::RunId;
 use loadpilot_events::plan::Plan;
+use loadpilot_events::plan::connections::{Http, Reuse, TlsIdentity};
 use loadpilot_events::{Cause, Outcome};
 
 /// What the target of most tests is called; nothing but `connect_to` leads to it.

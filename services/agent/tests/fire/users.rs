@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 
 use crate::story::{Cores, SHARDS, hold, plan, step, task};
 use crate::target::{Act, Gate, Seen, Target, nobody};
-use loadpilot_engine::share::Share;
+use loadpilot_engine::schedule::share::Share;
 use loadpilot_events::plan::{Plan, Rest, Shape, Task};
 use loadpilot_events::{DropReason, Outcome, Timestamp};
 

@@ -6,7 +6,7 @@ use std::time::Duration;
 use loadpilot_agent::fire::{Leftover, Name};
 use loadpilot_bus::Limits;
 use loadpilot_events::Outcome;
-use loadpilot_events::evt::FinishReason;
+use loadpilot_events::log::evt::FinishReason;
 use loadpilot_events::plan::Shape;
 use loadpilot_events::units::Rate;
 use serde_json::{Value, json};

@@ -3,9 +3,9 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-use loadpilot_agent::timing::Timing;
+use loadpilot_agent::process::timeouts::Timing;
 use loadpilot_bus::Limits;
-use loadpilot_events::evt::{FinishReason, What};
+use loadpilot_events::log::evt::{FinishReason, What};
 use loadpilot_events::plan::Shape;
 use loadpilot_events::{Outcome, Rate};
 

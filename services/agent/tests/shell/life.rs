@@ -3,13 +3,13 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-use loadpilot_agent::agent::Exit;
-use loadpilot_agent::signals::Shutdown;
+use loadpilot_agent::fleet::agent::Exit;
+use loadpilot_agent::process::signals::Shutdown;
 use loadpilot_bus::Limits;
 use loadpilot_events::Outcome;
-use loadpilot_events::assign::{Holding, Loss, LossReason};
-use loadpilot_events::ctl::{Decision, StartScheduled, StopReason, StopScheduled};
-use loadpilot_events::evt::{FinishReason, What};
+use loadpilot_events::log::assign::{Holding, Loss, LossReason};
+use loadpilot_events::log::ctl::{Decision, StartScheduled, StopReason, StopScheduled};
+use loadpilot_events::log::evt::{FinishReason, What};
 
 use crate::script::now;
 use crate::world::{SHARDS, World, holder, reassigned, timing};

@@ -6,12 +6,12 @@ use std::sync::{Arc, Mutex};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use loadpilot_bus::{Bus, Message, Step, Stream, Subscription};
-use loadpilot_events::ctl::Decision;
-use loadpilot_events::delta::DeltaReported;
-use loadpilot_events::envelope::EVENT_VERSION;
-use loadpilot_events::evt::{Fact, What};
-use loadpilot_events::heartbeat::{AgentBeat, ClockSample, Heartbeat, HeartbeatReply, News};
-use loadpilot_events::subject::Subjects;
+use loadpilot_events::log::ctl::Decision;
+use loadpilot_events::log::delta::DeltaReported;
+use loadpilot_events::log::envelope::EVENT_VERSION;
+use loadpilot_events::log::evt::{Fact, What};
+use loadpilot_events::wire::heartbeat::{AgentBeat, ClockSample, Heartbeat, HeartbeatReply, News};
+use loadpilot_events::wire::subject::Subjects;
 use loadpilot_events::{Envelope, EventId, RunId, Timestamp};
 use tokio::sync::watch;
 use tokio::task::JoinSet;

@@ -3,20 +3,20 @@
 use std::collections::BTreeSet;
 use std::time::Duration;
 
-use loadpilot_agent::agent::{self, Exit};
 use loadpilot_agent::fire::{Leftover, RING_BYTES_DEFAULT, RingPlace, read_ring};
-use loadpilot_agent::shell::Shell;
-use loadpilot_agent::signals::Shutdown;
-use loadpilot_agent::timing::Timing;
+use loadpilot_agent::fleet::agent::{self, Exit};
+use loadpilot_agent::process::shell::Shell;
+use loadpilot_agent::process::signals::Shutdown;
+use loadpilot_agent::process::timeouts::Timing;
 use loadpilot_bus::{Bus, Limits, Memory};
-use loadpilot_engine::tail::Mark;
-use loadpilot_engine::target_policy::TargetPolicy;
-use loadpilot_events::assign::{AgentsWanted, Holding, Loss};
-use loadpilot_events::ctl::{
+use loadpilot_engine::check::target_policy::TargetPolicy;
+use loadpilot_engine::tally::crash_recovery::Mark;
+use loadpilot_events::log::assign::{AgentsWanted, Holding, Loss};
+use loadpilot_events::log::ctl::{
     Decision, Ending, RunCreated, RunSealed, ShardsAssigned, ShardsReassigned, StartScheduled,
 };
-use loadpilot_events::delta::{DeltaReported, Totals};
-use loadpilot_events::evt::{ShardsFinished, What};
+use loadpilot_events::log::delta::{DeltaReported, Totals};
+use loadpilot_events::log::evt::{ShardsFinished, What};
 use loadpilot_events::rules::Rules;
 use loadpilot_events::{AgentId, BootId, Holder, Plan, Rate};
 use tempfile::TempDir;

@@ -10,13 +10,13 @@ use std::{fs, thread};
 
 use loadpilot_agent::fire::{Core, CoreHold, CoreSetup, Lease, MonoTime, Pool, Program};
 use loadpilot_agent::fire::{RING_BYTES_DEFAULT, Ring, RingOwner, RingPlace};
-use loadpilot_engine::share::Share;
+use loadpilot_engine::schedule::share::Share;
+use loadpilot_engine::schedule::workload::Workload;
 use loadpilot_engine::tally::Ledger;
-use loadpilot_engine::workload::Workload;
-use loadpilot_events::connections::Connections;
-use loadpilot_events::delta::{DeltaReported, Gauges};
-use loadpilot_events::hist::{self, Hist};
 use loadpilot_events::id::{AgentId, BootId, Holder, RunId};
+use loadpilot_events::log::delta::{DeltaReported, Gauges};
+use loadpilot_events::log::hist::{self, Hist};
+use loadpilot_events::plan::connections::Connections;
 use loadpilot_events::plan::{Arrivals, Body, Method, Piece, Plan, PlanSchema, Profile, Shape};
 use loadpilot_events::plan::{PhaseTimeouts, Step, Task};
 use loadpilot_events::units::Rate;

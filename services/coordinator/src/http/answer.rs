@@ -6,7 +6,7 @@ use axum::response::{IntoResponse, Response};
 use loadpilot_events::refusal::{Problem, first};
 use serde::Serialize;
 
-use crate::client::session::SessionError;
+use loadpilot_client::session::SessionError;
 
 /// Why something was not done.
 #[derive(Debug)]

@@ -9,9 +9,9 @@ use axum::http::header;
 use axum::response::{IntoResponse, Response};
 use loadpilot_bus::Fault;
 use loadpilot_events::RunId;
-use loadpilot_events::certificate::Grade;
-use loadpilot_events::ctl::Ending;
-use loadpilot_events::report::{Report, RunState};
+use loadpilot_events::answers::certificate::Grade;
+use loadpilot_events::answers::report::{Report, RunState};
+use loadpilot_events::log::ctl::Ending;
 use serde::Serialize;
 use serde_json::json;
 use tokio::sync::{OwnedSemaphorePermit, mpsc, watch};
@@ -19,8 +19,8 @@ use tokio::sync::{OwnedSemaphorePermit, mpsc, watch};
 use super::Api;
 use super::answer::No;
 use super::status::Following;
-use crate::client::session::Session;
-use crate::client::watch::{Change, watch};
+use loadpilot_client::follow::{Change, watch};
+use loadpilot_client::session::Session;
 
 /// The media type of lines of JSON.
 const LINES_TYPE: &str = "application/x-ndjson";

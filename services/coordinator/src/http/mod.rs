@@ -1,6 +1,6 @@
 //! Runs over HTTP: a plan is posted, its snapshots come back as lines of JSON.
 //!
-//! It asks through the log as a command line does ([`crate::client`]) and follows with the one
+//! It asks through the log as a command line does ([`loadpilot_client`]) and follows with the one
 //! fold. It must never decide anything, never hold what is not in the log, and never delay those
 //! who decide: it lives on a thread and a connection of its own.
 
@@ -18,7 +18,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use loadpilot_bus::{Bus, Options};
-use loadpilot_events::subject::Subjects;
+use loadpilot_events::wire::subject::Subjects;
 use tokio::sync::{Semaphore, oneshot, watch};
 
 pub(crate) use config::HttpArgs;
@@ -26,7 +26,7 @@ pub use config::{HttpConfig, Token};
 pub(crate) use status::Facts;
 pub use status::Status;
 
-use crate::client::session::Session;
+use loadpilot_client::session::Session;
 
 /// How long answers may take to end when the coordinator does.
 const END_WITHIN: Duration = Duration::from_secs(5);

@@ -1,4 +1,4 @@
-//! Setup and teardown of a run for a submitter without NATS: the claims of [`crate::client`], as
+//! Setup and teardown of a run for a submitter without NATS: the claims of [`loadpilot_client`], as
 //! paths. The caller says each second that it lives, so that any coordinator can answer anything.
 //! Must never hand out a secret to somebody who has shown no token.
 
@@ -10,7 +10,7 @@ use axum::response::IntoResponse;
 use axum::routing::{get, post};
 use axum::{Json, Router};
 use loadpilot_engine::check;
-use loadpilot_events::owed::SetupClaimed;
+use loadpilot_events::log::teardown::SetupClaimed;
 use loadpilot_events::{OwnerId, RunId};
 use serde::Deserialize;
 use serde::de::DeserializeOwned;
@@ -18,8 +18,8 @@ use serde::de::DeserializeOwned;
 use super::Api;
 use super::answer::No;
 use super::routes::{body, known};
-use crate::client::asked;
-use crate::client::owed::{Claimed, Means, Owed};
+use loadpilot_client::run_request;
+use loadpilot_client::teardown::{Claimed, Means, Owed};
 
 /// What stands below `/run/{run}/owed`.
 pub(super) fn routes() -> Router<Api> {
@@ -105,7 +105,7 @@ async fn set_up(
     if !problems.is_empty() {
         return Err(No::Bad(problems));
     }
-    let bundle = asked::from_base64("bundle", &form.bundle, "not shown")?;
+    let bundle = run_request::from_base64("bundle", &form.bundle, "not shown")?;
     let mut session = api.session();
     session
         .claim_setup(&run, *form.claim, bundle, &form.secrets)
@@ -120,7 +120,7 @@ async fn keep(
 ) -> Result<StatusCode, No> {
     let (session, run) = known(&api, &run).await?;
     let form: StatesForm = read(&api, request).await?;
-    let states = asked::from_base64("states", &form.states, "not shown")?;
+    let states = run_request::from_base64("states", &form.states, "not shown")?;
     session
         .keep_states(&run, &form.claimant, states, &form.key)
         .await?;
@@ -182,5 +182,5 @@ async fn kept(
 }
 
 async fn read<T: DeserializeOwned>(api: &Api, request: Request) -> Result<T, No> {
-    Ok(asked::form(&body(api, request).await?)?)
+    Ok(run_request::form(&body(api, request).await?)?)
 }

@@ -21,8 +21,8 @@ use super::answer::No;
 use super::follow::{self, Attached};
 use super::guard::guard;
 use super::owed;
-use crate::client::asked::{self, Asked, POST_BYTES_MAX, Unsaid};
-use crate::client::session::Session;
+use loadpilot_client::run_request::{self, Asked, POST_BYTES_MAX, Unsaid};
+use loadpilot_client::session::Session;
 
 /// What needs no token: whether this process lives, and whether it is of use.
 pub(super) const OPEN: [&str; 2] = ["/healthz", "/readyz"];
@@ -102,7 +102,7 @@ async fn read(api: &Api, request: Request) -> Result<Asked, No> {
     let body = body(api, request).await?;
     let drawn = ulid::Ulid::generate().0;
     let seed = u64::try_from(drawn & u128::from(u64::MAX)).unwrap_or_default();
-    Ok(asked::read(&body, &Unsaid::of_a_fleet(seed))?)
+    Ok(run_request::read(&body, &Unsaid::of_a_fleet(seed))?)
 }
 
 /// Reads a body that says itself what it is, is not too large and comes in time.

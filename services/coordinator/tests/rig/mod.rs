@@ -8,12 +8,12 @@ use bytes::Bytes;
 use loadpilot_bus::testserver::TestServer;
 use loadpilot_bus::{Bus, Fault, Limits, Step, Stream};
 use loadpilot_coordinator::{Clock, Io, Settings, Status, run};
-use loadpilot_engine::decide::Policy;
-use loadpilot_engine::holding::{AgentView, Stage};
-use loadpilot_events::ctl::Decision;
-use loadpilot_events::envelope::EVENT_VERSION;
-use loadpilot_events::heartbeat::{AgentBeat, Heartbeat, HeartbeatReply, News, Seen};
-use loadpilot_events::subject::Subjects;
+use loadpilot_engine::control::agent_view::{AgentView, Stage};
+use loadpilot_engine::control::decide::Policy;
+use loadpilot_events::log::ctl::Decision;
+use loadpilot_events::log::envelope::EVENT_VERSION;
+use loadpilot_events::wire::heartbeat::{AgentBeat, Heartbeat, HeartbeatReply, News, Seen};
+use loadpilot_events::wire::subject::Subjects;
 use loadpilot_events::{AgentId, BootId, Envelope, Holder, RunId};
 use serde_json::{Value, json};
 use tokio::task::JoinHandle;
@@ -219,7 +219,7 @@ impl Agent {
                     if !part.finished && now >= start_at.plus_us(PROFILE_US) =>
                 {
                     part.finished = true;
-                    let totals = loadpilot_events::delta::Totals::default();
+                    let totals = loadpilot_events::log::delta::Totals::default();
                     facts.push((
                         run.clone(),
                         json!({"type": "ShardsFinished",

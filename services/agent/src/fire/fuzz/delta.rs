@@ -6,10 +6,10 @@ use base64::Engine as _;
 use base64::prelude::BASE64_STANDARD;
 use flate2::Compression;
 use flate2::write::ZlibEncoder;
-use loadpilot_events::delta::DeltaReported;
-use loadpilot_events::hist::{self, EncodedHistogram, HIST_COUNTS_MAX, HIST_US_MAX};
 use loadpilot_events::limits::SAMPLES_PER_DELTA_MAX;
-use loadpilot_events::samples::{self, EncodedSamples};
+use loadpilot_events::log::delta::DeltaReported;
+use loadpilot_events::log::hist::{self, EncodedHistogram, HIST_COUNTS_MAX, HIST_US_MAX};
+use loadpilot_events::log::samples::{self, EncodedSamples};
 
 /// JSON of a delta, with all that is encoded in it.
 ///

@@ -2,18 +2,18 @@
 
 use std::collections::BTreeSet;
 
-use loadpilot_engine::decide::Policy;
-use loadpilot_events::ctl::{Decision, RunSealed};
-use loadpilot_events::envelope::EVENT_VERSION;
-use loadpilot_events::heartbeat::{AgentBeat, News, Seen};
-use loadpilot_events::subject::Subjects;
+use loadpilot_engine::control::decide::Policy;
+use loadpilot_events::log::ctl::{Decision, RunSealed};
+use loadpilot_events::log::envelope::EVENT_VERSION;
+use loadpilot_events::wire::heartbeat::{AgentBeat, News, Seen};
+use loadpilot_events::wire::subject::Subjects;
 use loadpilot_events::{AgentId, BootId, RunId, Timestamp};
 use serde_json::{Value, json};
 
 use crate::append::Outcome;
-use crate::book::{Draft, Errand};
 use crate::config::Settings;
 use crate::coordinator::{Coordinator, Poison};
+use crate::run_state::{Draft, Errand};
 
 pub(super) const SECOND: u64 = 1_000_000;
 pub(super) const T0: Timestamp = Timestamp(1_000 * SECOND);
@@ -200,7 +200,7 @@ impl World {
     }
 
     pub(super) fn finish(&mut self, name: &str) -> u64 {
-        let totals = serde_json::to_value(loadpilot_events::delta::Totals::default());
+        let totals = serde_json::to_value(loadpilot_events::log::delta::Totals::default());
         self.state(
             name,
             &fact(json!({"type": "ShardsFinished", "reason": "completed",

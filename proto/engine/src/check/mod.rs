@@ -1,0 +1,486 @@
+//! Checking a plan and a request for a run: all problems at once, or none.
+//!
+//! The same code runs where the plan is made and where it is accepted. Must never change what it
+//! checks.
+
+use std::collections::BTreeSet;
+
+use loadpilot_events::limits;
+use loadpilot_events::log::req::RunRequested;
+use loadpilot_events::plan::target::split;
+use loadpilot_events::plan::{Header, Plan, Profile, Step, Task, Text};
+use loadpilot_events::refusal::{Problem, Refusal};
+
+pub use self::secrecy::is_secret_name;
+use crate::schedule::pace::Pace;
+
+mod body;
+mod closed_loop;
+mod code;
+mod connections;
+mod inputs;
+mod script;
+mod secrecy;
+pub mod target_policy;
+mod thresholds;
+
+/// Headers that would break the framing or the accounting of the engine.
+pub const ENGINE_HEADERS: [&str; 8] = [
+    "connection",
+    "content-length",
+    "expect",
+    "keep-alive",
+    "te",
+    "trailer",
+    "transfer-encoding",
+    "upgrade",
+];
+
+/// Longest wait for agents, in µs: every state of a run has an end.
+const WAIT_US_MAX: u64 = 86_400_000_000;
+
+/// Longest time from the decision to start to the start, in µs.
+const LEAD_US_MAX: u64 = 600_000_000;
+
+/// Parses a plan and checks it.
+///
+/// # Errors
+/// Everything that is wrong with it, all at once.
+pub fn parse_plan(json: &str) -> Result<Plan, Refusal> {
+    if json.len() > limits::PLAN_BYTES_MAX {
+        let rule = format!("must be at most {} bytes of JSON", limits::PLAN_BYTES_MAX);
+        return Err(refusal(vec![Problem::new("plan", rule, json.len())]));
+    }
+    let parsed = serde_json::from_str::<Plan>(json);
+    let plan = parsed.map_err(|error| {
+        refusal(vec![Problem::new(
+            "plan",
+            format!("must be a plan: {error}"),
+            "invalid JSON",
+        )])
+    })?;
+    let problems = self::plan(&plan);
+    if problems.is_empty() {
+        Ok(plan)
+    } else {
+        Err(refusal(problems))
+    }
+}
+
+/// Everything that is wrong with a request for a run; empty when it is sound.
+#[must_use]
+pub fn request(run: &RunRequested) -> Vec<Problem> {
+    let mut problems = plan(&run.plan);
+    let mut must = Musts {
+        problems: &mut problems,
+    };
+    let agents = &run.agents;
+    let want_range = 1..=limits::AGENTS_MAX;
+    must.hold(
+        want_range.contains(&agents.want),
+        "agents.want",
+        "must be 1 to 10000",
+        agents.want,
+    );
+    closed_loop::agents(&mut must, &run.plan, agents.want);
+    script::agents(&mut must, &run.plan, agents.want);
+    let min_fits = agents.min >= 1 && agents.min <= agents.want;
+    must.hold(
+        min_fits,
+        "agents.min",
+        "must be at least 1 and at most agents.want",
+        agents.min,
+    );
+    must.hold(
+        agents.wait_us <= WAIT_US_MAX,
+        "agents.wait_us",
+        "must be at most 24 h",
+        format!("{} µs", agents.wait_us),
+    );
+    must.hold(
+        run.lead_us <= LEAD_US_MAX,
+        "lead_us",
+        "must be at most 10 min",
+        format!("{} µs", run.lead_us),
+    );
+    must.hold(
+        run.needs.len() <= limits::NEEDS_MAX,
+        "needs",
+        "must be at most 20",
+        run.needs.len(),
+    );
+    must.hold(
+        run.seed <= limits::SEED_MAX,
+        "seed",
+        "must be below 2^53",
+        run.seed,
+    );
+    let bytes = run.plan.to_json().len();
+    must.hold(
+        bytes <= limits::PLAN_BYTES_MAX,
+        "plan",
+        "must be at most 512 KiB of JSON",
+        bytes,
+    );
+    problems
+}
+
+/// Everything that is wrong with a plan; empty when it is sound.
+#[must_use]
+pub fn plan(plan: &Plan) -> Vec<Problem> {
+    let mut problems = Vec::new();
+    let mut must = Musts {
+        problems: &mut problems,
+    };
+    must.name("scenario", &plan.scenario);
+    target(&mut must, &plan.target);
+    if profile(&mut must, &plan.profile) {
+        let duration_us = plan.profile.duration_us();
+        let planned = Pace::new(&plan.profile).planned();
+        must.hold(
+            planned > 0 || plan.users.is_some(),
+            "profile",
+            "must offer at least one arrival",
+            planned,
+        );
+        let rule = format!(
+            "must, rounded up to a whole tick, be below the length of the run ({duration_us} µs)"
+        );
+        let ticks = plan.warm_up_us.div_ceil(plan.tick_us.max(1));
+        must.hold(
+            ticks.saturating_mul(plan.tick_us) < duration_us,
+            "warm_up_us",
+            &rule,
+            plan.warm_up_us,
+        );
+    }
+    closed_loop::plan(&mut must, plan);
+    connections::plan(&mut must, plan);
+    times(&mut must, plan);
+    let some = plan.max_in_flight != Some(0);
+    must.hold(some, "max_in_flight", "must be at least 1", 0);
+    inputs::given(&mut must, plan);
+    tasks(&mut must, plan);
+    script::script(&mut must, plan);
+    code::code(&mut must, plan);
+    debug_requests(&mut must, plan);
+    body::objects(&mut must, plan);
+    thresholds::thresholds(&mut must, plan);
+    if let Some(name) = &plan.id_header {
+        must.header_name("id_header", name);
+    }
+    problems
+}
+
+fn refusal(problems: Vec<Problem>) -> Refusal {
+    Refusal { problems }
+}
+
+/// Collects what does not hold.
+struct Musts<'a> {
+    problems: &'a mut Vec<Problem>,
+}
+
+impl Musts<'_> {
+    fn hold(
+        &mut self,
+        holds: bool,
+        field: impl Into<String>,
+        rule: &str,
+        value: impl std::fmt::Display,
+    ) {
+        if !holds {
+            self.problems.push(Problem::new(field, rule, value));
+        }
+    }
+
+    fn name(&mut self, field: &str, name: &str) {
+        let sound = !name.trim().is_empty()
+            && name.len() <= limits::NAME_BYTES_MAX
+            && !name.chars().any(char::is_control);
+        self.hold(
+            sound,
+            field,
+            "must be 1 to 128 bytes without control characters",
+            name,
+        );
+    }
+
+    fn header_name(&mut self, field: &str, name: &str) {
+        let sound = !name.is_empty()
+            && name.len() <= limits::NAME_BYTES_MAX
+            && name.bytes().all(is_token_byte);
+        self.hold(sound, field, "must be an HTTP header name", name);
+        let engines = ENGINE_HEADERS.contains(&name.to_ascii_lowercase().as_str());
+        self.hold(
+            !engines,
+            field,
+            "must not be a header that the engine sets itself",
+            name,
+        );
+    }
+}
+
+/// `tchar` of RFC 9110, section 5.6.2.
+fn is_token_byte(byte: u8) -> bool {
+    byte.is_ascii_alphanumeric() || b"!#$%&'*+-.^_`|~".contains(&byte)
+}
+
+/// A segment of a base path: some of what RFC 3986 calls `pchar`, and no step to elsewhere.
+fn is_segment(segment: &str) -> bool {
+    let is_plain = |b: u8| b.is_ascii_alphanumeric() || b"-._~!$&'()*+,;=:@%".contains(&b);
+    !matches!(segment, "" | "." | "..") && segment.bytes().all(is_plain)
+}
+
+fn target(must: &mut Musts<'_>, target: &str) {
+    const RULE: &str = "must be http://host[:port][/path] or https://host[:port][/path], without \
+                        user, query or a slash at its end";
+    let (origin, base) = split(target);
+    let is_base =
+        base.len() <= limits::BASE_PATH_BYTES_MAX && base.split('/').skip(1).all(is_segment);
+    let rest = origin
+        .strip_prefix("http://")
+        .or_else(|| origin.strip_prefix("https://"))
+        .filter(|_| is_base);
+    let sound = rest.is_some_and(|authority| {
+        let host = match authority.rsplit_once(':') {
+            Some((host, port)) if !port.contains(']') => {
+                if port.parse::<u16>().is_ok_and(|port| port > 0) {
+                    host
+                } else {
+                    ""
+                }
+            }
+            _ => authority,
+        };
+        let bare = host
+            .strip_prefix('[')
+            .and_then(|host| host.strip_suffix(']'));
+        match bare {
+            Some(v6) => v6.parse::<std::net::Ipv6Addr>().is_ok(),
+            None => {
+                !host.is_empty()
+                    && host
+                        .bytes()
+                        .all(|b| b.is_ascii_alphanumeric() || b"-._".contains(&b))
+            }
+        }
+    });
+    must.hold(sound, "target", RULE, target);
+}
+
+fn profile(must: &mut Musts<'_>, profile: &Profile) -> bool {
+    let before = must.problems.len();
+    let count = profile.pieces.len();
+    let some = (1..=limits::PIECES_MAX).contains(&count);
+    must.hold(some, "profile.pieces", "must be 1 to 10000 pieces", count);
+    let mut total_us: u64 = 0;
+    for (place, piece) in profile.pieces.iter().enumerate() {
+        let field = format!("profile.pieces[{place}]");
+        let duration = format!("{field}.duration_us");
+        must.hold(
+            piece.duration_us > 0,
+            duration,
+            "must be at least 1 µs",
+            piece.duration_us,
+        );
+        for (end, rate) in [("from", piece.from), ("to", piece.to)] {
+            let field = format!("{field}.{end}");
+            let sound = rate.0 <= limits::RATE_MAX_URPS;
+            must.hold(
+                sound,
+                field,
+                "must be at most 10,000,000 per second",
+                rate.as_rps(),
+            );
+        }
+        total_us = total_us.saturating_add(piece.duration_us);
+    }
+    let fits = total_us <= limits::PROFILE_US_MAX;
+    must.hold(
+        fits,
+        "profile",
+        "must last at most 11 days",
+        format!("{total_us} µs"),
+    );
+    must.problems.len() == before
+}
+
+fn times(must: &mut Musts<'_>, plan: &Plan) {
+    let max = limits::TIMEOUT_US_MAX;
+    let phases = [
+        ("timeouts.connect_us", plan.timeouts.connect_us),
+        ("timeouts.first_byte_us", plan.timeouts.first_byte_us),
+    ];
+    for (field, value) in phases {
+        let value = value.unwrap_or(1_000);
+        must.hold(
+            (1_000..=plan.timeout_us.max(1_000)).contains(&value),
+            field,
+            "must be 1 ms to the time-out of the whole call (timeout_us)",
+            format!("{value} µs"),
+        );
+    }
+    let ranged = [
+        (
+            "timeout_us",
+            plan.timeout_us,
+            1_000..=max,
+            "must be 1 ms to 10 min",
+        ),
+        (
+            "max_wait_us",
+            plan.max_wait_us,
+            0..=max,
+            "must be at most 10 min",
+        ),
+        (
+            "max_lateness_us",
+            plan.max_lateness_us,
+            1_000..=max,
+            "must be 1 ms to 10 min",
+        ),
+        (
+            "tick_us",
+            plan.tick_us,
+            100_000..=60_000_000,
+            "must be 100 ms to 60 s",
+        ),
+    ];
+    must.hold(
+        plan.samples_ppm
+            .is_none_or(|ppm| (1..=1_000_000).contains(&ppm)),
+        "samples_ppm",
+        "must be 1 to 1000000 millionths",
+        plan.samples_ppm.unwrap_or_default(),
+    );
+    for (field, value, range, rule) in ranged {
+        must.hold(range.contains(&value), field, rule, format!("{value} µs"));
+    }
+}
+
+fn tasks(must: &mut Musts<'_>, plan: &Plan) {
+    let tasks: &[Task] = &plan.tasks;
+    let count = (1..=limits::TASKS_MAX).contains(&tasks.len());
+    must.hold(count, "tasks", "must be 1 to 1000 tasks", tasks.len());
+    let calls: usize = tasks.iter().map(|task| task.steps.len()).sum();
+    must.hold(
+        calls <= limits::CALLS_MAX,
+        "tasks",
+        "must have at most 2000 calls in all",
+        calls,
+    );
+    let weights: u64 = tasks.iter().map(|task| u64::from(task.weight)).sum();
+    let sum = weights <= limits::WEIGHT_SUM_MAX;
+    must.hold(
+        sum,
+        "tasks",
+        "must have weights that add up to at most 1048576",
+        weights,
+    );
+    let mut names = BTreeSet::new();
+    for (place, task) in tasks.iter().enumerate() {
+        let field = format!("tasks[{place}]");
+        must.name(&format!("{field}.name"), &task.name);
+        let unique = names.insert(&task.name);
+        must.hold(
+            unique,
+            format!("{field}.name"),
+            "must be unique in the plan",
+            &task.name,
+        );
+        let weight = task.weight > 0;
+        must.hold(
+            weight,
+            format!("{field}.weight"),
+            "must be at least 1",
+            task.weight,
+        );
+        let (range, rule) = match (&plan.script, &plan.code) {
+            (None, None) => (1..=limits::STEPS_MAX, "must be 1 to 100 calls"),
+            (Some(_), _) => (0..=0, "must be empty: the scenario runs in Python"),
+            (None, Some(_)) => (0..=0, "must be empty: the scenario is code"),
+        };
+        let count = range.contains(&task.steps.len());
+        let steps = format!("{field}.steps");
+        must.hold(count, steps, rule, task.steps.len());
+        for (place, step) in task.steps.iter().enumerate() {
+            self::step(
+                must,
+                &format!("{field}.steps[{place}]"),
+                step,
+                plan.timeout_us,
+            );
+        }
+    }
+}
+
+fn step(must: &mut Musts<'_>, field: &str, step: &Step, timeout_us: u64) {
+    must.name(&format!("{field}.name"), &step.name);
+    let path = &step.path;
+    let sound = path.starts_with('/')
+        && !path.starts_with("//")
+        && path.len() <= limits::PATH_BYTES_MAX
+        && path.bytes().all(|b| b.is_ascii_graphic() && b != b'#');
+    const PATH: &str = "must begin with one / and hold only printable ASCII without # (relative \
+                        to the target; encode the rest)";
+    must.hold(sound, format!("{field}.path"), PATH, path);
+    let count = step.headers.len() <= limits::HEADERS_MAX;
+    let headers = format!("{field}.headers");
+    must.hold(count, headers, "must be at most 64", step.headers.len());
+    for (place, header) in step.headers.iter().enumerate() {
+        self::header(must, &format!("{field}.headers[{place}]"), header);
+    }
+    if let Some(body) = &step.body {
+        body::body(must, &format!("{field}.body"), body);
+    }
+    if let Some(us) = step.timeout_us {
+        let sound = (1_000..=limits::TIMEOUT_US_MAX).contains(&us);
+        must.hold(
+            sound,
+            format!("{field}.timeout_us"),
+            "must be 1 ms to 10 min",
+            us,
+        );
+    }
+    if let Some(most) = step.tokens_max {
+        let sound = step.stream.is_some() && most > 0;
+        const RULE: &str = "must be at least 1, of a streamed answer";
+        must.hold(sound, format!("{field}.tokens_max"), RULE, most);
+    }
+    if let Some(us) = step.listen_us {
+        let sound = step.stream.is_some() && us < step.timeout_us.unwrap_or(timeout_us) && us > 0;
+        const RULE: &str = "must be above 0 and below the call's time-out, of a streamed answer";
+        must.hold(sound, format!("{field}.listen_us"), RULE, us);
+    }
+}
+
+fn header(must: &mut Musts<'_>, field: &str, header: &Header) {
+    must.header_name(&format!("{field}.name"), &header.name);
+    let secret = is_secret_name(&header.name.to_ascii_lowercase());
+    let value_field = format!("{field}.value");
+    match &header.value {
+        Text::Literal(_) if secret => {
+            let rule = "must be a secret handle: its value would be stored in the log";
+            must.hold(false, value_field, rule, "a literal value");
+        }
+        Text::Literal(value) => {
+            let sound = value.len() <= limits::HEADER_VALUE_BYTES_MAX
+                && value
+                    .bytes()
+                    .all(|b| b == b'\t' || (0x20..0x7f).contains(&b));
+            let rule = "must be printable ASCII of at most 16 KiB, without line breaks";
+            must.hold(sound, value_field, rule, value.escape_debug());
+        }
+        Text::Secret { secret } => must.name(&format!("{field}.value.secret"), secret),
+    }
+}
+
+fn debug_requests(must: &mut Musts<'_>, plan: &Plan) {
+    let calls = plan.tasks.iter().map(|task| task.steps.len()).max();
+    let calls = u32::try_from(calls.unwrap_or(1).max(1)).unwrap_or(u32::MAX);
+    let most = limits::DEBUG_REQUESTS_MAX / calls;
+    let rule = format!("must be at most {most}: an arrival may make {calls} requests");
+    let fits = plan.debug_requests <= most;
+    must.hold(fits, "debug_requests", &rule, plan.debug_requests);
+}

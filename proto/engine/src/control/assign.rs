@@ -1,0 +1,105 @@
+//! Assigning shards to holders: even, interleaved, and moving as little as it can.
+
+use std::cmp::Reverse;
+use std::collections::{BTreeMap, BTreeSet, BinaryHeap};
+
+use loadpilot_events::id::Holder;
+use loadpilot_events::log::assign::Holding;
+use loadpilot_events::units::Rate;
+
+/// Fewest shards of a run.
+pub const SHARDS_MIN: u32 = 256;
+
+/// Shards per agent wanted, at least: so that a lost agent's load spreads evenly.
+pub const SHARDS_PER_AGENT: u32 = 16;
+
+/// The number of shards of a run that wants `want` agents; of a closed loop at most its `users`,
+/// so that no shard is without one and agents that hold equally many shards have equally many
+/// users, give or take one a shard.
+#[must_use]
+pub fn shard_count(want: u32, users: Option<u32>) -> u32 {
+    let shards = SHARDS_MIN.max(want.saturating_mul(SHARDS_PER_AGENT).next_power_of_two());
+    users.map_or(shards, |users| shards.min(users.max(1)))
+}
+
+/// What `held` of `shards` shards have of a rate, rounded down.
+#[must_use]
+pub fn share(rate: Rate, held: usize, shards: u32) -> Rate {
+    let product = u128::from(rate.0) * held as u128;
+    Rate(u64::try_from(product / u128::from(shards.max(1))).unwrap_or(u64::MAX))
+}
+
+/// The greatest length of a decision that carries a map of these holders, in bytes: with every
+/// shard written out, as it may come to be when agents go and come, and each of them lost as well.
+#[must_use]
+pub fn map_bytes_max(shards: u32, holders: &[Holder]) -> u64 {
+    let named = |holder: &Holder| {
+        let words = holder.agent.as_str().len() + holder.boot_id.as_str().len();
+        2 * words as u64 + HOLDER_FRAME_BYTES
+    };
+    let digits = u64::from(shards.max(1).ilog10()) + 1;
+    let lists = u64::from(shards) * (digits + 1);
+    DECISION_FRAME_BYTES + lists + holders.iter().map(named).sum::<u64>()
+}
+
+/// What JSON puts around a holder in a map and in a list of losses.
+const HOLDER_FRAME_BYTES: u64 = 112;
+
+/// What JSON puts around a map, the author of a change of the rate included.
+const DECISION_FRAME_BYTES: u64 = 2_048;
+
+/// Deals all shards to `holders` one by one, so that neighbours in time go to different holders.
+#[must_use]
+pub fn deal(shards: u32, holders: &[Holder]) -> Vec<Holding> {
+    let count = holders.len();
+    let holding = |(place, holder): (usize, &Holder)| Holding {
+        holder: holder.clone(),
+        shards: (0..shards).skip(place).step_by(count.max(1)).collect(),
+    };
+    holders.iter().enumerate().map(holding).collect()
+}
+
+/// The map after `gone` have lost their shards: each goes as a whole to its successor when it has
+/// one, else is dealt to those with the fewest. Empty when nobody is left.
+#[must_use]
+pub fn take_over(
+    shards: u32,
+    holdings: &[Holding],
+    gone: &BTreeSet<Holder>,
+    successors: &BTreeMap<Holder, Holder>,
+    idle: &BTreeSet<Holder>,
+) -> Vec<Holding> {
+    let mut map: BTreeMap<Holder, Vec<u32>> = BTreeMap::new();
+    let mut held = BTreeSet::new();
+    for holding in holdings {
+        let heir = match successors.get(&holding.holder) {
+            Some(successor) if gone.contains(&holding.holder) => successor,
+            None if gone.contains(&holding.holder) => continue,
+            _ => &holding.holder,
+        };
+        held.extend(holding.shards.iter().copied());
+        map.entry(heir.clone()).or_default().extend(&holding.shards);
+    }
+    for holder in idle {
+        map.entry(holder.clone()).or_default();
+    }
+    let mut map: Vec<(Holder, Vec<u32>)> = map.into_iter().collect();
+    let fewest = map.iter().enumerate();
+    let fewest = fewest.map(|(place, (_, held))| Reverse((held.len(), place)));
+    let mut fewest: BinaryHeap<_> = fewest.collect();
+    for shard in (0..shards).filter(|shard| !held.contains(shard)) {
+        if let Some(mut least) = fewest.peek_mut() {
+            let (count, place) = &mut least.0;
+            map[*place].1.push(shard);
+            *count += 1;
+        }
+    }
+    let sorted = |(holder, mut shards): (Holder, Vec<u32>)| {
+        shards.sort_unstable();
+        Holding { holder, shards }
+    };
+    map.into_iter()
+        .filter(|(_, shards)| !shards.is_empty())
+        .map(sorted)
+        .collect()
+}

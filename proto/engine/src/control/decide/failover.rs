@@ -1,0 +1,244 @@
+//! Who is gone from a run, who is there instead, and from which tick on.
+//!
+//! The part of [`crate::control::decide`] that hands shards over while a run is being made ready or
+//! runs. Must never hand over a tick in which the old holder may still be sending.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::ops::Bound::{Excluded, Unbounded};
+
+use loadpilot_events::Capability;
+use loadpilot_events::id::{AgentId, Holder, OwnerId};
+use loadpilot_events::log::assign::{Loss, LossReason};
+use loadpilot_events::log::ctl::{CapacityReduced, Decision, ShardsReassigned};
+use loadpilot_events::log::evt::FinishReason;
+use loadpilot_events::units::Timestamp;
+
+use crate::bugs::{Bug, bug};
+use crate::control::assign::take_over;
+use crate::control::decide::{Heard, Run};
+use crate::control::run_state::Resignation;
+
+impl Run<'_> {
+    pub(crate) fn heard_at(&self, holder: &Holder) -> Timestamp {
+        let heard = self
+            .hearing
+            .agents
+            .get(holder)
+            .map_or(Timestamp(0), |heard| heard.at);
+        if bug(Bug::LostBeforeListened) {
+            return heard;
+        }
+        heard.max(self.hearing.since)
+    }
+
+    /// An owner that was never heard had no chance to be before its run was there: its first sign
+    /// of life may come after the request, which is stored.
+    pub(crate) fn owner_heard_at(&self, owner: &OwnerId) -> Timestamp {
+        let heard = self.hearing.owners.get(owner).copied();
+        let created_us = self.created.gather_by.0;
+        let created = Timestamp(created_us.saturating_sub(self.created.agents.wait_us));
+        heard.unwrap_or(created).max(self.hearing.since)
+    }
+
+    pub(crate) fn is_silent(&self, holder: &Holder) -> bool {
+        let lost_us = match bug(Bug::LostBeforeFenced) {
+            true => self.policy.fence_us / 2,
+            false => self.policy.lost_us,
+        };
+        self.clock >= self.heard_at(holder).plus_us(lost_us)
+    }
+
+    /// The newest process of each agent, if it is heard. An older one is never called back: it
+    /// stops as soon as it hears of the newer one.
+    fn living(&self) -> impl Iterator<Item = (&Holder, &Heard)> {
+        let mut newest: BTreeMap<_, (&Holder, &Heard)> = BTreeMap::new();
+        for (holder, heard) in &self.hearing.agents {
+            newest.insert(&holder.agent, (holder, heard));
+        }
+        // To have listened anew proves nobody dead, but nobody alive either.
+        let lives = |heard: &Heard| self.clock < heard.at.plus_us(self.policy.lost_us);
+        let every = self
+            .hearing
+            .agents
+            .iter()
+            .filter(|_| bug(Bug::TwoSlotsPerAgent));
+        let chosen = newest.into_values().chain(every);
+        chosen.filter(move |(_, heard)| lives(heard))
+    }
+
+    /// Those that live, can do what the run needs, and may be given shards.
+    pub(crate) fn available(&self) -> BTreeSet<Holder> {
+        let needed = self.created.needed();
+        let usable = |(holder, heard): &(&Holder, &Heard)| {
+            needed.is_subset(&heard.has)
+                && (!self.state.lost.contains_key(holder) || bug(Bug::LostGetShards))
+                && !self.state.resigned.contains_key(holder)
+                && !self.state.finished.contains_key(holder)
+        };
+        let usable = self.living().filter(usable);
+        usable.map(|(holder, _)| holder.clone()).collect()
+    }
+
+    /// What the run needs and not all agents that are there have, in words that follow others.
+    pub(crate) fn lacking(&self) -> String {
+        let agents: Vec<&Heard> = self.living().map(|(_, heard)| heard).collect();
+        if agents.is_empty() {
+            return ", and none is there".to_owned();
+        }
+        let told = |need: &Capability| {
+            let have = agents.iter().filter(|heard| heard.has.contains(need));
+            let (have, all) = (have.count(), agents.len());
+            (have < all).then(|| format!("; needs {need}: {have} of {all} agents have it"))
+        };
+        self.created.needed().iter().filter_map(told).collect()
+    }
+
+    /// Holders that are to lose their shards now, and why.
+    pub(crate) fn losses(&self) -> Vec<Loss> {
+        let available = self.available();
+        let reason = |holder: &Holder| -> Option<LossReason> {
+            match self.state.resigned.get(holder) {
+                Some(Resignation::Failed) => return Some(LossReason::Failed),
+                Some(Resignation::Leaving) => return Some(LossReason::Left),
+                Some(Resignation::Isolated) => return Some(LossReason::Isolated),
+                None => {}
+            }
+            let finish = self
+                .state
+                .finished
+                .get(holder)
+                .map(|finished| finished.reason);
+            if finish.is_some_and(|reason| reason != FinishReason::Completed) {
+                return Some(LossReason::Left);
+            }
+            // Holders sort by agent, then by boot: the next one tells.
+            let later = available.range((Excluded(holder), Unbounded)).next();
+            if later.is_some_and(|other| other.agent == holder.agent) {
+                return Some(LossReason::Replaced);
+            }
+            if self.is_silent(holder) {
+                return Some(LossReason::Silent);
+            }
+            self.is_unready(holder).then_some(LossReason::NotReady)
+        };
+        let holders = self.state.holdings.iter().map(|holding| &holding.holder);
+        holders
+            .filter_map(|holder| {
+                reason(holder).map(|reason| Loss {
+                    holder: holder.clone(),
+                    reason,
+                })
+            })
+            .collect()
+    }
+
+    /// Gives the shards of `losses`, and those that nobody holds, to whoever is there.
+    pub(crate) fn replace(&self, losses: Vec<Loss>) -> Option<Decision> {
+        let gone: BTreeSet<Holder> = losses.iter().map(|loss| loss.holder.clone()).collect();
+        let current: BTreeSet<&Holder> = self.state.holdings.iter().map(|h| &h.holder).collect();
+        let available = self.available();
+        let newcomers: BTreeSet<Holder> = available
+            .into_iter()
+            .filter(|holder| !current.contains(holder))
+            .collect();
+        let heirs = newcomers.iter().rev();
+        let heirs: BTreeMap<&AgentId, &Holder> = heirs.map(|new| (&new.agent, new)).collect();
+        let heir = |lost: &Holder| heirs.get(&lost.agent).copied().cloned();
+        let successors: BTreeMap<Holder, Holder> = gone
+            .iter()
+            .filter_map(|lost| heir(lost).map(|successor| (lost.clone(), successor)))
+            .collect();
+        let all_gone = current.iter().all(|holder| gone.contains(*holder));
+        // Survivors are ready and newcomers are not: only if all are gone do these take over at
+        // once; else they are let in by a move of its own.
+        let wanted = self.created.agents.want as usize;
+        let idle = match all_gone {
+            true => self.standing_by().into_iter().take(wanted).collect(),
+            false => BTreeSet::new(),
+        };
+        let takeover_tick = self.takeover_tick(&losses);
+        if !self.is_offered(takeover_tick) {
+            // Nothing is left to take over; the losses show when the run is sealed.
+            return None;
+        }
+        let shards = self.created.shards;
+        let holdings = take_over(shards, &self.state.holdings, &gone, &successors, &idle);
+        if holdings.is_empty() {
+            let reduced = CapacityReduced { losses };
+            return (!gone.is_empty()).then_some(Decision::CapacityReduced(reduced));
+        }
+        let generation = self.state.generation + 1;
+        let next = ShardsReassigned {
+            generation,
+            holdings,
+            takeover_tick,
+            losses,
+        };
+        Some(Decision::ShardsReassigned(next))
+    }
+
+    /// The first tick that begins when no lost holder can still be sending and every heir knows;
+    /// never before that of the current map.
+    fn takeover_tick(&self, losses: &[Loss]) -> u32 {
+        if bug(Bug::TakeoverNow) {
+            let begun_us = self.now.since_us(self.start_at());
+            return u32::try_from(begun_us / self.created.plan.tick_us).unwrap_or(u32::MAX);
+        }
+        let quiet_from = |loss: &Loss| match loss.reason {
+            LossReason::Replaced if self.predecessor_is_dead(&loss.holder) => self.now,
+            LossReason::Replaced => self.now.plus_us(self.policy.behind_us),
+            LossReason::Silent => self.heard_at(&loss.holder).plus_us(self.policy.fence_us),
+            // It may get ready this very moment, and be cut off.
+            LossReason::NotReady => self.now.plus_us(self.policy.fence_us),
+            LossReason::Left | LossReason::Failed | LossReason::Isolated => self.now,
+        };
+        let quiet = losses
+            .iter()
+            .map(quiet_from)
+            .max()
+            .unwrap_or(self.now)
+            .max(self.now);
+        let tick = self.tick_from(quiet.plus_us(self.policy.takeover_us));
+        // The map before this one may begin later, because one of its losses had to be waited for:
+        // then that wait still holds, and a tick has one map only if their order is their number's.
+        tick.max(self.state.takeover_tick)
+    }
+
+    /// The first tick that may have a new map of which everybody knows at `at`: not before that of
+    /// the current map; `None` when nothing is offered any more by then.
+    pub(crate) fn map_from(&self, at: Timestamp) -> Option<u32> {
+        let tick = self.tick_from(at).max(self.state.takeover_tick);
+        self.is_offered(tick).then_some(tick)
+    }
+
+    /// Whether a tick lies in the profile.
+    fn is_offered(&self, tick: u32) -> bool {
+        u64::from(tick) * self.created.plan.tick_us < self.profile_us()
+    }
+
+    /// The first tick that begins at `at` or later.
+    fn tick_from(&self, at: Timestamp) -> u32 {
+        let tick = at.since_us(self.start_at());
+        u32::try_from(tick.div_ceil(self.created.plan.tick_us)).unwrap_or(u32::MAX)
+    }
+
+    /// Whether it took shards over in a run that goes on and did not get ready in time.
+    fn is_unready(&self, holder: &Holder) -> bool {
+        let started = self.state.start.is_some();
+        started && !self.state.ready.contains_key(holder) && self.now >= self.settled_by()
+    }
+
+    fn predecessor_is_dead(&self, holder: &Holder) -> bool {
+        let mut newer = self.newer(holder);
+        newer.any(|(_, heard)| heard.predecessor_dead)
+    }
+
+    /// Later processes of the same agent that were heard.
+    pub(crate) fn newer<'h>(
+        &'h self,
+        holder: &'h Holder,
+    ) -> impl Iterator<Item = (&'h Holder, &'h Heard)> {
+        let later = self.hearing.agents.range((Excluded(holder), Unbounded));
+        later.take_while(|(other, _)| other.agent == holder.agent)
+    }
+}

@@ -1,0 +1,62 @@
+//! Who takes part in a run that has nobody yet.
+//!
+//! The part of [`crate::control::decide`] that assigns a run, or refuses it. Must never assign what
+//! could not be assigned anew later.
+
+use loadpilot_events::id::Holder;
+use loadpilot_events::log::ctl::{Decision, RunRefused, ShardsAssigned};
+use loadpilot_events::refusal::Problem;
+
+use crate::control::assign::{deal, map_bytes_max};
+use crate::control::decide::Run;
+
+impl Run<'_> {
+    /// Assigns the run as soon as those that it wants have offered capacity, or, when the wait is
+    /// over, to those that have, if they are enough.
+    pub(crate) fn gather(&self) -> Option<Decision> {
+        let live = |holder: &Holder| {
+            let offer = self.state.offers.get(holder);
+            offer.is_some_and(|offer| offer.expires > self.now)
+        };
+        let offered: Vec<Holder> = self.available().into_iter().filter(live).collect();
+        let wanted = &self.created.agents;
+        let enough = offered.len() >= wanted.want as usize;
+        let wait_is_over = self.now >= self.created.gather_by;
+        if enough || wait_is_over && offered.len() >= wanted.min.max(1) as usize {
+            let chosen = &offered[..offered.len().min(wanted.want as usize)];
+            if let Some(problem) = self.too_many(chosen) {
+                let problems = vec![problem];
+                return Some(Decision::RunRefused(RunRefused { problems }));
+            }
+            return Some(Decision::ShardsAssigned(ShardsAssigned {
+                generation: 1,
+                holdings: deal(self.created.shards, chosen),
+                ready_by: self.now.plus_us(self.readiness_us()),
+            }));
+        }
+        wait_is_over.then(|| {
+            let seconds = wanted.wait_us / 1_000_000;
+            let (min, lacking) = (wanted.min, self.lacking());
+            let rule = format!("at least {min} must offer capacity within {seconds} s{lacking}");
+            let problem = Problem::new("agents", rule, offered.len());
+            Decision::RunRefused(RunRefused {
+                problems: vec![problem],
+            })
+        })
+    }
+
+    /// Why so many holders are too many for this server: each map of the run has to fit one of its
+    /// messages, however agents come and go.
+    fn too_many(&self, chosen: &[Holder]) -> Option<Problem> {
+        let limit = self.hearing.message_bytes_max?;
+        let bytes = map_bytes_max(self.created.shards, chosen);
+        (bytes > limit).then(|| {
+            let rule = format!(
+                "must be so few that a map of their {} shards fits one message of the server: it \
+                 may come to {bytes} bytes, and the server takes {limit} (max_payload)",
+                self.created.shards
+            );
+            Problem::new("agents.want", rule, chosen.len())
+        })
+    }
+}

@@ -1,0 +1,412 @@
+//! The control side of a run's log, folded: who held what, when it started, how it ended.
+//!
+//! Records may come in any order and more than once; the fold is over their stream sequences, and
+//! exactly up to what the seal names. Must never fail: what cannot be read is set aside by name.
+
+pub mod agent_view;
+pub mod assign;
+pub mod decide;
+pub mod overcommit;
+pub mod per_agent_view;
+pub mod run_state;
+pub mod steer;
+pub mod teardown;
+
+use std::collections::BTreeMap;
+
+use loadpilot_events::answers::report::Quarantined;
+use loadpilot_events::id::{AgentId, Holder, RunId};
+use loadpilot_events::log::assign::{Generation, Holding};
+use loadpilot_events::log::ctl::{Decision, RunSealed};
+use loadpilot_events::log::delta::Totals;
+use loadpilot_events::log::envelope::{EVENT_VERSION_STRIDES, Envelope};
+use loadpilot_events::log::evt::Fact;
+use loadpilot_events::log::req::Request;
+use loadpilot_events::refusal::Problem;
+use loadpilot_events::rules::Rules;
+use loadpilot_events::units::Timestamp;
+use loadpilot_events::wire::subject::Kind;
+use serde::de::DeserializeOwned;
+
+use crate::control::run_state::{Record, RunState};
+use crate::control::teardown::Debt;
+
+/// A record of LP_CTL, parsed.
+#[derive(Debug, Clone)]
+pub enum Parsed {
+    /// Somebody asked.
+    Request(Envelope<Request>),
+    /// A coordinator decided.
+    Decision(Envelope<Decision>),
+    /// An agent stated a fact.
+    Fact(AgentId, Envelope<Fact>),
+}
+
+impl Parsed {
+    /// Parses what stands on a subject of LP_CTL.
+    ///
+    /// # Errors
+    /// Why it cannot be read, for people.
+    pub fn from_payload(kind: &Kind, payload: &[u8]) -> Result<Self, String> {
+        match kind {
+            Kind::Req => envelope(payload).map(Self::Request),
+            Kind::Ctl => envelope(payload).map(Self::Decision),
+            Kind::Evt(agent) => envelope(payload).map(|fact| Self::Fact(agent.clone(), fact)),
+            Kind::Delta(_) => Err("a delta in the control stream".to_owned()),
+        }
+    }
+
+    /// What the state of a run folds, with its writer's time.
+    #[must_use]
+    pub fn record(&self) -> (Timestamp, Record<'_>) {
+        match self {
+            Self::Request(envelope) => (envelope.at, Record::Request(&envelope.event)),
+            Self::Decision(envelope) => (envelope.at, Record::Decision(&envelope.event)),
+            Self::Fact(agent, envelope) => (envelope.at, Record::Fact(agent, &envelope.event)),
+        }
+    }
+}
+
+#[derive(serde::Deserialize)]
+struct Version {
+    v: u16,
+}
+
+#[derive(serde::Deserialize)]
+struct Typed {
+    v: u16,
+    event: Type,
+}
+
+#[derive(serde::Deserialize)]
+struct Type {
+    #[serde(rename = "type")]
+    name: String,
+}
+
+/// Whether a later version of the product decided something in a form that is not understood here:
+/// whoever went on without it would decide against it. A decision of a kind that did not exist yet
+/// is one that may be passed over: later versions must see to that.
+#[must_use]
+pub fn is_newer(payload: &[u8]) -> bool {
+    let typed = serde_json::from_slice::<Typed>(payload);
+    typed.is_ok_and(|typed| {
+        typed.v > EVENT_VERSION_STRIDES && Decision::TYPES.contains(&typed.event.name.as_str())
+    })
+}
+
+/// Parses an envelope of any known version.
+///
+/// # Errors
+/// Why it cannot be read, for people.
+pub fn envelope<E: DeserializeOwned>(payload: &[u8]) -> Result<Envelope<E>, String> {
+    let version: Version = serde_json::from_slice(payload).map_err(|error| error.to_string())?;
+    if version.v > EVENT_VERSION_STRIDES {
+        return Err(format!(
+            "event version {} is newer than {EVENT_VERSION_STRIDES}",
+            version.v
+        ));
+    }
+    serde_json::from_slice(payload).map_err(|error| error.to_string())
+}
+
+/// The records of one run, as read.
+#[derive(Debug, Clone)]
+pub struct ControlLog {
+    run: RunId,
+    records: BTreeMap<u64, Parsed>,
+    unreadable: BTreeMap<u64, (Kind, Quarantined)>,
+}
+
+/// One assignment of shards.
+#[derive(Debug, Clone)]
+pub struct Assignment {
+    /// Its number.
+    pub generation: Generation,
+    /// The first due tick it is in force for.
+    pub from_tick: u32,
+    /// The whole map.
+    pub holdings: Vec<Holding>,
+    /// Where in it each holder stands: every row of every delta asks.
+    places: BTreeMap<Holder, usize>,
+}
+
+impl Assignment {
+    /// One that is in force from a due tick on.
+    #[must_use]
+    pub fn new(generation: Generation, from_tick: u32, holdings: Vec<Holding>) -> Self {
+        let places = holdings.iter().enumerate().rev();
+        let places = places.map(|(place, holding)| (holding.holder.clone(), place));
+        Self {
+            generation,
+            from_tick,
+            places: places.collect(),
+            holdings,
+        }
+    }
+
+    /// What `holder` holds in it.
+    #[must_use]
+    pub fn of(&self, holder: &Holder) -> Option<&Holding> {
+        let &place = self.places.get(holder)?;
+        self.holdings.get(place)
+    }
+}
+
+/// The control side of a run, closed.
+#[derive(Debug, Clone)]
+pub struct Control {
+    /// Which run.
+    pub run: RunId,
+    /// Its state after the last record that counts.
+    pub state: RunState,
+    /// When it was created.
+    pub created_at: Timestamp,
+    /// All assignments, oldest first.
+    pub assignments: Vec<Assignment>,
+    /// The seal, once there is one.
+    pub sealed: Option<RunSealed>,
+    /// Why it was refused.
+    pub refused: Vec<Problem>,
+    /// What counts, in order: for the story.
+    pub records: Vec<(u64, Parsed)>,
+    /// What was set aside.
+    pub quarantined: Vec<Quarantined>,
+    /// What its submitter owes by all that was read: unlike everything else it does not end with
+    /// the seal.
+    pub debt: Debt,
+}
+
+impl ControlLog {
+    /// The log of a run of which nothing was read yet.
+    #[must_use]
+    pub fn new(run: RunId) -> Self {
+        Self {
+            run,
+            records: BTreeMap::new(),
+            unreadable: BTreeMap::new(),
+        }
+    }
+
+    /// Takes one record of LP_CTL.
+    pub fn add(&mut self, subject: &str, kind: &Kind, seq: u64, payload: &[u8]) {
+        match Parsed::from_payload(kind, payload) {
+            Ok(parsed) => {
+                self.records.insert(seq, parsed);
+            }
+            Err(reason) => {
+                let subject = subject.to_owned();
+                let set_aside = Quarantined {
+                    subject,
+                    seq,
+                    reason,
+                };
+                self.unreadable.insert(seq, (kind.clone(), set_aside));
+            }
+        }
+    }
+
+    /// The same log as it was when it ended at `seq`.
+    #[must_use]
+    pub(crate) fn up_to(&self, seq: u64) -> Self {
+        let records = self.records.range(..=seq);
+        let unreadable = self.unreadable.range(..=seq);
+        Self {
+            run: self.run.clone(),
+            records: records.map(|(&at, one)| (at, one.clone())).collect(),
+            unreadable: unreadable.map(|(&at, one)| (at, one.clone())).collect(),
+        }
+    }
+
+    fn debt(&self) -> Debt {
+        let mut debt = Debt::default();
+        for parsed in self.records.values() {
+            if let Parsed::Request(envelope) = parsed {
+                debt.evolve(&envelope.event);
+            }
+        }
+        debt
+    }
+
+    /// The same log as it was at an instant, by the times that the writers of its records gave
+    /// them. What cannot be read has no time: it came with the readable record before it.
+    #[must_use]
+    pub(crate) fn as_of(&self, instant: Timestamp) -> Self {
+        let records = self.records.iter();
+        let records = records.filter(|(_, one)| one.record().0 <= instant);
+        let records: BTreeMap<u64, Parsed> = records.map(|(&at, one)| (at, one.clone())).collect();
+        let unreadable = self.unreadable.iter().filter(|(seq, _)| {
+            let before = self.records.range(..*seq).next_back();
+            before.is_none_or(|(at, _)| records.contains_key(at))
+        });
+        Self {
+            run: self.run.clone(),
+            unreadable: unreadable.map(|(&at, one)| (at, one.clone())).collect(),
+            records,
+        }
+    }
+
+    /// How many records there are, readable or not.
+    #[must_use]
+    pub(crate) fn len(&self) -> usize {
+        self.records.len() + self.unreadable.len()
+    }
+
+    /// The fold of what was read so far.
+    #[must_use]
+    pub fn close(&self) -> Control {
+        let seal = self.records.iter().find_map(|(&seq, parsed)| match parsed {
+            Parsed::Decision(Envelope {
+                event: Decision::RunSealed(sealed),
+                ..
+            }) => Some((seq, sealed)),
+            _ => None,
+        });
+        let counts = |seq: u64, is_fact: bool| match seal {
+            None => true,
+            Some((_, sealed)) if is_fact => seq <= sealed.evt_seq,
+            Some((seal_seq, _)) => seq <= seal_seq,
+        };
+        let unreadable = self.unreadable.values();
+        let quarantined = unreadable
+            .filter(|(kind, poison)| counts(poison.seq, matches!(kind, Kind::Evt(_))))
+            .map(|(_, poison)| poison.clone());
+        let mut control = Control {
+            run: self.run.clone(),
+            state: RunState::default(),
+            created_at: Timestamp::default(),
+            assignments: Vec::new(),
+            sealed: seal.map(|(_, sealed)| sealed.clone()),
+            refused: Vec::new(),
+            records: Vec::new(),
+            quarantined: quarantined.collect(),
+            debt: Debt::default(),
+        };
+        for (&seq, parsed) in &self.records {
+            if counts(seq, matches!(parsed, Parsed::Fact(..))) {
+                control.evolve(seq, parsed);
+            }
+        }
+        control.debt = self.debt();
+        control
+    }
+
+    /// Brings `control`, an earlier fold of this log, up to date. In an open log that grows at its
+    /// end this costs what the new records cost; a seal or a latecomer costs a whole
+    /// [`ControlLog::close`], which gives the same.
+    pub fn catch_up(&self, control: &mut Control) {
+        let known = control.records.last().map_or(0, |&(seq, _)| seq);
+        for (&seq, parsed) in self.records.range(known + 1..) {
+            control.evolve(seq, parsed);
+        }
+        let poison = control.quarantined.last().map_or(0, |poison| poison.seq);
+        let poisons = self.unreadable.range(poison + 1..);
+        let set_aside = poisons.map(|(_, (_, poison))| poison.clone());
+        control.quarantined.extend(set_aside);
+        let whole = control.records.len() == self.records.len()
+            && control.quarantined.len() == self.unreadable.len();
+        if control.state.over || !whole {
+            *control = self.close();
+        }
+    }
+}
+
+impl Control {
+    /// The assignment in force for arrivals due in `tick`.
+    #[must_use]
+    pub fn in_force(&self, tick: u32) -> Option<&Assignment> {
+        self.assignments
+            .iter()
+            .rev()
+            .find(|assignment| assignment.from_tick <= tick)
+    }
+
+    /// Whether `holder` holds shards in assignment `generation`.
+    #[must_use]
+    pub fn holds(&self, holder: &Holder, generation: Generation) -> bool {
+        let mut named = self
+            .assignments
+            .iter()
+            .filter(|a| a.generation == generation);
+        named.any(|assignment| assignment.of(holder).is_some())
+    }
+
+    /// Who said its last words, with what, as the seal has it: it names them, or leaves them to the
+    /// facts. Nothing without a seal.
+    #[must_use]
+    pub fn finals(&self) -> BTreeMap<&Holder, (u64, &Totals)> {
+        let Some(sealed) = &self.sealed else {
+            return BTreeMap::new();
+        };
+        if sealed.unnamed.is_none() {
+            let named = sealed.finals.iter();
+            let named = named.map(|last| (&last.holder, (last.final_seq, &last.totals)));
+            return named.collect();
+        }
+        let state = &self.state;
+        let held = |(holder, _): &(&Holder, _)| state.ever_held.contains(*holder);
+        let facts = state.finished.iter().filter(held);
+        facts
+            .map(|(holder, said)| (holder, (said.final_seq, &said.totals)))
+            .collect()
+    }
+
+    /// By which rules the run is judged; the first ones while it is not created.
+    #[must_use]
+    pub fn rules(&self) -> Rules {
+        let created = self.state.created.as_ref();
+        created.map_or_else(Rules::default, |created| created.rules)
+    }
+
+    /// When it was stopped before its end, in µs after the start.
+    #[must_use]
+    pub fn stopped_at_us(&self) -> Option<u64> {
+        let (start, stop) = (self.state.start.as_ref()?, self.state.stop.as_ref()?);
+        Some(stop.stop_at.since_us(start.start_at))
+    }
+
+    fn evolve(&mut self, seq: u64, parsed: &Parsed) {
+        let (at, record) = parsed.record();
+        match record {
+            Record::Decision(decision) => self.on_decision(at, decision),
+            Record::Request(request) => self.debt.evolve(request),
+            Record::Fact(..) => {}
+        }
+        self.state = std::mem::take(&mut self.state).evolve(seq, at, record);
+        self.records.push((seq, parsed.clone()));
+    }
+
+    fn on_decision(&mut self, at: Timestamp, decision: &Decision) {
+        match decision {
+            Decision::RunCreated(_) => self.created_at = at,
+            Decision::RunRefused(refused) => self.refused.clone_from(&refused.problems),
+            Decision::ShardsAssigned(assigned) => {
+                let holdings = assigned.holdings.clone();
+                let assignment = Assignment::new(assigned.generation, 0, holdings);
+                self.assignments.push(assignment);
+            }
+            Decision::ShardsReassigned(next) => {
+                let holdings = next.holdings.clone();
+                let assignment = Assignment::new(next.generation, next.takeover_tick, holdings);
+                self.assignments.push(assignment);
+            }
+            Decision::RateChanged(changed) => {
+                let holdings = changed.holdings.clone();
+                let assignment = Assignment::new(changed.generation, changed.from_tick, holdings);
+                self.assignments.push(assignment);
+            }
+            Decision::StartCancelled(cancelled) => {
+                let rule = format!("must be able to start: {}", cancelled.reason);
+                self.refused
+                    .push(Problem::new("run", rule, self.run.as_str()));
+            }
+            Decision::StartScheduled(_)
+            | Decision::CapacityReduced(_)
+            | Decision::Paused(_)
+            | Decision::Resumed(_)
+            | Decision::SteeringRefused(_)
+            | Decision::StopScheduled(_)
+            | Decision::RunSealed(_) => {}
+        }
+    }
+}

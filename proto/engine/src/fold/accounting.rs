@@ -1,0 +1,408 @@
+//! The books: every planned arrival is started, dropped, lost or (while the run goes on) waiting.
+//!
+//! Planned comes from the log; what agents reported is set against it tick by tick, and what is
+//! missing is named: stopped, unowned, or lost by a holder. A closed loop plans nothing: there,
+//! planned is what was reported. Must never balance a book by guessing.
+
+use std::collections::BTreeMap;
+
+use loadpilot_events::answers::report::{ArrivalCounts, LostInterval, Quarantined};
+use loadpilot_events::id::Holder;
+use loadpilot_events::log::outcome::DropReason;
+use loadpilot_events::plan::Plan;
+
+use crate::bugs::{Bug, bug};
+use crate::control::Control;
+use crate::fold::closed_loop::unreported;
+use crate::fold::contradictions;
+use crate::fold::planned::{Planned, PlannedTick};
+use crate::fold::project::Projection;
+use crate::schedule::workload::Workload;
+use crate::tally::aggregates::{ArrivalSums, add_counts};
+
+/// The books of a run.
+#[derive(Debug, Clone, Default)]
+pub struct Accounts {
+    /// The whole run.
+    pub total: ArrivalCounts,
+    /// Per task, in the order of the plan.
+    pub tasks: Vec<ArrivalCounts>,
+    /// Per due tick.
+    pub ticks: BTreeMap<u32, TickAccount>,
+    /// What holders did not report.
+    pub lost: Vec<LostInterval>,
+    /// Closed loop: the share of the time of its users that nobody reported on, in percent.
+    pub lost_time_pct: Option<f64>,
+    /// Where what a holder reported contradicts its own totals or the plan.
+    pub contradictions: Vec<Quarantined>,
+    /// Arrivals and calls beyond what can have been, in percent of that.
+    pub surplus_pct: Option<f64>,
+}
+
+/// The books of one due tick.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct TickAccount {
+    /// Planned.
+    pub planned: u64,
+    /// Reported as started.
+    pub started: u64,
+    /// Reported as dropped.
+    pub dropped: u64,
+}
+
+/// What became of arrivals that nobody reported.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Fate {
+    Waiting,
+    Dropped(DropReason),
+    Lost,
+}
+
+/// Sets what was reported against what was planned.
+#[must_use]
+pub fn account(control: &Control, data: &Projection, plan: &Plan, workload: &Workload) -> Accounts {
+    let planned = Planned::new(workload, control);
+    let mut books = Books {
+        control,
+        data,
+        workload,
+        planned: &planned,
+        newest_lost: BTreeMap::new(),
+        accounts: Accounts {
+            tasks: vec![ArrivalCounts::default(); plan.tasks.len()],
+            ..Accounts::default()
+        },
+        stop_tick: control.stopped_at_us().map(|us| workload.tick_of(us)),
+    };
+    let per_task = workload.count_per_task(0..workload.planned());
+    for (task, planned) in books.accounts.tasks.iter_mut().zip(per_task) {
+        task.planned = planned;
+    }
+    books.accounts.total.planned = workload.planned();
+    for (&(_, task), sums) in &data.arrivals {
+        books.reported(task, sums);
+    }
+    match workload.users() {
+        Some(users) => books.closed_loop(users),
+        None => (0..workload.ticks()).for_each(|tick| books.tick(tick)),
+    }
+    books.broken_tails();
+    books.check_holders();
+    books.check_balance();
+    let mut accounts = books.accounts;
+    contradictions::name(control, data, plan, &mut accounts);
+    accounts
+}
+
+struct Books<'a> {
+    control: &'a Control,
+    data: &'a Projection,
+    workload: &'a Workload,
+    planned: &'a Planned<'a>,
+    accounts: Accounts,
+    /// Where in the accounts the newest lost interval of each holder stands.
+    newest_lost: BTreeMap<Holder, usize>,
+    stop_tick: Option<u32>,
+}
+
+impl Books<'_> {
+    fn reported(&mut self, task: u16, sums: &ArrivalSums) {
+        let task = self.accounts.tasks.get_mut(usize::from(task));
+        for counts in [Some(&mut self.accounts.total), task].into_iter().flatten() {
+            counts.started += sums.started;
+            counts.task_errors += sums.task_errors;
+            add_counts(&mut counts.dropped, &sums.dropped);
+        }
+    }
+
+    /// Nothing is planned in a closed loop: planned is what was reported.
+    fn closed_loop(&mut self, users: u32) {
+        let accounts = &mut self.accounts;
+        for counts in accounts.tasks.iter_mut().chain([&mut accounts.total]) {
+            counts.planned = counts.started + counts.dropped_total();
+        }
+        let ticks = self.workload.ticks();
+        for tick in 0..ticks {
+            let account = self.reported_in(tick);
+            let planned = account.started + account.dropped;
+            let account = TickAccount { planned, ..account };
+            self.accounts.ticks.insert(tick, account);
+        }
+        let stopped_us = self.control.stopped_at_us().unwrap_or(u64::MAX);
+        let whole = stopped_us.div_ceil(self.workload.tick_us());
+        let offered = u32::try_from(whole).map_or(ticks, |whole| whole.min(ticks));
+        let unreported = unreported(self.control, self.data, self.workload, users, offered);
+        self.accounts.lost = unreported.lost;
+        self.accounts.lost_time_pct = Some(unreported.time_pct);
+    }
+
+    fn reported_in(&self, tick: u32) -> TickAccount {
+        let mut account = TickAccount::default();
+        for (_, sums) in self.data.arrivals.range((tick, 0)..=(tick, u16::MAX)) {
+            account.started += sums.started;
+            account.dropped += sums.dropped.values().sum::<u64>();
+        }
+        account
+    }
+
+    fn tick(&mut self, tick: u32) {
+        let range = self.planned.range(tick);
+        let count = range.end - range.start;
+        let account = TickAccount {
+            planned: count,
+            ..self.reported_in(tick)
+        };
+        self.accounts.ticks.insert(tick, account);
+        let reported = account.started + account.dropped;
+        if reported > count {
+            self.contradiction(format!("tick {tick}: {reported} reported, {count} planned"));
+        }
+        if reported < count && !bug(Bug::LossUnnamed) {
+            self.missing(tick);
+        }
+    }
+
+    /// Names what became of the arrivals of `tick` that nobody reported.
+    fn missing(&mut self, tick: u32) {
+        let books = self.planned;
+        let planned = books.tick(tick);
+        if self.stop_tick == Some(tick) && self.fate(tick, false) != Fate::Waiting {
+            return self.missing_at_the_stop(tick, &planned);
+        }
+        let mut lost = 0;
+        for (holder, count) in &planned.held {
+            let sums = self.data.holders.get(holder);
+            let reported = sums
+                .and_then(|s| s.reported.get(&tick))
+                .copied()
+                .unwrap_or(0);
+            let missing = count.saturating_sub(reported);
+            if missing > 0 && self.fate(tick, false) == Fate::Lost {
+                self.lose(holder, tick, missing);
+                lost += missing;
+            }
+        }
+        let held_fate = self.fate(tick, false);
+        let unowned_fate = self.fate(tick, true);
+        let mixed = held_fate != unowned_fate && planned.unowned > 0 && lost > 0;
+        let per_task = self.workload.count_per_task(planned.range.clone());
+        let unowned = if mixed {
+            self.unowned_per_task(tick, &planned)
+        } else {
+            Vec::new()
+        };
+        let all_unowned = planned.unowned > 0 && lost == 0;
+        for (task, planned_count) in per_task.into_iter().enumerate() {
+            let number = u16::try_from(task).unwrap_or(u16::MAX);
+            let sums = self.data.arrivals.get(&(tick, number));
+            let reported = sums.map_or(0, ArrivalSums::reported);
+            let missing = planned_count.saturating_sub(reported);
+            let nobodys = match unowned.get(task) {
+                Some(&count) => count.min(missing),
+                None if all_unowned => missing,
+                None => 0,
+            };
+            self.settle(task, unowned_fate, nobodys);
+            self.settle(task, held_fate, missing - nobodys);
+        }
+    }
+
+    /// The same of the tick in which the run was stopped. What is due after that nobody started; of
+    /// what is due before it a holder that had its say did not start what it does not report, and
+    /// of any other one nobody knows.
+    fn missing_at_the_stop(&mut self, tick: u32, planned: &PlannedTick<'_>) {
+        let stop_us = self.control.stopped_at_us().unwrap_or_default();
+        let stop = self.workload.first_at_or_after(stop_us);
+        let before = planned.range.start..stop.clamp(planned.range.start, planned.range.end);
+        let mut unknown: BTreeMap<&Holder, u64> = BTreeMap::new();
+        let mut open = vec![0_u64; self.accounts.tasks.len()];
+        for n in before.clone() {
+            let Some(holder) = self.planned.holder_of(tick, n) else {
+                continue;
+            };
+            open[usize::from(self.workload.task_of(n))] += 1;
+            if !self.had_its_say(holder) {
+                *unknown.entry(holder).or_default() += 1;
+            }
+        }
+        for (holder, count) in &mut unknown {
+            let sums = self.data.holders.get(*holder);
+            let reported = sums.and_then(|sums| sums.reported.get(&tick));
+            *count = count.saturating_sub(reported.copied().unwrap_or(0));
+        }
+        let reported = |task: usize| {
+            let number = u16::try_from(task).unwrap_or(u16::MAX);
+            let sums = self.data.arrivals.get(&(tick, number));
+            sums.map_or(0, ArrivalSums::reported)
+        };
+        let reported: Vec<u64> = (0..open.len()).map(reported).collect();
+        for (open, reported) in open.iter_mut().zip(&reported) {
+            *open = open.saturating_sub(*reported);
+        }
+        // How many each holder lost is known, and how many of each task are open; which arrival it
+        // was is not. Holding each single one to both sums would leave some for which none fits.
+        let mut left = unknown.values().sum::<u64>();
+        let mut lost = vec![0_u64; open.len()];
+        for n in before {
+            let task = usize::from(self.workload.task_of(n));
+            let holder = self.planned.holder_of(tick, n);
+            let may = holder.is_some_and(|holder| unknown.contains_key(holder));
+            if may && left > 0 && open[task] > 0 {
+                left -= 1;
+                open[task] -= 1;
+                lost[task] += 1;
+            }
+        }
+        for (holder, arrivals) in unknown.into_iter().filter(|&(_, arrivals)| arrivals > 0) {
+            self.lose(holder, tick, arrivals);
+        }
+        let per_task = self.workload.count_per_task(planned.range.clone());
+        for (task, count) in per_task.into_iter().enumerate() {
+            let missing = count.saturating_sub(reported[task]);
+            self.settle(task, Fate::Lost, lost[task]);
+            let stopped = missing.saturating_sub(lost[task]);
+            self.settle(task, Fate::Dropped(DropReason::Stopped), stopped);
+        }
+    }
+
+    /// Whether everything that a holder counted is there.
+    fn had_its_say(&self, holder: &Holder) -> bool {
+        let state = &self.control.state;
+        let finished = state.finished.get(holder).map(|end| end.final_seq);
+        let whole = state.tails.get(holder).filter(|tail| tail.lost.is_none());
+        let last = finished.or(whole.map(|tail| tail.final_seq));
+        last.is_some_and(|last| {
+            let sums = self.data.holders.get(holder);
+            last == 0 || sums.is_some_and(|sums| sums.chain.seqs().missing_up_to(last) == 0)
+        })
+    }
+
+    fn fate(&self, tick: u32, unowned: bool) -> Fate {
+        let over = self.control.sealed.is_some() || self.control.state.over;
+        if !over {
+            return Fate::Waiting;
+        }
+        let stopped = self.stop_tick.is_some_and(|stop| tick >= stop);
+        let never_started = self.control.state.start.is_none();
+        match (stopped || never_started, unowned) {
+            (true, _) => Fate::Dropped(DropReason::Stopped),
+            (false, true) => Fate::Dropped(DropReason::Unowned),
+            (false, false) => Fate::Lost,
+        }
+    }
+
+    fn settle(&mut self, task: usize, fate: Fate, count: u64) {
+        if count == 0 {
+            return;
+        }
+        let task = self.accounts.tasks.get_mut(task);
+        for counts in [Some(&mut self.accounts.total), task].into_iter().flatten() {
+            match fate {
+                Fate::Waiting => counts.waiting += count,
+                Fate::Lost => counts.lost += count,
+                Fate::Dropped(reason) => *counts.dropped.entry(reason).or_default() += count,
+            }
+        }
+    }
+
+    /// The arrivals of `tick` that nobody held, per task, by walking them one by one.
+    fn unowned_per_task(&self, tick: u32, planned: &PlannedTick<'_>) -> Vec<u64> {
+        let mut counts = vec![0; self.accounts.tasks.len()];
+        for n in planned.range.clone() {
+            if self.planned.is_unowned(tick, n) {
+                counts[usize::from(self.workload.task_of(n))] += 1;
+            }
+        }
+        counts
+    }
+
+    fn lose(&mut self, holder: &Holder, tick: u32, arrivals: u64) {
+        let lost = &mut self.accounts.lost;
+        let newest = self.newest_lost.get(holder);
+        let open = newest.and_then(|&place| lost.get_mut(place));
+        if let Some(interval) = open.filter(|interval| interval.to_tick + 1 == tick) {
+            interval.to_tick = tick;
+            interval.arrivals += arrivals;
+            return;
+        }
+        self.newest_lost.insert(holder.clone(), lost.len());
+        lost.push(LostInterval {
+            holder: holder.clone(),
+            from_tick: tick,
+            to_tick: tick,
+            arrivals,
+        });
+    }
+
+    /// Where a killed process may have counted more than was found, that is named even if no
+    /// arrival is missing: later calls of arrivals are not planned one by one.
+    fn broken_tails(&mut self) {
+        for (holder, tail) in &self.control.state.tails {
+            let Some(lost) = &tail.lost else {
+                continue;
+            };
+            let last_tick = self.workload.ticks().saturating_sub(1);
+            let tick = |us: u64| self.workload.tick_of(us).min(last_tick);
+            let (from_tick, to_tick) = (tick(lost.from_us), tick(lost.to_us));
+            let named = |known: &LostInterval| {
+                known.holder == *holder && known.from_tick <= to_tick && known.to_tick >= from_tick
+            };
+            if !self.accounts.lost.iter().any(named) {
+                self.accounts.lost.push(LostInterval {
+                    holder: holder.clone(),
+                    from_tick,
+                    to_tick,
+                    arrivals: 0,
+                });
+            }
+        }
+    }
+
+    /// A process whose every delta is there must add up to what it claims.
+    fn check_holders(&mut self) {
+        for (holder, sums) in &self.data.holders {
+            let (last_seq, started, calls) = sums.claimed;
+            let complete = sums.chain.seqs().missing_up_to(last_seq) == 0;
+            if complete && (started, calls) != (sums.started, sums.calls) {
+                let claim = format!(
+                    "{holder}: rows add up to {} arrivals and {} calls, totals say {started} and \
+                     {calls}",
+                    sums.started, sums.calls,
+                );
+                self.accounts.contradictions.push(contradiction(claim));
+            }
+        }
+    }
+
+    /// Books that do not balance were given figures that cannot all be true; that is said even when
+    /// no single tick shows it.
+    fn check_balance(&mut self) {
+        let settled = |counts: &ArrivalCounts| {
+            counts.started + counts.dropped_total() + counts.lost + counts.waiting
+        };
+        let tasks = self.accounts.tasks.iter().enumerate();
+        let tasks = tasks.map(|(number, counts)| (format!("task {number}"), counts));
+        let total = ("the run".to_owned(), &self.accounts.total);
+        let wrong: Vec<String> = tasks
+            .chain([total])
+            .map(|(what, counts)| (what, settled(counts), counts.planned))
+            .filter(|(_, settled, planned)| settled != planned)
+            .map(|(what, settled, planned)| format!("{what}: {settled} settled, {planned} planned"))
+            .collect();
+        for reason in wrong {
+            self.contradiction(reason);
+        }
+    }
+
+    fn contradiction(&mut self, reason: String) {
+        self.accounts.contradictions.push(contradiction(reason));
+    }
+}
+
+fn contradiction(reason: String) -> Quarantined {
+    Quarantined {
+        subject: "delta".to_owned(),
+        seq: 0,
+        reason,
+    }
+}

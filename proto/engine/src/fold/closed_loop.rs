@@ -1,0 +1,157 @@
+//! The books of a closed loop: nothing is planned, so that what was reported is all there is to
+//! count, and what was not reported is a stretch of time in which users are unaccounted for.
+//!
+//! Each process numbers its deltas, and each says which window it covers: a number that is missing
+//! is a window of that process that nobody knows. Must never guess how much happened in it.
+
+use std::ops::Range;
+
+use loadpilot_events::answers::report::LostInterval;
+use loadpilot_events::id::Holder;
+use loadpilot_events::log::delta::Totals;
+use serde::{Deserialize, Serialize};
+
+use crate::control::Control;
+use crate::fold::project::{HolderSums, Projection};
+use crate::report::percent;
+use crate::schedule::share::Share;
+use crate::schedule::workload::Workload;
+
+/// What one delta says of itself.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Reported {
+    /// Where its window begins, in µs after the start.
+    pub from_us: u64,
+    /// Where it ends.
+    pub to_us: u64,
+    /// Arrivals in its rows, excess included.
+    pub arrivals: u64,
+    /// Arrivals of its process up to and including it, by its own totals.
+    pub total: u64,
+}
+
+/// What nobody reported in a closed loop.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub(crate) struct Unreported {
+    /// By holder, then by time.
+    pub(crate) lost: Vec<LostInterval>,
+    /// Time of users in those, in percent of the time of all users; 0 when there is none.
+    pub(crate) time_pct: f64,
+}
+
+/// A stretch of time on which a process did not report.
+#[derive(Debug)]
+struct Gap {
+    /// In µs after the start.
+    us: Range<u64>,
+    /// Arrivals that its totals name beyond those that it reported.
+    arrivals: u64,
+    /// Whether a numbered delta is missing; else it never said its last words.
+    is_delta: bool,
+}
+
+/// Finds what nobody reported in a closed loop of `users` that offered load for `ticks` ticks.
+pub(crate) fn unreported(
+    control: &Control,
+    data: &Projection,
+    workload: &Workload,
+    users: u32,
+    ticks: u32,
+) -> Unreported {
+    let mut found = Unreported::default();
+    if control.sealed.is_none() {
+        // Whatever is missing may still come.
+        return found;
+    }
+    let mut lost_ticks: u64 = 0;
+    let finals = control.finals();
+    for holder in &control.state.ever_held {
+        let held = holdings(control, holder, ticks);
+        for gap in gaps(data.holders.get(holder), finals.get(holder)) {
+            let mut arrivals = gap.arrivals;
+            for (range, share) in ticks_of(&gap, &held, workload) {
+                let count = u64::from(range.end - range.start);
+                lost_ticks += share.count_below(users.into()) * count;
+                found.lost.push(LostInterval {
+                    holder: holder.clone(),
+                    from_tick: range.start,
+                    to_tick: range.end - 1,
+                    arrivals: std::mem::take(&mut arrivals),
+                });
+            }
+        }
+    }
+    found.time_pct = percent(lost_ticks, u64::from(users) * u64::from(ticks));
+    found
+}
+
+/// The ticks of a gap in which its process held shards, with what it held.
+fn ticks_of<'a>(
+    gap: &Gap,
+    held: &'a [(Range<u32>, Share)],
+    workload: &Workload,
+) -> Vec<(Range<u32>, &'a Share)> {
+    let from = workload.tick_of(gap.us.start);
+    let to = workload
+        .tick_of(gap.us.end.saturating_sub(1))
+        .saturating_add(1);
+    let inside = held.iter().map(|(range, share)| {
+        let both = range.start.max(from)..range.end.min(to);
+        (both, share)
+    });
+    let mut ticks: Vec<_> = inside.filter(|(both, _)| !both.is_empty()).collect();
+    if ticks.is_empty() && gap.is_delta {
+        // What it still finished after its time: the missing delta is to be seen somewhere.
+        let last = held
+            .last()
+            .map(|(range, share)| (range.end - 1..range.end, share));
+        ticks.extend(last);
+    }
+    ticks
+}
+
+/// The ticks in which `holder` held shards, oldest first and none of them empty, and what it held.
+fn holdings(control: &Control, holder: &Holder, ticks: u32) -> Vec<(Range<u32>, Share)> {
+    let created = control.state.created.as_ref();
+    let shards = created.map_or(1, |created| created.shards);
+    let mut held = Vec::new();
+    for (place, assignment) in control.assignments.iter().enumerate() {
+        let later = control.assignments[place + 1..].iter();
+        let until = later.map(|next| next.from_tick).min().unwrap_or(ticks);
+        let range = assignment.from_tick..until.min(ticks);
+        let holding = assignment.of(holder);
+        if let Some(holding) = holding.filter(|_| !range.is_empty()) {
+            let owned = holding.shards.iter().copied();
+            let owned = owned.filter(|&shard| shard < shards).collect();
+            held.push((range, Share::new(shards, owned)));
+        }
+    }
+    held
+}
+
+/// What is missing between the deltas of a process, and after the last of them.
+fn gaps(sums: Option<&HolderSums>, last_words: Option<&(u64, &Totals)>) -> Vec<Gap> {
+    let mut gaps = Vec::new();
+    let (mut seq, mut at_us, mut total) = (0, 0, 0);
+    for (&next, window) in sums.into_iter().flat_map(|sums| &sums.windows) {
+        if next > seq + 1 {
+            let before = window.total.saturating_sub(window.arrivals);
+            gaps.push(Gap {
+                // The parts of a window that was split have one and the same begin and end.
+                us: at_us.min(window.from_us)..at_us.max(window.from_us),
+                arrivals: before.saturating_sub(total),
+                is_delta: true,
+            });
+        }
+        (seq, at_us, total) = (next, window.to_us, window.total);
+    }
+    let claimed = last_words.map_or(0, |(_, totals)| totals.started + totals.dropped_total());
+    if last_words.is_none_or(|&(final_seq, _)| final_seq > seq) {
+        gaps.push(Gap {
+            us: at_us..u64::MAX,
+            arrivals: claimed.saturating_sub(total),
+            is_delta: last_words.is_some(),
+        });
+    }
+    gaps
+}

@@ -1,0 +1,131 @@
+//! What a log says that cannot all be true: the same judgement as that of [`crate::verify`], as far
+//! as a report can hold it.
+//!
+//! Left out is what does not stop with the seal (events after the end, setup and teardown), since
+//! the report of a sealed run never changes, and what only reading twice shows. Must never judge a
+//! run of the first rules: its report stays as it is.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use loadpilot_events::answers::report::{ArrivalCounts, LostInterval, Quarantined};
+use loadpilot_events::id::Holder;
+use loadpilot_events::plan::Plan;
+use loadpilot_events::rules::Rules;
+
+use crate::control::Control;
+use crate::fold::accounting::Accounts;
+use crate::fold::chain::judge;
+use crate::fold::project::Projection;
+use crate::report::percent;
+use crate::tally::call_ids::Called;
+use crate::verify::{Breaches, Invariant, control_side};
+
+/// Names in `accounts` what contradicts the log, and how much of it.
+pub(crate) fn name(control: &Control, data: &Projection, plan: &Plan, accounts: &mut Accounts) {
+    if control.rules() < Rules::V2 {
+        return;
+    }
+    let broken = of_processes(control, data, &accounts.lost);
+    accounts.contradictions.extend(broken);
+    if control.sealed.is_some() {
+        let broken = control_side(control, "ctl");
+        accounts.contradictions.extend(of_control(&broken));
+    }
+    let surplus = Surplus::of(control, data, plan, accounts);
+    accounts.contradictions.extend(surplus.named);
+    let share = percent(surplus.calls, surplus.possible).max(arrivals_pct(&accounts.total));
+    accounts.surplus_pct = (share > 0.0).then_some(share);
+}
+
+/// The first breach of each rule by each process, and how many more there are. A hole that shows as
+/// a lost interval is named already.
+fn of_processes(control: &Control, data: &Projection, lost: &[LostInterval]) -> Vec<Quarantined> {
+    let lost: BTreeSet<&Holder> = lost.iter().map(|interval| &interval.holder).collect();
+    let chains = data.holders.iter();
+    let chains = chains.map(|(holder, sums)| (holder, &sums.chain)).collect();
+    let mut first: BTreeMap<(_, Invariant), (String, u64)> = BTreeMap::new();
+    for (holder, broken) in judge(control, &chains, |_| 0) {
+        if broken.invariant == Invariant::Sequence && lost.contains(holder) {
+            continue;
+        }
+        let known = first.entry((holder, broken.invariant));
+        let known = known.or_insert_with(|| (broken.what, 0));
+        known.1 += 1;
+    }
+    let named = first.into_values();
+    named
+        .map(|(what, count)| contradiction("delta", 0, what, count - 1))
+        .collect()
+}
+
+fn of_control(broken: &Breaches) -> Vec<Quarantined> {
+    let first = broken.first();
+    first
+        .map(|(evidence, more)| contradiction("ctl", evidence.seq, evidence.what.clone(), more))
+        .collect()
+}
+
+fn contradiction(subject: &str, seq: u64, what: String, more: u64) -> Quarantined {
+    let reason = match more {
+        0 => what,
+        more => format!("{what} (and {more} more like it)"),
+    };
+    Quarantined {
+        subject: subject.to_owned(),
+        seq,
+        reason,
+    }
+}
+
+/// Arrivals that were reported beyond those planned, in percent of these.
+fn arrivals_pct(total: &ArrivalCounts) -> f64 {
+    let settled = total.started + total.dropped_total() + total.lost + total.waiting;
+    percent(settled.saturating_sub(total.planned), total.planned.max(1))
+}
+
+/// Calls beyond those that the started arrivals can have made.
+#[derive(Debug, Default)]
+struct Surplus {
+    named: Vec<Quarantined>,
+    calls: u64,
+    possible: u64,
+}
+
+impl Surplus {
+    /// An arrival makes each step of its task at most once: what is sent again is one call, and no
+    /// redirect is followed. A task that is played as code or in Python has no steps, and its calls
+    /// have no bound.
+    ///
+    /// Where the report of a start is missing its arrival is lost, or waiting. A closed loop does
+    /// not tell how many those are: it is judged when it is sealed and nothing is missing.
+    fn of(control: &Control, data: &Projection, plan: &Plan, accounts: &Accounts) -> Self {
+        let whole = control.sealed.is_some() && accounts.lost.is_empty();
+        if plan.users.is_some() && !whole {
+            return Self::default();
+        }
+        let mut attempted = vec![0_u64; plan.calls().count()];
+        for ((_, called, _), sums) in &data.calls {
+            if let Called::Planned(number) = called
+                && let Some(count) = attempted.get_mut(usize::from(*number))
+            {
+                *count += sums.count;
+            }
+        }
+        let mut surplus = Self::default();
+        for ((task, step), count) in plan.calls().zip(attempted) {
+            let Some(arrivals) = accounts.tasks.get(task) else {
+                continue;
+            };
+            let possible = arrivals.started + arrivals.lost + arrivals.waiting;
+            surplus.possible += possible;
+            surplus.calls += count.saturating_sub(possible);
+            if count > possible {
+                let what = format!("{}: {count} calls, {possible} arrivals", step.name);
+                let what = format!("{what} of its task can have made one");
+                surplus.named.push(contradiction("delta", 0, what, 0));
+            }
+        }
+        surplus.possible = surplus.possible.max(1);
+        surplus
+    }
+}

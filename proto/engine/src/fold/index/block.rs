@@ -1,0 +1,271 @@
+//! What is known of some ticks, packed: counts by task or call, agent and outcome.
+//!
+//! A block is its entries one after the other, each number in as many bytes as it takes. Must never
+//! decide what counts: that was decided before.
+
+use std::collections::BTreeMap;
+
+use loadpilot_events::log::cause::Cause;
+use loadpilot_events::log::delta::{LastCall, Phase};
+use loadpilot_events::log::outcome::Outcome;
+
+use crate::tally::packed_histogram::{Counts, Dense, Grain, Sparse, push_number, take_number};
+
+/// Phases that are kept by tick: those that verdict and certificate look at.
+pub(super) const PHASES: [Phase; 4] = [
+    Phase::ScheduleLag,
+    Phase::FirstToken,
+    Phase::FirstTokenService,
+    Phase::TokenGap,
+];
+
+/// What an entry is about; calls and agents by their numbers in the index.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Key {
+    /// Arrivals.
+    Arrivals {
+        /// Of this task, by its place in the plan.
+        task: u16,
+        /// By this agent.
+        agent: u16,
+    },
+    /// Calls that ended alike.
+    Calls {
+        /// Which call.
+        call: u32,
+        /// By this agent.
+        agent: u16,
+        /// How they ended.
+        outcome: Outcome,
+    },
+    /// How long a phase of calls took.
+    Phase {
+        /// Which call.
+        call: u32,
+        /// By this agent.
+        agent: u16,
+        /// Which phase.
+        phase: Phase,
+    },
+    /// Arrivals whose task raised an error.
+    Raises {
+        /// Of this task, by its place in the plan.
+        task: u16,
+        /// By this agent.
+        agent: u16,
+        /// How the last call of each had ended.
+        last: LastCall,
+    },
+}
+
+/// One entry, read where it lies.
+#[derive(Debug, Clone, Copy)]
+pub struct Entry<'a> {
+    /// What it is about.
+    pub key: Key,
+    /// Arrivals started or that raised, or calls.
+    pub count: u64,
+    /// Arrivals dropped.
+    pub dropped: u64,
+    status: &'a [u8],
+    causes: &'a [u8],
+    response: &'a [u8],
+    service: &'a [u8],
+}
+
+impl<'a> Entry<'a> {
+    /// Response times, or how long the phase took.
+    #[must_use]
+    pub fn response(&self) -> Counts<'a> {
+        Counts::new(self.response)
+    }
+
+    /// Service times.
+    #[must_use]
+    pub fn service(&self) -> Counts<'a> {
+        Counts::new(self.service)
+    }
+
+    /// Answers by status code.
+    pub fn status(&self) -> impl Iterator<Item = (u16, u64)> + use<'a> {
+        let pairs = Pairs(self.status);
+        pairs.filter_map(|(code, count)| Some((u16::try_from(code).ok()?, count)))
+    }
+
+    /// Those without a complete answer by cause.
+    pub fn causes(&self) -> impl Iterator<Item = (Cause, u64)> + use<'a> {
+        let cause = |place| Cause::ALL.get(usize::try_from(place).ok()?).copied();
+        Pairs(self.causes).filter_map(move |(place, count)| Some((cause(place)?, count)))
+    }
+}
+
+struct Pairs<'a>(&'a [u8]);
+
+impl Iterator for Pairs<'_> {
+    type Item = (u64, u64);
+
+    fn next(&mut self) -> Option<(u64, u64)> {
+        Some((take_number(&mut self.0)?, take_number(&mut self.0)?))
+    }
+}
+
+/// What is added up under one key.
+#[derive(Debug, Clone, Default)]
+pub(super) struct Sums {
+    pub(super) count: u64,
+    pub(super) dropped: u64,
+    pub(super) status: BTreeMap<u16, u64>,
+    pub(super) causes: BTreeMap<Cause, u64>,
+    pub(super) response: Sparse,
+    pub(super) service: Sparse,
+}
+
+impl Sums {
+    /// Appends an entry.
+    pub(super) fn write(&self, key: Key, bytes: &mut Vec<u8>) {
+        let place = |of: Option<usize>| of.unwrap_or(usize::MAX) as u64;
+        let (kind, first, agent, last) = match key {
+            Key::Arrivals { task, agent } => (0, task.into(), agent, 0),
+            Key::Calls {
+                call,
+                agent,
+                outcome,
+            } => {
+                let at = Outcome::ALL.iter().position(|one| *one == outcome);
+                (1, call, agent, place(at))
+            }
+            Key::Phase { call, agent, phase } => {
+                let at = PHASES.iter().position(|one| *one == phase);
+                (2, call, agent, place(at))
+            }
+            Key::Raises { task, agent, last } => {
+                let at = LastCall::ALL.iter().position(|one| *one == last);
+                (3, task.into(), agent, place(at))
+            }
+        };
+        for number in [kind, u64::from(first), agent.into(), last] {
+            push_number(bytes, number);
+        }
+        push_number(bytes, self.count);
+        push_number(bytes, self.dropped);
+        let status = self.status.iter().map(|(&code, &n)| (u64::from(code), n));
+        push_bytes(bytes, &pairs(status));
+        let cause = |cause: &Cause| Cause::ALL.iter().position(|one| one == cause);
+        let causes = self.causes.iter().map(|(one, &n)| (place(cause(one)), n));
+        push_bytes(bytes, &pairs(causes));
+        push_bytes(bytes, &self.response.0);
+        push_bytes(bytes, &self.service.0);
+    }
+}
+
+fn pairs(of: impl Iterator<Item = (u64, u64)>) -> Vec<u8> {
+    let mut bytes = Vec::new();
+    for (one, other) in of {
+        push_number(&mut bytes, one);
+        push_number(&mut bytes, other);
+    }
+    bytes
+}
+
+fn push_bytes(bytes: &mut Vec<u8>, more: &[u8]) {
+    push_number(bytes, more.len() as u64);
+    bytes.extend_from_slice(more);
+}
+
+/// The entries of a block.
+#[derive(Debug, Clone)]
+pub struct Entries<'a>(&'a [u8]);
+
+impl<'a> Entries<'a> {
+    pub(super) fn new(bytes: &'a [u8]) -> Self {
+        Self(bytes)
+    }
+
+    fn part(&mut self) -> Option<&'a [u8]> {
+        let length = usize::try_from(take_number(&mut self.0)?).ok()?;
+        let (part, rest) = self.0.split_at_checked(length)?;
+        self.0 = rest;
+        Some(part)
+    }
+}
+
+impl<'a> Iterator for Entries<'a> {
+    type Item = Entry<'a>;
+
+    fn next(&mut self) -> Option<Entry<'a>> {
+        let kind = take_number(&mut self.0)?;
+        let first = u32::try_from(take_number(&mut self.0)?).ok()?;
+        let agent = u16::try_from(take_number(&mut self.0)?).ok()?;
+        let last = usize::try_from(take_number(&mut self.0)?).ok()?;
+        let key = match kind {
+            0 => Key::Arrivals {
+                task: u16::try_from(first).ok()?,
+                agent,
+            },
+            1 => Key::Calls {
+                call: first,
+                agent,
+                outcome: *Outcome::ALL.get(last)?,
+            },
+            2 => Key::Phase {
+                call: first,
+                agent,
+                phase: *PHASES.get(last)?,
+            },
+            3 => Key::Raises {
+                task: u16::try_from(first).ok()?,
+                agent,
+                last: *LastCall::ALL.get(last)?,
+            },
+            _ => return None,
+        };
+        Some(Entry {
+            key,
+            count: take_number(&mut self.0)?,
+            dropped: take_number(&mut self.0)?,
+            status: self.part()?,
+            causes: self.part()?,
+            response: self.part()?,
+            service: self.part()?,
+        })
+    }
+}
+
+/// Merges entries into one block.
+#[derive(Debug, Default)]
+pub(super) struct Merging<'a>(BTreeMap<Key, Vec<Entry<'a>>>);
+
+impl<'a> Merging<'a> {
+    pub(super) fn add(&mut self, entry: Entry<'a>) {
+        self.0.entry(entry.key).or_default().push(entry);
+    }
+
+    /// The block.
+    pub(super) fn close(self) -> Vec<u8> {
+        let mut bytes = Vec::new();
+        for (key, entries) in self.0 {
+            let mut sums = Sums::default();
+            for entry in &entries {
+                sums.count += entry.count;
+                sums.dropped += entry.dropped;
+                for (code, count) in entry.status() {
+                    *sums.status.entry(code).or_default() += count;
+                }
+                for (cause, count) in entry.causes() {
+                    *sums.causes.entry(cause).or_default() += count;
+                }
+            }
+            sums.response = packed(entries.iter().map(Entry::response));
+            sums.service = packed(entries.iter().map(Entry::service));
+            sums.write(key, &mut bytes);
+        }
+        bytes
+    }
+}
+
+/// The sum of packed counts. Of which grain they are does not matter: buckets are added.
+fn packed<'a>(all: impl Iterator<Item = Counts<'a>>) -> Sparse {
+    let mut sum = Dense::new(Grain::Latency);
+    all.for_each(|counts| sum.add(counts));
+    sum.pack()
+}

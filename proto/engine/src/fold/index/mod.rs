@@ -1,0 +1,262 @@
+//! The rows of a run by due tick, for questions about any part of it.
+//!
+//! What the fold has counted goes in here too, packed, under its tick, task or call, agent and
+//! outcome. Ticks are packed together in levels, each sixteen times as long as the one below, so
+//! that a long stretch is few blocks. Must never judge what counts: [`crate::fold::project`] does,
+//! and hands over what it judged.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::ops::Range;
+
+use loadpilot_events::id::AgentId;
+use loadpilot_events::log::delta::{DeltaReported, LastCall};
+use serde::{Deserialize, Serialize};
+
+use crate::control::Control;
+use crate::fold::project::Prepared;
+use crate::tally::cache_codec::Bytes;
+use crate::tally::call_ids::{Called, Names};
+use crate::tally::metrics::MetricSums;
+use crate::tally::packed_histogram::{Grain, Sparse};
+
+mod block;
+
+pub use block::{Entries, Entry, Key};
+
+use block::{Merging, PHASES, Sums};
+
+/// Ticks in a block of each level.
+const SPANS: [u32; 4] = [1, 16, 256, 4_096];
+
+/// What an agent said of itself in the deltas of one tick: the most of each.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Gauged {
+    /// CPU time of a process in a window, in thousandths of one core.
+    pub cpu_millicores: u64,
+    /// CPU use of a firing thread, in thousandths of its core.
+    pub busiest_core_permille: u64,
+    /// How late a firing thread was for its own timer, in µs.
+    pub stall_us: u64,
+    /// Arrivals in flight.
+    pub in_flight: u64,
+}
+
+impl Gauged {
+    /// The most of both.
+    #[must_use]
+    pub fn most(self, other: Self) -> Self {
+        Self {
+            cpu_millicores: self.cpu_millicores.max(other.cpu_millicores),
+            busiest_core_permille: self.busiest_core_permille.max(other.busiest_core_permille),
+            stall_us: self.stall_us.max(other.stall_us),
+            in_flight: self.in_flight.max(other.in_flight),
+        }
+    }
+}
+
+/// The rows that count, by due tick.
+#[derive(Debug, Clone, Default, Serialize, Deserialize)]
+pub struct Index {
+    calls: Vec<Called>,
+    agents: Vec<AgentId>,
+    /// By level, then by block. The lowest level is only ever appended to, so that an entry may
+    /// stand there in parts; above it there are blocks of whole ticks only, each rebuilt from below
+    /// when what it holds has changed.
+    levels: [BTreeMap<u32, Bytes>; 4],
+    /// Blocks that are to be rebuilt, by level.
+    stale: [BTreeSet<u32>; 4],
+    /// What the scenario measured itself, by due tick and task.
+    metrics: BTreeMap<(u32, u16), MetricSums>,
+    /// By agent and the tick that a delta is mostly about.
+    gauges: BTreeMap<(u16, u32), Gauged>,
+}
+
+impl Index {
+    /// Takes what counts of a delta.
+    pub(crate) fn add(
+        &mut self,
+        control: &Control,
+        agent: &AgentId,
+        delta: &DeltaReported,
+        counted: &Prepared<'_>,
+    ) {
+        let agent = number(&mut self.agents, agent);
+        let agent = u16::try_from(agent).unwrap_or(u16::MAX);
+        for (row, sums, excess) in &counted.arrivals {
+            let sums = Sums {
+                count: sums.started,
+                dropped: sums.dropped.values().sum(),
+                ..Sums::default()
+            };
+            let task = row.task;
+            if *excess {
+                continue;
+            }
+            self.push(row.tick, Key::Arrivals { task, agent }, &sums);
+            for last in LastCall::ALL {
+                let count = row.raises.of(last);
+                let sums = Sums {
+                    count,
+                    ..Sums::default()
+                };
+                if count > 0 {
+                    self.push(row.tick, Key::Raises { task, agent, last }, &sums);
+                }
+            }
+        }
+        let names = Names::of(delta);
+        for (row, sums, _) in counted.calls.iter().filter(|(.., excess)| !excess) {
+            let call = number(&mut self.calls, &names.called(row.call));
+            let outcome = row.outcome;
+            let sums = Sums {
+                count: sums.count,
+                dropped: 0,
+                status: sums.status.clone(),
+                causes: sums.causes.clone(),
+                response: Sparse::of(&sums.response, Grain::Latency),
+                service: Sparse::of(&sums.service, Grain::Latency),
+            };
+            let key = Key::Calls {
+                call,
+                agent,
+                outcome,
+            };
+            self.push(row.tick, key, &sums);
+        }
+        for (row, sums) in &counted.anatomy {
+            let call = number(&mut self.calls, &names.called(row.call));
+            for (&phase, hist) in sums.phases.iter().filter(|(one, _)| PHASES.contains(one)) {
+                let sums = Sums {
+                    response: Sparse::of(hist, Grain::Phase),
+                    ..Sums::default()
+                };
+                self.push(row.tick, Key::Phase { call, agent, phase }, &sums);
+            }
+        }
+        for (row, sums) in &counted.metrics {
+            let key = (row.tick, row.task);
+            self.metrics.entry(key).or_default().add(sums);
+        }
+        let plan = control.state.created.as_ref().map(|created| &created.plan);
+        let tick_us = plan.map_or(1, |plan| plan.tick_us.max(1));
+        // A window ends some time after its tick does.
+        let middle_us = delta.from_us + delta.to_us.saturating_sub(delta.from_us) / 2;
+        let gauges = Gauged {
+            cpu_millicores: delta.gauges.cpu_millicores,
+            busiest_core_permille: delta.gauges.busiest_core_permille,
+            stall_us: delta.gauges.stall_us,
+            in_flight: delta.gauges.in_flight,
+        };
+        let gauged = self
+            .gauges
+            .entry((
+                agent,
+                u32::try_from(middle_us / tick_us).unwrap_or(u32::MAX),
+            ))
+            .or_default();
+        *gauged = gauged.most(gauges);
+    }
+
+    fn push(&mut self, tick: u32, key: Key, sums: &Sums) {
+        let block = self.levels[0].entry(tick).or_default();
+        sums.write(key, &mut block.0);
+        for (level, span) in SPANS.iter().enumerate().skip(1) {
+            let block = tick / span;
+            if self.stale[level].insert(block) {
+                self.levels[level].remove(&block);
+            }
+        }
+    }
+
+    /// Packs together what came since the last time: questions are quick then. What they are
+    /// answered is the same.
+    pub fn settle(&mut self) {
+        for level in 1..SPANS.len() {
+            let children = SPANS[level] / SPANS[level - 1];
+            for block in std::mem::take(&mut self.stale[level]) {
+                let mut merging = Merging::default();
+                let first = block * children;
+                let below = self.levels[level - 1].range(first..first.saturating_add(children));
+                for (_, bytes) in below {
+                    Entries::new(&bytes.0).for_each(|entry| merging.add(entry));
+                }
+                let merged = Bytes(merging.close());
+                self.levels[level].insert(block, merged);
+            }
+        }
+    }
+
+    /// Shows every entry of the ticks in `range`; one key may come in parts, which add up.
+    pub fn walk<'a>(&'a self, range: Range<u32>, mut each: impl FnMut(Entry<'a>)) {
+        let mut at = range.start;
+        while at < range.end {
+            let fits = |level: &usize| {
+                let span = SPANS[*level];
+                at.is_multiple_of(span)
+                    && at.checked_add(span).is_some_and(|end| end <= range.end)
+                    && self.levels[*level].contains_key(&(at / span))
+            };
+            let level = (1..SPANS.len()).rev().find(fits).unwrap_or(0);
+            if let Some(bytes) = self.levels[level].get(&(at / SPANS[level])) {
+                Entries::new(&bytes.0).for_each(&mut each);
+            }
+            at += SPANS[level];
+        }
+    }
+
+    /// The calls that numbers in keys stand for.
+    #[must_use]
+    pub fn calls(&self) -> &[Called] {
+        &self.calls
+    }
+
+    /// The agents that numbers in keys stand for.
+    #[must_use]
+    pub fn agents(&self) -> &[AgentId] {
+        &self.agents
+    }
+
+    /// What the scenario measured itself in the ticks of `range`, by task.
+    pub fn metrics(&self, range: Range<u32>) -> impl Iterator<Item = (u16, &MetricSums)> {
+        let rows = match range.is_empty() {
+            true => self.metrics.range((0, 0)..(0, 0)),
+            false => self.metrics.range((range.start, 0)..(range.end, 0)),
+        };
+        rows.map(|(&(_, task), sums)| (task, sums))
+    }
+
+    /// What an agent, by its number, said of itself in deltas about the ticks of `range`.
+    #[must_use]
+    pub fn gauged(&self, agent: u16, range: Range<u32>) -> Option<Gauged> {
+        if range.is_empty() {
+            return None;
+        }
+        let rows = self.gauges.range((agent, range.start)..(agent, range.end));
+        rows.map(|(_, gauged)| *gauged).reduce(Gauged::most)
+    }
+
+    /// The first tick after all that it holds.
+    #[must_use]
+    pub fn end(&self) -> u32 {
+        let rows = self.levels[0].last_key_value().map(|(&tick, _)| tick);
+        let metrics = self.metrics.last_key_value().map(|(&(tick, _), _)| tick);
+        rows.max(metrics).map_or(0, |tick| tick.saturating_add(1))
+    }
+
+    /// How many bytes its rows take.
+    #[must_use]
+    pub fn bytes(&self) -> usize {
+        let levels = self.levels.iter().flat_map(BTreeMap::values);
+        levels.map(|block| block.0.len()).sum()
+    }
+}
+
+/// The number of `one` in `known`, where it is put if it is new.
+fn number<T: PartialEq + Clone>(known: &mut Vec<T>, one: &T) -> u32 {
+    let place = known.iter().position(|other| other == one);
+    let place = place.unwrap_or_else(|| {
+        known.push(one.clone());
+        known.len() - 1
+    });
+    u32::try_from(place).unwrap_or(u32::MAX)
+}

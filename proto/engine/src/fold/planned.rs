@@ -1,0 +1,112 @@
+//! What should have been reported: planned arrivals by tick and holder, from the log alone.
+//!
+//! Never summed from what agents say; what they did not report shows as the difference.
+
+use loadpilot_events::id::Holder;
+
+use crate::control::{Assignment, Control};
+use crate::schedule::share::Share;
+use crate::schedule::workload::Workload;
+
+/// Planned arrivals of one due tick.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct PlannedTick<'a> {
+    /// The arrivals, as a half-open range of their numbers.
+    pub range: std::ops::Range<u64>,
+    /// How many of them each holder holds.
+    pub held: Vec<(&'a Holder, u64)>,
+    /// How many nobody holds.
+    pub unowned: u64,
+}
+
+/// Who should report what from one tick on.
+#[derive(Debug)]
+struct Map {
+    from_tick: u32,
+    shares: Vec<(Holder, Share)>,
+    /// By shard: who holds it, by its place in `shares`.
+    owners: Vec<Option<usize>>,
+}
+
+/// Planned arrivals of a run, tick by tick.
+#[derive(Debug)]
+pub struct Planned<'a> {
+    workload: &'a Workload,
+    /// One per assignment.
+    maps: Vec<Map>,
+}
+
+impl<'a> Planned<'a> {
+    /// Of a run whose control side is known.
+    #[must_use]
+    pub fn new(workload: &'a Workload, control: &Control) -> Self {
+        let shards = control
+            .state
+            .created
+            .as_ref()
+            .map_or(1, |created| created.shards);
+        let map = |assignment: &Assignment| {
+            let mut map = Map {
+                from_tick: assignment.from_tick,
+                shares: Vec::new(),
+                owners: vec![None; shards as usize],
+            };
+            for (place, holding) in assignment.holdings.iter().enumerate() {
+                let owned = holding.shards.iter().copied();
+                let owned: Vec<u32> = owned.filter(|&shard| shard < shards).collect();
+                for &shard in &owned {
+                    map.owners[shard as usize] = Some(place);
+                }
+                let share = Share::new(shards, owned);
+                map.shares.push((holding.holder.clone(), share));
+            }
+            map
+        };
+        let maps = control.assignments.iter().map(map).collect();
+        Self { workload, maps }
+    }
+
+    /// The arrivals due in `tick`, as a half-open range of their numbers.
+    #[must_use]
+    pub fn range(&self, tick: u32) -> std::ops::Range<u64> {
+        self.workload.arrivals_in_tick(tick)
+    }
+
+    fn in_force(&self, tick: u32) -> Option<&Map> {
+        self.maps.iter().rev().find(|map| map.from_tick <= tick)
+    }
+
+    /// The arrivals due in `tick`, and who should report them.
+    #[must_use]
+    pub fn tick(&self, tick: u32) -> PlannedTick<'_> {
+        let range = self.range(tick);
+        let count = |share: &Share| share.count_below(range.end) - share.count_below(range.start);
+        let shares = self.in_force(tick).map_or(&[][..], |map| &map.shares);
+        let held: Vec<(&Holder, u64)> = shares
+            .iter()
+            .map(|(holder, share)| (holder, count(share)))
+            .collect();
+        let owned: u64 = held.iter().map(|(_, count)| count).sum();
+        let unowned = (range.end - range.start).saturating_sub(owned);
+        PlannedTick {
+            range,
+            held,
+            unowned,
+        }
+    }
+
+    /// Who holds arrival `n`, due in `tick`.
+    #[must_use]
+    pub fn holder_of(&self, tick: u32, n: u64) -> Option<&Holder> {
+        let map = self.in_force(tick)?;
+        let shard = usize::try_from(n % map.owners.len().max(1) as u64).ok()?;
+        let place = (*map.owners.get(shard)?)?;
+        map.shares.get(place).map(|(holder, _)| holder)
+    }
+
+    /// Whether arrival `n`, due in `tick`, is held by nobody.
+    #[must_use]
+    pub fn is_unowned(&self, tick: u32, n: u64) -> bool {
+        self.holder_of(tick, n).is_none()
+    }
+}

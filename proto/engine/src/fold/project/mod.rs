@@ -1,0 +1,484 @@
+//! The data side of a run's log, folded: rows of deltas, each counted once.
+//!
+//! Deltas may come in any order, twice, or not at all. Delivery is at least once; exactly once is
+//! this fold's work: it keeps the set of sequence numbers it has seen of each process. Must never
+//! read a clock, and never average.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use loadpilot_events::answers::report::Quarantined;
+use loadpilot_events::id::{AgentId, Holder};
+use loadpilot_events::limits;
+use loadpilot_events::log::delta::{AnatomyRow, ArrivalRow, CallRow, DeltaReported, Gauges};
+use loadpilot_events::log::envelope::Envelope;
+use loadpilot_events::log::exchange::ExchangeSeen;
+use loadpilot_events::log::hist::{self, EncodedHistogram};
+use loadpilot_events::log::metrics::MetricRow;
+use loadpilot_events::log::outcome::Outcome;
+use loadpilot_events::plan::Plan;
+use loadpilot_events::plan::script::{Checks, RaisedBy};
+use loadpilot_events::rules::Rules;
+use serde::{Deserialize, Serialize};
+
+use crate::bugs::{Bug, bug};
+use crate::control::{Control, envelope};
+use crate::fold::chain::{Chain, Taken, adds, follows, last_number};
+use crate::fold::closed_loop::Reported;
+use crate::fold::delta_validation::{counted, plausible};
+use crate::fold::index::Index;
+use crate::tally::aggregates::{AnatomySums, ArrivalSums, CallSums};
+use crate::tally::cache_codec;
+use crate::tally::call_ids::{Called, Names};
+use crate::tally::metrics::MetricSums;
+use crate::tally::packed_histogram::{Grain, Sparse};
+pub use crate::tally::seq_set::SeqSet;
+
+mod room;
+mod standing;
+
+use standing::{Standing, standing};
+pub(crate) use standing::{counts, may_speak};
+
+/// Calls due in one tick.
+#[derive(Debug, Clone, Default, Serialize, Deserialize)]
+pub struct TickCalls {
+    /// Finished.
+    pub finished: u64,
+    /// Finished and not ok.
+    pub errors: u64,
+    /// Their response times, packed: there are many ticks.
+    pub responses: Sparse,
+}
+
+/// What one process reported.
+#[derive(Debug, Clone, Default, Serialize, Deserialize)]
+pub struct HolderSums {
+    /// Its deltas, each held to the one before it.
+    pub chain: Chain,
+    /// The greatest number of those that add something.
+    pub last_adding: u64,
+    /// Arrivals started, and calls ended, in all rows, excess included: the checksum.
+    pub started: u64,
+    /// Calls ended in all rows.
+    pub calls: u64,
+    /// The cumulative counters of its newest delta: `(seq, started, calls)`.
+    pub claimed: (u64, u64, u64),
+    /// Arrivals reported, by due tick; excess left out.
+    pub reported: BTreeMap<u32, u64>,
+    /// TCP segments that the kernel of its machine sent again during the run.
+    pub retransmits: u64,
+    /// Connections that found the queue of a listener on its machine full during the run.
+    pub listen_overflows: u64,
+    /// Its deltas by sequence number; of a closed loop only, which has no plan to show a hole.
+    pub windows: BTreeMap<u64, Reported>,
+}
+
+/// The first due tick that is measured: rows know their tick only, so that a warm-up which ends
+/// inside a tick leaves out that tick as a whole.
+#[must_use]
+pub fn first_measured_tick(plan: &Plan) -> u32 {
+    u32::try_from(plan.warm_up_us.div_ceil(plan.tick_us)).unwrap_or(u32::MAX)
+}
+
+/// Whether a row lies in the warm-up.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+pub enum Window {
+    /// Due before the end of the warm-up.
+    WarmUp,
+    /// Due after it.
+    Measured,
+}
+
+/// The data side of a run, folded so far.
+#[derive(Debug, Clone, Default, Serialize, Deserialize)]
+pub struct Projection {
+    /// By window, call and outcome.
+    pub calls: BTreeMap<(Window, Called, Outcome), CallSums>,
+    /// By window and call.
+    pub anatomy: BTreeMap<(Window, Called), AnatomySums>,
+    /// What was raised in Python: how often, by task, part and text.
+    pub raised: BTreeMap<(u16, RaisedBy, String), u64>,
+    /// A traceback of each, as far as one was told: the least of them, whoever told it first.
+    pub traces: BTreeMap<(u16, RaisedBy, String), String>,
+    /// What the scenario measured itself, by window and task.
+    pub metrics: BTreeMap<(Window, u16), MetricSums>,
+    /// By due tick and task.
+    pub arrivals: BTreeMap<(u32, u16), ArrivalSums>,
+    /// By due tick.
+    pub ticks: BTreeMap<u32, TickCalls>,
+    /// By process.
+    pub holders: BTreeMap<Holder, HolderSums>,
+    /// Arrivals offered by superseded holders.
+    pub excess_arrivals: u64,
+    /// Their calls.
+    pub excess_calls: u64,
+    /// Deltas stored after the seal.
+    pub late_deltas: u64,
+    /// What was set aside, by stream sequence.
+    pub quarantined: BTreeMap<u64, Quarantined>,
+    /// The least number of each process that was set aside, since it follows its last words.
+    pub beyond: BTreeMap<Holder, u64>,
+    /// Exchanges written out, up to [`limits::DEBUG_REQUESTS_MAX`] of them.
+    #[serde(with = "cache_codec::exchanges")]
+    pub exchanges: BTreeSet<ExchangeSeen>,
+    /// Histogram counts by the agent with whose deltas they came.
+    pub counts: BTreeMap<AgentId, u64>,
+    /// The generator's own figures, over all deltas.
+    pub fitness: Fitness,
+}
+
+/// How the generator fared over all deltas.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Fitness {
+    /// Deltas seen.
+    pub deltas: u64,
+    /// Deltas in which a firing thread used more than 90 % of its core.
+    pub busy_deltas: u64,
+    /// The busiest firing thread, in thousandths of its core.
+    pub busiest_core_permille: u64,
+    /// The longest stall in µs.
+    pub stall_us: u64,
+}
+
+/// Above this use of its core, in thousandths, a firing thread counts as busy.
+const BUSY_PERMILLE: u64 = 900;
+
+impl Fitness {
+    fn add(&mut self, gauges: &Gauges) {
+        self.deltas += 1;
+        self.busy_deltas += u64::from(gauges.busiest_core_permille > BUSY_PERMILLE);
+        self.busiest_core_permille = self.busiest_core_permille.max(gauges.busiest_core_permille);
+        self.stall_us = self.stall_us.max(gauges.stall_us);
+    }
+}
+
+impl Projection {
+    /// Takes one record of LP_DATA: `agent` is the last token of its subject. Gives back the delta
+    /// if it counts here for the first time, for whoever wants more of it than its sums.
+    pub fn add(
+        &mut self,
+        control: &Control,
+        agent: &AgentId,
+        subject: &str,
+        seq: u64,
+        payload: &[u8],
+    ) -> Option<DeltaReported> {
+        self.take(control, (agent, subject, seq, payload), None)
+    }
+
+    /// The same, and what counts of it goes into `index`, too.
+    pub fn add_indexed(
+        &mut self,
+        control: &Control,
+        record: (&AgentId, &str, u64, &[u8]),
+        index: &mut Index,
+    ) -> Option<DeltaReported> {
+        self.take(control, record, Some(index))
+    }
+
+    /// Whether every delta counts, or is set aside, by the last words that `control` knows as it
+    /// did by those that were known when it was folded: else the log is to be folded anew.
+    #[must_use]
+    pub fn stands_under(&self, control: &Control) -> bool {
+        let last = |holder| last_number(control, holder);
+        let mut counted = self.holders.iter();
+        let counted =
+            counted.all(|(holder, sums)| last(holder).is_none_or(|last| sums.last_adding <= last));
+        let mut beyond = self.beyond.iter();
+        let beyond = beyond.all(|(holder, first)| last(holder).is_some_and(|last| *first > last));
+        (counted && beyond) || control.rules() < Rules::V2
+    }
+
+    /// The same without calls, their phases and what was measured: all that is kept by window, and
+    /// by tick for the series.
+    pub(crate) fn without_calls(&self) -> Self {
+        Self {
+            calls: BTreeMap::new(),
+            anatomy: BTreeMap::new(),
+            metrics: BTreeMap::new(),
+            ticks: BTreeMap::new(),
+            raised: self.raised.clone(),
+            traces: self.traces.clone(),
+            arrivals: self.arrivals.clone(),
+            holders: self.holders.clone(),
+            excess_arrivals: self.excess_arrivals,
+            excess_calls: self.excess_calls,
+            late_deltas: self.late_deltas,
+            quarantined: self.quarantined.clone(),
+            beyond: self.beyond.clone(),
+            exchanges: self.exchanges.clone(),
+            counts: self.counts.clone(),
+            fitness: self.fitness,
+        }
+    }
+
+    fn take(
+        &mut self,
+        control: &Control,
+        (agent, subject, seq, payload): (&AgentId, &str, u64, &[u8]),
+        index: Option<&mut Index>,
+    ) -> Option<DeltaReported> {
+        if control
+            .sealed
+            .as_ref()
+            .is_some_and(|sealed| seq > sealed.data_seq && !bug(Bug::LateDeltasCount))
+        {
+            self.late_deltas += 1;
+            return None;
+        }
+        let result =
+            envelope::<DeltaReported>(payload).and_then(|envelope: Envelope<DeltaReported>| {
+                self.fold(control, agent, (envelope.event, payload.len()), index)
+            });
+        result.unwrap_or_else(|reason| {
+            let subject = subject.to_owned();
+            self.quarantined.insert(
+                seq,
+                Quarantined {
+                    subject,
+                    seq,
+                    reason,
+                },
+            );
+            None
+        })
+    }
+
+    fn fold(
+        &mut self,
+        control: &Control,
+        agent: &AgentId,
+        (delta, bytes): (DeltaReported, usize),
+        index: Option<&mut Index>,
+    ) -> Result<Option<DeltaReported>, String> {
+        let mut holder = Holder {
+            agent: agent.clone(),
+            boot_id: delta.boot_id.clone(),
+        };
+        if bug(Bug::IdentityFromPayload)
+            && let Some(first) = control.state.ever_held.first()
+        {
+            holder.agent = first.agent.clone();
+        }
+        if !control.state.ever_held.contains(&holder) {
+            return Err(format!("{holder} never held shards"));
+        }
+        plausible(control, &delta)?;
+        let prepared = Prepared::new(control, &holder, &delta, bytes)?;
+        if let Some(reason) = follows(control, &holder, &delta) {
+            let first = self.beyond.entry(holder).or_insert(delta.seq);
+            *first = delta.seq.min(*first);
+            return Err(reason);
+        }
+        let names = Names::of(&delta);
+        let counts = room::grown(self, (control, agent), &prepared, &names)?;
+        let sums = self.holders.entry(holder.clone()).or_default();
+        if sums.chain.take(&delta) != Taken::New && !bug(Bug::CountedTwice) {
+            return Ok(None);
+        }
+        *self.counts.entry(agent.clone()).or_default() += counts;
+        if adds(&delta) {
+            sums.last_adding = sums.last_adding.max(delta.seq);
+        }
+        let totals = &delta.totals;
+        let created = control.state.created.as_ref();
+        if created.is_some_and(|created| created.plan.users.is_some()) {
+            let arrivals = prepared.arrivals.iter();
+            let reported = Reported {
+                from_us: delta.from_us,
+                to_us: delta.to_us,
+                arrivals: arrivals.map(|(_, sums, _)| sums.reported()).sum(),
+                total: totals.started + totals.dropped_total(),
+            };
+            sums.windows.insert(delta.seq, reported);
+        }
+        let claim = (delta.seq, totals.started, totals.calls_total());
+        sums.claimed = sums.claimed.max(claim);
+        sums.retransmits += delta.gauges.retransmits;
+        sums.listen_overflows += delta.gauges.listen_overflows;
+        self.fitness.add(&delta.gauges);
+        self.exchanges.extend(delta.exchanges.iter().cloned());
+        while self.exchanges.len() > limits::DEBUG_REQUESTS_MAX as usize {
+            // The first ones stay, in whichever order deltas come.
+            self.exchanges.pop_last();
+        }
+        for (row, sums, excess) in &prepared.arrivals {
+            self.arrival(&holder, row, sums, *excess);
+        }
+        for (row, sums, excess) in &prepared.calls {
+            self.call(
+                control,
+                &holder,
+                (row, names.called(row.call)),
+                sums,
+                *excess,
+            );
+        }
+        for row in &delta.raised {
+            let key = (row.task, row.by, row.text.clone());
+            if let Some(trace) = &row.trace {
+                let known = self.traces.entry(key.clone());
+                let known = known.or_insert_with(|| trace.clone());
+                *known = std::mem::take(known).min(trace.clone());
+            }
+            *self.raised.entry(key).or_default() += row.count;
+        }
+        for (row, sums) in &prepared.metrics {
+            let key = (window(control, row.tick), row.task);
+            self.metrics.entry(key).or_default().add(sums);
+        }
+        for (row, sums) in &prepared.anatomy {
+            let key = (window(control, row.tick), names.called(row.call));
+            self.anatomy.entry(key).or_default().add(sums);
+        }
+        if let Some(index) = index {
+            index.add(control, &holder.agent, &delta, &prepared);
+        }
+        drop(prepared);
+        Ok(Some(delta))
+    }
+
+    fn arrival(&mut self, holder: &Holder, row: &ArrivalRow, more: &ArrivalSums, excess: bool) {
+        let sums = self.holders.entry(holder.clone()).or_default();
+        sums.started += more.started;
+        if excess {
+            self.excess_arrivals += more.started;
+            return;
+        }
+        *sums.reported.entry(row.tick).or_default() += more.reported();
+        let key = (row.tick, row.task);
+        self.arrivals.entry(key).or_default().add(more);
+    }
+
+    fn call(
+        &mut self,
+        control: &Control,
+        holder: &Holder,
+        (row, called): (&CallRow, Called),
+        more: &CallSums,
+        excess: bool,
+    ) {
+        self.holders.entry(holder.clone()).or_default().calls += more.count;
+        if excess {
+            self.excess_calls += more.count;
+            return;
+        }
+        let key = (window(control, row.tick), called, row.outcome);
+        self.calls.entry(key).or_default().add(more);
+        if row.outcome.is_finished() {
+            let tick = self.ticks.entry(row.tick).or_default();
+            tick.finished += row.count;
+            tick.errors += if row.outcome.is_error() { row.count } else { 0 };
+            let responses = Sparse::of(&more.response, Grain::Latency);
+            tick.responses.add(&responses);
+        }
+    }
+}
+
+/// A delta whose every row was read and judged, so that it is folded whole or not at all.
+pub(crate) struct Prepared<'a> {
+    /// With what they add, and whether they are excess.
+    pub(crate) arrivals: Vec<(&'a ArrivalRow, ArrivalSums, bool)>,
+    /// Likewise.
+    pub(crate) calls: Vec<(&'a CallRow, CallSums, bool)>,
+    /// Without those that are excess.
+    pub(crate) anatomy: Vec<(&'a AnatomyRow, AnatomySums)>,
+    /// Likewise.
+    pub(crate) metrics: Vec<(&'a MetricRow, MetricSums)>,
+}
+
+impl<'a> Prepared<'a> {
+    fn new(
+        control: &Control,
+        holder: &Holder,
+        delta: &'a DeltaReported,
+        bytes: usize,
+    ) -> Result<Self, String> {
+        let excess = |tick, generation| match standing(control, holder, tick, generation) {
+            Standing::Counts => Ok(false),
+            Standing::Excess => Ok(true),
+            Standing::Contradicts(reason) => Err(reason),
+        };
+        let mut decoded = room::Decoded::default();
+        let mut decode = |encoded: &EncodedHistogram| {
+            let hist = hist::decode(encoded).map_err(|e| e.to_string())?;
+            decoded.add(&hist).map(|()| hist)
+        };
+        let mut prepared = Self {
+            arrivals: Vec::new(),
+            calls: Vec::new(),
+            anatomy: Vec::new(),
+            metrics: Vec::new(),
+        };
+        for row in &delta.arrivals {
+            let sums = ArrivalSums {
+                started: row.started,
+                dropped: row.dropped.clone(),
+                task_errors: row.task_errors,
+                raises: row.raises,
+                checks: Checks {
+                    passed: row.checks_passed,
+                    failed: row.checks_failed,
+                },
+            };
+            let excess = excess(row.tick, row.generation)?;
+            prepared.arrivals.push((row, sums, excess));
+        }
+        for row in &delta.calls {
+            let (response, service) = (decode(&row.response)?, decode(&row.service)?);
+            if response.len() != row.count || service.len() != row.count {
+                return Err(format!(
+                    "call {} of tick {}: {} calls, histograms of {} and {}",
+                    row.call,
+                    row.tick,
+                    row.count,
+                    response.len(),
+                    service.len(),
+                ));
+            }
+            let sums = CallSums {
+                count: row.count,
+                response,
+                service,
+                status: row.status.clone(),
+                causes: row.causes.clone(),
+                sent_bytes: row.sent_bytes,
+                received_bytes: row.received_bytes,
+            };
+            let excess = excess(row.tick, row.generation)?;
+            prepared.calls.push((row, sums, excess));
+        }
+        for row in &delta.anatomy {
+            if !excess(row.tick, row.generation)? {
+                let phases = row.phases.iter();
+                let read: Result<BTreeMap<_, _>, String> = phases
+                    .map(|(&phase, hist)| counted(decode(hist)?).map(|hist| (phase, hist)))
+                    .collect();
+                let sums = AnatomySums {
+                    phases: read?,
+                    opened: row.connections_opened,
+                    reused: row.connections_reused,
+                    resent: row.resent,
+                };
+                prepared.anatomy.push((row, sums));
+            }
+        }
+        for row in &delta.metrics {
+            let sums = MetricSums::of_row(row)?;
+            if !excess(row.tick, row.generation)? {
+                prepared.metrics.push((row, sums));
+            }
+        }
+        decoded.judge(&prepared, bytes)?;
+        Ok(prepared)
+    }
+}
+
+fn window(control: &Control, tick: u32) -> Window {
+    let created = control.state.created.as_ref();
+    if created.is_none_or(|created| tick >= first_measured_tick(&created.plan)) {
+        Window::Measured
+    } else {
+        Window::WarmUp
+    }
+}

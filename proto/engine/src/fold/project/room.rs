@@ -1,0 +1,144 @@
+//! How much memory the histograms of a run may take in a reader.
+//!
+//! A few bytes of a delta can ask for many counts. Honest runs stay far below these limits; a delta
+//! beyond one is set aside as `too_many`. What one delta holds is judged by itself. What is kept in
+//! all depends on the order of the log: the first deltas have the room. Must never be asked after a
+//! delta was added up.
+
+use std::collections::BTreeMap;
+
+use loadpilot_events::id::AgentId;
+use loadpilot_events::limits::{
+    CALL_NAMES_MAX, HIST_COUNTS_PER_AGENT_MAX, HIST_COUNTS_PER_AGENT_MIN, HIST_COUNTS_PER_CALL,
+    HIST_COUNTS_PER_DELTA_MAX, HIST_COUNTS_RUN_FACTOR, HIST_FILLED_PER_BYTE_MAX,
+};
+use loadpilot_events::log::delta::Phase;
+use loadpilot_events::log::hist::Hist;
+use loadpilot_events::log::outcome::Outcome;
+use loadpilot_events::plan::Plan;
+
+use super::{Prepared, Projection, Window, window};
+use crate::control::Control;
+use crate::tally::call_ids::{Called, Names};
+
+/// The histograms of one delta, counted while they are decoded.
+#[derive(Debug, Default)]
+pub(super) struct Decoded {
+    counts: usize,
+    /// Not less than the counts above zero.
+    filled: usize,
+}
+
+impl Decoded {
+    /// Counts one more histogram.
+    ///
+    /// # Errors
+    /// When they are too many, for people.
+    pub(super) fn add(&mut self, hist: &Hist) -> Result<(), String> {
+        let counts = hist.distinct_values();
+        let values = usize::try_from(hist.len()).unwrap_or(usize::MAX);
+        self.counts = self.counts.saturating_add(counts);
+        self.filled = self.filled.saturating_add(counts.min(values));
+        match self.counts > HIST_COUNTS_PER_DELTA_MAX {
+            true => Err(too_many("counts in its histograms")),
+            false => Ok(()),
+        }
+    }
+
+    /// Whether so many counts above zero can have come in so many bytes.
+    ///
+    /// # Errors
+    /// When they cannot, for people.
+    pub(super) fn judge(&self, prepared: &Prepared<'_>, bytes: usize) -> Result<(), String> {
+        let most = bytes.saturating_mul(HIST_FILLED_PER_BYTE_MAX);
+        if self.filled <= most {
+            return Ok(());
+        }
+        let calls = prepared.calls.iter();
+        let calls = calls.flat_map(|(_, sums, _)| [&sums.response, &sums.service]);
+        let phases = prepared.anatomy.iter();
+        let phases = phases.flat_map(|(_, sums)| sums.phases.values());
+        let filled: usize = calls.chain(phases).map(|h| h.iter_recorded().count()).sum();
+        match filled > most {
+            true => Err(too_many("counts for its length")),
+            false => Ok(()),
+        }
+    }
+}
+
+/// Where a histogram is kept.
+#[derive(Debug, PartialEq, Eq, PartialOrd, Ord)]
+enum Place {
+    Call(Window, Called, Outcome),
+    Phase(Window, Called, Phase),
+}
+
+/// How many histogram counts more are kept with a delta, if there is room for them.
+///
+/// # Errors
+/// When there is none, for people.
+pub(super) fn grown(
+    data: &Projection,
+    (control, agent): (&Control, &AgentId),
+    prepared: &Prepared<'_>,
+    names: &Names,
+) -> Result<u64, String> {
+    let mut places: BTreeMap<Place, (usize, usize)> = BTreeMap::new();
+    for (row, sums, _) in prepared.calls.iter().filter(|(.., excess)| !excess) {
+        let key = (
+            window(control, row.tick),
+            names.called(row.call),
+            row.outcome,
+        );
+        let kept = data.calls.get(&key);
+        let kept = kept.map_or(0, |kept| {
+            kept.response.distinct_values() + kept.service.distinct_values()
+        });
+        let counts = sums.response.distinct_values() + sums.service.distinct_values();
+        let place = places.entry(Place::Call(key.0, key.1, key.2));
+        let place = place.or_insert((kept, kept));
+        place.1 = place.1.max(counts);
+    }
+    for (row, sums) in &prepared.anatomy {
+        let key = (window(control, row.tick), names.called(row.call));
+        let kept = data.anatomy.get(&key);
+        for (&phase, hist) in &sums.phases {
+            let kept = kept.and_then(|kept| kept.phases.get(&phase));
+            let kept = kept.map_or(0, Hist::distinct_values);
+            let place = places.entry(Place::Phase(key.0, key.1.clone(), phase));
+            let place = place.or_insert((kept, kept));
+            place.1 = place.1.max(hist.distinct_values());
+        }
+    }
+    let grown: usize = places.values().map(|(before, after)| after - before).sum();
+    let grown = grown as u64;
+    let of_agent = data.counts.get(agent).copied().unwrap_or(0) + grown;
+    let of_run = data.counts.values().sum::<u64>() + grown;
+    let created = control.state.created.as_ref();
+    let most = created.map_or(0, |created| most(&created.plan));
+    if of_agent > most {
+        return Err(too_many("counts of its agent"));
+    }
+    if of_run > most * HIST_COUNTS_RUN_FACTOR {
+        return Err(too_many("counts of its run"));
+    }
+    Ok(grown)
+}
+
+/// The histogram counts that are kept of one agent at most.
+fn most(plan: &Plan) -> u64 {
+    let calls = |steps: usize| {
+        if steps == 0 {
+            CALL_NAMES_MAX + 1
+        } else {
+            steps
+        }
+    };
+    let calls: usize = plan.tasks.iter().map(|task| calls(task.steps.len())).sum();
+    let most = HIST_COUNTS_PER_AGENT_MIN + HIST_COUNTS_PER_CALL * calls as u64;
+    most.min(HIST_COUNTS_PER_AGENT_MAX)
+}
+
+fn too_many(what: &str) -> String {
+    format!("too_many: {what}")
+}

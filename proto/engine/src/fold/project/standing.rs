@@ -1,0 +1,68 @@
+//! Whether what a holder says of a tick counts there.
+
+use loadpilot_events::id::Holder;
+use loadpilot_events::log::assign::Generation;
+
+use crate::bugs::{Bug, bug};
+use crate::control::Control;
+
+/// Where a row belongs.
+pub(super) enum Standing {
+    Counts,
+    Excess,
+    Contradicts(String),
+}
+
+/// Whether what a holder did under a generation counts in the tick in which it was due: it does
+/// not when others had taken over by then.
+pub(crate) fn counts(
+    control: &Control,
+    holder: &Holder,
+    tick: u32,
+    generation: Generation,
+) -> bool {
+    matches!(
+        standing(control, holder, tick, generation),
+        Standing::Counts
+    )
+}
+
+/// Whether a holder may speak of a generation in a tick at all, excess or not.
+///
+/// # Errors
+/// Why not, for people.
+pub(crate) fn may_speak(
+    control: &Control,
+    holder: &Holder,
+    tick: u32,
+    generation: Generation,
+) -> Result<(), String> {
+    match standing(control, holder, tick, generation) {
+        Standing::Counts | Standing::Excess => Ok(()),
+        Standing::Contradicts(reason) => Err(reason),
+    }
+}
+
+pub(super) fn standing(
+    control: &Control,
+    holder: &Holder,
+    tick: u32,
+    generation: Generation,
+) -> Standing {
+    if !control.holds(holder, generation) {
+        return Standing::Contradicts(format!(
+            "{holder} held no shards in generation {generation}"
+        ));
+    }
+    let in_force = control
+        .in_force(tick)
+        .map_or(0, |assignment| assignment.generation);
+    match generation.cmp(&in_force) {
+        std::cmp::Ordering::Equal => Standing::Counts,
+        _ if bug(Bug::NoGenerationFence) => Standing::Counts,
+        std::cmp::Ordering::Less => Standing::Excess,
+        std::cmp::Ordering::Greater => Standing::Contradicts(format!(
+            "generation {generation} named for tick {tick}, where {in_force} was in force"
+        )),
+    }
+}

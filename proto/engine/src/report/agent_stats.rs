@@ -1,0 +1,124 @@
+//! Who generated the load of a run, and how each agent fared over time.
+//!
+//! Must never sum what several processes of one agent say of their machine.
+
+use std::collections::BTreeSet;
+use std::ops::Range;
+
+use loadpilot_events::answers::agent_stats::{AgentOverTime, Attendance};
+use loadpilot_events::answers::report::HolderFacts;
+use loadpilot_events::answers::slice::Slice;
+use loadpilot_events::id::AgentId;
+use loadpilot_events::log::delta::Phase;
+use loadpilot_events::refusal::Refusal;
+
+use crate::fold::index::{Gauged, Key};
+use crate::report::holders;
+use crate::report::percentiles::percentile_us;
+use crate::report::slice::{Asked, Indexed};
+use crate::tally::packed_histogram::{Dense, Grain};
+
+/// The agents of a run over a slice of it, of which the times and the grain matter only.
+///
+/// # Errors
+/// Everything that is wrong with the slice.
+pub fn attendance(run: Indexed<'_>, slice: &Slice) -> Result<Attendance, Refusal> {
+    let asked = Asked::of(run, slice)?;
+    let facts = holders(run.control, run.data);
+    let names: BTreeSet<&AgentId> = facts.iter().map(|facts| &facts.holder.agent).collect();
+    let mut agents: Vec<AgentOverTime> = names
+        .into_iter()
+        .map(|agent| nothing(run, agent, &facts))
+        .collect();
+    let known = run.index.agents();
+    let number = |agent: &AgentOverTime| known.iter().position(|known| *known == agent.agent);
+    let numbers: Vec<Option<usize>> = agents.iter().map(number).collect();
+    for ticks in asked.buckets() {
+        let counted = counted(run, ticks.clone());
+        for (agent, number) in agents.iter_mut().zip(&numbers) {
+            gauge(run, agent, *number, ticks.clone());
+            count(agent, number.map(|number| &counted[number]));
+        }
+    }
+    let begins = asked.buckets().map(|ticks| u64::from(ticks.start));
+    Ok(Attendance {
+        run: run.control.run.clone(),
+        bucket_us: asked.bucket_us(),
+        from_us: begins.map(|tick| tick * asked.tick_us).collect(),
+        agents,
+    })
+}
+
+fn nothing(run: Indexed<'_>, agent: &AgentId, facts: &[HolderFacts]) -> AgentOverTime {
+    let mut offers = run.control.state.offers.iter();
+    let offer = offers.rfind(|(holder, _)| holder.agent == *agent);
+    let own = facts.iter().filter(|facts| facts.holder.agent == *agent);
+    AgentOverTime {
+        agent: agent.clone(),
+        cores: offer.map(|(_, offer)| offer.cores),
+        version: offer.map(|(_, offer)| offer.version.clone()),
+        holders: own.cloned().collect(),
+        started: Vec::new(),
+        finished: Vec::new(),
+        cpu_millicores: Vec::new(),
+        busiest_core_permille: Vec::new(),
+        stall_us: Vec::new(),
+        in_flight: Vec::new(),
+        lag_p99_us: Vec::new(),
+    }
+}
+
+/// Adds what an agent, known to the index by a number, said of itself.
+fn gauge(run: Indexed<'_>, agent: &mut AgentOverTime, number: Option<usize>, ticks: Range<u32>) {
+    let number = number.and_then(|number| u16::try_from(number).ok());
+    let gauged = number.and_then(|number| run.index.gauged(number, ticks));
+    let of = |get: fn(&Gauged) -> u64| gauged.as_ref().map(get);
+    agent
+        .cpu_millicores
+        .push(of(|gauged| gauged.cpu_millicores));
+    let busiest = of(|gauged| gauged.busiest_core_permille);
+    agent.busiest_core_permille.push(busiest);
+    agent.stall_us.push(of(|gauged| gauged.stall_us));
+    agent.in_flight.push(of(|gauged| gauged.in_flight));
+}
+
+/// What an agent did in a bucket.
+struct Counted {
+    started: u64,
+    finished: u64,
+    lag: Dense,
+}
+
+/// What each agent of the index did.
+fn counted(run: Indexed<'_>, ticks: Range<u32>) -> Vec<Counted> {
+    let nothing = |_: &AgentId| Counted {
+        started: 0,
+        finished: 0,
+        lag: Dense::new(Grain::Phase),
+    };
+    let mut counted: Vec<Counted> = run.index.agents().iter().map(nothing).collect();
+    run.index.walk(ticks, |entry| match entry.key {
+        Key::Arrivals { agent, .. } => counted[usize::from(agent)].started += entry.count,
+        Key::Calls { agent, outcome, .. } if outcome.is_finished() => {
+            counted[usize::from(agent)].finished += entry.count;
+        }
+        Key::Phase {
+            agent,
+            phase: Phase::ScheduleLag,
+            ..
+        } => counted[usize::from(agent)].lag.add(entry.response()),
+        Key::Calls { .. } | Key::Phase { .. } | Key::Raises { .. } => {}
+    });
+    counted
+}
+
+/// Adds what an agent did, if it was heard of.
+fn count(agent: &mut AgentOverTime, counted: Option<&Counted>) {
+    agent.started.push(counted.map_or(0, |sums| sums.started));
+    agent.finished.push(counted.map_or(0, |sums| sums.finished));
+    let lag = counted.map(|sums| sums.lag.hist());
+    let lag = lag.filter(|lag| !lag.is_empty());
+    agent
+        .lag_p99_us
+        .push(lag.map(|lag| percentile_us(&lag, 99.0)));
+}

@@ -1,0 +1,422 @@
+//! The live view: a fold of the same log for watching, cheap per record, honest about what it is.
+//!
+//! The interval figures are what finished in each agent's newest window; the cumulative ones are
+//! everything reported so far. Must never be used for a gate: gates read the closed report.
+
+use std::cmp::Reverse;
+use std::collections::{BTreeMap, BTreeSet};
+
+use loadpilot_events::answers::live::{
+    Failing, Gathering, LatencyMs, LoadPhase, Snapshot, TaskSnapshot,
+};
+use loadpilot_events::answers::report::RunState;
+use loadpilot_events::id::{AgentId, Holder};
+use loadpilot_events::limits::HIST_COUNTS_LIVE_MAX;
+use loadpilot_events::log::cause::Cause;
+use loadpilot_events::log::delta::{CallRow, DeltaReported, Gauges, TaskRaises};
+use loadpilot_events::log::hist::{self, Hist};
+use loadpilot_events::rules::Rules;
+use loadpilot_events::units::Timestamp;
+
+use crate::control::{Control, envelope};
+use crate::fold::delta_validation::believable;
+use crate::fold::project::SeqSet;
+use crate::report::percentiles::{ms, percentile_us};
+use crate::report::{percent, run_state};
+use crate::schedule::workload::Workload;
+use crate::tally::aggregates::{add_counts, merge};
+use crate::tally::call_ids::{Called, Names};
+use crate::tally::unreached::unconnected;
+
+/// An agent that reported within this many µs counts as active.
+const ACTIVE_US: u64 = 3_000_000;
+
+/// What was reported so far, for watching.
+#[derive(Debug, Default)]
+pub struct LiveView {
+    agents: BTreeMap<Holder, AgentWindow>,
+    started: u64,
+    dropped: u64,
+    /// By task.
+    raises: BTreeMap<u16, TaskRaises>,
+    /// By call: ended calls, errors among them, response times.
+    calls: BTreeMap<Called, CallSoFar>,
+    ends: Ends,
+    room: Room,
+}
+
+/// How many counts the histograms here hold together: a few bytes of a delta can ask for many.
+#[derive(Debug, Default)]
+struct Room {
+    counts: usize,
+}
+
+impl Room {
+    /// Adds a histogram to another one, if there is room for what that makes it grow by; gives back
+    /// by how many counts it grew.
+    fn merge(&mut self, into: &mut Hist, more: &Hist) -> usize {
+        let grown = more
+            .distinct_values()
+            .saturating_sub(into.distinct_values());
+        if self.counts + grown > HIST_COUNTS_LIVE_MAX {
+            return 0;
+        }
+        merge(into, more);
+        self.counts += grown;
+        grown
+    }
+}
+
+/// How calls finished so far.
+#[derive(Debug, Default)]
+struct Ends {
+    finished: u64,
+    /// Those that reached no server.
+    unconnected: u64,
+    causes: BTreeMap<Cause, u64>,
+}
+
+impl Ends {
+    fn add(&mut self, row: &CallRow) {
+        self.finished += row.count;
+        self.unconnected += unconnected(row.outcome, row.count, &row.causes);
+        add_counts(&mut self.causes, &row.causes);
+    }
+}
+
+/// The newest window of one agent.
+#[derive(Debug)]
+struct AgentWindow {
+    seqs: SeqSet,
+    from_us: u64,
+    to_us: u64,
+    started: u64,
+    finished: u64,
+    opened: u64,
+    reused: u64,
+    response: Hist,
+    /// By how many counts its histogram grew.
+    grown: usize,
+    gauges: Gauges,
+}
+
+#[derive(Debug)]
+struct CallSoFar {
+    ended: u64,
+    errors: u64,
+    response: Hist,
+}
+
+impl Default for AgentWindow {
+    fn default() -> Self {
+        Self {
+            seqs: SeqSet::default(),
+            from_us: 0,
+            to_us: 0,
+            started: 0,
+            finished: 0,
+            opened: 0,
+            reused: 0,
+            response: hist::latency(),
+            grown: 0,
+            gauges: Gauges::default(),
+        }
+    }
+}
+
+impl LiveView {
+    /// Takes one record of LP_DATA; what cannot be read is left to the report to name.
+    pub fn add(&mut self, agent: &AgentId, payload: &[u8]) {
+        let Ok(delta) = envelope::<DeltaReported>(payload) else {
+            return;
+        };
+        let delta = delta.event;
+        if believable(&delta).is_err() {
+            return;
+        }
+        let holder = Holder {
+            agent: agent.clone(),
+            boot_id: delta.boot_id.clone(),
+        };
+        let window = self.agents.entry(holder).or_default();
+        if !window.seqs.insert(delta.seq) {
+            return;
+        }
+        if delta.to_us > window.to_us {
+            self.room.counts -= window.grown;
+            let seqs = std::mem::take(&mut window.seqs);
+            let (from_us, to_us) = (delta.from_us, delta.to_us);
+            *window = AgentWindow {
+                seqs,
+                from_us,
+                to_us,
+                ..AgentWindow::default()
+            };
+        }
+        window.gauges = delta.gauges.clone();
+        let in_window = delta.to_us == window.to_us;
+        for row in &delta.arrivals {
+            self.started += row.started;
+            window.started += if in_window { row.started } else { 0 };
+            self.dropped += row.dropped.values().sum::<u64>();
+            self.raises.entry(row.task).or_default().add(row.raises);
+        }
+        if in_window {
+            window.opened += delta
+                .anatomy
+                .iter()
+                .map(|row| row.connections_opened)
+                .sum::<u64>();
+            window.reused += delta
+                .anatomy
+                .iter()
+                .map(|row| row.connections_reused)
+                .sum::<u64>();
+        }
+        let names = Names::of(&delta);
+        for row in &delta.calls {
+            let sums = self
+                .calls
+                .entry(names.called(row.call))
+                .or_insert_with(|| CallSoFar {
+                    ended: 0,
+                    errors: 0,
+                    response: hist::latency(),
+                });
+            sums.ended += row.count;
+            if !row.outcome.is_finished() {
+                continue;
+            }
+            self.ends.add(row);
+            sums.errors += if row.outcome.is_error() { row.count } else { 0 };
+            let Ok(response) = hist::decode(&row.response) else {
+                continue;
+            };
+            self.room.merge(&mut sums.response, &response);
+            if in_window {
+                window.finished += row.count;
+                window.grown += self.room.merge(&mut window.response, &response);
+            }
+        }
+    }
+
+    /// The run as of `now`, by the reader's clock.
+    #[must_use]
+    pub fn snapshot(&self, control: &Control, workload: &Workload, now: Timestamp) -> Snapshot {
+        let start_at = control.state.start.as_ref().map(|start| start.start_at);
+        let elapsed_us = start_at.map_or(0, |start| now.since_us(start));
+        let mut interval = hist::latency();
+        let mut cumulative = hist::latency();
+        for window in self.agents.values() {
+            merge(&mut interval, &window.response);
+        }
+        for call in self.calls.values() {
+            merge(&mut cumulative, &call.response);
+        }
+        let active = |window: &&AgentWindow| window.to_us + ACTIVE_US >= elapsed_us;
+        let active: Vec<&AgentWindow> = self.agents.values().filter(active).collect();
+        let opened: u64 = active.iter().map(|window| window.opened).sum();
+        let reused: u64 = active.iter().map(|window| window.reused).sum();
+        let raises = self.raises(control, |_| true);
+        let started = start_at.is_some_and(|start| now >= start);
+        let target = if started {
+            workload.pace().rate_at(elapsed_us)
+        } else {
+            0
+        };
+        Snapshot {
+            timestamp_secs: ms(now.0) / 1e3,
+            elapsed_secs: ms(elapsed_us) / 1e3,
+            duration_secs: ms(workload.duration_us()) / 1e3,
+            state: run_state(control),
+            gathering: gathering(control, now),
+            paused: control.state.steering.paused_at.is_some(),
+            phase: phase(control, workload, started, elapsed_us),
+            current_rps: active
+                .iter()
+                .map(|window| window.rate(window.finished))
+                .sum(),
+            arrivals_per_sec: active
+                .iter()
+                .map(|window| window.rate(window.started))
+                .sum(),
+            planned_per_sec: planned_per_sec(workload, &active),
+            target_rps: loadpilot_events::Rate(target).as_rps(),
+            arrivals_started: self.started,
+            arrivals_dropped: self.dropped,
+            requests_total: self.calls.values().map(|call| call.ended).sum(),
+            errors_total: self.calls.values().map(|call| call.errors).sum::<u64>()
+                + raises.more_errors(),
+            raised_without_call: raises.without_call,
+            failing: self.failing(),
+            in_flight: active.iter().map(|window| window.gauges.in_flight).sum(),
+            waiting: active.iter().map(|window| window.gauges.waiting).sum(),
+            oldest_ms: ms(active.iter().map(|w| w.gauges.oldest_us).max().unwrap_or(0)),
+            opened_per_sec: active.iter().map(|window| window.rate(window.opened)).sum(),
+            reused_pct: (opened + reused > 0).then(|| percent(reused, opened + reused)),
+            active_workers: u32::try_from(active.len()).unwrap_or(u32::MAX),
+            latency: latency_ms(&interval),
+            latency_cumulative: latency_ms(&cumulative),
+            tasks: self.tasks(control),
+        }
+    }
+
+    /// Whether calls have finished, and none of them reached a server.
+    #[must_use]
+    pub fn is_unreached(&self) -> bool {
+        self.ends.finished > 0 && self.ends.unconnected >= self.ends.finished
+    }
+
+    fn failing(&self) -> Option<Failing> {
+        let causes = self.ends.causes.iter();
+        let (&cause, &calls) = causes.max_by_key(|&(cause, count)| (count, Reverse(cause)))?;
+        Some(Failing {
+            cause,
+            why: cause.words().to_owned(),
+            calls,
+            unreached: self.is_unreached(),
+        })
+    }
+
+    /// What tasks raised, as far as that is an error by the rules of the run.
+    fn raises(&self, control: &Control, keep: impl Fn(usize) -> bool) -> TaskRaises {
+        let mut sum = TaskRaises::default();
+        let of_tasks = self.raises.iter();
+        for (_, more) in of_tasks.filter(|(task, _)| keep(usize::from(**task))) {
+            sum.add(*more);
+        }
+        match control.rules() {
+            Rules::V1 => TaskRaises::default(),
+            Rules::V2 => sum,
+        }
+    }
+
+    fn tasks(&self, control: &Control) -> Vec<TaskSnapshot> {
+        let Some(created) = &control.state.created else {
+            return Vec::new();
+        };
+        let mut first_call = 0;
+        let mut tasks = Vec::new();
+        for (place, task) in created.plan.tasks.iter().enumerate() {
+            let calls = first_call..first_call + u16::try_from(task.steps.len()).unwrap_or(0);
+            first_call = calls.end;
+            let (mut requests, mut errors, mut response) = (0, 0, hist::latency());
+            let of_task = self.calls.iter().filter(|(call, _)| match call {
+                Called::Planned(number) => calls.contains(number),
+                Called::Named { task, .. } => usize::from(*task) == place,
+            });
+            for (_, call) in of_task {
+                requests += call.ended;
+                errors += call.errors;
+                merge(&mut response, &call.response);
+            }
+            errors += self.raises(control, |task| task == place).more_errors();
+            let latency = latency_ms(&response);
+            tasks.push(TaskSnapshot {
+                name: task.name.clone(),
+                requests,
+                errors,
+                latency,
+            });
+        }
+        tasks
+    }
+}
+
+impl AgentWindow {
+    #[expect(clippy::cast_precision_loss, reason = "a rate for people")]
+    fn rate(&self, count: u64) -> f64 {
+        let us = self.to_us.saturating_sub(self.from_us);
+        if us == 0 {
+            0.0
+        } else {
+            count as f64 * 1e6 / us as f64
+        }
+    }
+}
+
+/// Planned arrivals per second over the windows of these agents, from the earliest begin on.
+#[expect(clippy::cast_precision_loss, reason = "a rate for people")]
+fn planned_per_sec(workload: &Workload, windows: &[&AgentWindow]) -> f64 {
+    let from_us = windows.iter().map(|window| window.from_us).min();
+    let to_us = windows.iter().map(|window| window.to_us).max();
+    let (Some(from_us), Some(to_us)) = (from_us, to_us) else {
+        return 0.0;
+    };
+    if workload.users().is_some() || to_us <= from_us {
+        return 0.0;
+    }
+    let planned = workload.first_at_or_after(to_us) - workload.first_at_or_after(from_us);
+    planned as f64 * 1e6 / (to_us - from_us) as f64
+}
+
+/// Who offered capacity to a run that has no holders yet, as far as the log says.
+fn gathering(control: &Control, now: Timestamp) -> Option<Gathering> {
+    let state = &control.state;
+    let created = state.created.as_deref();
+    let created = created.filter(|_| state.generation == 0 && !state.over)?;
+    let stays = |holder: &&Holder| !state.resigned.contains_key(*holder);
+    let agents: BTreeSet<&AgentId> = state
+        .offers
+        .keys()
+        .filter(stays)
+        .map(|holder| &holder.agent)
+        .collect();
+    Some(Gathering {
+        ready: u32::try_from(agents.len()).unwrap_or(u32::MAX),
+        want: created.agents.want,
+        min: created.agents.min,
+        left_secs: ms(created.gather_by.since_us(now)) / 1e3,
+    })
+}
+
+fn phase(control: &Control, workload: &Workload, started: bool, elapsed_us: u64) -> LoadPhase {
+    if !started {
+        return LoadPhase::Waiting;
+    }
+    let over = run_state(control) != RunState::Running;
+    match workload.pace().slope_at(elapsed_us).filter(|_| !over) {
+        None => LoadPhase::Done,
+        Some((from, to)) if from < to => LoadPhase::RampUp,
+        Some((from, to)) if from > to => LoadPhase::RampDown,
+        Some(_) => LoadPhase::Steady,
+    }
+}
+
+fn latency_ms(hist: &Hist) -> LatencyMs {
+    if hist.is_empty() {
+        return LatencyMs::default();
+    }
+    let point = |percent| Some(ms(percentile_us(hist, percent)));
+    LatencyMs {
+        p50_ms: point(50.0),
+        p95_ms: point(95.0),
+        p99_ms: point(99.0),
+        max_ms: Some(ms(hist.max())),
+        min_ms: Some(ms(hist.min())),
+        mean_ms: Some(hist.mean() / 1e3),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Broken if deltas of a hostile agent fill the memory of all that watch a run, or if a run
+    /// that is watched for long is shown without its latency.
+    #[test]
+    fn histograms_grow_as_far_as_there_is_room() {
+        let mut wide = hist::latency();
+        hist::record(&mut wide, hist::HIST_US_MAX);
+        let growth = wide.distinct_values() - hist::latency().distinct_values();
+        let mut room = Room {
+            counts: HIST_COUNTS_LIVE_MAX - growth,
+        };
+        let (mut first, mut second) = (hist::latency(), hist::latency());
+        assert_eq!(room.merge(&mut first, &wide), growth);
+        assert_eq!(room.merge(&mut second, &wide), 0);
+        assert_eq!((first.len(), second.len()), (1, 0));
+        assert_eq!(room.merge(&mut first, &wide), 0);
+        assert_eq!((first.len(), room.counts), (2, HIST_COUNTS_LIVE_MAX));
+    }
+}

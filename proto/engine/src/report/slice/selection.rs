@@ -1,0 +1,164 @@
+//! Which entries of an index a slice is about.
+
+use std::ops::Range;
+
+use loadpilot_events::plan::Plan;
+use loadpilot_events::rules::Rules;
+
+use super::{Asked, Indexed, Offered};
+use crate::fold::index::Key;
+use crate::tally::call_ids::Called;
+
+/// What is wanted, by the numbers in an index.
+#[derive(Debug)]
+pub(crate) struct Picked {
+    calls: Option<Vec<bool>>,
+    tasks: Option<Vec<bool>>,
+    agents: Option<Vec<bool>>,
+    asked: Asked,
+    /// Whether tasks that raised are errors: by the rules of the run, and of whole tasks only.
+    raises: bool,
+}
+
+impl Picked {
+    pub(crate) fn new(run: Indexed<'_>, asked: &Asked) -> Self {
+        let created = run.control.state.created.as_deref();
+        let places = Places::of(created.map(|created| &created.plan));
+        let is_wanted = |call: &Called| {
+            let (task, name) = places.of_call(call);
+            let of_task = asked
+                .tasks
+                .as_ref()
+                .is_none_or(|tasks| tasks.contains(&task));
+            let of_name = asked
+                .steps
+                .as_ref()
+                .is_none_or(|names| names.contains(name));
+            of_task && of_name
+        };
+        let all = asked.tasks.is_none() && asked.steps.is_none();
+        let calls = run.index.calls();
+        let agents = asked.agents.as_ref().map(|wanted| {
+            let agents = run.index.agents().iter();
+            agents.map(|agent| wanted.contains(agent)).collect()
+        });
+        // Of arrivals only those of the tasks that have such calls.
+        let tasks = (!all).then(|| {
+            let count = created.map_or(0, |created| created.plan.tasks.len());
+            let mut tasks = vec![asked.steps.is_none(); count];
+            for call in places.planned().chain(calls.iter().cloned()) {
+                let task = usize::from(places.of_call(&call).0);
+                if is_wanted(&call) && task < count {
+                    tasks[task] = true;
+                }
+            }
+            for (place, task) in tasks.iter_mut().enumerate() {
+                let place = u16::try_from(place).unwrap_or(u16::MAX);
+                *task &= asked
+                    .tasks
+                    .as_ref()
+                    .is_none_or(|tasks| tasks.contains(&place));
+            }
+            tasks
+        });
+        Self {
+            calls: (!all).then(|| calls.iter().map(is_wanted).collect()),
+            tasks,
+            agents,
+            asked: asked.clone(),
+            raises: run.control.rules() >= Rules::V2
+                && asked.steps.is_none()
+                && asked.outcomes.is_none(),
+        }
+    }
+
+    /// Whether an entry is wanted.
+    pub(crate) fn wants(&self, key: &Key) -> bool {
+        let is = |wanted: &Option<Vec<bool>>, place: usize| {
+            let wanted = wanted.as_ref();
+            wanted.is_none_or(|wanted| wanted.get(place).copied().unwrap_or(false))
+        };
+        match *key {
+            Key::Arrivals { task, agent } => {
+                is(&self.tasks, task.into()) && is(&self.agents, agent.into())
+            }
+            Key::Calls {
+                call,
+                agent,
+                outcome,
+            } => {
+                let outcomes = self.asked.outcomes.as_ref();
+                is(&self.calls, call as usize)
+                    && is(&self.agents, agent.into())
+                    && outcomes.is_none_or(|outcomes| outcomes.contains(&outcome))
+            }
+            Key::Raises { task, agent, .. } => {
+                self.raises && is(&self.tasks, task.into()) && is(&self.agents, agent.into())
+            }
+            Key::Phase { call, agent, .. } => {
+                is(&self.calls, call as usize) && is(&self.agents, agent.into())
+            }
+        }
+    }
+
+    /// Arrivals planned for these ticks; `None` where a plan knows nothing of what is asked for,
+    /// `Some(None)` in a closed loop, where those count as planned that were reported.
+    pub(crate) fn planned(
+        &self,
+        asked: &Asked,
+        offered: &Offered<'_>,
+        ticks: Range<u32>,
+    ) -> Option<Option<u64>> {
+        if asked.agents.is_some() || asked.outcomes.is_some() || asked.steps.is_some() {
+            return None;
+        }
+        let workload = &offered.workload;
+        if workload.users().is_some() {
+            return Some(None);
+        }
+        let tick_us = asked.tick_us;
+        let first = |tick: u32| workload.first_at_or_after(u64::from(tick) * tick_us);
+        let arrivals = first(ticks.start)..first(ticks.end);
+        let Some(tasks) = &self.tasks else {
+            return Some(Some(arrivals.end - arrivals.start));
+        };
+        let counts = workload.count_per_task(arrivals);
+        let wanted = counts.iter().zip(tasks).filter(|(_, wanted)| **wanted);
+        Some(Some(wanted.map(|(count, _)| count).sum()))
+    }
+}
+
+/// Where the calls of a plan belong.
+#[derive(Debug)]
+pub(crate) struct Places {
+    calls: Vec<(u16, String)>,
+}
+
+impl Places {
+    pub(crate) fn of(plan: Option<&Plan>) -> Self {
+        let calls = plan.into_iter().flat_map(Plan::calls);
+        let place = |task: usize| u16::try_from(task).unwrap_or(u16::MAX);
+        Self {
+            calls: calls
+                .map(|(task, step)| (place(task), step.name.clone()))
+                .collect(),
+        }
+    }
+
+    /// The calls that the plan has.
+    pub(crate) fn planned(&self) -> impl Iterator<Item = Called> {
+        let places = 0..u16::try_from(self.calls.len()).unwrap_or(u16::MAX);
+        places.map(Called::Planned)
+    }
+
+    /// The task of a call, and its name.
+    pub(crate) fn of_call<'a>(&'a self, call: &'a Called) -> (u16, &'a str) {
+        match call {
+            Called::Named { task, name } => (*task, name),
+            Called::Planned(number) => {
+                let known = self.calls.get(usize::from(*number));
+                known.map_or((u16::MAX, ""), |(task, name)| (*task, name))
+            }
+        }
+    }
+}

@@ -1,0 +1,22 @@
+//! Streamed answers: from the times of tokens to what the report says of them.
+
+use loadpilot_events::answers::streams::StreamReport;
+use loadpilot_events::log::delta::Phase;
+
+use crate::report::percentiles::ladders;
+use crate::tally::aggregates::AnatomySums;
+
+/// What came in streams; `None` when nothing did.
+#[must_use]
+pub fn streams(sums: &AnatomySums) -> Option<StreamReport> {
+    let mut ladders = ladders(sums);
+    let first_token = ladders.remove(&Phase::FirstToken)?;
+    let token_gap = ladders.remove(&Phase::TokenGap);
+    let gaps = token_gap.as_ref().map_or(0, |gap| gap.count);
+    Some(StreamReport {
+        tokens: first_token.count.saturating_add(gaps),
+        first_token: Some(first_token),
+        first_token_service: ladders.remove(&Phase::FirstTokenService),
+        token_gap,
+    })
+}

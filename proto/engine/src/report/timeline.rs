@@ -1,0 +1,262 @@
+//! The story of a run: its decisions and facts in order, in words.
+
+use loadpilot_events::Capability;
+use loadpilot_events::answers::report::StoryLine;
+use loadpilot_events::log::assign::{Holding, Loss};
+use loadpilot_events::log::ctl::{Decision, ShardsReassigned};
+use loadpilot_events::log::evt::{TailReported, What};
+use loadpilot_events::log::req::Request;
+use loadpilot_events::log::steer::{Change, Steered};
+use loadpilot_events::units::{Rate, Timestamp};
+
+use crate::control::overcommit::overasked;
+use crate::control::{Control, Parsed};
+
+/// Most holders that one line names.
+const TOLD_MAX: usize = 12;
+
+/// One line per record that counts, oldest first.
+#[must_use]
+pub fn story(control: &Control) -> Vec<StoryLine> {
+    story_after(control, 0)
+}
+
+/// The same, of the records after stream sequence `told`.
+#[must_use]
+pub fn story_after(control: &Control, told: u64) -> Vec<StoryLine> {
+    let line = |(seq, parsed): &(u64, Parsed)| {
+        let (at, _) = parsed.record();
+        StoryLine {
+            at,
+            seq: *seq,
+            text: lines(control, parsed),
+        }
+    };
+    let first = control.records.partition_point(|&(seq, _)| seq <= told);
+    control.records[first..].iter().map(line).collect()
+}
+
+/// What one record says, and below it what is to be warned of.
+fn lines(control: &Control, parsed: &Parsed) -> String {
+    let holdings: &[Holding] = match parsed {
+        Parsed::Decision(envelope) => match &envelope.event {
+            Decision::ShardsAssigned(assigned) => &assigned.holdings,
+            Decision::ShardsReassigned(next) => &next.holdings,
+            _ => &[],
+        },
+        Parsed::Request(_) | Parsed::Fact(..) => &[],
+    };
+    let mut warnings = overasked(&control.state, holdings);
+    let more = warnings.len().saturating_sub(TOLD_MAX);
+    warnings.truncate(TOLD_MAX);
+    warnings.extend((more > 0).then(|| format!("warning: the same holds for {more} more agents")));
+    let told = std::iter::once(line(control, parsed)).chain(warnings);
+    told.collect::<Vec<_>>().join("\n")
+}
+
+/// What users changed while the run ran, oldest first.
+#[must_use]
+pub fn steered(control: &Control) -> Vec<Steered> {
+    let state = &control.state;
+    let start_at = state.start.as_ref().map(|start| start.start_at);
+    let since = |at: Timestamp| start_at.map_or(0, |start| at.since_us(start));
+    let tick_us = state
+        .created
+        .as_ref()
+        .map_or(0, |created| created.plan.tick_us);
+    let change = |(_, parsed): &(u64, Parsed)| {
+        let Parsed::Decision(envelope) = parsed else {
+            return None;
+        };
+        let (by, from_us, change) = match &envelope.event {
+            Decision::RateChanged(to) => {
+                let (was, rate) = (to.was, to.rate);
+                let from_us = u64::from(to.from_tick).saturating_mul(tick_us);
+                (&to.by, from_us, Change::Rate { was, rate })
+            }
+            Decision::Paused(paused) => (&paused.by, since(paused.paused_at), Change::Paused),
+            Decision::Resumed(back) => (&back.by, since(back.resumed_at), Change::Resumed),
+            _ => return None,
+        };
+        Some(Steered {
+            at: envelope.at,
+            by: by.clone(),
+            from_us,
+            change,
+        })
+    };
+    control.records.iter().filter_map(change).collect()
+}
+
+/// What one record of `control` says, in words.
+fn line(control: &Control, parsed: &Parsed) -> String {
+    match parsed {
+        Parsed::Request(envelope) => match &envelope.event {
+            Request::RunRequested(run) => {
+                format!(
+                    "run of {} requested on {} agents",
+                    run.plan.scenario, run.agents.want
+                )
+            }
+            Request::StopRequested(stop) => format!("stop requested by {}", stop.by),
+            Request::RateChangeRequested(asked) => {
+                format!("rate {} requested by {}", asked.rate.as_rps(), asked.by)
+            }
+            Request::PauseRequested(asked) => format!("pause requested by {}", asked.by),
+            Request::ResumeRequested(asked) => format!("resume requested by {}", asked.by),
+            Request::SetupClaimed(claim) => format!("setup begun by {}", claim.by),
+            Request::SetupKept(_) => "what the setup left is kept".to_owned(),
+            Request::TeardownClaimed(claim) => format!("teardown begun by {}", claim.by),
+            Request::TeardownFinished(end) if end.failed.is_empty() => "teardown played".to_owned(),
+            Request::TeardownFinished(end) => {
+                format!("teardown played; {} failed", end.failed.join(", "))
+            }
+        },
+        Parsed::Decision(envelope) => decision(control, &envelope.event),
+        Parsed::Fact(agent, envelope) => format!("{agent}: {}", fact(&envelope.event.what)),
+    }
+}
+
+fn decision(control: &Control, decision: &Decision) -> String {
+    match decision {
+        Decision::RunCreated(created) => {
+            let needed = created.needed();
+            let needed: Vec<&str> = needed.iter().map(Capability::as_str).collect();
+            let needs = match needed.is_empty() {
+                true => String::new(),
+                false => format!(", needs {}", needed.join(", ")),
+            };
+            let (shards, seed) = (created.shards, created.seed);
+            format!("run created: {shards} shards, seed {seed}{needs}")
+        }
+        Decision::RunRefused(refused) => {
+            let problems: Vec<String> = refused.problems.iter().map(ToString::to_string).collect();
+            format!("run refused: {}", problems.join("; "))
+        }
+        Decision::ShardsAssigned(assigned) => {
+            format!(
+                "generation {}: {}",
+                assigned.generation,
+                holders(&assigned.holdings)
+            )
+        }
+        Decision::StartScheduled(_) => "start scheduled".to_owned(),
+        Decision::StartCancelled(cancelled) => format!("start cancelled: {}", cancelled.reason),
+        Decision::ShardsReassigned(next) => format!(
+            "generation {} from tick {}: {} ({})",
+            next.generation,
+            next.takeover_tick,
+            holders(&next.holdings),
+            changes(control, next),
+        ),
+        Decision::CapacityReduced(reduced) => {
+            format!("capacity reduced: {}", losses(control, &reduced.losses))
+        }
+        Decision::RateChanged(changed) => format!(
+            "rate {} -> {} by {}, from tick {} on",
+            changed.was.as_rps(),
+            changed.rate.as_rps(),
+            changed.by,
+            changed.from_tick,
+        ),
+        Decision::Paused(paused) => format!("paused by {}", paused.by),
+        Decision::Resumed(resumed) => format!("resumed by {}", resumed.by),
+        Decision::SteeringRefused(refused) => {
+            format!("refused to {}: {}", refused.by, refused.why.words())
+        }
+        Decision::StopScheduled(stop) => {
+            let created = control.state.created.as_ref();
+            let target = created.map_or("the target", |created| created.plan.target.as_str());
+            format!("stop scheduled: {}", stop.words(target))
+        }
+        Decision::RunSealed(sealed) => match sealed.missing_count() {
+            0 => "run sealed".to_owned(),
+            missing => format!("run sealed, {missing} holders missing"),
+        },
+    }
+}
+
+fn fact(what: &What) -> String {
+    match what {
+        // A closed loop asks for no rate.
+        What::CapacityOffered(offer) if offer.rate == Rate(0) => {
+            format!("offers {} cores", offer.cores)
+        }
+        What::CapacityOffered(offer) => {
+            format!("offers {} arrivals per second", offer.rate.as_rps())
+        }
+        What::ShardsReady(ready) => {
+            format!(
+                "ready, clock {:+} µs ± {} µs",
+                ready.clock.offset_us, ready.clock.bound_us
+            )
+        }
+        What::ShardsStarted(_) => "started".to_owned(),
+        What::ShardsFinished(finished) => format!(
+            "finished: {} arrivals, {} calls, {} deltas",
+            finished.totals.started,
+            finished.totals.calls_total(),
+            finished.final_seq,
+        ),
+        What::ShardsFailed(failed) => format!("failed: {}", failed.reason),
+        What::AgentLeaving => "leaving".to_owned(),
+        What::IsolationStop(stop) => format!("stopped by itself: {}", stop.reason),
+        What::TailReported(tail) => tail_reported(tail),
+    }
+}
+
+fn tail_reported(tail: &TailReported) -> String {
+    let lost = tail.lost.as_ref().map_or_else(String::new, |lost| {
+        format!("; what it did last is lost: {}", lost.reason)
+    });
+    format!(
+        "a killed process is reported for: {} arrivals, {} calls, {} of them in flight, {} \
+         deltas{lost}",
+        tail.totals.started,
+        tail.totals.calls_total(),
+        tail.indeterminate,
+        tail.final_seq,
+    )
+}
+
+fn holders(holdings: &[Holding]) -> String {
+    let held = |holding: &Holding| format!("{} × {}", holding.holder.agent, holding.shards.len());
+    listed(holdings.iter().map(held))
+}
+
+/// The first few of a list; of the others how many they are: a thousand names are read by nobody.
+pub(crate) fn listed(all: impl Iterator<Item = String>) -> String {
+    let mut words: Vec<String> = all.collect();
+    let more = words.len().saturating_sub(TOLD_MAX);
+    words.truncate(TOLD_MAX);
+    words.extend((more > 0).then(|| format!("and {more} more")));
+    words.join(", ")
+}
+
+/// Who left with how many shards, and who came and gets how many.
+fn changes(control: &Control, next: &ShardsReassigned) -> String {
+    let mut before = control.assignments.iter().rev();
+    let before = before.find(|map| map.generation < next.generation);
+    let is_new = |new: &&Holding| before.is_none_or(|old| old.of(&new.holder).is_none());
+    let joined = next.holdings.iter().filter(is_new);
+    let joined = joined.map(|new| format!("{} joins with {}", new.holder.agent, new.shards.len()));
+    let left = (!next.losses.is_empty()).then(|| losses(control, &next.losses));
+    let joined = Some(listed(joined)).filter(|joined| !joined.is_empty());
+    let told: Vec<String> = left.into_iter().chain(joined).collect();
+    told.join(", ")
+}
+
+fn losses(control: &Control, losses: &[Loss]) -> String {
+    let lost = |loss: &Loss| {
+        // Who was lost gets nothing any more: its last holding is what it lost.
+        let maps = control.assignments.iter().rev();
+        let mut its = maps.filter_map(|map| map.of(&loss.holder));
+        let count = its.next().map_or(0, |holding| holding.shards.len());
+        format!(
+            "lost {} × {count}: {}",
+            loss.holder.agent,
+            loss.reason.words()
+        )
+    };
+    listed(losses.iter().map(lost))
+}

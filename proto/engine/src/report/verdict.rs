@@ -1,0 +1,330 @@
+//! The verdict: thresholds against what was measured. A gate never passes by accident.
+//!
+//! What was not measured does not pass, and a run in which nothing went well does not pass even
+//! without thresholds. Must never look at anything but the report and the plan.
+
+use loadpilot_events::answers::report::{
+    ArrivalCounts, Checks, Ladder, Report, RunState, StreamReport, TaskReport, ThresholdResult,
+    Verdict,
+};
+use loadpilot_events::log::ctl::Ending;
+use loadpilot_events::log::delta::TaskRaises;
+use loadpilot_events::log::outcome::DropReason;
+use loadpilot_events::plan::Plan;
+use loadpilot_events::plan::threshold::{Metric, Operator, Threshold};
+use loadpilot_events::rules::Rules;
+
+use crate::report::certificate::lost_pct;
+use crate::report::percentiles::ms;
+use crate::report::{dropped_for, percent};
+use crate::tally::metrics::figure;
+
+/// Share, in percent, of which no more may be lost, or too little is left to judge.
+const LOST_PCT: f64 = 1.0;
+
+/// Why a latency was not measured.
+const NO_SERVER: &str = "no call reached a server";
+/// Share of planned arrivals, in percent, that may remain unstarted without a gate that says so.
+const SHORTFALL_PCT: f64 = 5.0;
+/// Share above which the target, not a stall, is the reason.
+const OVERLOAD_PCT: f64 = 30.0;
+
+/// Pass or fail of `plan`'s thresholds on a report whose figures are filled in.
+#[must_use]
+pub fn verdict(plan: &Plan, report: &Report) -> Verdict {
+    let thresholds: Vec<ThresholdResult> = plan
+        .thresholds
+        .iter()
+        .map(|threshold| result(threshold, report))
+        .collect();
+    let mut reasons = reasons(report);
+    if report.run.rules >= Rules::V2 {
+        reasons.extend(task_errors(plan, report));
+        reasons.extend(overload(plan, report));
+        reasons.extend(unchecked(plan, report));
+    }
+    let passed = reasons.is_empty() && thresholds.iter().all(|result| result.passed);
+    Verdict {
+        passed,
+        thresholds,
+        reasons,
+    }
+}
+
+/// Tasks that raised without a gate that says how often they may.
+fn task_errors(plan: &Plan, report: &Report) -> Option<String> {
+    let is_gated = |task: &TaskReport| {
+        plan.thresholds.iter().any(|gate| {
+            let of_errors = matches!(gate.metric, Metric::TaskErrors | Metric::ErrorRate);
+            of_errors && gate.task.as_ref().is_none_or(|name| *name == task.name)
+        })
+    };
+    let tasks = report.tasks.iter().filter(|task| !is_gated(task));
+    let raised: u64 = tasks
+        .filter_map(|task| task.task_raises.map(|raises| raises.total()))
+        .sum();
+    let s = if raised == 1 { "" } else { "s" };
+    (raised > 0).then(|| {
+        format!(
+            "{raised} task{s} raised an error; 0 may without a gate for task_errors or error_rate"
+        )
+    })
+}
+
+/// A run on schedule that started much less than was planned, without a gate that allows it.
+fn overload(plan: &Plan, report: &Report) -> Option<String> {
+    let gates = plan.thresholds.iter();
+    let mut gates = gates.filter(|gate| gate.metric == Metric::Shortfall);
+    let is_gated = gates.any(|gate| gate.task.is_none());
+    let short = report.rates.shortfall_pct;
+    let is_short = report.run.users.is_none() && short > SHORTFALL_PCT;
+    (is_short && !is_gated).then(|| {
+        let meaning = match short > OVERLOAD_PCT {
+            true => {
+                "above 30 % the target accepts no more, and the latency is that of the requests \
+                 it let in"
+            }
+            false => {
+                "below 5 % it would be noise or short stalls; above 30 % the target accepts no more"
+            }
+        };
+        format!(
+            "{short:.1} % of the planned arrivals were not started, more than the 5 % that are \
+             allowed without a gate for shortfall: {meaning}"
+        )
+    })
+}
+
+/// Tasks that ran and whose check never looked at an answer.
+fn unchecked(plan: &Plan, report: &Report) -> Option<String> {
+    let has_check = |place: usize| {
+        let in_code = plan.code.as_ref().and_then(|code| code.tasks.get(place));
+        let mut in_python = plan.script.iter().flat_map(|script| &script.checked);
+        in_code.is_some_and(|code| code.check.is_some())
+            || in_python.any(|&task| usize::from(task) == place)
+    };
+    let has_run = |task: &TaskReport| {
+        let in_warm_up = report.warm_up.warm_up_us > 0 && task.finished == 0;
+        task.arrivals.started > 0 && !in_warm_up
+    };
+    let tasks = report.tasks.iter().enumerate();
+    let unseen =
+        tasks.filter(|(place, task)| task.checks.is_none() && has_run(task) && has_check(*place));
+    let names: Vec<&str> = unseen.map(|(_, task)| task.name.as_str()).collect();
+    (!names.is_empty()).then(|| format!("no answer was checked of: {}", names.join(", ")))
+}
+
+/// Whether `actual` is on the passing side of `limit`; NaN never is.
+#[must_use]
+pub fn passes(operator: Operator, actual: Option<f64>, limit: f64) -> bool {
+    actual.is_some_and(|actual| match operator {
+        Operator::AtMost => actual <= limit,
+        Operator::AtLeast => actual >= limit,
+        Operator::Below => actual < limit,
+        Operator::Above => actual > limit,
+    })
+}
+
+fn reasons(report: &Report) -> Vec<String> {
+    let mut reasons = Vec::new();
+    if report.run.state != RunState::Sealed {
+        reasons.push("the run is not over: its log has no seal".to_owned());
+    }
+    if let Some(Ending::Abandoned | Ending::Failed | Ending::Aborted | Ending::LogFull) =
+        report.run.ending
+    {
+        reasons.push("the run did not come to its end".to_owned());
+    }
+    let unanswered = report.run.unanswered.as_ref();
+    reasons.extend(unanswered.map(|found| found.words(&report.target_url)));
+    if lost_pct(report) > LOST_PCT {
+        let ArrivalCounts { lost, planned, .. } = report.arrivals;
+        reasons.push(match report.gaps.lost_time_pct {
+            Some(share) => format!("{share:.2} % of the time of its users was not reported on"),
+            None => format!("{lost} of {planned} planned arrivals were not reported"),
+        });
+    }
+    if report.latency.response.is_none() {
+        reasons.push("no request was finished outside the warm-up".to_owned());
+    } else if report.latency.response_ok.is_none() {
+        // Of the measured time: a warm-up that went well excuses nothing.
+        reasons.push("no request was answered well".to_owned());
+    }
+    reasons
+}
+
+fn result(threshold: &Threshold, report: &Report) -> ThresholdResult {
+    let operator = threshold.operator();
+    let named = |name: &String| report.tasks.iter().find(|task| task.name == *name);
+    let (actual, reason) = match (&threshold.own, &threshold.task) {
+        (Some(own), None) => told(figure(own, report.metrics.as_ref())),
+        (Some(own), Some(name)) => {
+            let task = named(name);
+            let figure = figure(own, task.and_then(|task| task.metrics.as_ref()));
+            told(figure.map_err(|reason| format!("task {name}: {reason}")))
+        }
+        (None, None) => (of_run(threshold.metric, report), None),
+        (None, Some(name)) => {
+            let task = named(name);
+            let actual = task.and_then(|task| of_task(threshold.metric, task, report));
+            (actual, None)
+        }
+    };
+    let (actual, reason) = match measures_no_server(threshold, report) {
+        true => (None, Some(NO_SERVER.to_owned())),
+        false => (actual, reason),
+    };
+    let actual = actual.filter(|actual| actual.is_finite());
+    let unchecked = threshold.metric == Metric::Checks && actual.is_none();
+    let reason = reason.or_else(|| {
+        unchecked.then(|| "no check looked at an answer outside the warm-up".to_owned())
+    });
+    ThresholdResult {
+        key: threshold.key(),
+        metric: threshold.metric,
+        task: threshold.task.clone(),
+        operator,
+        limit: threshold.limit,
+        actual,
+        passed: passes(operator, actual, threshold.limit),
+        reason,
+    }
+}
+
+/// Whether a gate is on the latency of calls that all failed to connect: how quickly they did says
+/// nothing of any server.
+fn measures_no_server(threshold: &Threshold, report: &Report) -> bool {
+    let (response, unconnected) = match &threshold.task {
+        None => (&report.latency.response, report.latency.unconnected),
+        Some(name) => match report.tasks.iter().find(|task| task.name == *name) {
+            Some(task) => (&task.response, task.unconnected),
+            None => return false,
+        },
+    };
+    let Some(ladder) = response.as_ref().filter(|_| threshold.own.is_none()) else {
+        return false;
+    };
+    of_ladder(threshold.metric, ladder).is_some() && unconnected >= ladder.count
+}
+
+/// What was measured, or why nothing was.
+fn told(figure: Result<f64, String>) -> (Option<f64>, Option<String>) {
+    match figure {
+        Ok(actual) => (Some(actual), None),
+        Err(reason) => (None, Some(reason)),
+    }
+}
+
+/// Arrivals that raised; unknown when none was started, and by rules that do not count them.
+#[expect(clippy::cast_precision_loss, reason = "compared with a limit")]
+fn raised(report: &Report, of: &ArrivalCounts, raises: Option<TaskRaises>) -> Option<f64> {
+    let is_counted = report.run.rules >= Rules::V2 && of.started > 0;
+    is_counted.then(|| raises.map_or(0.0, |raises| raises.total() as f64))
+}
+
+/// Checks that passed, in percent of those that looked at an answer.
+fn of_checks(checks: Option<Checks>) -> Option<f64> {
+    let Checks { passed, failed } = checks?;
+    Some(percent(passed, passed + failed))
+}
+
+fn of_run(metric: Metric, report: &Report) -> Option<f64> {
+    match metric {
+        _ if has_no_meaning(metric, report) => None,
+        Metric::ErrorRate => report.error_rate_pct,
+        Metric::TaskErrors => raised(report, &report.arrivals, report.task_raises),
+        Metric::DroppedRate => dropped_rate(&report.arrivals),
+        Metric::Shortfall => (report.rates.planned > 0).then_some(report.rates.shortfall_pct),
+        Metric::AchievedRps => Some(report.rates.achieved_rps),
+        Metric::Checks => of_checks(report.checks),
+        _ if is_of_streams(metric) => of_streams(metric, report.streams.as_ref()?),
+        _ => of_ladder(metric, report.latency.response.as_ref()?),
+    }
+}
+
+/// The checker refuses such a gate; one that is in a log all the same does not pass.
+fn has_no_meaning(metric: Metric, report: &Report) -> bool {
+    report.run.users.is_some() && metric.needs_schedule()
+}
+
+fn of_task(metric: Metric, task: &TaskReport, report: &Report) -> Option<f64> {
+    match metric {
+        _ if has_no_meaning(metric, report) => None,
+        Metric::TaskErrors => raised(report, &task.arrivals, task.task_raises),
+        Metric::ErrorRate => (task.finished > 0).then(|| percent(task.errors, task.finished)),
+        Metric::DroppedRate => dropped_rate(&task.arrivals),
+        Metric::Shortfall => {
+            let wanted = wanted(&task.arrivals);
+            let short = wanted.saturating_sub(task.arrivals.started);
+            (wanted > 0).then(|| percent(short, wanted))
+        }
+        Metric::AchievedRps => {
+            let seconds = report.duration_secs;
+            #[expect(clippy::cast_precision_loss, reason = "compared with a limit")]
+            let started = task.arrivals.started as f64;
+            (seconds > 0.0).then(|| started / seconds)
+        }
+        Metric::Checks => of_checks(task.checks),
+        _ if is_of_streams(metric) => of_streams(metric, task.streams.as_ref()?),
+        _ => of_ladder(metric, task.response.as_ref()?),
+    }
+}
+
+fn is_of_streams(metric: Metric) -> bool {
+    of_first_token(metric).or(of_token_gap(metric)).is_some()
+}
+
+fn of_first_token(metric: Metric) -> Option<Metric> {
+    Some(match metric {
+        Metric::P50FirstTokenMs => Metric::P50Ms,
+        Metric::P95FirstTokenMs => Metric::P95Ms,
+        Metric::P99FirstTokenMs => Metric::P99Ms,
+        _ => return None,
+    })
+}
+
+fn of_token_gap(metric: Metric) -> Option<Metric> {
+    Some(match metric {
+        Metric::P50TokenGapMs => Metric::P50Ms,
+        Metric::P95TokenGapMs => Metric::P95Ms,
+        Metric::P99TokenGapMs => Metric::P99Ms,
+        _ => return None,
+    })
+}
+
+fn of_streams(metric: Metric, streams: &StreamReport) -> Option<f64> {
+    match of_first_token(metric) {
+        Some(rung) => of_ladder(rung, streams.first_token.as_ref()?),
+        None => of_ladder(of_token_gap(metric)?, streams.token_gap.as_ref()?),
+    }
+}
+
+fn of_ladder(metric: Metric, ladder: &Ladder) -> Option<f64> {
+    Some(match metric {
+        Metric::P50Ms => ms(ladder.p50_us),
+        Metric::P75Ms => ms(ladder.p75_us),
+        Metric::P90Ms => ms(ladder.p90_us),
+        Metric::P95Ms => ms(ladder.p95_us),
+        Metric::P99Ms => ms(ladder.p99_us),
+        Metric::P999Ms => ms(ladder.p99_9_us),
+        Metric::P9999Ms => ms(ladder.p99_99_us),
+        Metric::MaxMs => ms(ladder.max_us),
+        Metric::MeanMs => ladder.mean_us / 1e3,
+        _ => return None,
+    })
+}
+
+/// Planned arrivals that nobody called off.
+fn wanted(arrivals: &ArrivalCounts) -> u64 {
+    let called_off =
+        dropped_for(arrivals, DropReason::Stopped) + dropped_for(arrivals, DropReason::Paused);
+    arrivals.planned.saturating_sub(called_off)
+}
+
+/// Dropped and lost arrivals in percent of those that nobody called off.
+fn dropped_rate(arrivals: &ArrivalCounts) -> Option<f64> {
+    let wanted = wanted(arrivals);
+    let called_off = arrivals.planned - wanted;
+    let dropped = arrivals.dropped_total().saturating_sub(called_off) + arrivals.lost;
+    (wanted > 0).then(|| percent(dropped, wanted))
+}

@@ -1,0 +1,175 @@
+//! A run judged again: by other gates, after another warm-up, over a part of its time.
+//!
+//! What is asked goes into a plan, and the law of the report judges that; nothing here compares a
+//! figure with a limit in a way of its own. Must never change what was measured.
+
+mod first_breach;
+
+use std::collections::BTreeMap;
+use std::ops::Range;
+
+use loadpilot_events::answers::what_if::{WhatIf, WhatIfAnswer};
+use loadpilot_events::plan::Plan;
+use loadpilot_events::refusal::{Problem, Refusal};
+
+use crate::check;
+use crate::fold::index::{Entry, Index, Key};
+use crate::fold::project::{Projection, Window, first_measured_tick};
+use crate::report::judged;
+use crate::report::slice::{Indexed, whole_ticks};
+use crate::tally::aggregates::{AnatomySums, CallSums};
+use crate::tally::packed_histogram::{Dense, Grain};
+
+/// How the run would have been judged.
+///
+/// # Errors
+/// Everything that is wrong with the question.
+pub fn what_if(run: Indexed<'_>, question: &WhatIf) -> Result<WhatIfAnswer, Refusal> {
+    let Some(offered) = run.offered() else {
+        let rule = "must be a run that was created";
+        let problems = vec![Problem::new("run", rule, run.control.run.as_str())];
+        return Err(Refusal { problems });
+    };
+    let mut plan = offered.plan.clone();
+    if let Some(thresholds) = &question.thresholds {
+        plan.thresholds.clone_from(thresholds);
+    }
+    plan.warm_up_us = question.warm_up_us.unwrap_or(plan.warm_up_us);
+    let ticks = asked(&plan, question, offered.workload.ticks())?;
+    let own = first_measured_tick(offered.plan)..u32::MAX;
+    let rewound = (ticks != own).then(|| measured_in(run, &ticks));
+    let data = rewound.as_ref().unwrap_or(run.data);
+    let report = judged(run.control, data, &plan, &offered.workload, ticks.clone());
+    let judged_from_us = report.warm_up.warm_up_us;
+    Ok(WhatIfAnswer {
+        broke_at_us: first_breach::broke_at_us(run, &plan, &report.verdict, &ticks),
+        verdict: report.verdict,
+        certificate: report.certificate,
+        latency: report.latency,
+        judged_to_us: judged_from_us + report.rates.measured_us,
+        rates: report.rates,
+        arrivals: report.arrivals,
+        requests_total: report.requests_total,
+        errors_total: report.errors_total,
+        error_rate_pct: report.error_rate_pct,
+        task_raises: report.task_raises,
+        rules: report.run.rules,
+        rules_of_run: run.control.rules(),
+        judged_from_us,
+    })
+}
+
+/// The due ticks that a question wants judged.
+fn asked(plan: &Plan, question: &WhatIf, end: u32) -> Result<Range<u32>, Refusal> {
+    let mut problems: Vec<Problem> = check::plan(plan)
+        .into_iter()
+        .filter(|problem| {
+            ["thresholds", "warm_up"]
+                .iter()
+                .any(|of| problem.field.starts_with(of))
+        })
+        .collect();
+    let from = whole_ticks("from_us", question.from_us, plan.tick_us, &mut problems);
+    let to = whole_ticks("to_us", question.to_us, plan.tick_us, &mut problems);
+    let from = from.unwrap_or(0).max(first_measured_tick(plan));
+    // The end of the profile is no limit: it is where a run ends by itself.
+    let to = to.filter(|to| *to < end).unwrap_or(u32::MAX);
+    if from >= to.min(end) && problems.is_empty() {
+        let rule = "must leave at least a tick to be judged";
+        let from_us = u64::from(from) * plan.tick_us;
+        problems.push(Problem::new("from_us", rule, from_us));
+    }
+    match problems.is_empty() {
+        true => Ok(from..to),
+        false => Err(Refusal { problems }),
+    }
+}
+
+/// The same data with another measured time. Bytes, and phases that no gate and no finding looks
+/// at, are left out of it.
+fn measured_in(run: Indexed<'_>, ticks: &Range<u32>) -> Projection {
+    let mut data = run.data.without_calls();
+    let end = run.index.end();
+    let until = ticks.end.min(end);
+    let windows = [
+        (Window::WarmUp, 0..ticks.start.min(end)),
+        (Window::Measured, ticks.start..until),
+        (Window::WarmUp, until..end),
+    ];
+    for (window, ticks) in windows {
+        for (task, sums) in run.index.metrics(ticks.clone()) {
+            let key = (window, task);
+            data.metrics.entry(key).or_default().add(sums);
+        }
+        let mut sums = BTreeMap::new();
+        run.index.walk(ticks, |entry| {
+            let found = sums
+                .entry(entry.key)
+                .or_insert_with(|| Found::new(entry.key));
+            found.add(&entry);
+        });
+        for (key, found) in sums {
+            found.close(run.index, window, key, &mut data);
+        }
+    }
+    data
+}
+
+/// What was found under one key.
+struct Found {
+    counts: CallSums,
+    response: Dense,
+    service: Dense,
+}
+
+impl Found {
+    fn new(key: Key) -> Self {
+        let grain = match key {
+            Key::Phase { .. } => Grain::Phase,
+            Key::Arrivals { .. } | Key::Calls { .. } | Key::Raises { .. } => Grain::Latency,
+        };
+        Self {
+            counts: CallSums::default(),
+            response: Dense::new(grain),
+            service: Dense::new(grain),
+        }
+    }
+
+    fn add(&mut self, entry: &Entry<'_>) {
+        self.counts.count += entry.count;
+        for (code, count) in entry.status() {
+            *self.counts.status.entry(code).or_default() += count;
+        }
+        for (cause, count) in entry.causes() {
+            *self.counts.causes.entry(cause).or_default() += count;
+        }
+        self.response.add(entry.response());
+        self.service.add(entry.service());
+    }
+
+    fn close(self, index: &Index, window: Window, key: Key, data: &mut Projection) {
+        let called = |call: u32| index.calls().get(call as usize).cloned();
+        match key {
+            Key::Calls { call, outcome, .. } => {
+                let Some(called) = called(call) else { return };
+                let more = CallSums {
+                    response: self.response.hist(),
+                    service: self.service.hist(),
+                    ..self.counts
+                };
+                let key = (window, called, outcome);
+                data.calls.entry(key).or_default().add(&more);
+            }
+            Key::Phase { call, phase, .. } => {
+                let Some(called) = called(call) else { return };
+                let more = AnatomySums {
+                    phases: [(phase, self.response.hist())].into(),
+                    ..AnatomySums::default()
+                };
+                data.anatomy.entry((window, called)).or_default().add(&more);
+            }
+            // Those are kept by tick already.
+            Key::Arrivals { .. } | Key::Raises { .. } => {}
+        }
+    }
+}

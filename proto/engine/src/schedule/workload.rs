@@ -1,0 +1,427 @@
+//! The workload: a pure function of plan and seed. Arrival n fixes when it is due and what it does;
+//! in a closed loop nothing is due, and a user and a count fix what it does.
+//!
+//! Any agent computes its own share alone, at any moment, for any n. Must never depend on which
+//! agent asks or on what was asked before.
+
+use std::sync::Arc;
+
+use loadpilot_events::limits::RATE_MAX_URPS;
+use loadpilot_events::plan::{Arrivals, Plan, Rest};
+use loadpilot_events::units::Rate;
+
+use crate::bugs::{Bug, bug};
+use crate::control::steer::RateChange;
+use crate::schedule::hash::{Purpose, below, draw, shuffled};
+use crate::schedule::pace::{PARTS_PER_ARRIVAL, Pace};
+
+/// Arrivals in one block of Poisson points.
+pub const POISSON_BLOCK: u64 = 1_024;
+
+/// Blocks of the task permutation that a user has before the next user's begin: more than the
+/// iterations of the longest run.
+const BLOCKS_PER_USER: u64 = 1 << 42;
+
+/// All arrivals of a run.
+#[derive(Debug, Clone)]
+pub struct Workload {
+    pace: Pace,
+    /// What Poisson points are made in: one, and one more for each change of the rate.
+    stretches: Vec<Stretch>,
+    users: Option<u32>,
+    rest: Option<Rest>,
+    arrivals: Arrivals,
+    seed: u64,
+    tick_us: u64,
+    /// `weight_ends[t]` is the sum of the weights of tasks 0..=t.
+    weight_ends: Vec<u64>,
+    samples_ppm: u32,
+}
+
+/// A stretch of Λ with blocks of Poisson points of its own: what was due before a change of the
+/// rate must not depend on it, and the points of a block depend on where the last one ends.
+#[derive(Debug, Clone, Copy)]
+struct Stretch {
+    /// The number of its first arrival.
+    first: u64,
+    /// Where it begins, in parts.
+    begin: u128,
+    /// Where its last block ends, in parts. The next stretch may begin before: it goes first.
+    end: u128,
+}
+
+impl Stretch {
+    /// How many points its blocks have.
+    fn points(&self) -> u64 {
+        let count = (self.end - self.begin).div_ceil(PARTS_PER_ARRIVAL);
+        u64::try_from(count).unwrap_or(u64::MAX)
+    }
+}
+
+/// The due times of a workload for one that asks for neighbours one after the other: it keeps the
+/// last block of Poisson points, which the workload itself makes anew for every question.
+#[derive(Debug)]
+pub struct DueTimes {
+    workload: Arc<Workload>,
+    block: Option<(BlockAt, Vec<u128>)>,
+}
+
+impl DueTimes {
+    /// Of `workload`.
+    #[must_use]
+    pub fn new(workload: Arc<Workload>) -> Self {
+        Self {
+            workload,
+            block: None,
+        }
+    }
+
+    /// The same as [`Workload::due_us`].
+    ///
+    /// # Panics
+    /// When `n` is not below [`Workload::planned`].
+    pub fn due_us(&mut self, n: u64) -> u64 {
+        let workload = &self.workload;
+        if workload.arrivals == Arrivals::Uniform {
+            return workload.due_us(n);
+        }
+        assert!(n < workload.planned(), "arrival {n} beyond the plan");
+        let (at, place) = workload.place_of(n);
+        if self.block.as_ref().is_none_or(|(kept, _)| *kept != at) {
+            self.block = Some((at, workload.poisson_points(at)));
+        }
+        let points = self.block.as_ref().map_or(&[][..], |(_, points)| points);
+        workload.pace.due_us(points[place])
+    }
+}
+
+/// A block of Poisson points: the place of its stretch, and its number there.
+type BlockAt = (usize, u64);
+
+/// As a power of two, the blocks of a stretch before those of the next one begin to be drawn: more
+/// than the highest rate fills in the longest run.
+const STRETCH_BITS: u32 = 40;
+
+impl Workload {
+    /// The workload of a plan that [`crate::check`] has accepted.
+    #[must_use]
+    pub fn new(plan: &Plan, seed: u64) -> Self {
+        let weight_ends = plan
+            .tasks
+            .iter()
+            .scan(0, |sum, task| {
+                *sum += u64::from(task.weight);
+                Some(*sum)
+            })
+            .collect();
+        let pace = Pace::new(&plan.profile);
+        let whole = Stretch {
+            first: 0,
+            begin: 0,
+            end: pace.total_parts(),
+        };
+        Self {
+            pace,
+            stretches: vec![whole],
+            users: plan.users,
+            rest: plan.rest,
+            arrivals: plan.arrivals,
+            seed,
+            tick_us: plan.tick_us,
+            weight_ends,
+            samples_ppm: plan.samples_ppm.unwrap_or(0),
+        }
+    }
+
+    /// The same after changes of the rate, in the order in which they were decided. What is due
+    /// before the tick of a change keeps its number, its due time, its task and its draws. A closed
+    /// loop has no rate to change.
+    #[must_use]
+    pub fn steered(mut self, changes: &[RateChange]) -> Self {
+        for change in changes.iter().filter(|_| self.users.is_none()) {
+            let at_us = u64::from(change.from_tick).saturating_mul(self.tick_us);
+            if at_us >= self.pace.duration_us() {
+                continue;
+            }
+            let (first, begin) = (self.first_at_or_after(at_us), self.pace.parts_before(at_us));
+            let rate = Rate(change.rate.0.min(RATE_MAX_URPS));
+            self.pace = self.pace.changed(at_us, rate);
+            let end = self.pace.total_parts();
+            self.stretches.retain(|stretch| stretch.begin < begin);
+            self.stretches.push(Stretch { first, begin, end });
+        }
+        self
+    }
+
+    /// The users of a closed loop, each of which starts its next task when its last one ended;
+    /// `None` when arrivals are due on schedule.
+    #[must_use]
+    pub fn users(&self) -> Option<u32> {
+        self.users
+    }
+
+    /// Whether users of a closed loop rest between two tasks.
+    #[must_use]
+    pub fn rests(&self) -> bool {
+        self.rest.is_some()
+    }
+
+    /// How long after it may begin a user waits with its first task, in µs: all of them begin
+    /// evenly over a rest.
+    #[must_use]
+    pub fn begin_us_of_user(&self, user: u32) -> u64 {
+        let over_us = match self.rest {
+            None => return 0,
+            Some(Rest::Wait { from_us, to_us }) => from_us.midpoint(to_us),
+            Some(Rest::Pacing { every_us }) => every_us,
+        };
+        let users = u128::from(self.users.unwrap_or(1).max(1));
+        let share = u128::from(over_us) * u128::from(user) / users;
+        u64::try_from(share).unwrap_or(over_us)
+    }
+
+    /// When a user goes on that began its task `k` at `began_us` and ended it at `ended_us`, all
+    /// in µs after the start.
+    #[must_use]
+    pub fn rested_us(&self, user: u32, k: u64, began_us: u64, ended_us: u64) -> u64 {
+        match self.rest {
+            None => ended_us,
+            Some(Rest::Pacing { every_us }) => ended_us.max(began_us.saturating_add(every_us)),
+            Some(Rest::Wait { from_us, to_us }) => {
+                let spread = to_us.saturating_sub(from_us).saturating_add(1);
+                let drawn = draw(self.seed, Purpose::Rest, u64::from(user), k);
+                ended_us.saturating_add(from_us + below(spread, drawn))
+            }
+        }
+    }
+
+    /// What fixes every random choice.
+    #[must_use]
+    pub fn seed(&self) -> u64 {
+        self.seed
+    }
+
+    /// The number of arrivals of the whole run; 0 in a closed loop, which plans none.
+    #[must_use]
+    pub fn planned(&self) -> u64 {
+        match (self.arrivals, self.stretches.last()) {
+            (Arrivals::Poisson, Some(last)) => last.first + last.points(),
+            _ => self.pace.planned(),
+        }
+    }
+
+    /// The length of the profile in µs.
+    #[must_use]
+    pub fn duration_us(&self) -> u64 {
+        self.pace.duration_us()
+    }
+
+    /// The grain of deltas and series in µs.
+    #[must_use]
+    pub fn tick_us(&self) -> u64 {
+        self.tick_us
+    }
+
+    /// The number of ticks that hold a due time.
+    #[must_use]
+    pub fn ticks(&self) -> u32 {
+        u32::try_from(self.duration_us().div_ceil(self.tick_us)).unwrap_or(u32::MAX)
+    }
+
+    /// The rate profile.
+    #[must_use]
+    pub fn pace(&self) -> &Pace {
+        &self.pace
+    }
+
+    /// When arrival `n` is due, in µs after the start; monotone in n. Whoever asks for many
+    /// neighbours asks [`DueTimes`].
+    ///
+    /// # Panics
+    /// When `n` is not below [`Workload::planned`].
+    #[must_use]
+    pub fn due_us(&self, n: u64) -> u64 {
+        assert!(n < self.planned(), "arrival {n} beyond the plan");
+        let position = match self.arrivals {
+            Arrivals::Uniform => u128::from(n) * PARTS_PER_ARRIVAL,
+            Arrivals::Poisson => {
+                let (at, place) = self.place_of(n);
+                self.poisson_points(at)[place]
+            }
+        };
+        self.pace.due_us(position)
+    }
+
+    /// The task of arrival `n`: a seeded permutation of each block of W arrivals, W being the sum
+    /// of the weights, so that every block holds every task exactly as often as its weight says.
+    #[must_use]
+    pub fn task_of(&self, n: u64) -> u16 {
+        self.task_in_blocks(0, n)
+    }
+
+    /// The task of iteration `k` (0, 1, 2 …) of a user of a closed loop: each user has a seeded
+    /// permutation of each block of W iterations of its own, so that the weights hold for every
+    /// user in every block, and users do not march in step.
+    #[must_use]
+    pub fn task_of_user(&self, user: u32, k: u64) -> u16 {
+        self.task_in_blocks(Self::first_block_of(user), k)
+    }
+
+    /// The task at place `n` of a sequence whose first block has number `first_block`.
+    fn task_in_blocks(&self, first_block: u64, n: u64) -> u16 {
+        if self.weight_ends.len() <= 1 || bug(Bug::FirstTaskOnly) {
+            return 0;
+        }
+        let block_len = self.block_len();
+        let block = first_block.wrapping_add(n / block_len);
+        self.task_at(block, n % block_len)
+    }
+
+    /// The task at a place of a block.
+    pub(crate) fn task_at(&self, block: u64, place: u64) -> u16 {
+        let keys = (Purpose::TaskKey, Purpose::TaskFlip);
+        let place = shuffled(self.seed, keys, block, place, self.block_len());
+        let task = self.weight_ends.partition_point(|&end| end <= place);
+        u16::try_from(task).unwrap_or(u16::MAX)
+    }
+
+    /// The arrivals of one block: the sum of the weights.
+    pub(crate) fn block_len(&self) -> u64 {
+        self.weight_ends.last().copied().unwrap_or(1)
+    }
+
+    /// The first block of the task permutation of a user.
+    pub(crate) fn first_block_of(user: u32) -> u64 {
+        u64::from(user) * BLOCKS_PER_USER
+    }
+
+    /// How many tasks there are.
+    pub(crate) fn tasks(&self) -> usize {
+        self.weight_ends.len()
+    }
+
+    /// The sum of the weights of the tasks that are marked.
+    pub(crate) fn weights(&self, marked: &[bool]) -> u64 {
+        let begins = [0].into_iter().chain(self.weight_ends.iter().copied());
+        let weights = self
+            .weight_ends
+            .iter()
+            .zip(begins)
+            .map(|(end, begin)| end - begin);
+        weights
+            .zip(marked)
+            .filter(|(_, marked)| **marked)
+            .map(|(weight, _)| weight)
+            .sum()
+    }
+
+    /// The draw, in 0..1,000,000, that decides whether a call may use an open connection: of step
+    /// `step` of the arrival named by `block` and `index`.
+    #[must_use]
+    pub fn reuse_draw_ppm(&self, block: u64, index: u64, step: usize) -> u32 {
+        let index = index.wrapping_mul(1 << 16).wrapping_add(step as u64);
+        let uniform = draw(self.seed, Purpose::Reuse, block, index);
+        u32::try_from(below(1_000_000, uniform)).unwrap_or(u32::MAX)
+    }
+
+    /// Whether a call of the arrival named by `block` and `index` is told one by one; `call` is its
+    /// place in the plan's list of calls.
+    #[must_use]
+    pub fn is_sampled(&self, block: u64, index: u64, call: u16) -> bool {
+        let index = index.wrapping_mul(1 << 16).wrapping_add(u64::from(call));
+        let drawn = || below(1_000_000, draw(self.seed, Purpose::Sample, block, index));
+        match self.samples_ppm {
+            0 => false,
+            1_000_000.. => true,
+            samples_ppm => drawn() < u64::from(samples_ppm),
+        }
+    }
+
+    /// The tick that a due time lies in.
+    #[must_use]
+    pub fn tick_of(&self, due_us: u64) -> u32 {
+        u32::try_from(due_us / self.tick_us).unwrap_or(u32::MAX)
+    }
+
+    /// The first arrival due at or after `t_us`; [`Workload::planned`] when there is none.
+    #[must_use]
+    pub fn first_at_or_after(&self, t_us: u64) -> u64 {
+        match self.arrivals {
+            Arrivals::Uniform => self.pace.planned_before(t_us),
+            Arrivals::Poisson => self.points_below(self.pace.parts_before(t_us)),
+        }
+    }
+
+    /// The arrivals that are due in a tick, as a half-open range of their numbers.
+    #[must_use]
+    pub fn arrivals_in_tick(&self, tick: u32) -> std::ops::Range<u64> {
+        let from_us = u64::from(tick) * self.tick_us;
+        self.first_at_or_after(from_us)..self.first_at_or_after(from_us + self.tick_us)
+    }
+
+    /// How many arrivals of each task are among the numbers `range`.
+    #[must_use]
+    pub fn count_per_task(&self, range: std::ops::Range<u64>) -> Vec<u64> {
+        let block_len = self.block_len();
+        let mut counts = vec![0; self.weight_ends.len()];
+        let mut n = range.start;
+        while n < range.end {
+            let whole_blocks = (range.end - n) / block_len;
+            if n.is_multiple_of(block_len) && whole_blocks > 0 {
+                let mut previous = 0;
+                for (count, &end) in counts.iter_mut().zip(&self.weight_ends) {
+                    *count += (end - previous) * whole_blocks;
+                    previous = end;
+                }
+                n += whole_blocks * block_len;
+            } else {
+                counts[usize::from(self.task_of(n))] += 1;
+                n += 1;
+            }
+        }
+        counts
+    }
+
+    /// How many points are below `limit` parts of Λ.
+    fn points_below(&self, limit: u128) -> u64 {
+        let begun = self
+            .stretches
+            .partition_point(|stretch| stretch.begin < limit);
+        let Some(place) = begun.checked_sub(1) else {
+            return 0;
+        };
+        // A block of points stays inside its part of Λ, so that only one can hold the limit.
+        let stretch = self.stretches[place];
+        let block = (limit - stretch.begin - 1) / (u128::from(POISSON_BLOCK) * PARTS_PER_ARRIVAL);
+        let block = u64::try_from(block).unwrap_or(u64::MAX);
+        let points = self.poisson_points((place, block));
+        let below = points.partition_point(|&point| point < limit);
+        stretch.first + block * POISSON_BLOCK + below as u64
+    }
+
+    /// The block of Poisson points that holds arrival `n`, and its place there.
+    fn place_of(&self, n: u64) -> (BlockAt, usize) {
+        let begun = self.stretches.partition_point(|stretch| stretch.first <= n);
+        let place = begun.saturating_sub(1);
+        let inside = n - self.stretches[place].first;
+        let rest = usize::try_from(inside % POISSON_BLOCK).unwrap_or(usize::MAX);
+        ((place, inside / POISSON_BLOCK), rest)
+    }
+
+    /// The sorted points of one block: uniform over the block's part of Λ.
+    fn poisson_points(&self, (place, block): BlockAt) -> Vec<u128> {
+        let stretch = self.stretches[place];
+        let first = block * POISSON_BLOCK;
+        let count = POISSON_BLOCK.min(stretch.points() - first);
+        let begin = stretch.begin + u128::from(first) * PARTS_PER_ARRIVAL;
+        let full = u128::from(POISSON_BLOCK) * PARTS_PER_ARRIVAL;
+        let width = full.min(stretch.end - begin);
+        let drawn = block.wrapping_add((place as u64) << STRETCH_BITS);
+        let mut points: Vec<u128> = (0..count)
+            .map(|i| u128::from(draw(self.seed, Purpose::Poisson, drawn, i)))
+            .map(|uniform| begin + ((uniform * width) >> 64))
+            .collect();
+        points.sort_unstable();
+        points
+    }
+}

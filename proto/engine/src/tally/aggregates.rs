@@ -1,0 +1,139 @@
+//! Sums of rows: what an agent counts, what the fold adds up, what a report shows.
+//!
+//! Each is a commutative monoid: adding, in any order and in any grouping, gives the same. Must
+//! never average, and never hold more than sums.
+
+use std::collections::BTreeMap;
+
+use loadpilot_events::log::cause::Cause;
+use loadpilot_events::log::delta::{Phase, TaskRaises};
+use loadpilot_events::log::hist::{self, Hist};
+use loadpilot_events::log::outcome::DropReason;
+use loadpilot_events::plan::script::Checks;
+use serde::{Deserialize, Serialize};
+
+use crate::tally::cache_codec;
+
+/// Arrivals that were reported.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ArrivalSums {
+    /// Started.
+    pub started: u64,
+    /// Dropped, by reason.
+    pub dropped: BTreeMap<DropReason, u64>,
+    /// Started, with a call that was not ok.
+    pub task_errors: u64,
+    /// Those whose task raised an error.
+    #[serde(with = "cache_codec::raises")]
+    pub raises: TaskRaises,
+    /// Checks that looked at an answer.
+    pub checks: Checks,
+}
+
+impl ArrivalSums {
+    /// Started or dropped.
+    #[must_use]
+    pub fn reported(&self) -> u64 {
+        self.started + self.dropped.values().sum::<u64>()
+    }
+
+    /// Adds `more` to these.
+    pub fn add(&mut self, more: &Self) {
+        self.started += more.started;
+        self.task_errors += more.task_errors;
+        self.raises.add(more.raises);
+        self.checks.passed += more.checks.passed;
+        self.checks.failed += more.checks.failed;
+        add_counts(&mut self.dropped, &more.dropped);
+    }
+}
+
+/// Calls of one kind, merged.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub struct CallSums {
+    /// How many.
+    pub count: u64,
+    /// End − due, in µs.
+    #[serde(with = "cache_codec::latency")]
+    pub response: Hist,
+    /// End − dispatch, in µs.
+    #[serde(with = "cache_codec::latency")]
+    pub service: Hist,
+    /// By status code.
+    pub status: BTreeMap<u16, u64>,
+    /// By cause, where there was no complete answer.
+    pub causes: BTreeMap<Cause, u64>,
+    /// Bytes written.
+    pub sent_bytes: u64,
+    /// Bytes read.
+    pub received_bytes: u64,
+}
+
+impl Default for CallSums {
+    fn default() -> Self {
+        Self {
+            count: 0,
+            response: hist::latency(),
+            service: hist::latency(),
+            status: BTreeMap::new(),
+            causes: BTreeMap::new(),
+            sent_bytes: 0,
+            received_bytes: 0,
+        }
+    }
+}
+
+impl CallSums {
+    /// Adds `more` to these; bytes saturate, since a log may claim any number of them.
+    pub fn add(&mut self, more: &Self) {
+        self.count += more.count;
+        merge(&mut self.response, &more.response);
+        merge(&mut self.service, &more.service);
+        add_counts(&mut self.status, &more.status);
+        add_counts(&mut self.causes, &more.causes);
+        self.sent_bytes = self.sent_bytes.saturating_add(more.sent_bytes);
+        self.received_bytes = self.received_bytes.saturating_add(more.received_bytes);
+    }
+}
+
+/// Where the time of the calls of one kind went, merged.
+#[derive(Debug, Clone, Default, Serialize, Deserialize)]
+pub struct AnatomySums {
+    /// One histogram per phase, in µs.
+    #[serde(with = "cache_codec::phases")]
+    pub phases: BTreeMap<Phase, Hist>,
+    /// Connections opened.
+    pub opened: u64,
+    /// Calls on an open connection.
+    pub reused: u64,
+    /// Requests sent a second time.
+    pub resent: u64,
+}
+
+impl AnatomySums {
+    /// Adds `more` to these.
+    pub fn add(&mut self, more: &Self) {
+        for (&phase, hist) in &more.phases {
+            merge(self.phases.entry(phase).or_insert_with(hist::anatomy), hist);
+        }
+        self.opened += more.opened;
+        self.reused += more.reused;
+        self.resent += more.resent;
+    }
+}
+
+/// Adds the counts of `more` to `sums`.
+pub fn add_counts<K: Ord + Clone>(sums: &mut BTreeMap<K, u64>, more: &BTreeMap<K, u64>) {
+    for (key, &count) in more {
+        *sums.entry(key.clone()).or_default() += count;
+    }
+}
+
+/// Adds `more` to `sum`.
+///
+/// # Panics
+/// Never: histograms grow on demand.
+pub fn merge(sum: &mut Hist, more: &Hist) {
+    sum.add(more)
+        .expect("an auto-resizing histogram takes any other");
+}

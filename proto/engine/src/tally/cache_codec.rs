@@ -1,0 +1,165 @@
+//! How sums are written down for a cache: histograms and blocks packed, and what has no form of its
+//! own that any format takes, as text.
+//!
+//! Used in `#[serde(with = "…")]`. Must never be the form of anything in the log: what is written
+//! here may be thrown away.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::fmt;
+
+use loadpilot_events::log::exchange::ExchangeSeen;
+use loadpilot_events::log::hist::Hist;
+use serde::de::{Error as _, Visitor};
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
+
+use crate::tally::packed_histogram::{Grain, Sparse};
+
+/// Arrivals that raised, as three numbers.
+pub(crate) mod raises {
+    use loadpilot_events::log::delta::{LastCall, TaskRaises};
+    use serde::{Deserialize, Deserializer, Serialize, Serializer};
+
+    pub(crate) fn serialize<S: Serializer>(of: &TaskRaises, to: S) -> Result<S::Ok, S::Error> {
+        LastCall::ALL.map(|last| of.of(last)).serialize(to)
+    }
+
+    pub(crate) fn deserialize<'de, D: Deserializer<'de>>(from: D) -> Result<TaskRaises, D::Error> {
+        let counts = <[u64; 3]>::deserialize(from)?;
+        let mut raises = TaskRaises::default();
+        for (last, count) in LastCall::ALL.into_iter().zip(counts) {
+            raises.count(last, count);
+        }
+        Ok(raises)
+    }
+}
+
+/// Bytes as they are.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub(crate) struct Bytes(pub(crate) Vec<u8>);
+
+impl Serialize for Bytes {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.serialize_bytes(&self.0)
+    }
+}
+
+impl<'de> Deserialize<'de> for Bytes {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        struct Whole;
+        impl Visitor<'_> for Whole {
+            type Value = Bytes;
+
+            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.write_str("bytes")
+            }
+
+            fn visit_bytes<E>(self, bytes: &[u8]) -> Result<Bytes, E> {
+                Ok(Bytes(bytes.to_vec()))
+            }
+        }
+        deserializer.deserialize_bytes(Whole)
+    }
+}
+
+/// Bytes in a field.
+pub(crate) mod bytes {
+    use super::{Bytes, Deserialize, Deserializer, Serializer};
+
+    pub(crate) fn serialize<S: Serializer>(bytes: &[u8], to: S) -> Result<S::Ok, S::Error> {
+        to.serialize_bytes(bytes)
+    }
+
+    pub(crate) fn deserialize<'de, D: Deserializer<'de>>(from: D) -> Result<Vec<u8>, D::Error> {
+        Ok(Bytes::deserialize(from)?.0)
+    }
+}
+
+/// A shared name.
+pub(crate) mod shared {
+    use std::sync::Arc;
+
+    use super::{Deserialize, Deserializer, Serializer};
+
+    pub(crate) fn serialize<S: Serializer>(name: &Arc<str>, to: S) -> Result<S::Ok, S::Error> {
+        to.serialize_str(name)
+    }
+
+    pub(crate) fn deserialize<'de, D: Deserializer<'de>>(from: D) -> Result<Arc<str>, D::Error> {
+        Ok(String::deserialize(from)?.into())
+    }
+}
+
+/// A latency histogram.
+pub(crate) mod latency {
+    use super::{Deserializer, Grain, Hist, Serializer, read, write};
+
+    pub(crate) fn serialize<S: Serializer>(hist: &Hist, to: S) -> Result<S::Ok, S::Error> {
+        write(hist, Grain::Latency, to)
+    }
+
+    pub(crate) fn deserialize<'de, D: Deserializer<'de>>(from: D) -> Result<Hist, D::Error> {
+        read(Grain::Latency, from)
+    }
+}
+
+fn write<S: Serializer>(hist: &Hist, grain: Grain, to: S) -> Result<S::Ok, S::Error> {
+    Sparse::of(hist, grain).serialize(to)
+}
+
+fn read<'de, D: Deserializer<'de>>(grain: Grain, from: D) -> Result<Hist, D::Error> {
+    Ok(Sparse::deserialize(from)?.hist(grain))
+}
+
+/// Histograms of phases.
+pub(crate) mod phases {
+    use loadpilot_events::log::delta::Phase;
+
+    use super::{BTreeMap, Deserialize, Deserializer, Grain, Hist, Serialize, Serializer, Sparse};
+
+    pub(crate) fn serialize<S: Serializer>(
+        phases: &BTreeMap<Phase, Hist>,
+        to: S,
+    ) -> Result<S::Ok, S::Error> {
+        let packed = phases.iter();
+        let packed = packed.map(|(phase, hist)| (*phase, Sparse::of(hist, Grain::Phase)));
+        packed.collect::<BTreeMap<_, _>>().serialize(to)
+    }
+
+    pub(crate) fn deserialize<'de, D: Deserializer<'de>>(
+        from: D,
+    ) -> Result<BTreeMap<Phase, Hist>, D::Error> {
+        let packed = BTreeMap::<Phase, Sparse>::deserialize(from)?.into_iter();
+        Ok(packed
+            .map(|(phase, sparse)| (phase, sparse.hist(Grain::Phase)))
+            .collect())
+    }
+}
+
+/// Exchanges, as JSON: they leave out what is absent.
+pub(crate) mod exchanges {
+    use super::{BTreeSet, Deserialize, Deserializer, ExchangeSeen, Serialize, Serializer};
+    use super::{from_text, to_text};
+
+    pub(crate) fn serialize<S: Serializer>(
+        seen: &BTreeSet<ExchangeSeen>,
+        to: S,
+    ) -> Result<S::Ok, S::Error> {
+        to_text::<_, S>(seen)?.serialize(to)
+    }
+
+    pub(crate) fn deserialize<'de, D: Deserializer<'de>>(
+        from: D,
+    ) -> Result<BTreeSet<ExchangeSeen>, D::Error> {
+        from_text::<_, D>(&String::deserialize(from)?)
+    }
+}
+
+fn to_text<T: Serialize, S: Serializer>(value: &T) -> Result<String, S::Error> {
+    serde_json::to_string(value).map_err(serde::ser::Error::custom)
+}
+
+fn from_text<'de, T: serde::de::DeserializeOwned, D: Deserializer<'de>>(
+    text: &str,
+) -> Result<T, D::Error> {
+    serde_json::from_str(text).map_err(D::Error::custom)
+}

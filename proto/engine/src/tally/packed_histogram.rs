@@ -1,0 +1,265 @@
+//! The counts of a histogram, packed: for keeping many of them, and for adding many of them up.
+//!
+//! Buckets are those of HdrHistogram with a least value of 1 (Tene, "HdrHistogram: internal
+//! design"): as wide as three or two significant digits allow. Packing loses nothing: what a packed
+//! sum unpacks to has the same counts as the merged histograms. Must never read a percentile.
+
+use loadpilot_events::log::hist::{self, Hist};
+use serde::{Deserialize, Serialize};
+
+use crate::tally::cache_codec;
+
+/// How finely values are told apart.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Grain {
+    /// Three significant digits: latencies.
+    Latency,
+    /// Two: phases of calls.
+    Phase,
+}
+
+impl Grain {
+    /// Buckets to each power of two.
+    fn half(self) -> u64 {
+        match self {
+            Self::Latency => 1_024,
+            Self::Phase => 128,
+        }
+    }
+
+    /// The bucket of a value.
+    #[must_use]
+    pub fn bucket(self, value: u64) -> usize {
+        let (half, mask) = (self.half(), 2 * self.half() - 1);
+        let shift = (value | mask).ilog2() - mask.ilog2();
+        let bucket = u64::from(shift) * half + (value >> shift);
+        usize::try_from(bucket).unwrap_or(usize::MAX)
+    }
+
+    /// The least value of a bucket.
+    #[must_use]
+    pub fn least(self, bucket: usize) -> u64 {
+        let (half, bucket) = (self.half(), bucket as u64);
+        let shift = (bucket / half).saturating_sub(1);
+        (bucket - shift * half) << shift
+    }
+
+    fn empty(self) -> Hist {
+        match self {
+            Self::Latency => hist::latency(),
+            Self::Phase => hist::anatomy(),
+        }
+    }
+}
+
+/// Appends a number, seven bits a byte, the lowest first.
+pub(crate) fn push_number(bytes: &mut Vec<u8>, mut number: u64) {
+    while number >= 0x80 {
+        bytes.push((number & 0x7f) as u8 | 0x80);
+        number >>= 7;
+    }
+    bytes.push(number as u8);
+}
+
+/// Takes a number from the front; `None` when there is none.
+pub(crate) fn take_number(bytes: &mut &[u8]) -> Option<u64> {
+    let (mut number, mut shift) = (0_u64, 0);
+    loop {
+        let (&byte, rest) = bytes.split_first()?;
+        *bytes = rest;
+        number |= u64::from(byte & 0x7f).checked_shl(shift)?;
+        if byte < 0x80 {
+            return Some(number);
+        }
+        shift += 7;
+    }
+}
+
+/// Packed counts: of each bucket that is not empty its distance from the one before, and its count.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Sparse(#[serde(with = "cache_codec::bytes")] pub(crate) Vec<u8>);
+
+impl Sparse {
+    /// The counts of a histogram.
+    #[must_use]
+    pub fn of(hist: &Hist, grain: Grain) -> Self {
+        let mut packed = Packing::default();
+        let mut last = None;
+        for step in hist.iter_recorded() {
+            // A histogram of fewer digits counts at the least value of its bucket, as merging does.
+            let least = hist.lowest_equivalent(step.value_iterated_to());
+            let bucket = grain.bucket(least);
+            debug_assert!(last.is_none_or(|last| last <= bucket));
+            last = Some(bucket);
+            packed.push(bucket, step.count_at_value());
+        }
+        packed.close()
+    }
+
+    /// Its buckets and their counts, in order.
+    pub fn iter(&self) -> Counts<'_> {
+        Counts::new(&self.0)
+    }
+
+    /// Adds `more` to these.
+    pub fn add(&mut self, more: &Self) {
+        if self.0.is_empty() {
+            self.0.clone_from(&more.0);
+            return;
+        }
+        let mut packed = Packing::default();
+        let (mut ours, mut theirs) = (self.iter().peekable(), more.iter().peekable());
+        loop {
+            let next = match (ours.peek(), theirs.peek()) {
+                (Some(one), Some(other)) if other.0 < one.0 => theirs.next(),
+                (None, Some(_)) => theirs.next(),
+                (Some(_), _) => ours.next(),
+                (None, None) => break,
+            };
+            if let Some((bucket, count)) = next {
+                packed.push(bucket, count);
+            }
+        }
+        *self = packed.close();
+    }
+}
+
+/// Packs counts whose buckets rise; the same bucket twice adds up.
+#[derive(Debug, Default)]
+struct Packing {
+    bytes: Vec<u8>,
+    last: usize,
+    open: Option<(usize, u64)>,
+}
+
+impl Packing {
+    fn push(&mut self, bucket: usize, count: u64) {
+        match &mut self.open {
+            Some((at, sum)) if *at == bucket => *sum = sum.saturating_add(count),
+            _ => {
+                self.flush();
+                self.open = Some((bucket, count));
+            }
+        }
+    }
+
+    fn flush(&mut self) {
+        if let Some((bucket, count)) = self.open.take() {
+            push_number(&mut self.bytes, (bucket - self.last) as u64);
+            push_number(&mut self.bytes, count);
+            self.last = bucket;
+        }
+    }
+
+    fn close(mut self) -> Sparse {
+        self.flush();
+        Sparse(self.bytes)
+    }
+}
+
+/// The buckets of packed counts.
+#[derive(Debug, Clone)]
+pub struct Counts<'a> {
+    bytes: &'a [u8],
+    at: usize,
+}
+
+impl<'a> Counts<'a> {
+    pub(crate) fn new(bytes: &'a [u8]) -> Self {
+        Self { bytes, at: 0 }
+    }
+}
+
+impl Iterator for Counts<'_> {
+    type Item = (usize, u64);
+
+    fn next(&mut self) -> Option<(usize, u64)> {
+        let distance = take_number(&mut self.bytes)?;
+        let count = take_number(&mut self.bytes)?;
+        self.at = self.at.saturating_add(usize::try_from(distance).ok()?);
+        Some((self.at, count))
+    }
+}
+
+/// Counts being added up: one for each bucket.
+#[derive(Debug, Clone)]
+pub struct Dense {
+    grain: Grain,
+    counts: Vec<u64>,
+}
+
+impl Dense {
+    /// No counts yet.
+    #[must_use]
+    pub fn new(grain: Grain) -> Self {
+        Self {
+            grain,
+            counts: Vec::new(),
+        }
+    }
+
+    /// Adds packed counts.
+    pub fn add(&mut self, more: Counts<'_>) {
+        for (bucket, count) in more {
+            if bucket >= hist::HIST_COUNTS_MAX {
+                // No histogram that was read has it.
+                return;
+            }
+            if bucket >= self.counts.len() {
+                self.counts.resize(bucket + 1, 0);
+            }
+            self.counts[bucket] = self.counts[bucket].saturating_add(count);
+        }
+    }
+
+    /// Adds the counts of another sum.
+    pub fn merge(&mut self, more: &Self) {
+        if more.counts.len() > self.counts.len() {
+            self.counts.resize(more.counts.len(), 0);
+        }
+        for (sum, count) in self.counts.iter_mut().zip(&more.counts) {
+            *sum = sum.saturating_add(*count);
+        }
+    }
+
+    /// Buckets that are not empty, in order.
+    pub fn iter(&self) -> impl Iterator<Item = (usize, u64)> {
+        let counts = self.counts.iter().copied().enumerate();
+        counts.filter(|&(_, count)| count > 0)
+    }
+
+    /// Packed.
+    #[must_use]
+    pub fn pack(&self) -> Sparse {
+        let mut packed = Packing::default();
+        for (bucket, count) in self.iter() {
+            packed.push(bucket, count);
+        }
+        packed.close()
+    }
+
+    /// As a histogram, whose percentiles can be read.
+    ///
+    /// # Panics
+    /// Never: histograms grow on demand.
+    #[must_use]
+    pub fn hist(&self) -> Hist {
+        let mut hist = self.grain.empty();
+        // The greatest first: it grows once.
+        for (bucket, count) in self.iter().collect::<Vec<_>>().into_iter().rev() {
+            hist.record_n(self.grain.least(bucket), count)
+                .expect("an auto-resizing histogram takes any value");
+        }
+        hist
+    }
+}
+
+impl Sparse {
+    /// As a histogram.
+    #[must_use]
+    pub fn hist(&self, grain: Grain) -> Hist {
+        let mut dense = Dense::new(grain);
+        dense.add(self.iter());
+        dense.hist()
+    }
+}

@@ -1,0 +1,114 @@
+//! Calls that never reached a server: which they are, what an agent says of them while it knows no
+//! others, and when a run of nothing else is to end.
+//!
+//! Must never end a run whose target was reached once, by whichever agent: a target that restarts
+//! is what some load tests are about.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use loadpilot_events::RunId;
+use loadpilot_events::id::Holder;
+use loadpilot_events::log::cause::Cause;
+use loadpilot_events::log::ctl::Unanswered;
+use loadpilot_events::log::outcome::Outcome;
+use loadpilot_events::wire::heartbeat::Unreached;
+
+use crate::tally::Rows;
+use crate::tally::aggregates::add_counts;
+
+/// Time (µs) from the first call of a run, by its tick, after which the run is stopped if every
+/// call failed to connect.
+pub const UNANSWERED_US: u64 = 5_000_000;
+
+/// How many of `count` calls that ended in `outcome`, for `causes`, had no connection over which a
+/// request could be sent.
+#[must_use]
+pub fn unconnected(outcome: Outcome, count: u64, causes: &BTreeMap<Cause, u64>) -> u64 {
+    match outcome {
+        Outcome::Connect | Outcome::Tls => count,
+        Outcome::Timeout => {
+            let before = [
+                Cause::WhileResolving,
+                Cause::WhileConnecting,
+                Cause::WhileSecuring,
+            ];
+            let cut = before.iter().filter_map(|cause| causes.get(cause));
+            cut.sum::<u64>().min(count)
+        }
+        _ => 0,
+    }
+}
+
+/// What one agent knows of a run, as long as none of its calls reached a server.
+#[derive(Debug, Clone, Default)]
+pub struct Reach {
+    reached: bool,
+    /// Up to when that is known; `None` before the first look.
+    until_us: Option<u64>,
+    since_us: Option<u64>,
+    calls: u64,
+    causes: BTreeMap<Cause, u64>,
+}
+
+impl Reach {
+    /// Takes everything that was counted since the last time up to `until_us` after the start, in
+    /// ticks of `tick_us`.
+    pub fn add(&mut self, rows: &Rows, tick_us: u64, until_us: u64) {
+        self.until_us = Some(until_us);
+        for (tick, outcome, sums) in rows.ended() {
+            if !outcome.is_finished() {
+                continue;
+            }
+            self.reached |= unconnected(outcome, sums.count, &sums.causes) < sums.count;
+            let since_us = u64::from(tick).saturating_mul(tick_us);
+            self.since_us = Some(self.since_us.map_or(since_us, |known| known.min(since_us)));
+            self.calls += sums.count;
+            add_counts(&mut self.causes, &sums.causes);
+        }
+    }
+
+    /// Whether calls have finished, and all of them failed to connect.
+    #[must_use]
+    pub fn is_in_vain(&self) -> bool {
+        !self.reached && self.calls > 0
+    }
+
+    /// What the agent says of `run`: nothing before the start, and nothing once it reached a
+    /// server.
+    #[must_use]
+    pub fn said(&self, run: &RunId) -> Option<Unreached> {
+        let until_us = self.until_us.filter(|_| !self.reached)?;
+        Some(Unreached {
+            run: run.clone(),
+            until_us,
+            since_us: self.since_us,
+            calls: self.calls,
+            causes: self.causes.clone(),
+        })
+    }
+}
+
+/// What there is to say of a run to be stopped because nothing answers: each process that ever
+/// held shards said that it reached no server, all of them up to [`UNANSWERED_US`] after the first
+/// call of the run. One that said nothing may have reached it.
+#[must_use]
+pub fn unanswered(
+    holders: &BTreeSet<Holder>,
+    said: &BTreeMap<Holder, Unreached>,
+) -> Option<Unanswered> {
+    let said: Option<Vec<&Unreached>> = holders.iter().map(|holder| said.get(holder)).collect();
+    let said = said?;
+    let since_us = said.iter().filter_map(|one| one.since_us).min()?;
+    let end_us = since_us.saturating_add(UNANSWERED_US);
+    if said.iter().any(|one| one.until_us < end_us) {
+        return None;
+    }
+    let mut found = Unanswered {
+        calls: said.iter().map(|one| one.calls).sum(),
+        causes: BTreeMap::new(),
+    };
+    for one in said {
+        add_counts(&mut found.causes, &one.causes);
+    }
+    Some(found)
+}

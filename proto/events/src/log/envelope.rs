@@ -1,0 +1,48 @@
+//! The envelope around every stored event.
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use crate::id::EventId;
+use crate::log::ctl::Decision;
+use crate::log::shards;
+use crate::units::Timestamp;
+
+/// The version of the event formats that this build writes wherever it suffices.
+pub const EVENT_VERSION: u16 = 1;
+
+/// The version of decisions with strides of shards (ADR 0030): the newest that this build reads.
+pub const EVENT_VERSION_STRIDES: u16 = 2;
+
+/// The least version whose readers understand a decision.
+#[must_use]
+pub fn version_of(decision: &Decision) -> u16 {
+    let map = match decision {
+        Decision::ShardsAssigned(assigned) => &assigned.holdings,
+        Decision::ShardsReassigned(next) => &next.holdings,
+        Decision::RateChanged(changed) => &changed.holdings,
+        _ => return EVENT_VERSION,
+    };
+    let has_strides = map
+        .iter()
+        .any(|holding| shards::has_strides(&holding.shards));
+    match has_strides {
+        true => EVENT_VERSION_STRIDES,
+        false => EVENT_VERSION,
+    }
+}
+
+/// One stored event: what happened, which one it is, and when its writer says it happened.
+///
+/// `at` is the writer's wall clock and informs people; order comes from the stream's sequence.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Envelope<E> {
+    /// Version of the event formats.
+    pub v: u16,
+    /// Equal ids are the same event, however often it was sent.
+    pub id: EventId,
+    /// The writer's wall clock, in µs since the Unix epoch.
+    pub at: Timestamp,
+    /// What happened.
+    pub event: E,
+}

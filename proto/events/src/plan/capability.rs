@@ -1,0 +1,129 @@
+//! What agents can do beyond sending what a plan spells out, and what runs need of them.
+//!
+//! Readers take names that they do not know: a fleet may be newer than whoever reads its log. Must
+//! never name what every agent can do.
+
+use std::collections::BTreeSet;
+use std::fmt;
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use crate::limits::NAME_BYTES_MAX;
+use crate::log::ctl::RunCreated;
+use crate::plan::Plan;
+use crate::refusal::Problem;
+
+/// The capability of agents that run scenarios in Python.
+const PYTHON: &str = "python";
+
+/// Something that some agents can do: `python`, or a label that its operator gave an agent,
+/// `zone=eu`.
+#[derive(
+    Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema,
+)]
+#[serde(try_from = "String", into = "String")]
+#[schemars(with = "String")]
+pub struct Capability(String);
+
+impl Capability {
+    /// To run scenarios in Python.
+    #[must_use]
+    pub fn python() -> Self {
+        Self(PYTHON.to_owned())
+    }
+
+    /// Parses a label of an agent, `key=value`.
+    ///
+    /// # Errors
+    /// When it is no such pair, or too long.
+    pub fn label(field: &str, text: &str) -> Result<Self, Problem> {
+        let parts = text.split_once('=');
+        let sound = parts.is_some_and(|(key, value)| is_word(key) && is_word(value));
+        if sound && text.len() <= NAME_BYTES_MAX {
+            return Ok(Self(text.to_owned()));
+        }
+        let rule = "must be key=value such as zone=eu, out of letters, digits and . _ -";
+        Err(Problem::new(field, rule, text))
+    }
+
+    /// Its name.
+    #[must_use]
+    pub fn as_str(&self) -> &str {
+        &self.0
+    }
+}
+
+impl fmt::Display for Capability {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
+impl TryFrom<String> for Capability {
+    type Error = Problem;
+    fn try_from(text: String) -> Result<Self, Problem> {
+        let mut words = text.split('=');
+        if text.len() <= NAME_BYTES_MAX && words.all(is_word) {
+            return Ok(Self(text));
+        }
+        let rule = "must be 1 to 128 letters, digits and . _ - =";
+        Err(Problem::new("capability", rule, text))
+    }
+}
+
+impl From<Capability> for String {
+    fn from(capability: Capability) -> Self {
+        capability.0
+    }
+}
+
+impl Plan {
+    /// What agents must be able to do to run it.
+    #[must_use]
+    pub fn needs(&self) -> BTreeSet<Capability> {
+        self.script.iter().map(|_| Capability::python()).collect()
+    }
+}
+
+impl RunCreated {
+    /// All that the run needs of each of its agents: what follows from the plan, and what somebody
+    /// asked for.
+    #[must_use]
+    pub fn needed(&self) -> BTreeSet<Capability> {
+        let mut needed = self.plan.needs();
+        needed.extend(self.needs.iter().cloned());
+        needed
+    }
+}
+
+fn is_word(text: &str) -> bool {
+    let sign = |c: char| c.is_ascii_alphanumeric() || matches!(c, '.' | '_' | '-');
+    !text.is_empty() && text.chars().all(sign)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A label that reads like `python` would give an agent work that it cannot do.
+    #[test]
+    fn labels_are_pairs_and_names_may_be_unknown() {
+        for (text, is_label, is_name) in [
+            ("zone=eu-1", true, true),
+            ("python", false, true),
+            ("gpu_8", false, true),
+            ("zone=", false, false),
+            ("=eu", false, false),
+            ("zone=a b", false, false),
+            ("", false, false),
+        ] {
+            assert_eq!(Capability::label("label", text).is_ok(), is_label, "{text}");
+            assert_eq!(
+                Capability::try_from(text.to_owned()).is_ok(),
+                is_name,
+                "{text}"
+            );
+        }
+    }
+}

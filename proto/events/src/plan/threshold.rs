@@ -1,0 +1,197 @@
+//! Thresholds: what a gate measures, in which unit, and in which direction.
+
+use std::fmt;
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use crate::log::metrics::OwnMetric;
+
+/// What a threshold measures. Latencies are corrected (counted from due) and cover every finished
+/// call outside the warm-up, failures and time-outs included.
+#[derive(
+    Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema,
+)]
+#[serde(rename_all = "snake_case")]
+#[expect(
+    missing_docs,
+    reason = "the names are the documentation; units are in the suffix"
+)]
+pub enum Metric {
+    P50Ms,
+    P75Ms,
+    P90Ms,
+    P95Ms,
+    P99Ms,
+    #[serde(rename = "p99_9_ms")]
+    P999Ms,
+    #[serde(rename = "p99_99_ms")]
+    P9999Ms,
+    MaxMs,
+    MeanMs,
+    /// From due to the first token of a streamed answer.
+    P50FirstTokenMs,
+    P95FirstTokenMs,
+    P99FirstTokenMs,
+    /// From one token of a streamed answer to the next.
+    P50TokenGapMs,
+    P95TokenGapMs,
+    P99TokenGapMs,
+    /// Percent of finished calls that were not ok. A task that raised makes its last call one of
+    /// them; one that raised without a call adds one to both sides.
+    ErrorRate,
+    /// Arrivals whose task raised an error.
+    TaskErrors,
+    /// Percent of planned arrivals that were dropped, for whatever reason.
+    DroppedRate,
+    /// Percent by which started arrivals fell short of planned ones.
+    Shortfall,
+    /// Started arrivals per second: more is better.
+    AchievedRps,
+    /// Percent of checks that passed, of those that looked at an answer: more is better.
+    Checks,
+    /// A figure of a metric of the scenario's own: [`Threshold::own`] says which.
+    Own,
+}
+
+impl Metric {
+    /// All metrics that are ours, in the order in which help texts list them.
+    pub const ALL: [Self; 21] = [
+        Self::P50Ms,
+        Self::P75Ms,
+        Self::P90Ms,
+        Self::P95Ms,
+        Self::P99Ms,
+        Self::P999Ms,
+        Self::P9999Ms,
+        Self::MaxMs,
+        Self::MeanMs,
+        Self::P50FirstTokenMs,
+        Self::P95FirstTokenMs,
+        Self::P99FirstTokenMs,
+        Self::P50TokenGapMs,
+        Self::P95TokenGapMs,
+        Self::P99TokenGapMs,
+        Self::ErrorRate,
+        Self::TaskErrors,
+        Self::DroppedRate,
+        Self::Shortfall,
+        Self::AchievedRps,
+        Self::Checks,
+    ];
+
+    /// The key that people write and JSON stores.
+    #[must_use]
+    pub fn key(self) -> &'static str {
+        match self {
+            Self::P50Ms => "p50_ms",
+            Self::P75Ms => "p75_ms",
+            Self::P90Ms => "p90_ms",
+            Self::P95Ms => "p95_ms",
+            Self::P99Ms => "p99_ms",
+            Self::P999Ms => "p99_9_ms",
+            Self::P9999Ms => "p99_99_ms",
+            Self::MaxMs => "max_ms",
+            Self::MeanMs => "mean_ms",
+            Self::P50FirstTokenMs => "p50_first_token_ms",
+            Self::P95FirstTokenMs => "p95_first_token_ms",
+            Self::P99FirstTokenMs => "p99_first_token_ms",
+            Self::P50TokenGapMs => "p50_token_gap_ms",
+            Self::P95TokenGapMs => "p95_token_gap_ms",
+            Self::P99TokenGapMs => "p99_token_gap_ms",
+            Self::ErrorRate => "error_rate",
+            Self::TaskErrors => "task_errors",
+            Self::DroppedRate => "dropped_rate",
+            Self::Shortfall => "shortfall",
+            Self::AchievedRps => "achieved_rps",
+            Self::Checks => "checks",
+            Self::Own => "own",
+        }
+    }
+
+    /// Whether it compares what was done with what was planned: a closed loop plans nothing, so
+    /// that such a gate could pass there by accident only.
+    #[must_use]
+    pub fn needs_schedule(self) -> bool {
+        matches!(self, Self::DroppedRate | Self::Shortfall)
+    }
+
+    /// Which side of the limit passes, unless a threshold says it itself.
+    #[must_use]
+    pub fn operator(self) -> Operator {
+        match self {
+            Self::AchievedRps | Self::Checks => Operator::AtLeast,
+            _ => Operator::AtMost,
+        }
+    }
+}
+
+/// Which side of the limit passes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub enum Operator {
+    /// The measured value must not exceed the limit.
+    #[serde(rename = "<=")]
+    AtMost,
+    /// The measured value must reach the limit.
+    #[serde(rename = ">=")]
+    AtLeast,
+    /// The measured value must be less than the limit.
+    #[serde(rename = "<")]
+    Below,
+    /// The measured value must be more than the limit.
+    #[serde(rename = ">")]
+    Above,
+}
+
+impl fmt::Display for Operator {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::AtMost => "<=",
+            Self::AtLeast => ">=",
+            Self::Below => "<",
+            Self::Above => ">",
+        })
+    }
+}
+
+/// One gate of a plan.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Threshold {
+    /// What is measured.
+    pub metric: Metric,
+    /// For one task only; the whole run when absent.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub task: Option<String>,
+    /// Milliseconds, percent or arrivals per second, as the metric says; finite and ≥ 0. For a
+    /// metric of the scenario's own whatever that is counted in, finite.
+    pub limit: f64,
+    /// Which side of the limit passes; absent: as the metric says.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub operator: Option<Operator>,
+    /// The metric of the scenario's own and its figure, if and only if that is what is measured.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub own: Option<OwnMetric>,
+}
+
+impl Threshold {
+    /// The key as people write it: `p99_ms`, or `browse:p99_ms` for one task, `cart_value.p95` of
+    /// a metric of the scenario's own.
+    #[must_use]
+    pub fn key(&self) -> String {
+        let metric = match &self.own {
+            Some(own) => format!("{}.{}", own.name, own.figure.key()),
+            None => self.metric.key().to_owned(),
+        };
+        match &self.task {
+            Some(task) => format!("{task}:{metric}"),
+            None => metric,
+        }
+    }
+
+    /// Which side of the limit passes.
+    #[must_use]
+    pub fn operator(&self) -> Operator {
+        self.operator.unwrap_or_else(|| self.metric.operator())
+    }
+}

@@ -1,0 +1,66 @@
+//! The contract as files: which types have a committed JSON Schema, under which name.
+
+use schemars::generate::SchemaSettings;
+use serde_json::Value;
+
+use crate::answers::agent_stats::Attendance;
+use crate::answers::failures::Errors;
+use crate::answers::live::Snapshot;
+use crate::answers::report::Report;
+use crate::answers::slice::{Heat, Series, Slice};
+use crate::answers::what_if::{WhatIf, WhatIfAnswer};
+use crate::log::ctl::Decision;
+use crate::log::delta::DeltaReported;
+use crate::log::envelope::Envelope;
+use crate::log::evt::Fact;
+use crate::log::req::Request;
+use crate::plan::Plan;
+use crate::wire::heartbeat::{Heartbeat, HeartbeatReply, News};
+
+/// Every committed schema: file stem and JSON Schema (draft 2020-12).
+#[must_use]
+pub fn all() -> Vec<(&'static str, Value)> {
+    vec![
+        ("attendance", schema_of::<Attendance>()),
+        ("ctl", schema_of::<Envelope<Decision>>()),
+        ("delta", schema_of::<Envelope<DeltaReported>>()),
+        ("errors", schema_of::<Errors>()),
+        ("evt", schema_of::<Envelope<Fact>>()),
+        ("heat", schema_of::<Heat>()),
+        ("heartbeat", schema_of::<Heartbeat>()),
+        ("heartbeat-reply", schema_of::<HeartbeatReply>()),
+        ("live", schema_of::<News>()),
+        ("plan", schema_of::<Plan>()),
+        ("report", schema_of::<Report>()),
+        ("req", schema_of::<Envelope<Request>>()),
+        ("series", schema_of::<Series>()),
+        ("slice", schema_of::<Slice>()),
+        ("snapshot", schema_of::<Snapshot>()),
+        ("what-if", schema_of::<WhatIf>()),
+        ("what-if-answer", schema_of::<WhatIfAnswer>()),
+    ]
+}
+
+/// Every committed schema as the text of its file.
+///
+/// # Panics
+/// Never: a schema has a JSON form.
+#[must_use]
+pub fn files() -> Vec<(&'static str, String)> {
+    let text = |schema: &Value| {
+        let mut text = serde_json::to_string_pretty(schema).expect("a schema has a JSON form");
+        text.push('\n');
+        text
+    };
+    all()
+        .iter()
+        .map(|(name, schema)| (*name, text(schema)))
+        .collect()
+}
+
+fn schema_of<T: schemars::JsonSchema>() -> Value {
+    SchemaSettings::draft2020_12()
+        .into_generator()
+        .into_root_schema_for::<T>()
+        .to_value()
+}

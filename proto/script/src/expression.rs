@@ -1,0 +1,455 @@
+//! Expressions, ready to be computed: literals are values already.
+
+use std::rc::Rc;
+
+use loadpilot_events::plan::code::{Binary, Comparison, Expression, Function, Kind as Type, Part};
+
+use super::inputs::Given;
+use super::loops::Loop;
+use super::requests::answer::Answer;
+use super::requests::json_path::InJson;
+use super::values::exceptions::{Halt, Kind, beyond};
+use super::values::functions::{called, is_of};
+use super::values::operators::{binary, compare, hashed, item, negate};
+use super::values::repr::{fits, repr, str};
+use super::values::str_methods;
+use super::values::value::Value;
+
+/// What a local variable holds.
+#[derive(Debug, Clone)]
+pub(super) enum Slot {
+    Unset,
+    Value(Value),
+    Answer(Rc<Answer>),
+    /// Those of a batch.
+    Answers(Rc<Vec<Rc<Answer>>>),
+    /// The JSON of an answer, or None when that is none.
+    Body(Rc<Answer>),
+}
+
+/// A variable of a comprehension, and those of the ones around it.
+pub(super) struct Bound<'a> {
+    local: u16,
+    value: Value,
+    around: Option<&'a Bound<'a>>,
+}
+
+/// Where an expression is computed.
+#[derive(Clone, Copy)]
+pub(super) struct Scope<'a> {
+    pub(super) slots: &'a [Slot],
+    pub(super) names: &'a [String],
+    /// What the user has of its own, and of its class.
+    pub(super) own: &'a dyn Fn(&str) -> Option<Value>,
+    pub(super) class: &'a str,
+    /// What the part is given; nothing where nothing is played.
+    pub(super) given: Option<&'a Given>,
+    /// Variables of comprehensions that we are in.
+    pub(super) bound: Option<&'a Bound<'a>>,
+    /// The minor version of Python 3 whose words errors use.
+    pub(super) minor: u8,
+}
+
+/// An expression.
+#[derive(Debug)]
+pub(super) enum Term {
+    Value(Value),
+    Local(u16, u32),
+    Own(String, u32),
+    List(Vec<Term>),
+    Dict(Vec<(Rc<str>, Term)>),
+    Join(Vec<Term>),
+    Binary(Binary, Box<(Term, Term)>, u32),
+    Negate(Box<Term>, u32),
+    Not(Box<Term>),
+    Compare(Box<Term>, Vec<(Comparison, Term)>, u32),
+    And(Vec<Term>),
+    Or(Vec<Term>),
+    Choose(Box<(Term, Term, Term)>),
+    Item(Box<(Term, Term)>, u32),
+    InJson(Box<InJson>),
+    Slice(Box<(Term, Term, Term)>, u32),
+    Format(Box<Term>, Option<u8>, (u8, bool), u32),
+    Comprehension(Box<Comprehension>),
+    Call(Function, Vec<Term>, u32),
+    IsInstance(Box<Term>, Vec<Type>),
+    Answer(u16, Part, u32),
+    Row(u16),
+    Header(u16, String, Option<Box<Term>>, u32),
+}
+
+/// `[item for local in over if test]`
+#[derive(Debug)]
+pub(super) struct Comprehension {
+    local: u16,
+    over: Term,
+    test: Option<Term>,
+    item: Term,
+    line: u32,
+}
+
+impl Term {
+    /// Takes what the plan says, which was checked.
+    pub(super) fn new(of: &Expression) -> Result<Self, Halt> {
+        let all = |all: &[Expression]| all.iter().map(Self::new).collect::<Result<Vec<_>, _>>();
+        let boxed = |of: &Expression| Ok::<_, Halt>(Box::new(Self::new(of)?));
+        let two = |one: &Expression, other: &Expression| {
+            Ok::<_, Halt>(Box::new((Self::new(one)?, Self::new(other)?)))
+        };
+        Ok(match of {
+            Expression::Literal(literal) => Self::Value(Value::of(literal)?),
+            Expression::Local { local, line } => Self::Local(*local, *line),
+            Expression::Own { name, line } => Self::Own(name.clone(), *line),
+            Expression::List(items) => Self::List(all(items)?).folded()?,
+            Expression::Dict(entries) => {
+                let entries = entries
+                    .iter()
+                    .map(|entry| Ok((entry.key.as_str().into(), Self::new(&entry.value)?)));
+                Self::Dict(entries.collect::<Result<_, Halt>>()?).folded()?
+            }
+            Expression::Join(parts) => Self::Join(all(parts)?).folded()?,
+            Expression::Binary {
+                operator,
+                left,
+                right,
+                line,
+            } => Self::Binary(*operator, two(left, right)?, *line),
+            Expression::Negate { of, line } => Self::Negate(boxed(of)?, *line),
+            Expression::Not(of) => Self::Not(boxed(of)?),
+            Expression::Compare {
+                first,
+                others,
+                line,
+            } => {
+                let others = others
+                    .iter()
+                    .map(|next| Ok((next.how, Self::new(&next.to)?)));
+                let others = others.collect::<Result<_, Halt>>()?;
+                Self::Compare(boxed(first)?, others, *line)
+            }
+            Expression::And(parts) => Self::And(all(parts)?),
+            Expression::Or(parts) => Self::Or(all(parts)?),
+            Expression::Choose {
+                test,
+                then,
+                otherwise,
+            } => {
+                let all = (Self::new(test)?, Self::new(then)?, Self::new(otherwise)?);
+                Self::Choose(Box::new(all))
+            }
+            Expression::Item { of, key, line } => {
+                InJson::item(Self::new(of)?, Self::new(key)?, *line)
+            }
+            Expression::Slice { of, from, to, line } => {
+                let all = (Self::new(of)?, Self::new(from)?, Self::new(to)?);
+                Self::Slice(Box::new(all), *line)
+            }
+            Expression::Format {
+                of,
+                digits,
+                width,
+                zeros,
+                line,
+            } => Self::Format(boxed(of)?, *digits, (*width, *zeros), *line),
+            Expression::Comprehension {
+                local,
+                over,
+                test,
+                item,
+                line,
+            } => Self::Comprehension(Box::new(Comprehension {
+                local: *local,
+                over: Self::new(over)?,
+                test: test.as_deref().map(Self::new).transpose()?,
+                item: Self::new(item)?,
+                line: *line,
+            })),
+            Expression::Call { function, to, line } => match function {
+                Function::Get => InJson::get(all(to)?, *line),
+                _ => Self::Call(*function, all(to)?, *line),
+            },
+            Expression::IsInstance { of, kinds } => Self::IsInstance(boxed(of)?, kinds.clone()),
+            Expression::Answer { local, part, line } => Self::Answer(*local, *part, *line),
+            Expression::Row { feed } => Self::Row(*feed),
+            Expression::Header {
+                local,
+                name,
+                otherwise,
+                line,
+            } => {
+                let otherwise = otherwise.as_deref().map(boxed).transpose()?;
+                Self::Header(*local, name.to_ascii_lowercase(), otherwise, *line)
+            }
+        })
+    }
+
+    /// The same as a value, if all of its parts are.
+    fn folded(self) -> Result<Self, Halt> {
+        let parts: Vec<&Self> = match &self {
+            Self::List(parts) | Self::Join(parts) => parts.iter().collect(),
+            Self::Dict(entries) => entries.iter().map(|(_, value)| value).collect(),
+            _ => return Ok(self),
+        };
+        if !parts.iter().all(|part| matches!(part, Self::Value(_))) {
+            return Ok(self);
+        }
+        let nobody = Scope {
+            slots: &[],
+            names: &[],
+            own: &|_| None,
+            class: "",
+            given: None,
+            bound: None,
+            minor: 0,
+        };
+        // What cannot be computed is told where it is needed.
+        Ok(match self.compute(&nobody) {
+            Ok(value) => Self::Value(value),
+            Err(_) => self,
+        })
+    }
+
+    /// Its value, if it needs nobody to be computed.
+    pub(super) fn constant(&self) -> Option<&Value> {
+        match self {
+            Self::Value(value) => Some(value),
+            _ => None,
+        }
+    }
+
+    /// Computes it.
+    pub(super) fn compute(&self, scope: &Scope<'_>) -> Result<Value, Halt> {
+        let all = |terms: &[Self]| {
+            let values = terms.iter().map(|term| term.compute(scope));
+            values.collect::<Result<Vec<_>, _>>()
+        };
+        match self {
+            Self::Value(value) => Ok(value.clone()),
+            Self::Local(local, line) => scope.value(*local, *line),
+            Self::Own(name, line) => (scope.own)(name).ok_or_else(|| {
+                let text = format!("'{}' object has no attribute '{name}'", scope.class);
+                Halt::new(Kind::AttributeError, text).at(*line)
+            }),
+            Self::List(items) => Value::list(all(items)?),
+            Self::Dict(entries) => {
+                let entries = entries.iter();
+                let entries = entries.map(|(key, value)| Ok((key.clone(), value.compute(scope)?)));
+                Value::dict(entries.collect::<Result<_, Halt>>()?)
+            }
+            Self::Join(parts) => {
+                let mut out = String::new();
+                for part in parts {
+                    out.push_str(&str(&part.compute(scope)?)?);
+                    fits(out.len())?;
+                }
+                Ok(Value::Text(out.into()))
+            }
+            Self::Binary(operator, sides, line) => {
+                let (left, right) = (sides.0.compute(scope)?, sides.1.compute(scope)?);
+                binary(*operator, &left, &right, scope.minor).map_err(|halt| halt.at(*line))
+            }
+            Self::Negate(of, line) => negate(&of.compute(scope)?).map_err(|halt| halt.at(*line)),
+            Self::Not(of) => Ok(Value::Bool(!of.compute(scope)?.is_true())),
+            Self::Compare(first, others, line) => compared(first, others, scope)
+                .map(Value::Bool)
+                .map_err(|halt| halt.at(*line)),
+            Self::And(parts) => first(parts, scope, false),
+            Self::Or(parts) => first(parts, scope, true),
+            Self::Choose(ways) => match ways.0.compute(scope)?.is_true() {
+                true => ways.1.compute(scope),
+                false => ways.2.compute(scope),
+            },
+            Self::Item(sides, line) => {
+                let (of, key) = (sides.0.compute(scope)?, sides.1.compute(scope)?);
+                item(&of, &key).map_err(|halt| halt.at(*line))
+            }
+            Self::InJson(of) => of.compute(scope),
+            Self::Call(Function::Get, to, line) => get(to, scope).map_err(|halt| halt.at(*line)),
+            Self::Slice(parts, line) => {
+                let of = parts.0.compute(scope)?;
+                let (from, to) = (parts.1.compute(scope)?, parts.2.compute(scope)?);
+                str_methods::slice(&of, &from, &to).map_err(|halt| halt.at(*line))
+            }
+            Self::Format(of, digits, (width, zeros), line) => {
+                let value = of.compute(scope)?;
+                let made = str_methods::formatted(&value, *digits, *width, *zeros);
+                made.map_err(|halt| halt.at(*line))
+            }
+            Self::Comprehension(of) => of.compute(scope),
+            Self::Call(function, to, line) if str_methods::name(*function).is_some() => {
+                let method = str_methods::name(*function).unwrap_or_default();
+                let of = to[0].compute(scope)?;
+                let text = str_methods::text(&of, method).map_err(|halt| halt.at(*line))?;
+                let to = all(&to[1..])?;
+                str_methods::method(*function, text, &to).map_err(|halt| halt.at(*line))
+            }
+            Self::Call(function, to, line) => {
+                let values = all(to)?;
+                called(*function, &values, scope).map_err(|halt| halt.at(*line))
+            }
+            Self::IsInstance(of, kinds) => {
+                let value = of.compute(scope)?;
+                Ok(Value::Bool(kinds.iter().any(|kind| is_of(&value, *kind))))
+            }
+            Self::Answer(local, part, line) => {
+                let answer = scope.answer(*local, *line)?;
+                answer_part(answer, *part, scope.minor).map_err(|halt| halt.at(*line))
+            }
+            Self::Row(feed) => scope.given()?.row(*feed),
+            Self::Header(local, name, otherwise, line) => {
+                let answer = scope.answer(*local, *line)?;
+                // Python computes what stands for it before it looks.
+                let otherwise = otherwise.as_ref().map(|term| term.compute(scope));
+                let otherwise = otherwise.transpose()?;
+                match (answer.header(name), otherwise) {
+                    (Some(value), _) => Ok(Value::text(&value)),
+                    (None, Some(otherwise)) => Ok(otherwise),
+                    (None, None) => {
+                        let name = repr(&Value::text(name))?;
+                        Err(Halt::new(Kind::KeyError, name).at(*line))
+                    }
+                }
+            }
+        }
+    }
+}
+
+impl<'a> Scope<'a> {
+    pub(super) fn given(&self) -> Result<&'a Given, Halt> {
+        self.given.ok_or_else(|| beyond("a draw for nobody"))
+    }
+
+    /// What an error says that is given this, or nothing.
+    pub(super) fn said(&self, says: Option<&Term>) -> Result<String, Halt> {
+        says.map_or(Ok(String::new()), |says| str(&says.compute(self)?))
+    }
+
+    fn unset(&self, local: u16, line: u32) -> Halt {
+        let name = self
+            .names
+            .get(usize::from(local))
+            .map_or("", String::as_str);
+        let rule = "where it is not associated with a value";
+        let text = format!("cannot access local variable '{name}' {rule}");
+        Halt::new(Kind::UnboundLocalError, text).at(line)
+    }
+
+    fn value(&self, local: u16, line: u32) -> Result<Value, Halt> {
+        let mut bound = self.bound;
+        while let Some(one) = bound {
+            if one.local == local {
+                return Ok(one.value.clone());
+            }
+            bound = one.around;
+        }
+        match &self.slots[usize::from(local)] {
+            Slot::Value(value) => Ok(value.clone()),
+            Slot::Unset => Err(self.unset(local, line)),
+            Slot::Body(answer) => match answer.json(self.minor) {
+                Err(halt) if halt.kind.is_value_error() => Ok(Value::None),
+                read => read.map_err(|halt| halt.at(line)),
+            },
+            Slot::Answer(_) | Slot::Answers(_) => {
+                Err(beyond("an answer taken for a value").at(line))
+            }
+        }
+    }
+
+    pub(super) fn answer(&self, local: u16, line: u32) -> Result<&'a Answer, Halt> {
+        match &self.slots[usize::from(local)] {
+            Slot::Answer(answer) => Ok(answer),
+            Slot::Unset => Err(self.unset(local, line)),
+            _ => Err(beyond("a value taken for an answer").at(line)),
+        }
+    }
+
+    pub(super) fn answers(&self, local: u16, line: u32) -> Result<&'a Rc<Vec<Rc<Answer>>>, Halt> {
+        match &self.slots[usize::from(local)] {
+            Slot::Answers(answers) => Ok(answers),
+            Slot::Unset => Err(self.unset(local, line)),
+            _ => Err(beyond("something else taken for several answers").at(line)),
+        }
+    }
+}
+
+impl Comprehension {
+    fn compute(&self, scope: &Scope<'_>) -> Result<Value, Halt> {
+        let over = Loop::over(&self.over.compute(scope)?);
+        let mut over = over.map_err(|halt| halt.at(self.line))?;
+        let inside = |halt: Halt| match scope.minor < 12 {
+            // It is a function of its own there.
+            true => halt.via(self.line),
+            false => halt,
+        };
+        let mut items = Vec::new();
+        while let Some(value) = over.next() {
+            scope.given()?.step()?;
+            let bound = Bound {
+                local: self.local,
+                value,
+                around: scope.bound,
+            };
+            let inner = Scope {
+                bound: Some(&bound),
+                ..*scope
+            };
+            let is_taken = self.test.as_ref().map(|test| test.compute(&inner));
+            let is_taken = is_taken.transpose().map_err(inside)?;
+            if is_taken.is_none_or(|test| test.is_true()) {
+                items.push(self.item.compute(&inner).map_err(inside)?);
+            }
+        }
+        Value::list(items)
+    }
+}
+
+fn compared(first: &Term, others: &[(Comparison, Term)], scope: &Scope<'_>) -> Result<bool, Halt> {
+    let mut left = first.compute(scope)?;
+    for (how, term) in others {
+        let right = term.compute(scope)?;
+        if !compare(*how, &left, &right)? {
+            return Ok(false);
+        }
+        left = right;
+    }
+    Ok(true)
+}
+
+/// The first that is as true as `wanted`, else the last.
+fn first(parts: &[Term], scope: &Scope<'_>, wanted: bool) -> Result<Value, Halt> {
+    let mut value = Value::None;
+    for part in parts {
+        value = part.compute(scope)?;
+        if value.is_true() == wanted {
+            break;
+        }
+    }
+    Ok(value)
+}
+
+/// `a.get(key, otherwise)`: Python looks for the method before it computes what it is given.
+fn get(to: &[Term], scope: &Scope<'_>) -> Result<Value, Halt> {
+    let of = to[0].compute(scope)?;
+    let Value::Dict(dict) = &of else {
+        let text = format!("'{}' object has no attribute 'get'", of.kind());
+        return Err(Halt::new(Kind::AttributeError, text));
+    };
+    let key = to[1].compute(scope)?;
+    let otherwise = to.get(2).map(|term| term.compute(scope)).transpose()?;
+    let found = hashed(&key)?.and_then(|key| dict.get(key)).cloned();
+    Ok(found.or(otherwise).unwrap_or(Value::None))
+}
+
+fn answer_part(answer: &Answer, part: Part, minor: u8) -> Result<Value, Halt> {
+    match part {
+        Part::StatusCode => Ok(Value::Int(answer.status.into())),
+        Part::Ok => Ok(Value::Bool(answer.status < 400)),
+        Part::Text => answer.text(),
+        Part::Json => answer.json(minor),
+        Part::ElapsedMs => {
+            #[expect(clippy::cast_precision_loss, reason = "a time for people")]
+            let us = answer.elapsed_us as f64;
+            Ok(Value::Float(us / 1e3))
+        }
+    }
+}

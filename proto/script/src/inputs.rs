@@ -1,0 +1,257 @@
+//! What a part of code is given: values to draw, the time at which it is due, rows of feeds.
+//!
+//! All of it follows from the seed and from whose the part is, by the same laws as in Python
+//! (`loadpilot.random`). Must never draw a value that Python would not draw, nor leave one out: the
+//! next would be another.
+
+use std::cell::{Cell, RefCell};
+use std::fmt::Write as _;
+use std::rc::Rc;
+
+use loadpilot_events::plan::code::Function;
+
+use super::user::OPERATIONS_MAX;
+use super::values::exceptions::{Halt, beyond, type_error, value_error};
+use super::values::json;
+use super::values::operators::item;
+use super::values::repr::{repr, str};
+use super::values::value::Value;
+use loadpilot_engine::schedule::feed::Feeder;
+use loadpilot_engine::schedule::random::{Draws, Whose};
+
+/// What `rand.text()` is made of.
+const LETTERS: &[u8; 36] = b"abcdefghijklmnopqrstuvwxyz0123456789";
+/// Most letters that are drawn at a time.
+const LETTERS_MAX: i128 = 1_000_000;
+/// The end of the year 9999, in µs since 1970: what Python's dates go to.
+const DUE_US_MAX: u64 = 253_402_300_800_000_000;
+
+/// What the users of a scenario have in common.
+#[derive(Debug, Default)]
+pub struct Sources {
+    seed: u64,
+    feeders: RefCell<Vec<Feeder>>,
+    /// The rows of each feed.
+    rows: Vec<Vec<Value>>,
+}
+
+impl Sources {
+    /// Of a run with this seed; `rows` are the rows of all feeds as JSON, or nothing.
+    ///
+    /// # Errors
+    /// When they are not what code can read.
+    pub fn new(seed: u64, feeders: Vec<Feeder>, rows: &[u8], minor: u8) -> Result<Self, Halt> {
+        let read = match rows.is_empty() {
+            true => Value::list(Vec::new())?,
+            false => json::loads(rows, minor)?,
+        };
+        let inner = |value: &Value| match value {
+            Value::List(list) => Ok(list.items.clone()),
+            _ => Err(beyond("rows that are no list")),
+        };
+        let rows = inner(&read)?.iter().map(inner).collect::<Result<_, _>>()?;
+        Ok(Self {
+            seed,
+            feeders: RefCell::new(feeders),
+            rows,
+        })
+    }
+}
+
+/// What one user is given in the part that it does.
+#[derive(Debug)]
+pub(super) struct Given {
+    sources: Rc<Sources>,
+    whose: Whose,
+    due_us: u64,
+    /// Once something was drawn.
+    draws: Cell<Option<Draws>>,
+    /// How many items comprehensions looked at since the last request.
+    pub(super) rounds: Cell<u32>,
+}
+
+impl Given {
+    pub(super) fn new(sources: Rc<Sources>) -> Self {
+        Self {
+            sources,
+            whose: Whose::Start(0),
+            due_us: 0,
+            draws: Cell::new(None),
+            rounds: Cell::new(0),
+        }
+    }
+
+    /// A part begins.
+    pub(super) fn begin(&mut self, whose: Whose, due_us: u64) {
+        self.whose = whose;
+        self.due_us = due_us;
+        self.draws.set(None);
+    }
+
+    /// A comprehension looks at one more item.
+    pub(super) fn step(&self) -> Result<(), Halt> {
+        self.rounds.set(self.rounds.get() + 1);
+        match self.rounds.get() > OPERATIONS_MAX {
+            true => Err(beyond("a loop of more than 10 million steps")),
+            false => Ok(()),
+        }
+    }
+
+    fn next_value(&self) -> u64 {
+        let first = || Draws::new(self.sources.seed, self.whose);
+        let mut draws = self.draws.get().unwrap_or_else(first);
+        let value = draws.next_value();
+        self.draws.set(Some(draws));
+        value
+    }
+
+    /// `rand.float()`
+    pub(super) fn float(&self) -> f64 {
+        #[expect(clippy::cast_precision_loss, reason = "53 bits")]
+        let whole = (self.next_value() >> 11) as f64;
+        whole * f64::EPSILON / 2.0
+    }
+
+    /// The row of a feed that this part takes, by the place of the feed.
+    pub(super) fn row(&self, feed: u16) -> Result<Value, Halt> {
+        let feed = usize::from(feed);
+        let mut feeders = self.sources.feeders.borrow_mut();
+        let place = feeders.get_mut(feed).and_then(|one| one.row(self.whose));
+        let rows = self.sources.rows.get(feed);
+        let row = place.and_then(|place| rows?.get(usize::try_from(place).ok()?));
+        row.cloned()
+            .ok_or_else(|| beyond("a row that the plan does not have"))
+    }
+
+    /// What one of our own functions returns.
+    pub(super) fn called(&self, function: Function, to: &[Value]) -> Result<Value, Halt> {
+        match (function, to) {
+            (Function::RandInt, [least, most]) => self.int(least, most),
+            (Function::RandFloat, []) => Ok(Value::Float(self.float())),
+            (Function::RandChoice, [options]) => self.choice(options),
+            (Function::RandUuid, []) => Ok(self.uuid()),
+            (Function::RandText, [length]) => self.text(length),
+            (Function::NowIsoformat, []) => Ok(Value::text(&isoformat(self.due()?))),
+            (Function::NowTimestamp, []) => {
+                #[expect(clippy::cast_precision_loss, reason = "less than 2^53 until 2255")]
+                let us = self.due()? as f64;
+                match us < 9e15 {
+                    true => Ok(Value::Float(us / 1e6)),
+                    false => Err(beyond("a time after the year 2255")),
+                }
+            }
+            _ => Err(beyond("a function called with what it does not take")),
+        }
+    }
+
+    fn due(&self) -> Result<u64, Halt> {
+        match self.due_us < DUE_US_MAX {
+            true => Ok(self.due_us),
+            false => Err(beyond("a time after the year 9999")),
+        }
+    }
+
+    /// `rand.int(least, most)`
+    fn int(&self, least: &Value, most: &Value) -> Result<Value, Halt> {
+        let bound = |value: &Value| match value {
+            Value::Int(value) => Ok(*value),
+            Value::Bool(value) => Ok(i128::from(*value)),
+            other => {
+                let shown = repr(other)?;
+                let rule = "rand.int() takes two whole numbers, not";
+                Err(type_error(format!("{rule} {shown}")))
+            }
+        };
+        let (from, to) = (bound(least)?, bound(most)?);
+        let wrong = |rule: &str| {
+            let call = format!("rand.int({}, {})", str(least)?, str(most)?);
+            Ok::<_, Halt>(value_error(format!("{call}: {rule}")))
+        };
+        if from > to {
+            return Err(wrong("the first must not be above the second")?);
+        }
+        let beyond_first = to
+            .checked_sub(from)
+            .and_then(|more| u64::try_from(more).ok());
+        let Some(beyond_first) = beyond_first else {
+            return Err(wrong("at most 2**64 numbers can be drawn from")?);
+        };
+        let span = u128::from(beyond_first) + 1;
+        let drawn = (u128::from(self.next_value()) * span) >> 64;
+        let drawn = i128::try_from(drawn).ok();
+        let sum = drawn.and_then(|drawn| from.checked_add(drawn));
+        let sum = sum.ok_or_else(|| beyond("a whole number of more than 128 bits"))?;
+        Ok(Value::Int(sum))
+    }
+
+    /// `rand.choice(options)`
+    fn choice(&self, options: &Value) -> Result<Value, Halt> {
+        if !options.is_true() {
+            return Err(value_error(
+                "rand.choice() needs at least one to choose from",
+            ));
+        }
+        let value = self.next_value();
+        let place = (u128::from(value) * (options.length()? as u128)) >> 64;
+        let place = i128::try_from(place).unwrap_or(i128::MAX);
+        item(options, &Value::Int(place))
+    }
+
+    /// `rand.uuid()`: of version 4 (RFC 9562, section 5.4).
+    fn uuid(&self) -> Value {
+        let (high, low) = (self.next_value(), self.next_value());
+        let high = high & !0xf000 | 0x4000;
+        let low = low & !(0b11 << 62) | (0b10 << 62);
+        let (a, b, c) = (high >> 32, high >> 16 & 0xffff, high & 0xffff);
+        let (d, e) = (low >> 48, low & 0xffff_ffff_ffff);
+        Value::text(&format!("{a:08x}-{b:04x}-{c:04x}-{d:04x}-{e:012x}"))
+    }
+
+    /// `rand.text(length)`
+    fn text(&self, length: &Value) -> Result<Value, Halt> {
+        let length = match length {
+            Value::Int(length) => *length,
+            Value::Bool(length) => i128::from(*length),
+            other => {
+                let rule = "object cannot be interpreted as an integer";
+                return Err(type_error(format!("'{}' {rule}", other.kind())));
+            }
+        };
+        if length > LETTERS_MAX {
+            return Err(beyond(
+                "a text of more than a million letters that are drawn",
+            ));
+        }
+        let letter = |_| {
+            let place = (u128::from(self.next_value()) * LETTERS.len() as u128) >> 64;
+            char::from(LETTERS[usize::try_from(place).unwrap_or(0)])
+        };
+        Ok(Value::text(&(0..length).map(letter).collect::<String>()))
+    }
+}
+
+/// `datetime.isoformat()` in UTC, of µs since 1970: the civil calendar from days, by Howard
+/// Hinnant's `civil_from_days` ("chrono-compatible low-level date algorithms").
+fn isoformat(us: u64) -> String {
+    let (seconds, us) = (us / 1_000_000, us % 1_000_000);
+    let (days, second) = (seconds / 86_400, seconds % 86_400);
+    let shifted = days + 719_468;
+    let (era, day_of_era) = (shifted / 146_097, shifted % 146_097);
+    let leaps = day_of_era / 1_460 + day_of_era / 146_096;
+    let year_of_era = (day_of_era - leaps + day_of_era / 36_524) / 365;
+    let day_of_year = day_of_era - (365 * year_of_era + year_of_era / 4 - year_of_era / 100);
+    let from_march = (5 * day_of_year + 2) / 153;
+    let day = day_of_year - (153 * from_march + 2) / 5 + 1;
+    let month = if from_march < 10 {
+        from_march + 3
+    } else {
+        from_march - 9
+    };
+    let year = year_of_era + era * 400 + u64::from(month <= 2);
+    let (hour, minute, second) = (second / 3_600, second / 60 % 60, second % 60);
+    let mut text = format!("{year:04}-{month:02}-{day:02}T{hour:02}:{minute:02}:{second:02}");
+    if us > 0 {
+        write!(text, ".{us:06}").expect("a String takes what is written");
+    }
+    text + "+00:00"
+}

@@ -1,0 +1,393 @@
+//! The cookies of one user, kept as the Python client keeps them: by the rules of CPython's
+//! `http.cookiejar`, which are those of browsers in the days of Netscape.
+//!
+//! Dates and attributes that only that module understands are refused, never guessed.
+
+use loadpilot_events::plan::target::{full_path, split};
+
+use super::answer::{Answer, stripped};
+use crate::values::exceptions::{Halt, beyond};
+use crate::values::functions::digits;
+use crate::values::value::Value;
+
+/// Most cookies of a user, as many as browsers keep of a site; beyond them all are forgotten.
+const COOKIES_MAX: usize = 180;
+/// What a path keeps, beside letters and digits.
+const PATH_SAFE: &str = "_.-~%/;:@&=+$,!*'()";
+
+/// The cookies of one user.
+#[derive(Debug)]
+pub(crate) struct Jar {
+    /// Where requests go, and the base path of their paths.
+    origin: String,
+    base: String,
+    /// Of the target, in lower case.
+    host: String,
+    is_secure: bool,
+    /// By domain, path and name, each in the order in which it was first kept.
+    kept: Vec<(String, Paths)>,
+    clock: Clock,
+}
+
+/// Says what time it is, in seconds of the Unix epoch.
+pub type Clock = fn() -> i64;
+
+/// Cookies by path.
+type Paths = Vec<(String, Vec<Cookie>)>;
+
+#[derive(Debug, Clone)]
+struct Cookie {
+    name: String,
+    value: Option<String>,
+    is_secure: bool,
+    expires_s: Option<i128>,
+}
+
+/// A cookie as an answer brings it.
+#[derive(Default)]
+struct Brought {
+    name: String,
+    value: Option<String>,
+    secure: Option<bool>,
+    /// When it ends.
+    expires_s: Option<i128>,
+    domain: Option<String>,
+    path: Option<String>,
+}
+
+impl Jar {
+    pub(crate) fn new(target: &str, clock: Clock) -> Self {
+        let (origin, base) = split(target);
+        let (scheme, authority) = origin.split_once("://").unwrap_or(("http", origin));
+        let is_port = |(_, port): &(&str, &str)| {
+            !port.is_empty() && port.bytes().all(|byte| byte.is_ascii_digit())
+        };
+        let host = authority.rsplit_once(':').filter(is_port);
+        Self {
+            origin: origin.to_owned(),
+            base: base.to_owned(),
+            host: host.map_or(authority, |(host, _)| host).to_lowercase(),
+            is_secure: scheme == "https",
+            kept: Vec::new(),
+            clock,
+        }
+    }
+
+    /// Origin and base path of the target.
+    pub(crate) fn target(&self) -> (&str, &str) {
+        (&self.origin, &self.base)
+    }
+
+    pub(crate) fn is_empty(&self) -> bool {
+        self.all().next().is_none()
+    }
+
+    fn all(&self) -> impl Iterator<Item = &Cookie> {
+        let paths = self.kept.iter().flat_map(|(_, paths)| paths);
+        paths.flat_map(|(_, cookies)| cookies)
+    }
+
+    /// What the module calls the effective request host.
+    fn effective_host(&self) -> String {
+        match self.host.contains('.') {
+            true => self.host.clone(),
+            false => format!("{}.local", self.host),
+        }
+    }
+
+    /// Keeps what an answer to a request of `path` brings.
+    pub(crate) fn take(&mut self, answer: &Answer, path: &str) -> Result<(), Halt> {
+        let path = full_path(&self.base, path);
+        let path = escaped(path.split('?').next().unwrap_or_default());
+        let (mut read, now_s) = (Vec::new(), (self.clock)());
+        for line in answer.header_lines("set-cookie") {
+            match Read::of(line, now_s)? {
+                Read::Nothing => {}
+                // The module fails over it, and forgets what came with it.
+                Read::Failure => return Ok(()),
+                Read::Cookie(brought) => read.push(brought),
+            }
+        }
+        let settled: Vec<_> = read
+            .into_iter()
+            .filter_map(|brought| self.settled(brought, &path, now_s))
+            .collect();
+        for (domain, path, cookie, is_own) in settled {
+            if is_own || self.may_set(&domain) {
+                self.keep(domain, path, cookie);
+            }
+        }
+        if self.all().count() > COOKIES_MAX {
+            self.kept.clear();
+        }
+        Ok(())
+    }
+
+    fn keep(&mut self, domain: String, path: String, cookie: Cookie) {
+        let paths = entry(&mut self.kept, domain);
+        let cookies = entry(paths, path);
+        match cookies.iter_mut().find(|known| known.name == cookie.name) {
+            Some(known) => *known = cookie,
+            None => cookies.push(cookie),
+        }
+    }
+
+    /// `DefaultCookiePolicy.set_ok_domain`, of a domain that was said.
+    fn may_set(&self, domain: &str) -> bool {
+        let host = self.effective_host();
+        let bare = domain.strip_prefix('.').unwrap_or(domain);
+        if !bare.contains('.') && !host.ends_with(".local") {
+            return false;
+        }
+        let is_of = host.ends_with(domain) || host.ends_with(&format!("{bare}.local"));
+        is_of || host.starts_with('.') || format!(".{host}").ends_with(domain)
+    }
+
+    /// Fills in what a cookie leaves open: domain, path, the cookie, and whether the domain is the
+    /// target's own. One that has ended is forgotten at once.
+    fn settled(
+        &mut self,
+        brought: Brought,
+        asked: &str,
+        now_s: i64,
+    ) -> Option<(String, String, Cookie, bool)> {
+        let name = brought.name;
+        let path = match brought.path.as_deref() {
+            None | Some("") => {
+                let folder = asked.rfind('/').map_or(asked, |end| &asked[..end]);
+                if folder.is_empty() { "/" } else { folder }.to_owned()
+            }
+            Some(path) => escaped(path),
+        };
+        let is_own = brought.domain.is_none();
+        let domain = match brought.domain {
+            None => self.effective_host(),
+            Some(domain) if domain.starts_with('.') => domain,
+            Some(domain) => format!(".{domain}"),
+        };
+        if brought
+            .expires_s
+            .is_some_and(|end_s| end_s <= i128::from(now_s))
+        {
+            for (_, paths) in self.kept.iter_mut().filter(|(known, _)| *known == domain) {
+                for (_, cookies) in paths.iter_mut().filter(|(known, _)| *known == path) {
+                    cookies.retain(|cookie| cookie.name != name);
+                }
+            }
+            return None;
+        }
+        let cookie = Cookie {
+            name,
+            value: brought.value,
+            is_secure: brought.secure.unwrap_or(false),
+            expires_s: brought.expires_s,
+        };
+        Some((domain, path, cookie, is_own))
+    }
+
+    /// The header of a request of `path`; `None` when no cookie is meant for it.
+    pub(crate) fn header(&self, path: &str) -> Result<Option<String>, Halt> {
+        let now_s = (self.clock)();
+        let path = full_path(&self.base, path);
+        let asked = escaped(path.split('?').next().unwrap_or_default());
+        let host = format!(".{}", self.effective_host());
+        let mut meant: Vec<(usize, &Cookie)> = Vec::new();
+        for (domain, paths) in &self.kept {
+            let dotted = match domain.starts_with('.') {
+                true => domain.clone(),
+                false => format!(".{domain}"),
+            };
+            if !host.ends_with(&dotted) {
+                continue;
+            }
+            for (path, cookies) in paths {
+                let is_below = asked.strip_prefix(path.as_str()).is_some_and(|rest| {
+                    rest.is_empty() || path.ends_with('/') || rest.starts_with('/')
+                });
+                if !is_below {
+                    continue;
+                }
+                let lives = |cookie: &&Cookie| {
+                    let is_over = cookie
+                        .expires_s
+                        .is_some_and(|end_s| end_s <= i128::from(now_s));
+                    !is_over && (!cookie.is_secure || self.is_secure)
+                };
+                let length = path.chars().count();
+                meant.extend(cookies.iter().filter(lives).map(|cookie| (length, cookie)));
+            }
+        }
+        // The longest path first, else in their order.
+        meant.sort_by_key(|(length, _)| std::cmp::Reverse(*length));
+        let pairs = meant.iter().map(|(_, cookie)| match &cookie.value {
+            Some(value) => format!("{}={value}", cookie.name),
+            None => cookie.name.clone(),
+        });
+        let pairs: Vec<String> = pairs.collect();
+        Ok((!pairs.is_empty()).then(|| pairs.join("; ")))
+    }
+}
+
+/// What a line of an answer comes to.
+enum Read {
+    Cookie(Brought),
+    Nothing,
+    Failure,
+}
+
+impl Read {
+    /// Reads one line.
+    fn of(line: &str, now_s: i64) -> Result<Self, Halt> {
+        let mut parts = line.split(';').map(|part| {
+            let part = stripped(part);
+            match part.split_once('=') {
+                Some((key, value)) => (stripped(key), Some(stripped(value))),
+                None => (part, None),
+            }
+        });
+        let Some((name, value)) = parts.next().filter(|(name, _)| !name.is_empty()) else {
+            return Ok(Self::Nothing);
+        };
+        let mut brought = Brought {
+            name: name.to_owned(),
+            value: value.map(str::to_owned),
+            ..Brought::default()
+        };
+        for (key, value) in parts {
+            match key.to_lowercase().as_str() {
+                "version" | "port" => return Err(beyond("a cookie with a version or a port")),
+                "secure" if brought.secure.is_none() => {
+                    brought.secure = Some(value != Some(""));
+                }
+                "domain" if brought.domain.is_none() => match value {
+                    Some(value) => brought.domain = Some(value.to_lowercase()),
+                    None => return Ok(Self::Nothing),
+                },
+                "path" if brought.path.is_none() => match value {
+                    Some(value) => brought.path = Some(value.to_owned()),
+                    None => return Ok(Self::Nothing),
+                },
+                "expires" if brought.expires_s.is_none() => {
+                    if let Some(value) = value {
+                        let value = value.strip_prefix('"').unwrap_or(value);
+                        brought.expires_s = date(value.strip_suffix('"').unwrap_or(value))?;
+                    }
+                }
+                "max-age" => match value.map(digits) {
+                    None => return Ok(Self::Failure),
+                    Some(Ok(Value::Int(age))) => {
+                        brought.expires_s = Some(i128::from(now_s).saturating_add(age));
+                    }
+                    Some(Err(halt)) if !halt.kind.is_value_error() => return Err(halt),
+                    Some(_) => return Ok(Self::Nothing),
+                },
+                _ => {}
+            }
+        }
+        Ok(Self::Cookie(brought))
+    }
+}
+
+fn entry<V: Default>(entries: &mut Vec<(String, V)>, key: String) -> &mut V {
+    let place = entries.iter().position(|(known, _)| *known == key);
+    let place = place.unwrap_or_else(|| {
+        entries.push((key, V::default()));
+        entries.len() - 1
+    });
+    &mut entries[place].1
+}
+
+/// `http.cookiejar.escape_path`.
+fn escaped(path: &str) -> String {
+    use std::fmt::Write as _;
+    let mut out = String::with_capacity(path.len());
+    for c in path.chars() {
+        match c.is_ascii_alphanumeric() || PATH_SAFE.contains(c) {
+            true => out.push(c),
+            false => {
+                for byte in c.encode_utf8(&mut [0; 4]).bytes() {
+                    write!(out, "%{byte:02X}").expect("a String takes what is written");
+                }
+            }
+        }
+    }
+    let mut bytes = out.into_bytes();
+    let mut at = 0;
+    while at + 2 < bytes.len() {
+        let is_escape = bytes[at] == b'%'
+            && bytes[at + 1].is_ascii_hexdigit()
+            && bytes[at + 2].is_ascii_hexdigit();
+        if is_escape {
+            bytes[at + 1..at + 3].make_ascii_uppercase();
+            at += 2;
+        }
+        at += 1;
+    }
+    String::from_utf8(bytes).unwrap_or_default()
+}
+
+/// Seconds of the Unix epoch of `Thu, 01 Jan 1970 00:00:00 GMT`, or with dashes in the date, as
+/// `http.cookiejar.http2time` has it; `None` when there is no such time.
+fn date(text: &str) -> Result<Option<i128>, Halt> {
+    const MONTHS: [&str; 12] = [
+        "jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "oct", "nov", "dec",
+    ];
+    let unusual = || beyond("a cookie whose date is written in an unusual way");
+    let sound = text.is_ascii() && text.len() == 29 && text.ends_with(" GMT");
+    let (weekday, rest) = text
+        .split_once(", ")
+        .filter(|_| sound)
+        .ok_or_else(unusual)?;
+    let day_names = ["Mon", "Tue", "Wed", "Thu", "Fri", "Sat", "Sun"];
+    let separators = (
+        &rest[2..3],
+        &rest[6..7],
+        &rest[11..12],
+        &rest[14..15],
+        &rest[17..18],
+    );
+    let is_usual = day_names.contains(&weekday)
+        && matches!(
+            separators,
+            (" ", " ", " ", ":", ":") | ("-", "-", " ", ":", ":")
+        );
+    let number = |from: usize, to: usize| {
+        let digits = Some(&rest[from..to]).filter(|text| text.bytes().all(|b| b.is_ascii_digit()));
+        digits.and_then(|digits| digits.parse::<i128>().ok())
+    };
+    let month = rest[3..6].to_ascii_lowercase();
+    let month = MONTHS.iter().position(|known| *known == month);
+    let parts = (
+        number(0, 2),
+        number(7, 11),
+        number(12, 14),
+        number(15, 17),
+        number(18, 20),
+    );
+    let (Some(day), Some(year), Some(hour), Some(minute), Some(second)) = parts else {
+        return Err(unusual());
+    };
+    let month = month
+        .filter(|_| is_usual && year >= 1000)
+        .ok_or_else(unusual)?;
+    let is_time = year >= 1970
+        && (1..=31).contains(&day)
+        && (0..=24).contains(&hour)
+        && (0..=59).contains(&minute)
+        && (0..=61).contains(&second);
+    if !is_time {
+        return Ok(None);
+    }
+    let days = days_before(year, i128::try_from(month).unwrap_or(0) + 1) + day - 1;
+    Ok(Some(((days * 24 + hour) * 60 + minute) * 60 + second))
+}
+
+/// Days from the epoch to the first of a month (Howard Hinnant, `days_from_civil`).
+fn days_before(year: i128, month: i128) -> i128 {
+    let year = if month <= 2 { year - 1 } else { year };
+    let era = year.div_euclid(400);
+    let of_era = year - era * 400;
+    let of_year = (153 * (month + if month > 2 { -3 } else { 9 }) + 2) / 5;
+    let days = of_era * 365 + of_era / 4 - of_era / 100 + of_year;
+    era * 146_097 + days - 719_468
+}

@@ -1,0 +1,171 @@
+//! Where an answer leads on to, as the Python client follows it (`loadpilot.play.conversation`;
+//! `urllib.parse.urljoin`; RFC 9110, section 15.4).
+
+use loadpilot_events::plan::Method;
+use loadpilot_events::plan::target::{full_path, relative_path};
+
+use super::answer::Answer;
+use super::encode;
+use crate::program::{Keep, Wish};
+use crate::values::exceptions::{Halt, Kind, beyond};
+use crate::values::value::Value;
+
+/// So many requests one wish makes at most.
+pub(crate) const HOPS_MAX: u32 = 20;
+
+/// Where an answer leads, if it does.
+pub(crate) fn leads_on(answer: &Answer) -> Option<String> {
+    let leads = matches!(answer.status, 301 | 302 | 303 | 307 | 308);
+    if leads {
+        answer.header("location")
+    } else {
+        None
+    }
+}
+
+/// The request that an answer leads to, without cookies.
+pub(crate) fn further(
+    (origin, base): (&str, &str),
+    made: &Wish,
+    status: u16,
+    location: &str,
+) -> Result<Wish, Halt> {
+    let unusual = || beyond("a redirect that is written in an unusual way");
+    let is_usual = |c: char| c.is_ascii_alphanumeric() || "/-_~?=&.,:%+!$'()*#".contains(c);
+    let path = full_path(base, &made.path);
+    if !location.chars().all(is_usual) || path.contains(';') {
+        return Err(unusual());
+    }
+    let location = location.split('#').next().unwrap_or_default();
+    let (scheme, authority) = origin.split_once("://").unwrap_or(("http", origin));
+    let (given, rest) = split_scheme(location);
+    let is_elsewhere = |scheme: &str, host: &str| {
+        let text = format!("the answer leads to {scheme}://{host}, which is not the target");
+        Halt::new(Kind::RedirectError, text)
+    };
+    let given = given.map(|given| given.to_ascii_lowercase());
+    if let Some(other) = given.as_deref().filter(|given| *given != scheme) {
+        let Some(rest) = rest.strip_prefix("//") else {
+            return Err(is_elsewhere(other, "None"));
+        };
+        let authority = rest.split(['/', '?']).next().unwrap_or_default();
+        let (host, _) = host_port(authority).ok_or_else(unusual)?;
+        return Err(is_elsewhere(
+            other,
+            &host.unwrap_or_else(|| "None".to_owned()),
+        ));
+    }
+    let whole = match rest.strip_prefix("//") {
+        Some(rest) => {
+            let end = rest.find(['/', '?']).unwrap_or(rest.len());
+            let (host, port) = host_port(&rest[..end]).ok_or_else(unusual)?;
+            let default = if scheme == "https" { 443 } else { 80 };
+            let (own, own_port) = host_port(authority).ok_or_else(unusual)?;
+            if end == 0 {
+                // No authority at all is as if there were no slashes.
+                joined(&path, &rest[end..])
+            } else if (&host, port.unwrap_or(default)) == (&own, own_port.unwrap_or(default)) {
+                rest[end..].to_owned()
+            } else {
+                let host = host.unwrap_or_else(|| "None".to_owned());
+                return Err(is_elsewhere(scheme, &host));
+            }
+        }
+        None => joined(&path, rest),
+    };
+    let (path, query) = match whole.split_once('?') {
+        Some((path, query)) => (path, query),
+        None => (&whole[..], ""),
+    };
+    let path = if path.is_empty() { "/" } else { path };
+    let whole = match query.is_empty() {
+        true => path.to_owned(),
+        false => format!("{path}?{query}"),
+    };
+    let is_seen_elsewhere = matches!(status, 302 | 303) && made.method != Method::Head;
+    let is_read = is_seen_elsewhere || (status == 301 && made.method == Method::Post);
+    let headers = made.headers.iter();
+    let headers = headers.filter(|(name, _)| name.to_lowercase() != "cookie");
+    Ok(Wish {
+        method: if is_read { Method::Get } else { made.method },
+        path: relative_path(base, &encode::path(&Value::text(&whole), None)?),
+        headers: headers.cloned().collect(),
+        body: if is_read { None } else { made.body.clone() },
+        timeout_us: made.timeout_us,
+        name: None,
+        kept: Keep::default(),
+    })
+}
+
+fn split_scheme(url: &str) -> (Option<&str>, &str) {
+    let is_part = |c: char| c.is_ascii_alphanumeric() || "+-.".contains(c);
+    match url.split_once(':') {
+        Some((scheme, rest))
+            if scheme.starts_with(|c: char| c.is_ascii_alphabetic())
+                && scheme.chars().all(is_part) =>
+        {
+            (Some(scheme), rest)
+        }
+        _ => (None, url),
+    }
+}
+
+/// Host in lower case and port of an authority without user or brackets; `None` for any other.
+fn host_port(authority: &str) -> Option<(Option<String>, Option<u16>)> {
+    let (host, port) = match authority.split_once(':') {
+        Some((host, "")) => (host, None),
+        Some((host, port)) => (host, Some(port.parse::<u16>().ok()?)),
+        None => (authority, None),
+    };
+    // Port 0 is none.
+    let port = port.filter(|port| *port != 0);
+    let host = (!host.is_empty()).then(|| host.to_ascii_lowercase());
+    Some((host, port))
+}
+
+/// `urljoin` of a path with query and a reference that has neither scheme nor authority.
+fn joined(base: &str, reference: &str) -> String {
+    let (base_path, base_query) = match base.split_once('?') {
+        Some((path, query)) => (path, query),
+        None => (base, ""),
+    };
+    let (path, query) = match reference.split_once('?') {
+        Some((path, query)) => (path, query),
+        None => (reference, ""),
+    };
+    if path.is_empty() {
+        let query = if query.is_empty() { base_query } else { query };
+        return format!("{base_path}?{query}");
+    }
+    let mut segments: Vec<&str> = Vec::new();
+    if !path.starts_with('/') {
+        segments.extend(base_path.split('/'));
+        if segments.last().is_some_and(|last| !last.is_empty()) {
+            segments.pop();
+        }
+    }
+    let is_relative = !segments.is_empty();
+    segments.extend(path.split('/'));
+    if is_relative {
+        let last = segments.len() - 1;
+        let mut place = 0;
+        segments.retain(|segment| {
+            place += 1;
+            place == 1 || place == last + 1 || !segment.is_empty()
+        });
+    }
+    let mut resolved: Vec<&str> = Vec::new();
+    for segment in &segments {
+        match *segment {
+            ".." => drop(resolved.pop()),
+            "." => {}
+            segment => resolved.push(segment),
+        }
+    }
+    if matches!(segments.last(), Some(&("." | ".."))) {
+        resolved.push("");
+    }
+    let path = resolved.join("/");
+    let path = if path.is_empty() { "/" } else { &path };
+    format!("{path}?{query}")
+}

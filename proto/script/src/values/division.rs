@@ -1,0 +1,114 @@
+//! `/`, `//` and `%` of numbers, as Python rounds them and words what cannot be divided.
+//!
+//! Nothing here may be given zero to divide by but [`by_zero`].
+
+use loadpilot_events::plan::code::Binary;
+
+use super::exceptions::{Halt, Kind, beyond};
+use super::operators::real;
+use super::value::Value;
+
+/// The newest Python 3 whose words are known here.
+const MINOR_MAX: u8 = 13;
+/// The Python 3 that first said by what a float was taken modulo.
+const MODULO_MINOR: u8 = 13;
+
+/// `left operator 0`, of whole numbers or not, by the words of Python 3.`minor`.
+pub(crate) fn by_zero(operator: Binary, is_whole: bool, minor: u8) -> Halt {
+    let text = match (operator, is_whole) {
+        _ if minor > MINOR_MAX => return beyond("a division by zero"),
+        (Binary::FloorDivide, true) => "integer division or modulo by zero",
+        (Binary::FloorDivide, false) => "float floor division by zero",
+        (Binary::Modulo, true) => "integer modulo by zero",
+        (Binary::Modulo, false) if minor < MODULO_MINOR => "float modulo",
+        (Binary::Modulo, false) => "float modulo by zero",
+        (_, true) => "division by zero",
+        (_, false) => "float division by zero",
+    };
+    Halt::new(Kind::ZeroDivisionError, text)
+}
+
+/// `left // right`; `None` when it needs more than 128 bits.
+pub(crate) fn floor_divided(left: i128, right: i128) -> Option<i128> {
+    let quotient = left.checked_div(right)?;
+    let is_lower = left % right != 0 && (left < 0) != (right < 0);
+    Some(quotient - i128::from(is_lower))
+}
+
+/// `left % right`; `None` when it needs more than 128 bits on the way.
+pub(crate) fn modulo(left: i128, right: i128) -> Option<i128> {
+    let remainder = left.checked_rem(right)?;
+    match remainder != 0 && (remainder < 0) != (right < 0) {
+        true => Some(remainder + right),
+        false => Some(remainder),
+    }
+}
+
+/// `left / right`, correctly rounded: what doubles hold exactly they divide so.
+pub(crate) fn quotient(left: i128, right: i128) -> Result<Value, Halt> {
+    let is_exact = |value: i128| value.unsigned_abs() <= 1 << 53;
+    match is_exact(left) && is_exact(right) {
+        true => Ok(Value::Float(real(left) / real(right))),
+        false => Err(beyond("a division of whole numbers of more than 53 bits")),
+    }
+}
+
+/// Quotient and remainder, as `float_divmod` of CPython's `Objects/floatobject.c` has them.
+pub(crate) fn divided(left: f64, right: f64) -> (f64, f64) {
+    let mut remainder = left % right;
+    let mut quotient = (left - remainder) / right;
+    if remainder == 0.0 {
+        remainder = 0.0_f64.copysign(right);
+    } else if (right < 0.0) != (remainder < 0.0) {
+        remainder += right;
+        quotient -= 1.0;
+    }
+    if quotient == 0.0 {
+        return (0.0_f64.copysign(left / right), remainder);
+    }
+    let floor = quotient.floor();
+    let floor = if quotient - floor > 0.5 {
+        floor + 1.0
+    } else {
+        floor
+    };
+    (floor, remainder)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// As 3.11, 3.12 and 3.13 say it.
+    #[test]
+    fn zero_is_refused_in_the_words_of_each_python() {
+        let words = [
+            (Binary::Divide, true, 11, "division by zero"),
+            (
+                Binary::FloorDivide,
+                true,
+                12,
+                "integer division or modulo by zero",
+            ),
+            (Binary::Modulo, true, 13, "integer modulo by zero"),
+            (Binary::Divide, false, 13, "float division by zero"),
+            (
+                Binary::FloorDivide,
+                false,
+                11,
+                "float floor division by zero",
+            ),
+            (Binary::Modulo, false, 12, "float modulo"),
+            (Binary::Modulo, false, 13, "float modulo by zero"),
+        ];
+        for (operator, is_whole, minor, text) in words {
+            let halt = by_zero(operator, is_whole, minor);
+            assert_eq!(
+                (halt.kind, halt.text.as_str()),
+                (Kind::ZeroDivisionError, text)
+            );
+        }
+        let newer = by_zero(Binary::Divide, true, MINOR_MAX + 1);
+        assert_eq!(newer.kind, Kind::CompiledError, "its words are not known");
+    }
+}

@@ -1,0 +1,143 @@
+//! What code raises, in Python's words.
+
+use loadpilot_events::log::cause::Cause;
+use loadpilot_events::log::outcome::Outcome;
+use loadpilot_events::plan::code::Raisable;
+
+/// Why code goes on no more.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Halt {
+    /// The kind of the error.
+    pub kind: Kind,
+    /// What it says.
+    pub text: String,
+    /// The line where it was raised; 0 until that is known.
+    pub line: u32,
+    /// The lines of the functions that led there inside of an expression, the inner ones first.
+    pub(crate) via: Vec<u32>,
+}
+
+/// Kinds of errors, as Python names them.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[expect(missing_docs, reason = "the names are Python's")]
+pub enum Kind {
+    AssertionError,
+    AttributeError,
+    Exception,
+    HTTPStatusError,
+    IndexError,
+    JSONDecodeError,
+    KeyError,
+    OverflowError,
+    RedirectError,
+    RequestError,
+    RuntimeError,
+    TypeError,
+    UnboundLocalError,
+    UnicodeDecodeError,
+    ValueError,
+    ZeroDivisionError,
+    /// None of Python's: a limit of compiled code, or an answer that only Python can read.
+    CompiledError,
+}
+
+impl Kind {
+    /// Its name.
+    #[must_use]
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::AssertionError => "AssertionError",
+            Self::AttributeError => "AttributeError",
+            Self::Exception => "Exception",
+            Self::HTTPStatusError => "HTTPStatusError",
+            Self::IndexError => "IndexError",
+            Self::JSONDecodeError => "JSONDecodeError",
+            Self::KeyError => "KeyError",
+            Self::OverflowError => "OverflowError",
+            Self::RedirectError => "RedirectError",
+            Self::RequestError => "RequestError",
+            Self::RuntimeError => "RuntimeError",
+            Self::TypeError => "TypeError",
+            Self::UnboundLocalError => "UnboundLocalError",
+            Self::UnicodeDecodeError => "UnicodeDecodeError",
+            Self::ValueError => "ValueError",
+            Self::ZeroDivisionError => "ZeroDivisionError",
+            Self::CompiledError => "CompiledError",
+        }
+    }
+
+    /// Whether Python takes it for a ValueError too.
+    #[must_use]
+    pub fn is_value_error(self) -> bool {
+        matches!(
+            self,
+            Self::ValueError | Self::JSONDecodeError | Self::UnicodeDecodeError
+        )
+    }
+}
+
+impl From<Raisable> for Kind {
+    fn from(error: Raisable) -> Self {
+        match error {
+            Raisable::AssertionError => Self::AssertionError,
+            Raisable::Exception => Self::Exception,
+            Raisable::RuntimeError => Self::RuntimeError,
+            Raisable::TypeError => Self::TypeError,
+            Raisable::ValueError => Self::ValueError,
+        }
+    }
+}
+
+impl Halt {
+    /// An error of this kind.
+    #[must_use]
+    pub fn new(kind: Kind, text: impl Into<String>) -> Self {
+        Self {
+            kind,
+            text: text.into(),
+            line: 0,
+            via: Vec::new(),
+        }
+    }
+
+    /// The same, in a function that was called on this line.
+    pub(crate) fn via(mut self, line: u32) -> Self {
+        self.via.push(line);
+        self
+    }
+
+    /// The same, raised on this line unless a line is known already.
+    #[must_use]
+    pub fn at(mut self, line: u32) -> Self {
+        if self.line == 0 {
+            self.line = line;
+        }
+        self
+    }
+}
+
+/// `TypeError`.
+pub(crate) fn type_error(text: impl Into<String>) -> Halt {
+    Halt::new(Kind::TypeError, text)
+}
+
+/// `ValueError`.
+pub(crate) fn value_error(text: impl Into<String>) -> Halt {
+    Halt::new(Kind::ValueError, text)
+}
+
+/// What compiled code does not do as Python would: said, and never done in some other way.
+#[must_use]
+pub fn beyond(what: &str) -> Halt {
+    let advice = "compiled code cannot go on as Python would; write @scenario(compile=False)";
+    Halt::new(Kind::CompiledError, format!("{what}: {advice}"))
+}
+
+/// What `RequestError` says.
+pub(crate) fn broken(outcome: Outcome, cause: Option<Cause>) -> String {
+    let cause = cause.and_then(|cause| serde_json::to_value(cause).ok());
+    match cause.as_ref().and_then(serde_json::Value::as_str) {
+        Some(cause) => format!("{}: {cause}", outcome.name()),
+        None => outcome.name().to_owned(),
+    }
+}

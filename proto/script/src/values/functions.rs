@@ -1,0 +1,96 @@
+//! Python's own functions, to the words of their errors.
+
+use loadpilot_events::plan::code::{Function, Kind as Type};
+
+use super::exceptions::{Halt, Kind, beyond, type_error, value_error};
+use super::repr::{repr, str};
+use super::value::Value;
+use crate::expression::Scope;
+
+/// What one of Python's own functions, or of ours, returns.
+pub(crate) fn called(function: Function, to: &[Value], scope: &Scope<'_>) -> Result<Value, Halt> {
+    let [of] = to else {
+        return scope.given()?.called(function, to);
+    };
+    match function {
+        Function::Len => {
+            let length = of.length()?;
+            Ok(Value::Int(i128::try_from(length).unwrap_or(i128::MAX)))
+        }
+        Function::Str => Ok(Value::Text(str(of)?.into())),
+        Function::Repr => Ok(Value::Text(repr(of)?.into())),
+        Function::Bool => Ok(Value::Bool(of.is_true())),
+        Function::Int => int(of),
+        Function::Get => Err(beyond("get() called as a function")),
+        _ => scope.given()?.called(function, to),
+    }
+}
+
+/// `int(of)`.
+fn int(of: &Value) -> Result<Value, Halt> {
+    match of {
+        Value::Int(value) => Ok(Value::Int(*value)),
+        Value::Bool(value) => Ok(Value::Int(i128::from(*value))),
+        Value::Float(value) if value.is_nan() => {
+            Err(value_error("cannot convert float NaN to integer"))
+        }
+        Value::Float(value) if value.is_infinite() => {
+            let text = "cannot convert float infinity to integer";
+            Err(Halt::new(Kind::OverflowError, text))
+        }
+        Value::Float(value) if value.abs() < 1e38 => {
+            #[expect(
+                clippy::cast_possible_truncation,
+                reason = "it fits, and is cut as in Python"
+            )]
+            let whole = value.trunc() as i128;
+            Ok(Value::Int(whole))
+        }
+        Value::Float(_) => Err(beyond("a whole number of more than 128 bits")),
+        Value::Text(text) => digits(text),
+        other => {
+            let kind = other.kind();
+            let rule = "int() argument must be a string, a bytes-like object or a real number, not";
+            Err(type_error(format!("{rule} '{kind}'")))
+        }
+    }
+}
+
+/// `int(text)`
+pub(crate) fn digits(text: &str) -> Result<Value, Halt> {
+    if !text.is_ascii() {
+        return Err(beyond("int() of text beyond ASCII"));
+    }
+    let is_blank = |c: char| matches!(c, '\t'..='\r' | '\u{1c}'..=' ');
+    let trimmed = text.trim_matches(is_blank);
+    let (is_negative, bare) = match trimmed.strip_prefix('-') {
+        Some(rest) => (true, rest),
+        None => (false, trimmed.strip_prefix('+').unwrap_or(trimmed)),
+    };
+    // Underscores stand between digits only.
+    let groups = || bare.split('_');
+    let is_sound = |group: &str| !group.is_empty() && group.bytes().all(|b| b.is_ascii_digit());
+    if !groups().all(is_sound) {
+        let shown: String = repr(&Value::text(text))?.chars().take(200).collect();
+        let rule = "invalid literal for int() with base 10";
+        return Err(value_error(format!("{rule}: {shown}")));
+    }
+    let whole: String = groups().collect();
+    let value = whole.parse::<i128>();
+    let value = value.map_err(|_| beyond("a whole number of more than 128 bits"))?;
+    Ok(Value::Int(if is_negative { -value } else { value }))
+}
+
+/// `isinstance(value, kind)`
+pub(crate) fn is_of(value: &Value, kind: Type) -> bool {
+    match value {
+        Value::None => false,
+        // A bool is an int, too.
+        Value::Bool(_) => matches!(kind, Type::Bool | Type::Int),
+        Value::Int(_) => kind == Type::Int,
+        Value::Float(_) => kind == Type::Float,
+        Value::Text(_) => kind == Type::Str,
+        Value::List(_) => kind == Type::List,
+        Value::Dict(_) => kind == Type::Dict,
+    }
+}

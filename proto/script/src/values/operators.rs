@@ -1,0 +1,452 @@
+//! Python's operators on values, to the words of their errors.
+
+use std::cmp::Ordering;
+
+use loadpilot_events::plan::code::{Binary, Comparison};
+
+use super::division::{by_zero, divided, floor_divided, modulo, quotient};
+use super::exceptions::{Halt, Kind, beyond, type_error};
+use super::repr::{fits, repr};
+use super::value::{LENGTH_MAX, Value};
+
+/// A number, as arithmetic sees it: booleans are 0 and 1.
+enum Number {
+    Int(i128),
+    Float(f64),
+}
+
+fn number(value: &Value) -> Option<Number> {
+    match value {
+        Value::Bool(value) => Some(Number::Int(i128::from(*value))),
+        Value::Int(value) => Some(Number::Int(*value)),
+        Value::Float(value) => Some(Number::Float(*value)),
+        _ => None,
+    }
+}
+
+/// A number as a float, as `float()` rounds it; `None` for what is no number.
+pub(crate) fn real_of(value: &Value) -> Option<f64> {
+    match number(value)? {
+        Number::Int(value) => Some(real(value)),
+        Number::Float(value) => Some(value),
+    }
+}
+
+fn too_large() -> Halt {
+    beyond("a whole number of more than 128 bits")
+}
+
+/// A whole number as a float, if that is exact enough to be the same everywhere.
+pub(crate) fn real(value: i128) -> f64 {
+    #[expect(
+        clippy::cast_precision_loss,
+        reason = "rounds to nearest even, as Python does"
+    )]
+    let real = value as f64;
+    real
+}
+
+/// `left operator right`, by the words of Python 3.`minor`.
+///
+/// # Errors
+/// What Python raises.
+pub(crate) fn binary(
+    operator: Binary,
+    left: &Value,
+    right: &Value,
+    minor: u8,
+) -> Result<Value, Halt> {
+    if let (Some(left), Some(right)) = (number(left), number(right)) {
+        return arithmetic(operator, left, right, minor);
+    }
+    match operator {
+        Binary::Add => add(left, right),
+        Binary::AddInPlace => add_in_place(left, right),
+        Binary::Multiply => multiply(left, right),
+        Binary::Modulo if matches!(left, Value::Text(_)) => Err(beyond("text formatted with %")),
+        Binary::Subtract | Binary::FloorDivide | Binary::Modulo | Binary::Divide => {
+            Err(unsupported(operator, left, right))
+        }
+    }
+}
+
+fn unsupported(operator: Binary, left: &Value, right: &Value) -> Halt {
+    let sign = match operator {
+        Binary::Add => "+",
+        Binary::AddInPlace => "+=",
+        Binary::Subtract => "-",
+        Binary::Multiply => "*",
+        Binary::FloorDivide => "//",
+        Binary::Modulo => "%",
+        Binary::Divide => "/",
+    };
+    let (left, right) = (left.kind(), right.kind());
+    type_error(format!(
+        "unsupported operand type(s) for {sign}: '{left}' and '{right}'"
+    ))
+}
+
+fn add(left: &Value, right: &Value) -> Result<Value, Halt> {
+    let other = right.kind();
+    match (left, right) {
+        (Value::Text(left), Value::Text(right)) => {
+            fits(left.len() + right.len())?;
+            Ok(Value::Text(format!("{left}{right}").into()))
+        }
+        (Value::Text(_), _) => Err(type_error(format!(
+            "can only concatenate str (not \"{other}\") to str"
+        ))),
+        (Value::List(left), Value::List(right)) => {
+            let items = left.items.iter().chain(&right.items);
+            Value::list(items.cloned().collect())
+        }
+        (Value::List(_), _) => Err(type_error(format!(
+            "can only concatenate list (not \"{other}\") to list"
+        ))),
+        _ => Err(unsupported(Binary::Add, left, right)),
+    }
+}
+
+/// `left += right`, which would change a list for everybody who has it.
+fn add_in_place(left: &Value, right: &Value) -> Result<Value, Halt> {
+    match (left, right) {
+        (Value::List(_), Value::Text(_) | Value::List(_) | Value::Dict(_)) => {
+            Err(beyond("a list that grows in place"))
+        }
+        (Value::List(_), other) => {
+            let kind = other.kind();
+            Err(type_error(format!("'{kind}' object is not iterable")))
+        }
+        (Value::Text(_), _) => add(left, right),
+        _ => Err(unsupported(Binary::AddInPlace, left, right)),
+    }
+}
+
+fn multiply(left: &Value, right: &Value) -> Result<Value, Halt> {
+    let is_sequence = |value: &Value| matches!(value, Value::Text(_) | Value::List(_));
+    let (sequence, times) = match (is_sequence(left), is_sequence(right)) {
+        (true, _) => (left, right),
+        (false, true) => (right, left),
+        (false, false) => return Err(unsupported(Binary::Multiply, left, right)),
+    };
+    let times = match times {
+        Value::Int(times) => *times,
+        Value::Bool(times) => i128::from(*times),
+        other => {
+            let kind = other.kind();
+            let rule = format!("can't multiply sequence by non-int of type '{kind}'");
+            return Err(type_error(rule));
+        }
+    };
+    let length = match sequence {
+        Value::Text(text) => text.len(),
+        Value::List(list) => list.items.len(),
+        _ => 0,
+    };
+    let times = usize::try_from(times.max(0)).unwrap_or(usize::MAX);
+    let times = if length == 0 { 0 } else { times };
+    if length.saturating_mul(times) > LENGTH_MAX {
+        return Err(beyond("a text or list longer than 64 MiB"));
+    }
+    match sequence {
+        Value::Text(text) => Ok(Value::Text(text.repeat(times).into())),
+        Value::List(list) => {
+            let items = std::iter::repeat_n(&list.items, times).flatten();
+            Value::list(items.cloned().collect())
+        }
+        other => Ok(other.clone()),
+    }
+}
+
+fn arithmetic(operator: Binary, left: Number, right: Number, minor: u8) -> Result<Value, Halt> {
+    let (left, right) = match (left, right) {
+        (Number::Int(left), Number::Int(right)) => return whole(operator, left, right, minor),
+        (Number::Int(left), Number::Float(right)) => (real(left), right),
+        (Number::Float(left), Number::Int(right)) => (left, real(right)),
+        (Number::Float(left), Number::Float(right)) => (left, right),
+    };
+    let value = match operator {
+        Binary::Add | Binary::AddInPlace => left + right,
+        Binary::Subtract => left - right,
+        Binary::Multiply => left * right,
+        Binary::FloorDivide | Binary::Modulo | Binary::Divide if right == 0.0 => {
+            return Err(by_zero(operator, false, minor));
+        }
+        Binary::FloorDivide => divided(left, right).0,
+        Binary::Modulo => divided(left, right).1,
+        Binary::Divide => left / right,
+    };
+    Ok(Value::Float(value))
+}
+
+fn whole(operator: Binary, left: i128, right: i128, minor: u8) -> Result<Value, Halt> {
+    let value = match operator {
+        Binary::Add | Binary::AddInPlace => left.checked_add(right),
+        Binary::Subtract => left.checked_sub(right),
+        Binary::Multiply => left.checked_mul(right),
+        Binary::FloorDivide | Binary::Modulo | Binary::Divide if right == 0 => {
+            return Err(by_zero(operator, true, minor));
+        }
+        Binary::Divide => return quotient(left, right),
+        Binary::FloorDivide => floor_divided(left, right),
+        Binary::Modulo => modulo(left, right),
+    };
+    value.map(Value::Int).ok_or_else(too_large)
+}
+
+/// `-value`.
+///
+/// # Errors
+/// What Python raises.
+pub(crate) fn negate(value: &Value) -> Result<Value, Halt> {
+    match number(value) {
+        Some(Number::Int(value)) => value.checked_neg().map(Value::Int).ok_or_else(too_large),
+        Some(Number::Float(value)) => Ok(Value::Float(-value)),
+        None => {
+            let kind = value.kind();
+            Err(type_error(format!(
+                "bad operand type for unary -: '{kind}'"
+            )))
+        }
+    }
+}
+
+/// Whether `left` stands so to `right`.
+///
+/// # Errors
+/// What Python raises.
+pub(crate) fn compare(how: Comparison, left: &Value, right: &Value) -> Result<bool, Halt> {
+    match how {
+        Comparison::Equal => equal(left, right),
+        Comparison::Unequal => Ok(!equal(left, right)?),
+        Comparison::Less => ordered(left, right, "<", Ordering::is_lt),
+        Comparison::AtMost => ordered(left, right, "<=", Ordering::is_le),
+        Comparison::More => ordered(left, right, ">", Ordering::is_gt),
+        Comparison::AtLeast => ordered(left, right, ">=", Ordering::is_ge),
+        Comparison::In => contains(left, right),
+        Comparison::NotIn => Ok(!contains(left, right)?),
+        Comparison::Is => Ok(is(left, right)),
+        Comparison::IsNot => Ok(!is(left, right)),
+    }
+}
+
+/// `left is right`, where the right side is one of the values of which there is only one each.
+fn is(left: &Value, right: &Value) -> bool {
+    match (left, right) {
+        (Value::None, Value::None) => true,
+        (Value::Bool(left), Value::Bool(right)) => left == right,
+        _ => false,
+    }
+}
+
+/// `left == right`.
+///
+/// # Errors
+/// When only the identity of a NaN could tell.
+pub(crate) fn equal(left: &Value, right: &Value) -> Result<bool, Halt> {
+    if let (Some(left), Some(right)) = (number(left), number(right)) {
+        return Ok(numbers(&left, &right) == Some(Ordering::Equal));
+    }
+    match (left, right) {
+        (Value::None, Value::None) => Ok(true),
+        (Value::Text(left), Value::Text(right)) => Ok(left == right),
+        (Value::List(left), Value::List(right)) => {
+            if left.items.len() != right.items.len() {
+                return Ok(false);
+            }
+            for (left, right) in left.items.iter().zip(&right.items) {
+                if !same(left, right)? {
+                    return Ok(false);
+                }
+            }
+            Ok(true)
+        }
+        (Value::Dict(left), Value::Dict(right)) => {
+            if left.entries().len() != right.entries().len() {
+                return Ok(false);
+            }
+            for (key, value) in left.entries() {
+                match right.get(key) {
+                    Some(other) if same(value, other)? => {}
+                    _ => return Ok(false),
+                }
+            }
+            Ok(true)
+        }
+        _ => Ok(false),
+    }
+}
+
+/// Whether two items of containers are one, or equal.
+fn same(left: &Value, right: &Value) -> Result<bool, Halt> {
+    let is_nan = |value: &Value| matches!(value, Value::Float(value) if value.is_nan());
+    match is_nan(left) && is_nan(right) {
+        true => Err(beyond("NaN compared inside of lists")),
+        false => equal(left, right),
+    }
+}
+
+/// How two numbers stand, exactly; `None` with a NaN.
+fn numbers(left: &Number, right: &Number) -> Option<Ordering> {
+    match (left, right) {
+        (Number::Int(left), Number::Int(right)) => Some(left.cmp(right)),
+        (Number::Float(left), Number::Float(right)) => left.partial_cmp(right),
+        (Number::Int(left), Number::Float(right)) => whole_to_real(*left, *right),
+        (Number::Float(left), Number::Int(right)) => {
+            whole_to_real(*right, *left).map(Ordering::reverse)
+        }
+    }
+}
+
+fn whole_to_real(left: i128, right: f64) -> Option<Ordering> {
+    const EDGE: f64 = 170_141_183_460_469_231_731_687_303_715_884_105_728.0; // 2^127
+    if right.is_nan() {
+        return None;
+    }
+    if right >= EDGE {
+        return Some(Ordering::Less);
+    }
+    if right < -EDGE {
+        return Some(Ordering::Greater);
+    }
+    #[expect(
+        clippy::cast_possible_truncation,
+        reason = "it is whole, and inside the range"
+    )]
+    let floor = right.floor() as i128;
+    let above = if right > right.floor() {
+        Ordering::Less
+    } else {
+        Ordering::Equal
+    };
+    Some(left.cmp(&floor).then(above))
+}
+
+fn ordered(
+    left: &Value,
+    right: &Value,
+    sign: &str,
+    holds: fn(Ordering) -> bool,
+) -> Result<bool, Halt> {
+    if let (Some(left), Some(right)) = (number(left), number(right)) {
+        return Ok(numbers(&left, &right).is_some_and(holds));
+    }
+    match (left, right) {
+        (Value::Text(left), Value::Text(right)) => Ok(holds(left.cmp(right))),
+        (Value::List(left), Value::List(right)) => {
+            for (left, right) in left.items.iter().zip(&right.items) {
+                if !same(left, right)? {
+                    return ordered(left, right, sign, holds);
+                }
+            }
+            Ok(holds(left.items.len().cmp(&right.items.len())))
+        }
+        _ => {
+            let (left, right) = (left.kind(), right.kind());
+            Err(type_error(format!(
+                "'{sign}' not supported between instances of '{left}' and '{right}'"
+            )))
+        }
+    }
+}
+
+/// `left in right`.
+fn contains(left: &Value, right: &Value) -> Result<bool, Halt> {
+    match right {
+        Value::List(list) => {
+            for item in &list.items {
+                if same(item, left)? {
+                    return Ok(true);
+                }
+            }
+            Ok(false)
+        }
+        Value::Text(text) => match left {
+            Value::Text(part) => Ok(text.contains(&**part)),
+            other => {
+                let kind = other.kind();
+                let rule = "'in <string>' requires string as left operand, not";
+                Err(type_error(format!("{rule} {kind}")))
+            }
+        },
+        Value::Dict(dict) => match hashed(left)? {
+            Some(key) => Ok(dict.get(key).is_some()),
+            None => Ok(false),
+        },
+        other => {
+            let kind = other.kind();
+            Err(type_error(format!(
+                "argument of type '{kind}' is not iterable"
+            )))
+        }
+    }
+}
+
+/// A value as the key of a dict whose keys are all texts; `None` when it can be none of them.
+pub(crate) fn hashed(key: &Value) -> Result<Option<&str>, Halt> {
+    match key {
+        Value::Text(key) => Ok(Some(key)),
+        Value::List(_) | Value::Dict(_) => {
+            let kind = key.kind();
+            Err(type_error(format!("unhashable type: '{kind}'")))
+        }
+        _ => Ok(None),
+    }
+}
+
+/// `of[key]`.
+///
+/// # Errors
+/// What Python raises.
+pub(crate) fn item(of: &Value, key: &Value) -> Result<Value, Halt> {
+    let place = |length: usize| {
+        let place = match key {
+            Value::Int(place) => *place,
+            Value::Bool(place) => i128::from(*place),
+            _ => return None,
+        };
+        if i64::try_from(place).is_err() {
+            return Some(Err(beyond("an index of more than 64 bits")));
+        }
+        let length = i128::try_from(length).unwrap_or(i128::MAX);
+        let place = if place < 0 { place + length } else { place };
+        let is_inside = (0..length).contains(&place);
+        Some(Ok(usize::try_from(place).ok().filter(|_| is_inside)))
+    };
+    match of {
+        Value::Dict(dict) => {
+            let found = hashed(key)?.and_then(|key| dict.get(key));
+            match found {
+                Some(value) => Ok(value.clone()),
+                None => Err(Halt::new(Kind::KeyError, repr(key)?)),
+            }
+        }
+        Value::List(list) => match place(list.items.len()) {
+            Some(place) => match place? {
+                Some(place) => Ok(list.items[place].clone()),
+                None => Err(Halt::new(Kind::IndexError, "list index out of range")),
+            },
+            None => {
+                let kind = key.kind();
+                let rule = "list indices must be integers or slices, not";
+                Err(type_error(format!("{rule} {kind}")))
+            }
+        },
+        Value::Text(text) => match place(text.chars().count()) {
+            Some(place) => match place?.and_then(|place| text.chars().nth(place)) {
+                Some(c) => Ok(Value::text(c.encode_utf8(&mut [0; 4]))),
+                None => Err(Halt::new(Kind::IndexError, "string index out of range")),
+            },
+            None => {
+                let kind = key.kind();
+                Err(type_error(format!(
+                    "string indices must be integers, not '{kind}'"
+                )))
+            }
+        },
+        other => {
+            let kind = other.kind();
+            Err(type_error(format!("'{kind}' object is not subscriptable")))
+        }
+    }
+}

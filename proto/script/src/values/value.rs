@@ -1,0 +1,270 @@
+//! Values of Python's types that JSON knows, as immutable data.
+//!
+//! Code can change none of them, so that they may be shared. Must never nest so deep that comparing
+//! or dropping one could overrun a stack.
+
+use std::cell::OnceCell;
+use std::rc::Rc;
+
+use loadpilot_events::plan::code::Literal;
+
+use super::exceptions::{Halt, beyond, type_error};
+
+/// Lists and dicts nest no deeper.
+pub const DEPTH_MAX: u16 = 200;
+/// Most bytes of a text, and most items of a list.
+pub const LENGTH_MAX: usize = 64 << 20;
+/// Above so many entries a dict is searched by halves.
+const LINEAR_MAX: usize = 16;
+
+/// A value.
+#[derive(Debug, Clone)]
+pub enum Value {
+    /// `None`
+    None,
+    /// `True`, `False`
+    Bool(bool),
+    /// A whole number; beyond these 128 bits code gives up.
+    Int(i128),
+    /// Any other number.
+    Float(f64),
+    /// Text without lone surrogates.
+    Text(Rc<str>),
+    /// A list.
+    List(Rc<List>),
+    /// A dict with texts as keys.
+    Dict(Rc<Dict>),
+}
+
+/// A list.
+#[derive(Debug)]
+pub struct List {
+    pub(crate) items: Vec<Value>,
+    depth: u16,
+}
+
+/// A dict: entries in their order, each key once.
+#[derive(Debug)]
+pub struct Dict {
+    entries: Vec<(Rc<str>, Value)>,
+    /// Places of the entries, sorted by key; made when something is looked up among many.
+    sorted: OnceCell<Vec<u32>>,
+    depth: u16,
+}
+
+impl Value {
+    /// Text as a value.
+    #[must_use]
+    pub fn text(text: &str) -> Self {
+        Self::Text(text.into())
+    }
+
+    /// A list of these.
+    ///
+    /// # Errors
+    /// When it nests too deep or is too long.
+    pub fn list(items: Vec<Self>) -> Result<Self, Halt> {
+        let depth = deeper(items.iter())?;
+        if items.len() > LENGTH_MAX / 16 {
+            return Err(beyond("a list longer than 4 million items"));
+        }
+        Ok(Self::List(Rc::new(List { items, depth })))
+    }
+
+    /// A dict of these; a later value takes the place of an earlier one under the same key.
+    ///
+    /// # Errors
+    /// When it nests too deep.
+    pub fn dict(given: Vec<(Rc<str>, Self)>) -> Result<Self, Halt> {
+        let depth = deeper(given.iter().map(|(_, value)| value))?;
+        let mut dict = Dict {
+            entries: given,
+            sorted: OnceCell::new(),
+            depth,
+        };
+        dict.settle();
+        Ok(Self::Dict(Rc::new(dict)))
+    }
+
+    /// What Python calls its type.
+    #[must_use]
+    pub fn kind(&self) -> &'static str {
+        match self {
+            Self::None => "NoneType",
+            Self::Bool(_) => "bool",
+            Self::Int(_) => "int",
+            Self::Float(_) => "float",
+            Self::Text(_) => "str",
+            Self::List(_) => "list",
+            Self::Dict(_) => "dict",
+        }
+    }
+
+    /// Whether it counts as true.
+    #[must_use]
+    pub fn is_true(&self) -> bool {
+        match self {
+            Self::None => false,
+            Self::Bool(value) => *value,
+            Self::Int(value) => *value != 0,
+            Self::Float(value) => *value != 0.0,
+            Self::Text(text) => !text.is_empty(),
+            Self::List(list) => !list.items.is_empty(),
+            Self::Dict(dict) => !dict.entries.is_empty(),
+        }
+    }
+
+    /// Whether nobody can tell them apart, by whatever they are made into: `1`, `1.0` and `True`
+    /// are equal and not the same.
+    #[must_use]
+    pub fn is_same(&self, other: &Self) -> bool {
+        match (self, other) {
+            (Self::None, Self::None) => true,
+            (Self::Bool(one), Self::Bool(other)) => one == other,
+            (Self::Int(one), Self::Int(other)) => one == other,
+            (Self::Float(one), Self::Float(other)) => one.to_bits() == other.to_bits(),
+            (Self::Text(one), Self::Text(other)) => one == other,
+            (Self::List(one), Self::List(other)) => {
+                let pairs = || one.items.iter().zip(&other.items);
+                Rc::ptr_eq(one, other)
+                    || one.items.len() == other.items.len()
+                        && pairs().all(|(one, other)| one.is_same(other))
+            }
+            (Self::Dict(one), Self::Dict(other)) => {
+                let pairs = || one.entries.iter().zip(&other.entries);
+                let is_same = |((key, one), (other_key, other)): (&(_, Self), &(_, Self))| {
+                    key == other_key && one.is_same(other)
+                };
+                Rc::ptr_eq(one, other)
+                    || one.entries.len() == other.entries.len() && pairs().all(is_same)
+            }
+            _ => false,
+        }
+    }
+
+    /// `len(value)`
+    ///
+    /// # Errors
+    /// That it has none.
+    pub(crate) fn length(&self) -> Result<usize, Halt> {
+        match self {
+            Self::Text(text) => Ok(text.chars().count()),
+            Self::List(list) => Ok(list.items.len()),
+            Self::Dict(dict) => Ok(dict.entries.len()),
+            other => {
+                let kind = other.kind();
+                Err(type_error(format!("object of type '{kind}' has no len()")))
+            }
+        }
+    }
+
+    fn depth(&self) -> u16 {
+        match self {
+            Self::List(list) => list.depth,
+            Self::Dict(dict) => dict.depth,
+            _ => 0,
+        }
+    }
+
+    /// What is written as `literal`, which was checked.
+    ///
+    /// # Errors
+    /// When it nests too deep, or a number in it is none.
+    pub fn of(literal: &Literal) -> Result<Self, Halt> {
+        Ok(match literal {
+            Literal::None => Self::None,
+            Literal::Bool(value) => Self::Bool(*value),
+            Literal::Int(value) => Self::Int(i128::from(*value)),
+            Literal::Float(text) => {
+                let parsed = text.parse();
+                Self::Float(parsed.map_err(|_| beyond("a number that is none"))?)
+            }
+            Literal::Text(text) => Self::text(text),
+            Literal::List(items) => {
+                Self::list(items.iter().map(Self::of).collect::<Result<_, _>>()?)?
+            }
+            Literal::Dict(entries) => {
+                let entries = entries
+                    .iter()
+                    .map(|(key, value)| Ok((key.as_str().into(), Self::of(value)?)));
+                Self::dict(entries.collect::<Result<_, Halt>>()?)?
+            }
+        })
+    }
+}
+
+/// The depth of what holds these.
+fn deeper<'a>(inner: impl Iterator<Item = &'a Value>) -> Result<u16, Halt> {
+    let depth = 1 + inner.map(Value::depth).max().unwrap_or(0);
+    match depth > DEPTH_MAX {
+        true => Err(beyond("lists and dicts nested deeper than 200")),
+        false => Ok(depth),
+    }
+}
+
+impl Dict {
+    /// The entries in their order.
+    #[must_use]
+    pub fn entries(&self) -> &[(Rc<str>, Value)] {
+        &self.entries
+    }
+
+    /// The value under a key.
+    #[must_use]
+    pub fn get(&self, key: &str) -> Option<&Value> {
+        if self.entries.len() <= LINEAR_MAX {
+            let found = self.entries.iter().find(|(known, _)| **known == *key);
+            return found.map(|(_, value)| value);
+        }
+        let sorted = self.sorted.get_or_init(|| self.by_key());
+        let place = sorted.binary_search_by(|&place| (*self.entries[place as usize].0).cmp(key));
+        let place = sorted[place.ok()?] as usize;
+        Some(&self.entries[place].1)
+    }
+
+    fn by_key(&self) -> Vec<u32> {
+        let count = u32::try_from(self.entries.len()).unwrap_or(u32::MAX);
+        let mut sorted: Vec<u32> = (0..count).collect();
+        sorted.sort_by(|&one, &other| {
+            self.entries[one as usize]
+                .0
+                .cmp(&self.entries[other as usize].0)
+        });
+        sorted
+    }
+
+    /// Keeps each key once: its first place, its last value.
+    fn settle(&mut self) {
+        let has_twin = |place: usize| {
+            let (before, key) = (&self.entries[..place], &self.entries[place].0);
+            before.iter().any(|(known, _)| known == key)
+        };
+        if self.entries.len() <= LINEAR_MAX && !(1..self.entries.len()).any(has_twin) {
+            return;
+        }
+        let sorted = self.by_key();
+        let entries = &mut self.entries;
+        let key = |entries: &[(Rc<str>, Value)], place: u32| Rc::clone(&entries[place as usize].0);
+        let mut gone = Vec::new();
+        let mut first = 0;
+        // Equal keys stand in their order, since the sort is stable.
+        for place in 1..sorted.len() {
+            if key(entries, sorted[place]) == key(entries, sorted[first]) {
+                let later = entries[sorted[place] as usize].1.clone();
+                entries[sorted[first] as usize].1 = later;
+                gone.push(sorted[place]);
+            } else {
+                first = place;
+            }
+        }
+        if gone.is_empty() {
+            return;
+        }
+        gone.sort_unstable();
+        let mut place = 0;
+        entries.retain(|_| {
+            place += 1;
+            gone.binary_search(&(place - 1)).is_err()
+        });
+    }
+}

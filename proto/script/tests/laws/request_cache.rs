@@ -1,0 +1,111 @@
+//! Requests that code makes again: never one taken for another.
+
+use std::rc::Rc;
+
+use loadpilot_engine::schedule::random::Whose;
+use loadpilot_script::{Act, Answer, Heard, Program, Turn, User, Wish};
+use serde_json::{Value, json};
+
+const PATHS: [(&str, &str); 8] = [
+    ("int", "/?a=1"),
+    ("int", "/?a=1"),
+    ("bool", "/?a=true"),
+    ("float", "/?a=1.0"),
+    ("int", "/?a=1"),
+    ("text", "/?a=1"),
+    ("zero", "/?a=0.0"),
+    ("negative zero", "/?a=-0.0"),
+];
+
+fn literal(kind: &str) -> Value {
+    match kind {
+        "int" => json!({"int": 1}),
+        "bool" => json!({"bool": true}),
+        "float" => json!({"float": "1.0"}),
+        "zero" => json!({"float": "0.0"}),
+        "negative zero" => json!({"float": "-0.0"}),
+        _ => json!({"text": "1"}),
+    }
+}
+
+/// A task that asks once for each of `kinds`, all at one place of its code: by itself, or as a
+/// batch of one.
+fn program(kinds: &[&str], in_batches: bool) -> Rc<Program> {
+    let list: Vec<Value> = kinds.iter().map(|kind| literal(kind)).collect();
+    let path = json!({"literal": {"text": "/"}});
+    let params = json!({"dict": [{"key": "a", "value": {"local": {"local": 0, "line": 2}}}]});
+    let entries = json!([{"key": "path", "value": path}, {"key": "params", "value": params}]);
+    let send = match in_batches {
+        true => json!({"batch": {"requests": {"list": [{"dict": entries}]}, "line": 2}}),
+        false => json!({"send": {"method": "GET", "path": path, "line": 2,
+            "given": [{"what": "params", "value": params}]}}),
+    };
+    let each = json!({"for": {"local": 0, "over": {"literal": {"list": list}}, "line": 1,
+        "does": [send]}});
+    let code = json!({"file": "s.py", "python_minor": 11, "users": 1, "lines": [],
+        "tasks": [{"body": {"locals": ["a"], "does": [each]}}]});
+    let code = serde_json::from_value(code).expect("code");
+    Rc::new(Program::new(&code, "S").expect("a program"))
+}
+
+/// All that a user asks for, each answered with `head`.
+fn wishes(user: &mut User, head: &[u8]) -> Vec<Rc<Wish>> {
+    let mut wishes = Vec::new();
+    let mut turn = user.begin(Act::Task(0), (Whose::Arrival(0), 0));
+    loop {
+        let answer = Heard::Answer(Answer::new(200, head.to_vec(), Vec::new(), 0));
+        let heard = match turn {
+            Turn::Send(wish) => {
+                wishes.push(wish);
+                answer
+            }
+            Turn::Batch(all) => {
+                wishes.extend(all);
+                Heard::Batch(vec![answer])
+            }
+            _ => return wishes,
+        };
+        turn = user.go_on(heard);
+    }
+}
+
+/// Values that are equal in Python and not the same on the wire would be sent as one another.
+#[test]
+fn what_differs_is_made_anew_and_what_is_the_same_is_not() {
+    for in_batches in [false, true] {
+        let kinds = PATHS.map(|(kind, _)| kind);
+        let program = program(&kinds, in_batches);
+        let mut user = User::new(program, "http://127.0.0.1", Rc::default(), || 0);
+        let made = wishes(&mut user, b"HTTP/1.1 200 OK\r\n\r\n");
+        let paths: Vec<&str> = made.iter().map(|wish| wish.path.as_str()).collect();
+        assert_eq!(paths, PATHS.map(|(_, path)| path));
+        assert!(Rc::ptr_eq(&made[0], &made[1]), "the same is kept");
+    }
+}
+
+/// A cookie that was set between two requests would be missing in the second, or outlive its end.
+#[test]
+fn a_cookie_changes_a_request() {
+    for in_batches in [false, true] {
+        let program = program(&["int", "int"], in_batches);
+        let mut user = User::new(program, "http://127.0.0.1", Rc::default(), || 0);
+        let cookies = |made: &[Rc<Wish>]| -> Vec<Option<String>> {
+            let cookie = |wish: &Rc<Wish>| wish.headers.first().map(|(_, value)| value.clone());
+            made.iter().map(cookie).collect()
+        };
+        let head = |cookie: &str| format!("HTTP/1.1 200 OK\r\nSet-Cookie: {cookie}\r\n\r\n");
+        let first = wishes(&mut user, head("a=1").as_bytes());
+        assert_eq!(cookies(&first), [None, Some("a=1".to_owned())]);
+        let second = wishes(&mut user, b"HTTP/1.1 200 OK\r\n\r\n");
+        assert_eq!(
+            cookies(&second),
+            [Some("a=1".to_owned()), Some("a=1".to_owned())]
+        );
+        assert!(
+            in_batches || Rc::ptr_eq(&first[1], &second[0]),
+            "the same is kept"
+        );
+        let third = wishes(&mut user, head("a=1; Max-Age=0").as_bytes());
+        assert_eq!(cookies(&third), [Some("a=1".to_owned()), None]);
+    }
+}

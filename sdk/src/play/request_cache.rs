@@ -1,0 +1,236 @@
+//! Requests as tasks write them, known again by what they say.
+//!
+//! Must never run a user's code while it looks at what a user wrote, nor take one request for
+//! another.
+
+use std::cell::RefCell;
+use std::hash::{BuildHasher, Hasher};
+use std::sync::Arc;
+
+use bytes::Bytes;
+use hashbrown::{DefaultHashBuilder, HashTable};
+use loadpilot_agent::fire::Composed;
+use loadpilot_agent::users::script::Request;
+use loadpilot_events::plan::Method;
+use pyo3::prelude::*;
+use pyo3::types::{PyDict, PyString};
+
+use super::request::PyRequest;
+
+/// Most requests that are kept.
+const MADE_MAX: usize = 16 << 10;
+/// Longest body of such a request, in bytes.
+const MADE_BYTES_MAX: usize = 1 << 10;
+
+/// Requests that were made before, by what they say: most users make few different ones, and the
+/// engine knows a request again that it has composed.
+#[derive(Default)]
+pub(super) struct Made {
+    table: RefCell<HashTable<Py<PyRequest>>>,
+    hasher: DefaultHashBuilder,
+}
+
+impl Made {
+    /// A request that needs no encoding; `None` when it may, and Python has to look at it.
+    pub(super) fn simple<'py>(
+        &self,
+        method: Method,
+        path: &Bound<'py, PyAny>,
+        extras: Option<&Bound<'py, PyDict>>,
+    ) -> PyResult<Option<Bound<'py, PyRequest>>> {
+        let py = path.py();
+        let Some(path) = text(path).filter(|path| is_plain(path)) else {
+            return Ok(None);
+        };
+        let Some(hash) = self.hash_of_simple(method, path, extras) else {
+            return Ok(None);
+        };
+        {
+            let table = self.table.borrow();
+            let is_it = |known: &Py<PyRequest>| is_same(&known.get().0, method, path, extras);
+            if let Some(known) = table.find(hash, is_it) {
+                return Ok(Some(known.bind(py).clone()));
+            }
+        }
+        let mut request = Request {
+            method,
+            path: path.to_owned(),
+            headers: Vec::new(),
+            body: None,
+            timeout_us: None,
+            name: None,
+            stream: None,
+            tokens_max: None,
+            listen_us: None,
+            composed: Composed::default(),
+        };
+        let built = each(extras, |said| match said {
+            Said::Header(name, value) => request.headers.push((name.to_owned(), value.to_owned())),
+            Said::Name(name) => request.name = Some(name.to_owned()),
+        });
+        match built {
+            Some(()) => Ok(Some(self.keep(py, hash, request)?)),
+            None => Ok(None),
+        }
+    }
+
+    /// The request that says the same, if it was made before.
+    pub(super) fn known<'py>(
+        &self,
+        request: Bound<'py, PyRequest>,
+    ) -> PyResult<Bound<'py, PyRequest>> {
+        let (py, said) = (request.py(), &request.get().0);
+        let body_bytes = said.body.as_ref().map_or(0, Bytes::len);
+        if body_bytes > MADE_BYTES_MAX {
+            return Ok(request);
+        }
+        let hash = self.hash_of(said);
+        if let Some(known) = self
+            .table
+            .borrow()
+            .find(hash, |known| known.get().0 == *said)
+        {
+            return Ok(known.bind(py).clone());
+        }
+        self.insert(hash, request.clone().unbind());
+        Ok(request)
+    }
+
+    fn keep<'py>(
+        &self,
+        py: Python<'py>,
+        hash: u64,
+        request: Request,
+    ) -> PyResult<Bound<'py, PyRequest>> {
+        let request = Bound::new(py, PyRequest(Arc::new(request)))?;
+        self.insert(hash, request.clone().unbind());
+        Ok(request)
+    }
+
+    fn insert(&self, hash: u64, request: Py<PyRequest>) {
+        let mut table = self.table.borrow_mut();
+        if table.len() >= MADE_MAX {
+            // A task that never makes the same request again must not keep them all.
+            table.clear();
+        }
+        table.insert_unique(hash, request, |known| self.hash_of(&known.get().0));
+    }
+
+    fn hash_of(&self, request: &Request) -> u64 {
+        let mut hash = Hash::new(self, request.method, &request.path);
+        for (name, value) in &request.headers {
+            hash.hear(Said::Header(name, value));
+        }
+        if let Some(name) = &request.name {
+            hash.hear(Said::Name(name));
+        }
+        hash.end(request.body.as_deref())
+    }
+
+    fn hash_of_simple(
+        &self,
+        method: Method,
+        path: &str,
+        extras: Option<&Bound<'_, PyDict>>,
+    ) -> Option<u64> {
+        let mut hash = Hash::new(self, method, path);
+        each(extras, |said| hash.hear(said))?;
+        Some(hash.end(None))
+    }
+}
+
+/// The hash of a request, in whatever order its parts come.
+struct Hash {
+    hasher: <DefaultHashBuilder as BuildHasher>::Hasher,
+    name_bytes: usize,
+}
+
+impl Hash {
+    fn new(made: &Made, method: Method, path: &str) -> Self {
+        let mut hasher = made.hasher.build_hasher();
+        hasher.write_u8(method as u8);
+        hasher.write(path.as_bytes());
+        Self {
+            hasher,
+            name_bytes: 0,
+        }
+    }
+
+    fn hear(&mut self, said: Said<'_>) {
+        match said {
+            Said::Header(name, value) => {
+                self.hasher.write(name.as_bytes());
+                self.hasher.write(value.as_bytes());
+            }
+            Said::Name(name) => self.name_bytes = name.len() + 1,
+        }
+    }
+
+    fn end(mut self, body: Option<&[u8]>) -> u64 {
+        self.hasher.write_usize(self.name_bytes);
+        self.hasher.write(body.unwrap_or_default());
+        self.hasher.finish()
+    }
+}
+
+/// One thing that a request says beside its path.
+enum Said<'a> {
+    Header(&'a str, &'a str),
+    Name(&'a str),
+}
+
+/// Goes through what a request says beside its path; `None` at the first thing that needs encoding.
+fn each(extras: Option<&Bound<'_, PyDict>>, mut hear: impl FnMut(Said<'_>)) -> Option<()> {
+    for (key, value) in extras.into_iter().flatten() {
+        match text(&key)? {
+            "headers" => {
+                for (name, value) in value.cast::<PyDict>().ok()? {
+                    hear(Said::Header(text(&name)?, text(&value)?));
+                }
+            }
+            "name" => hear(Said::Name(text(&value)?)),
+            _ => return None,
+        }
+    }
+    Some(())
+}
+
+/// Whether a request says just this.
+fn is_same(
+    request: &Request,
+    method: Method,
+    path: &str,
+    extras: Option<&Bound<'_, PyDict>>,
+) -> bool {
+    let is_bare =
+        request.body.is_none() && request.timeout_us.is_none() && request.stream.is_none();
+    if !is_bare || request.method != method || request.path != path {
+        return false;
+    }
+    let (mut headers, mut named, mut is_same) = (request.headers.iter(), None, true);
+    let read = each(extras, |said| match said {
+        Said::Header(name, value) => {
+            let known = headers.next();
+            is_same &= known.is_some_and(|(other, known)| other == name && known == value);
+        }
+        Said::Name(name) => {
+            named = Some(());
+            is_same &= request.name.as_deref() == Some(name);
+        }
+    });
+    let is_whole = headers.next().is_none() && named.is_some() == request.name.is_some();
+    read.is_some() && is_same && is_whole
+}
+
+fn text<'a>(value: &'a Bound<'_, PyAny>) -> Option<&'a str> {
+    value.cast::<PyString>().ok()?.to_str().ok()
+}
+
+/// Whether a path is sent as it is written, whatever rule of encoding one looks at.
+fn is_plain(path: &str) -> bool {
+    let is_plain = |b: u8| b.is_ascii_alphanumeric() || b"/-_~?=&.,:@".contains(&b);
+    path.starts_with('/')
+        && path.bytes().all(is_plain)
+        && !path.starts_with("//")
+        && !path.contains("/.")
+}

@@ -1,0 +1,134 @@
+//! From the records of a ring to what its thread told its tally. Pure.
+//!
+//! Must never leave out a finished call: one whose name is not known goes with the others of its
+//! task.
+
+use loadpilot_engine::schedule::workload::Workload;
+use loadpilot_engine::tally::RowKey;
+use loadpilot_engine::tally::crash_recovery::{InFlight, Thread, Told};
+use loadpilot_events::limits::OTHER_CALLS;
+use loadpilot_events::plan::Plan;
+use loadpilot_events::plan::script::CallName;
+
+use crate::fire::{CallRecord, Leftover, Name, Note, Noted};
+
+/// What a thread left of a run.
+pub(super) fn thread(left: &Leftover, plan: &Plan, workload: &Workload) -> Thread {
+    let reader = Reader {
+        left,
+        workload,
+        in_plan: plan.calls().count(),
+    };
+    let mut thread = Thread {
+        unrecorded: left.unrecorded.saturating_add(left.seatless),
+        ..Thread::default()
+    };
+    for record in &left.finished {
+        reader.finished(record, &mut thread);
+    }
+    for record in &left.in_flight {
+        reader.in_flight(record, &mut thread);
+    }
+    for note in &left.notes {
+        match reader.noted(note) {
+            Some(told) => thread.told.push(told),
+            None => thread.unrecorded = thread.unrecorded.saturating_add(1),
+        }
+    }
+    thread
+}
+
+struct Reader<'a> {
+    left: &'a Leftover,
+    workload: &'a Workload,
+    in_plan: usize,
+}
+
+impl Reader<'_> {
+    fn finished(&self, record: &CallRecord, thread: &mut Thread) {
+        let Some(mut end) = record.call_end() else {
+            return;
+        };
+        self.began(record, thread);
+        end.call = self.called(record, thread);
+        let (block, index) = record.arrival.draws();
+        if self.workload.is_sampled(block, index, record.call) {
+            let sample = end.sample(record.arrival.whose(), record.due_us);
+            thread.told.push(Told::Sample(sample));
+        }
+        thread.last_us = thread.last_us.max(record.due_us + end.response_us);
+        thread.told.push(Told::Call(end));
+    }
+
+    fn in_flight(&self, record: &CallRecord, thread: &mut Thread) {
+        self.began(record, thread);
+        let call = self.called(record, thread);
+        thread.last_us = thread.last_us.max(record.dispatched_us);
+        let waited_us = record.dispatched_us.saturating_sub(record.due_us);
+        thread.in_flight.push(InFlight {
+            key: self.key(record),
+            arrival: record.arrival.draws(),
+            call,
+            waited_us,
+            schedule_lag_us: record.schedule_lag_us,
+        });
+    }
+
+    /// With its first call an arrival started, unless that is a note of its own.
+    fn began(&self, record: &CallRecord, thread: &mut Thread) {
+        let is_first = record.schedule_lag_us.is_some();
+        if is_first && !self.left.closed.covers_turn(record.turn) {
+            thread.told.push(Told::Started(self.key(record)));
+        }
+    }
+
+    /// The number of a call, whose name is told as far as the plan does not say it.
+    fn called(&self, record: &CallRecord, thread: &mut Thread) -> u16 {
+        if usize::from(record.call) < self.in_plan {
+            return record.call;
+        }
+        let name = self.left.texts.calls.get(&record.call).cloned();
+        let name = name.unwrap_or_else(|| {
+            let task = self.key(record).task;
+            // The first numbers are set aside for the calls that are not told apart.
+            CallName {
+                call: task,
+                task,
+                name: OTHER_CALLS.to_owned(),
+            }
+        });
+        let call = name.call;
+        thread.told.push(Told::Name(name));
+        call
+    }
+
+    fn key(&self, record: &CallRecord) -> RowKey {
+        RowKey {
+            tick: record.tick,
+            generation: record.generation,
+            task: match record.arrival {
+                Name::Planned(n) => self.workload.task_of(n),
+                Name::Iteration { user, k } => self.workload.task_of_user(user, k),
+            },
+        }
+    }
+
+    /// `None`: its text is not there.
+    fn noted(&self, note: &Note) -> Option<Told> {
+        let key = note.key;
+        Some(match note.what {
+            Noted::Started => Told::Started(key),
+            Noted::Dropped(reason) => Told::Dropped(key, reason),
+            Noted::TaskError => Told::TaskError(key),
+            Noted::TaskRaised(last) => Told::TaskRaised(key, last),
+            Noted::Check { passed } => Told::Check(key, passed),
+            Noted::Metric { text, value } => {
+                Told::Metric(key, self.left.texts.metrics.get(&text)?.clone(), value)
+            }
+            Noted::Raised { text } => {
+                let (task, by, words) = self.left.texts.raised.get(&text)?.clone();
+                Told::Raised(task, by, words)
+            }
+        })
+    }
+}

@@ -1,0 +1,143 @@
+//! What a dead process left in its spool.
+//!
+//! Pure: the bytes are an argument. Must never panic on whatever they are, and never give a delta
+//! that was not closed.
+
+use std::collections::BTreeMap;
+
+use bytes::Bytes;
+use loadpilot_engine::tally::crash_recovery::Books;
+use loadpilot_events::RunId;
+use loadpilot_events::id::{AgentId, BootId, Holder};
+
+use super::layout::{
+    ACKED_AT, FRAME_HEAD_BYTES, HALF_AT, HEADER_BYTES, Layout, MAGIC, NAMES_AT, THREADS_AT,
+    VERSION, frame_bytes,
+};
+use crate::crash::mmap_file::check;
+
+/// Everything that a spool holds.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Kept {
+    /// Of which run.
+    pub run: RunId,
+    /// Of which process.
+    pub holder: Holder,
+    /// On how many threads it counted.
+    pub threads: u32,
+    /// Its books; those of a process that has closed nothing when it had not.
+    pub books: Books,
+    /// Its deltas that are closed and not known to be stored, by number.
+    pub deltas: BTreeMap<u64, Bytes>,
+}
+
+/// Why bytes are not a spool.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum NotASpool {
+    /// They begin otherwise.
+    #[error("not a spool")]
+    Foreign,
+    /// Another version wrote it.
+    #[error("a spool of version {0}, this program reads {VERSION}")]
+    Version(u32),
+    /// It is shorter than it says.
+    #[error("a spool that was cut off")]
+    Short,
+    /// It does not say whose it is.
+    #[error("a spool of nobody")]
+    Nameless,
+}
+
+/// Reads the bytes of a spool's file whose process is dead.
+///
+/// # Errors
+/// Why they are not a whole spool of this version.
+pub fn read(bytes: &[u8]) -> Result<Kept, NotASpool> {
+    let header = bytes.first_chunk::<HEADER_BYTES>();
+    let header = header.filter(|header| header.starts_with(&MAGIC));
+    let header = header.ok_or(NotASpool::Foreign)?;
+    let version = word_u32(header, 8);
+    if version != VERSION {
+        return Err(NotASpool::Version(version));
+    }
+    let half = usize::try_from(word_u64(header, HALF_AT)).map_err(|_| NotASpool::Short)?;
+    // What is longer than its file, or would be, was cut off.
+    let half = Some(half).filter(|half| *half <= bytes.len());
+    let layout = Layout {
+        half: half.ok_or(NotASpool::Short)?,
+        ..Layout::new(word_u32(header, THREADS_AT), 0)
+    };
+    if bytes.len() < layout.bytes() {
+        return Err(NotASpool::Short);
+    }
+    let (run, holder) = owner(header).ok_or(NotASpool::Nameless)?;
+    let books = books(bytes, &layout);
+    let acked = word_u64(header, ACKED_AT);
+    let mut deltas = BTreeMap::new();
+    for place in 0..2 {
+        let at = layout.half_at(place);
+        frames(&bytes[at..at + layout.half], &mut deltas);
+    }
+    deltas.retain(|seq, _| *seq > acked && *seq <= books.last_seq);
+    Ok(Kept {
+        run,
+        holder,
+        threads: layout.threads,
+        books,
+        deltas,
+    })
+}
+
+/// The newest books that were written whole.
+fn books(bytes: &[u8], layout: &Layout) -> Books {
+    let found = (0..2).filter_map(|place| {
+        let at = layout.slot_at(place);
+        let (number, content) = frame(&bytes[at..at + layout.slot])?;
+        Some((number, serde_json::from_slice(content).ok()?))
+    });
+    let newest = found.max_by_key(|(number, _)| *number);
+    newest.map(|(_, books)| books).unwrap_or_default()
+}
+
+/// The deltas of a half, up to the first place that holds none, or an older one.
+fn frames(mut half: &[u8], deltas: &mut BTreeMap<u64, Bytes>) {
+    let mut last = 0;
+    while let Some((seq, content)) = frame(half).filter(|(seq, _)| *seq > last) {
+        deltas.insert(seq, Bytes::copy_from_slice(content));
+        last = seq;
+        half = half.get(frame_bytes(content.len())..).unwrap_or_default();
+    }
+}
+
+/// The frame that these bytes begin with: its number and its content.
+fn frame(bytes: &[u8]) -> Option<(u64, &[u8])> {
+    let head: &[u8; FRAME_HEAD_BYTES] = bytes.first_chunk()?;
+    let (found, len) = (word_u32(head, 0), word_u32(head, 4));
+    let number = word_u64(head, 8);
+    let content = bytes.get(FRAME_HEAD_BYTES..)?.get(..len as usize)?;
+    (found == check(number, content)).then_some((number, content))
+}
+
+fn owner(header: &[u8; HEADER_BYTES]) -> Option<(RunId, Holder)> {
+    let [run, agent, boot] = NAMES_AT.map(|at| {
+        let len = usize::from(header[at]);
+        std::str::from_utf8(&header[at + 1..=at + len]).ok()
+    });
+    let holder = Holder {
+        agent: AgentId::parse(agent?).ok()?,
+        boot_id: BootId::parse(boot?).ok()?,
+    };
+    Some((RunId::parse(run?).ok()?, holder))
+}
+
+fn word_u32(bytes: &[u8], at: usize) -> u32 {
+    let mut word = [0; 4];
+    word.copy_from_slice(&bytes[at..at + 4]);
+    u32::from_le_bytes(word)
+}
+
+fn word_u64(bytes: &[u8], at: usize) -> u64 {
+    let mut word = [0; 8];
+    word.copy_from_slice(&bytes[at..at + 8]);
+    u64::from_le_bytes(word)
+}

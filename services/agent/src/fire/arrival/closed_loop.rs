@@ -1,0 +1,337 @@
+//! The closed loop: users that each start their next iteration when their last one has ended, and
+//! they have rested.
+//!
+//! Nothing here is due before it starts, so nothing can be late: what a slow target costs shows as
+//! iterations that never were. Must never let a user run twice at a time, nor beyond what is held.
+
+use std::cell::{Cell, RefCell};
+use std::cmp::Reverse;
+use std::collections::{BTreeMap, BinaryHeap};
+use std::sync::Arc;
+
+use loadpilot_engine::schedule::workload::Workload;
+use loadpilot_engine::tally::RowKey;
+use loadpilot_events::log::assign::Generation;
+use tokio::sync::Notify;
+
+use super::schedule_cursor::CoreHold;
+
+/// The users of one core.
+#[derive(Debug)]
+pub(crate) struct Roster {
+    workload: Arc<Workload>,
+    users: u32,
+    holds: RefCell<Vec<CoreHold>>,
+    known: RefCell<BTreeMap<u32, User>>,
+    /// When holds have to be looked at next for users that may join, in µs after the start.
+    next_join_us: Cell<Option<u64>>,
+    /// Those that rest, by when they have rested, in µs after the start.
+    resting: RefCell<BinaryHeap<Reverse<(u64, u32)>>>,
+    /// Somebody rests who will have rested before everybody else.
+    sooner: Notify,
+    /// Nobody joins or goes on for now.
+    paused: Cell<bool>,
+    /// Nobody joins or goes on any more, whatever is held.
+    closed: Cell<bool>,
+}
+
+/// One turn of a user.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Iteration {
+    pub user: u32,
+    /// Its number among those of this user on this core, from 0.
+    pub k: u64,
+    /// Where it is counted.
+    pub key: RowKey,
+}
+
+#[derive(Debug, Default)]
+struct User {
+    iterations: u64,
+    began_us: u64,
+    doing: Doing,
+}
+
+#[derive(Debug, Default, PartialEq)]
+enum Doing {
+    #[default]
+    Nothing,
+    Resting,
+    Iterating,
+}
+
+impl Roster {
+    /// Of a workload that has users; `None` for an open one.
+    pub(crate) fn new(workload: Arc<Workload>) -> Option<Self> {
+        let users = workload.users()?;
+        Some(Self {
+            workload,
+            users,
+            holds: RefCell::default(),
+            known: RefCell::default(),
+            next_join_us: Cell::new(None),
+            resting: RefCell::default(),
+            sooner: Notify::new(),
+            paused: Cell::new(false),
+            closed: Cell::new(false),
+        })
+    }
+
+    /// Replaces what is held. A user that is held no longer ends its iteration and stops.
+    pub(crate) fn replace(&self, holds: Vec<CoreHold>) {
+        if !self.closed.get() {
+            *self.holds.borrow_mut() = holds;
+            self.next_join_us.set(Some(0));
+        }
+    }
+
+    /// Nobody joins or goes on while `paused`; after that everybody may join who is held.
+    pub(crate) fn pause(&self, paused: bool) {
+        if self.paused.replace(paused) && !paused && !self.closed.get() {
+            self.next_join_us.set(Some(0));
+        }
+    }
+
+    /// Nobody joins or goes on any more, whatever is held from now on.
+    pub(crate) fn close(&self) {
+        self.closed.set(true);
+        self.holds.borrow_mut().clear();
+        self.next_join_us.set(None);
+        self.resting.borrow_mut().clear();
+    }
+
+    /// When users may have to join next, in µs after the start.
+    pub(crate) fn next_join_us(&self) -> Option<u64> {
+        let rested = self.resting.borrow().peek().map(|Reverse((at, _))| *at);
+        let next = rested.into_iter().chain(self.next_join_us.get()).min();
+        next.filter(|_| !self.paused.get())
+    }
+
+    /// Waits until [`Self::next_join_us`] has become sooner than it was.
+    pub(crate) async fn sooner(&self) {
+        self.sooner.notified().await;
+    }
+
+    /// The iterations of users that are held at `now_us` after the start and neither run nor rest.
+    pub(crate) fn join(&self, now_us: u64) -> Vec<Iteration> {
+        if self.next_join_us().is_none_or(|at_us| at_us > now_us) {
+            return Vec::new();
+        }
+        if self.next_join_us.get().is_some_and(|at_us| at_us <= now_us) {
+            self.next_join_us.set(self.next_begin_us(now_us));
+            self.admit(now_us);
+        }
+        let mut rested = Vec::new();
+        while let Some((at_us, user)) = self.pop_rested(now_us) {
+            rested.extend(self.next(user, now_us));
+            // It begins when it had rested, however late it was noticed: paced users do not drift.
+            if let Some(state) = self.known.borrow_mut().get_mut(&user) {
+                state.began_us = at_us;
+            }
+        }
+        rested
+    }
+
+    /// The iteration of `user` that follows at once one that has just ended; `None` when it rests
+    /// before, or its run ends here.
+    pub(crate) fn follow(&self, user: u32, now_us: u64) -> Option<Iteration> {
+        if !self.workload.rests() {
+            return self.next(user, now_us);
+        }
+        let rested_us = {
+            let known = self.known.borrow();
+            let (k, began_us) = known
+                .get(&user)
+                .map_or((0, now_us), |state| (state.iterations, state.began_us));
+            self.workload.rested_us(user, k, began_us, now_us)
+        };
+        if rested_us <= now_us {
+            return self.next(user, now_us);
+        }
+        self.rest(user, rested_us);
+        None
+    }
+
+    /// Lets users that are held and do nothing begin, each at its place in the first rest.
+    fn admit(&self, now_us: u64) {
+        let is_idle = |user: &u32| {
+            let known = self.known.borrow();
+            let doing = known.get(user).map(|user| &user.doing);
+            doing.is_none_or(|doing| *doing == Doing::Nothing)
+        };
+        for user in (0..self.users).filter(is_idle) {
+            if self.hold_of(user, now_us).is_some() {
+                self.rest(user, now_us + self.workload.begin_us_of_user(user));
+            }
+        }
+    }
+
+    fn rest(&self, user: u32, until_us: u64) {
+        let mut known = self.known.borrow_mut();
+        let state = known.entry(user).or_default();
+        state.doing = Doing::Resting;
+        // Whoever will have rested after the end, or after a stop, rests for good.
+        if self.closed.get() || until_us >= self.workload.duration_us() {
+            return;
+        }
+        let mut resting = self.resting.borrow_mut();
+        let is_first = resting.peek().is_none_or(|Reverse((at, _))| until_us < *at);
+        resting.push(Reverse((until_us, user)));
+        if is_first {
+            self.sooner.notify_one();
+        }
+    }
+
+    fn pop_rested(&self, now_us: u64) -> Option<(u64, u32)> {
+        let mut resting = self.resting.borrow_mut();
+        let Reverse(rested) = *resting.peek()?;
+        (rested.0 <= now_us).then(|| {
+            resting.pop();
+            rested
+        })
+    }
+
+    /// The next iteration of `user`; `None` when it is not held, or everything stands still.
+    fn next(&self, user: u32, now_us: u64) -> Option<Iteration> {
+        let mut known = self.known.borrow_mut();
+        let state = known.entry(user).or_default();
+        let generation = self.hold_of(user, now_us).filter(|_| !self.paused.get());
+        state.doing = match generation {
+            Some(_) => Doing::Iterating,
+            None => Doing::Nothing,
+        };
+        let generation = generation?;
+        let k = state.iterations;
+        state.iterations += 1;
+        state.began_us = now_us;
+        Some(Iteration {
+            user,
+            k,
+            key: RowKey {
+                tick: self.workload.tick_of(now_us),
+                generation,
+                task: self.workload.task_of_user(user, k),
+            },
+        })
+    }
+
+    /// The generation in which `user` is held, if it is and the run is not over.
+    fn hold_of(&self, user: u32, now_us: u64) -> Option<Generation> {
+        let tick = self.workload.tick_of(now_us);
+        let holds = self.holds.borrow();
+        let mut its = holds.iter().filter(|hold| {
+            tick >= hold.from_tick
+                && hold.until_tick.is_none_or(|until| tick < until)
+                && hold.share.owns(u64::from(user))
+        });
+        let over = now_us >= self.workload.duration_us();
+        its.next().filter(|_| !over).map(|hold| hold.generation)
+    }
+
+    /// When the next holding begins.
+    fn next_begin_us(&self, now_us: u64) -> Option<u64> {
+        let holds = self.holds.borrow();
+        let begins = holds
+            .iter()
+            .map(|hold| u64::from(hold.from_tick).saturating_mul(self.workload.tick_us()));
+        begins.filter(|&begin_us| begin_us > now_us).min()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use loadpilot_engine::schedule::share::Share;
+    use loadpilot_events::plan::{Plan, Rest};
+
+    use super::*;
+
+    const PLAN: &str = include_str!("../../../../../proto/golden/plan-closed.v1.json");
+    const SECOND_US: u64 = 1_000_000;
+
+    /// Four users for ten seconds, all of them held.
+    fn roster(rest: Rest) -> Roster {
+        let mut plan: Plan = serde_json::from_str(PLAN).expect("a plan");
+        plan.users = Some(4);
+        plan.rest = Some(rest);
+        plan.profile.pieces[0].duration_us = 10 * SECOND_US;
+        let roster = Roster::new(Arc::new(Workload::new(&plan, 1))).expect("it has users");
+        roster.replace(vec![held()]);
+        roster
+    }
+
+    fn held() -> CoreHold {
+        CoreHold {
+            generation: 1,
+            from_tick: 0,
+            until_tick: None,
+            share: Share::new(1, vec![0]),
+        }
+    }
+
+    fn joined(roster: &Roster, now_us: u64) -> Vec<(u32, u64)> {
+        let joined = roster.join(now_us).into_iter();
+        joined.map(|turn| (turn.user, turn.k)).collect()
+    }
+
+    /// Broken if a paced user drifted with what it waited for, or caught up what it missed.
+    #[test]
+    fn paced_users_keep_their_places() {
+        let every_us = 2 * SECOND_US;
+        let roster = roster(Rest::Pacing { every_us });
+        assert_eq!(joined(&roster, 0), [(0, 0)]);
+        assert_eq!(roster.next_join_us(), Some(500_000));
+        assert_eq!(joined(&roster, 1_500_000), [(1, 0), (2, 0), (3, 0)]);
+        assert_eq!(roster.follow(0, 1_600_000), None);
+        // It is noticed late, and its next place is where it was.
+        assert_eq!(joined(&roster, every_us + 3_000), [(0, 1)]);
+        assert_eq!(roster.follow(0, every_us + 4_000), None);
+        assert_eq!(roster.next_join_us(), Some(2 * every_us));
+        assert_eq!(joined(&roster, 2 * every_us), [(0, 2)]);
+        // Its answer takes three seconds: it goes on at once, and once only.
+        let next = roster.follow(0, 7 * SECOND_US).expect("a turn");
+        assert_eq!((next.user, next.k), (0, 3));
+        assert_eq!(roster.follow(0, 7 * SECOND_US + 1), None);
+        assert_eq!(roster.next_join_us(), Some(9 * SECOND_US));
+    }
+
+    /// Broken if a user that rests began anew because the same is held once more, or one that has
+    /// done its last turn.
+    #[test]
+    fn holding_the_same_once_more_wakes_nobody() {
+        let every_us = 6 * SECOND_US;
+        let roster = roster(Rest::Pacing { every_us });
+        let begun = [joined(&roster, 0), joined(&roster, every_us - 2)].concat();
+        assert_eq!(begun, [(0, 0), (1, 0), (2, 0), (3, 0)]);
+        for user in 0..4 {
+            assert_eq!(roster.follow(user, every_us - 1), None);
+        }
+        roster.replace(vec![held()]);
+        assert_eq!(joined(&roster, every_us), [(0, 1)]);
+        // The last one's next place is after the end.
+        roster.replace(vec![held()]);
+        assert_eq!(joined(&roster, 9_999_999), [(1, 1), (2, 1)]);
+        roster.replace(Vec::new());
+        assert_eq!(roster.follow(0, 9_999_999), None);
+    }
+
+    /// Broken if somebody who thinks comes back after a stop, or is forgotten in a pause.
+    #[test]
+    fn a_pause_keeps_those_who_think_and_a_stop_does_not() {
+        let (from_us, to_us) = (SECOND_US, SECOND_US);
+        let roster = roster(Rest::Wait { from_us, to_us });
+        let begun = [joined(&roster, 0), joined(&roster, SECOND_US)].concat();
+        assert_eq!(begun.len(), 4);
+        for user in 0..4 {
+            assert_eq!(roster.follow(user, 2 * SECOND_US), None);
+        }
+        roster.pause(true);
+        assert_eq!(roster.next_join_us(), None);
+        assert_eq!(joined(&roster, 5 * SECOND_US), []);
+        roster.pause(false);
+        assert_eq!(joined(&roster, 5 * SECOND_US).len(), 4);
+        assert_eq!(roster.follow(0, 6 * SECOND_US), None);
+        roster.close();
+        assert_eq!(roster.follow(1, 6 * SECOND_US), None);
+        assert_eq!(roster.next_join_us(), None);
+    }
+}

@@ -1,0 +1,53 @@
+//! Until when an agent may start anything, unless it hears from its fleet again.
+//!
+//! A process that was frozen wakes up in all of its threads at once, and the one that fires may be
+//! the first: it must not send for others' shards until somebody tells it that they are. So it
+//! looks at this clock reading itself. Must never be a lock, nor wait for anything.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicI64, Ordering};
+
+use super::MonoTime;
+
+/// Shared by the part of an agent that hears and all threads that fire.
+#[derive(Debug, Clone)]
+pub struct Lease(Arc<AtomicI64>);
+
+impl Lease {
+    /// One that holds until it is told an end.
+    #[must_use]
+    pub fn unlimited() -> Self {
+        Self(Arc::new(AtomicI64::new(i64::MAX)))
+    }
+
+    /// It now ends at `end`.
+    pub fn renew(&self, end: MonoTime) {
+        self.0.store(end.as_ns(), Ordering::Relaxed);
+    }
+
+    /// Whether it has ended by `now`.
+    #[must_use]
+    pub fn is_over(&self, now: MonoTime) -> bool {
+        now.as_ns() >= self.0.load(Ordering::Relaxed)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Broken if a thread went on after the end, or stopped although it was renewed.
+    #[test]
+    fn it_ends_when_it_was_told_to_and_not_before() {
+        let (lease, at) = (Lease::unlimited(), MonoTime::from_ns);
+        assert!(!lease.is_over(at(i64::MAX - 1)));
+        let shared = lease.clone();
+        lease.renew(at(10));
+        assert_eq!(
+            [9, 10, 11].map(|ns| shared.is_over(at(ns))),
+            [false, true, true]
+        );
+        lease.renew(at(20));
+        assert!(!shared.is_over(at(11)));
+    }
+}

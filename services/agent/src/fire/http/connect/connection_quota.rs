@@ -1,0 +1,56 @@
+//! How many connections one core may have: its part of what the plan allows an agent.
+//!
+//! Must never let the parts of all cores exceed the whole.
+
+use loadpilot_events::plan::connections::Connections;
+
+/// The connections of one core.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Pool {
+    /// Most that it has open at a time; `None` sets no limit.
+    pub max: Option<u32>,
+    /// How many it opens before the start.
+    pub open_first: u32,
+}
+
+impl Pool {
+    /// Of the `part`-th of `parts` cores of an agent.
+    ///
+    /// # Panics
+    /// When there are more parts than connections: a core without one could do nothing.
+    #[must_use]
+    pub fn part(settings: &Connections, part: u32, parts: u32) -> Self {
+        let max = settings.max.map(|max| portion(max, part, parts));
+        assert!(max != Some(0), "no more cores than connections");
+        let open_first = portion(settings.open_first.unwrap_or(0), part, parts);
+        Self { max, open_first }
+    }
+
+    /// [`Pool::max`] as a count; `usize::MAX` sets no limit.
+    pub(crate) fn connections_max(self) -> usize {
+        self.max.map_or(usize::MAX, |max| max as usize)
+    }
+}
+
+/// The `part`-th of `parts` portions of `whole`, which differ by one at most; the first ones are
+/// the larger ones.
+#[must_use]
+pub fn portion(whole: u32, part: u32, parts: u32) -> u32 {
+    whole / parts + u32::from(part < whole % parts)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A limit that was lost in rounding would let an agent exceed the plan, or never start.
+    #[test]
+    fn limits_are_divided_exactly() {
+        for (whole, parts) in [(10, 4), (1, 1), (10_000, 3), (7, 7), (5, 1)] {
+            let split: Vec<u32> = (0..parts).map(|part| portion(whole, part, parts)).collect();
+            assert_eq!(split.iter().sum::<u32>(), whole, "{whole} over {parts}");
+            assert!(split.iter().all(|&part| part > 0), "{split:?}");
+            assert!(split[0] - split[split.len() - 1] <= 1, "{split:?}");
+        }
+    }
+}

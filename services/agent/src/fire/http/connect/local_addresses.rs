@@ -1,0 +1,288 @@
+//! Where connections come from: addresses of this machine in turn, and ports of a range.
+//!
+//! Must never connect from an address or a port that the plan does not name; when there is none
+//! left, this machine is to blame and not the target.
+
+use std::cell::Cell;
+use std::io;
+use std::net::SocketAddr;
+
+use loadpilot_events::plan::connections::Source;
+use tokio::net::{TcpSocket, TcpStream};
+
+/// Ports tried in a row before others get their turn: a range that is used up must not hold up
+/// the pacer.
+const TRIES_IN_A_ROW: u32 = 16;
+
+/// The origins of the connections of one core.
+#[derive(Debug)]
+pub(crate) struct Origins {
+    origins: Vec<Origin>,
+    /// How many connections were begun, for the turns.
+    begun: Cell<usize>,
+}
+
+/// One address, and the ports on it.
+#[derive(Debug)]
+struct Origin {
+    source: Source,
+    /// Whether the system can choose within the range.
+    by_system: bool,
+    /// How many ports were tried, for their turns.
+    tried: Cell<u16>,
+}
+
+impl Origins {
+    /// Of what the plan names; the system chooses everything when it names nothing.
+    pub(crate) fn new(sources: &[Source]) -> Self {
+        let systems = systems_ports();
+        let origins = sources.iter().map(|&source| Origin {
+            source,
+            by_system: lies_within(source.ports, systems),
+            tried: Cell::new(0),
+        });
+        Self {
+            origins: origins.collect(),
+            begun: Cell::new(0),
+        }
+    }
+
+    /// Whether there is an origin for this peer.
+    pub(crate) fn fit(&self, peer: SocketAddr) -> bool {
+        let mut origins = self.origins.iter();
+        self.origins.is_empty()
+            || origins.any(|origin| origin.source.address.is_ipv4() == peer.is_ipv4())
+    }
+
+    /// Connects from the origin whose turn it is among those of the peer's family.
+    ///
+    /// # Errors
+    /// What the system says; EADDRNOTAVAIL when no origin fits or no port is left.
+    pub(crate) async fn connect(&self, peer: SocketAddr) -> io::Result<TcpStream> {
+        if self.origins.is_empty() {
+            return TcpStream::connect(peer).await;
+        }
+        let is_fit = |origin: &&Origin| origin.source.address.is_ipv4() == peer.is_ipv4();
+        let fitting = self.origins.iter().filter(is_fit).count();
+        if fitting == 0 {
+            return Err(none_left());
+        }
+        let turn = self.begun.get();
+        self.begun.set(turn.wrapping_add(1));
+        match self.origins.iter().filter(is_fit).nth(turn % fitting) {
+            Some(origin) => origin.connect(peer).await,
+            None => Err(none_left()),
+        }
+    }
+}
+
+impl Origin {
+    async fn connect(&self, peer: SocketAddr) -> io::Result<TcpStream> {
+        let Some(ports) = self.source.ports else {
+            let socket = socket(peer)?;
+            choose_port_late(&socket)?;
+            return self.connect_on(socket, 0, peer).await;
+        };
+        if self.by_system {
+            let socket = socket(peer)?;
+            choose_port_late(&socket)?;
+            match choose_port_within(&socket, ports) {
+                Ok(()) => return self.connect_on(socket, 0, peer).await,
+                // Linux before 6.3.
+                Err(error) if error.raw_os_error() == Some(libc::ENOPROTOOPT) => {}
+                Err(error) => return Err(error),
+            }
+        }
+        self.connect_in_turn(ports, peer).await
+    }
+
+    /// Tries each port of the range once, from where the last connection stopped.
+    async fn connect_in_turn(
+        &self,
+        (first, last): (u16, u16),
+        peer: SocketAddr,
+    ) -> io::Result<TcpStream> {
+        let count = u32::from(last - first) + 1;
+        let begin = u32::from(self.tried.get());
+        for tries in 1..=count {
+            let offset = (begin + tries - 1) % count;
+            let offset = u16::try_from(offset).expect("less than all ports");
+            self.tried.set(offset.wrapping_add(1));
+            let socket = socket(peer)?;
+            // A port serves many peers, and is free again when its last connection is closed.
+            socket.set_reuseaddr(true)?;
+            match self.connect_on(socket, first + offset, peer).await {
+                Err(error) if is_taken(&error) => {}
+                other => return other,
+            }
+            if tries.is_multiple_of(TRIES_IN_A_ROW) {
+                tokio::task::yield_now().await;
+            }
+        }
+        Err(none_left())
+    }
+
+    async fn connect_on(
+        &self,
+        socket: TcpSocket,
+        port: u16,
+        peer: SocketAddr,
+    ) -> io::Result<TcpStream> {
+        let own = SocketAddr::new(self.source.address, port);
+        if let Err(error) = socket.bind(own) {
+            tracing::debug!(%error, %own, "cannot connect from there");
+            // Such as a port that only root may use: never the target's fault.
+            return Err(match is_taken(&error) {
+                true => error,
+                false => none_left(),
+            });
+        }
+        socket.connect(peer).await
+    }
+}
+
+fn socket(peer: SocketAddr) -> io::Result<TcpSocket> {
+    match peer.is_ipv4() {
+        true => TcpSocket::new_v4(),
+        false => TcpSocket::new_v6(),
+    }
+}
+
+fn none_left() -> io::Error {
+    io::Error::from_raw_os_error(libc::EADDRNOTAVAIL)
+}
+
+/// Whether another port may do: somebody listens on this one, or it leads to this peer already.
+fn is_taken(error: &io::Error) -> bool {
+    matches!(
+        error.raw_os_error(),
+        Some(libc::EADDRINUSE | libc::EADDRNOTAVAIL)
+    )
+}
+
+/// The system narrows its choice to a range that lies within its own; a bound that does not has no
+/// effect (ip(7), `IP_LOCAL_PORT_RANGE`), and the load would come from other ports unnoticed.
+fn lies_within(ports: Option<(u16, u16)>, systems: Option<(u16, u16)>) -> bool {
+    ports.zip(systems).is_some_and(|(ports, systems)| {
+        systems.0 <= ports.0 && ports.0 < ports.1 && ports.1 <= systems.1
+    })
+}
+
+/// The first and last port that the system gives to connections.
+pub(crate) fn systems_ports() -> Option<(u16, u16)> {
+    let text = std::fs::read_to_string("/proc/sys/net/ipv4/ip_local_port_range").ok()?;
+    let mut ports = text.split_whitespace().map(str::parse);
+    Some((ports.next()?.ok()?, ports.next()?.ok()?))
+}
+
+/// Lets the system choose the port when it knows the peer: then one port serves many peers.
+#[cfg(target_os = "linux")]
+fn choose_port_late(socket: &TcpSocket) -> io::Result<()> {
+    set_ip_option(socket, libc::IP_BIND_ADDRESS_NO_PORT, 1_u32)
+}
+
+/// Lets the system choose within a range of ports that lies within its own.
+#[cfg(target_os = "linux")]
+fn choose_port_within(socket: &TcpSocket, (first, last): (u16, u16)) -> io::Result<()> {
+    /// Of linux/in.h, since 6.3: the last port in the upper 16 bits, the first in the lower ones.
+    const IP_LOCAL_PORT_RANGE: libc::c_int = 51;
+    let value = u32::from(last) << 16 | u32::from(first);
+    set_ip_option(socket, IP_LOCAL_PORT_RANGE, value)
+}
+
+#[cfg(target_os = "linux")]
+fn set_ip_option(socket: &TcpSocket, option: libc::c_int, value: u32) -> io::Result<()> {
+    use std::os::fd::AsRawFd as _;
+
+    let size = libc::socklen_t::try_from(size_of::<u32>()).expect("4 bytes");
+    // SAFETY: the option's value is four bytes, alive through the call; the socket is open.
+    let result = unsafe {
+        libc::setsockopt(
+            socket.as_raw_fd(),
+            libc::IPPROTO_IP,
+            option,
+            (&raw const value).cast(),
+            size,
+        )
+    };
+    match result {
+        0 => Ok(()),
+        _ => Err(io::Error::last_os_error()),
+    }
+}
+
+#[cfg(not(target_os = "linux"))]
+fn choose_port_late(_socket: &TcpSocket) -> io::Result<()> {
+    Ok(())
+}
+
+#[cfg(not(target_os = "linux"))]
+fn choose_port_within(_socket: &TcpSocket, _ports: (u16, u16)) -> io::Result<()> {
+    Err(io::Error::from_raw_os_error(libc::ENOPROTOOPT))
+}
+
+#[cfg(all(test, target_os = "linux"))]
+mod tests {
+    use std::net::TcpListener;
+
+    use super::*;
+
+    /// Broken if a connection came from a port outside of its range, two shared one, or a range
+    /// that is used up were blamed on the target; within the system's own ports and without.
+    #[test]
+    fn ports_come_from_their_range_until_it_is_used_up() {
+        let runtime = tokio::runtime::Builder::new_current_thread()
+            .enable_all()
+            .build()
+            .expect("a runtime");
+        let systems = systems_ports().expect("Linux says it");
+        for (place, from) in [("127.0.0.1:0", "127.0.0.9"), ("[::1]:0", "[::1]")] {
+            for first in [systems.0 + 100, systems.0 - 200] {
+                let listener = TcpListener::bind(place).expect("a loopback port");
+                let peer = listener.local_addr().expect("its address");
+                let text = format!("{from}:{first}-{}", first + 3);
+                let source = Source::parse(&text).expect("a source with ports");
+                let origins = Origins::new(&[source]);
+                assert_eq!(origins.origins[0].by_system, first > systems.0, "{text}");
+                runtime.block_on(async {
+                    let mut open = Vec::new();
+                    for _ in 0..4 {
+                        open.push(origins.connect(peer).await.expect("a free port"));
+                    }
+                    let local = open.iter().map(|stream| stream.local_addr());
+                    let local = local.collect::<io::Result<Vec<_>>>().expect("connected");
+                    assert!(local.iter().all(|own| own.ip() == source.address));
+                    let mut ports: Vec<u16> = local.iter().map(SocketAddr::port).collect();
+                    ports.sort_unstable();
+                    assert_eq!(ports, (first..first + 4).collect::<Vec<_>>());
+                    let error = origins.connect(peer).await.expect_err("all are in use");
+                    assert_eq!(error.raw_os_error(), Some(libc::EADDRNOTAVAIL), "{text}");
+
+                    // A port serves another peer too.
+                    let other = TcpListener::bind(place).expect("a loopback port");
+                    let other = other.local_addr().expect("its address");
+                    let stream = origins.connect(other).await.expect("another peer");
+                    let port = stream.local_addr().expect("connected").port();
+                    assert!((first..first + 4).contains(&port), "{port}");
+                });
+            }
+        }
+    }
+
+    /// Broken if a range were left to the system that it would not keep to.
+    #[test]
+    fn only_what_the_system_keeps_to_is_left_to_it() {
+        let systems = Some((100, 200));
+        for (ports, wanted) in [
+            (Some((100, 200)), true),
+            (Some((150, 151)), true),
+            (Some((150, 150)), false),
+            (Some((99, 150)), false),
+            (Some((150, 201)), false),
+            (None, false),
+        ] {
+            assert_eq!(lies_within(ports, systems), wanted, "{ports:?}");
+            assert!(!lies_within(ports, None));
+        }
+    }
+}

@@ -1,0 +1,164 @@
+//! Connections that are opened before the first request is due, handshakes included.
+//!
+//! They belong to no call, so that no call's time holds their handshakes, and nothing counts them
+//! as opened. Must never fail a run: what could not be opened is told, and the calls that need a
+//! connection try again and are counted.
+
+use std::cell::Cell;
+use std::future::poll_fn;
+use std::pin::Pin;
+use std::task::Poll;
+use std::time::Duration;
+
+use loadpilot_events::log::cause::Cause;
+use tokio::time::timeout;
+
+use super::dial::Dial;
+use super::error_classification::Broken;
+
+/// Most connections that a core opens at a time: a target's queue of unaccepted ones is short.
+const OPENING_MAX: u32 = 64;
+
+/// Longest time for all of them; shorter than the coordinator waits for an agent to be ready.
+const PATIENCE: Duration = Duration::from_secs(8);
+
+/// What became of the connections to open before the start.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Warmed {
+    /// Open.
+    pub opened: u32,
+    /// Not open: it failed, or was given up for lack of time.
+    pub failed: u32,
+    /// Why the last one that failed is not open.
+    pub last_failure: Option<Cause>,
+}
+
+impl Warmed {
+    /// Of two cores together.
+    #[must_use]
+    pub fn and(self, other: Self) -> Self {
+        Self {
+            opened: self.opened + other.opened,
+            failed: self.failed + other.failed,
+            last_failure: other.last_failure.or(self.last_failure),
+        }
+    }
+}
+
+/// Does what can be done before the first request is due: opens `open_first` connections, or, when
+/// there are to be none, resolves the target's name. Opening does that too, within its patience.
+pub(crate) async fn warm<T>(dial: &Dial, open_first: u32, open: impl Fn() -> T) -> Warmed
+where
+    T: Future<Output = Result<(), Broken>>,
+{
+    if open_first == 0 {
+        dial.resolve().await;
+    }
+    open_all(open_first, PATIENCE, open).await
+}
+
+/// Opens `count` connections, some at a time, within `patience`.
+async fn open_all<T>(count: u32, patience: Duration, open: impl Fn() -> T) -> Warmed
+where
+    T: Future<Output = Result<(), Broken>>,
+{
+    let (begun, warmed) = (Cell::new(0), Cell::new(Warmed::default()));
+    let lane = async || {
+        while begun.get() < count {
+            begun.set(begun.get() + 1);
+            let one = match open().await {
+                Ok(()) => Warmed {
+                    opened: 1,
+                    ..Warmed::default()
+                },
+                Err(broken) => Warmed {
+                    failed: 1,
+                    last_failure: Some(broken.cause),
+                    ..Warmed::default()
+                },
+            };
+            warmed.set(warmed.get().and(one));
+        }
+    };
+    let mut lanes: Vec<Pin<Box<_>>> = Vec::new();
+    lanes.extend((0..count.min(OPENING_MAX)).map(|_| Box::pin(lane())));
+    let all = poll_fn(|cx| {
+        lanes.retain_mut(|lane| lane.as_mut().poll(cx).is_pending());
+        match lanes.is_empty() {
+            true => Poll::Ready(()),
+            false => Poll::Pending,
+        }
+    });
+    let in_time = timeout(patience, all).await.is_ok();
+    let warmed = warmed.get();
+    match in_time {
+        true => warmed,
+        false => warmed.and(Warmed {
+            opened: 0,
+            failed: count - warmed.opened - warmed.failed,
+            last_failure: Some(Cause::WhileConnecting),
+        }),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use loadpilot_events::log::outcome::Outcome;
+
+    use super::*;
+
+    fn run<T>(future: impl Future<Output = T>) -> T {
+        let runtime = tokio::runtime::Builder::new_current_thread()
+            .enable_all()
+            .build();
+        runtime.expect("a runtime").block_on(future)
+    }
+
+    /// Broken if a target that refuses some, or says nothing at all, made the others fail, went
+    /// uncounted or held up the start for ever.
+    #[test]
+    fn each_is_opened_or_told() {
+        let turn = Cell::new(0);
+        let open = async || {
+            let own = turn.replace(turn.get() + 1);
+            tokio::task::yield_now().await;
+            match own % 3 {
+                0 => Err(Broken::new(Outcome::Tls, Cause::TlsAlert)),
+                _ => Ok(()),
+            }
+        };
+        let wanted = Warmed {
+            opened: 200,
+            failed: 100,
+            last_failure: Some(Cause::TlsAlert),
+        };
+        assert_eq!(run(open_all(300, PATIENCE, open)), wanted);
+
+        let turn = Cell::new(0);
+        let open = async || match turn.replace(turn.get() + 1) {
+            7.. => std::future::pending().await,
+            _ => Ok(()),
+        };
+        let wanted = Warmed {
+            opened: 7,
+            failed: 293,
+            last_failure: Some(Cause::WhileConnecting),
+        };
+        assert_eq!(run(open_all(300, Duration::from_millis(20), open)), wanted);
+    }
+
+    /// Broken if a core opened all at once, or waited for one before it began with the next.
+    #[test]
+    fn some_are_opened_at_a_time() {
+        let (now, most) = (Cell::new(0), Cell::new(0));
+        let open = async || {
+            now.set(now.get() + 1);
+            most.set(now.get().max(most.get()));
+            tokio::task::yield_now().await;
+            now.set(now.get() - 1);
+            Ok(())
+        };
+        assert_eq!(run(open_all(1_000, PATIENCE, open)).opened, 1_000);
+        assert_eq!(most.get(), OPENING_MAX);
+    }
+}

@@ -1,0 +1,187 @@
+//! HTTP/1.1 of one core: a pool of keep-alive connections, and requests as byte templates.
+//!
+//! A request goes out a second time only on a connection that had been kept open and turned out to
+//! be closed: always when not one byte of it was written, and when its method is idempotent also
+//! when not one byte was answered. Nothing else is ever retried.
+
+pub(crate) mod answer;
+mod chunks;
+mod link;
+
+use std::cell::RefCell;
+use std::future::poll_fn;
+use std::rc::Rc;
+use std::sync::Arc;
+use std::task::{Context, Poll, Waker};
+
+use loadpilot_engine::tally::ConnectionUse;
+use loadpilot_events::plan::connections::Reuse;
+
+use self::link::{Exchange, Failed, Link, Reach, Scratch, scratch};
+use super::connect::connection_quota::Pool;
+use super::connect::dial::Dial;
+use super::connect::error_classification::Broken;
+use super::connect::preconnect::{self, Warmed};
+use super::connect::stream::Stream;
+use super::connect::tls::Offer;
+use super::wire::{Order, Trace, Wire};
+use crate::fire::clock::MonoTime;
+use crate::fire::request::program::{Call, Program};
+
+/// Idle connections closed in one go because nobody needs them: each takes a system call, and
+/// arrivals are due meanwhile.
+const CLOSED_AT_ONCE: usize = 64;
+
+/// The engine of one core.
+pub(crate) struct Http1 {
+    program: Arc<Program>,
+    dial: Rc<Dial>,
+    /// A call in flight occupies one connection, and one that opens another found none idle: no
+    /// more calls than connections, and neither are more ever open, idle ones included.
+    pool: Pool,
+    /// Last in, first out: the ones in use stay warm, the others may age and go.
+    idle: RefCell<Vec<Link>>,
+    scratch: Scratch,
+}
+
+impl Http1 {
+    pub(crate) fn new(program: Arc<Program>, dial: Rc<Dial>, pool: Pool) -> Self {
+        Self {
+            program,
+            dial,
+            pool,
+            idle: RefCell::new(Vec::new()),
+            scratch: scratch(),
+        }
+    }
+
+    /// Sends on a connection that was opened for it.
+    pub(crate) async fn send_on(
+        &self,
+        stream: Stream,
+        order: &Order<'_>,
+        trace: &mut Trace,
+    ) -> Result<u16, Broken> {
+        trace.phases.connection = Some(ConnectionUse::Opened);
+        let mut link = Link::new(stream);
+        let answer = self.exchange(&mut link, order, trace).await;
+        let status = answer.map_err(|failed| failed.broken)?;
+        self.put_back(link);
+        Ok(status)
+    }
+
+    /// Keeps a connection that nobody has used yet.
+    pub(crate) fn keep(&self, stream: Stream) {
+        self.idle.borrow_mut().push(Link::new(stream));
+    }
+
+    /// The idle connection used last, if it is still open and the call may use it.
+    fn idle_link(&self, order: &Order<'_>, cx: &mut Context<'_>) -> Option<Link> {
+        loop {
+            let mut link = self.idle.borrow_mut().pop()?;
+            if !order.may_reuse {
+                // It comes as a new client does, for one that left: this connection is closed.
+                return None;
+            }
+            if self.may_stay(&link) && link.is_quiet(cx, &self.scratch) {
+                return Some(link);
+            }
+        }
+    }
+
+    /// Whether a connection that has carried its exchanges well may carry another one.
+    fn may_stay(&self, link: &Link) -> bool {
+        let settings = &self.program.connections;
+        link.is_reusable()
+            && settings.reuse != Reuse::Never
+            && settings
+                .requests_max
+                .is_none_or(|most| link.requests() < most)
+            && settings.age_us_max.is_none_or(|most| link.age_us() < most)
+    }
+
+    async fn exchange(
+        &self,
+        link: &mut Link,
+        order: &Order<'_>,
+        trace: &mut Trace,
+    ) -> Result<u16, Failed> {
+        let mut exchange = Exchange::new(order);
+        link.begin(order.call.is_head());
+        poll_fn(|cx| link.poll_exchange(cx, &mut exchange, trace, &self.scratch)).await
+    }
+
+    /// Keeps a connection that has carried an exchange well, if it may carry another one.
+    fn put_back(&self, link: Link) {
+        if self.may_stay(&link) {
+            self.idle.borrow_mut().push(link);
+        }
+    }
+}
+
+/// Whether a request that failed on a kept connection may go out again on a new one.
+fn may_go_again(call: &Call, failed: Failed) -> bool {
+    match failed.reach {
+        Reach::Unsent => true,
+        Reach::Unanswered => call.is_idempotent(),
+        Reach::Beyond => false,
+    }
+}
+
+impl Wire for Http1 {
+    async fn send(&self, order: &Order<'_>, trace: &mut Trace) -> Result<u16, Broken> {
+        if let Some(mut link) = poll_fn(|cx| Poll::Ready(self.idle_link(order, cx))).await {
+            trace.phases.connection = Some(ConnectionUse::Reused);
+            match self.exchange(&mut link, order, trace).await {
+                Ok(status) => {
+                    self.put_back(link);
+                    return Ok(status);
+                }
+                Err(failed) if may_go_again(order.call, failed) => {
+                    trace.phases.connection = None;
+                    trace.phases.resent = failed.reach == Reach::Unanswered;
+                }
+                Err(failed) => return Err(failed.broken),
+            }
+        }
+        let stream = self.dial.open(Offer::Http1, order.progress, trace).await?;
+        self.send_on(stream, order, trace).await
+    }
+
+    fn calls_max(&self) -> usize {
+        self.pool.connections_max()
+    }
+
+    async fn warm(&self) -> Warmed {
+        let open = || async {
+            let stream = self.dial.open_ahead(Offer::Http1).await?;
+            self.keep(stream);
+            Ok(())
+        };
+        preconnect::warm(&self.dial, self.pool.open_first, open).await
+    }
+
+    fn tidy(&self, unneeded: MonoTime) -> usize {
+        let mut cx = Context::from_waker(Waker::noop());
+        let mut idle = self.idle.borrow_mut();
+        let spare = idle.len().saturating_sub(self.pool.open_first as usize);
+        let (mut to_close, mut closed) = (spare.min(CLOSED_AT_ONCE), 0);
+        idle.retain_mut(|link| {
+            // The ones used longest ago come first.
+            if to_close > 0 && link.used() < unneeded {
+                (to_close, closed) = (to_close - 1, closed + 1);
+                return false;
+            }
+            self.may_stay(link) && link.is_quiet(&mut cx, &self.scratch)
+        });
+        let len = idle.len();
+        // By halves: the list is copied whole each time.
+        if closed > 0 && idle.capacity() > 4 * len {
+            idle.shrink_to(2 * len);
+        }
+        closed
+    }
+}
+
+#[cfg(test)]
+mod tests;

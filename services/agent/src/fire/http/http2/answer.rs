@@ -1,0 +1,88 @@
+//! The answer of one stream of HTTP/2, and what its errors mean.
+//!
+//! Must never keep a body that nobody asked for.
+
+use h2::{Reason, RecvStream};
+use hyper::http::Response;
+use loadpilot_events::log::cause::Cause;
+use loadpilot_events::log::outcome::Outcome;
+
+use crate::fire::clock::MonoTime;
+use crate::fire::http::connect::error_classification::Broken;
+use crate::fire::http::wire::{Order, Trace};
+
+/// Whether the target has said that it did not begin with the request: it refused the stream, or
+/// closed the connection before it came to it (RFC 9113, section 8.7).
+pub(super) fn was_not_begun(error: &h2::Error) -> bool {
+    let refused = error.reason() == Some(Reason::REFUSED_STREAM);
+    error.is_remote() && (refused || error.is_go_away())
+}
+
+/// Whether an answer in full is followed by a word that the rest of the request is not wanted
+/// (RFC 9113, section 8.1).
+pub(super) fn refuses_the_rest(error: &h2::Error) -> bool {
+    error.is_remote() && error.is_reset() && error.reason() == Some(Reason::NO_ERROR)
+}
+
+/// Throws a body away as it comes, or as much of it as is listened to.
+pub(super) async fn drain(
+    answer: Response<RecvStream>,
+    order: &Order<'_>,
+    trace: &mut Trace,
+) -> Result<(), h2::Error> {
+    let mut body = answer.into_body();
+    while let Some(data) = body.data().await {
+        let data = data?;
+        let mut heard: &[u8] = &data;
+        if let Some(tokens) = order.tokens {
+            let (now, mut tokens) = (MonoTime::now(), tokens.borrow_mut());
+            heard = tokens.data(heard, now);
+            // Many servers end with an empty frame, which says nothing but that.
+            if !data.is_empty() {
+                tokens.chunk_end(now);
+            }
+        }
+        if let Some(kept) = order.kept {
+            kept.borrow_mut().data(heard);
+        }
+        let bytes = data.len();
+        trace.received_bytes += bytes as u64;
+        body.flow_control().release_capacity(bytes)?;
+        if order.is_heard_out() && !body.is_end_stream() {
+            // Whoever drops a stream resets it.
+            return Ok(());
+        }
+    }
+    // An answer ends with its trailers.
+    body.trailers().await?;
+    Ok(())
+}
+
+/// Hands over the head of an answer, in the form of HTTP/1.1.
+pub(super) fn show(answer: &Response<RecvStream>, mut add: impl FnMut(&[u8])) {
+    add(format!("HTTP/2 {}\r\n", answer.status()).as_bytes());
+    for (name, value) in answer.headers() {
+        for part in [name.as_str().as_bytes(), b": ", value.as_bytes(), b"\r\n"] {
+            add(part);
+        }
+    }
+}
+
+pub(super) fn header_bytes(answer: &Response<RecvStream>) -> u64 {
+    let lines = answer.headers().iter();
+    let lines = lines.map(|(name, value)| name.as_str().len() + value.len());
+    (":status200".len() + lines.sum::<usize>()) as u64
+}
+
+pub(super) fn broken(error: &h2::Error) -> Broken {
+    if let Some(error) = error.get_io() {
+        return Broken::exchanging(error);
+    }
+    tracing::debug!(%error, "exchange broken");
+    let cause = match error.is_remote() {
+        true if error.is_go_away() => Cause::GoneAway,
+        true if error.is_reset() => Cause::StreamReset,
+        _ => Cause::Http2,
+    };
+    Broken::new(Outcome::Io, cause)
+}

@@ -1,0 +1,447 @@
+//! HTTP/2 of one core: few connections, many requests at a time on each (RFC 9113).
+//!
+//! A request goes out a second time, and no third, only when the target cannot have begun with it:
+//! its connection took no new stream, or the target refused the stream or said that it had not come
+//! so far. Bytes are counted before header compression, since the connection is shared.
+
+mod answer;
+mod sending;
+
+use std::cell::{Cell, RefCell};
+use std::rc::Rc;
+use std::sync::Arc;
+
+use bytes::Bytes;
+use h2::client::{Builder, SendRequest};
+use loadpilot_engine::tally::ConnectionUse;
+use loadpilot_events::plan::connections::Reuse;
+use tokio::sync::Notify;
+
+use self::answer::{broken, drain, header_bytes, refuses_the_rest, show, was_not_begun};
+use self::sending::Sending;
+use super::connect::connection_quota::Pool;
+use super::connect::dial::Dial;
+use super::connect::error_classification::Broken;
+use super::connect::preconnect::{self, Warmed};
+use super::connect::stream::Stream;
+use super::connect::tls::Offer;
+use super::wire::{Order, Trace, Wire};
+use crate::fire::clock::MonoTime;
+use crate::fire::request::program::Program;
+use crate::fire::request::progress::{Progress, Stage};
+
+/// Requests at a time on one connection unless the plan says otherwise: what RFC 9113 recommends
+/// servers to allow at least.
+pub const STREAMS_MAX: u32 = 100;
+/// What the target may send on one stream, and on one connection, before we have taken it in.
+const STREAM_WINDOW_BYTES: u32 = 1 << 20;
+const CONNECTION_WINDOW_BYTES: u32 = 16 << 20;
+/// Most bytes of the headers of one answer.
+const HEADERS_BYTES_MAX: u32 = 64 << 10;
+
+/// The engine of one core.
+pub(crate) struct Http2 {
+    program: Arc<Program>,
+    dial: Rc<Dial>,
+    pool: Pool,
+    /// Those that may take a further request; the others end with their last stream.
+    links: RefCell<Vec<Rc<Link>>>,
+    census: Rc<Census>,
+    /// What the target allowed last.
+    allowed_max: Cell<usize>,
+}
+
+/// How many there are of what comes and goes.
+#[derive(Debug, Default)]
+struct Census {
+    /// Connections, from the first try to open them until they are closed.
+    connections: Cell<usize>,
+    /// Those among them that are being opened.
+    opening: Cell<usize>,
+    /// Places taken on connections.
+    streams: Cell<usize>,
+    /// Calls that have no place yet, those that open a connection included.
+    placeless: Cell<usize>,
+    /// Told when there may be a place, or room to open a connection.
+    changed: Notify,
+}
+
+/// One more of something, until it is dropped.
+struct Counted {
+    census: Rc<Census>,
+    count: fn(&Census) -> &Cell<usize>,
+}
+
+impl Counted {
+    fn new(census: &Rc<Census>, count: fn(&Census) -> &Cell<usize>) -> Self {
+        let cell = count(census);
+        cell.set(cell.get() + 1);
+        Self {
+            census: Rc::clone(census),
+            count,
+        }
+    }
+}
+
+impl Drop for Counted {
+    fn drop(&mut self) {
+        let cell = (self.count)(&self.census);
+        cell.set(cell.get() - 1);
+        if self.census.placeless.get() > 0 {
+            self.census.changed.notify_waiters();
+        }
+    }
+}
+
+/// An open connection.
+struct Link {
+    sender: SendRequest<Bytes>,
+    streams: Cell<u32>,
+    requests: Cell<u32>,
+    opened: MonoTime,
+    /// It takes no further request.
+    closed: Cell<bool>,
+}
+
+/// A place among the streams of a connection.
+pub(crate) struct Place {
+    link: Rc<Link>,
+    _stream: Counted,
+}
+
+impl Drop for Place {
+    fn drop(&mut self) {
+        self.link.streams.set(self.link.streams.get() - 1);
+    }
+}
+
+/// How an exchange ended without an answer.
+enum Failed {
+    /// The target has not begun with the request.
+    Unsent(Broken),
+    Broken(Broken),
+}
+
+impl Http2 {
+    pub(crate) fn new(program: Arc<Program>, dial: Rc<Dial>, pool: Pool) -> Self {
+        Self {
+            program,
+            dial,
+            pool,
+            links: RefCell::default(),
+            census: Rc::default(),
+            allowed_max: Cell::new(usize::MAX),
+        }
+    }
+
+    /// Takes over a connection on which HTTP/2 was agreed, and the first place on it.
+    ///
+    /// # Errors
+    /// When the target does not begin as HTTP/2 does.
+    pub(crate) async fn adopt(&self, stream: Stream) -> Result<Place, Broken> {
+        let connection = Counted::new(&self.census, |census| &census.connections);
+        let link = self.link(stream, connection).await?;
+        Ok(self.first_place(link))
+    }
+
+    /// Takes over a connection that nobody has used yet, for whoever comes.
+    ///
+    /// # Errors
+    /// When the target does not begin as HTTP/2 does.
+    pub(crate) async fn keep(&self, stream: Stream) -> Result<(), Broken> {
+        let connection = Counted::new(&self.census, |census| &census.connections);
+        let link = self.link(stream, connection).await?;
+        self.list(link);
+        Ok(())
+    }
+
+    fn first_place(&self, link: Rc<Link>) -> Place {
+        let place = self.take_place(&link);
+        self.list(link);
+        place
+    }
+
+    /// Lets calls find a connection, if it may take any.
+    fn list(&self, link: Rc<Link>) {
+        if self.takes_more(&link) {
+            self.links.borrow_mut().push(link);
+        }
+    }
+
+    async fn link(&self, stream: Stream, counted: Counted) -> Result<Rc<Link>, Broken> {
+        let mut builder = Builder::new();
+        builder
+            .enable_push(false)
+            .initial_window_size(STREAM_WINDOW_BYTES)
+            .initial_connection_window_size(CONNECTION_WINDOW_BYTES)
+            .max_header_list_size(HEADERS_BYTES_MAX);
+        // Boxed, since hardly any call opens a connection.
+        let (sender, connection) = Box::pin(builder.handshake(stream))
+            .await
+            .map_err(|error| broken(&error))?;
+        let link = Rc::new(Link {
+            sender,
+            streams: Cell::new(0),
+            requests: Cell::new(0),
+            opened: MonoTime::now(),
+            closed: Cell::new(false),
+        });
+        let driven = Rc::downgrade(&link);
+        tokio::task::spawn_local(async move {
+            if let Err(error) = connection.await {
+                tracing::debug!(%error, "connection ended");
+            }
+            if let Some(link) = driven.upgrade() {
+                link.closed.set(true);
+            }
+            drop(counted);
+        });
+        Ok(link)
+    }
+
+    /// Sends on a connection that was opened for it; else as [`Wire::send`].
+    pub(crate) async fn send_on(
+        &self,
+        place: Place,
+        order: &Order<'_>,
+        trace: &mut Trace,
+    ) -> Result<u16, Broken> {
+        trace.phases.connection = Some(ConnectionUse::Opened);
+        self.send_from(place, order, trace).await
+    }
+
+    async fn send_from(
+        &self,
+        place: Place,
+        order: &Order<'_>,
+        trace: &mut Trace,
+    ) -> Result<u16, Broken> {
+        match self.exchange(&place, order, trace).await {
+            Ok(status) => return Ok(status),
+            Err(Failed::Broken(broken)) => return Err(broken),
+            Err(Failed::Unsent(_)) => drop(place),
+        }
+        let place = self.place(order, trace).await?;
+        match self.exchange(&place, order, trace).await {
+            Ok(status) => Ok(status),
+            Err(Failed::Broken(broken) | Failed::Unsent(broken)) => Err(broken),
+        }
+    }
+
+    /// A place on an open connection; opens one if there is none.
+    async fn place(&self, order: &Order<'_>, trace: &mut Trace) -> Result<Place, Broken> {
+        if !order.may_reuse {
+            self.retire();
+            return self.open(order.progress, trace).await;
+        }
+        trace.phases.connection = Some(ConnectionUse::Reused);
+        if let Some(place) = self.free_place() {
+            return Ok(place);
+        }
+        order.progress.enter(Stage::Queueing);
+        let _placeless = Counted::new(&self.census, |census| &census.placeless);
+        loop {
+            let changed = self.census.changed.notified();
+            if let Some(place) = self.free_place() {
+                return Ok(place);
+            }
+            if self.lacks_connections() {
+                return self.open(order.progress, trace).await;
+            }
+            changed.await;
+        }
+    }
+
+    async fn open(&self, progress: &Progress, trace: &mut Trace) -> Result<Place, Broken> {
+        let _opening = Counted::new(&self.census, |census| &census.opening);
+        let connection = Counted::new(&self.census, |census| &census.connections);
+        trace.phases.connection = None;
+        let stream = self.dial.open(Offer::Http2, progress, trace).await?;
+        let link = self.link(stream, connection).await?;
+        trace.phases.connection = Some(ConnectionUse::Opened);
+        Ok(self.first_place(link))
+    }
+
+    /// Whether one more connection may be opened, and the calls without a place are more than
+    /// those that are being opened will carry.
+    fn lacks_connections(&self) -> bool {
+        let census = &self.census;
+        let to_come = census
+            .opening
+            .get()
+            .saturating_mul(self.places_of_a_new_one());
+        to_come < census.placeless.get() && census.connections.get() < self.pool.connections_max()
+    }
+
+    /// How many calls at a time a connection carries that is not open yet, as far as is known.
+    fn places_of_a_new_one(&self) -> usize {
+        let settings = &self.program.connections;
+        let most = self
+            .streams_max()
+            .min(settings.requests_max.unwrap_or(u32::MAX));
+        (most as usize).min(self.allowed_max.get())
+    }
+
+    fn streams_max(&self) -> u32 {
+        self.program.connections.streams_max.unwrap_or(STREAMS_MAX)
+    }
+
+    /// How many calls at a time a connection carries.
+    fn places_of(&self, link: &Link) -> usize {
+        // A target that allows none for a while is asked all the same: the call then waits.
+        let allowed_max = link.sender.current_max_send_streams().max(1);
+        self.allowed_max.set(allowed_max);
+        allowed_max.min(self.streams_max() as usize)
+    }
+
+    fn free_place(&self) -> Option<Place> {
+        let mut links = self.links.borrow_mut();
+        let at = self.find_free(&mut links)?;
+        let place = self.take_place(&links[at]);
+        if !self.takes_more(&links[at]) {
+            links.swap_remove(at);
+        }
+        Some(place)
+    }
+
+    /// Gives up the connection that a call would have used that may use none: it comes as a new
+    /// client does, for one that left.
+    fn retire(&self) {
+        let mut links = self.links.borrow_mut();
+        if let Some(at) = self.find_free(&mut links) {
+            links.swap_remove(at);
+        }
+    }
+
+    fn find_free(&self, links: &mut Vec<Rc<Link>>) -> Option<usize> {
+        links.retain(|link| self.takes_more(link));
+        let mut listed = links.iter();
+        listed.position(|link| (link.streams.get() as usize) < self.places_of(link))
+    }
+
+    /// Takes a place that is free.
+    fn take_place(&self, link: &Rc<Link>) -> Place {
+        link.streams.set(link.streams.get() + 1);
+        link.requests.set(link.requests.get() + 1);
+        Place {
+            link: Rc::clone(link),
+            _stream: Counted::new(&self.census, |census| &census.streams),
+        }
+    }
+
+    fn takes_more(&self, link: &Link) -> bool {
+        let settings = &self.program.connections;
+        !link.closed.get()
+            && settings.reuse != Reuse::Never
+            && settings
+                .requests_max
+                .is_none_or(|most| link.requests.get() < most)
+            && settings
+                .age_us_max
+                .is_none_or(|most| MonoTime::now().since_us(link.opened) < most)
+    }
+
+    async fn exchange(
+        &self,
+        place: &Place,
+        order: &Order<'_>,
+        trace: &mut Trace,
+    ) -> Result<u16, Failed> {
+        let link = &place.link;
+        let unsent = |error: h2::Error| {
+            link.closed.set(true);
+            Failed::Unsent(broken(&error))
+        };
+        let template = order.call.http2();
+        order.progress.enter(Stage::Queueing);
+        let mut sender = link.sender.clone().ready().await.map_err(unsent)?;
+        order.progress.enter(Stage::Sending);
+        let (request, request_bytes) = template.with_id(order.id.unwrap_or_default());
+        let has_body = !template.body().is_empty();
+        let sent = sender.send_request(request, !has_body);
+        let (answer, stream) = sent.map_err(unsent)?;
+        trace.sent_bytes += request_bytes;
+        let mut body = Sending::new(stream, template.body().clone());
+        let (answer, sent_at) = body.send_until(answer, order.progress, trace).await;
+        let answer = answer.map_err(|error| {
+            let is_unsent = was_not_begun(&error);
+            link.closed.set(link.closed.get() || error.is_go_away());
+            match is_unsent {
+                true => Failed::Unsent(broken(&error)),
+                false => Failed::Broken(broken(&error)),
+            }
+        })?;
+        let answered_at = MonoTime::now();
+        order.progress.enter(Stage::Reading);
+        trace.phases.first_byte_us = Some(answered_at.since_us(sent_at));
+        trace.received_bytes += header_bytes(&answer);
+        let status = answer.status().as_u16();
+        order.progress.answered(status);
+        if let Some(seen) = order.seen {
+            show(&answer, |part| seen.borrow_mut().add(part));
+        }
+        if let Some(kept) = order.kept {
+            show(&answer, |part| {
+                kept.borrow_mut().head.extend_from_slice(part)
+            });
+        }
+        let drained = drain(answer, order, trace).await;
+        match drained {
+            Err(error) if !(has_body && refuses_the_rest(&error)) => {
+                return Err(Failed::Broken(broken(&error)));
+            }
+            _ => trace.phases.last_byte_us = Some(MonoTime::now().since_us(answered_at)),
+        }
+        Ok(status)
+    }
+}
+
+impl Wire for Http2 {
+    async fn send(&self, order: &Order<'_>, trace: &mut Trace) -> Result<u16, Broken> {
+        let place = self.place(order, trace).await?;
+        self.send_from(place, order, trace).await
+    }
+
+    /// With a limit of connections: what the listed ones carry, what those will carry for which
+    /// there is room, and what is still under way on those that end.
+    fn calls_max(&self) -> usize {
+        let Some(connections_max) = self.pool.max else {
+            return usize::MAX;
+        };
+        let (mut listed, mut streams, mut places) = (0, 0, 0);
+        for link in self
+            .links
+            .borrow()
+            .iter()
+            .filter(|link| self.takes_more(link))
+        {
+            let here = link.streams.get() as usize;
+            let most = self.program.connections.requests_max.unwrap_or(u32::MAX);
+            let left = (most - link.requests.get()) as usize;
+            places += self.places_of(link).min(here.saturating_add(left));
+            streams += here;
+            listed += 1;
+        }
+        let census = &self.census;
+        let ending = census.connections.get() - census.opening.get() - listed;
+        let room = (connections_max as usize).saturating_sub(listed + ending);
+        let on_ending = census.streams.get() - streams;
+        let calls_max = places + room.saturating_mul(self.places_of_a_new_one()) + on_ending;
+        calls_max.max(1)
+    }
+
+    async fn warm(&self) -> Warmed {
+        let open = || async {
+            let stream = self.dial.open_ahead(Offer::Http2).await?;
+            self.keep(stream).await
+        };
+        preconnect::warm(&self.dial, self.pool.open_first, open).await
+    }
+
+    /// They are few: whoever needs none of them leaves them open.
+    fn tidy(&self, _unneeded: MonoTime) -> usize {
+        let mut links = self.links.borrow_mut();
+        links.retain(|link| self.takes_more(link));
+        0
+    }
+}

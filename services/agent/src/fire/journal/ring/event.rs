@@ -1,0 +1,170 @@
+//! What a thread tells its tally besides calls, as a record of the ring: 64 bytes like a call's.
+//!
+//! Version 2, little-endian, at these places, everything else 0:
+//!
+//! | bytes | field |
+//! |---|---|
+//! | 0–3 | check value, as in a call's record |
+//! | 4 | 13: no call has that state |
+//! | 8–9 | what is noted: its place in the order of [`Noted`], from 1 |
+//! | 10–11 | task |
+//! | 12–15 | due tick |
+//! | 16–19 | generation held at that tick |
+//! | 20–21 | number of a text ([`super::texts`]), or the kind of a metric in bits 14–15 above it |
+//! | 24–31 | reason, whether a check passed, the value of a metric, or how the last call ended |
+//!
+//! Pure: must never do I/O, and never panic on whatever bytes it is given.
+
+use loadpilot_engine::tally::RowKey;
+use loadpilot_events::log::delta::LastCall;
+use loadpilot_events::log::metrics::{MetricValue, Millionths, TrendCount};
+use loadpilot_events::log::outcome::DropReason;
+
+use crate::fire::journal::record::{RECORD_BYTES, seal, unseal};
+
+const NOTE: u64 = 13;
+/// Texts that a note can name.
+pub(super) const TEXTS_MAX: u16 = 1 << 14;
+const REASONS: [DropReason; 7] = [
+    DropReason::Late,
+    DropReason::NoSlot,
+    DropReason::NoUser,
+    DropReason::Fenced,
+    DropReason::Paused,
+    DropReason::Stopped,
+    DropReason::Unowned,
+];
+
+/// Something that happened to an arrival.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Note {
+    /// Where the arrival is counted.
+    pub key: RowKey,
+    /// What happened.
+    pub what: Noted,
+}
+
+/// What may happen to an arrival beside its calls.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Noted {
+    /// It started, before its first call: of users whose tasks look at answers.
+    Started,
+    /// It will never start.
+    Dropped(DropReason),
+    /// It ended, and not all of it went well.
+    TaskError,
+    /// A check looked at an answer.
+    Check {
+        /// Whether it passed.
+        passed: bool,
+    },
+    /// It added to a metric of the scenario's own.
+    Metric {
+        /// The number of the metric's name.
+        text: u16,
+        /// What it added.
+        value: MetricValue,
+    },
+    /// It raised something.
+    Raised {
+        /// The number of the text.
+        text: u16,
+    },
+    /// Its task raised an error.
+    TaskRaised(LastCall),
+}
+
+impl Note {
+    /// Its bytes, for the place `place` and no other.
+    pub(super) fn encode(&self, place: u64) -> [u8; RECORD_BYTES] {
+        let (kind, text, value) = match self.what {
+            Noted::Started => (1, 0, 0),
+            Noted::Dropped(reason) => (2, 0, place_of(reason)),
+            Noted::TaskError => (3, 0, 0),
+            Noted::Check { passed } => (4, 0, u64::from(passed)),
+            Noted::Metric { text, value } => {
+                let (kind, value) = metric(value);
+                (5, u64::from(text % TEXTS_MAX) | (kind << 14), value)
+            }
+            Noted::Raised { text } => (6, u64::from(text % TEXTS_MAX), 0),
+            Noted::TaskRaised(last) => (7, 0, last_place(last)),
+        };
+        let mut words = [0; RECORD_BYTES / 8];
+        words[0] = NOTE << 32;
+        words[1] = kind | (u64::from(self.key.task) << 16) | (u64::from(self.key.tick) << 32);
+        words[2] = u64::from(self.key.generation) | (text << 32);
+        words[3] = value;
+        seal(words, place)
+    }
+
+    /// The note in `bytes`; `None` when they were not written whole, or are another record.
+    pub(super) fn decode(bytes: &[u8; RECORD_BYTES], place: u64) -> Option<Self> {
+        let words = unseal(bytes, place)?;
+        if words[0] >> 32 != NOTE {
+            return None;
+        }
+        let text = u16::try_from((words[2] >> 32) % u64::from(TEXTS_MAX)).ok()?;
+        let value = words[3];
+        let what = match words[1] % (1 << 16) {
+            1 => Noted::Started,
+            2 => Noted::Dropped(*REASONS.get(usize::try_from(value).ok()?)?),
+            3 => Noted::TaskError,
+            4 => Noted::Check { passed: value == 1 },
+            5 => Noted::Metric {
+                text,
+                value: metric_of((words[2] >> 46) & 3, value)?,
+            },
+            6 => Noted::Raised { text },
+            7 => Noted::TaskRaised(*LastCall::ALL.get(usize::try_from(value).ok()?)?),
+            _ => return None,
+        };
+        let note = Self {
+            key: RowKey {
+                tick: u32::try_from(words[1] >> 32).ok()?,
+                generation: u32::try_from(words[2] % (1 << 32)).ok()?,
+                task: u16::try_from((words[1] >> 16) % (1 << 16)).ok()?,
+            },
+            what,
+        };
+        // A note has one form, as a call has.
+        (note.encode(place) == *bytes).then_some(note)
+    }
+}
+
+fn place_of(reason: DropReason) -> u64 {
+    let place = REASONS.iter().position(|known| *known == reason);
+    place.map_or(u64::MAX, |place| place as u64)
+}
+
+fn last_place(last: LastCall) -> u64 {
+    let place = LastCall::ALL.iter().position(|known| *known == last);
+    place.map_or(u64::MAX, |place| place as u64)
+}
+
+/// Kind and value.
+fn metric(value: MetricValue) -> (u64, u64) {
+    match value {
+        MetricValue::Counter(amount) => (1, amount.count()),
+        MetricValue::Trend(value) => {
+            let TrendCount(digits, exponent, _) = value.times(1);
+            let [low, high] = digits.to_le_bytes();
+            let [exponent] = exponent.to_le_bytes();
+            (2, u64::from_le_bytes([low, high, exponent, 0, 0, 0, 0, 0]))
+        }
+        MetricValue::Rate(is_true) => (3, u64::from(is_true)),
+    }
+}
+
+fn metric_of(kind: u64, value: u64) -> Option<MetricValue> {
+    match kind {
+        1 => Millionths::from_count(value).map(MetricValue::Counter),
+        2 => {
+            let [low, high, exponent, ..] = value.to_le_bytes();
+            let digits = i16::from_le_bytes([low, high]);
+            let count = TrendCount(digits, i8::from_le_bytes([exponent]), 1);
+            count.value().map(MetricValue::Trend)
+        }
+        3 => Some(MetricValue::Rate(value == 1)),
+        _ => None,
+    }
+}

@@ -1,0 +1,219 @@
+//! What a dead process left in its ring.
+//!
+//! Pure: the bytes are an argument. Must never panic on whatever they are, and never give a call
+//! twice.
+
+use loadpilot_engine::tally::crash_recovery::Mark;
+use loadpilot_events::id::{AgentId, BootId, Holder, RunId};
+
+use super::layout::{
+    CLOSED_AT, ENDED_AT, FIRST_AT, HEADER_BYTES, Layout, MAGIC, NAMES_AT, SEATLESS_AT,
+    UNRECORDED_AT, finished_place, seat_place,
+};
+use super::texts::ReadTexts;
+use super::{NUMBER_BITS, Note, RingOwner};
+use crate::fire::journal::record::{CallRecord, RECORD_BYTES, RECORD_VERSION};
+
+const NUMBER_MAX: u64 = (1 << NUMBER_BITS) - 1;
+
+/// Everything that was open when the process died.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Leftover {
+    /// Whose it is.
+    pub owner: RingOwner,
+    /// Calls that finished since the last delta was closed, in the order of their ends; then those
+    /// that had ended and whose checks were still to say how.
+    pub finished: Vec<CallRecord>,
+    /// What else happened since then, in order.
+    pub notes: Vec<Note>,
+    /// Calls without an end.
+    pub in_flight: Vec<CallRecord>,
+    /// What calls and notes name by number.
+    pub texts: ReadTexts,
+    /// Up to where all of it is in deltas. An arrival whose first call began in a later turn was
+    /// not reported as started.
+    pub closed: Mark,
+    /// Finished calls and notes that found no room since the start: as many may be missing here.
+    pub unrecorded: u64,
+    /// Calls in flight that had no place.
+    pub seatless: u64,
+}
+
+/// Why bytes are not a ring.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum NotARing {
+    /// They begin otherwise.
+    #[error("not a ring")]
+    Foreign,
+    /// Another version wrote it.
+    #[error("a ring of version {0}, this program reads {RECORD_VERSION}")]
+    Version(u32),
+    /// It is shorter than it says.
+    #[error("a ring of {said} bytes, of which {found} are there")]
+    Short {
+        /// The length it should have.
+        said: u64,
+        /// The length it has.
+        found: u64,
+    },
+    /// It does not say whose it is.
+    #[error("a ring of nobody")]
+    Nameless,
+}
+
+/// Reads the bytes of a ring's file whose process is dead, and which is known to be in deltas up to
+/// `closed`; the ring itself may have heard of that too late.
+///
+/// # Errors
+/// Why they are not a whole ring of this version.
+pub fn read(bytes: &[u8], closed: Mark) -> Result<Leftover, NotARing> {
+    let header = bytes.first_chunk::<HEADER_BYTES>();
+    let header = header.filter(|header| header.starts_with(&MAGIC));
+    let header = header.ok_or(NotARing::Foreign)?;
+    if word_u32(header, 8) != RECORD_VERSION {
+        return Err(NotARing::Version(word_u32(header, 8)));
+    }
+    let layout = Layout {
+        seats: word_u32(header, 12),
+        half: word_u32(header, 16),
+        texts: word_u32(header, 24),
+    };
+    if bytes.len() < layout.bytes() {
+        return Err(NotARing::Short {
+            said: layout.bytes() as u64,
+            found: bytes.len() as u64,
+        });
+    }
+    let owner = owner(header).ok_or(NotARing::Nameless)?;
+    let word = word_u64(header, CLOSED_AT);
+    let heard = Mark {
+        turn: u32::try_from(word >> NUMBER_BITS).unwrap_or(u32::MAX),
+        number: word & NUMBER_MAX,
+        unrecorded: 0,
+    };
+    let closed = closed.max(heard);
+    let mut entries = Vec::new();
+    for (half, first_at) in FIRST_AT.into_iter().enumerate() {
+        let first = word_u64(header, first_at);
+        if first > 0 {
+            entries.extend(entries_of(bytes, &layout, half, first));
+        }
+    }
+    let ended = word_u64(header, ENDED_AT);
+    let last_end = entries.iter().find_map(|entry| match entry {
+        (number, Entry::Call(record)) if *number == ended & NUMBER_MAX => Some(*record),
+        _ => None,
+    });
+    entries.retain(|(number, _)| !closed.covers(*number));
+    entries.sort_by_key(|(number, _)| *number);
+    let mut left = Leftover {
+        owner,
+        finished: Vec::new(),
+        notes: Vec::new(),
+        in_flight: Vec::new(),
+        texts: ReadTexts::read(bytes, layout.texts_at()),
+        closed,
+        unrecorded: word_u64(header, UNRECORDED_AT),
+        seatless: word_u64(header, SEATLESS_AT),
+    };
+    for (_, entry) in entries {
+        match entry {
+            Entry::Call(record) => left.finished.push(record),
+            Entry::Note(note) => left.notes.push(note),
+        }
+    }
+    for seat in 0..layout.seats {
+        let at = layout.seat_at(seat);
+        let record = at.and_then(|at| record_at(bytes, at, seat_place(seat)));
+        let Some(record) = record else {
+            continue;
+        };
+        let is_last = u64::from(seat) == ended >> NUMBER_BITS;
+        if is_last && last_end.is_some_and(|end| is_same(&end, &record)) {
+            // It was killed between its end and the clearing of its seat.
+            continue;
+        }
+        match record.ended {
+            Some(_) => left.finished.push(record),
+            None => left.in_flight.push(record),
+        }
+    }
+    Ok(left)
+}
+
+/// What stands in a half.
+enum Entry {
+    Call(CallRecord),
+    Note(Note),
+}
+
+/// The finished calls and notes of a half with their numbers, up to the first place without one.
+fn entries_of(
+    bytes: &[u8],
+    layout: &Layout,
+    half: usize,
+    first: u64,
+) -> impl Iterator<Item = (u64, Entry)> {
+    (0..layout.half).map_while(move |place| {
+        let number = first.checked_add(u64::from(place))?;
+        let at = layout.finished_at(half, place)?;
+        let place = finished_place(number);
+        let call = record_at(bytes, at, place).filter(|record| record.ended.is_some());
+        let entry = match call {
+            Some(record) => Entry::Call(record),
+            None => Entry::Note(Note::decode(place_at(bytes, at)?, place)?),
+        };
+        Some((number, entry))
+    })
+}
+
+fn record_at(bytes: &[u8], at: usize, place: u64) -> Option<CallRecord> {
+    CallRecord::decode(place_at(bytes, at)?, place)
+}
+
+fn place_at(bytes: &[u8], at: usize) -> Option<&[u8; RECORD_BYTES]> {
+    bytes.get(at..)?.first_chunk()
+}
+
+/// Whether the call in a seat is the one that has ended there; the next one of that seat is due
+/// when this one has ended, or later.
+fn is_same(ended: &CallRecord, seated: &CallRecord) -> bool {
+    let identity = |record: &CallRecord| {
+        let CallRecord {
+            arrival,
+            generation,
+            call,
+            due_us,
+            ..
+        } = *record;
+        (arrival, generation, call, due_us)
+    };
+    identity(ended) == identity(seated)
+}
+
+fn owner(header: &[u8; HEADER_BYTES]) -> Option<RingOwner> {
+    let [run, agent, boot] = NAMES_AT.map(|at| {
+        let len = usize::from(header[at]);
+        std::str::from_utf8(&header[at + 1..=at + len]).ok()
+    });
+    Some(RingOwner {
+        run: RunId::parse(run?).ok()?,
+        holder: Holder {
+            agent: AgentId::parse(agent?).ok()?,
+            boot_id: BootId::parse(boot?).ok()?,
+        },
+        core: word_u32(header, 20),
+    })
+}
+
+fn word_u32(header: &[u8; HEADER_BYTES], at: usize) -> u32 {
+    let mut word = [0; 4];
+    word.copy_from_slice(&header[at..at + 4]);
+    u32::from_le_bytes(word)
+}
+
+fn word_u64(header: &[u8; HEADER_BYTES], at: usize) -> u64 {
+    let mut word = [0; 8];
+    word.copy_from_slice(&header[at..at + 8]);
+    u64::from_le_bytes(word)
+}

@@ -1,0 +1,121 @@
+//! A request that a scenario in Python made up, turned into a call like any other.
+//!
+//! What cannot be put on the wire is told to whoever wrote it, in words. Must never show a value of
+//! a header: it may be secret.
+
+use bytes::Bytes;
+use hyper::header::{HeaderName, HeaderValue};
+use hyper::http::uri::PathAndQuery;
+use loadpilot_engine::check::{ENGINE_HEADERS, is_secret_name};
+use loadpilot_events::limits::{
+    BODY_BYTES_MAX, HEADER_VALUE_BYTES_MAX, HEADERS_MAX, PATH_BYTES_MAX, TIMEOUT_US_MAX,
+};
+use loadpilot_events::plan::target::full_path;
+
+use super::debug_exchange;
+use super::program::{Call, Lines, Program};
+use crate::users::script::Request;
+
+impl Program {
+    /// The call of `request`; `is_seen` when it is to be written out.
+    ///
+    /// # Errors
+    /// Why it cannot be sent, as a sentence that begins with what is wrong.
+    pub(crate) fn compose(
+        &self,
+        request: &Request,
+        number: u16,
+        is_seen: bool,
+    ) -> Result<Call, String> {
+        let path = path(&full_path(&self.manner.base, &request.path))?;
+        let body_bytes = request.body.as_ref().map_or(0, Bytes::len) as u64;
+        if body_bytes > BODY_BYTES_MAX {
+            return Err(format!(
+                "a body of {body_bytes} bytes: must be at most 64 MiB"
+            ));
+        }
+        let timeout_us = request.timeout_us.unwrap_or(self.manner.timeout_us);
+        if !(1_000..=TIMEOUT_US_MAX).contains(&timeout_us) {
+            return Err(format!(
+                "timeout of {timeout_us} µs: must be 1 ms to 10 min"
+            ));
+        }
+        if let Some(us) = request.listen_us.filter(|us| *us >= timeout_us) {
+            return Err(format!(
+                "listen of {us} µs: must be shorter than the time-out ({timeout_us} µs)"
+            ));
+        }
+        let count = request.headers.len();
+        if count > HEADERS_MAX {
+            return Err(format!("{count} headers: must be at most {HEADERS_MAX}"));
+        }
+        let mut lines = Lines::with_capacity(count);
+        for (name, value) in &request.headers {
+            lines.push((
+                name.as_str(),
+                header_name(name)?,
+                header_value(name, value)?,
+            ));
+        }
+        let manner = &self.manner;
+        let wording = manner.wording(request.method, path, lines, request.body.clone());
+        let wording = wording.map_err(|why| {
+            let header = why.header.and_then(|place| request.headers.get(place));
+            let name = header.map_or("", |(name, _)| name);
+            format!("header {name}: must be {}", why.rule)
+        })?;
+        let forms = manner.forms(&wording);
+        let (http1, http2) = forms.map_err(|why| format!("headers: must be {}", why.rule))?;
+        let is_secret = |name: &str| {
+            let name = name.to_ascii_lowercase();
+            is_secret_name(&name) || manner.secret_headers.contains(&name)
+        };
+        let shown = match is_seen {
+            true => debug_exchange::request_lines(&wording, &self.masks, is_secret),
+            false => Vec::new(),
+        };
+        Ok(Call {
+            number,
+            stream: request.stream,
+            tokens_max: request.tokens_max,
+            listen_us: request.listen_us,
+            shown,
+            body_bytes,
+            timeout_us,
+            method: request.method,
+            http1,
+            http2,
+        })
+    }
+}
+
+fn path(given: &str) -> Result<PathAndQuery, String> {
+    let is_sound = given.starts_with('/')
+        && !given.starts_with("//")
+        && given.len() <= PATH_BYTES_MAX
+        && given.bytes().all(|b| b.is_ascii_graphic() && b != b'#');
+    let path = PathAndQuery::try_from(given).ok().filter(|_| is_sound);
+    path.ok_or_else(|| {
+        // The query may hold what nobody else should read.
+        let shown = given.split('?').next().unwrap_or_default();
+        let rule = "must begin with one / and hold only printable ASCII without #";
+        format!("path {shown:?}: {rule} (relative to the target; encode the rest)")
+    })
+}
+
+fn header_name(name: &str) -> Result<HeaderName, String> {
+    if ENGINE_HEADERS.contains(&name.to_ascii_lowercase().as_str()) {
+        return Err(format!(
+            "header {name}: belongs to the engine, leave it out"
+        ));
+    }
+    HeaderName::try_from(name).map_err(|_| format!("header name {name:?}: must be a token"))
+}
+
+fn header_value(name: &str, value: &str) -> Result<HeaderValue, String> {
+    if value.len() > HEADER_VALUE_BYTES_MAX {
+        return Err(format!("header {name}: its value must be at most 16 KiB"));
+    }
+    let legal = HeaderValue::try_from(value.as_bytes());
+    legal.map_err(|_| format!("header {name}: its value must have no line breaks"))
+}

@@ -1,0 +1,82 @@
+//! An answer that a task wants to read: its head and its body, kept as they come.
+//!
+//! Must never grow beyond its limit, nor all together beyond theirs, whatever a target sends.
+
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+use loadpilot_script::requests::answer::Counted;
+
+/// Most bytes of a body that are kept.
+const BODY_BYTES_MAX: usize = 64 << 20;
+
+/// Most bytes of bodies that tasks of this process hold at a time, those that still come included.
+const TOTAL_BYTES_MAX: usize = 512 << 20;
+
+/// How many they hold.
+static TOTAL: AtomicUsize = AtomicUsize::new(0);
+
+/// The final head and the body of one answer.
+#[derive(Debug, Default)]
+pub(crate) struct Kept {
+    pub head: Vec<u8>,
+    pub body: Vec<u8>,
+    /// What the body takes of the total.
+    pub counted: Counted,
+    /// Why the body is not whole.
+    pub cut: Option<&'static str>,
+}
+
+impl Kept {
+    /// More of the body; once it is cut it stays as it is.
+    pub(crate) fn data(&mut self, bytes: &[u8]) {
+        self.add(bytes, &TOTAL);
+    }
+
+    fn add(&mut self, bytes: &[u8], total: &'static AtomicUsize) {
+        if self.cut.is_none() {
+            self.cut = self.reserve(bytes.len(), total).err();
+        }
+        if self.cut.is_none() {
+            self.body.extend_from_slice(bytes);
+        }
+    }
+
+    fn reserve(&mut self, bytes: usize, total: &'static AtomicUsize) -> Result<(), &'static str> {
+        if self.body.len() + bytes > BODY_BYTES_MAX {
+            return Err("the answer is longer than 64 MiB, more than a task can read");
+        }
+        let room = |held: usize| (held + bytes <= TOTAL_BYTES_MAX).then_some(held + bytes);
+        total
+            .fetch_update(Ordering::Relaxed, Ordering::Relaxed, room)
+            .map_err(|_| "the answers that tasks hold on this agent are 512 MiB, its limit")?;
+        self.counted.add(total, bytes);
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Broken if a target that answers many users with large bodies fills the memory, or if what
+    /// tasks let go of is not given back.
+    #[test]
+    fn all_together_stay_within_their_limit() {
+        static SUM: AtomicUsize = AtomicUsize::new(TOTAL_BYTES_MAX - 100);
+        let held = || SUM.load(Ordering::Relaxed) + 100 - TOTAL_BYTES_MAX;
+        let (mut one, mut other) = (Kept::default(), Kept::default());
+        one.add(&[1; 60], &SUM);
+        other.add(&[2; 41], &SUM);
+        assert!(other.cut.is_some_and(|why| why.contains("512 MiB")));
+        other.add(&[2; 40], &SUM);
+        assert!(other.body.is_empty(), "a body with a hole");
+        assert_eq!((one.body.len(), held()), (60, 60));
+        let read = one.counted;
+        assert_eq!(held(), 60, "a task still reads it");
+        drop(read);
+        assert_eq!(held(), 0);
+        let mut next = Kept::default();
+        next.add(&[3; 100], &SUM);
+        assert_eq!((next.body.len(), next.cut, held()), (100, None, 100));
+    }
+}

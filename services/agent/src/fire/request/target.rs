@@ -1,0 +1,116 @@
+//! Where the load goes: what the target is called, where it is connected to, and TLS.
+
+use std::collections::BTreeMap;
+use std::path::PathBuf;
+
+use hyper::Uri;
+use hyper::header::HeaderValue;
+use loadpilot_events::plan::Plan;
+use loadpilot_events::plan::connections::{Connections, Source};
+
+use crate::fire::fault::Fault;
+use crate::fire::http::connect::tls::Tls;
+
+/// The target of a plan.
+#[derive(Debug)]
+pub(crate) struct Target {
+    /// As the user wrote it, for the Host header.
+    pub authority: HeaderValue,
+    /// Where to connect to.
+    pub place: Place,
+    /// Addresses of this machine to connect from, in turn; the system chooses when there is none.
+    pub sources: Vec<Source>,
+    /// Present for https.
+    pub tls: Option<Tls>,
+}
+
+/// A place that listens.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum Place {
+    /// A name or address, without brackets, and a TCP port.
+    Host(String, u16),
+    /// A Unix socket of this machine.
+    Unix(PathBuf),
+}
+
+impl Target {
+    /// Of a plan whose target is `http://host[:port][/path]`, or the same with https.
+    ///
+    /// # Errors
+    /// A [`Fault`] that names the part of the plan which is not what it must be, or the secret
+    /// without a value; or that this machine has no certificate roots for https.
+    pub(crate) fn of(plan: &Plan, secrets: &BTreeMap<String, String>) -> Result<Self, Fault> {
+        let wrong = || Fault::unsendable("target", "http(s)://host[:port][/path]");
+        let uri = Uri::try_from(plan.target.as_str()).map_err(|_| wrong())?;
+        let authority = uri.authority().ok_or_else(wrong)?;
+        if authority.as_str().contains('@') || uri.query().is_some() {
+            return Err(wrong());
+        }
+        let (default_port, is_https) = match uri.scheme_str() {
+            Some("http") => (80, false),
+            Some("https") => (443, true),
+            _ => return Err(wrong()),
+        };
+        let host = bare(authority.host());
+        let settings = &plan.connections;
+        let tls = is_https.then(|| tls(host, settings, secrets)).transpose()?;
+        let port = authority.port_u16().unwrap_or(default_port);
+        let place = match &settings.connect_to {
+            Some(text) => Place::parse(text)?,
+            None => Place::Host(host.to_owned(), port),
+        };
+        if is_https && matches!(place, Place::Unix(_)) {
+            // Never in the clear what the plan wants encrypted.
+            let rule = "host:port when the target is https";
+            return Err(Fault::unsendable("connections.connect_to", rule));
+        }
+        Ok(Self {
+            authority: HeaderValue::try_from(authority.as_str()).map_err(|_| wrong())?,
+            place,
+            sources: sources(settings)?,
+            tls,
+        })
+    }
+}
+
+impl Place {
+    fn parse(text: &str) -> Result<Self, Fault> {
+        if let Some(path) = text.strip_prefix("unix:") {
+            return Ok(Self::Unix(PathBuf::from(path)));
+        }
+        let parts = text.rsplit_once(':');
+        let parsed = parts.and_then(|(host, port)| Some((bare(host), port.parse().ok()?)));
+        let (host, port) = parsed.ok_or_else(|| {
+            Fault::unsendable("connections.connect_to", "host:port or unix:/path")
+        })?;
+        Ok(Self::Host(host.to_owned(), port))
+    }
+}
+
+/// A host without the brackets of an IPv6 address.
+fn bare(host: &str) -> &str {
+    let inner = host
+        .strip_prefix('[')
+        .and_then(|host| host.strip_suffix(']'));
+    inner.unwrap_or(host)
+}
+
+fn sources(settings: &Connections) -> Result<Vec<Source>, Fault> {
+    let parsed = settings.sources.iter().enumerate().map(|(s, text)| {
+        let field = format!("connections.sources[{s}]");
+        let rule = "an IP address, or one with a range of ports";
+        Source::parse(text).ok_or_else(|| Fault::unsendable(&field, rule))
+    });
+    parsed.collect()
+}
+
+fn tls(
+    host: &str,
+    settings: &Connections,
+    secrets: &BTreeMap<String, String>,
+) -> Result<Tls, Fault> {
+    let settings = &settings.tls;
+    let identity = settings.identity.as_ref();
+    let key_pem = identity.and_then(|identity| secrets.get(&identity.key_secret));
+    Tls::new(host, settings, key_pem.map(String::as_str))
+}

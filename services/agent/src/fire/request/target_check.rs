@@ -1,0 +1,77 @@
+//! Before a start: whether the target is open to this agent, by all that its name stands for.
+//!
+//! A run whose every connection would be refused says so at once. Must never open a connection:
+//! that each one is judged again is the work of `dial`.
+
+use std::net::SocketAddr;
+use std::time::Duration;
+
+use loadpilot_engine::check::target_policy::TargetPolicy;
+use loadpilot_events::refusal::Problem;
+use tokio::net::lookup_host;
+use tokio::time::timeout;
+
+use super::program::Program;
+use super::target::Place;
+use crate::fire::fault::Fault;
+
+/// How long one name may take to be resolved; the calls of the run try again.
+const LOOKUP_MAX: Duration = Duration::from_secs(2);
+
+/// Judges every address that the target's name stands for.
+///
+/// # Errors
+/// [`Fault::NotAllowed`] when all of them are closed to this agent.
+pub(crate) async fn judge_target(program: &Program) -> Result<(), Fault> {
+    let Place::Host(host, port) = &program.target.place else {
+        return Ok(());
+    };
+    let mut first = None;
+    for address in addresses(host, *port).await {
+        if program
+            .connections
+            .ip
+            .is_some_and(|ip| !ip.has(address.ip()))
+        {
+            continue;
+        }
+        match program.policy.judge(host, address) {
+            Ok(()) => return Ok(()),
+            Err(denied) => first = first.or(Some(denied)),
+        }
+    }
+    // A name that stands for nothing is the cause of each call.
+    let Some(denied) = first else {
+        return Ok(());
+    };
+    let place = format!("{host}:{port}");
+    Err(Fault::NotAllowed(Problem::new(
+        "target",
+        denied.to_string(),
+        place,
+    )))
+}
+
+/// The policy, which knows where the servers of this agent are now.
+pub(crate) async fn with_own_servers(policy: &TargetPolicy) -> TargetPolicy {
+    let mut own = Vec::new();
+    for (name, port) in policy.own_names() {
+        own.extend(addresses(name, *port).await);
+    }
+    policy.clone().with_own_addresses(own)
+}
+
+/// What a name stands for; nothing when it is not resolved in time.
+async fn addresses(host: &str, port: u16) -> Vec<SocketAddr> {
+    match timeout(LOOKUP_MAX, lookup_host((host, port))).await {
+        Ok(Ok(found)) => found.collect(),
+        Ok(Err(error)) => {
+            tracing::debug!(host, %error, "name not resolved");
+            Vec::new()
+        }
+        Err(_) => {
+            tracing::debug!(host, "name not resolved in time");
+            Vec::new()
+        }
+    }
+}

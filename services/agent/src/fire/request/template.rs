@@ -1,0 +1,144 @@
+//! One request, ready but for its id: as the bytes of HTTP/1.1, or as the parts of HTTP/2.
+//!
+//! Must never print what it holds: header values may be secret.
+
+use bytes::Bytes;
+use hyper::Method;
+use hyper::header::{self, HeaderMap, HeaderName, HeaderValue};
+use hyper::http::Request;
+use hyper::http::uri::{Authority, PathAndQuery, Scheme, Uri};
+
+/// What a request says, before it takes the form of a protocol.
+pub(crate) struct Wording<'a> {
+    pub(crate) method: &'a str,
+    pub(crate) path: PathAndQuery,
+    pub(crate) host: HeaderValue,
+    /// In order, without Host.
+    pub(crate) lines: Vec<(&'a str, HeaderName, HeaderValue)>,
+    /// The header whose value is the id.
+    pub(crate) id_header: Option<(&'a str, HeaderName)>,
+    pub(crate) body: Bytes,
+}
+
+/// Bodies up to this many bytes stand in one piece with their head: most go out in one write. What
+/// is larger is shared by all calls that send it.
+const BODY_BYTES_BESIDE_HEAD_MAX: usize = 16 << 10;
+
+/// A request of HTTP/1.1.
+pub(crate) struct Http1Request {
+    /// Up to the value of the id header; empty when there is none.
+    before_id: Vec<u8>,
+    /// From behind it on, or the whole; with a small body.
+    after_id: Vec<u8>,
+    /// A large one.
+    body: Bytes,
+}
+
+impl Http1Request {
+    pub(crate) fn new(wording: &Wording<'_>) -> Self {
+        let mut head = format!("{} {} HTTP/1.1\r\n", wording.method, wording.path).into_bytes();
+        let mut push = |name: &str, value: &HeaderValue| {
+            for part in [name.as_bytes(), b": ", value.as_bytes(), b"\r\n"] {
+                head.extend_from_slice(part);
+            }
+        };
+        push("Host", &wording.host);
+        for (name, _, value) in &wording.lines {
+            push(name, value);
+        }
+        let mut before_id = Vec::new();
+        if let Some((name, _)) = &wording.id_header {
+            head.extend_from_slice(format!("{name}: ").as_bytes());
+            before_id = std::mem::take(&mut head);
+            head.extend_from_slice(b"\r\n");
+        }
+        head.extend_from_slice(b"\r\n");
+        let mut body = Bytes::new();
+        if wording.body.len() <= BODY_BYTES_BESIDE_HEAD_MAX {
+            head.extend_from_slice(&wording.body);
+        } else {
+            body = wording.body.clone();
+        }
+        Self {
+            before_id,
+            after_id: head,
+            body,
+        }
+    }
+
+    /// The bytes with `id` in its place, in order; parts that are empty come first.
+    pub(crate) fn with_id<'a>(&'a self, id: &'a str) -> [&'a [u8]; 4] {
+        let (before, id) = (&self.before_id[..], id.as_bytes());
+        match &self.body[..] {
+            [] => [&[], before, id, &self.after_id],
+            body => [before, id, &self.after_id, body],
+        }
+    }
+}
+
+/// A request of HTTP/2.
+pub(crate) struct Http2Request {
+    method: Method,
+    uri: Uri,
+    headers: HeaderMap,
+    id_header: Option<HeaderName>,
+    body: Bytes,
+    /// What the headers come to before compression.
+    header_bytes: u64,
+}
+
+impl Http2Request {
+    /// `None` when the wording has a header that HTTP/2 does not allow (RFC 9113, section 8.2.2),
+    /// or a Host that is no authority.
+    pub(crate) fn new(wording: &Wording<'_>, scheme: Scheme) -> Option<Self> {
+        let mut headers = HeaderMap::with_capacity(wording.lines.len() + 1);
+        for (_, name, value) in &wording.lines {
+            let of_connection = [
+                header::CONNECTION,
+                header::UPGRADE,
+                header::TRANSFER_ENCODING,
+            ];
+            let is_te = *name == header::TE && *value != "trailers";
+            let is_old = name == "keep-alive" || name == "proxy-connection";
+            if of_connection.contains(name) || is_te || is_old {
+                return None;
+            }
+            headers.append(name.clone(), value.clone());
+        }
+        let authority = Authority::try_from(wording.host.as_bytes()).ok()?;
+        let uri = Uri::builder()
+            .scheme(scheme)
+            .authority(authority)
+            .path_and_query(wording.path.clone());
+        let lines = headers.iter();
+        let lines = lines.map(|(name, value)| name.as_str().len() + value.len());
+        let pseudo = wording.path.as_str().len() + wording.host.len() + wording.method.len();
+        Some(Self {
+            method: Method::try_from(wording.method).ok()?,
+            uri: uri.build().ok()?,
+            id_header: wording.id_header.as_ref().map(|(_, name)| name.clone()),
+            body: wording.body.clone(),
+            header_bytes: (pseudo + lines.sum::<usize>()) as u64,
+            headers,
+        })
+    }
+
+    /// The request without its body, and what its headers come to in bytes.
+    pub(crate) fn with_id(&self, id: &str) -> (Request<()>, u64) {
+        let mut request = Request::new(());
+        *request.method_mut() = self.method.clone();
+        *request.uri_mut() = self.uri.clone();
+        *request.headers_mut() = self.headers.clone();
+        let mut header_bytes = self.header_bytes;
+        if let Some(name) = &self.id_header {
+            let value = HeaderValue::try_from(id).expect("an id is a token, digits and slashes");
+            header_bytes += (name.as_str().len() + value.len()) as u64;
+            request.headers_mut().insert(name.clone(), value);
+        }
+        (request, header_bytes)
+    }
+
+    pub(crate) fn body(&self) -> &Bytes {
+        &self.body
+    }
+}

@@ -1,0 +1,55 @@
+//! What an agent says of itself in its signs of life, for people. Nothing is decided by it, so
+//! what cannot be told is left empty.
+
+use loadpilot_events::wire::heartbeat::About;
+
+use crate::fleet::clock;
+use crate::process::gauges::process_cpu_us;
+
+/// As of now.
+pub(crate) fn about(cores: u32) -> About {
+    About {
+        host: host(),
+        version: env!("CARGO_PKG_VERSION").to_owned(),
+        cores,
+        at: clock::wall(),
+        cpu_us: process_cpu_us(),
+    }
+}
+
+/// Longest name of a machine that is read, in bytes.
+#[cfg(unix)]
+const HOST_BYTES_MAX: usize = 256;
+
+/// The name of this machine.
+#[cfg(unix)]
+fn host() -> String {
+    let mut name = [0_u8; HOST_BYTES_MAX];
+    // SAFETY: the place is as long as it is said to be; its last byte is never written.
+    let done = unsafe { libc::gethostname(name.as_mut_ptr().cast(), HOST_BYTES_MAX - 1) };
+    let length = name.iter().position(|byte| *byte == 0).unwrap_or(0);
+    match done {
+        0 => String::from_utf8_lossy(&name[..length]).into_owned(),
+        _ => String::new(),
+    }
+}
+
+/// Not known on this system.
+#[cfg(not(unix))]
+fn host() -> String {
+    String::new()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A roll call without the machine could not tell twins apart.
+    #[test]
+    fn an_agent_knows_where_it_is() {
+        let told = about(3);
+        let kernel = std::fs::read_to_string("/proc/sys/kernel/hostname").unwrap_or_default();
+        assert_eq!(told.host, kernel.trim());
+        assert!(told.cpu_us > 0 && told.cores == 3);
+    }
+}

@@ -1,0 +1,15 @@
+//! Envelopes around what this agent states. It must never decide what is stated.
+
+use loadpilot_events::log::envelope::EVENT_VERSION;
+use loadpilot_events::{Envelope, EventId};
+
+/// `event` with a new id and the wall clock of now.
+#[must_use]
+pub(crate) fn envelope<E>(event: E) -> Envelope<E> {
+    Envelope {
+        v: EVENT_VERSION,
+        id: EventId::from_ulid(ulid::Ulid::generate()),
+        at: crate::fleet::clock::wall(),
+        event,
+    }
+}

@@ -1,0 +1,121 @@
+//! The clerk of one run: states this agent's facts in order, each until it is stored.
+//!
+//! It must never let a later fact overtake an earlier one, and never block who states them.
+
+use bytes::Bytes;
+use loadpilot_bus::{AppendError, Stream};
+use loadpilot_events::log::evt::{Fact, What};
+use loadpilot_events::{BootId, Envelope, RunId};
+use tokio::sync::{mpsc, watch};
+use tokio::task::JoinHandle;
+
+use crate::fleet::envelope::envelope;
+use crate::process::shell::Shell;
+
+/// Where facts about one run are handed in. Clones share it; it ends with [`Clerk::dismiss`] or
+/// with the last clone once everything is stored.
+#[derive(Debug, Clone)]
+pub struct Clerk {
+    shell: Shell,
+    run: RunId,
+    queue: mpsc::UnboundedSender<Envelope<Fact>>,
+    open: watch::Sender<usize>,
+    task: std::sync::Arc<JoinHandle<()>>,
+}
+
+impl Clerk {
+    /// Begins to work for `run`. Must be called inside a runtime.
+    #[must_use]
+    pub fn new(shell: Shell, run: RunId) -> Self {
+        let (queue, facts) = mpsc::unbounded_channel();
+        let open = watch::Sender::new(0);
+        let work = write_down(shell.clone(), run.clone(), facts, open.clone());
+        Self {
+            shell,
+            run,
+            queue,
+            open,
+            task: std::sync::Arc::new(tokio::spawn(work)),
+        }
+    }
+
+    /// States `what`; it is stored as soon as NATS takes it.
+    pub fn state(&self, what: What) {
+        self.state_for(self.shell.me.boot_id.clone(), what);
+    }
+
+    /// States for a killed process of this agent what it cannot state itself any more.
+    pub fn state_for(&self, boot_id: BootId, what: What) {
+        tracing::info!(run = %self.run, boot = %boot_id, fact = name(&what), "states");
+        self.open.send_modify(|open| *open += 1);
+        // The other side ends only when it was dismissed: then nobody wants the fact any more.
+        if self.queue.send(envelope(Fact { boot_id, what })).is_err() {
+            self.open.send_modify(|open| *open -= 1);
+        }
+    }
+
+    /// Returns when everything that was stated is stored, or was dismissed.
+    pub async fn settled(&self) {
+        let mut open = self.open.subscribe();
+        // The sender lives in `self`.
+        let _ = open.wait_for(|&open| open == 0).await;
+    }
+
+    /// Nobody needs the facts of this run any more.
+    pub fn dismiss(&self) {
+        self.task.abort();
+        self.open.send_replace(0);
+    }
+}
+
+async fn write_down(
+    shell: Shell,
+    run: RunId,
+    mut facts: mpsc::UnboundedReceiver<Envelope<Fact>>,
+    open: watch::Sender<usize>,
+) {
+    let subject = shell.subjects.evt(&run, &shell.me.agent);
+    while let Some(fact) = facts.recv().await {
+        let payload = serde_json::to_vec(&fact).expect("a fact has a JSON form");
+        let id = fact.id.as_str();
+        store(&shell, Stream::Ctl, &subject, id, payload.into()).await;
+        open.send_modify(|open| *open = open.saturating_sub(1));
+    }
+}
+
+/// Tries with the same id until it is stored; gives up only what can never be stored.
+pub(crate) async fn store(shell: &Shell, stream: Stream, subject: &str, id: &str, payload: Bytes) {
+    loop {
+        let stored = shell.bus.append(stream, subject, id, payload.clone()).await;
+        let pause = match stored {
+            Ok(_) => return,
+            Err(AppendError::TooLarge { limit }) => {
+                tracing::error!(subject, limit, "too large to be stored");
+                return;
+            }
+            Err(AppendError::Unknown) => continue,
+            Err(error @ AppendError::Full { .. }) => {
+                tracing::warn!(subject, %error, "waits to be stored");
+                shell.timing.retry_slow
+            }
+            Err(error @ (AppendError::Conflict | AppendError::Fault(_))) => {
+                tracing::debug!(subject, %error, "waits to be stored");
+                shell.timing.retry
+            }
+        };
+        tokio::time::sleep(pause).await;
+    }
+}
+
+fn name(what: &What) -> &'static str {
+    match what {
+        What::CapacityOffered(_) => "CapacityOffered",
+        What::ShardsReady(_) => "ShardsReady",
+        What::ShardsStarted(_) => "ShardsStarted",
+        What::ShardsFinished(_) => "ShardsFinished",
+        What::ShardsFailed(_) => "ShardsFailed",
+        What::AgentLeaving => "AgentLeaving",
+        What::IsolationStop(_) => "IsolationStop",
+        What::TailReported(_) => "TailReported",
+    }
+}

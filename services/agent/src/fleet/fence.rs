@@ -1,0 +1,171 @@
+//! When an agent must stop by itself. Pure: instants are arguments.
+//!
+//! The coordinator gives a silent agent's shards to others after the lost time; a fence that falls
+//! before that keeps two holders from firing the same shard. It therefore counts from the moment
+//! at which the last answered heartbeat was *sent*: nothing later is known to have been heard.
+//! It must never take "no coordinator" for "no network": a coordinator may restart mid-run.
+
+use tokio::time::Instant;
+
+use crate::process::timeouts::Timing;
+
+/// The last proofs of a connection.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Contact {
+    /// When the last heartbeat left that NATS answered, be it with "nobody listens".
+    pub server: Instant,
+    /// When the last heartbeat left that a coordinator answered.
+    pub coordinator: Instant,
+}
+
+/// Why an agent stopped by itself.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Isolation {
+    /// No answer of any kind for the fence time.
+    CutOff,
+    /// NATS answers, but no coordinator did for its time.
+    NoCoordinator,
+    /// Decisions are known to exist that this agent has not been able to get.
+    Behind,
+}
+
+impl Isolation {
+    /// For people to read, in the log.
+    #[must_use]
+    pub fn reason(self) -> &'static str {
+        match self {
+            Self::CutOff => "no answer to heartbeats for the fence time",
+            Self::NoCoordinator => "no coordinator answered for its time",
+            Self::Behind => "decisions exist that could not be fetched in time",
+        }
+    }
+}
+
+impl Contact {
+    /// As if both had answered at `now`: where an agent that has just started counts from.
+    #[must_use]
+    pub fn new(now: Instant) -> Self {
+        Self {
+            server: now,
+            coordinator: now,
+        }
+    }
+
+    /// A coordinator answered the heartbeat that left at `sent_at`.
+    pub fn answered(&mut self, sent_at: Instant) {
+        self.server = self.server.max(sent_at);
+        self.coordinator = self.coordinator.max(sent_at);
+    }
+
+    /// NATS said that nobody listens to the heartbeat that left at `sent_at`.
+    pub fn nobody_listens(&mut self, sent_at: Instant) {
+        self.server = self.server.max(sent_at);
+    }
+}
+
+/// Whether a holder must stop at `now`. `behind_since` is when it first knew of decisions that it
+/// had not seen.
+#[must_use]
+pub fn isolation(
+    contact: &Contact,
+    behind_since: Option<Instant>,
+    now: Instant,
+    timing: &Timing,
+) -> Option<Isolation> {
+    let for_long = |since: Instant, limit| now.saturating_duration_since(since) >= limit;
+    if for_long(contact.server, timing.fence) {
+        Some(Isolation::CutOff)
+    } else if for_long(contact.coordinator, timing.no_coordinator) {
+        Some(Isolation::NoCoordinator)
+    } else if behind_since.is_some_and(|since| for_long(since, timing.behind)) {
+        Some(Isolation::Behind)
+    } else {
+        None
+    }
+}
+
+/// The next instant at which [`isolation`] may change its mind by the passing of time alone.
+#[must_use]
+pub fn deadline(contact: &Contact, behind_since: Option<Instant>, timing: &Timing) -> Instant {
+    let cut_off = contact.server + timing.fence;
+    let alone = contact.coordinator + timing.no_coordinator;
+    let behind = behind_since.map(|since| since + timing.behind);
+    [Some(cut_off), Some(alone), behind]
+        .into_iter()
+        .flatten()
+        .min()
+        .unwrap_or(cut_off)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use super::*;
+
+    fn at(start: Instant, ms: u64) -> Instant {
+        start + Duration::from_millis(ms)
+    }
+
+    /// One row per rule: when it fires, and one millisecond before when it must not.
+    #[test]
+    fn each_rule_fires_at_its_limit_and_not_before() {
+        let timing = Timing::default();
+        let start = Instant::now();
+        let mut alone = Contact::new(start);
+        alone.nobody_listens(at(start, 59_500));
+        let fresh = |ms| {
+            let mut contact = Contact::new(start);
+            contact.answered(at(start, ms));
+            contact
+        };
+        let cases = [
+            (Contact::new(start), None, 6_999, None),
+            (Contact::new(start), None, 7_000, Some(Isolation::CutOff)),
+            (fresh(3_000), None, 9_999, None),
+            (fresh(3_000), None, 10_000, Some(Isolation::CutOff)),
+            (alone, None, 59_999, None),
+            (alone, None, 60_000, Some(Isolation::NoCoordinator)),
+            (fresh(5_000), Some(at(start, 4_000)), 5_999, None),
+            (
+                fresh(5_000),
+                Some(at(start, 4_000)),
+                6_000,
+                Some(Isolation::Behind),
+            ),
+        ];
+        for (contact, behind, ms, expected) in cases {
+            let found = isolation(&contact, behind, at(start, ms), &timing);
+            assert_eq!(found, expected, "at {ms} ms with {contact:?}");
+            let due = deadline(&contact, behind, &timing);
+            assert_eq!(
+                due <= at(start, ms),
+                expected.is_some(),
+                "deadline at {ms} ms"
+            );
+        }
+    }
+
+    /// A coordinator that restarts must not fence anybody: NATS still says that nobody listens.
+    #[test]
+    fn a_restarting_coordinator_does_not_fence() {
+        let timing = Timing::default();
+        let start = Instant::now();
+        let mut contact = Contact::new(start);
+        for second in 0..59 {
+            let now = at(start, second * 1_000);
+            contact.nobody_listens(now);
+            assert_eq!(isolation(&contact, None, now, &timing), None);
+        }
+    }
+
+    /// Replies overtake each other; an old one must not move the fence back.
+    #[test]
+    fn a_late_reply_does_not_take_back_contact() {
+        let start = Instant::now();
+        let mut contact = Contact::new(start);
+        contact.answered(at(start, 2_000));
+        contact.answered(at(start, 1_000));
+        assert_eq!(contact.coordinator, at(start, 2_000));
+    }
+}

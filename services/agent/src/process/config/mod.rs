@@ -1,0 +1,414 @@
+//! The agent's configuration: flags and environment, read once, checked before anything opens.
+//!
+//! A bad one lists every mistake. No message may hold the token.
+
+use std::collections::BTreeSet;
+use std::path::PathBuf;
+use std::time::Duration;
+
+use clap::Parser;
+use loadpilot_engine::check::target_policy::TargetPolicy;
+use loadpilot_events::limits;
+use loadpilot_events::refusal::{Problem, Refusal};
+use loadpilot_events::units::{Rate, parse_duration_us, parse_rate};
+use loadpilot_events::wire::subject::{DEFAULT_PREFIX, DEFAULT_TENANT, Subjects};
+use loadpilot_events::{AgentId, Capability};
+
+use crate::fire::{RING_BYTES_DEFAULT, RingPlace};
+use crate::process::timeouts::Timing;
+
+pub use server::Server;
+
+/// What one core is trusted to fire, arrivals per second, unless the operator knows better.
+const CAPACITY_PER_CORE_RPS: u64 = 50_000;
+/// Most arrivals in flight, unless plan or operator want fewer.
+const MAX_IN_FLIGHT: u32 = 10_000;
+/// File descriptors that are left for everything but requests.
+pub(crate) const SPARE_FDS: u64 = 100;
+/// Most firing threads of one agent.
+const CORES_MAX: u32 = 1_024;
+/// Largest ring that may be asked for, in MiB.
+const RING_MIB_MAX: u32 = 4_096;
+
+/// Everything an agent needs to know.
+#[derive(Debug, Clone)]
+pub struct Config {
+    /// Where NATS is.
+    pub server: Server,
+    /// Who this agent is.
+    pub id: AgentId,
+    /// The subjects of its tenant.
+    pub subjects: Subjects,
+    /// First token of every subject.
+    pub prefix: String,
+    /// What it can offer over all runs together.
+    pub capacity: Rate,
+    /// Threads that fire requests.
+    pub cores: u32,
+    /// Most arrivals of one run in flight.
+    pub max_in_flight: u32,
+    /// File descriptors that this process may open.
+    pub fds: u64,
+    /// Where it may connect to.
+    pub targets: TargetPolicy,
+    /// Where what must outlive a kill is kept; `None`: nowhere.
+    pub rings: Option<RingPlace>,
+    /// Whether it takes scenarios in Python.
+    pub python: bool,
+    /// What its operator says of it.
+    pub labels: BTreeSet<Capability>,
+    /// Whether whoever starts it knows that its earlier process is dead.
+    pub predecessor_dead: bool,
+    /// The file that is to be touched whenever it is heard.
+    pub alive_file: Option<PathBuf>,
+    /// Whether this is all that was asked for: nothing is to be started.
+    pub is_check: bool,
+    /// Waits and bounds.
+    pub timing: Timing,
+}
+
+/// What the world outside gives: read through here, so that tests can give another one.
+pub struct World<'a> {
+    /// An environment variable.
+    pub env: &'a dyn Fn(&str) -> Option<String>,
+    /// This machine's name.
+    pub host: String,
+    /// Processors that this process may use.
+    pub processors: u32,
+    /// File descriptors that this process may open.
+    pub fds: u64,
+    /// Whether this program has an interpreter in it.
+    pub has_python: bool,
+}
+
+/// Fires the shards of load tests that a LoadPilot coordinator assigns to it.
+#[derive(Debug, Parser)]
+#[command(name = "loadpilot-agent", version)]
+struct Flags {
+    /// A file with address and token of NATS, {"url": …, "token": …}, for its owner only
+    #[arg(long, value_name = "FILE", conflicts_with_all = ["nats_url", "coordinator"])]
+    connect: Option<PathBuf>,
+    /// Address of NATS, nats://host:port or tls://host:port (or env NATS_URL)
+    #[arg(long, value_name = "URL", conflicts_with = "coordinator")]
+    nats_url: Option<String>,
+    /// The same as --nats-url nats://HOST:PORT (or env COORDINATOR)
+    #[arg(long, value_name = "HOST:PORT")]
+    coordinator: Option<String>,
+    /// Token for NATS; better in env NATS_TOKEN, since others see command lines
+    #[arg(long, value_name = "TOKEN", conflicts_with_all = ["connect", "creds"])]
+    nats_token: Option<String>,
+    /// Credentials file for NATS, a JWT and its key (or env NATS_CREDS)
+    #[arg(long, value_name = "FILE", conflicts_with = "connect")]
+    creds: Option<PathBuf>,
+    /// Certificates in PEM to trust instead of those of this machine, for tls:// (or env
+    /// NATS_CACERT)
+    #[arg(
+        long,
+        visible_alias = "cacert",
+        value_name = "FILE",
+        conflicts_with = "connect"
+    )]
+    nats_cacert: Option<PathBuf>,
+    /// Send the token unencrypted to a nats:// address off loopback (or env NATS_INSECURE=1)
+    #[arg(long)]
+    insecure_nats: bool,
+    /// Name of this agent, the same at every start (or env AGENT_ID; default: host and process)
+    #[arg(long, visible_alias = "agent-id")]
+    id: Option<String>,
+    /// What runs may ask of their agents (run --need zone=eu); repeatable
+    #[arg(long, value_name = "KEY=VALUE")]
+    label: Vec<String>,
+    /// Take scenarios in Python, or do not start where this program has none in it
+    #[arg(long, conflicts_with = "no_python")]
+    python: bool,
+    /// Take compiled scenarios only
+    #[arg(long)]
+    no_python: bool,
+    /// Highest rate over all runs together, such as 20000 or 500/s [default: 50000 per core]
+    #[arg(long, value_name = "RPS")]
+    capacity: Option<String>,
+    /// Threads that fire requests [default: all processors]
+    #[arg(long, value_name = "N")]
+    cores: Option<String>,
+    /// Tenant: second token of every subject
+    #[arg(long, default_value = DEFAULT_TENANT)]
+    tenant: String,
+    /// First token of every subject
+    #[arg(long, default_value = DEFAULT_PREFIX)]
+    prefix: String,
+    /// Most arrivals of one run in flight [default: 10000, or what file descriptors allow]
+    #[arg(long, value_name = "N")]
+    max_in_flight: Option<String>,
+    /// Folder for what is not stored yet and is to outlive a kill (or env AGENT_STATE_DIR)
+    ///
+    /// The next process with the same id reports what a killed one left there, so that both must be
+    /// given the same id and folder. Without it none are kept.
+    #[arg(long, value_name = "DIR")]
+    state_dir: Option<PathBuf>,
+    /// Most MiB of that folder for the calls of each firing thread of a run [default: 8]
+    #[arg(long, value_name = "MIB")]
+    ring_mib: Option<String>,
+    /// What agents may connect to beside public addresses: a network such as 10.1.0.0/16, an
+    /// address, a host name, or unix:/folder; repeatable (or env AGENT_ALLOW_TARGET, by commas)
+    ///
+    /// Loopback, private, link-local and cloud metadata addresses and Unix sockets are closed
+    /// unless this opens them; cloud metadata only if it names the address itself. The NATS server
+    /// of the agent is always closed.
+    #[arg(long, value_name = "CIDR|HOST|unix:DIR")]
+    allow_target: Vec<String>,
+    /// This agent belongs to a stack of the user's own machine: loopback and private networks are
+    /// open to it
+    #[arg(long, hide = true)]
+    local_stack: bool,
+    /// A file that is touched whenever a coordinator has answered: for health checks
+    ///
+    /// An agent that is of use touches it every second (--heartbeat). In a folder that exists, best
+    /// one in memory.
+    #[arg(long, value_name = "FILE")]
+    alive_file: Option<PathBuf>,
+    /// Say what is wrong with flags and environment, and start nothing
+    #[arg(long)]
+    check_config: bool,
+    /// The earlier process of this agent is known to be dead: its shards need not wait
+    #[arg(long)]
+    predecessor_dead: bool,
+    /// Time between heartbeats [default: 1s]
+    #[arg(long, value_name = "DURATION")]
+    heartbeat: Option<String>,
+    /// Time without an answer after which it stops by itself [default: 7s]
+    ///
+    /// Less than the coordinators' --lost-after, and known to them as --fence-after.
+    #[arg(long, value_name = "DURATION")]
+    fence: Option<String>,
+    /// Time without a coordinator after which it stops by itself [default: 60s]
+    #[arg(long, value_name = "DURATION")]
+    no_coordinator: Option<String>,
+}
+
+/// Why there is no configuration.
+#[derive(Debug, thiserror::Error)]
+pub enum Unusable {
+    /// Flags that do not exist or do not go together, or a wish for help.
+    #[error("{0}")]
+    Flags(#[from] clap::Error),
+    /// Values that cannot be used: all of them.
+    #[error("{0}")]
+    Values(#[from] Refusal),
+}
+
+impl Config {
+    /// Reads flags (program name first) and `world`.
+    ///
+    /// # Errors
+    /// [`Unusable`] with everything that is wrong with the values.
+    pub fn read(args: impl Iterator<Item = String>, world: &World<'_>) -> Result<Self, Unusable> {
+        let flags = Flags::try_parse_from(args)?;
+        let mut desk = Desk::default();
+        let server = desk.take(server::read(&flags, world));
+        let id = flags.id.clone().or_else(|| (world.env)("AGENT_ID"));
+        let id = id.unwrap_or_else(|| default_id(&world.host));
+        let id = desk.take(AgentId::parse(&id).map_err(|problem| at("id", problem)));
+        let subjects = desk.take(subjects(&flags));
+        let cores = desk.take(cores(&flags, world));
+        let per_core = Rate::per_second(CAPACITY_PER_CORE_RPS);
+        let capacity = match &flags.capacity {
+            Some(text) => desk.take(capacity(text)),
+            None => cores.map(|cores| Rate(per_core.0 * u64::from(cores))),
+        };
+        let max_in_flight = desk.take(max_in_flight(&flags, world));
+        let rings = desk.take(rings(&flags, world)).flatten();
+        let alive_file = desk.take(alive_file(&flags)).flatten();
+        let python = desk.take(python(&flags, world)).unwrap_or_default();
+        let targets = targets::read(&flags, world, &mut desk);
+        let labels = labels(&flags, &mut desk);
+        let timing = timing(&flags, &mut desk);
+        let parts = (server, id, subjects, capacity, cores, max_in_flight);
+        let (Some(server), Some(id), Some(subjects), Some(capacity), Some(cores), Some(in_flight)) =
+            parts
+        else {
+            return Err(desk.refusal().into());
+        };
+        if !desk.problems.is_empty() {
+            return Err(desk.refusal().into());
+        }
+        Ok(Self {
+            targets: targets.with_own_server(&server.url),
+            server,
+            id,
+            subjects,
+            prefix: flags.prefix,
+            capacity,
+            cores,
+            max_in_flight: in_flight,
+            fds: world.fds,
+            rings,
+            python,
+            labels,
+            predecessor_dead: flags.predecessor_dead,
+            alive_file,
+            is_check: flags.check_config,
+            timing,
+        })
+    }
+}
+
+/// Where problems are collected.
+#[derive(Default)]
+struct Desk {
+    problems: Vec<Problem>,
+}
+
+impl Desk {
+    fn take<T>(&mut self, found: Result<T, Problem>) -> Option<T> {
+        found.map_err(|problem| self.problems.push(problem)).ok()
+    }
+
+    fn refusal(self) -> Refusal {
+        Refusal {
+            problems: self.problems,
+        }
+    }
+}
+
+fn at(field: &str, problem: Problem) -> Problem {
+    Problem {
+        field: field.to_owned(),
+        ..problem
+    }
+}
+
+fn subjects(flags: &Flags) -> Result<Subjects, Problem> {
+    Subjects::new(&flags.prefix, &flags.tenant)
+}
+
+fn cores(flags: &Flags, world: &World<'_>) -> Result<u32, Problem> {
+    match &flags.cores {
+        Some(text) => number("cores", text, CORES_MAX),
+        None => Ok(world.processors.clamp(1, CORES_MAX)),
+    }
+}
+
+fn capacity(text: &str) -> Result<Rate, Problem> {
+    let rate = parse_rate("capacity", text)?;
+    if rate.0 == 0 {
+        return Err(Problem::new("capacity", "must be above 0", text));
+    }
+    Ok(rate)
+}
+
+/// Whether scenarios in Python are taken: the operator's word, or else whatever can be.
+fn python(flags: &Flags, world: &World<'_>) -> Result<bool, Problem> {
+    if flags.python && !world.has_python {
+        let rule = "must be left out: this program has no Python in it, `loadpilot agent` has";
+        return Err(Problem::new("python", rule, "--python"));
+    }
+    Ok(world.has_python && !flags.no_python)
+}
+
+fn labels(flags: &Flags, desk: &mut Desk) -> BTreeSet<Capability> {
+    let few = flags.label.len() <= limits::NEEDS_MAX;
+    let many = Problem::new("label", "must be at most 20", flags.label.len());
+    desk.take(if few { Ok(()) } else { Err(many) });
+    let read = |text: &String| desk.take(Capability::label("label", text));
+    flags.label.iter().filter_map(read).collect()
+}
+
+/// What plan, operator and file descriptors allow; the plan comes later.
+fn max_in_flight(flags: &Flags, world: &World<'_>) -> Result<u32, Problem> {
+    let allowed = world.fds.saturating_sub(SPARE_FDS);
+    let allowed = u32::try_from(allowed).unwrap_or(u32::MAX);
+    if allowed == 0 {
+        let rule = "must allow more than 100 file descriptors (ulimit -n)";
+        return Err(Problem::new("max-in-flight", rule, world.fds));
+    }
+    match &flags.max_in_flight {
+        Some(text) => Ok(number("max-in-flight", text, u32::MAX)?.min(allowed)),
+        None => Ok(MAX_IN_FLIGHT.min(allowed)),
+    }
+}
+
+/// Where calls are kept. That the folder can be used shows when a run is prepared: it may be on a
+/// disk that fills up in between.
+fn rings(flags: &Flags, world: &World<'_>) -> Result<Option<RingPlace>, Problem> {
+    let bytes_max = match &flags.ring_mib {
+        Some(text) => u64::from(number("ring-mib", text, RING_MIB_MAX)?) << 20,
+        None => RING_BYTES_DEFAULT,
+    };
+    let from_env = (world.env)("AGENT_STATE_DIR").filter(|path| !path.is_empty());
+    let folder = flags
+        .state_dir
+        .clone()
+        .or_else(|| from_env.map(PathBuf::from));
+    if let Some(path) = folder
+        .as_ref()
+        .filter(|path| path.exists() && !path.is_dir())
+    {
+        return Err(Problem::new(
+            "state-dir",
+            "must be a directory",
+            path.display(),
+        ));
+    }
+    Ok(folder.map(|folder| RingPlace { folder, bytes_max }))
+}
+
+/// It is made only when the agent starts: who checks a configuration leaves nothing behind.
+fn alive_file(flags: &Flags) -> Result<Option<PathBuf>, Problem> {
+    let Some(path) = &flags.alive_file else {
+        return Ok(None);
+    };
+    let folder = path
+        .parent()
+        .filter(|parent| !parent.as_os_str().is_empty());
+    if path.is_dir() || folder.is_some_and(|folder| !folder.is_dir()) {
+        let rule = "must be a file in a folder that exists";
+        return Err(Problem::new("alive-file", rule, path.display()));
+    }
+    Ok(Some(path.clone()))
+}
+
+fn number(field: &str, text: &str, max: u32) -> Result<u32, Problem> {
+    let found = text.trim().parse().ok().filter(|n| (1..=max).contains(n));
+    found.ok_or_else(|| {
+        Problem::new(
+            field,
+            format!("must be a whole number from 1 to {max}"),
+            text,
+        )
+    })
+}
+
+fn timing(flags: &Flags, desk: &mut Desk) -> Timing {
+    let mut timing = Timing::default();
+    let places = [
+        ("heartbeat", &flags.heartbeat, &mut timing.heartbeat),
+        ("fence", &flags.fence, &mut timing.fence),
+        (
+            "no-coordinator",
+            &flags.no_coordinator,
+            &mut timing.no_coordinator,
+        ),
+    ];
+    for (field, text, place) in places {
+        let parsed = text.as_ref().map(|text| parse_duration_us(field, text));
+        if let Some(us) = parsed.and_then(|parsed| desk.take(parsed)) {
+            *place = Duration::from_micros(us);
+        }
+    }
+    timing
+}
+
+/// Two agents of one machine must not take each other for a restart.
+fn default_id(host: &str) -> String {
+    let token = |c: char| match c.to_ascii_lowercase() {
+        c @ ('a'..='z' | '0'..='9' | '-' | '_') => c,
+        _ => '-',
+    };
+    let host: String = host.chars().take(64).map(token).collect();
+    format!("{host}-{}", std::process::id())
+}
+
+mod server;
+mod targets;
+#[cfg(test)]
+mod tests;

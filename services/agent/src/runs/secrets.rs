@@ -1,0 +1,105 @@
+//! The hand-over of a run's secrets. They live in memory only; they must never reach a log, an
+//! error, an event or a command line.
+
+use std::collections::BTreeMap;
+use std::fmt;
+
+use bytes::Bytes;
+use loadpilot_bus::RequestError;
+use loadpilot_events::RunId;
+use thiserror::Error;
+use tokio::time::{Instant, sleep};
+
+use crate::process::shell::Shell;
+
+/// The values by handle. `Debug` shows no value.
+#[derive(Clone, Default)]
+pub struct Secrets(pub BTreeMap<String, String>);
+
+impl fmt::Debug for Secrets {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_set().entries(self.0.keys()).finish()
+    }
+}
+
+/// Why a run's secrets could not be had. Names handles, never values.
+#[derive(Debug, Error)]
+pub enum Fault {
+    /// Nobody handed them over in time.
+    #[error("nobody handed over the secrets: {0}")]
+    Refused(#[source] RequestError),
+    /// The reply was no map of handles to values.
+    #[error("the reply with the secrets cannot be read")]
+    Unreadable,
+    /// The reply lacks handles of the plan.
+    #[error("the secrets {} were not handed over", .missing.join(", "))]
+    Missing {
+        /// The handles.
+        missing: Vec<String>,
+    },
+}
+
+/// The values of `handles`; asks nobody when there are none.
+///
+/// # Errors
+/// [`Fault`], once the time for it is over.
+pub async fn fetch(shell: &Shell, run: &RunId, handles: &[String]) -> Result<Secrets, Fault> {
+    if handles.is_empty() {
+        return Ok(Secrets::default());
+    }
+    let own = shell.subjects.secret(run, &shell.me.agent);
+    let deadline = Instant::now() + shell.timing.secrets;
+    loop {
+        let left = deadline.saturating_duration_since(Instant::now());
+        let wait = shell.timing.clock_reply.min(left);
+        let mut told = shell.bus.request(&own, Bytes::new(), wait).await;
+        if let Err(RequestError::NoResponders { .. }) = told {
+            let before = shell.subjects.secret_of_anyone(run);
+            told = shell.bus.request(&before, Bytes::new(), wait).await;
+        }
+        match told {
+            Ok(reply) => return check(&reply, handles),
+            Err(error) if Instant::now() + shell.timing.retry >= deadline => {
+                return Err(Fault::Refused(error));
+            }
+            Err(error) => tracing::debug!(%run, %error, "no secrets yet"),
+        }
+        sleep(shell.timing.retry).await;
+    }
+}
+
+fn check(reply: &[u8], handles: &[String]) -> Result<Secrets, Fault> {
+    // The parser's error may quote the reply: it is dropped on purpose.
+    let values: BTreeMap<String, String> =
+        serde_json::from_slice(reply).map_err(|_| Fault::Unreadable)?;
+    let missing: Vec<String> = handles
+        .iter()
+        .filter(|handle| !values.contains_key(*handle))
+        .cloned()
+        .collect();
+    if missing.is_empty() {
+        Ok(Secrets(values))
+    } else {
+        Err(Fault::Missing { missing })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A value in an error message ends up in the log stream, for ever.
+    #[test]
+    fn no_error_and_no_debug_shows_a_value() {
+        let handles = ["token".to_owned(), "cookie".to_owned()];
+        let partly = check(br#"{"token":"hunter2"}"#, &handles).expect_err("one is missing");
+        assert_eq!(
+            partly.to_string(),
+            "the secrets cookie were not handed over"
+        );
+        let broken = check(br#"{"token":hunter2}"#, &handles).expect_err("not JSON");
+        assert!(!format!("{broken} {broken:?} {partly:?}").contains("hunter2"));
+        let whole = check(br#"{"token":"hunter2","cookie":"x"}"#, &handles).expect("both");
+        assert_eq!(format!("{whole:?}"), r#"{"cookie", "token"}"#);
+    }
+}

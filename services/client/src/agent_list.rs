@@ -1,0 +1,199 @@
+//! The roll call: which agents are there, by their signs of life, and what they do, by the log.
+//!
+//! Must never count anybody as there who is only named in the log: such a one is silent.
+
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+use loadpilot_engine::control::Control;
+use loadpilot_engine::control::assign::share;
+use loadpilot_engine::schedule::workload::Workload;
+use loadpilot_events::id::Holder;
+use loadpilot_events::log::start::ClockEstimate;
+use loadpilot_events::units::Rate;
+use loadpilot_events::wire::heartbeat::{AgentBeat, Heartbeat};
+use loadpilot_events::wire::subject::Subjects;
+use loadpilot_events::{AgentId, Capability, RunId, Timestamp};
+use serde::Serialize;
+use tokio::time::{Instant, timeout_at};
+
+use super::session::{Session, SessionError, now};
+
+/// One process of an agent.
+#[derive(Debug, Clone, Serialize)]
+pub struct Present {
+    /// Who.
+    pub holder: Holder,
+    /// The name of its machine; null when it does not say.
+    pub host: Option<String>,
+    /// The version of its build.
+    pub version: Option<String>,
+    /// Threads that fire, per run.
+    pub cores: Option<u32>,
+    /// What it can do that others cannot.
+    pub has: Vec<Capability>,
+    /// CPU use between two of its beats, in thousandths of one core.
+    pub cpu_millicores: Option<u64>,
+    /// Its clock minus this machine's, in µs; what the beat took on its way is in it.
+    pub ahead_us: Option<i64>,
+    /// Its clock against the coordinator's, as measured for its newest run.
+    pub clock: Option<ClockEstimate>,
+    /// Whether it was heard; else it is only named as a holder.
+    pub heard: bool,
+    /// What it holds now.
+    pub holds: Vec<Held>,
+}
+
+/// Shards of one run.
+#[derive(Debug, Clone, Serialize)]
+pub struct Held {
+    /// Which run.
+    pub run: RunId,
+    /// How many shards.
+    pub shards: usize,
+    /// Of how many.
+    pub of: u32,
+    /// The arrivals per second that are planned for it now; null in a closed loop.
+    pub rps: Option<f64>,
+    /// Whether the run is paused.
+    pub paused: bool,
+}
+
+/// The beats of one process.
+struct Beats {
+    first: (Instant, AgentBeat),
+    last: (Instant, AgentBeat),
+    ahead_us: Option<i64>,
+}
+
+impl Session {
+    /// Listens for `patience` and tells who is there, by name.
+    ///
+    /// # Errors
+    /// The world.
+    pub async fn agents(&self, patience: Duration) -> Result<Vec<Present>, SessionError> {
+        let heard = self.beats(patience).await?;
+        let mut present: BTreeMap<Holder, Present> = heard
+            .into_iter()
+            .map(|(holder, beats)| (holder.clone(), here(holder, &beats)))
+            .collect();
+        for control in self.control_of_all().await? {
+            for (holder, ready) in &control.state.ready {
+                if let Some(known) = present.get_mut(holder) {
+                    known.clock = Some(ready.clock);
+                }
+            }
+            let holdings = control.state.holdings.iter();
+            for holding in holdings.filter(|_| !control.state.over) {
+                let known = present.entry(holding.holder.clone());
+                let known = known.or_insert_with(|| silent(holding.holder.clone()));
+                known.holds.push(held(&control, holding.shards.len()));
+            }
+        }
+        Ok(present.into_values().collect())
+    }
+
+    async fn beats(&self, patience: Duration) -> Result<BTreeMap<Holder, Beats>, SessionError> {
+        let (bus, subjects) = self.parts();
+        let mut messages = bus.subscribe(&subjects.heartbeat_all()).await?;
+        let mut heard: BTreeMap<Holder, Beats> = BTreeMap::new();
+        let until = Instant::now() + patience;
+        while let Ok(Some(message)) = timeout_at(until, messages.next()).await {
+            let at = (Instant::now(), now());
+            let agent = AgentId::parse(Subjects::last_token(&message.subject));
+            let beat = serde_json::from_slice(&message.payload);
+            let (Ok(agent), Ok(Heartbeat::Agent(beat))) = (agent, beat) else {
+                continue;
+            };
+            let boot_id = beat.boot_id.clone();
+            note(&mut heard, Holder { agent, boot_id }, beat, at);
+        }
+        Ok(heard)
+    }
+}
+
+fn note(
+    heard: &mut BTreeMap<Holder, Beats>,
+    holder: Holder,
+    beat: AgentBeat,
+    (at, wall): (Instant, Timestamp),
+) {
+    let micros = |at: Timestamp| i64::try_from(at.0).unwrap_or(i64::MAX);
+    let about = beat.about.as_ref();
+    let ahead_us = about.map(|about| micros(about.at).saturating_sub(micros(wall)));
+    match heard.get_mut(&holder) {
+        None => {
+            let (first, last) = ((at, beat.clone()), (at, beat));
+            heard.insert(
+                holder,
+                Beats {
+                    first,
+                    last,
+                    ahead_us,
+                },
+            );
+        }
+        Some(beats) => {
+            beats.last = (at, beat);
+            // The way here makes a clock look behind: the one that took least is the truest.
+            beats.ahead_us = beats.ahead_us.max(ahead_us);
+        }
+    }
+}
+
+fn here(holder: Holder, beats: &Beats) -> Present {
+    let (begin, end) = (&beats.first, &beats.last);
+    let about = end.1.about.as_ref();
+    let used_us = begin.1.about.as_ref().zip(about);
+    let used_us = used_us.map(|(first, last)| last.cpu_us.saturating_sub(first.cpu_us));
+    let window_us = u64::try_from((end.0 - begin.0).as_micros()).unwrap_or(u64::MAX);
+    Present {
+        host: about.map(|about| about.host.clone()),
+        version: about.map(|about| about.version.clone()),
+        cores: about.map(|about| about.cores),
+        has: end.1.has.iter().cloned().collect(),
+        cpu_millicores: used_us.and_then(|us| (us * 1_000).checked_div(window_us)),
+        ahead_us: beats.ahead_us,
+        heard: true,
+        ..silent(holder)
+    }
+}
+
+fn silent(holder: Holder) -> Present {
+    Present {
+        holder,
+        host: None,
+        version: None,
+        cores: None,
+        has: Vec::new(),
+        cpu_millicores: None,
+        ahead_us: None,
+        clock: None,
+        heard: false,
+        holds: Vec::new(),
+    }
+}
+
+fn held(control: &Control, shards: usize) -> Held {
+    let state = &control.state;
+    let created = state.created.as_deref();
+    let of = created.map_or(0, |created| created.shards);
+    let start = state.start.as_ref().map(|start| start.start_at);
+    let rate = created
+        .filter(|created| created.plan.users.is_none())
+        .map(|created| {
+            let workload =
+                Workload::new(&created.plan, created.seed).steered(&state.steering.rates);
+            let passed_us = start
+                .filter(|start| now() >= *start)
+                .map(|start| now().since_us(start));
+            passed_us.map_or(0, |us| workload.pace().rate_at(us))
+        });
+    Held {
+        run: control.run.clone(),
+        shards,
+        of,
+        rps: rate.map(|rate| share(Rate(rate), shards, of).as_rps()),
+        paused: state.steering.paused_at.is_some(),
+    }
+}

@@ -1,0 +1,320 @@
+//! Following a run: its story as it is written, a snapshot a second, and its end.
+//!
+//! Must never judge: a snapshot is the live view, the verdict is the report's.
+
+use std::time::{Duration, Instant};
+
+use bytes::Bytes;
+use loadpilot_bus::{Bus, Fault, Step, Stored, Stream, Tail};
+use loadpilot_engine::control::{Control, ControlLog};
+use loadpilot_engine::report::live::LiveView;
+use loadpilot_engine::report::timeline;
+use loadpilot_engine::schedule::workload::Workload;
+use loadpilot_events::RunId;
+use loadpilot_events::answers::live::Snapshot;
+use loadpilot_events::answers::report::StoryLine;
+use loadpilot_events::wire::subject::{Kind, Subjects};
+use serde::Serialize;
+use tokio::sync::mpsc;
+use tokio::task::JoinSet;
+
+use super::session::{control_of, now, patiently};
+
+/// How often a snapshot is taken.
+const SNAPSHOT_EVERY: Duration = Duration::from_secs(1);
+/// Changes that wait for a slow reader; then the run is followed no further until it reads.
+const CHANGES_MAX: usize = 256;
+/// How long a log that cannot be read is borne: nodes of a cluster elect and come back.
+const UNREAD_FOR: Duration = Duration::from_secs(60);
+/// A tail that fails says so every 10 s; after a longer pause it was sound in between, though a
+/// stream on which nothing happened does not show it.
+const SOUND_AFTER: Duration = Duration::from_secs(25);
+/// A run of which nothing was stored for so long may have a log that stores nothing: its agents
+/// report every second, and a server that is frozen for a while or gone is seen otherwise.
+const SILENT_FOR: Duration = Duration::from_secs(15);
+/// A probe is as large as a delta of many tasks, so that a disk with a little room does not pass.
+const PROBE_BYTES: usize = 64 * 1024;
+/// How long one may stay.
+const PROBE_TTL: Duration = Duration::from_secs(60);
+
+/// What changed.
+#[derive(Debug, Clone, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Change {
+    /// The run as of now.
+    Snapshot(Box<Snapshot>),
+    /// A decision or a fact.
+    Story(StoryLine),
+    /// The server answers, but stores nothing of the run, and says why if it knows; it may again.
+    Unstored(String),
+    /// The run is over (sealed or refused); nothing follows.
+    Sealed(bool),
+    /// The log cannot be followed any more; nothing follows.
+    Fault(String),
+}
+
+/// Follows `run` until it is over; the changes come in the order of the log.
+#[must_use]
+pub fn watch(bus: Bus, subjects: Subjects, run: RunId) -> mpsc::Receiver<Change> {
+    let (changes, receiver) = mpsc::channel(CHANGES_MAX);
+    tokio::spawn(async move {
+        let last = match Watched::new(bus, subjects, run, changes.clone()).await {
+            Ok(watched) => watched.follow().await,
+            Err(fault) => Err(fault),
+        };
+        if let Err(fault) = last {
+            // A reader that is gone does not need to know.
+            let _ = changes.send(Change::Fault(fault.to_string())).await;
+        }
+    });
+    receiver
+}
+
+/// Faults of one tail, one after the other.
+#[derive(Debug, Clone, Copy)]
+struct Streak {
+    first: Instant,
+    last: Instant,
+}
+
+/// A step, or none yet where a tail says that it has tried in vain for a while: it goes on trying.
+///
+/// # Errors
+/// A fault that does not pass, or has not for long.
+fn borne(
+    step: Result<Step, Fault>,
+    fails: &mut Option<Streak>,
+    now: Instant,
+) -> Result<Option<Step>, Fault> {
+    let fault = match step {
+        Ok(step) => {
+            *fails = None;
+            return Ok(Some(step));
+        }
+        Err(fault) => fault,
+    };
+    let begun = fails.filter(|known| now - known.last < SOUND_AFTER);
+    let first = begun.map_or(now, |known| known.first);
+    *fails = Some(Streak { first, last: now });
+    let passes = matches!(fault, Fault::TimedOut { .. } | Fault::Server { .. });
+    match passes && now - first < UNREAD_FOR {
+        true => Ok(None),
+        false => Err(fault),
+    }
+}
+
+/// Whether a refusal is about storage; others are about who asks.
+fn is_no_storage(fault: &Fault) -> bool {
+    matches!(
+        fault,
+        Fault::TimedOut { .. } | Fault::Server { .. } | Fault::Full { .. }
+    )
+}
+
+struct Watched {
+    bus: Bus,
+    subjects: Subjects,
+    changes: mpsc::Sender<Change>,
+    control_tail: Tail,
+    data_tail: Tail,
+    log: ControlLog,
+    control: Control,
+    /// The last record whose line was sent: the tail brings them in the order of the log.
+    told_seq: u64,
+    workload: Option<Workload>,
+    /// Whether a stop was seen.
+    is_stopping: bool,
+    live: LiveView,
+    /// How long each tail fails already, if it does.
+    control_fails: Option<Streak>,
+    data_fails: Option<Streak>,
+    /// When something was stored last, as far as known here.
+    stored_at: Instant,
+    /// At most one probe, whose end is why nothing is stored, if that is so.
+    probes: JoinSet<Option<Fault>>,
+}
+
+impl Watched {
+    async fn new(
+        bus: Bus,
+        subjects: Subjects,
+        run: RunId,
+        changes: mpsc::Sender<Change>,
+    ) -> Result<Self, Fault> {
+        let control = control_of(&subjects, &run);
+        let data = vec![subjects.delta_all(&run)];
+        let control_tail = patiently(|| bus.tail(Stream::Ctl, control.clone(), 1)).await?;
+        let data_tail = patiently(|| bus.tail(Stream::Data, data.clone(), 1)).await?;
+        let log = ControlLog::new(run);
+        let control = log.close();
+        Ok(Self {
+            bus,
+            subjects,
+            changes,
+            control_tail,
+            data_tail,
+            log,
+            control,
+            told_seq: 0,
+            workload: None,
+            is_stopping: false,
+            live: LiveView::default(),
+            control_fails: None,
+            data_fails: None,
+            stored_at: Instant::now(),
+            probes: JoinSet::new(),
+        })
+    }
+
+    async fn follow(mut self) -> Result<(), Fault> {
+        let mut clock = tokio::time::interval(SNAPSHOT_EVERY);
+        loop {
+            let changes = tokio::select! {
+                step = self.control_tail.next() => {
+                    let step = borne(step, &mut self.control_fails, Instant::now())?;
+                    step.map_or_else(Vec::new, |step| self.on_control(step))
+                }
+                step = self.data_tail.next() => {
+                    let step = borne(step, &mut self.data_fails, Instant::now())?;
+                    step.and_then(|step| self.on_data(step)).into_iter().collect()
+                }
+                Some(probe) = self.probes.join_next() => self.probed(probe.ok().flatten()),
+                _ = clock.tick() => {
+                    self.probe();
+                    self.snapshot().into_iter().collect()
+                }
+            };
+            for change in changes {
+                if self.changes.send(change).await.is_err() {
+                    return Ok(());
+                }
+            }
+            if self.control.state.over {
+                let _ = self.changes.send(Change::Sealed(true)).await;
+                return Ok(());
+            }
+        }
+    }
+
+    fn on_control(&mut self, step: Step) -> Vec<Change> {
+        self.stored_at = Instant::now();
+        let Step::Event(stored) = step else {
+            return Vec::new();
+        };
+        let Some(kind) = self.kind(&stored) else {
+            return Vec::new();
+        };
+        self.log
+            .add(&stored.subject, &kind, stored.seq, &stored.payload);
+        let rates = self.control.state.steering.rates.len();
+        self.log.catch_up(&mut self.control);
+        let is_steered = self.control.state.steering.rates.len() != rates;
+        if let Some(created) = self
+            .control
+            .state
+            .created
+            .as_ref()
+            .filter(|_| self.workload.is_none() || is_steered)
+        {
+            let workload = Workload::new(&created.plan, created.seed);
+            self.workload = Some(workload.steered(&self.control.state.steering.rates));
+        }
+        let lines = timeline::story_after(&self.control, self.told_seq);
+        self.told_seq = lines.last().map_or(self.told_seq, |line| line.seq);
+        // Whoever asked for a stop must learn at once that somebody heeds it.
+        let is_new = !std::mem::replace(&mut self.is_stopping, self.control.state.stop.is_some());
+        let stopping = self.snapshot().filter(|_| is_new && self.is_stopping);
+        lines
+            .into_iter()
+            .map(Change::Story)
+            .chain(stopping)
+            .collect()
+    }
+
+    /// Takes a delta. The first one that says that no call reached a server is shown at once.
+    fn on_data(&mut self, step: Step) -> Option<Change> {
+        let was_unreached = self.live.is_unreached();
+        self.stored_at = Instant::now();
+        if let Step::Event(stored) = step
+            && let Some(Kind::Delta(agent)) = self.kind(&stored)
+        {
+            self.live.add(&agent, &stored.payload);
+        }
+        let is_news = self.live.is_unreached() && !was_unreached;
+        is_news.then(|| self.snapshot()).flatten()
+    }
+
+    /// Sees whether the server stores anything, if agents should report and none does.
+    fn probe(&mut self) {
+        let start = self.control.state.start.as_ref();
+        let has_begun = start.is_some_and(|start| start.start_at < now());
+        if !has_begun || self.stored_at.elapsed() < SILENT_FOR || !self.probes.is_empty() {
+            return;
+        }
+        let (bus, key) = (self.bus.clone(), self.subjects.probe_key(&self.control.run));
+        self.probes.spawn(async move {
+            let filler = Bytes::from_static(&[0; PROBE_BYTES]);
+            bus.kv_put(&key, filler.clone(), PROBE_TTL).await.err()?;
+            // A server that answers nothing is gone or frozen, which is no matter of disks; one
+            // that was frozen just now stores what it is given from here on.
+            bus.head(Stream::Data).await.ok()?;
+            let refused = bus.kv_put(&key, filler, PROBE_TTL).await.err();
+            refused.filter(is_no_storage)
+        });
+    }
+
+    fn probed(&mut self, unstored: Option<Fault>) -> Vec<Change> {
+        let silent_s = self.stored_at.elapsed().as_secs();
+        self.stored_at = Instant::now();
+        let told = |fault: Fault| {
+            let what = format!("nothing of the run was stored for {silent_s} s, and the server");
+            Change::Unstored(format!("{what} stores nothing else: {fault}"))
+        };
+        unstored.map(told).into_iter().collect()
+    }
+
+    fn snapshot(&self) -> Option<Change> {
+        let workload = self.workload.as_ref()?;
+        let snapshot = self.live.snapshot(&self.control, workload, now());
+        Some(Change::Snapshot(Box::new(snapshot)))
+    }
+
+    fn kind(&self, stored: &Stored) -> Option<Kind> {
+        self.subjects
+            .parse(&stored.subject)
+            .map(|subject| subject.kind)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Broken if a command gave up its run because the node that it asks had lost the others for a
+    /// moment, or waited for ever for a log that is gone.
+    #[test]
+    fn a_log_that_is_unreadable_for_a_while_is_borne() {
+        let timed_out = || {
+            let what = "read".to_owned();
+            Err(Fault::TimedOut { what })
+        };
+        let begin = Instant::now();
+        let at = |secs| begin + Duration::from_secs(secs);
+        let mut fails = None;
+        for secs in [0, 10, 20, 30, 40, 50, 59] {
+            assert_eq!(borne(timed_out(), &mut fails, at(secs)), Ok(None), "{secs}");
+        }
+        assert!(borne(timed_out(), &mut fails.clone(), at(60)).is_err());
+        assert_eq!(
+            borne(timed_out(), &mut fails.clone(), at(100)),
+            Ok(None),
+            "it was sound in between"
+        );
+        let read = borne(Ok(Step::CaughtUp), &mut fails, at(60));
+        assert_eq!((read, fails.is_none()), (Ok(Some(Step::CaughtUp)), true));
+        let gone = Err(Fault::Missing {
+            stream: "LP_CTL".to_owned(),
+        });
+        assert!(borne(gone, &mut None, begin).is_err());
+    }
+}

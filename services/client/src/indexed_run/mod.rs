@@ -1,0 +1,400 @@
+//! One run's log, read, folded and indexed: what many questions are answered from.
+//!
+//! It follows the log when it is told to, and never on its own. Must never keep what cannot be read
+//! again from the log: a reading that is thrown away, and its file with it, costs time and nothing
+//! else.
+
+use std::path::PathBuf;
+
+use loadpilot_bus::{Bus, Fault, Step, Stored, Stream};
+use loadpilot_engine::control::{Control, ControlLog};
+use loadpilot_engine::fold::as_of::AsOf;
+use loadpilot_engine::fold::index::Index;
+use loadpilot_engine::fold::project::Projection;
+use loadpilot_engine::report::agent_stats::attendance;
+use loadpilot_engine::report::failures::errors;
+use loadpilot_engine::report::slice::{Indexed, heat, series};
+use loadpilot_engine::report::timeline;
+use loadpilot_engine::report::what_if::what_if;
+use loadpilot_engine::report::{NoReport, report};
+use loadpilot_events::RunId;
+use loadpilot_events::answers::agent_stats::Attendance;
+use loadpilot_events::answers::failures::Errors;
+use loadpilot_events::answers::report::{Report, StoryLine};
+use loadpilot_events::answers::slice::{Heat, Series, Slice};
+use loadpilot_events::answers::what_if::{WhatIf, WhatIfAnswer};
+use loadpilot_events::id::AgentId;
+use loadpilot_events::refusal::{Problem, Refusal};
+use loadpilot_events::wire::subject::{Kind, Subjects};
+use serde::Serialize;
+use serde::de::DeserializeOwned;
+
+use super::session::{Session, SessionError, control_of, patiently};
+
+mod cache;
+
+use cache::Cache;
+
+/// How far the two streams were written, whoever wrote.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize)]
+pub struct LogState {
+    /// The last sequence of LP_CTL.
+    pub ctl_seq: u64,
+    /// The last sequence of LP_DATA.
+    pub data_seq: u64,
+}
+
+/// How far a run was read.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+pub struct Position {
+    /// Its last record of LP_CTL.
+    pub ctl_seq: u64,
+    /// The last fact that counts.
+    pub evt_seq: u64,
+    /// Its last record of LP_DATA.
+    pub data_seq: u64,
+    /// Whether it is sealed or refused.
+    pub over: bool,
+}
+
+/// A part of a story.
+#[derive(Debug, Clone, Serialize)]
+pub struct Chapter {
+    /// What happened, in order.
+    pub lines: Vec<StoryLine>,
+    /// After which sequence to go on; null when there was no more.
+    pub next: Option<u64>,
+}
+
+/// A fold with its index.
+#[derive(Debug, Clone)]
+struct Folded {
+    control: Control,
+    data: Projection,
+    index: Index,
+}
+
+impl Folded {
+    fn new(control: Control) -> Self {
+        Self {
+            control,
+            data: Projection::default(),
+            index: Index::default(),
+        }
+    }
+
+    fn run(&self) -> Indexed<'_> {
+        Indexed {
+            control: &self.control,
+            data: &self.data,
+            index: &self.index,
+        }
+    }
+
+    fn add(&mut self, agent: &AgentId, stored: &Stored) {
+        let record = (agent, &*stored.subject, stored.seq, &*stored.payload);
+        self.data
+            .add_indexed(&self.control, record, &mut self.index);
+    }
+}
+
+/// One run's log, indexed.
+#[derive(Debug)]
+pub struct Reading {
+    bus: Bus,
+    subjects: Subjects,
+    run: RunId,
+    log: ControlLog,
+    now: Folded,
+    /// The last records of the run in both streams.
+    ctl_seq: u64,
+    data_seq: u64,
+    /// How far the streams were when they were last read.
+    read: LogState,
+    /// The run as of the instant that was asked for last.
+    then: Option<(u64, Folded)>,
+    /// The report of it all, once it was asked for.
+    told: Option<Box<Report>>,
+    cache: Option<Cache>,
+}
+
+impl Session {
+    /// Reads a run's log and indexes it. `cache` is a folder for what makes that quicker the next
+    /// time.
+    ///
+    /// # Errors
+    /// When the log holds no such run; or the world.
+    pub async fn read(&self, run: &RunId, cache: Option<PathBuf>) -> Result<Reading, SessionError> {
+        let (bus, subjects) = self.parts();
+        let log = ControlLog::new(run.clone());
+        let mut reading = Reading {
+            now: Folded::new(log.close()),
+            bus,
+            subjects,
+            run: run.clone(),
+            log,
+            ctl_seq: 0,
+            data_seq: 0,
+            read: LogState::default(),
+            then: None,
+            told: None,
+            cache: None,
+        };
+        reading.open(cache).await?;
+        Ok(reading)
+    }
+
+    /// How far the streams were written: whether anything changed.
+    ///
+    /// # Errors
+    /// The world.
+    pub async fn log_state(&self) -> Result<LogState, SessionError> {
+        let (bus, _) = self.parts();
+        Ok(heads(&bus).await?)
+    }
+}
+
+async fn heads(bus: &Bus) -> Result<LogState, Fault> {
+    Ok(LogState {
+        ctl_seq: patiently(|| bus.head(Stream::Ctl)).await?,
+        data_seq: patiently(|| bus.head(Stream::Data)).await?,
+    })
+}
+
+impl Reading {
+    async fn open(&mut self, cache: Option<PathBuf>) -> Result<(), SessionError> {
+        let heads = heads(&self.bus).await?;
+        self.read_control().await?;
+        let state = &self.now.control.state;
+        if state.requested.is_none() && state.created.is_none() {
+            return Err(NoReport::Unknown(self.run.to_string()).into());
+        }
+        if let Some(folder) = cache {
+            let created = patiently(|| self.bus.created(Stream::Data)).await?;
+            let mut cache = Cache::new(folder, self.run.clone(), created);
+            if let Some(kept) = cache.load(&self.now.control) {
+                (self.now.data, self.now.index) = (kept.data, kept.index);
+                self.data_seq = kept.data_seq;
+            }
+            self.cache = Some(cache);
+        }
+        self.read_data().await?;
+        self.read = heads;
+        Ok(())
+    }
+
+    /// Reads what was appended since; whether anything was.
+    ///
+    /// # Errors
+    /// The world; what was read before stays.
+    pub async fn refresh(&mut self) -> Result<bool, SessionError> {
+        let heads = heads(&self.bus).await?;
+        if heads == self.read {
+            return Ok(false);
+        }
+        let before = self.position();
+        self.read_control().await?;
+        self.read_data().await?;
+        self.read = heads;
+        let changed = self.position() != before;
+        if changed {
+            (self.then, self.told) = (None, None);
+        }
+        Ok(changed)
+    }
+
+    async fn read_control(&mut self) -> Result<(), SessionError> {
+        let filters = control_of(&self.subjects, &self.run);
+        let from = self.ctl_seq + 1;
+        let mut tail = patiently(|| self.bus.tail(Stream::Ctl, filters.clone(), from)).await?;
+        while let Step::Event(stored) = tail.next().await? {
+            if let Some(kind) = self.kind(&stored) {
+                let (subject, payload) = (&stored.subject, &stored.payload);
+                self.log.add(subject, &kind, stored.seq, payload);
+            }
+            self.ctl_seq = stored.seq;
+        }
+        let control = self.log.close();
+        let alike = is_judged_alike(&self.now.control, &control, self.data_seq);
+        if !(alike && self.now.data.stands_under(&control)) {
+            // What was folded may count otherwise now.
+            self.now = Folded::new(control);
+            self.data_seq = 0;
+            if let Some(cache) = &mut self.cache {
+                cache.forget();
+            }
+        } else {
+            self.now.control = control;
+        }
+        Ok(())
+    }
+
+    async fn read_data(&mut self) -> Result<(), SessionError> {
+        let deltas = vec![self.subjects.delta_all(&self.run)];
+        let from = self.data_seq + 1;
+        let mut tail = patiently(|| self.bus.tail(Stream::Data, deltas.clone(), from)).await?;
+        while let Step::Event(stored) = tail.next().await? {
+            if let Some(Kind::Delta(agent)) = self.kind(&stored) {
+                self.now.add(&agent, &stored);
+            }
+            self.data_seq = stored.seq;
+        }
+        self.now.index.settle();
+        if let Some(cache) = &mut self.cache {
+            let now = &self.now;
+            cache.keep(&now.control, (&now.data, &now.index), self.data_seq);
+        }
+        Ok(())
+    }
+
+    /// How far the run was read.
+    #[must_use]
+    pub fn position(&self) -> Position {
+        Position {
+            ctl_seq: self.ctl_seq,
+            evt_seq: self.now.control.state.evt_seq,
+            data_seq: self.data_seq,
+            over: self.now.control.state.over,
+        }
+    }
+
+    /// The report; as of an instant, so many µs after the start, when that is given.
+    ///
+    /// # Errors
+    /// When the run never started and an instant is given; or the world.
+    pub async fn report(&mut self, as_of_us: Option<u64>) -> Result<Report, SessionError> {
+        if as_of_us.is_some() {
+            let folded = self.as_of(as_of_us).await?;
+            return Ok(report(&folded.control, &folded.data)?);
+        }
+        if let Some(told) = &self.told {
+            return Ok((**told).clone());
+        }
+        let report = report(&self.now.control, &self.now.data)?;
+        self.told = Some(Box::new(report.clone()));
+        Ok(report)
+    }
+
+    /// The figures of a slice over time.
+    ///
+    /// # Errors
+    /// Everything that is wrong with the slice; or the world.
+    pub async fn series(&mut self, slice: &Slice) -> Result<Series, SessionError> {
+        Ok(series(self.as_of(slice.as_of_us).await?.run(), slice)?)
+    }
+
+    /// How response times of a slice are spread over time.
+    ///
+    /// # Errors
+    /// Everything that is wrong with the slice; or the world.
+    pub async fn heat(&mut self, slice: &Slice) -> Result<Heat, SessionError> {
+        Ok(heat(self.as_of(slice.as_of_us).await?.run(), slice)?)
+    }
+
+    /// What went wrong in a slice.
+    ///
+    /// # Errors
+    /// Everything that is wrong with the slice; or the world.
+    pub async fn errors(&mut self, slice: &Slice) -> Result<Errors, SessionError> {
+        Ok(errors(self.as_of(slice.as_of_us).await?.run(), slice)?)
+    }
+
+    /// Who generated the load, and how each fared.
+    ///
+    /// # Errors
+    /// When the run never started and an instant is given; or the world.
+    pub async fn agents(&mut self, as_of_us: Option<u64>) -> Result<Attendance, SessionError> {
+        let folded = self.as_of(as_of_us).await?;
+        Ok(attendance(folded.run(), &Slice::default())?)
+    }
+
+    /// At most `limit` lines of the story after sequence `after`.
+    #[must_use]
+    pub fn story(&self, after: u64, limit: usize) -> Chapter {
+        let mut lines = timeline::story_after(&self.now.control, after);
+        let more = lines.len() > limit;
+        lines.truncate(limit);
+        let last = lines.last().map_or(after, |line| line.seq);
+        Chapter {
+            lines,
+            next: more.then_some(last),
+        }
+    }
+
+    /// How the run would have been judged otherwise.
+    ///
+    /// # Errors
+    /// Everything that is wrong with the question; or the world.
+    pub async fn verdict(&mut self, question: &WhatIf) -> Result<WhatIfAnswer, SessionError> {
+        let folded = self.as_of(question.as_of_us).await?;
+        Ok(what_if(folded.run(), question)?)
+    }
+
+    /// The run as of an instant: folded from the log, and kept until another one is asked for.
+    async fn as_of(&mut self, us: Option<u64>) -> Result<&Folded, SessionError> {
+        let Some(us) = us else {
+            return Ok(&self.now);
+        };
+        if self.then.as_ref().is_none_or(|(at_us, _)| *at_us != us) {
+            let then = self.fold_as_of(us).await?;
+            self.then = Some((us, then));
+        }
+        Ok(self.then.as_ref().map_or(&self.now, |(_, folded)| folded))
+    }
+
+    async fn fold_as_of(&self, us: u64) -> Result<Folded, SessionError> {
+        let Some(then) = AsOf::new(&self.log, us) else {
+            let rule = "must be left out: the run never started";
+            return Err(Problem::new("as_of_us", rule, us).into());
+        };
+        let mut folded = Folded::new(then.control().clone());
+        let deltas = vec![self.subjects.delta_all(&self.run)];
+        let mut tail = patiently(|| self.bus.tail(Stream::Data, deltas.clone(), 1)).await?;
+        while let Step::Event(stored) = tail.next().await? {
+            if stored.seq > self.data_seq {
+                break;
+            }
+            if let Some(Kind::Delta(agent)) = self.kind(&stored)
+                && then.holds(stored.seq, &stored.payload)
+            {
+                folded.add(&agent, &stored);
+            }
+        }
+        folded.index.settle();
+        Ok(folded)
+    }
+
+    fn kind(&self, stored: &Stored) -> Option<Kind> {
+        let subject = self.subjects.parse(&stored.subject);
+        subject.map(|subject| subject.kind)
+    }
+}
+
+/// Whether what was folded up to `data_seq` under one control side counts alike under a later one.
+fn is_judged_alike(before: &Control, after: &Control, data_seq: u64) -> bool {
+    let nothing_folded = data_seq == 0;
+    let covered = after
+        .sealed
+        .as_ref()
+        .is_none_or(|sealed| data_seq <= sealed.data_seq);
+    let sealed_alike = before.sealed.is_some() || covered;
+    let assigned_alike = before.assignments.len() == after.assignments.len();
+    let created_alike = before.state.created.is_some() == after.state.created.is_some();
+    nothing_folded || (sealed_alike && assigned_alike && created_alike)
+}
+
+/// A slice or another question as JSON.
+///
+/// # Errors
+/// Where it is none, and why.
+pub fn asked<T: DeserializeOwned>(text: &str) -> Result<T, Refusal> {
+    let mut reader = serde_json::Deserializer::from_str(text);
+    let refusal = |field: String, rule: String| Refusal {
+        problems: vec![Problem::new(field, rule, text)],
+    };
+    let question = serde_path_to_error::deserialize(&mut reader)
+        .map_err(|error| refusal(error.path().to_string(), error.inner().to_string()))?;
+    let end = reader.end();
+    end.map_err(|error| refusal(".".to_owned(), error.to_string()))?;
+    Ok(question)
+}

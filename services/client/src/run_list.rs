@@ -1,0 +1,166 @@
+//! Past runs of a log: the list of them, and their removal.
+//!
+//! Must never remove what is not over, or what somebody is still owed.
+
+use std::collections::BTreeMap;
+
+use loadpilot_bus::{Step, Stream};
+use loadpilot_engine::control::{Control, ControlLog};
+use loadpilot_engine::report::run_state;
+use loadpilot_events::plan::{Object, Plan};
+use loadpilot_events::refusal::{Problem, Refusal};
+use loadpilot_events::{RunId, Timestamp};
+use serde::Serialize;
+
+use super::bodies;
+use super::session::{Session, SessionError, patiently};
+
+/// One run in a list.
+#[derive(Debug, Clone, Serialize)]
+pub struct Listed {
+    /// Its id.
+    pub run: RunId,
+    /// Its scenario.
+    pub scenario: String,
+    /// Where it stands.
+    pub state: loadpilot_events::answers::report::RunState,
+    /// How it ended, once sealed.
+    pub ending: Option<loadpilot_events::log::ctl::Ending>,
+    /// When it was created (asked for, when it was refused).
+    pub created_at: Timestamp,
+    /// Where its load went.
+    pub target: String,
+    /// The length of its profile in µs.
+    pub profile_us: u64,
+    /// What people tell it from other runs by.
+    pub tags: BTreeMap<String, String>,
+    /// Whether it was asked for: its setup comes before that.
+    pub asked: bool,
+    /// How it stands with its teardown; null when it has none.
+    pub teardown: Option<Teardown>,
+}
+
+/// How it stands with the teardown of a run.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Teardown {
+    /// It is owed: by a command that lives, or by the next one that can.
+    Owed,
+    /// It was played.
+    Played,
+}
+
+impl Session {
+    /// Every run of the log, oldest first.
+    ///
+    /// # Errors
+    /// The world.
+    pub async fn runs(&self) -> Result<Vec<Listed>, SessionError> {
+        let logs = self.control_of_all().await?;
+        Ok(logs.iter().filter_map(listed).collect())
+    }
+
+    /// The control events of every run of the tenant, folded, oldest first.
+    pub(crate) async fn control_of_all(&self) -> Result<Vec<Control>, SessionError> {
+        let (bus, subjects) = self.parts();
+        let mut logs: BTreeMap<RunId, ControlLog> = BTreeMap::new();
+        let filters = subjects.control_of_all_runs();
+        let mut tail = patiently(|| bus.tail(Stream::Ctl, filters.clone(), 1)).await?;
+        while let Step::Event(stored) = tail.next().await? {
+            let Some(subject) = subjects.parse(&stored.subject) else {
+                continue;
+            };
+            let log = logs
+                .entry(subject.run.clone())
+                .or_insert_with(|| ControlLog::new(subject.run.clone()));
+            log.add(&stored.subject, &subject.kind, stored.seq, &stored.payload);
+        }
+        Ok(logs.values().map(ControlLog::close).collect())
+    }
+
+    /// Removes runs that are over from the log, and bodies that no other run sends and
+    /// that nobody asked for lately; returns how many runs. Unless `forgets`, they owe nothing.
+    ///
+    /// # Errors
+    /// When one of them is unknown, not over or owes its teardown (then nothing is removed); or the
+    /// world.
+    pub async fn prune(&self, runs: &[RunId], forgets: bool) -> Result<usize, SessionError> {
+        let (bus, subjects) = self.parts();
+        let (mut problems, mut debts) = (Vec::new(), Vec::new());
+        for run in runs {
+            let Control { state, debt, .. } = self.control(run).await?;
+            let asked = state.requested.is_some() || state.created.is_some();
+            let rule = if !asked && debt.setup.is_none() {
+                Some("must be a run of this log")
+            } else if asked && !state.over {
+                Some("must be over before it is removed")
+            } else if debt.is_owed() && !forgets {
+                Some("must have had its teardown before it is removed")
+            } else {
+                None
+            };
+            problems.extend(rule.map(|rule| Problem::new("run", rule, run)));
+            debts.push(debt);
+        }
+        if !problems.is_empty() {
+            return Err(Refusal { problems }.into());
+        }
+        for (run, debt) in runs.iter().zip(&debts) {
+            self.shred_means(run, debt).await?;
+            let everything = subjects.everything_of(run);
+            bus.purge(Stream::Data, &everything).await?;
+            bus.purge(Stream::Ctl, &everything).await?;
+            bus.kv_shred(&subjects.secret_key(run)).await?;
+        }
+        let left = self.control_of_all().await?;
+        let left = left.iter().flat_map(objects);
+        bodies::prune(&bus, &subjects, left, bodies::LEFTOVERS_AFTER).await?;
+        Ok(runs.len())
+    }
+}
+
+/// The plan that was set up, the one that was asked for and the one that was decided on, as far as
+/// there are any.
+pub(crate) fn plans(control: &Control) -> impl Iterator<Item = &Plan> {
+    let requested = control.state.requested.as_ref().map(|run| &run.plan);
+    let created = control.state.created.as_ref().map(|created| &created.plan);
+    let set_up = control.debt.setup.as_ref().map(|setup| &setup.plan);
+    set_up.into_iter().chain(requested).chain(created)
+}
+
+/// What is kept beside the log for a run: by its plans, and for a teardown that is owed.
+fn objects(control: &Control) -> impl Iterator<Item = &Object> {
+    let debt = Some(&control.debt).filter(|debt| debt.is_owed());
+    let setup = debt.and_then(|debt| debt.setup.as_deref());
+    let ours = setup.map(|setup| &setup.bundle).into_iter();
+    let left = debt.into_iter().flat_map(|debt| &debt.kept);
+    plans(control)
+        .flat_map(Plan::objects)
+        .chain(ours)
+        .chain(left)
+}
+
+fn listed(control: &Control) -> Option<Listed> {
+    let state = &control.state;
+    let plan = plans(control).last()?;
+    let debt = &control.debt;
+    Some(Listed {
+        asked: state.created.is_some() || state.requested.is_some(),
+        teardown: match (&debt.setup, debt.is_owed()) {
+            (None, _) => None,
+            (Some(_), true) => Some(Teardown::Owed),
+            (Some(_), false) => Some(Teardown::Played),
+        },
+        run: control.run.clone(),
+        scenario: plan.scenario.clone(),
+        state: run_state(control),
+        ending: control.sealed.as_ref().map(|sealed| sealed.ending),
+        created_at: control
+            .records
+            .first()
+            .map_or(control.created_at, |(_, r)| r.record().0),
+        target: plan.target.clone(),
+        profile_us: plan.profile.duration_us(),
+        tags: plan.tags.clone(),
+    })
+}

@@ -1,0 +1,378 @@
+//! The configuration: read once from arguments and environment before anything is opened. A bad
+//! one names every mistake. The token must never be printed.
+
+use std::fmt;
+use std::path::{Path, PathBuf};
+
+use clap::Parser;
+use loadpilot_bus::{Options, token_exposed_to};
+use loadpilot_engine::check::target_policy::TargetPolicy;
+use loadpilot_engine::control::decide::Policy;
+use loadpilot_events::refusal::Problem;
+use loadpilot_events::units::parse_duration_us;
+use loadpilot_events::wire::subject::{DEFAULT_PREFIX, DEFAULT_TENANT, Subjects};
+use loadpilot_events::{RunId, Timestamp};
+use serde::Deserialize;
+use thiserror::Error;
+
+use crate::http::{HttpArgs, HttpConfig};
+use crate::legacy_flags;
+
+/// Names the server when no flag does.
+const URL_VARIABLE: &str = "NATS_URL";
+/// Holds the token when no flag does.
+const TOKEN_VARIABLE: &str = "NATS_TOKEN";
+/// Names the credentials file when no flag does.
+const CREDS_VARIABLE: &str = "NATS_CREDS";
+/// Names the certificates to trust when no flag does.
+const CACERT_VARIABLE: &str = "NATS_CACERT";
+/// Says which targets the agents open when no flag does.
+const TARGETS_VARIABLE: &str = "COORDINATOR_ALLOW_TARGET";
+/// Sends the token unencrypted off loopback when it is `1`, as `--insecure-nats` does.
+const INSECURE_VARIABLE: &str = "NATS_INSECURE";
+
+/// Decides what happens next in the load tests of one tenant. Any number may run at once.
+#[derive(Debug, Parser)]
+#[command(name = "loadpilot-coordinator", version)]
+struct Args {
+    /// The connection file of a local stack (only its owner may read it).
+    #[arg(long, value_name = "FILE")]
+    connect: Option<PathBuf>,
+    /// The server, nats://host:port or tls://host:port (or env NATS_URL).
+    #[arg(long, value_name = "URL")]
+    nats_url: Option<String>,
+    /// The token for it; better in env NATS_TOKEN, since others see command lines.
+    #[arg(long, value_name = "TOKEN", conflicts_with_all = ["connect", "creds"])]
+    nats_token: Option<String>,
+    /// A credentials file for it, a JWT and its key (or env NATS_CREDS).
+    #[arg(long, value_name = "FILE", conflicts_with = "connect")]
+    creds: Option<PathBuf>,
+    /// Certificates in PEM to trust instead of those of this machine, for tls:// (or env
+    /// NATS_CACERT).
+    #[arg(
+        long,
+        visible_alias = "cacert",
+        value_name = "FILE",
+        conflicts_with = "connect"
+    )]
+    nats_cacert: Option<PathBuf>,
+    /// Send the token unencrypted to a nats:// address off loopback (or env NATS_INSECURE=1).
+    #[arg(long)]
+    insecure_nats: bool,
+    /// Refuse runs that need Python on agents: nobody's code runs there then, only requests.
+    ///
+    /// Say it to all coordinators of a tenant: any of them decides.
+    #[arg(long)]
+    compiled_only: bool,
+    /// What the agents of this fleet open of link-local, cloud metadata and other addresses that
+    /// are closed everywhere, or unix:/folder; repeatable (or env COORDINATOR_ALLOW_TARGET, by
+    /// commas).
+    ///
+    /// Plans that name such an address are refused otherwise. Each agent has the last word.
+    #[arg(long, value_name = "CIDR|HOST|unix:DIR")]
+    allow_target: Vec<String>,
+    /// Say what is wrong with flags and environment, and start nothing.
+    #[arg(long)]
+    check_config: bool,
+    #[command(flatten)]
+    http: HttpArgs,
+    /// Whose runs.
+    #[arg(long, default_value = DEFAULT_TENANT)]
+    tenant: String,
+    /// The first token of every subject.
+    #[arg(long, default_value = DEFAULT_PREFIX)]
+    prefix: String,
+    /// Seal the unfinished runs that were asked for before this instant (µs since the Unix epoch),
+    /// instead of going on with them: a local stack names its own start.
+    #[arg(long, value_name = "MICROSECONDS")]
+    seal_asked_before: Option<u64>,
+    /// Go on with this one of them all the same.
+    #[arg(long, value_name = "RUN", requires = "seal_asked_before")]
+    spare: Option<String>,
+    /// An agent that is not heard for this long is lost [default: 10s]
+    #[arg(long, value_name = "DURATION")]
+    lost_after: Option<String>,
+    /// Agents that hear nothing stop by themselves after this long: what they are given as --fence
+    /// [default: 7s]
+    #[arg(long, value_name = "DURATION")]
+    fence_after: Option<String>,
+    /// Agents that know of decisions which they cannot get stop by themselves after this long
+    /// [default: 2s]
+    #[arg(long, value_name = "DURATION")]
+    behind_after: Option<String>,
+    /// Room between a decision and the tick at which it takes effect [default: 1s]
+    #[arg(long, value_name = "DURATION")]
+    takeover_room: Option<String>,
+    /// A command that is not heard for this long is gone, and its run stops [default: 10s]
+    #[arg(long, value_name = "DURATION")]
+    owner_gone_after: Option<String>,
+    /// How long agents may take to get ready [default: 15s]
+    #[arg(long, value_name = "DURATION")]
+    ready_within: Option<String>,
+    /// How long agents may take to say their last words [default: 15s]
+    #[arg(long, value_name = "DURATION")]
+    finish_within: Option<String>,
+    /// How long a run waits for an agent when it has none left [default: 30s]
+    #[arg(long, value_name = "DURATION")]
+    nobody_for: Option<String>,
+}
+
+/// What a coordinator is to do.
+#[derive(Debug, Clone)]
+pub struct Config {
+    /// How to reach the server.
+    pub bus: Options,
+    /// Whose runs it decides, and by which times.
+    pub settings: Settings,
+    /// Where it takes runs over HTTP, if it does.
+    pub http: Option<HttpConfig>,
+    /// Whether this is all that was asked for: nothing is to be started.
+    pub is_check: bool,
+}
+
+/// What the loop needs of the configuration.
+#[derive(Debug, Clone)]
+pub struct Settings {
+    /// The subjects of the tenant.
+    pub subjects: Subjects,
+    /// The times by which the fleet lives.
+    pub policy: Policy,
+    /// Unfinished runs that were asked for before this instant are sealed, not continued.
+    pub seal_asked_before: Option<Timestamp>,
+    /// But this one is continued.
+    pub spared: Option<RunId>,
+}
+
+/// Everything that is wrong with the configuration.
+#[derive(Debug, Error)]
+pub enum Mistakes {
+    /// The arguments cannot be parsed, or ask for help.
+    #[error(transparent)]
+    Usage(#[from] clap::Error),
+    /// Their values are wrong.
+    #[error("{}", .0.iter().map(ToString::to_string).collect::<Vec<_>>().join("\n"))]
+    Values(Vec<Problem>),
+}
+
+/// The connection file of a local stack; what else it holds is not for us.
+#[derive(Deserialize)]
+struct Stack {
+    url: String,
+    #[serde(default)]
+    token: Option<String>,
+    #[serde(default)]
+    cacert: Option<PathBuf>,
+    #[serde(default)]
+    ctl_bytes: Option<u64>,
+    #[serde(default)]
+    data_bytes: Option<u64>,
+}
+
+impl Config {
+    /// Reads the configuration from `args` (the first is the program's name) and `env`.
+    ///
+    /// # Errors
+    /// Everything that is wrong with it.
+    pub fn read(
+        args: impl IntoIterator<Item = String>,
+        env: impl Fn(&str) -> Option<String>,
+    ) -> Result<Self, Mistakes> {
+        let args: Vec<String> = args.into_iter().collect();
+        let mut problems = legacy_flags::problems(&args);
+        if !problems.is_empty() {
+            return Err(Mistakes::Values(problems));
+        }
+        let args = Args::try_parse_from(args)?;
+        let bus = connection(&args, &env, &mut problems);
+        let http = HttpConfig::read(&args.http, &env, &mut problems);
+        let policy = Policy {
+            targets: targets(&args, &env, &mut problems),
+            ..policy(&args, &mut problems)
+        };
+        let subjects = Subjects::new(&args.prefix, &args.tenant);
+        let subjects = subjects.map_err(|problem| problems.push(problem)).ok();
+        let spared = args.spare.as_deref().map(RunId::parse).transpose();
+        let spared = spared.map_err(|problem| problems.push(problem)).ok();
+        match (bus, subjects, spared) {
+            (Some(bus), Some(subjects), Some(spared)) if problems.is_empty() => {
+                let seal_asked_before = args.seal_asked_before.map(Timestamp);
+                let settings = Settings {
+                    subjects,
+                    policy,
+                    seal_asked_before,
+                    spared,
+                };
+                Ok(Self {
+                    bus,
+                    settings,
+                    http,
+                    is_check: args.check_config,
+                })
+            }
+            _ => Err(Mistakes::Values(problems)),
+        }
+    }
+}
+
+fn connection(
+    args: &Args,
+    env: impl Fn(&str) -> Option<String>,
+    problems: &mut Vec<Problem>,
+) -> Option<Options> {
+    let env = |name: &str| env(name).filter(|value| !value.is_empty());
+    let url = args.nats_url.clone();
+    let url = url.or_else(|| env(URL_VARIABLE).filter(|_| args.connect.is_none()));
+    let mut options = match (&args.connect, url) {
+        (Some(file), None) => {
+            let stack = stack(file).map_err(|problem| problems.push(problem)).ok()?;
+            let mut options = Options::new(stack.url);
+            options.token = stack.token;
+            options.cacert = stack.cacert;
+            let limits = &mut options.limits;
+            limits.ctl_bytes = stack.ctl_bytes.unwrap_or(limits.ctl_bytes);
+            limits.data_bytes = stack.data_bytes.unwrap_or(limits.data_bytes);
+            options
+        }
+        (None, Some(url)) => {
+            let mut options = Options::new(url);
+            // What a flag says goes before all of the environment.
+            let is_said = args.nats_token.is_some() || args.creds.is_some();
+            let creds = env(CREDS_VARIABLE).filter(|_| !is_said).map(PathBuf::from);
+            options.creds = args.creds.clone().or(creds);
+            if let Some(file) = options.creds.as_ref().filter(|file| !file.is_file()) {
+                let rule = "must be a credentials file";
+                problems.push(Problem::new("--creds", rule, file.display()));
+            }
+            let token = env(TOKEN_VARIABLE).filter(|_| options.creds.is_none());
+            options.token = args.nats_token.clone().or(token);
+            let cacert = env(CACERT_VARIABLE).map(PathBuf::from);
+            options.cacert = args.nats_cacert.clone().or(cacert);
+            if let Some(file) = options.cacert.as_ref().filter(|file| !file.is_file()) {
+                let rule = "must be a file of certificates in PEM";
+                problems.push(Problem::new("--nats-cacert", rule, file.display()));
+            }
+            options
+        }
+        (given, _) => {
+            let rule = "must be given, and only one of --connect and --nats-url";
+            let found = if given.is_some() { "both" } else { "neither" };
+            problems.push(Problem::new("--connect", rule, found));
+            return None;
+        }
+    };
+    let is_insisted = args.insecure_nats || env(INSECURE_VARIABLE).as_deref() == Some("1");
+    let exposed = token_exposed_to(&options.url, options.token.is_some());
+    if let Some(host) = exposed.filter(|_| !is_insisted) {
+        let rule = "must be tls://, or the token travels unencrypted; --insecure-nats insists";
+        problems.push(Problem::new("--nats-url", rule, host));
+    }
+    options.prefix.clone_from(&args.prefix);
+    options.name = "loadpilot-coordinator".to_owned();
+    Some(options)
+}
+
+/// Reads a connection file. What it holds is not quoted: it holds the token.
+fn stack(file: &Path) -> Result<Stack, Problem> {
+    let problem = |rule: String| Problem::new("--connect", rule, file.display());
+    let text = std::fs::read_to_string(file).map_err(|error| {
+        problem(format!(
+            "must be a file that can be read ({})",
+            error.kind()
+        ))
+    })?;
+    #[cfg(unix)]
+    {
+        use std::os::unix::fs::PermissionsExt;
+        let mode = std::fs::metadata(file).map_or(0, |meta| meta.permissions().mode());
+        if mode & 0o077 != 0 {
+            return Err(problem(
+                "must be readable by its owner only (chmod 600)".to_owned(),
+            ));
+        }
+    }
+    serde_json::from_str(&text).map_err(|error| {
+        let (line, column) = (error.line(), error.column());
+        problem(format!(
+            "must be a connection file (line {line}, column {column} is not)"
+        ))
+    })
+}
+
+fn targets(
+    args: &Args,
+    env: impl Fn(&str) -> Option<String>,
+    problems: &mut Vec<Problem>,
+) -> TargetPolicy {
+    let from_env = env(TARGETS_VARIABLE).unwrap_or_default();
+    let policy = TargetPolicy::local();
+    let allowed = match args.allow_target.is_empty() {
+        // What a flag says goes before all of the environment.
+        false => policy.allow(
+            "--allow-target",
+            args.allow_target.iter().map(String::as_str),
+        ),
+        true => {
+            let words = from_env.split([',', ' ']).filter(|word| !word.is_empty());
+            policy.allow(TARGETS_VARIABLE, words)
+        }
+    };
+    allowed.unwrap_or_else(|wrong| {
+        problems.extend(wrong);
+        TargetPolicy::local()
+    })
+}
+
+fn policy(args: &Args, problems: &mut Vec<Problem>) -> Policy {
+    let mut policy = Policy {
+        compiled_only: args.compiled_only,
+        ..Policy::default()
+    };
+    let given = [
+        ("--lost-after", &args.lost_after, &mut policy.lost_us),
+        ("--fence-after", &args.fence_after, &mut policy.fence_us),
+        ("--behind-after", &args.behind_after, &mut policy.behind_us),
+        (
+            "--takeover-room",
+            &args.takeover_room,
+            &mut policy.takeover_us,
+        ),
+        (
+            "--owner-gone-after",
+            &args.owner_gone_after,
+            &mut policy.owner_us,
+        ),
+        ("--ready-within", &args.ready_within, &mut policy.ready_us),
+        (
+            "--finish-within",
+            &args.finish_within,
+            &mut policy.finish_us,
+        ),
+        ("--nobody-for", &args.nobody_for, &mut policy.nobody_us),
+    ];
+    for (flag, text, time_us) in given {
+        let Some(text) = text else { continue };
+        match parse_duration_us(flag, text) {
+            Ok(us) if us > 0 => *time_us = us,
+            Ok(_) => problems.push(Problem::new(flag, "must be longer than 0", text)),
+            Err(problem) => problems.push(problem),
+        }
+    }
+    if policy.fence_us >= policy.lost_us {
+        let rule = "must be shorter than --lost-after: a lost agent must have stopped by then";
+        problems.push(Problem::new(
+            "--fence-after",
+            rule,
+            format!("{} µs", policy.fence_us),
+        ));
+    }
+    policy
+}
+
+impl fmt::Debug for Stack {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("Stack")
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,381 @@
+//! One run that is not over, as a coordinator keeps it: the fold of its log and what is being done
+//! about it. Pure.
+//!
+//! At most one errand of a run is under way; until it is back nothing is decided about the run.
+
+use std::collections::BTreeMap;
+
+use loadpilot_engine::control::decide::{Hearing, Policy, deadline, decide};
+use loadpilot_engine::control::run_state::RunState;
+use loadpilot_events::log::ctl::{Decision, Ending, RunRefused, RunSealed};
+use loadpilot_events::refusal::Problem;
+use loadpilot_events::wire::heartbeat::Unreached;
+use loadpilot_events::{Holder, RunId, Timestamp};
+
+use crate::append::Outcome;
+use crate::feed::Feed;
+
+/// If the tail has not brought what another coordinator wrote after this long (µs), the subject
+/// itself is asked.
+const TAIL_PATIENCE_US: u64 = 1_000_000;
+
+/// Pause (µs) before something is tried again that the world refused.
+const RETRY_US: u64 = 1_000_000;
+
+/// Pause (µs) before the end of a run is tried again in a full log.
+const FULL_RETRY_US: u64 = 5_000_000;
+
+/// Work outside this process.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Errand {
+    /// Append a decision; its end goes to `Coordinator::appended`.
+    Append(Box<Draft>),
+    /// Read the last sequence of the data stream, for `Coordinator::data_head`.
+    ReadDataHead(RunId),
+    /// Read the last sequence of a run's control subject, for `Coordinator::ctl_last`.
+    ReadCtlLast(RunId),
+    /// Shred the secrets of a run that is over.
+    Shred(RunId),
+}
+
+/// A decision on its way into the log.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Draft {
+    /// About which run.
+    pub run: RunId,
+    /// Where it is to stand.
+    pub subject: String,
+    /// The last sequence of exactly that subject, as far as it was folded; 0: there is none.
+    pub expected: u64,
+    /// The last control event that agents are told of before this one.
+    pub previous_seq: u64,
+    /// When it was decided.
+    pub at: Timestamp,
+    /// What was decided.
+    pub decision: Decision,
+}
+
+/// One run.
+#[derive(Debug)]
+pub(crate) struct Book {
+    /// What the log says.
+    pub(crate) state: RunState,
+    /// Its control events.
+    pub(crate) feed: Feed,
+    /// The last sequence of its control subject; unlike the state's it counts unreadable events.
+    pub(crate) ctl_last: u64,
+    /// When its first record was written, by its writer's clock.
+    pub(crate) asked_at: Timestamp,
+    /// Whether an earlier stack left it unfinished.
+    pub(crate) left_over: bool,
+    /// Whether a later version decided something that is not understood here: then only those that
+    /// understand it may decide.
+    pub(crate) stands_back: bool,
+    /// Whether something changed since it was last decided about.
+    stale: bool,
+    /// Holders that said that none of their calls reached a server, and what they said.
+    unreached: BTreeMap<Holder, Unreached>,
+    unwritable: Option<Unwritable>,
+    data_head: Option<DataHead>,
+    doing: Doing,
+    deadline: Option<Timestamp>,
+}
+
+/// The end of the data stream, and the state for which it was asked.
+#[derive(Debug, Clone, Copy)]
+struct DataHead {
+    seq: u64,
+    ctl_seq: u64,
+    evt_seq: u64,
+}
+
+/// Why a decision cannot be stored, so that the run has to end.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Unwritable {
+    Full,
+    TooLarge { bytes: u64, limit: u64 },
+}
+
+/// What is under way.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Doing {
+    Nothing,
+    /// The data stream's head is being read for the state of these sequences.
+    ReadingHead {
+        ctl_seq: u64,
+        evt_seq: u64,
+    },
+    /// A decision is being appended after `expected`; `ends` when it would be the run's last.
+    Appending {
+        expected: u64,
+        ends: bool,
+    },
+    /// The control subject holds `seq` or more; the tail is about to bring it.
+    AwaitingTail {
+        seq: u64,
+        ask_at: Timestamp,
+    },
+    /// The control subject's last sequence is being read; `known` was folded before.
+    Asking {
+        known: u64,
+    },
+    /// Something failed.
+    Resting {
+        until: Timestamp,
+    },
+}
+
+/// What the control subject itself said.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Fate {
+    /// The run goes on.
+    GoesOn,
+    /// Its log was removed.
+    Purged,
+}
+
+impl Book {
+    pub(crate) fn new(asked_at: Timestamp) -> Self {
+        Self {
+            asked_at,
+            state: RunState::default(),
+            feed: Feed::default(),
+            ctl_last: 0,
+            left_over: false,
+            stands_back: false,
+            stale: true,
+            unreached: BTreeMap::new(),
+            unwritable: None,
+            data_head: None,
+            doing: Doing::Nothing,
+            deadline: None,
+        }
+    }
+
+    /// Something about it, or about who was heard, has changed.
+    pub(crate) fn changed(&mut self) {
+        self.stale = true;
+        if let Doing::AwaitingTail { seq, .. } = self.doing
+            && self.ctl_last >= seq
+        {
+            self.doing = Doing::Nothing;
+        }
+    }
+
+    /// What a process says of the calls of this run that reached no server; `None`: nothing.
+    pub(crate) fn note_unreached(&mut self, holder: &Holder, said: Option<&Unreached>) {
+        match said {
+            Some(said) if self.state.ever_held.contains(holder) => {
+                // A run of which nothing has finished yet is not looked at for it.
+                self.stale |= said.calls > 0;
+                self.unreached.insert(holder.clone(), said.clone());
+            }
+            _ => {
+                self.unreached.remove(holder);
+            }
+        }
+    }
+
+    /// It is to be looked at by then.
+    pub(crate) fn look_by(&mut self, by: Timestamp) {
+        self.deadline = Some(self.deadline.map_or(by, |deadline| deadline.min(by)));
+    }
+
+    /// When time alone may give it something to do.
+    pub(crate) fn wake_at(&self) -> Option<Timestamp> {
+        match self.doing {
+            Doing::Nothing => self.deadline,
+            Doing::AwaitingTail { ask_at, .. } => Some(ask_at),
+            Doing::Resting { until } => Some(until),
+            Doing::ReadingHead { .. } | Doing::Appending { .. } | Doing::Asking { .. } => None,
+        }
+    }
+
+    /// No wait goes beyond what it was meant to be after the clock was set back.
+    pub(crate) fn clock_was_set(&mut self, now: Timestamp) {
+        let most = now.plus_us(FULL_RETRY_US);
+        match &mut self.doing {
+            Doing::AwaitingTail {
+                ask_at: instant, ..
+            }
+            | Doing::Resting { until: instant } => {
+                *instant = (*instant).min(most);
+            }
+            _ => {}
+        }
+        self.stale = true;
+    }
+
+    /// What is to be done about it now.
+    pub(crate) fn next(
+        &mut self,
+        run: &RunId,
+        subject: impl FnOnce() -> String,
+        hearing: &mut Hearing,
+        policy: &Policy,
+        now: Timestamp,
+    ) -> Option<Errand> {
+        match self.doing {
+            Doing::AwaitingTail { ask_at, .. } if now >= ask_at => {
+                self.doing = Doing::Asking {
+                    known: self.ctl_last,
+                };
+                return Some(Errand::ReadCtlLast(run.clone()));
+            }
+            Doing::Resting { until } if now >= until => {
+                self.doing = Doing::Nothing;
+                self.stale = true;
+            }
+            _ => {}
+        }
+        if self.stands_back {
+            return None;
+        }
+        let due = self.deadline.is_some_and(|instant| now >= instant);
+        if self.doing != Doing::Nothing || !(self.stale || due) {
+            return None;
+        }
+        self.stale = false;
+        self.deadline = None;
+        hearing.left_over = self.left_over;
+        hearing.waits_for_tails = true;
+        hearing.unreached.clone_from(&self.unreached);
+        let head = self.fresh_head();
+        hearing.data_head = head.unwrap_or_default();
+        let Some(decision) = self.decide(hearing, policy, now) else {
+            self.deadline = deadline(&self.state, hearing, policy, now);
+            return None;
+        };
+        let (ctl_seq, evt_seq) = (self.state.ctl_seq, self.state.evt_seq);
+        if matches!(decision, Decision::RunSealed(_)) && head.is_none() {
+            self.doing = Doing::ReadingHead { ctl_seq, evt_seq };
+            return Some(Errand::ReadDataHead(run.clone()));
+        }
+        let ends = matches!(decision, Decision::RunSealed(_) | Decision::RunRefused(_));
+        let expected = self.ctl_last;
+        self.doing = Doing::Appending { expected, ends };
+        Some(Errand::Append(Box::new(Draft {
+            run: run.clone(),
+            subject: subject(),
+            expected,
+            previous_seq: self.feed.last_seq(),
+            at: now,
+            decision,
+        })))
+    }
+
+    /// The append of a decision has ended.
+    pub(crate) fn appended(&mut self, outcome: &Outcome, now: Timestamp) {
+        let Doing::Appending { expected, ends } = self.doing else {
+            return;
+        };
+        let ask_at = now.plus_us(TAIL_PATIENCE_US);
+        self.doing = match outcome {
+            Outcome::Stored { seq } => Doing::AwaitingTail { seq: *seq, ask_at },
+            Outcome::Lost => Doing::AwaitingTail {
+                seq: expected + 1,
+                ask_at,
+            },
+            Outcome::NotStored => Doing::Nothing,
+            Outcome::Full | Outcome::TooLarge { .. } if ends => Doing::Resting {
+                until: now.plus_us(FULL_RETRY_US),
+            },
+            Outcome::Full => self.give_up(Unwritable::Full),
+            &Outcome::TooLarge { bytes, limit } => {
+                self.give_up(Unwritable::TooLarge { bytes, limit })
+            }
+            Outcome::Fault(_) => Doing::Resting {
+                until: now.plus_us(RETRY_US),
+            },
+        };
+        // The tail may have been faster than the acknowledgement.
+        self.changed();
+    }
+
+    /// The data stream ends at `head`; `None` when nobody knows.
+    pub(crate) fn data_head(&mut self, head: Option<u64>, now: Timestamp) {
+        let Doing::ReadingHead { ctl_seq, evt_seq } = self.doing else {
+            return;
+        };
+        self.data_head = head.map(|seq| DataHead {
+            seq,
+            ctl_seq,
+            evt_seq,
+        });
+        self.doing = match head {
+            Some(_) => Doing::Nothing,
+            None => Doing::Resting {
+                until: now.plus_us(RETRY_US),
+            },
+        };
+        self.stale = true;
+    }
+
+    /// The control subject's last sequence is `last` (0: it holds nothing); `None` when nobody
+    /// knows.
+    pub(crate) fn ctl_last(&mut self, last: Option<u64>, now: Timestamp) -> Fate {
+        let Doing::Asking { known } = self.doing else {
+            return Fate::GoesOn;
+        };
+        let ask_at = now.plus_us(TAIL_PATIENCE_US);
+        self.doing = match last {
+            None => Doing::AwaitingTail {
+                seq: known + 1,
+                ask_at,
+            },
+            Some(seq) if seq < known => return Fate::Purged,
+            Some(seq) => Doing::AwaitingTail { seq, ask_at },
+        };
+        // The tail may have brought it meanwhile.
+        self.changed();
+        Fate::GoesOn
+    }
+
+    fn give_up(&mut self, why: Unwritable) -> Doing {
+        self.unwritable = Some(why);
+        Doing::Nothing
+    }
+
+    /// The head of the data stream, if it was read after the last record that the state knows: a
+    /// seal must cover every delta that was stored before the last words it counts.
+    fn fresh_head(&self) -> Option<u64> {
+        let current = (self.state.ctl_seq, self.state.evt_seq);
+        let head = self
+            .data_head
+            .filter(|head| (head.ctl_seq, head.evt_seq) == current);
+        head.map(|head| head.seq)
+    }
+
+    fn decide(&self, hearing: &mut Hearing, policy: &Policy, now: Timestamp) -> Option<Decision> {
+        let Some(why) = self.unwritable else {
+            return decide(&self.state, hearing, policy, now);
+        };
+        // A run that cannot go on ends as one that was left over does, under its own name.
+        hearing.left_over = true;
+        hearing.waits_for_tails = false;
+        let end = decide(&self.state, hearing, policy, now);
+        hearing.left_over = self.left_over;
+        Some(match end? {
+            Decision::RunSealed(seal) => {
+                let ending = match why {
+                    Unwritable::Full => Ending::LogFull,
+                    Unwritable::TooLarge { .. } => Ending::Failed,
+                };
+                Decision::RunSealed(RunSealed { ending, ..seal })
+            }
+            Decision::RunRefused(_) => Decision::RunRefused(RunRefused {
+                problems: vec![match why {
+                    Unwritable::Full => Problem::new("log", "must have room for the run", "full"),
+                    Unwritable::TooLarge { bytes, limit } => {
+                        let rule = format!(
+                            "must fit one message of the server, which takes {limit} bytes \
+                             (max_payload)"
+                        );
+                        Problem::new("plan", rule, format!("{bytes} bytes with its run"))
+                    }
+                }],
+            }),
+            other => other,
+        })
+    }
+}
