@@ -1,8 +1,8 @@
 #!/bin/sh
 # Makes the certificates and passwords of a fleet, once: keys.sh DIR [NAME...]
 #
-# Each role gets a folder with its own files only: `nats`, `coordinator`, `agent`, `gateway`, and for
-# commands `submitter` and `watcher`. An authority signs a certificate for nats and one for the
+# Each role gets a folder with its own files only: `nats`, `coordinator`, `agent`, `gateway`, and
+# for commands `submitter` and `watcher`. An authority signs a certificate for nats and one for the
 # gateway; its key is then deleted. `nats-token` and `connect.json` log a role in at NATS as its own
 # user; `nats` has the passwords of all. NAMEs are further host names of the gateway. A complete DIR
 # is left unchanged.
