@@ -1,18 +1,19 @@
 #!/bin/sh
-# Makes, once, what the parts of a fleet know each other by: keys.sh DIR [NAME...]
+# Makes the certificates and passwords of a fleet, once: keys.sh DIR [NAME...]
 #
-# A folder for each role, with its files only: `nats`, `coordinator`, `agent`, `gateway`, and for
-# commands `submitter` and `watcher`. An authority signs a certificate for nats and one for the
-# gateway, and is then thrown away. `nats-token` and `connect.json` log a role in at NATS as its own
-# user; `nats` has the passwords of all. NAMEs are further hosts by which people reach the gateway.
-# A folder that is complete is left as it is.
+# Each role gets a folder with its own files only: `nats`, `coordinator`, `agent`, `gateway`, and
+# for commands `submitter` and `watcher`. An authority signs a certificate for nats and one for the
+# gateway; its key is then deleted. `nats-token` and `connect.json` log a role in at NATS as its own
+# user; `nats` has the passwords of all. NAMEs are further host names of the gateway. A complete DIR
+# is left unchanged.
 #
-# As root each folder belongs to the user id of its role. KEYS_AT is where a role sees its folder
-# (default: where it is), LOG a folder that becomes that of nats.
+# As root, the script gives each folder to the user id of its role. KEYS_AT is the path at which a
+# role sees its folder (default: the folder itself). LOG is a folder that it gives to the user of
+# nats.
 set -eu
 umask 077
 
-DAYS=825 # the longest that browsers accept
+DAYS=825 # the maximum that browsers accept
 place="${1:?keys.sh DIR [NAME...]}"
 shift
 if [ -e "$place/nats/complete" ]; then
@@ -35,7 +36,7 @@ alternatives() { # DNS:one,IP:127.0.0.1
     done | sed 's/,$//'
 }
 
-sign() { # certificate's file name, then the names it is for
+sign() { # file name of the certificate, then its subject names
     part="$1"
     shift
     key "$part-key.pem"
@@ -75,6 +76,6 @@ if [ "$(id -u)" = 0 ]; then
     chown -R 10003:10003 agent
     chown -R 10004:10004 gateway
 fi
-# The last: where it is, everything is.
+# Written last: its presence means that all other files are complete.
 : >nats/complete
 echo "keys.sh: made keys and passwords in $PWD"

@@ -1,11 +1,11 @@
-"""Scenarios that run without Python under load: sent as data, or compiled to code.
+"""Scenarios that run without Python under load: compiled to data or to code.
 
 Start a shop that checks every request, then load it:
 
     python examples/stubs/shop_stub.py --port 8602
     ./dev loadpilot run examples/compiled.py --scenario Buyer --target http://127.0.0.1:8602
 
-`./dev loadpilot explain examples/compiled.py` says what each became.
+`./dev loadpilot explain examples/compiled.py` says which.
 """
 
 from collections.abc import Mapping
@@ -24,11 +24,11 @@ LOGIN = {"user": "ada", "password": "demo"}
     thresholds={"p99_ms": 500, "error_rate": 0, "verbs:p95_ms": 500},
 )
 class Constant(VUser):
-    """Nothing but requests: sent as data, on all cores."""
+    """Only constant requests: compiled to data, sent on all cores."""
 
     @task(weight=3)
     def verbs(self, client: LoadClient) -> None:
-        """Each method, and the same by name."""
+        """Send each method, also by name."""
         client.head("/health")
         client.options("/health")
         client.put("/api/cart", json={"product": 7, "quantity": 2})
@@ -38,7 +38,7 @@ class Constant(VUser):
 
     @task
     def bodies(self, client: LoadClient) -> None:
-        """A form, a file, and an answer that comes in pieces."""
+        """Send a form and a file, and read streamed answers."""
         client.post("/auth/login", data=LOGIN)
         client.post("/auth/login", content=file("stubs/login.json"))
         client.get("/api/chat", stream="sse")
@@ -47,7 +47,7 @@ class Constant(VUser):
 
 @scenario(rps=40, duration="10s", mode="step", steps=4, users=10, thresholds={"checks": 100})
 class Buyer(VUser):
-    """Looks at answers and keeps state: compiled to code. Its rate rises in four steps."""
+    """Reads answers and keeps state: compiled to code. The rate rises in four steps."""
 
     def on_start(self, client: LoadClient) -> None:
         """Log in, once for each user."""
@@ -57,22 +57,22 @@ class Buyer(VUser):
 
     @task(weight=4)
     def buy(self, client: LoadClient) -> None:
-        """Order what is cheap."""
+        """Order every cheap product."""
         for product in client.get("/api/products").json()["products"]:
             if product["price"] < 12:
                 order = {"product": product["id"]}
                 client.post("/api/orders", json=order, headers={"X-Session": self.token})
 
     def check_buy(self, status_code: int, body: Mapping[str, int]) -> None:
-        """Look at the answer to the last request of the task."""
+        """Check the answer to the last request of the task."""
         assert status_code == 201
         assert body["id"] > 0
 
     @task
     def miss(self, client: LoadClient) -> None:
-        """Ask for what is gone; the check makes the 404 what is wanted."""
+        """Request a missing page; the check expects the 404."""
         client.get("/api/gone")
 
     def check_miss(self, response: Response) -> None:
-        """Look at the answer itself."""
+        """Check the response object."""
         assert response.status_code == 404

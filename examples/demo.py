@@ -18,7 +18,7 @@ TOKEN = "demo-token"
     thresholds={"p99_ms": 250, "error_rate": 1, "shortfall": 1},
 )
 class Shop(VUser):
-    """Mostly reading, sometimes buying."""
+    """Visitors who mostly read and sometimes buy."""
 
     @task(weight=6)
     def browse(self, client: LoadClient) -> None:
@@ -27,11 +27,11 @@ class Shop(VUser):
 
     @task(weight=3)
     def profile(self, client: LoadClient) -> None:
-        """Read one's own data; the token is handed to the agents and stored nowhere else."""
+        """Read the user's data. Only agents get the token; it is stored nowhere else."""
         client.get("/api/user", headers={"Authorization": f"Bearer {TOKEN}"})
 
     @task(weight=1)
     def buy(self, client: LoadClient) -> None:
-        """Log in and order: two requests, each measured on its own."""
+        """Log in and order: two requests, each measured separately."""
         client.post("/auth/login", json={"user": "demo", "password": "demo"})
         client.post("/api/orders", json={"product": 7, "quantity": 1}, headers=JSON)

@@ -1,11 +1,11 @@
-"""Scenarios in Python: rows, draws, metrics, think time, coroutines, users who share a login.
+"""Scenarios in Python: rows, random values, metrics, think time, coroutines, a shared login.
 
 Start a shop that checks every request, then load it:
 
     python examples/stubs/shop_stub.py --port 8602
     ./dev loadpilot run examples/scripted.py --scenario Scripted --target http://127.0.0.1:8602
 
-`./dev loadpilot explain examples/scripted.py` says what keeps each in Python.
+`./dev loadpilot explain examples/scripted.py` says why each runs in Python.
 """
 
 import asyncio
@@ -50,24 +50,24 @@ LOGIN = {"user": "ada", "password": "demo"}
     },
 )
 class Scripted(VUser):
-    """What needs Python: rows, draws, metrics, several requests at a time, think time."""
+    """Rows, random values, metrics, concurrent requests, think time."""
 
     customers = feed("customers.csv", cycle=True, order="shuffled")
 
     @setup
     def fill(self, client: LoadClient) -> None:
-        """Happens once, before everybody."""
+        """Create products, once, before any user is prepared."""
         client.post("/admin/products", json={"count": 5}).raise_for_status()
         self.seeded = True
 
     def on_start(self, client: LoadClient) -> None:
-        """Log in; the cookie is kept for this user."""
+        """Log in; the user keeps the cookie."""
         assert self.seeded
         client.post("/auth/login", json={"user": next(self.customers)["name"]})
 
     @task(weight=3)
     def order(self, client: LoadClient) -> None:
-        """Order what the row says, as a step with a name."""
+        """Order the product of the row, inside a named step."""
         row = next(self.customers)
         with client.step("checkout"):
             order = {
@@ -86,13 +86,13 @@ class Scripted(VUser):
         metrics.rate("seen").add(answer.ok and answer.elapsed_ms > 0)
 
     def check_order(self, status_code: int, body: Mapping[str, int]) -> None:
-        """Look at it as the user does."""
+        """Check the order's answer."""
         assert status_code == 201
         assert body["id"]
 
     @task
     def look(self, client: LoadClient) -> None:
-        """Several at a time; a form with a picture; where a redirect leads."""
+        """Send concurrent requests and a form with a picture, and follow a redirect."""
         first, second = client.batch([{"path": "/health"}, {"method": "GET", "path": "/api/old"}])
         assert (first.ok, second.status_code) == (True, 302)
         client.post(
@@ -107,7 +107,7 @@ class Scripted(VUser):
 
     @task
     def fail(self, client: LoadClient) -> None:
-        """What can go wrong with a request."""
+        """Catch the errors of a request."""
         try:
             client.get("/api/gone").raise_for_status()
         except HTTPStatusError as error:
@@ -129,12 +129,12 @@ class Scripted(VUser):
 
     @teardown
     def clear(self, client: LoadClient) -> None:
-        """Happens once, when all is over."""
+        """Delete the products, once, when the run is over."""
         client.delete("/admin/clear")
 
 
 class Member(VUser):
-    """Users who share one login."""
+    """Users that share one login."""
 
     lock = threading.Lock()
     token = ""
@@ -159,29 +159,29 @@ class Member(VUser):
     thresholds={"checks": 100, "error_rate": 0},
 )
 class Awaited(Member):
-    """Coroutines, which inherit how users log in."""
+    """Tasks as coroutines; the login is inherited."""
 
     def on_start(self, client: LoadClient) -> None:
-        """Do what the base does, and more."""
+        """Log in as the base does, and keep the headers."""
         super().on_start(client)
         self.headers = {"X-Session": self.token}
 
     @task(weight=5)
     async def buy(self, client: LoadClient) -> None:
-        """Await nothing but the client: no event loop is needed for that."""
+        """Await only the client and a sleep, which needs no event loop."""
         answer = await client.get("/api/products")
         product = answer.json()["products"][0]["id"]
         await client.post("/api/orders", json={"product": product}, headers=self.headers)
         await asyncio.sleep(0.01)
 
     def check_buy(self, status_code: int, body: Mapping[str, int]) -> None:
-        """Look at the answer to the order."""
+        """Check the answer to the order."""
         assert status_code == 201
         assert body["id"]
 
     @task
     async def both(self, client: LoadClient) -> None:
-        """Await whatever asyncio has."""
+        """Await other parts of asyncio."""
         size = await asyncio.to_thread(len, "xy")
         one, two = await asyncio.gather(client.get("/health"), client.get("/api/products"))
         assert one.ok
@@ -191,5 +191,5 @@ class Awaited(Member):
         await self.wait(0.01)
 
     async def on_stop(self, client: LoadClient) -> None:
-        """Hooks may be coroutines, too."""
+        """Log out; hooks may be coroutines too."""
         await client.post("/auth/logout")

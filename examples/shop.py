@@ -4,7 +4,7 @@ Choose one with --scenario:
 
     ./dev loadpilot run examples/shop.py --scenario Sale --target http://127.0.0.1:8000
 
-Every task is compiled before anything starts. `--dry-run` prints the plan that comes out.
+Every task is compiled before the run starts. `--dry-run` prints the plan.
 """
 
 from loadpilot import LoadClient, VUser, scenario, task
@@ -16,7 +16,7 @@ CUSTOMER = {"name": "Ada", "tags": ["returning", "newsletter"]}
 
 
 class Visitor(VUser):
-    """What every visitor does; a scenario inherits these tasks with their weights."""
+    """Tasks of every visitor; a scenario inherits them with their weights."""
 
     @task(weight=5)
     def list_products(self, client: LoadClient) -> None:
@@ -25,7 +25,7 @@ class Visitor(VUser):
 
     @task(weight=1)
     def health(self, client: LoadClient) -> None:
-        """Do what a load balancer does."""
+        """Check health as a load balancer does."""
         client.get("/health", timeout="500ms")
 
 
@@ -37,11 +37,11 @@ class Visitor(VUser):
     thresholds={"p99_ms": 300, "error_rate": 0.5, "list_products:p95_ms": 150},
 )
 class OrdinaryDay(Visitor):
-    """Fifty arrivals a second, evenly spread; the ramp is left out of every figure."""
+    """Fifty arrivals a second, evenly spread; all figures exclude the ramp."""
 
     @task(weight=2)
     def order(self, client: LoadClient) -> None:
-        """Log in, then order: two requests, measured each on its own."""
+        """Log in, then order: two requests, each measured separately."""
         client.post("/auth/login", json={"user": "ada", "password": "demo"})
         client.post(f"{API}/orders", json={"product": 7, "customer": CUSTOMER}, headers=ACCEPT)
 
@@ -54,7 +54,7 @@ class OrdinaryDay(Visitor):
     thresholds={"p99_ms": 500, "dropped_rate": 0},
 )
 class Sale(Visitor):
-    """A burst: up to tenfold within five seconds, held, then back at once; random arrivals."""
+    """A burst: tenfold within five seconds, held, then back at once; random arrivals."""
 
     @task(weight=4)
     def log_in(self, client: LoadClient) -> None:
@@ -64,4 +64,4 @@ class Sale(Visitor):
 
 @scenario(users=8, duration="30s", pacing="2s")
 class Regulars(Visitor):
-    """A closed loop: eight people who each look at a page every two seconds."""
+    """A closed loop: eight users, each starting a task every two seconds."""

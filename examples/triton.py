@@ -1,12 +1,12 @@
-"""An inference server behind Triton's protocol: tensors as bytes, not as JSON.
+"""Load for an inference server with Triton's protocol: tensors as bytes, not JSON.
 
 Start a server that checks every request, then load it:
 
     python examples/stubs/triton_stub.py --port 8600
     ./dev loadpilot run examples/triton.py --scenario Triton --target http://127.0.0.1:8600
 
-`Triton` sends the same tensors each time, compiled; `Checked` draws new ones for each arrival, and
-looks at what comes back (`--scenario` chooses). Both fit a Triton or KServe server with such a
+`Triton` always sends the same tensors and is compiled. `Checked` draws new tensors for each arrival
+and checks the answers (`--scenario` chooses). Both fit a Triton or KServe server with such a
 model: only the target changes.
 """
 
@@ -18,7 +18,7 @@ from loadpilot.infer import triton_binary
 
 INFER = "/v2/models/simple/infer"
 
-# Made once, when this file is loaded: its arguments may be computed by any Python.
+# Computed once, when this file is loaded, so the arguments may use any Python.
 ADD = triton_binary(
     inputs=[
         ("INPUT0", [1, 16], "INT32", array("i", range(16))),
@@ -35,16 +35,16 @@ ADD = triton_binary(
     thresholds={"p99_ms": 100, "error_rate": 0},
 )
 class Triton(VUser):
-    """Mostly inference, now and then a look at whether the server is ready."""
+    """Mostly inference, sometimes a readiness check."""
 
     @task(weight=9)
     def infer(self, client: LoadClient) -> None:
-        """Two tensors of 64 bytes each; both outputs come back as bytes, too."""
+        """Send two tensors of 64 bytes each; both outputs are bytes too."""
         client.post(INFER, **ADD)
 
     @task(weight=1)
     def ready(self, client: LoadClient) -> None:
-        """Ask as a load balancer does."""
+        """Check readiness as a load balancer does."""
         client.get("/v2/health/ready")
 
 
@@ -56,16 +56,16 @@ class Triton(VUser):
     thresholds={"p99_ms": 200, "error_rate": 0, "checks": 100},
 )
 class Checked(VUser):
-    """Each arrival draws tensors of its own; sums and differences must be theirs."""
+    """Each arrival draws its own tensors; the answer must be their sums and differences."""
 
     def on_start(self, client: LoadClient) -> None:
-        """Wait for nobody whose model is not loaded."""
+        """Fail the run before it starts if the model is not loaded."""
         client.get("/v2/health/ready").raise_for_status()
         self.first = self.second = array("i")
 
     @task
     def infer(self, client: LoadClient) -> None:
-        """Two tensors as bytes; the same seed draws the same numbers."""
+        """Send two tensors as bytes; the same seed draws the same numbers."""
         self.first = array("i", [rand.int(0, 1000) for _ in range(16)])
         self.second = array("i", [rand.int(0, 1000) for _ in range(16)])
         shape = [1, 16]
@@ -76,7 +76,7 @@ class Checked(VUser):
         client.post(INFER, **request)
 
     def check_infer(self, response: Response) -> None:
-        """The outputs follow the JSON part, each as many bytes as it says."""
+        """Compare the outputs: they follow the JSON part, which gives their sizes in bytes."""
         length = int(response.headers["Inference-Header-Content-Length"])
         described, rest = json.loads(response.content[:length]), response.content[length:]
         outputs: dict[str, list[int]] = {}

@@ -1,6 +1,6 @@
-"""A stub of a LitServe server: `POST /predict` with `{"input": [[16 numbers]]}` gives the sums.
+"""A stub of a LitServe server: `POST /predict` with `{"input": [[16 numbers]]}` returns the sums.
 
-It refuses what a model of that input could not take: another type, another shape, no numbers.
+It refuses input that such a model could not take: another type or shape, or no numbers.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ def predict(headers: Mapping[str, str], body: bytes) -> Answer:
         if not isinstance(row, list) or len(row) != COLUMNS:
             raise Refused(f"each row must have {COLUMNS} numbers")
         if not all(type(value) in {int, float} for value in row):
-            raise Refused("a row holds something that is no number")
+            raise Refused("a row contains a value that is not a number")
     return as_json({"output": [sum(row) for row in rows]})
 
 

@@ -1,6 +1,6 @@
-"""A stub of a shop: accounts, a catalogue, orders, pictures, a chat. It remembers who logged in.
+"""A stub of a shop: accounts, a catalogue, orders, pictures, a chat. It keeps sessions.
 
-It refuses orders of a session that it does not know, and pictures that are no multipart form.
+It refuses orders of unknown sessions, and pictures that are not in a multipart form.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ FIXED = {
     "/api/gone": Answer(b'{"error": "gone"}', status=404),
 }
 PLAIN = {"/health", "/api/user", "/admin/clear", "/auth/logout", "/api/cart", "/api/cart/7"}
-"""What is answered with an object that says nothing."""
+"""Paths answered with an empty object."""
 
 sessions: set[str] = set()
 numbers = count(1)
@@ -57,7 +57,7 @@ def respond(method: str, path: str, headers: Mapping[str, str], body: bytes) -> 
 def log_in(body: bytes) -> Answer:
     """Open a session."""
     if b"user" not in body:
-        raise Refused("a login names its user")
+        raise Refused("a login must name its user")
     session = f"s-{next(numbers)}"
     sessions.add(session)
     answer = as_json({"token": session})
@@ -66,19 +66,19 @@ def log_in(body: bytes) -> Answer:
 
 
 def order(headers: Mapping[str, str], body: bytes) -> Answer:
-    """Take an order, by whoever logged in if it says who that is."""
+    """Take an order; its session, if it names one, must be known."""
     session = headers.get("X-Session")
     if session is not None and session not in sessions:
-        raise Refused(f"there is no session {session!r}")
+        raise Refused(f"unknown session {session!r}")
     if not isinstance(json.loads(body), dict):
-        raise Refused("an order is an object")
+        raise Refused("an order must be an object")
     answer = as_json({"id": next(numbers), "total": 12.5})
     answer.status = 201
     return answer
 
 
 def picture(headers: Mapping[str, str], body: bytes) -> Answer:
-    """Take a picture in a form."""
+    """Take a picture from a form."""
     if not headers.get("Content-Type", "").startswith("multipart/form-data; boundary="):
         raise Refused(f"Content-Type {headers.get('Content-Type')!r} for a form with a picture")
     if b'name="photo"' not in body or b"\x89PNG" not in body:

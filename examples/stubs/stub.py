@@ -1,6 +1,6 @@
-"""What the stubs share: a small HTTP/1.1 server that counts what it accepted and refused.
+"""The server of the stubs: a small HTTP/1.1 server that counts accepted and refused requests.
 
-`GET /counts` tells. It ends at Ctrl-C. For examples and their tests, not for measuring: it is slow.
+`GET /counts` returns the counts. Ctrl-C ends it. It is too slow for measurements.
 """
 
 from __future__ import annotations
@@ -18,16 +18,16 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
 BODY_BYTES_MAX = 8 * 1024 * 1024
-"""Largest request body that a stub reads."""
+"""Maximum size of a request body."""
 
 
 class Refused(Exception):
-    """A request that a real server would not understand, with the reason."""
+    """A request that a real server would reject, with the reason."""
 
 
 @dataclass
 class Answer:
-    """What is answered."""
+    """An HTTP answer."""
 
     content: bytes
     content_type: str = "application/json"
@@ -41,7 +41,7 @@ def as_json(value: object) -> Answer:
 
 
 class Server(ThreadingHTTPServer):
-    """Answers with `respond`, which gets method, path, headers and body, or raises Refused."""
+    """Answers with `respond(method, path, headers, body)`, which may raise Refused."""
 
     daemon_threads = True
 
@@ -59,12 +59,12 @@ class Handler(BaseHTTPRequestHandler):
 
     server: Server
     protocol_version = "HTTP/1.1"
-    # Head and body leave together: apart, each answer would wait for an acknowledgement.
+    # Sends head and body together; sent apart, each answer would wait for an acknowledgement.
     wbufsize = 1 << 16
     disable_nagle_algorithm = True
 
     def do_GET(self) -> None:
-        """Tell what was counted, or answer as the server does."""
+        """Return the counts, or answer as the server does."""
         if self.path == "/counts":
             with self.server.lock:
                 self.answer(200, as_json(self.server.counts))
@@ -107,11 +107,11 @@ class Handler(BaseHTTPRequestHandler):
             self.wfile.write(answer.content)
 
     def log_message(self, format: str, *args: object) -> None:  # noqa: A002
-        """Say nothing of each request."""
+        """Log no requests."""
 
 
 def serve(respond: Callable[[str, str, Mapping[str, str], bytes], Answer], port: int) -> None:
-    """Serve until Ctrl-C, then say what was counted."""
+    """Serve until Ctrl-C, then print the counts."""
     with Server(respond, port) as server:
         print(f"listening on http://127.0.0.1:{server.server_port}", flush=True)
         try:
@@ -121,7 +121,7 @@ def serve(respond: Callable[[str, str, Mapping[str, str], bytes], Answer], port:
 
 
 def port_of(description: str, default: int) -> int:
-    """Read `--port` from the command line; 0 is any free one."""
+    """Read `--port` from the command line; 0 takes any free port."""
     parser = argparse.ArgumentParser(description=description)
     parser.add_argument("--port", type=int, default=default)
     return int(parser.parse_args().port)

@@ -1,8 +1,8 @@
 """A stub of a Triton server with one model, `simple`, that adds and subtracts.
 
-OUTPUT0 = INPUT0 + INPUT1, OUTPUT1 = INPUT0 - INPUT1, all INT32 of shape [1, 16]. It understands the
-binary tensor data extension and refuses what does not keep to it: the length of the JSON part,
-datatype and shape of each tensor, and its size in bytes.
+OUTPUT0 = INPUT0 + INPUT1, OUTPUT1 = INPUT0 - INPUT1, all INT32 of shape [1, 16]. It implements the
+binary tensor data extension and refuses requests that violate it: a wrong length of the JSON part,
+or a wrong datatype, shape or size in bytes of a tensor.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ def respond(method: str, path: str, headers: Mapping[str, str], body: bytes) -> 
 
 
 def infer(headers: Mapping[str, str], body: bytes) -> Answer:
-    """Add and subtract."""
+    """Add and subtract the inputs."""
     length = headers.get(HEAD_LENGTH, "")
     if not length.isdigit() or not 0 < int(length) <= len(body):
         raise Refused(f"{HEAD_LENGTH} {length!r} with a body of {len(body)} bytes")
@@ -52,7 +52,7 @@ def infer(headers: Mapping[str, str], body: bytes) -> Answer:
 
 
 def split(inputs: list[dict[str, Any]], rest: bytes) -> dict[str, tuple[int, ...]]:
-    """Cut the bytes behind the JSON into tensors, in the order of the inputs."""
+    """Split the bytes after the JSON into tensors, in the order of the inputs."""
     tensors = {}
     for given in inputs:
         if given.get("datatype") != "INT32" or given.get("shape") != SHAPE:
@@ -68,13 +68,13 @@ def split(inputs: list[dict[str, Any]], rest: bytes) -> dict[str, tuple[int, ...
 
 
 def outputs(request: dict[str, Any], results: dict[str, list[int]]) -> Answer:
-    """Write the outputs that were asked for, as bytes or as JSON as each was asked for."""
+    """Write the requested outputs, each as bytes or as JSON as requested."""
     everywhere = request.get("parameters", {}).get("binary_data_output", False)
     asked = request.get("outputs") or [{"name": name} for name in results]
     described, tail = [], b""
     for one in asked:
         if one["name"] not in results:
-            raise Refused(f"there is no output {one['name']!r}")
+            raise Refused(f"unknown output {one['name']!r}")
         values = results[one["name"]]
         head = {"name": one["name"], "datatype": "INT32", "shape": SHAPE}
         if one.get("parameters", {}).get("binary_data", everywhere):

@@ -16,7 +16,8 @@ DOCUMENTS = (ROOT / "README.md", *sorted((ROOT / "docs" / "howto").glob("*.md"))
 PYTHON = re.compile(
     r"^\s*(from|import|class|def|async def|@|client\.|await |with |\w+ = )", re.MULTILINE
 )
-"""How a line of Python begins, in a block that is indented as code."""
+"""How a line of Python begins, in a fenced block."""
+FENCE = "```"
 IMPORTS = (
     "import threading\n"
     "from loadpilot import LoadClient, VUser, env, feed, file, metrics, now, rand, scenario, task\n"
@@ -73,18 +74,22 @@ def blocks() -> list[Block]:
 
 
 def _blocks_of(document: Path) -> list[Block]:
-    """Find the indented blocks, which begin behind an empty line, and are no list's."""
+    """Find the fenced blocks that are Python, by their tag or by how their lines begin."""
     found: list[Block] = []
+    opening = 0
     gathered: list[str] = []
-    for number, line in enumerate([*document.read_text("utf-8").split("\n"), ""], 1):
-        inside = line.startswith("    ") or (gathered and not line)
-        if inside:
+    language = ""
+    for number, line in enumerate(document.read_text("utf-8").split("\n"), 1):
+        if not line.lstrip().startswith(FENCE):
             gathered.append(line)
-        elif gathered:
-            text = textwrap.dedent("\n".join(gathered)).strip("\n") + "\n"
-            if PYTHON.search(text):
-                found.append(Block(document, number - len(gathered), text))
+        elif not opening:
+            opening, language = number, line.strip().removeprefix(FENCE)
             gathered = []
+        else:
+            text = textwrap.dedent("\n".join(gathered)).strip("\n") + "\n"
+            if language == "python" or PYTHON.search(text):
+                found.append(Block(document, opening, text))
+            opening = 0
     return found
 
 

@@ -268,8 +268,9 @@ def test_the_howto_does_what_it_says(fleet: Fleet, loadpilot: Loadpilot, oracle:
     """Broken if somebody who types what is written there gets something else."""
     commands = [
         shlex.split(line)
-        for line in HOWTO.read_text(encoding="utf-8").splitlines()
-        if line.startswith("    loadpilot ")
+        for block in HOWTO.read_text(encoding="utf-8").split("```")[1::2]
+        for line in block.splitlines()
+        if line.startswith("loadpilot ")
     ]
     place = f"127.0.0.1:{free_port()}"
     here = {
