@@ -16,7 +16,7 @@ use loadpilot_events::outcome::{DropReason, Outcome};
 use loadpilot_events::start::ClockEstimate;
 use loadpilot_events::units::{Rate, Timestamp};
 
-use crate::left::Left;
+use crate::crash_files::Left;
 use crate::log::encode;
 use crate::rules::dice::Dice;
 use crate::steer::Known;

@@ -1,0 +1,6 @@
+//! Tasks that are code.
+
+mod call_names;
+mod code;
+mod json_path;
+mod request_cache;

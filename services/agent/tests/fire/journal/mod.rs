@@ -1,0 +1,3 @@
+//! What a killed process leaves.
+
+mod kill;
