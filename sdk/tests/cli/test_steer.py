@@ -6,8 +6,8 @@ import json
 from typing import Any
 
 import pytest
-from sdk.tests.cli.test_live import SCENE, snapshot
 from sdk.tests.support.reports import GOOD, parsed
+from sdk.tests.support.snapshots import SCENE, snapshot
 
 from loadpilot.cli.commands.agents import table
 from loadpilot.cli.output.live import line

@@ -3,31 +3,18 @@
 from __future__ import annotations
 
 import signal
-import time
 from typing import TYPE_CHECKING
 
 import pytest
-from tests.e2e.support.command import SCENARIOS, Finished, Loadpilot, gone
-from tests.e2e.support.processes import Process, descendants
+from tests.e2e.support.command import SCENARIOS, Loadpilot, gone
+from tests.e2e.support.stops import LONG, RPS, STOP_US, assert_report_of_a_stop, interrupt
 from tests.oracle.oracle import Of, Outcome
 
 if TYPE_CHECKING:
-    from tests.e2e.support.command import Running
     from tests.oracle.oracle import Oracle
 
 WEIGHTED = SCENARIOS / "weighted.py"
-RPS = 100
-LONG = ("--rps", str(RPS), "--duration", "60s", "--agents", "2")
-STOP_US = 2_000_000
 ENDINGS = {signal.SIGINT: 130, signal.SIGTERM: 143}
-
-
-def interrupt(running: Running, number: signal.Signals) -> tuple[int, list[Process]]:
-    """Signals the command; says when, and which processes were below it."""
-    below = descendants(running.pid)
-    at_us = time.time_ns() // 1000
-    running.signal(number)
-    return at_us, below
 
 
 @pytest.mark.parametrize("number", ENDINGS)
@@ -46,17 +33,6 @@ def test_one_interruption_stops_the_load_and_still_reports(
     assert finished.code == ENDINGS[number]
     assert finished.stdout.startswith("verdict")
     assert_report_of_a_stop(finished, oracle)
-
-
-def assert_report_of_a_stop(finished: Finished, oracle: Oracle) -> None:
-    """Every arrival is accounted for, every request is one of the target's."""
-    report = finished.report
-    arrivals = report["arrivals"]
-    assert report["run"]["ending"] == "stopped"
-    assert report["calls"]["attempted"] == oracle.counts().received == arrivals["started"]
-    assert arrivals["planned"] == 60 * RPS
-    assert arrivals["started"] + arrivals["dropped"]["stopped"] == arrivals["planned"]
-    assert arrivals["lost"] == 0
 
 
 def test_a_second_interruption_does_not_wait_for_answers(

@@ -9,9 +9,9 @@ from collections import Counter
 from typing import TYPE_CHECKING, Any
 
 import pytest
-from tests.e2e.control.test_interrupts import STOP_US, assert_report_of_a_stop
 from tests.e2e.support.command import SCENARIOS, Finished, Loadpilot
 from tests.e2e.support.fleet import Fleet
+from tests.e2e.support.stops import STOP_US, assert_report_of_a_stop
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -6,12 +6,12 @@ import secrets
 import signal
 from typing import TYPE_CHECKING
 
-from tests.e2e.control.test_interrupts import STOP_US, assert_report_of_a_stop, interrupt
-from tests.e2e.fleet.test_fleet import PLANNED, SCRIPTED, SHORT, assert_whole, routes
-from tests.e2e.scenario.test_secrets import files_below, files_with
 from tests.e2e.support.certificates import identity
 from tests.e2e.support.command import SCENARIOS, Finished, Loadpilot
+from tests.e2e.support.files import files_below, files_with
 from tests.e2e.support.fleet import Fleet, free_port
+from tests.e2e.support.short_run import PLANNED, SCRIPTED, SHORT, assert_whole, routes
+from tests.e2e.support.stops import STOP_US, assert_report_of_a_stop, interrupt
 from tests.oracle.oracle import Oracle, built_binary
 
 if TYPE_CHECKING:

@@ -13,10 +13,10 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from tests.e2e.fleet.test_fleet import PLANNED, SHORT, assert_whole, holders
 from tests.e2e.support.certificates import identity
 from tests.e2e.support.command import COMMAND, SCENARIOS, Loadpilot, Running
 from tests.e2e.support.fleet import NEAR, free_port
+from tests.e2e.support.short_run import PLANNED, SHORT, assert_whole, holders
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from tests.e2e.python.test_python import HEAD, routes, task_of
+from tests.e2e.support.python_tasks import HEAD, routes, task_of
 
 if TYPE_CHECKING:
     from tests.e2e.support.command import Loadpilot

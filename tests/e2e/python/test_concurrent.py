@@ -5,7 +5,7 @@ from __future__ import annotations
 import signal
 from typing import TYPE_CHECKING
 
-from tests.e2e.python.test_python import calls_of, routes, task_of
+from tests.e2e.support.python_tasks import calls_of, routes, task_of
 
 if TYPE_CHECKING:
     from tests.e2e.support.command import Loadpilot

@@ -7,7 +7,7 @@ from collections import Counter
 from typing import TYPE_CHECKING
 
 import pytest
-from tests.e2e.python.test_python import routes
+from tests.e2e.support.python_tasks import routes
 
 if TYPE_CHECKING:
     from tests.e2e.support.command import Loadpilot

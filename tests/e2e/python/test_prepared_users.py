@@ -10,10 +10,10 @@ from threading import Thread
 from typing import TYPE_CHECKING, Any, ClassVar
 
 import pytest
-from tests.e2e.python.test_python import calls_of, routes, task_of
-from tests.e2e.scenario.test_secrets import files_below, files_with
 from tests.e2e.support.command import Loadpilot
+from tests.e2e.support.files import files_below, files_with
 from tests.e2e.support.processes import Part
+from tests.e2e.support.python_tasks import calls_of, routes, task_of
 from tests.oracle.oracle import Oracle, built_binary
 
 if TYPE_CHECKING:

@@ -4,37 +4,23 @@ from __future__ import annotations
 
 import signal
 import time
-from collections import Counter
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import pytest
-from tests.e2e.support.command import SCENARIOS, Finished, Loadpilot
+from tests.e2e.support.command import SCENARIOS, Loadpilot
+from tests.e2e.support.python_tasks import HEAD, calls_of, routes, task_of
 from tests.oracle.oracle import Of
 
 if TYPE_CHECKING:
-    from tests.oracle.oracle import Oracle, Request
+    from tests.oracle.oracle import Oracle
 
 SHOP = SCENARIOS / "shop.py"
 SECS = 6
 RPS = 100
 PLANNED = SECS * RPS
 USERS = 6
-HEAD = "import time\nfrom loadpilot import LoadClient, RequestError, VUser, scenario, task\n"
 ASIDE = {"/login", "/session"}
 """What hooks request, which is sent and never counted."""
-
-
-def routes(requests: list[Request]) -> Counter[str]:
-    return Counter(f"{request.method} {request.route}" for request in requests)
-
-
-def task_of(finished: Finished, name: str) -> dict[str, Any]:
-    (task,) = [task for task in finished.report["tasks"] if task["name"] == name]
-    return task
-
-
-def calls_of(task: dict[str, Any]) -> dict[str, int]:
-    return {call["name"]: call["counts"]["attempted"] for call in task["calls"]}
 
 
 @pytest.mark.parametrize("agents", [1, 3])

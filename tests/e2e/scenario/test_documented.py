@@ -7,8 +7,8 @@ from collections import Counter
 from typing import TYPE_CHECKING
 
 import pytest
-from tests.e2e.python.test_parity import echo
-from tests.e2e.python.test_python import calls_of, routes, task_of
+from tests.e2e.support.echo import echo
+from tests.e2e.support.python_tasks import calls_of, routes, task_of
 from tests.oracle.oracle import Oracle, built_binary
 
 if TYPE_CHECKING:

@@ -2,17 +2,16 @@
 
 from __future__ import annotations
 
-import base64
 import secrets
 from typing import TYPE_CHECKING
 
 import pytest
 from tests.e2e.support.command import Loadpilot, gone
+from tests.e2e.support.files import files_below, files_with
 from tests.e2e.support.processes import PROC, command_line, descendants
 from tests.oracle.oracle import Oracle, built_binary
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
     from pathlib import Path
 
 SCENE = """
@@ -131,16 +130,3 @@ def test_secret_parameters_reach_the_target_alone(
         (task,) = finished.report["tasks"]
         assert [call["name"] for call in task["calls"]] == ["GET /get", "GET /told/***"]
         assert task["raised"][0]["text"].startswith("LookupError: no *** (")
-
-
-def files_below(folder: Path) -> list[Path]:
-    return [path for path in folder.rglob("*") if path.is_file()]
-
-
-def files_with(text: str, files: Iterable[Path]) -> list[Path]:
-    """Which files hold a text, as it is, in hexadecimal or in base64."""
-    forms = {text.encode(), text.encode().hex().encode()}
-    for lead in (b"", b" ", b"  "):
-        # The three ways in which base64 may cut a text, without what its neighbours decide.
-        forms.add(base64.b64encode(lead + text.encode())[4:40])
-    return [file for file in files if any(form in file.read_bytes() for form in forms)]

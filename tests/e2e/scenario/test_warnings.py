@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from tests.e2e.fleet.test_fleet import PLANNED, RPS, SHORT, assert_whole
 from tests.e2e.support.command import SCENARIOS
+from tests.e2e.support.short_run import PLANNED, RPS, SHORT, assert_whole
 
 if TYPE_CHECKING:
     from tests.e2e.support.command import Loadpilot

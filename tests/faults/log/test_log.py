@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import nats
 import pytest
-from tests.faults.processes.test_freeze import assert_no_burst, now_us
+from tests.faults.support.bursts import assert_no_burst, now_us
 from tests.faults.support.checker import Sets
 from tests.faults.support.loads import WEIGHTED, Load, arrival_of
 from tests.faults.support.stored_log import of_server

@@ -10,15 +10,8 @@ from typing import TYPE_CHECKING
 import pytest
 from tests.e2e.support import rawlog
 from tests.e2e.support.command import SCENARIOS, Loadpilot
-from tests.faults.processes.test_elastic import (
-    AGENT,
-    COORDINATOR,
-    LOST_S,
-    Plan,
-    assert_accounted,
-    load,
-)
-from tests.faults.processes.test_kill import arrivals_of
+from tests.faults.support.elastic import AGENT, COORDINATOR, LOST_S, Plan, assert_accounted, load
+from tests.faults.support.stack_run import arrivals_of
 
 if TYPE_CHECKING:
     from pathlib import Path

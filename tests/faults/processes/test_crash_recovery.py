@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from tests.e2e.support.command import SCENARIOS, Finished, Loadpilot, Running
 from tests.e2e.support.processes import Part, Process
-from tests.faults.processes.test_kill import LOAD, UNDER_WAY, holders_of
+from tests.faults.support.stack_run import LOAD, UNDER_WAY, holders_of
 
 if TYPE_CHECKING:
     from pathlib import Path

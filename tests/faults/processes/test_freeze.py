@@ -9,15 +9,13 @@ from typing import TYPE_CHECKING
 import pytest
 from tests.e2e.support.processes import Part
 from tests.faults.support.breakable_fleet import SHORT_AGENT, SHORT_COORDINATOR, frozen
+from tests.faults.support.bursts import assert_no_burst, now_us
 from tests.faults.support.loads import (
-    LATENESS_MAX_S,
     SHARDS,
     WEIGHTED,
     Load,
     arrival_of,
-    buckets,
     first_owner,
-    lateness_us,
 )
 from tests.faults.support.stacks import assert_stack_adds_up, two_coordinators
 
@@ -27,10 +25,7 @@ if TYPE_CHECKING:
     from tests.e2e.support.command import Loadpilot
     from tests.faults.support.breakable_fleet import Ground
     from tests.faults.support.noise import Machine
-    from tests.oracle.oracle import Oracle, Request
-
-FAR_LATE_US = 200_000
-"""What comes later than this was caught up with, or the machine was asleep."""
+    from tests.oracle.oracle import Oracle
 
 
 @pytest.mark.case(n=3)
@@ -78,23 +73,6 @@ def test_a_frozen_agent_wakes_to_silence(
     dropped = report["arrivals"]["dropped"]
     assert report["arrivals"]["lost"] + sum(dropped.values()) == load.planned - len(requests)
     assert_no_burst(after, report["run"]["start_at"], load, machine)
-
-
-def now_us() -> int:
-    return time.time_ns() // 1000
-
-
-def assert_no_burst(after: list[Request], start_us: int, load: Load, machine: Machine) -> None:
-    """What comes after a pause comes on schedule."""
-    late = [one for one in after if lateness_us(one, start_us, load.rps) > FAR_LATE_US]
-    most = LATENESS_MAX_S * load.rps
-    assert len(late) <= most or machine.noisy, f"{len(late)} requests were caught up with"
-    fullest = max(buckets(after).values(), default=0)
-    # A tenth of a second at the rate, what may be late, and the same again.
-    machine.judge(
-        fullest <= 2 * (load.rps // 10 + most / load.agents),
-        f"{fullest} requests came in a tenth of a second",
-    )
 
 
 @pytest.mark.case(n=8)

@@ -4,31 +4,32 @@ from __future__ import annotations
 
 import os
 import signal
-import sys
 import time
 from collections import Counter
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
 from tests.e2e.support.command import SCENARIOS, Finished, Loadpilot, gone
 from tests.e2e.support.processes import Part, descendants
+from tests.faults.support.stack_run import (
+    CHILDREN_GONE_S,
+    FLEET,
+    LOAD,
+    PLANNED,
+    RPS,
+    SECS,
+    UNDER_WAY,
+    arrivals_of,
+    holders_of,
+)
+from tests.faults.support.stacks import two_coordinators
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     from tests.oracle.oracle import Oracle, Request
 
 WEIGHTED = SCENARIOS / "weighted.py"
-RPS, SECS = 120, 8
-PLANNED = RPS * SECS
-FLEET = ("--rps", str(RPS), "--agents", "2", "--duration")
-LOAD = (*FLEET, f"{SECS}s")
-UNDER_WAY = 2 * RPS
-"""So many requests mean that the run is in full swing, and far from its end."""
-CHILDREN_GONE_S = 5.0
-TWO_COORDINATORS = [
-    sys.executable,
-    str(Path(__file__).parents[1] / "support/two_coordinators.py"),
-]
 
 
 def assert_ran_as_planned(finished: Finished, requests: list[Request]) -> None:
@@ -41,12 +42,6 @@ def assert_ran_as_planned(finished: Finished, requests: list[Request]) -> None:
     assert report["gaps"]["lost"] == report["gaps"]["quarantined"] == []
     assert arrivals_of(finished.run, requests) == Counter(range(PLANNED))
     assert len(requests) == PLANNED
-
-
-def arrivals_of(run: str, requests: list[Request]) -> Counter[int]:
-    """How often the target received each arrival of a run."""
-    ids = [(request.id or "//").split("/") for request in requests]
-    return Counter(int(arrival) for named, arrival, _ in ids if named == run)
 
 
 @pytest.mark.case(n=7)
@@ -86,9 +81,7 @@ def test_two_coordinators_that_race_from_the_start_decide_as_one(
     tmp_path: Path, oracle: Oracle
 ) -> None:
     """A decision that both could write would double agents' work or contradict itself."""
-    with Loadpilot(tmp_path / "work", TWO_COORDINATORS).start(
-        WEIGHTED, oracle.url, *LOAD
-    ) as running:
+    with two_coordinators(tmp_path).start(WEIGHTED, oracle.url, *LOAD) as running:
         assert oracle.wait_count(UNDER_WAY, 30)
         assert len(running.parts(Part.COORDINATOR)) == 2
         finished = running.end()
@@ -201,9 +194,3 @@ def assert_adds_up(report: dict[str, Any], received: int) -> None:
     assert arrivals["lost"] > 0, "what was due until the successor took over was held by the dead"
     assert report["certificate"]["grade"] == "INVALID"
     assert "lost_interval" in {f["kind"] for f in report["certificate"]["findings"]}
-
-
-def holders_of(report: dict[str, Any], agent: str) -> list[dict[str, Any]]:
-    """What the processes of one agent did, the one that was lost first."""
-    holders = [h for h in report["run"]["holders"] if h["holder"]["agent"] == agent]
-    return sorted(holders, key=lambda holder: holder["lost"] is None)

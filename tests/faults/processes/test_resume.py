@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from tests.e2e.support.command import SCENARIOS, Finished, Loadpilot, Running, gone
 from tests.e2e.support.processes import descendants
-from tests.faults.processes.test_kill import CHILDREN_GONE_S, arrivals_of
+from tests.faults.support.stack_run import CHILDREN_GONE_S, arrivals_of
 
 if TYPE_CHECKING:
     from tests.oracle.oracle import Oracle

@@ -6,8 +6,8 @@ import signal
 from typing import TYPE_CHECKING
 
 import pytest
-from tests.faults.processes.test_freeze import now_us
 from tests.faults.support.breakable_fleet import SHORT_AGENT, SHORT_COORDINATOR, kill
+from tests.faults.support.bursts import now_us
 from tests.faults.support.loads import WEIGHTED, Load
 
 if TYPE_CHECKING:

@@ -6,11 +6,11 @@ import json
 from typing import TYPE_CHECKING
 
 import pytest
-from tests.e2e.python.test_python import routes
 from tests.e2e.support.command import Loadpilot, Running, gone
 from tests.e2e.support.processes import descendants
-from tests.faults.processes.test_kill import CHILDREN_GONE_S
+from tests.e2e.support.python_tasks import routes
 from tests.faults.support.breakable_fleet import frozen
+from tests.faults.support.stack_run import CHILDREN_GONE_S
 from tests.oracle.oracle import Oracle, built_binary
 
 if TYPE_CHECKING:

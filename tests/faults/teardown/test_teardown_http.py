@@ -9,8 +9,8 @@ import secrets
 from typing import TYPE_CHECKING
 
 import pytest
-from tests.e2e.python.test_python import routes
 from tests.e2e.support.fleet import free_port
+from tests.e2e.support.python_tasks import routes
 from tests.faults.teardown.test_teardown import SECRET, SEEDED, key, oracle, torn_down
 
 if TYPE_CHECKING:
