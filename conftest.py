@@ -1,4 +1,4 @@
-"""Asserts of helpers say what they compared, as those of tests do."""
+"""Asserts of test helpers say what they compared, as those of tests do."""
 
 import pytest
 
