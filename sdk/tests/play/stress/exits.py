@@ -12,7 +12,7 @@ from __future__ import annotations
 import socket
 import sys
 
-from growth import begun, compiled
+from leaks import begun, compiled
 
 from loadpilot._native import Rehearsal
 
