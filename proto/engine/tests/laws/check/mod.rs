@@ -1,4 +1,4 @@
-//! What of a plan is refused, and where its calls may go.
+//! Checking plans: every refusal, and the addresses that calls may reach.
 
 mod base_path;
 mod hang_up;

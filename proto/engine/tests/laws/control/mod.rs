@@ -1,4 +1,4 @@
-//! What is decided during a run: shards, newcomers, steering, owners, teardowns.
+//! Decisions during a run: shards, agents that join, steering, owners, teardowns.
 
 mod agent_view;
 mod decide;

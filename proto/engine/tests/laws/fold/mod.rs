@@ -1,4 +1,4 @@
-//! What a log adds up to, however it is read and whatever stands in it.
+//! The fold of a log, in any order and with any damage.
 
 mod closed_loop;
 mod poison;

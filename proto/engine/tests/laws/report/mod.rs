@@ -1,4 +1,4 @@
-//! What is said of a run: figures, slices, gates, certificate.
+//! The report: figures, slices, gates and certificate.
 
 mod certificate;
 mod index_levels;

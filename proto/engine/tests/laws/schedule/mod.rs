@@ -1,4 +1,4 @@
-//! What is due when, and which inputs an arrival takes: pure functions that no split changes.
+//! Due times and inputs of arrivals: pure functions, the same for any split of the work.
 
 mod inputs;
 mod shards;

@@ -1,4 +1,4 @@
-//! Tasks that are code.
+//! Tasks that are compiled code.
 
 mod call_names;
 mod code;

@@ -1,4 +1,4 @@
-//! Made-up runs, and the report by other arithmetic.
+//! Random runs, and their report by independent arithmetic.
 
 pub(crate) mod history;
 pub(crate) mod naive;

@@ -1,4 +1,4 @@
-//! What an agent counts, and what is left of it when the agent is killed.
+//! Counting in an agent, and recovery of the counts of one that was killed.
 
 mod crash_recovery;
 mod deltas;

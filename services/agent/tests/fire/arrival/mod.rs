@@ -1,4 +1,4 @@
-//! When calls start, and when none does.
+//! When calls start: pacing, users, steering, the lease.
 
 mod closed_loop;
 mod lease;

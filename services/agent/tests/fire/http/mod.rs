@@ -1,4 +1,4 @@
-//! How the target is spoken to.
+//! How calls reach the target: connections, TLS, HTTP/2, streams, timeouts, faults.
 
 mod connection_quota;
 mod connections;

@@ -1,3 +1,3 @@
-//! What a killed process leaves.
+//! Records of a killed process.
 
 mod kill;

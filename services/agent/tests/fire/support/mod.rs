@@ -1,4 +1,4 @@
-//! Targets that count by themselves, and the cores that fire at them.
+//! Targets that count by themselves, and a run of cores against them.
 
 pub(crate) mod certificates;
 pub(crate) mod cores;

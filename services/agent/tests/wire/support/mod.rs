@@ -1,4 +1,4 @@
-//! Servers of raw bytes, what they may answer, and what is counted of a run against them.
+//! Servers of raw bytes, random answers, and a run of one core against them.
 
 pub(crate) mod encoder;
 pub(crate) mod hyper_decoder;
