@@ -1,4 +1,4 @@
-"""Asserts of test helpers say what they compared, as those of tests do."""
+"""Rewrites the asserts of test helpers, so that a failure shows the compared values."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""The head of a scenario file with tasks in Python, and what was sent and counted of it."""
+"""Scenario files with tasks in Python: their head, and counts of requests and calls."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A short run on a fleet, and what must hold when it was whole."""
+"""A run of two seconds on a fleet, and the check that it is complete."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A run of a minute that is stopped, and what its report must say."""
+"""A run of one minute that is stopped, and the checks of its report."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Whether what comes after a pause comes on schedule."""
+"""Requests after a pause: on schedule, or in a burst."""
 
 from __future__ import annotations
 

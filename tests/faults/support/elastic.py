@@ -1,4 +1,4 @@
-"""Agents that come and go: their shortened times, and who should have sent what."""
+"""Agents that join and leave: short timeouts, and the expected sender of each arrival."""
 
 from __future__ import annotations
 
