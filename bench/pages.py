@@ -21,7 +21,7 @@ from typing import TYPE_CHECKING, Any
 
 from playwright.sync_api import sync_playwright
 from tests.browser.reader import CHROMIUM, FLAGS
-from tests.e2e.rawlog import served
+from tests.e2e.support.rawlog import served
 
 from bench import long_log, machine, reading
 from bench.build import ROOT

@@ -15,7 +15,7 @@ from pathlib import Path
 from statistics import median
 from typing import TYPE_CHECKING
 
-from tests.e2e.rawlog import served
+from tests.e2e.support.rawlog import served
 from tests.oracle.oracle import Oracle, built_binary
 
 from bench import long_log, machine

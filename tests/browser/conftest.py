@@ -9,15 +9,15 @@ import pytest
 from playwright.sync_api import sync_playwright
 from services.gateway.tests.gateways import Gateway, Gateways, gateways
 from tests.browser.reader import CHROMIUM, FLAGS, Reader, reading
-from tests.e2e.fixtures import fleet, loadpilot, oracle
+from tests.e2e.support.fixtures import fleet, loadpilot, oracle
 from tests.tidy.tracked import ROOT
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from playwright.sync_api import Browser
-    from tests.e2e.command import Loadpilot
-    from tests.e2e.fleet import Fleet
+    from tests.e2e.support.command import Loadpilot
+    from tests.e2e.support.fleet import Fleet
     from tests.oracle.oracle import Oracle
 
 __all__ = ["fleet", "gateways", "loadpilot", "oracle"]

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from playwright.sync_api import expect
 from tests.browser.reader import PATIENCE_MS, reading
 from tests.browser.scenes import steady
-from tests.e2e.http_calls import JSON
+from tests.e2e.support.http_calls import JSON
 from tests.tidy.tracked import ROOT
 
 if TYPE_CHECKING:
@@ -19,8 +19,8 @@ if TYPE_CHECKING:
     from services.gateway.tests.gateways import Gateway, Gateways
     from tests.browser.conftest import Past
     from tests.browser.reader import Reader
-    from tests.e2e.command import Loadpilot
-    from tests.e2e.fleet import Fleet
+    from tests.e2e.support.command import Loadpilot
+    from tests.e2e.support.fleet import Fleet
     from tests.oracle.oracle import Oracle
 
 STATIC = ROOT / "services" / "gateway" / "python" / "loadpilot_gateway" / "static"

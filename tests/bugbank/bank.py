@@ -50,13 +50,13 @@ NAMED = (
         "BurstOnResume",
         "loadpilot-agent",
         "fire",
-        "pacing::what_was_due_long_ago_is_dropped_as_late",
+        "arrival::pacing::what_was_due_long_ago_is_dropped_as_late",
     ),
     Named(
         "ClockAfterPermit",
         "loadpilot-agent",
         "fire",
-        "pool::the_wait_for_a_connection_is_queue_and_not_service",
+        "http::connection_quota::the_wait_for_a_connection_is_queue_and_not_service",
     ),
 )
 

@@ -1,5 +1,5 @@
 """What tests of the deployment may ask for."""
 
-from tests.e2e.fixtures import oracle
+from tests.e2e.support.fixtures import oracle
 
 __all__ = ["oracle"]

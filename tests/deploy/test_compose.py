@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from tests.deploy.composition import configured, services, stages
-from tests.deploy.plain import Plain, keys
+from tests.deploy.local_processes import Plain, keys
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING, Any, Self
 
 import nats
 import pytest
-from tests.deploy.plain import PROGRAMS, keys, name_server, server_conf
-from tests.e2e.command import COMMAND, Loadpilot, Running
-from tests.e2e.fleet import NEAR, free_port
+from tests.deploy.local_processes import PROGRAMS, keys, name_server, server_conf
+from tests.e2e.support.command import COMMAND, Loadpilot, Running
+from tests.e2e.support.fleet import NEAR, free_port
 from tests.oracle.oracle import Oracle, built_binary
 
 if TYPE_CHECKING:

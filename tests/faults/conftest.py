@@ -10,10 +10,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
-from tests.e2e.command import Running
-from tests.e2e.fixtures import fleet, loadpilot, oracle
-from tests.faults.ground import Ground
-from tests.faults.quiet import NOT_JUDGED, Machine
+from tests.e2e.support.command import Running
+from tests.e2e.support.fixtures import fleet, loadpilot, oracle
+from tests.faults.support.breakable_fleet import Ground
+from tests.faults.support.noise import NOT_JUDGED, Machine
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence

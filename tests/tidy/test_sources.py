@@ -9,6 +9,7 @@ from tests.tidy.tracked import ROOT, generated, lines, tracked
 
 LINES_MAX = 500
 COLUMNS_MAX = 100
+SIBLINGS_MAX = 18
 EMPTY_NAMES = {"utils", "util", "common", "helpers", "helper", "misc", "manager"}
 
 
@@ -21,6 +22,19 @@ def test_no_file_grows_beyond_one_idea() -> None:
     """Broken if a file wants its ideas told apart."""
     long = {str(path): len(lines(path)) for path in sources() if len(lines(path)) > LINES_MAX + 1}
     assert not long
+
+
+def test_a_folder_can_be_taken_in_at_a_glance() -> None:
+    """Broken if a folder of sources has so many files and folders that it needs groups."""
+    siblings: dict[Path, set[str]] = {}
+    for path in tracked("*.rs", "*.py", "*.ts", "*.tsx", "*.mjs"):
+        if not generated(path):
+            for folder in path.parents:
+                siblings.setdefault(folder, set()).add(path.relative_to(folder).parts[0])
+    crowded = {
+        str(folder): len(names) for folder, names in siblings.items() if len(names) > SIBLINGS_MAX
+    }
+    assert not crowded
 
 
 def test_lines_fit() -> None:

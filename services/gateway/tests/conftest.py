@@ -1,6 +1,6 @@
 """What every test of the gateway may ask for."""
 
 from services.gateway.tests.gateways import gateways
-from tests.e2e.fixtures import fleet, loadpilot, oracle
+from tests.e2e.support.fixtures import fleet, loadpilot, oracle
 
 __all__ = ["fleet", "gateways", "loadpilot", "oracle"]

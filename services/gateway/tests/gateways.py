@@ -14,14 +14,14 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self
 
 import pytest
-from tests.e2e.command import SCENARIOS, Loadpilot, Running
-from tests.e2e.http_calls import PATIENCE_S, Answer, Caller
+from tests.e2e.support.command import SCENARIOS, Loadpilot, Running
+from tests.e2e.support.http_calls import PATIENCE_S, Answer, Caller
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
     from types import TracebackType
 
-    from tests.e2e.fleet import Fleet
+    from tests.e2e.support.fleet import Fleet
     from tests.oracle.oracle import Oracle
 
 COMMAND = Path(sys.executable).with_name("loadpilot-gateway")

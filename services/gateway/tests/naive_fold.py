@@ -1,7 +1,7 @@
 """A second fold of a run's log, written from the formats alone: slow, plain, and none of ours.
 
 It reads messages with nats-py and histograms by HdrHistogram's own description
-(`tests/e2e/rawlog.py`). Of constant load only: there the n-th arrival is due at n / rate.
+(`tests/e2e/support/rawlog.py`). Of constant load only: there the n-th arrival is due at n / rate.
 """
 
 from __future__ import annotations
@@ -13,8 +13,8 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 import nats
-from tests.e2e.rawlog import Histogram, decoded, merged
-from tests.faults.scenes import shards_of
+from tests.e2e.support.rawlog import Histogram, decoded, merged
+from tests.faults.support.loads import shards_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable

@@ -16,9 +16,9 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 from services.gateway.tests.naive_fold import Folded, Message, fold, read, replay
-from tests.e2e.command import SCENARIOS, Loadpilot
-from tests.e2e.processes import Part
-from tests.e2e.rawlog import Histogram, served
+from tests.e2e.support.command import SCENARIOS, Loadpilot
+from tests.e2e.support.processes import Part
+from tests.e2e.support.rawlog import Histogram, served
 from tests.oracle.oracle import Oracle, built_binary
 
 from loadpilot import _native

@@ -10,13 +10,13 @@ import time
 from typing import TYPE_CHECKING
 
 from services.gateway.tests.gateways import API, Gateway, Gateways, cli_report, plan
-from tests.e2e.http_calls import PATIENCE_S
+from tests.e2e.support.http_calls import PATIENCE_S
 
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from tests.e2e.command import Loadpilot
-    from tests.e2e.fleet import Fleet
+    from tests.e2e.support.command import Loadpilot
+    from tests.e2e.support.fleet import Fleet
     from tests.oracle.oracle import Oracle
 
 

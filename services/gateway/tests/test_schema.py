@@ -18,8 +18,8 @@ if TYPE_CHECKING:
 
     from hypothesis.strategies import SearchStrategy
     from schemathesis import Case
-    from tests.e2e.command import Loadpilot
-    from tests.e2e.fleet import Fleet
+    from tests.e2e.support.command import Loadpilot
+    from tests.e2e.support.fleet import Fleet
     from tests.oracle.oracle import Oracle
 
 OPENAPI = Path(__file__).parents[1] / "openapi.json"

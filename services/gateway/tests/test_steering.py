@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING
 from services.gateway.tests.gateways import Gateways, cli_report, plan
 
 if TYPE_CHECKING:
-    from tests.e2e.command import Loadpilot
-    from tests.e2e.fleet import Fleet
+    from tests.e2e.support.command import Loadpilot
+    from tests.e2e.support.fleet import Fleet
     from tests.oracle.oracle import Oracle
 
 

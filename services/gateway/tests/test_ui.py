@@ -9,9 +9,9 @@ import signal
 from typing import TYPE_CHECKING
 
 from services.gateway.tests.gateways import API, Gateway, plan
-from tests.e2e.command import Loadpilot, Running, gone
-from tests.e2e.http_calls import PATIENCE_S
-from tests.e2e.processes import Part, command_line, descendants
+from tests.e2e.support.command import Loadpilot, Running, gone
+from tests.e2e.support.http_calls import PATIENCE_S
+from tests.e2e.support.processes import Part, command_line, descendants
 
 if TYPE_CHECKING:
     from pathlib import Path

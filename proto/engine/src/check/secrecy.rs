@@ -1,7 +1,7 @@
 //! Header names whose values are secrets: a plan may hold their handles only.
 //!
-//! The compiler of scenarios has the same rule; `sdk/tests/test_secrets.py` compares the two. Must
-//! never look at a value.
+//! The compiler of scenarios has the same rule; `sdk/tests/scenario/test_secrets.py` compares
+//! the two. Must never look at a value.
 
 /// Parts of a word that say that the value of its header is a secret.
 const STEMS: [&str; 6] = ["auth", "cookie", "passw", "secret", "session", "token"];

@@ -9,7 +9,7 @@ use loadpilot_events::units::Timestamp;
 use loadpilot_events::wire::heartbeat::News;
 
 use crate::coordinator::Coordinator;
-use crate::left::{Left, Recovery};
+use crate::crash_files::{Left, Recovery};
 use crate::log::{Answer, Log, Write};
 use crate::process::Process;
 use crate::rules::dice::Dice;

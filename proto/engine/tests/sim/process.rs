@@ -16,7 +16,7 @@ use loadpilot_events::log::start::ClockEstimate;
 use loadpilot_events::units::{Rate, Timestamp};
 use loadpilot_events::wire::heartbeat::News;
 
-use crate::left::Left;
+use crate::crash_files::Left;
 use crate::log::encode;
 use crate::rules::dice::Dice;
 use crate::steer::Known;

@@ -3,10 +3,10 @@
 
 use loadpilot_events::Outcome;
 
-use crate::memory;
-use crate::peer::Peer;
-use crate::run::{Ask, CallCount, run_in_turn};
-use crate::server::Server;
+use crate::support::memory;
+use crate::support::peer::Peer;
+use crate::support::run::{Ask, CallCount, run_in_turn};
+use crate::support::server::Server;
 
 /// More than the buffers of both sockets take.
 const LARGE_BYTES: usize = 16 << 20;

@@ -6,10 +6,10 @@ use std::time::Duration;
 
 use loadpilot_events::Outcome;
 
-use crate::memory::Alone;
-use crate::peer::Peer;
-use crate::run::{Ask, CallCount, TIMEOUT, run_each_until};
-use crate::server::Server;
+use crate::support::memory::Alone;
+use crate::support::peer::Peer;
+use crate::support::run::{Ask, CallCount, TIMEOUT, run_each_until};
+use crate::support::server::Server;
 
 /// Most that a core may hold for a hostile answer, above what it holds for none: its buffers for
 /// heads and for bodies, and its connections. A flood moves hundreds of times as much.

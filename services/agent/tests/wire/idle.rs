@@ -7,10 +7,10 @@
 use loadpilot_events::Outcome;
 use loadpilot_events::plan::Method;
 
-use crate::memory;
-use crate::peer::{PROBE, Peer};
-use crate::run::{Ask, CallCount, run_each, run_in_turn};
-use crate::server::{Seen, Server};
+use crate::support::memory;
+use crate::support::peer::{PROBE, Peer};
+use crate::support::run::{Ask, CallCount, run_each, run_in_turn};
+use crate::support::server::{Seen, Server};
 
 const KEPT: &[u8] = b"HTTP/1.1 200 OK\r\ncontent-length: 4\r\n\r\nkept";
 

@@ -10,12 +10,12 @@ use proptest::prelude::*;
 use proptest::sample::Index;
 use proptest::test_runner::RngSeed;
 
-use crate::encoder::{Answer, answer};
-use crate::memory;
-use crate::opinion::{self, Read};
-use crate::peer::PROBE;
-use crate::run::{Ask, CallCount, run_in_turn};
-use crate::server::Server;
+use crate::support::encoder::{Answer, answer};
+use crate::support::hyper_decoder::{self, Read};
+use crate::support::memory;
+use crate::support::peer::PROBE;
+use crate::support::run::{Ask, CallCount, run_in_turn};
+use crate::support::server::Server;
 
 fn ask(answer: &Answer, number: usize) -> Ask {
     let body_bytes = match answer.method {
@@ -161,7 +161,7 @@ proptest! {
                 body_bytes: answer.body_bytes(),
                 keeps: answer.keeps(),
             };
-            prop_assert_eq!(opinion::of(answer), Some(own));
+            prop_assert_eq!(hyper_decoder::of(answer), Some(own));
         }
         let (counts, connections) = play(exchanges.clone());
         prop_assert_eq!(connections.len(), exchanges.len());

@@ -2,9 +2,9 @@
 
 use loadpilot_events::Outcome;
 
-use crate::memory;
-use crate::run::{Ask, run_in_turn};
-use crate::server::Server;
+use crate::support::memory;
+use crate::support::run::{Ask, run_in_turn};
+use crate::support::server::Server;
 
 /// What is said before the reset.
 const STAGES: [&[u8]; 8] = [

@@ -4,10 +4,10 @@ use std::time::Duration;
 
 use loadpilot_events::Outcome;
 
-use crate::memory;
-use crate::peer::Peer;
-use crate::run::{Ask, run_each, run_in_turn};
-use crate::server::Server;
+use crate::support::memory;
+use crate::support::peer::Peer;
+use crate::support::run::{Ask, run_each, run_in_turn};
+use crate::support::server::Server;
 
 /// Time-out of the calls that are answered too slowly.
 const SHORT: Duration = Duration::from_millis(300);

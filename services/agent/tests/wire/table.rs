@@ -8,10 +8,10 @@ use loadpilot_events::Outcome;
 use loadpilot_events::plan::Method;
 
 use crate::cases::{self, Case, Expect, Next, Then};
-use crate::memory;
-use crate::peer::{PROBE, Peer};
-use crate::run::{Ask, CallCount, run_in_turn};
-use crate::server::{Seen, Server};
+use crate::support::memory;
+use crate::support::peer::{PROBE, Peer};
+use crate::support::run::{Ask, CallCount, run_in_turn};
+use crate::support::server::{Seen, Server};
 
 const CASE: &str = "/case";
 

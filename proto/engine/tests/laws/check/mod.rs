@@ -1,0 +1,6 @@
+//! Checking plans: every refusal, and the addresses that calls may reach.
+
+mod base_path;
+mod hang_up;
+mod plan;
+mod target_policy;

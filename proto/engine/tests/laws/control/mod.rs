@@ -1,0 +1,11 @@
+//! Decisions during a run: shards, agents that join, steering, owners, teardowns.
+
+mod agent_view;
+mod decide;
+mod map_size;
+mod needs;
+mod owner;
+mod scale_up;
+mod steer;
+mod teardown;
+mod unreached;

@@ -1,0 +1,9 @@
+//! The report: figures, slices, gates and certificate.
+
+mod certificate;
+mod index_levels;
+mod overcommit;
+mod samples;
+mod slices;
+mod verdict;
+mod what_if;

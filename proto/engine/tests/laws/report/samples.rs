@@ -1,0 +1,275 @@
+//! Calls one by one: what was put in comes out, within its limits, and agrees with the counts.
+
+use std::collections::BTreeSet;
+
+use loadpilot_engine::fold::project::Projection;
+use loadpilot_engine::report::report;
+use loadpilot_engine::report::samples::{HEAD, NoSamples, Sheet};
+use loadpilot_engine::schedule::workload::Workload;
+use loadpilot_engine::tally::{Ledger, Rows, Tally};
+use loadpilot_events::id::BootId;
+use loadpilot_events::limits::{
+    DELTA_BYTES_MAX, SAMPLES_BYTES_MAX, SAMPLES_PER_DELTA_MAX, SAMPLES_PER_TICK_MAX,
+};
+use loadpilot_events::log::delta::Gauges;
+use loadpilot_events::log::outcome::Outcome;
+use loadpilot_events::log::samples::{EncodedSamples, Sample, decode, encode};
+use loadpilot_events::plan::Plan;
+use loadpilot_events::wire::subject::Kind;
+use proptest::option;
+use proptest::prelude::*;
+
+use crate::fold::projection::control;
+use crate::rules::{dice::Dice, plans};
+use crate::support::history::History;
+
+fn any_sample() -> impl Strategy<Value = Sample> {
+    let arrival = (
+        option::of(0_u32..u32::MAX),
+        any::<u64>(),
+        any::<u32>(),
+        any::<u32>(),
+    );
+    let how = (
+        any::<u16>(),
+        0..Outcome::ALL.len(),
+        option::of(any::<u16>()),
+    );
+    let times = (
+        any::<u64>(),
+        any::<u64>(),
+        any::<u64>(),
+        option::of(any::<u64>()),
+    );
+    let bytes = (any::<u64>(), any::<u64>(), option::of(any::<bool>()));
+    (arrival, how, times, bytes).prop_map(|(arrival, how, times, bytes)| Sample {
+        user: arrival.0,
+        number: arrival.1,
+        generation: arrival.2,
+        tick: arrival.3,
+        call: how.0,
+        outcome: Outcome::ALL[how.1],
+        status: how.2,
+        due_us: times.0,
+        response_us: times.1,
+        service_us: times.2,
+        first_byte_us: times.3,
+        sent_bytes: bytes.0,
+        received_bytes: bytes.1,
+        reused: bytes.2,
+    })
+}
+
+/// What an agent that shares a steady load tells, in the order of its ends.
+fn usual(calls: u64) -> Vec<Sample> {
+    let mut dice = Dice::new(calls);
+    let call = |n: u64| {
+        let service_us = dice.pick(300..3_000);
+        Sample {
+            user: None,
+            number: n * 2,
+            generation: 1,
+            tick: 4,
+            call: 0,
+            outcome: Outcome::Ok,
+            status: Some(200),
+            due_us: 4_000_000 + n * 333 + n / 3,
+            response_us: service_us + dice.pick(10..90),
+            service_us,
+            first_byte_us: Some(service_us - dice.pick(20..60)),
+            sent_bytes: 120,
+            received_bytes: 240 + dice.pick(0..4),
+            reused: Some(true),
+        }
+    };
+    (0..calls).map(call).collect()
+}
+
+fn ledger() -> Ledger {
+    Ledger::new(BootId::parse("boot").expect("a token"))
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(64))]
+
+    /// A column that lost a value, or read into the next one, would tell of other calls.
+    #[test]
+    fn calls_come_back(
+        some in prop::collection::vec(any_sample(), 0..80), times in 1_usize..40,
+    ) {
+        let samples: Vec<Sample> = some.iter().flat_map(|call| vec![*call; times]).collect();
+        let texts = encode(&samples);
+        let fits = |text: &EncodedSamples| (1..=SAMPLES_BYTES_MAX).contains(&text.0.len());
+        prop_assert!(texts.iter().all(fits));
+        let back = texts.iter().flat_map(|text| decode(text).expect("what was written is read"));
+        prop_assert_eq!(back.collect::<Vec<_>>(), samples);
+    }
+
+    /// A log may hold anything: it is read or refused, never a crash, never more than the limit.
+    #[test]
+    fn foreign_text_is_refused(noise in "[A-Za-z0-9+/]{0,40}", at in 0_usize..200, with: u8) {
+        if let Ok(calls) = decode(&EncodedSamples(noise)) {
+            prop_assert!(calls.len() <= SAMPLES_PER_DELTA_MAX);
+        }
+        let mut text = encode(&usual(20)).remove(0).0.into_bytes();
+        let place = at % text.len();
+        text[place] = with & 0x7f;
+        let text = String::from_utf8(text).expect("ASCII");
+        if let Ok(calls) = decode(&EncodedSamples(text)) {
+            prop_assert!(calls.len() <= SAMPLES_PER_DELTA_MAX);
+        }
+    }
+
+    /// The table has a row for each call of the report, each arrival's call once, whatever deltas
+    /// were lost, came twice, or told of what others had taken over.
+    #[test]
+    fn the_table_agrees_with_the_report(seed: u64) {
+        let history = History::new(seed);
+        let control = control(&history, &history.control);
+        let sheet = match Sheet::new(&control) {
+            Ok(sheet) => sheet,
+            Err(none) => {
+                prop_assert_eq!(none, NoSamples::NeverStarted);
+                return Ok(());
+            }
+        };
+        let (mut data, mut text, mut lines) = (Projection::default(), HEAD.to_owned(), 0);
+        for record in &history.data {
+            let Kind::Delta(agent) = &record.kind else { panic!("only deltas") };
+            let (subject, payload) = (&record.subject, &record.payload);
+            if let Some(delta) = data.add(&control, agent, subject, record.seq, payload) {
+                lines += sheet.lines(agent, &delta, &mut text).expect("ours");
+            }
+        }
+        let report = report(&control, &data).expect("the run is known");
+        prop_assert_eq!(lines, report.calls.attempted);
+        let rows = text.split_terminator("\r\n");
+        let rows: Vec<Vec<&str>> = rows.map(|row| row.split(',').collect()).collect();
+        prop_assert_eq!(rows.len() as u64, lines + 1);
+        prop_assert!(rows.iter().all(|row| row.len() == 14));
+        let calls: BTreeSet<_> = rows[1..].iter().map(|row| (row[1], row[2], row[3])).collect();
+        prop_assert_eq!(calls.len() as u64, lines);
+    }
+
+    /// Which calls are told must not depend on who asks, and be as many as was asked for.
+    #[test]
+    fn a_share_is_drawn_from_the_seed(seed in 0_u64..1 << 53, share_ppm in 1_u32..=1_000_000) {
+        let mut plan = plans::plan(&mut Dice::new(seed));
+        plan.samples_ppm = Some(share_ppm);
+        let told = |plan: &Plan| {
+            let workload = Workload::new(plan, seed);
+            (0..10_000).filter(|n| workload.is_sampled(*n, 0, 3)).collect::<Vec<u64>>()
+        };
+        let first = told(&plan);
+        prop_assert_eq!(&first, &told(&plan));
+        let expected = 10_000.0 * f64::from(share_ppm) / 1e6;
+        prop_assert!((first.len() as f64 - expected).abs() <= 6.0 * expected.sqrt() + 6.0);
+        plan.samples_ppm = None;
+        prop_assert!(told(&plan).is_empty());
+    }
+}
+
+/// Text that a spreadsheet took for a formula would run what somebody wrote into a name.
+#[test]
+fn names_are_no_formulas() {
+    let mut history = History::new(3);
+    let names = [
+        "=1+1",
+        "+cmd",
+        "-2",
+        "@sum",
+        "\t=1",
+        "a,b",
+        "say \"hi\"",
+        "a\r\nb",
+        "plain",
+    ];
+    for name in names {
+        for record in &mut history.control {
+            let text = String::from_utf8(record.payload.clone()).expect("JSON");
+            let mut value: serde_json::Value = serde_json::from_str(&text).expect("JSON");
+            if let Some(tasks) = value
+                .pointer_mut("/event/plan/tasks")
+                .and_then(|t| t.as_array_mut())
+            {
+                for task in tasks {
+                    task["name"] = name.into();
+                }
+            }
+            record.payload = serde_json::to_vec(&value).expect("JSON");
+        }
+        let control = control(&history, &history.control);
+        let sheet = Sheet::new(&control).expect("it was started");
+        let (mut data, mut text) = (Projection::default(), String::new());
+        for record in &history.data {
+            let Kind::Delta(agent) = &record.kind else {
+                panic!("only deltas")
+            };
+            let delta = data.add(
+                &control,
+                agent,
+                &record.subject,
+                record.seq,
+                &record.payload,
+            );
+            if let Some(delta) = delta {
+                sheet.lines(agent, &delta, &mut text).expect("ours");
+            }
+        }
+        let cell = match name {
+            "plain" => "plain".to_owned(),
+            "a,b" | "a\r\nb" => format!("\"{name}\""),
+            "say \"hi\"" => "\"say \"\"hi\"\"\"".to_owned(),
+            _ => format!("\"'{name}\""),
+        };
+        assert!(
+            text.contains(&format!(",{cell},")),
+            "{name:?}: {:?}",
+            text.get(..200)
+        );
+    }
+}
+
+/// A delta beyond its limit is refused by the log; a call beyond the limits must be counted.
+#[test]
+fn many_calls_are_split_and_too_many_are_counted() {
+    let mut sum = Rows::default();
+    let mut told = Vec::new();
+    for _ in 0..3 {
+        let mut tally = Tally::new();
+        for call in usual(40_000) {
+            tally.sample(call);
+        }
+        sum.merge(tally.take());
+    }
+    let mut ledger = ledger();
+    let deltas = ledger.close(sum, 0, 1, Gauges::default());
+    assert_eq!(ledger.last_seq(), deltas.len() as u64);
+    for delta in &deltas {
+        let json = serde_json::to_string(delta).expect("JSON");
+        assert!(json.len() < DELTA_BYTES_MAX + 4_096, "{} bytes", json.len());
+        told.extend(decode(&delta.samples).expect("ours"));
+    }
+    assert_eq!(told.len(), SAMPLES_PER_TICK_MAX);
+    let dropped: u64 = deltas.iter().map(|delta| delta.samples_dropped).sum();
+    assert_eq!(dropped, 120_000 - SAMPLES_PER_TICK_MAX as u64);
+    let mut alone = Tally::new();
+    for call in usual(SAMPLES_PER_TICK_MAX as u64 + 7) {
+        alone.sample(call);
+    }
+    let deltas = ledger.close(alone.take(), 1, 2, Gauges::default());
+    let dropped: u64 = deltas.iter().map(|delta| delta.samples_dropped).sum();
+    assert_eq!(dropped, 7);
+}
+
+/// The log has to hold them all: what a call costs there is a promise of the handbook.
+#[test]
+fn a_usual_call_costs_some_ten_bytes() {
+    let calls = usual(1_000);
+    let bytes: usize = encode(&calls).iter().map(|text| text.0.len()).sum();
+    assert!(
+        bytes < 12 * calls.len(),
+        "{bytes} bytes for {} calls",
+        calls.len()
+    );
+}

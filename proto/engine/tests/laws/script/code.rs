@@ -1,0 +1,117 @@
+//! Code in a plan: what is played is what was checked.
+
+use loadpilot_engine::check;
+use loadpilot_events::plan::Plan;
+use serde_json::{Value, json};
+
+const GOLDEN: &str = include_str!("../../../../golden/plan-code.v1.json");
+
+fn problems(change: impl FnOnce(&mut Value)) -> Vec<String> {
+    let mut plan: Value = serde_json::from_str(GOLDEN).expect("JSON");
+    change(&mut plan);
+    let plan: Plan = serde_json::from_value(plan).expect("a plan");
+    let problems = check::plan(&plan);
+    problems
+        .iter()
+        .map(|problem| format!("{} {}", problem.field, problem.rule))
+        .collect()
+}
+
+/// What the compiler makes of what follows from seed and arrival, of batches and of calls.
+#[test]
+fn sound_code_of_more_words_is_accepted() {
+    let golden = include_str!("../../../../golden/plan-code-given.v1.json");
+    let plan: Plan = serde_json::from_str(golden).expect("a plan");
+    assert_eq!(check::plan(&plan), []);
+}
+
+/// A check that refused what the compiler makes would leave every scenario to Python.
+#[test]
+fn sound_code_is_accepted() {
+    assert_eq!(problems(|_| {}), Vec::<String>::new());
+}
+
+/// Code that was not checked could panic on a firing thread, or put a secret into the log.
+#[test]
+fn unsound_code_is_refused_with_its_place() {
+    let put = |statement: Value| {
+        problems(move |plan| plan["code"]["tasks"][1]["body"]["does"] = json!([statement]))
+    };
+    let none = json!({"literal": "none"});
+    let header = json!({"dict": [{"key": "X-Api-Key", "value": {"literal": {"text": "s3cret"}}}]});
+    let cases = [
+        (
+            json!({"set": {"local": 99, "to": none}}),
+            "must use local variables that it has",
+        ),
+        (
+            json!({"keep": {"name": "a", "value": none}}),
+            "must keep something in on_start only",
+        ),
+        (json!("break"), "must leave loops only where there is one"),
+        (
+            json!({"do": header}),
+            "must not write out the value of a secret header",
+        ),
+        (
+            json!({"sleep": {"us": u64::MAX}}),
+            "must rest at most a day at a time",
+        ),
+        (
+            json!({"rest": {"how": "time_sleep", "times": [none, none], "line": 1}}),
+            "must rest for one time, or between two",
+        ),
+        (
+            json!({"while": {"test": none, "does": [
+                {"within": {"does": ["continue"], "line": 1}},
+            ]}}),
+            "must leave loops only where there is one",
+        ),
+        (
+            json!({"do": {"row": {"feed": 0}}}),
+            "must take rows of feeds that it has",
+        ),
+        (
+            json!({"measure": {"kind": "rate", "name": "a b", "line": 1}}),
+            "must add to metrics with a name",
+        ),
+        (
+            json!({"if": {"ways": [], "otherwise": [
+                {"measure": {"kind": "rate", "name": "hit", "value": none, "line": 1}},
+                {"measure": {"kind": "counter", "name": "hit", "line": 1}},
+            ]}}),
+            "must add to a metric of one kind under each name",
+        ),
+        (
+            json!({"do": {"call": {"function": "rand_int", "to": [none], "line": 1}}}),
+            "must call functions with what they take",
+        ),
+        (
+            json!({"pick": {"from": 99, "place": 0, "answer": 0, "line": 1}}),
+            "must use local variables that it has",
+        ),
+    ];
+    for (statement, rule) in cases {
+        let found = put(statement);
+        assert_eq!(found.len(), 1, "{found:?}");
+        assert!(
+            found[0].starts_with(&format!("code.tasks[1].body {rule}")),
+            "{found:?}"
+        );
+    }
+    let rows = problems(|plan| plan["code"]["rows"] = json!({"sha256": "0", "bytes": 0}));
+    assert!(
+        rows[0].starts_with("code.rows must be there when there are feeds"),
+        "{rows:?}"
+    );
+    let deep = (0..25).fold(none, |inner, _| json!({"not": inner}));
+    assert!(put(json!({"do": deep}))[0].contains("must nest at most 20 deep"));
+    let asks = json!({"send": {"method": "GET", "path": {"literal": {"text": "/"}}, "line": 1}});
+    let in_check = problems(move |plan| {
+        plan["code"]["tasks"][0]["check"]["body"]["does"] = json!([asks]);
+    });
+    assert!(
+        in_check[0].contains("must not ask for anything in a check"),
+        "{in_check:?}"
+    );
+}

@@ -1,0 +1,4 @@
+//! Tasks that are compiled code.
+
+mod call_names;
+mod code;

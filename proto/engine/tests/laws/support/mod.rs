@@ -1,0 +1,5 @@
+//! Random runs, and their report by independent arithmetic.
+
+pub(crate) mod history;
+pub(crate) mod naive;
+pub(crate) mod sound;

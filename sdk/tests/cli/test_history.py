@@ -1,0 +1,239 @@
+"""`loadpilot runs`, `report` and `runs prune`, over logs that are stand-ins."""
+
+from __future__ import annotations
+
+import json
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pytest
+from sdk.tests.support.reports import changed, parsed
+
+from loadpilot.cli import main
+from loadpilot.cli.commands import history
+from loadpilot.cli.output.summary import summary
+from loadpilot.local.stack import StackFault
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+FACTS = {
+    "scenario": "Sh\x1bop",
+    "ending": "completed",
+    "created_at": 1_790_000_000_000_000,
+    "target": "http://h:1",
+    "profile_us": 10_000_000,
+    "tags": {"team": "shop"},
+    "asked": True,
+    "teardown": None,
+}
+
+
+def listed(run: str, state: str = "sealed") -> dict[str, Any]:
+    ending = "completed" if state == "sealed" else None
+    return FACTS | {"run": run, "state": state, "ending": ending}
+
+
+SHOP = "Sh\\x1bop"
+
+
+class FakeLogs:
+    """Logs with runs in them, by folder."""
+
+    def __init__(self) -> None:
+        self.runs: dict[Path, list[dict[str, Any]]] = {
+            Path(".loadpilot/log-1"): [listed("01aaa"), listed("01abb")],
+            Path(".loadpilot/log-2"): [listed("01abc"), listed("01zzz", "running")],
+        }
+        self.error: Exception | None = None
+
+    @contextmanager
+    def reading(self, log_dir: Path, _interrupted: Callable[[], bool]) -> Iterator[FakeSession]:
+        if self.error is not None:
+            raise self.error
+        yield FakeSession(self.runs[log_dir])
+
+
+class FakeSession:
+    """One log."""
+
+    def __init__(self, listed_: list[dict[str, Any]]) -> None:
+        self.listed = listed_
+
+    def runs(self) -> str:
+        return json.dumps(self.listed)
+
+    def report(self, run: str) -> str:
+        return json.dumps(changed(run__id=run))
+
+    def prune(self, runs: list[str], *, forgets: bool) -> int:
+        owing = [one for one in self.listed if one["teardown"] == "owed" and one["run"] in runs]
+        assert forgets or not owing, "what is owed is given up by nobody"
+        before = len(self.listed)
+        self.listed[:] = [one for one in self.listed if one["run"] not in runs]
+        return before - len(self.listed)
+
+
+@pytest.fixture
+def logs(monkeypatch: pytest.MonkeyPatch) -> FakeLogs:
+    fake = FakeLogs()
+    monkeypatch.setattr(history, "log_dirs", lambda _root: list(fake.runs))
+    monkeypatch.setattr(history, "reading", fake.reading)
+    return fake
+
+
+def left(logs: FakeLogs) -> list[str]:
+    return [one["run"] for listed_ in logs.runs.values() for one in listed_]
+
+
+def test_runs_of_all_logs_are_listed_newest_last(
+    logs: FakeLogs, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Broken if a run of a second log is not found, or a name reaches the terminal raw."""
+    assert main(["runs"]) == 0
+    rows = capsys.readouterr().out.splitlines()[1:]
+    assert [row.split()[0] for row in rows[::2]] == ["01aaa", "01abb", "01abc", "01zzz"]
+    assert rows[1::2] == ["  team=shop"] * 4
+    assert "Sh\\x1bop" in rows[0]
+    assert "running" in rows[6]
+    assert len(logs.runs) == 2
+
+
+def test_runs_say_what_became_of_each_in_100_columns(
+    logs: FakeLogs, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Broken if verdict or figures are not those of the report, a run that goes on gets some, or a
+    row is wider than a terminal."""
+    logs.runs[Path(".loadpilot/log-1")][0]["scenario"] = "A scenario with a very long name"
+    logs.runs[Path(".loadpilot/log-1")][0]["state"] = "gathering"
+    assert main(["runs"]) == 0
+    heads, *rows = capsys.readouterr().out.splitlines()
+    assert heads.split() == ["run", "UTC", "state", "verdict", "p99", "req/s", "errors", "scenario"]
+    assert rows[2].split()[3:] == ["completed", "PASS", "10.800", "ms", "104.5", "0.00", "%", SHOP]
+    assert rows[6].split()[3:] == ["running", "—", "—", "—", "—", SHOP]
+    assert "A scenario w…" in rows[0]
+    assert max(map(len, [heads, *rows])) <= 100
+    assert main(["runs", "-v", "--last", "1"]) == 0
+    written = capsys.readouterr()
+    note = "  http://h:1 · 10 s planned · .loadpilot/log-2 · team=shop"
+    assert written.out.splitlines()[2:] == [note]
+    assert "3 older runs not shown; --last 4 shows all" in written.err
+    assert main(["runs", "--last", "0"]) == 2
+
+
+def test_a_report_is_of_the_last_run_unless_one_is_named(
+    logs: FakeLogs, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Broken if the run that just ended has to be named, or -v prints no more than without."""
+    assert left(logs)
+    assert main(["report"]) == 0
+    short = capsys.readouterr().out
+    assert "01zzz" in short
+    assert main(["report", "-v"]) == 0
+    full = capsys.readouterr().out
+    assert main(["report", "last", "--verbose"]) == 0
+    assert capsys.readouterr().out == full
+    assert "generator" in full
+    assert "generator" not in short
+
+
+def test_runs_are_listed_by_tag(logs: FakeLogs, capsys: pytest.CaptureFixture[str]) -> None:
+    """Broken if the runs of another team are listed, or a tag that nobody has goes unsaid."""
+    logs.runs[Path(".loadpilot/log-1")][1]["tags"] = {"team": "shop", "build": "7"}
+    assert main(["runs", "--tag", "build=7", "--tag", "team=shop"]) == 0
+    row, tags = capsys.readouterr().out.splitlines()[1:]
+    assert row.startswith("01abb")
+    assert tags == "  team=shop, build=7"
+    assert main(["runs", "--tag", "team=till"]) == 0
+    assert "none of the 4 runs in .loadpilot has the tags team=till" in capsys.readouterr().err
+    assert main(["runs", "--tag", "team"]) == 2
+
+
+@pytest.mark.parametrize(
+    ("name", "run"), [("01aaa", "01aaa"), ("01AA", "01aaa"), ("last", "01zzz")]
+)
+def test_a_report_is_found_by_id_beginning_or_as_the_last(
+    name: str, run: str, logs: FakeLogs, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Broken if another run's report is shown than the one that was named."""
+    assert main(["report", name]) == 0
+    assert capsys.readouterr().out == summary(parsed(run__id=run))
+    assert main(["report", name, "--json"]) == 0
+    assert json.loads(capsys.readouterr().out)["run"]["id"] == run
+    assert logs.error is None
+
+
+@pytest.mark.parametrize("name", ["01ab", "02", ""])
+def test_a_name_that_is_no_single_run_is_usage(
+    name: str, logs: FakeLogs, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Broken if an ambiguous beginning picks a run by itself."""
+    assert main(["report", name]) == 2
+    written = capsys.readouterr()
+    assert written.out == ""
+    assert "error: " in written.err
+    assert logs.error is None
+
+
+def test_what_is_owed_is_shown_and_kept_until_it_is_given_up(
+    logs: FakeLogs, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Broken if nobody sees that a teardown is owed, if deleting runs forgets it, or if a run that
+    goes on looks as if somebody had to do something."""
+    first, second = logs.runs[Path(".loadpilot/log-1")]
+    going_on = logs.runs[Path(".loadpilot/log-2")][1]
+    first["teardown"] = second["teardown"] = going_on["teardown"] = "owed"
+    second |= {"asked": False, "state": "requested", "ending": None}
+    assert main(["runs"]) == 0
+    rows = capsys.readouterr().out.splitlines()[1:]
+    assert [row.endswith(" · teardown owed") for row in rows[1::2]] == [True, True, False, False]
+    assert " set up " in rows[2]
+    assert main(["runs", "prune", "01aaa"]) == 2
+    assert main(["runs", "prune", "--all"]) == 0
+    assert left(logs) == ["01aaa", "01abb", "01zzz"]
+    assert "01aaa, 01abb still owes a teardown" in capsys.readouterr().err
+    assert main(["report", "01abb"]) == 2
+    assert main(["runs", "prune", "01abb", "--forget-teardowns"]) == 0
+    assert left(logs) == ["01aaa", "01zzz"]
+
+
+def test_prune_deletes_what_it_was_told_and_nothing_that_runs(logs: FakeLogs) -> None:
+    """Broken if a run that goes on is deleted, or one too many of those that are over."""
+    assert main(["runs", "prune", "01abb"]) == 0
+    assert left(logs) == ["01aaa", "01abc", "01zzz"]
+    assert main(["runs", "prune", "--keep", "2"]) == 0
+    assert left(logs) == ["01abc", "01zzz"]
+    assert main(["runs", "prune", "--keep", "9"]) == 0
+    assert left(logs) == ["01abc", "01zzz"]
+    assert main(["runs", "prune", "--all"]) == 0
+    assert left(logs) == ["01zzz"]
+
+
+@pytest.mark.parametrize(
+    "flags",
+    [[], ["01aaa", "--all"], ["--all", "--keep", "1"], ["--keep", "x"], ["--keep", "-1"], ["nope"]],
+)
+def test_prune_that_is_unclear_deletes_nothing(flags: list[str], logs: FakeLogs) -> None:
+    """Broken if a slip of the hand deletes runs."""
+    assert main(["runs", "prune", *flags]) == 2
+    assert len(left(logs)) == 4
+
+
+def test_prune_of_a_run_that_goes_on_is_refused(
+    logs: FakeLogs, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Broken if naming a running run deletes it, or silently does not."""
+    assert main(["runs", "prune", "01zzz"]) == 2
+    assert "01zzz is not over" in capsys.readouterr().err
+    assert len(left(logs)) == 4
+
+
+@pytest.mark.parametrize("command", [["runs"], ["report", "last"], ["runs", "prune", "--all"]])
+def test_a_log_that_cannot_be_read_is_infrastructure(
+    command: list[str], logs: FakeLogs, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Broken if trouble with a log reads like an empty directory."""
+    logs.error = StackFault("no server")
+    assert main(command) == 4
+    assert "error: no server" in capsys.readouterr().err

@@ -1,0 +1,447 @@
+"""`loadpilot run` from flags to exit code, over a log and a stack that are stand-ins."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pytest
+from sdk.tests.support.reports import changed, parsed
+
+from loadpilot._native import Fault
+from loadpilot.cli import main
+from loadpilot.cli.commands import run as module
+from loadpilot.cli.output.summary import summary
+from loadpilot.local.stack import Address, Event, Said, StackFault
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Sequence
+
+RUN = "01k9zzzzzzzzzzzzzzzzzzzzzz"
+LATENCY = dict.fromkeys(("p50_ms", "p95_ms", "p99_ms", "max_ms", "min_ms", "mean_ms"), 1.5)
+SNAPSHOT = {
+    "timestamp_secs": 1.0,
+    "elapsed_secs": 5.0,
+    "duration_secs": 10.0,
+    "state": "running",
+    "phase": "steady",
+    "current_rps": 99.8,
+    "arrivals_per_sec": 98.5,
+    "planned_per_sec": 100.0,
+    "target_rps": 100.0,
+    "arrivals_started": 450,
+    "arrivals_dropped": 0,
+    "requests_total": 440,
+    "errors_total": 4,
+    "in_flight": 2,
+    "waiting": 0,
+    "oldest_ms": 3.0,
+    "active_workers": 2,
+    "latency": LATENCY,
+    "latency_cumulative": LATENCY,
+    "tasks": [],
+}
+SCENE = """
+from loadpilot import VUser, scenario, task
+@scenario(rps=100, duration="8s", ramp_up="2s", thresholds={"p99_ms": 250})
+class Shop(VUser):
+    @task
+    def browse(self, client): client.get("/", headers={"Authorization": "hunter2"})
+"""
+
+
+CUT = "(not 2 s: as long as the duration)"
+
+
+class FakeLog:
+    """A log whose run goes through a fixed list of changes."""
+
+    def __init__(self) -> None:
+        self.changes: list[dict[str, Any] | Callable[[], None]] = [
+            {"story": {"at": 1, "seq": 1, "text": "created"}},
+            {"snapshot": SNAPSHOT},
+            {"sealed": True},
+        ]
+        self.report_json = json.dumps(changed())
+        self.submitted: list[dict[str, Any]] = []
+        self.secrets: list[dict[str, str]] = []
+        self.asked: list[str] = []
+        self.error: Exception | None = None
+
+    def submit(
+        self, request_json: str, secrets: dict[str, str], bodies: dict[str, bytes], run: str
+    ) -> str:
+        if self.error is not None:
+            raise self.error
+        self.submitted.append(json.loads(request_json))
+        self.secrets.append(secrets)
+        assert bodies == {}
+        assert len(run) == 26
+        return RUN
+
+    def watch(self, run: str) -> FakeLog:
+        assert run == RUN
+        return self
+
+    def next(self, _timeout_secs: float) -> str | None:
+        if not self.changes:
+            return None
+        change = self.changes.pop(0)
+        if callable(change):
+            change()
+            return None
+        return json.dumps(change)
+
+    def stop(self, run: str, by: str) -> None:
+        assert run == RUN
+        self.asked.append(f"stop by {by}")
+
+    def halt(self, run: str) -> None:
+        assert run == RUN
+        self.asked.append("halt")
+
+    def report(self, run: str) -> str:
+        assert run == RUN
+        return self.report_json
+
+    def close(self) -> None:
+        self.asked.append("close")
+
+
+class FakeStack:
+    """A stack that is ready at once."""
+
+    def __init__(self) -> None:
+        self.log_dir = Path(".loadpilot/log-1")
+        self.events: list[Event] = []
+        self.agents = 0
+        self.listening = None
+        self.stopped = False
+        self.error: StackFault | None = None
+
+    def for_run(
+        self, _root: Path, agents: int, _listen: Sequence[str], _opened: Sequence[str]
+    ) -> FakeStack:
+        if self.error is not None:
+            raise self.error
+        self.agents = agents
+        return self
+
+    def ready(self, interrupted: Callable[[], bool]) -> Address | None:
+        return None if interrupted() else Address("nats://x", "t", self.log_dir, 1, 2)
+
+    def heard(self, _timeout_secs: float = 0) -> Event | None:
+        return self.events.pop(0) if self.events else None
+
+    def is_news(self, _restarted: dict[str, Any]) -> bool:
+        return True
+
+    def fault(self, event: Event) -> StackFault:
+        return StackFault(f"the local stack failed: {event.facts.get('reason')}")
+
+    def stop(self) -> None:
+        self.stopped = True
+
+
+class Scene:
+    """One command in a directory of its own."""
+
+    def __init__(self, log: FakeLog, stack: FakeStack) -> None:
+        self.log = log
+        self.stack = stack
+
+    def run(self, *flags: str) -> int:
+        return main(["run", "scene.py", *flags])
+
+
+@pytest.fixture
+def scene(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Scene]:
+    log, stack = FakeLog(), FakeStack()
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.delenv("LOADPILOT_TARGET", raising=False)
+    monkeypatch.setattr(module, "LocalStack", stack)
+    monkeypatch.setattr(module, "connect", lambda _address: log)
+    (tmp_path / "scene.py").write_text(SCENE, encoding="utf-8")
+    yield Scene(log, stack)
+    assert not Path(".loadpilot").exists()
+
+
+def press(*numbers: signal.Signals) -> Callable[[], None]:
+    """Send signals to this process, as a terminal or an operator would."""
+
+    def send() -> None:
+        for number in numbers:
+            os.kill(os.getpid(), number)
+
+    return send
+
+
+def test_a_good_run_prints_the_summary_and_nothing_else(
+    scene: Scene, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Broken if standard output holds anything that `loadpilot report` would not print."""
+    assert (
+        scene.run("--seed", "7", "-a", "2", "-t", "http://h:1", "--results-json", "a/r.json") == 0
+    )
+    written = capsys.readouterr()
+    assert written.out == summary(parsed())
+    for part in (
+        "LoadPilot  Shop → http://h:1\n",
+        "  load       100 arrivals/s at the peak, ramp, 2 s up from 0\n",
+        "  duration   10 s\n",
+        "  on         2 agents\n",
+        f"run {RUN}",
+        "log-1",
+        "results a/r.json",
+    ):
+        assert part in written.err
+    assert "· created" in written.err
+    rates = "98.5 of 100 arrivals/s planned, 99.8 requests/s"
+    assert f"00:05/00:10 steady   {rates}  total 440  errors 0.91 %  live p50" in written.err
+    assert Path("a/r.json").read_text(encoding="utf-8") == scene.log.report_json + "\n"
+    assert scene.stack.stopped
+    assert scene.stack.agents == 2
+    (request,) = scene.log.submitted
+    assert request["seed"] == 7
+    assert request["agents"] == {"want": 2, "min": 2, "wait_us": 30_000_000}
+    assert request["owner"].startswith("cli-")
+    assert request["plan"]["target"] == "http://h:1"
+
+
+def test_the_opening_says_what_where_how_much_how_long_and_on_how_many_agents(
+    scene: Scene, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Broken if the opening hides one of them, or buries them under what -v is for."""
+    assert scene.run("--target", "http://h:1", "--duration", "1s", "--ramp-up", "1s") == 0
+    opening = capsys.readouterr().err.splitlines()
+    assert opening[:6] == [
+        "LoadPilot  Shop → http://h:1",
+        "  load       100 arrivals/s at the peak, ramp, 1 s up from 0",
+        "  duration   2 s",
+        "  on         1 agent",
+        "  execution  static: every task is compiled, no Python runs under load",
+        f"run {RUN}, log .loadpilot/log-1",
+    ]
+
+
+def test_v_says_everything(scene: Scene, capsys: pytest.CaptureFixture[str]) -> None:
+    """Broken if a shortened ramp, the seed or the way of execution can be read nowhere."""
+    assert scene.run("--duration", "1s", "-v", "--seed", "7") == 0
+    opening = capsys.readouterr().err.splitlines()
+    assert opening[:8] == [
+        "LoadPilot  Shop → http://localhost:8000 (the default target)",
+        f"  load       100 arrivals/s at the peak, ramp, 1 s up from 0 {CUT}",
+        "  duration   2 s",
+        "  on         1 agent",
+        "  execution  static: every task is compiled, no Python runs under load;",
+        "             redirects and retries are off",
+        "  seed       7",
+        f"run {RUN}, log .loadpilot/log-1",
+    ]
+
+
+def test_secrets_go_to_the_log_only_by_hand_over(
+    scene: Scene, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Broken if a credential is in the request, the output or the results."""
+    assert scene.run("--results-json", "r.json") == 0
+    written = capsys.readouterr()
+    everything = written.out + written.err + json.dumps(scene.log.submitted)
+    assert "hunter2" not in everything + Path("r.json").read_text(encoding="utf-8")
+    assert scene.log.secrets == [{"authorization-1": "hunter2"}]
+
+
+def test_a_dry_run_prints_the_plan_and_starts_nothing(
+    scene: Scene, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Broken if --dry-run sends load, or prints something that is no plan."""
+    assert scene.run("--dry-run", "--rps", "50", "--seed", "1") == 0
+    written = capsys.readouterr()
+    plan = json.loads(written.out)
+    assert plan["scenario"] == "Shop"
+    assert plan["profile"]["pieces"][1]["to"] == 50_000_000
+    assert "450 arrivals in 10 s, peak 50 arrivals/s" in written.err
+    assert "authorization-1" in written.err
+    assert "hunter2" not in written.out + written.err
+    assert scene.stack.agents == 0
+
+
+def test_a_closed_loop_is_announced_as_one(
+    scene: Scene, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Broken if a closed loop could be taken for a rate, before it starts or while it runs."""
+    assert scene.run("--dry-run", "--max", "--seed", "1") == 0
+    written = capsys.readouterr()
+    assert json.loads(written.out)["users"] == 64
+    assert "closed loop, 64 users for " in written.err
+    assert scene.run("--users", "12") == 0
+    written = capsys.readouterr()
+    assert "load       closed loop, 12 users; not used: rps" in written.err
+    assert "98.5 arrivals/s, 99.8 requests/s, closed loop, 12 users  total 440" in written.err
+    assert " at the peak" not in written.err
+
+
+def test_mistakes_are_named_together_and_start_nothing(
+    scene: Scene, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Broken if a wrong flag hides a wrong file, or a stack is started for nothing."""
+    flags = ("--agents", "0", "--seed", "x", "-t", "ftp://h", "--rps", "-5", "--threshold", "a=1")
+    assert scene.run(*flags) == 2
+    written = capsys.readouterr()
+    assert written.out == ""
+    for part in ("--agents: ", "--seed: ", "--target: ", "--rps: ", "--threshold: "):
+        assert f"error: {part}" in written.err
+    assert "5 errors; nothing was started" in written.err
+    assert scene.stack.agents == 0
+
+
+USAGE = {
+    (): "no scenario file was named",
+    ("none.py",): "none.py: no such file",
+    (".",): "is a directory",
+    ("scene.py", "--scenario", "X"): "defines no scenario 'X'; it defines Shop",
+    ("scene.py", "--nope"): "Unknown option: --nope",
+    ("scene.py", "--rps"): "requires an argument",
+    ("scene.py", "more.py"): "more.py",
+    ("scene.py", "--results-json", "."): "is a directory; name a file",
+    ("scene.py", "--results-json", "scene.py/r.json"): "is not a directory",
+    ("scene.py", "--warm-up", "10s"): "--warm-up",
+    ("scene.py", "--id-header", "a b"): "--id-header",
+    ("scene.py", "--id-header", "Content-Length"): "--id-header",
+    ("scene.py", "--rps", "99999999"): "--rps",
+    ("scene.py", "--duration", "9999h"): "--duration",
+    ("scene.py", "--users", "0"): "--users: must be a whole number from 1 to 1000000 (got '0')",
+    ("scene.py", "--users", "2", "-a", "3"): "--agents: must be at most the users",
+    ("scene.py", "--max", "--rps", "5"): "--rps: cannot be used with --max",
+}
+
+
+@pytest.mark.parametrize("flags", USAGE)
+def test_wrong_usage_exits_with_two(
+    flags: tuple[str, ...], scene: Scene, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Broken if CI cannot tell a typo from a failed gate."""
+    assert main(["run", *flags]) == 2
+    assert USAGE[flags] in capsys.readouterr().err
+    assert scene.stack.agents == 0
+
+
+@pytest.mark.parametrize(
+    ("number", "code"), [(signal.SIGINT, 130), (signal.SIGTERM, 143)], ids=["ctrl-c", "term"]
+)
+def test_one_signal_stops_the_run_and_still_summarises(
+    number: signal.Signals, code: int, scene: Scene, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Broken if Ctrl-C loses the run's results, or looks like a pass."""
+    scene.log.changes = [press(number), {"snapshot": SNAPSHOT}, {"sealed": True}]
+    before = signal.getsignal(signal.SIGINT)
+    assert scene.run("--results-json", "r.json") == code
+    assert scene.log.asked == ["stop by the command line (Ctrl-C)", "close"]
+    assert capsys.readouterr().out == summary(parsed())
+    assert Path("r.json").exists()
+    assert scene.stack.stopped
+    assert signal.getsignal(signal.SIGINT) is before
+
+
+def test_a_second_signal_aborts(scene: Scene) -> None:
+    """Broken if an impatient user has to kill the process."""
+    scene.log.changes = [press(signal.SIGINT), press(signal.SIGINT), {"sealed": True}]
+    assert scene.run() == 130
+    assert scene.log.asked == ["stop by the command line (Ctrl-C)", "halt", "close"]
+
+
+def test_an_aborted_run_that_is_not_sealed_in_time_is_reported_as_it_stands(
+    scene: Scene, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Broken if an abort waits for ever for agents that are gone."""
+    monkeypatch.setattr("loadpilot.control.follow.ABORT_SECS", 0)
+    scene.log.changes = [press(signal.SIGINT, signal.SIGINT)]
+    scene.log.report_json = json.dumps(changed(run__state="stopping", run__ending=None))
+    assert scene.run() == 130
+    assert "INCOMPLETE" in capsys.readouterr().out
+
+
+def test_a_third_signal_leaves_at_once(scene: Scene) -> None:
+    """Broken if nothing but kill -9 gets a user out."""
+    scene.log.changes = [press(signal.SIGTERM, signal.SIGINT, signal.SIGINT)]
+    assert scene.run() == 143
+    assert scene.stack.stopped
+
+
+FAULTS: dict[str, Callable[[Scene], None]] = {
+    "the local stack failed: nats-server ended": lambda scene: scene.stack.events.append(
+        Event(Said.FAILED, {"reason": "nats-server ended"})
+    ),
+    "no nats-server": lambda scene: setattr(scene.stack, "error", StackFault("no nats-server")),
+    "cannot store": lambda scene: setattr(scene.log, "error", Fault("cannot store the request")),
+}
+
+
+@pytest.mark.parametrize("message", FAULTS)
+def test_a_failed_stack_or_log_exits_with_four(
+    message: str, scene: Scene, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Broken if trouble of ours looks like a verdict about the target."""
+    FAULTS[message](scene)
+    assert scene.run() == 4
+    assert message in capsys.readouterr().err
+
+
+def test_restarts_are_told_and_the_run_goes_on(
+    scene: Scene, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Broken if a restarted coordinator ends a run, or goes unmentioned."""
+    scene.stack.events.append(Event(Said.RESTARTED, {"child": "coordinator", "because": "killed"}))
+    assert scene.run() == 0
+    assert "restarted coordinator: killed" in capsys.readouterr().err
+
+
+CODES: dict[int, dict[str, Any]] = {
+    1: {"verdict__passed": False},
+    3: {"certificate__grade": "INVALID"},
+    4: {"run__ending": "log_full"},
+}
+
+
+@pytest.mark.parametrize("code", CODES)
+def test_the_report_decides_the_code(code: int, scene: Scene) -> None:
+    """Broken if the table of codes is not what the command uses."""
+    scene.log.report_json = json.dumps(changed(**CODES[code]))
+    assert scene.run() == code
+
+
+def test_strict_is_heard(scene: Scene) -> None:
+    """Broken if --strict lets a degraded run pass."""
+    scene.log.report_json = json.dumps(changed(certificate__grade="DEGRADED"))
+    assert scene.run() == 0
+    scene.log.changes = [{"sealed": True}]
+    assert scene.run("--strict") == 3
+
+
+def test_results_that_cannot_be_written_are_a_fault(
+    scene: Scene, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Broken if a pipeline goes green without the file that it asked for."""
+
+    def occupy() -> None:
+        Path("later").write_text("a file", encoding="utf-8")
+
+    scene.log.changes.insert(0, occupy)
+    assert scene.run("--results-json", "later/r.json") == 4
+    assert "could not be written" in capsys.readouterr().err
+
+
+def test_environment_and_env_file_name_the_target(
+    scene: Scene, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Broken if the documented order of places is not what the command uses."""
+    Path(".env").write_text("LOADPILOT_TARGET='http://file:1'\n", encoding="utf-8")
+    assert scene.run() == 0
+    monkeypatch.setenv("LOADPILOT_TARGET", "http://env:1")
+    scene.log.changes = [{"sealed": True}]
+    assert scene.run() == 0
+    targets = [request["plan"]["target"] for request in scene.log.submitted]
+    assert targets == ["http://file:1", "http://env:1"]

@@ -1,0 +1,231 @@
+"""The summary: the same report always gives the same text, and that text tells no lies."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from sdk.tests.support.reports import GOOD, changed, closed, empty, measured, parsed, troubled
+
+from loadpilot._generated.report import Report
+from loadpilot.cli.output.summary import summary
+from loadpilot.control.figures import clock, millis, number, percent, seconds, size
+from loadpilot.control.terminal import coloured, safe
+
+EXPECTED = Path(__file__).with_name("expected")
+SCREEN_LINES = 50
+"""Rows of an ordinary terminal window."""
+RAISED = {"by": "task", "count": 40, "text": "AssertionError\n  shop.py:7 in browse"}
+REPORTS = {"good": GOOD, "troubled": troubled(), "empty": empty(), "closed": closed()} | {
+    "measured": measured()
+}
+
+
+@pytest.mark.parametrize("verbose", [False, True])
+@pytest.mark.parametrize("name", REPORTS)
+def test_the_summary_is_as_committed(name: str, verbose: bool) -> None:  # noqa: FBT001
+    """Broken if the text changes without anybody having looked at it.
+
+    UPDATE_EXPECTED=1 writes the files again; look at the difference before committing it.
+    """
+    text = summary(Report.model_validate(REPORTS[name]), verbose=verbose)
+    path = EXPECTED / f"summary-{name}{'-in-full' if verbose else ''}.txt"
+    if os.environ.get("UPDATE_EXPECTED"):
+        path.parent.mkdir(exist_ok=True)
+        path.write_text(text, encoding="utf-8")
+    assert text == path.read_text(encoding="utf-8")
+
+
+@pytest.mark.parametrize("verbose", [False, True])
+def test_what_decides_comes_first(verbose: bool) -> None:  # noqa: FBT001
+    """Broken if a reader has to search for whether it passed, can be trusted, and what failed."""
+    lines = [line for line in summary(parsed(), verbose=verbose).splitlines() if line]
+    labels = [line.split()[0] for line in lines if not line.startswith(" ")]
+    first = ["verdict", "certificate", "thresholds", "requests", "outcomes", "status", "errors"]
+    assert labels[:8] == [*first, "latency"]
+    assert labels.index("latency") < labels.index("achieved") < labels.index("run")
+
+
+@pytest.mark.parametrize("name", REPORTS)
+def test_the_summary_fits_a_screen(name: str) -> None:
+    """Broken if the verdict has scrolled away when the run ends, or the rest cannot be found."""
+    report = Report.model_validate(REPORTS[name])
+    short, full = (summary(report, verbose=verbose).splitlines() for verbose in (False, True))
+    assert len(short) <= SCREEN_LINES
+    assert short[-1].split()[-4:] == ["loadpilot", "report", report.run.id, "-v"]
+    assert set(short[:-1]) <= set(full)
+
+
+def test_errors_of_tasks_come_before_latencies() -> None:
+    """Broken if a task that raised each time is found below the figures of its calls."""
+    report = changed(tasks=[{**GOOD["tasks"][0], "raised": [RAISED]}])
+    text = summary(Report.model_validate(report))
+    assert text.index("task failed  browse, 40 times") < text.index("corrected")
+
+
+def test_the_longest_call_is_told_once() -> None:
+    """Broken if four percentiles of forty calls look like four measurements."""
+    ladder = {**GOOD["latency"]["response"], "p99_us": 9e3, "p99_9_us": 9e3, "p99_99_us": 9e3}
+    ladder["max_us"] = 9_000
+    latency = {**GOOD["latency"], "response": ladder, "service": ladder}
+    lines = summary(Report.model_validate(changed(latency=latency))).splitlines()
+    assert [line.split()[:3] for line in lines if "9.000 ms" in line] == [["p99", "=", "max"]]
+
+
+def test_an_invalid_run_is_no_pass_at_first_sight() -> None:
+    """Broken if the first line of a run that proves nothing reads as a pass."""
+    first = summary(parsed(certificate__grade="INVALID")).splitlines()[0]
+    assert first.split()[:2] == ["verdict", "VOID:"]
+    assert summary(parsed(certificate__grade="DEGRADED")).splitlines()[0].endswith("PASS")
+
+
+def test_a_run_that_was_cut_short_is_no_pass_at_first_sight() -> None:
+    """Broken if the first line of a run that was stopped reads as a pass, or hides a failure."""
+    first = summary(parsed(run__ending="stopped")).splitlines()[0]
+    assert first == "verdict      STOPPED, passing so far"
+    first = summary(parsed(run__ending="stopped", verdict__passed=False)).splitlines()[0]
+    assert first == "verdict      FAIL"
+
+
+def test_tasks_that_raised_are_told_beside_the_outcomes() -> None:
+    """Broken if errors stand beside outcomes that are all ok, and nothing says where from."""
+    raised = changed() | {"task_raises": {"after_ok": 38, "without_call": 2}}
+    text = summary(Report.model_validate(raised))
+    told = "40 tasks raised an error: after an ok request 38, without a request 2"
+    assert f"task_error   {told}" in text
+
+
+def test_a_closed_loop_claims_no_plan_and_no_correction() -> None:
+    """Broken if the latency of a closed loop could be taken for what users would wait."""
+    text = summary(Report.model_validate(closed()))
+    for part in ("closed loop, 64 users", "coordinated omission", "not counted from a schedule"):
+        assert part in text
+    for part in ("started of", "shortfall", "CO factor", "uncorrected", OMITTED):
+        assert part not in text
+
+
+OMISSION = {
+    "percentile": 90.0,
+    "factor": 49.9,
+    "response_us": 434_000,
+    "service_us": 8_700,
+    "schedule_lag_pct": 0.4,
+    "queue_pct": 99.6,
+    "origin": "target",
+}
+
+
+@pytest.mark.parametrize(
+    ("changes", "said", "unsaid"),
+    [
+        ({}, ["largest at p90: 49.9 (434", "queue for a slot 99.60 %", "coordinated omission"], []),
+        (
+            {"percentile": 99.0, "schedule_lag_pct": 97.0, "queue_pct": 3.0, "origin": "generator"},
+            ["schedule lag 97.00 %", "no coordinated omission"],
+            ["largest at", "the target was slow"],
+        ),
+        (
+            {"percentile": 50.0, "factor": 4.0, "origin": "negligible"},
+            ["largest at p50: 4", "less than 1 ms apart"],
+            ["coordinated omission", "queue for a slot"],
+        ),
+    ],
+)
+def test_coordinated_omission_is_said_of_the_target_only(
+    changes: dict[str, object], said: list[str], unsaid: list[str]
+) -> None:
+    """Broken if the lag of the generator is told as what the target hid, or the reverse."""
+    latency = summary(parsed(latency__omission=OMISSION | changes))
+    assert "CO factor    1.09 (corrected p99 / uncorrected p99)" in latency
+    assert all(part in latency for part in said), latency
+    assert not any(part in latency for part in unsaid), latency
+
+
+def test_calls_that_reached_no_server_have_no_latency() -> None:
+    """Broken if a target that is down looks like a fast one."""
+    text = summary(parsed(latency__unconnected=1_045))
+    assert "latency      not measured: no call reached a server" in text
+    assert "CO factor" not in text
+
+
+OMITTED = "nothing was omitted"
+
+
+def test_nothing_was_omitted_is_said_only_when_it_is_true() -> None:
+    """Broken if a run with holes claims to be complete."""
+    assert OMITTED in summary(parsed())
+    for holes in (
+        {"arrivals__started": 949, "arrivals__lost": 1},
+        {"arrivals__started": 949, "arrivals__dropped": {"no_slot": 1}},
+        {"arrivals__started": 949, "arrivals__waiting": 1},
+    ):
+        assert OMITTED not in summary(parsed(**holes))
+
+
+def test_foreign_text_cannot_reach_the_terminal() -> None:
+    """Broken if a task's name moves the cursor or colours the verdict green."""
+    text = summary(Report.model_validate(troubled()))
+    assert "\x1b" not in text
+    assert "\u202e" not in text
+    assert "ev\\x1b[31mil\\u202e" in text
+
+
+def test_lines_fit_and_have_no_trailing_blanks() -> None:
+    """Broken if the summary wraps in a log of 100 columns."""
+    for report in (GOOD, empty(), changed(scenario="Shop")):
+        for line in summary(Report.model_validate(report)).splitlines():
+            assert len(line) <= 100
+            assert line == line.rstrip()
+
+
+def test_colour_changes_nothing_but_colour() -> None:
+    """Broken if the coloured text says something else."""
+    text = summary(Report.model_validate(troubled()))
+    painted = coloured(text)
+    assert "\x1b[31mFAIL" in painted
+    assert "\x1b[33mDEGRADED" in painted
+    for code in ("\x1b[31m", "\x1b[32m", "\x1b[33m", "\x1b[0m"):
+        painted = painted.replace(code, "")
+    assert painted == text
+
+
+def test_a_figure_just_beyond_its_limit_does_not_look_equal_to_it() -> None:
+    """Broken if a failed gate reads 250 <= 250."""
+    report = changed()
+    report["verdict"]["thresholds"][0] |= {"actual": 250.0004, "passed": False}
+    assert "250.0004 <= 250" in summary(Report.model_validate(report))
+
+
+@given(st.text())
+def test_safe_text_is_printable_and_safe_again(text: str) -> None:
+    """Broken if some control or format character slips through."""
+    made = safe(text)
+    assert made.isprintable()
+    assert "\x1b" not in made
+    assert "\n" not in made
+    assert safe(made) == made
+
+
+def test_figures_read_as_people_expect() -> None:
+    """Broken if a figure loses what matters of it."""
+    assert [number(v) for v in (0, 0.25, 99.7, 1234.5, 1_000_000, 0.0004)] == [
+        "0",
+        "0.25",
+        "99.7",
+        "1,234.5",
+        "1,000,000",
+        "0.0004",
+    ]
+    assert [percent(v) for v in (0, 0.001, 1.5)] == ["0.00 %", "<0.01 %", "1.50 %"]
+    assert [millis(us) for us in (1, 1_234, 123_456, 2_000_123)] == [
+        "0.001",
+        "1.234",
+        "123.46",
+        "2000.1",
+    ]
+    assert [seconds(us) for us in (0, 500_000, 90_000_000)] == ["0 s", "0.5 s", "90 s"]
+    assert [size(v) for v in (0, 999, 1_500, 2_500_000)] == ["0 B", "999 B", "1.5 kB", "2.5 MB"]
+    assert [clock(s) for s in (-1, 0, 65.9, 3_725)] == ["00:00", "00:00", "01:05", "62:05"]

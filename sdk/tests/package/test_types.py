@@ -1,0 +1,95 @@
+"""Types: what is right is clean under the strictest checkers, what is wrong is reported."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from sdk.tests.support.documents import ROOT, blocks
+
+WRONG = Path(__file__).parent / "typed" / "wrong.py"
+EXAMPLES = sorted((ROOT / "examples").glob("*.py"))
+STUB_ONLY = {
+    "loadpilot._native.__all__": "a list that PyO3 writes",
+    "loadpilot._native.Response.__await__": "what a coroutine is given is awaited for one",
+}
+"""Where the stub says something else than the module does, and why."""
+
+
+def run(*argv: str) -> str:
+    environ = os.environ | {"PYRIGHT_PYTHON_IGNORE_WARNINGS": "1", "NO_COLOR": "1"}
+    command = [sys.executable, "-m", *argv]
+    ran = subprocess.run(command, capture_output=True, text=True, check=False, env=environ)
+    assert ran.returncode in {0, 1}, ran.stderr
+    return ran.stdout
+
+
+def by_mypy(files: list[Path], folder: Path) -> list[tuple[str, int, str]]:
+    """What mypy --strict reports: file, line, words."""
+    (folder / "mypy.ini").write_text("[mypy]\nstrict = true\npretty = false\n")
+    config = ("--config-file", str(folder / "mypy.ini"), "--cache-dir", str(folder / "cache"))
+    said = run("mypy", *config, *map(str, files))
+    found = re.findall(r"^(.+?):(\d+): error: (.+)$", said, re.MULTILINE)
+    return [(Path(file).name, int(line), words) for file, line, words in found]
+
+
+def by_pyright(files: list[Path], folder: Path) -> list[tuple[str, int, str]]:
+    """What pyright reports when it is strict: file, line, words."""
+    settings = {"include": [str(os.path.relpath(file, folder)) for file in files]}
+    settings |= {"typeCheckingMode": "strict"}
+    (folder / "pyrightconfig.json").write_text(json.dumps(settings))
+    said = json.loads(
+        run("pyright", "--outputjson", "-p", str(folder), "--pythonpath", sys.executable)
+    )
+    assert said["summary"]["filesAnalyzed"] == len(files)
+    return [
+        (Path(one["file"]).name, one["range"]["start"]["line"] + 1, one["message"])
+        for one in said["generalDiagnostics"]
+    ]
+
+
+CHECKERS = {"mypy": by_mypy, "pyright": by_pyright}
+
+
+@pytest.fixture
+def copied(tmp_path: Path) -> list[Path]:
+    """Examples and whole scenarios of documents, as files of somebody's own."""
+    files = []
+    texts = {path.name: path.read_text("utf-8") for path in EXAMPLES}
+    texts |= {re.sub(r"\W", "_", b.name) + ".py": b.file for b in blocks() if b.is_whole}
+    for name, text in texts.items():
+        files.append(tmp_path / name)
+        files[-1].write_text(text, "utf-8")
+    return files
+
+
+@pytest.mark.parametrize("checker", CHECKERS)
+def test_what_users_write_is_clean(checker: str, copied: list[Path], tmp_path: Path) -> None:
+    """Broken if a scenario that does the right thing cannot be typed."""
+    assert len(copied) > 10
+    assert CHECKERS[checker](copied, tmp_path) == []
+
+
+@pytest.mark.parametrize("checker", CHECKERS)
+def test_wrong_use_is_reported_where_it_is(checker: str, tmp_path: Path) -> None:
+    """Broken if a mistake that could be seen while it is typed is found out in the run."""
+    copy = tmp_path / WRONG.name
+    lines = WRONG.read_text("utf-8").split("\n")
+    copy.write_text("\n".join(lines), "utf-8")
+    marked = {number for number, line in enumerate(lines, 1) if line.endswith("# wrong")}
+    found = CHECKERS[checker]([copy], tmp_path)
+    told = "\n".join(f"{line}: {words}" for _, line, words in found)
+    assert {line for _, line, _ in found} == marked, told
+
+
+def test_the_stub_says_what_the_native_module_has(tmp_path: Path) -> None:
+    """Broken if a name or an argument of Rust's is missing in the stub, or is not there at all."""
+    (tmp_path / "allowed").write_text("\n".join(map(re.escape, STUB_ONLY)))
+    allowed = ("--allowlist", str(tmp_path / "allowed"))
+    said = run("mypy.stubtest", "loadpilot._native", "--ignore-disjoint-bases", *allowed)
+    assert said.startswith("Success: "), said

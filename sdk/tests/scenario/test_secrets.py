@@ -1,0 +1,100 @@
+"""Secrets are handles: their values are in no plan, and equal values share a handle."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+
+from loadpilot import _native
+from loadpilot.request.headers import is_secret_name
+
+if TYPE_CHECKING:
+    from sdk.tests.conftest import Compile
+
+SCENE = """
+TOKEN = "hunter2"
+@scenario(mode="constant", secret_headers=["X-Session"])
+class S(VUser):
+    @task
+    def t(self, client):
+        client.get("/", headers={"authorization": f"Bearer {TOKEN}", "X-Other": "open"})
+        client.get("/", headers={"AUTHORIZATION": "Bearer hunter2", "Cookie": "sid=hunter2"})
+        client.get("/", headers={"x-session": "hunter2", "X-Api-Key": "hunter2"})
+"""
+
+
+def test_values_of_secret_headers_are_kept_apart(compile_text: Compile) -> None:
+    """Broken if a credential is stored in the log, or an agent cannot resolve its handle."""
+    compiled = compile_text(SCENE)
+    assert "hunter2" not in json.dumps(compiled.plan)
+    steps = compiled.plan["tasks"][0]["steps"]
+    values = [{h["name"]: h["value"] for h in step["headers"]} for step in steps]
+    assert values == [
+        {"authorization": {"secret": "authorization-1"}, "X-Other": "open"},
+        {"AUTHORIZATION": {"secret": "authorization-1"}, "Cookie": {"secret": "cookie-2"}},
+        {"x-session": {"secret": "x-session-3"}, "X-Api-Key": {"secret": "x-session-3"}},
+    ]
+    assert compiled.secrets == {
+        "authorization-1": "Bearer hunter2",
+        "cookie-2": "sid=hunter2",
+        "x-session-3": "hunter2",
+    }
+
+
+def test_the_plan_does_not_depend_on_the_values_of_secrets(compile_text: Compile) -> None:
+    """Broken if rotating a password makes another plan of the same scenario."""
+    one = compile_text(SCENE).plan
+    other = compile_text(SCENE.replace("hunter2", "correct horse")).plan
+    assert one == other
+
+
+SECRET = (
+    *("authorization", "cookie", "proxy-authorization", "x-api-key", "x-auth-token"),
+    *("x-amz-security-token", "x-csrftoken", "client-secret", "x_session", "x-sessionid"),
+    *("apikey", "x-access-key", "oauth", "x-password", "auth-user", "session-token-id"),
+)
+PLAIN = (
+    *("accept", "author", "authority", "user-agent", "x-keyword", "x-monitor", "x-max-tokens"),
+    *("idempotency-key", "x-plain", "sec-fetch-mode"),
+)
+
+
+@pytest.mark.parametrize("name", [*SECRET, *PLAIN])
+def test_compiler_and_checker_call_the_same_names_secret(name: str) -> None:
+    """Broken if the compiler writes out what coordinators refuse, or coordinators store it."""
+    golden = Path(__file__).parents[3] / "proto/golden/plan.v1.json"
+    plan = json.loads(golden.read_text(encoding="utf-8"))
+    plan["tasks"][0]["steps"][0]["headers"] = [{"name": name.title(), "value": "hunter2"}]
+    refused = [one["rule"] for one in json.loads(_native.check_plan(json.dumps(plan)))]
+    assert any("secret handle" in rule for rule in refused) == (name in SECRET)
+    assert is_secret_name(name.title()) == (name in SECRET)
+
+
+def test_every_secret_name_becomes_a_handle(compile_text: Compile) -> None:
+    """Broken if a name is called secret and its value is written out all the same."""
+    headers = {name.title(): "hunter2" for name in SECRET}
+    compiled = compile_text(f"""
+        @scenario(mode="constant")
+        class S(VUser):
+            @task
+            def t(self, client): client.get("/", headers={headers!r})
+    """)
+    assert "hunter2" not in compiled.plan_json()
+
+
+def test_fields_of_bodies_are_not_taken_for_headers(compile_text: Compile) -> None:
+    """Broken if a scenario no longer compiles since it logs in with a password."""
+    compiled = compile_text("""
+        @scenario(mode="constant")
+        class S(VUser):
+            def on_start(self, client):
+                answer = client.post("/login", json={"password": "p", "key": "k"})
+                self.token = answer.json()["token"]
+
+            @task
+            def t(self, client): client.get("/", headers={"X-Session": self.token})
+    """)
+    assert "code" in compiled.plan, compiled.reasons

@@ -1,0 +1,6 @@
+//! When calls start: pacing, users, steering, the lease.
+
+mod closed_loop;
+mod lease;
+mod pacing;
+mod steer;

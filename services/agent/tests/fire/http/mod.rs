@@ -1,0 +1,10 @@
+//! How calls reach the target: connections, TLS, HTTP/2, streams, timeouts, faults.
+
+mod connection_quota;
+mod connections;
+mod faults;
+mod http2;
+mod preconnect;
+mod streams;
+mod timeouts;
+mod tls;

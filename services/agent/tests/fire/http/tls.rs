@@ -1,0 +1,306 @@
+//! The load engine over TLS: who is trusted, what is agreed on, who identifies as whom.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::net::TcpListener;
+use std::sync::mpsc;
+use std::thread;
+use std::time::Duration;
+
+use crate::support::certificates::{Authority, Manner};
+use crate::support::cores::{Cores, Counted, RUN, plan, step, task};
+use crate::support::peer::{Act, Door, Peer};
+use loadpilot_agent::fire::Program;
+use loadpilot_events::id::RunId;
+use loadpilot_events::plan::Plan;
+use loadpilot_events::plan::connections::{Http, Reuse, TlsIdentity};
+use loadpilot_events::{Cause, Outcome};
+
+/// What the target of most tests is called; nothing but `connect_to` leads to it.
+const NAME: &str = "target.test";
+
+fn peer(authority: &Authority, name: &str, manner: Manner) -> Peer {
+    let config = authority.server(name, manner);
+    Peer::start(Door::Tls(config), |_| Act::Answer(200))
+}
+
+/// 20 arrivals within 2 ms, less than a handshake takes, to the target's name.
+fn secure_plan(peer: &Peer, authority: &Authority, http: Http) -> Plan {
+    let tasks = vec![task("only", 1, vec![step("/only")])];
+    let mut plan = plan(format!("https://{NAME}:8443"), 10_000, 2, tasks);
+    plan.connections.http = http;
+    plan.connections.connect_to = Some(peer.address.to_string());
+    plan.connections.tls.roots_pem = Some(authority.pem());
+    plan
+}
+
+async fn run(plan: Plan, secrets: &BTreeMap<String, String>) -> Counted {
+    let mut cores = Cores::with_secrets(plan, secrets, 1, 20).start();
+    cores.finish().await
+}
+
+fn all(outcome: Outcome) -> BTreeMap<Outcome, u64> {
+    BTreeMap::from([(outcome, 20)])
+}
+
+/// Broken if the protocol were another than the plan says and the target agrees to, or if asking
+/// for it cost connections or went uncounted.
+#[tokio::test]
+async fn the_protocol_is_what_both_sides_agree_on() {
+    /// What is agreed on, or the outcome when nothing is.
+    type Agreed = Result<Option<&'static str>, Outcome>;
+    const BOTH: &[&str] = &["h2", "http/1.1"];
+    const OLD: &[&str] = &["http/1.1"];
+    const NEW: &[&str] = &["h2"];
+    let authority = Authority::new();
+    let cases: [(&[&str], Http, Agreed); 12] = [
+        (BOTH, Http::V1, Ok(Some("http/1.1"))),
+        (BOTH, Http::V2, Ok(Some("h2"))),
+        (BOTH, Http::Auto, Ok(Some("h2"))),
+        (OLD, Http::V1, Ok(Some("http/1.1"))),
+        (OLD, Http::V2, Err(Outcome::Tls)),
+        (OLD, Http::Auto, Ok(Some("http/1.1"))),
+        (NEW, Http::V1, Err(Outcome::Tls)),
+        (NEW, Http::V2, Ok(Some("h2"))),
+        (NEW, Http::Auto, Ok(Some("h2"))),
+        (&[], Http::V1, Ok(None)),
+        (&[], Http::V2, Err(Outcome::Tls)),
+        (&[], Http::Auto, Ok(None)),
+    ];
+    for (protocols, http, wanted) in cases {
+        let manner = Manner {
+            protocols,
+            ..Manner::BOTH
+        };
+        let peer = peer(&authority, NAME, manner);
+        let counted = run(secure_plan(&peer, &authority, http), &BTreeMap::new()).await;
+        let outcome = wanted.err().unwrap_or(Outcome::Ok);
+        assert_eq!(counted.outcomes(), all(outcome), "{protocols:?} {http:?}");
+        let Ok(agreed_on) = wanted else {
+            assert_eq!(peer.seen().calls.len(), 0);
+            continue;
+        };
+        peer.assert_once_each(20);
+        let (opened, reused) = counted.connections();
+        assert_eq!(opened + reused, 20);
+        assert_eq!(opened, peer.connections(), "{protocols:?} {http:?}");
+        if agreed_on == Some("h2") {
+            assert_eq!(opened, 1, "{http:?}");
+        }
+        for meeting in &peer.seen().meetings {
+            assert_eq!(meeting.agreed_on.as_deref(), agreed_on);
+            assert_eq!(meeting.server_name.as_deref(), Some(NAME));
+        }
+    }
+}
+
+/// Broken if a connection on which the protocol was asked for escaped the rules of the others.
+#[tokio::test]
+async fn the_first_connection_is_as_short_lived_as_any_other() {
+    for protocols in [&["h2"][..], &["http/1.1"]] {
+        let authority = Authority::new();
+        let manner = Manner {
+            protocols,
+            ..Manner::BOTH
+        };
+        let peer = peer(&authority, NAME, manner);
+        let mut plan = secure_plan(&peer, &authority, Http::Auto);
+        plan.connections.reuse = Reuse::Never;
+        let mut cores = Cores::new(plan, 1, 20).start();
+        cores.cores[0].idle().await;
+        peer.wait_until_all_closed();
+        let counted = cores.finish().await;
+        assert_eq!(counted.outcomes(), all(Outcome::Ok));
+        assert_eq!(counted.connections(), (20, 0));
+        assert!(
+            peer.seen()
+                .meetings
+                .iter()
+                .all(|meeting| meeting.calls == 1)
+        );
+        assert_eq!(peer.connections(), 20);
+    }
+}
+
+/// Broken if the name in Host, authority or TLS followed the place connected to.
+#[tokio::test]
+async fn the_target_keeps_its_name_wherever_it_is_connected_to() {
+    let authority = Authority::new();
+    for http in [Http::V1, Http::V2] {
+        let peer = peer(&authority, NAME, Manner::BOTH);
+        let counted = run(secure_plan(&peer, &authority, http), &BTreeMap::new()).await;
+        assert_eq!(counted.outcomes(), all(Outcome::Ok));
+        let seen = peer.seen();
+        for call in &seen.calls {
+            let authority = call.uri.authority().map(|authority| authority.as_str());
+            let host = call.header("host").or(authority);
+            assert_eq!(host, Some("target.test:8443"));
+        }
+    }
+}
+
+/// Broken if a stranger were trusted, or a friend not; and if it were not what the plan says.
+#[tokio::test]
+async fn only_who_is_known_by_name_is_trusted_unless_the_plan_says_otherwise() {
+    let (authority, stranger) = (Authority::new(), Authority::new());
+    for http in [Http::V1, Http::V2, Http::Auto] {
+        // Who signs, what the certificate says, whether the plan cares; what comes of it.
+        let cases = [
+            (&authority, NAME, false, Ok(())),
+            (&stranger, NAME, false, Err(Cause::CertificateUntrusted)),
+            (
+                &authority,
+                "other.test",
+                false,
+                Err(Cause::CertificateOtherName),
+            ),
+            (&stranger, NAME, true, Ok(())),
+            (&authority, "other.test", true, Ok(())),
+        ];
+        for (signer, name, insecure, wanted) in cases {
+            let peer = peer(signer, name, Manner::BOTH);
+            let mut plan = secure_plan(&peer, &authority, http);
+            plan.connections.tls.insecure = insecure;
+            let counted = run(plan, &BTreeMap::new()).await;
+            let outcome = wanted.map_or(Outcome::Tls, |()| Outcome::Ok);
+            assert_eq!(counted.outcomes(), all(outcome), "{name} {insecure}");
+            if let Err(cause) = wanted {
+                assert_eq!(counted.causes(), BTreeMap::from([(cause, 20)]));
+                assert_eq!(peer.seen().calls.len(), 0, "told a stranger");
+                assert_eq!(peer.seen().accepted, 20);
+            }
+        }
+    }
+}
+
+/// Broken if the target's demand for a certificate were not met, or a refusal were told as anything
+/// else. Without one the handshake of TLS 1.2 fails; that of TLS 1.3 is over for the client before
+/// the target has looked (RFC 8446, section 4.4.2), so that the refusal meets the first call.
+#[tokio::test]
+async fn a_client_certificate_is_shown_where_it_is_demanded() {
+    let authority = Authority::new();
+    let client = authority.issue("client.test");
+    let secrets = BTreeMap::from([("key".to_owned(), client.key_pem.clone())]);
+    for http in [Http::V1, Http::V2] {
+        for is_old in [false, true] {
+            let manner = Manner {
+                asks_for_certificate: true,
+                is_old,
+                ..Manner::BOTH
+            };
+            let peer = peer(&authority, NAME, manner);
+            let mut plan = secure_plan(&peer, &authority, http);
+            let counted = run(plan.clone(), &BTreeMap::new()).await;
+            let mut expected = BTreeSet::from([Cause::ClientCertificate]);
+            if http == Http::V2 && !is_old {
+                // Whoever is still writing may hear of a closed connection before it hears why.
+                expected.extend([Cause::BrokenPipe, Cause::Reset]);
+            } else {
+                assert_eq!(
+                    counted.outcomes(),
+                    all(Outcome::Tls),
+                    "{http:?} old: {is_old}"
+                );
+            }
+            let causes: BTreeSet<Cause> = counted.causes().into_keys().collect();
+            assert!(causes.is_subset(&expected), "{causes:?}");
+            assert_eq!(peer.seen().calls.len(), 0);
+
+            plan.connections.tls.identity = Some(TlsIdentity {
+                certificate_pem: client.certificate_pem.clone(),
+                key_secret: "key".to_owned(),
+            });
+            let counted = run(plan, &secrets).await;
+            assert_eq!(
+                counted.outcomes(),
+                all(Outcome::Ok),
+                "{http:?} old: {is_old}"
+            );
+            let seen = peer.seen();
+            assert!(!seen.meetings.is_empty());
+            for meeting in &seen.meetings {
+                assert_eq!(meeting.client_certificates, [client.der.to_vec()]);
+            }
+        }
+    }
+}
+
+/// Broken if a key could be read from a program or a fault, or were missed only when it is needed.
+#[test]
+fn a_private_key_is_needed_and_never_printed() {
+    let authority = Authority::new();
+    let (client, other) = (
+        authority.issue("client.test"),
+        authority.issue("other.test"),
+    );
+    let tasks = vec![task("only", 1, vec![step("/only")])];
+    let mut plan = plan("https://127.0.0.1:1".to_owned(), 10, 100, tasks);
+    plan.connections.tls.roots_pem = Some(authority.pem());
+    plan.connections.tls.identity = Some(TlsIdentity {
+        certificate_pem: client.certificate_pem.clone(),
+        key_secret: "my-key".to_owned(),
+    });
+    let run = RunId::parse(RUN).expect("a token");
+    let compile = |key_pem: &str| {
+        let secrets = BTreeMap::from([("my-key".to_owned(), key_pem.to_owned())]);
+        Program::compile(&plan, &run, &secrets)
+    };
+    let is_shown = |text: &str, pem: &str| {
+        let mut lines = pem.lines().filter(|line| !line.starts_with('-'));
+        lines.any(|line| text.contains(line))
+    };
+    let program = compile(&client.key_pem).expect("a key and its certificate");
+    for text in [format!("{program:?}"), format!("{program:#?}")] {
+        assert!(!is_shown(&text, &client.key_pem));
+    }
+    for wrong in [other.key_pem.as_str(), "no key at all"] {
+        let fault = compile(wrong).expect_err("not the key");
+        assert!(fault.to_string().contains("connections.tls.identity"));
+        assert!(!is_shown(&format!("{fault} {fault:?}"), wrong));
+    }
+    let missing = Program::compile(&plan, &run, &BTreeMap::new()).expect_err("no key");
+    assert!(missing.to_string().contains("my-key"));
+    plan.connections.tls.roots_pem = Some("no certificate".to_owned());
+    let fault = Program::compile(&plan, &run, &BTreeMap::new()).expect_err("no roots");
+    assert!(fault.to_string().contains("connections.tls.roots_pem"));
+}
+
+/// Broken if calls that cannot share a connection, by the rules of reuse or since it carries one
+/// at a time, waited for each other's handshake.
+#[tokio::test]
+async fn calls_that_share_nothing_open_their_connections_side_by_side() {
+    for (reuse, streams_max) in [(Reuse::Never, None), (Reuse::Always, Some(1))] {
+        side_by_side(reuse, streams_max).await;
+    }
+}
+
+async fn side_by_side(reuse: Reuse, streams_max: Option<u32>) {
+    let listener = TcpListener::bind("127.0.0.1:0").expect("a loopback port");
+    let address = listener.local_addr().expect("its address");
+    let (came, coming) = mpsc::channel();
+    thread::spawn(move || {
+        // Nobody answers a hello: whoever came stays in the handshake.
+        let mut kept = Vec::new();
+        for stream in listener.incoming() {
+            kept.push(stream.expect("a connection"));
+            came.send(()).expect("a test that counts");
+        }
+    });
+    let tasks = vec![task("only", 1, vec![step("/only")])];
+    let mut plan = plan(format!("https://{address}"), 100, 40, tasks);
+    plan.timeout_us = 60_000_000;
+    plan.connections.http = Http::V2;
+    plan.connections.reuse = reuse;
+    plan.connections.streams_max = streams_max;
+    plan.connections.tls.roots_pem = Some(Authority::new().pem());
+    let mut cores = Cores::new(plan, 1, 4).start();
+    for _ in 0..4 {
+        let came = coming.recv_timeout(Duration::from_secs(5));
+        came.expect("a connection for each call");
+    }
+    cores.cores[0].cancel();
+    let counted = cores.finish().await;
+    assert_eq!(
+        counted.outcomes(),
+        BTreeMap::from([(Outcome::Cancelled, 4)])
+    );
+}

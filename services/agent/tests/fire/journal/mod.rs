@@ -1,0 +1,3 @@
+//! Records of a killed process.
+
+mod kill;

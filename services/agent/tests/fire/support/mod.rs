@@ -1,0 +1,7 @@
+//! Targets that count by themselves, and a run of cores against them.
+
+pub(crate) mod certificates;
+pub(crate) mod cores;
+pub(crate) mod frames;
+pub(crate) mod peer;
+pub(crate) mod target;

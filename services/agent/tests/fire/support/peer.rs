@@ -1,0 +1,475 @@
+//! A target for every way to be reached: in the clear, behind TLS or through a Unix socket, in
+//! HTTP/1.1 or HTTP/2. It counts by itself; of the product it knows nothing.
+
+use std::collections::BTreeSet;
+use std::future::poll_fn;
+use std::net::SocketAddr;
+use std::path::PathBuf;
+use std::sync::{Arc, Condvar, Mutex, MutexGuard};
+use std::thread;
+use std::time::Duration;
+
+use bytes::Bytes;
+use h2::server::{Builder, SendResponse};
+use h2::{Reason, RecvStream};
+use hyper::http::{HeaderMap, Method, Response, Uri};
+use tokio::io::{AsyncBufReadExt, AsyncRead, AsyncWrite, AsyncWriteExt as _, BufReader};
+use tokio::net::{TcpListener, UnixListener};
+use tokio::sync::watch;
+use tokio_rustls::TlsAcceptor;
+use tokio_rustls::rustls::ServerConfig;
+
+/// Longest wait for something that must happen.
+const PATIENCE: Duration = Duration::from_secs(10);
+
+/// How the target is reached.
+pub(crate) enum Door {
+    Http1,
+    Http2(Builder),
+    Unix(PathBuf),
+    /// What ALPN agrees on, else HTTP/1.1.
+    Tls(ServerConfig),
+}
+
+/// One request as the target saw it.
+#[derive(Debug, Clone)]
+pub(crate) struct Call {
+    /// The number of its connection.
+    pub(crate) connection: usize,
+    pub(crate) method: Method,
+    pub(crate) uri: Uri,
+    pub(crate) headers: HeaderMap,
+    pub(crate) body: Vec<u8>,
+}
+
+impl Call {
+    pub(crate) fn header(&self, name: &str) -> Option<&str> {
+        let value = self.headers.get(name)?;
+        Some(value.to_str().expect("a header of letters"))
+    }
+
+    pub(crate) fn id(&self) -> &str {
+        self.header("x-id").expect("every request carries its id")
+    }
+}
+
+/// What the target does about a request.
+#[derive(Debug, Clone)]
+pub(crate) enum Act {
+    /// With `hello`, where an answer may have content.
+    Answer(u16),
+    /// 200 with that many bytes.
+    Large(usize),
+    /// 200 with `hello` and trailers.
+    Trailers,
+    /// 200 with two pieces, and an empty one that ends it.
+    Pieces,
+    /// 200 in full without a look at the body, which is then refused without blame.
+    Early,
+    /// The same, but first the connection is told to take no more.
+    Last,
+    Reset(Reason),
+    /// Never answers; notes how the call gave up.
+    Silent,
+    /// 200 with three events, and no end; notes how the call gave up.
+    Endless,
+    /// Holds the answer back until it turns true.
+    Wait(watch::Receiver<bool>),
+}
+
+/// A connection as the target saw it.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Meeting {
+    pub(crate) from: Option<SocketAddr>,
+    pub(crate) server_name: Option<String>,
+    pub(crate) agreed_on: Option<String>,
+    pub(crate) client_certificates: Vec<Vec<u8>>,
+    pub(crate) calls: u32,
+    pub(crate) at_a_time: u32,
+    pub(crate) most_at_a_time: u32,
+    pub(crate) closed: bool,
+}
+
+#[derive(Debug, Default)]
+pub(crate) struct Seen {
+    pub(crate) calls: Vec<Call>,
+    pub(crate) meetings: Vec<Meeting>,
+    /// How silent calls gave up.
+    pub(crate) given_up: Vec<Reason>,
+    /// Connections that came, handshake or not.
+    pub(crate) accepted: u32,
+}
+
+#[derive(Default)]
+struct Log {
+    seen: Mutex<Seen>,
+    more: Condvar,
+}
+
+impl Log {
+    fn note<T>(&self, what: impl FnOnce(&mut Seen) -> T) -> T {
+        let noted = what(&mut self.seen());
+        self.more.notify_all();
+        noted
+    }
+
+    fn seen(&self) -> MutexGuard<'_, Seen> {
+        self.seen.lock().expect("no target panicked with its log")
+    }
+}
+
+type Decide = dyn Fn(&Call) -> Act + Send + Sync;
+
+/// What every connection of a target shares.
+struct Desk {
+    log: Log,
+    decide: Box<Decide>,
+}
+
+pub(crate) struct Peer {
+    pub(crate) address: SocketAddr,
+    desk: Arc<Desk>,
+}
+
+impl Peer {
+    /// Starts a target on a thread of its own. What is decided of a call of HTTP/2 is decided
+    /// before its body has come.
+    pub(crate) fn start(door: Door, decide: impl Fn(&Call) -> Act + Send + Sync + 'static) -> Self {
+        let desk = Arc::new(Desk {
+            log: Log::default(),
+            decide: Box::new(decide),
+        });
+        let listener = std::net::TcpListener::bind("127.0.0.1:0").expect("a loopback port");
+        listener.set_nonblocking(true).expect("an open socket");
+        let address = listener.local_addr().expect("its address");
+        let unix = match &door {
+            Door::Unix(path) => Some(std::os::unix::net::UnixListener::bind(path).expect("a path")),
+            _ => None,
+        };
+        let own = Arc::clone(&desk);
+        thread::spawn(move || {
+            let runtime = tokio::runtime::Builder::new_current_thread()
+                .enable_all()
+                .build()
+                .expect("a runtime");
+            runtime.block_on(async move {
+                match unix {
+                    Some(unix) => accept_unix(unix, own).await,
+                    None => {
+                        let listener = TcpListener::from_std(listener).expect("a listener");
+                        accept(listener, door, own).await;
+                    }
+                }
+            });
+        });
+        Self { address, desk }
+    }
+
+    pub(crate) fn url(&self) -> String {
+        format!("http://{}", self.address)
+    }
+
+    pub(crate) fn seen(&self) -> MutexGuard<'_, Seen> {
+        self.desk.log.seen()
+    }
+
+    pub(crate) fn connections(&self) -> u64 {
+        self.seen().meetings.len() as u64
+    }
+
+    /// How often each id came.
+    pub(crate) fn ids(&self) -> Vec<String> {
+        let mut ids: Vec<String> = self
+            .seen()
+            .calls
+            .iter()
+            .map(|c| c.id().to_owned())
+            .collect();
+        ids.sort();
+        ids
+    }
+
+    /// Whether each of so many arrivals of one step came once.
+    pub(crate) fn assert_once_each(&self, arrivals: u64) {
+        let ids = self.ids();
+        let wanted = (0..arrivals).map(|n| format!("{}/{n}/0", crate::support::cores::RUN));
+        let wanted: BTreeSet<String> = wanted.collect();
+        assert_eq!(ids.len() as u64, arrivals, "lost or sent twice");
+        assert_eq!(ids.into_iter().collect::<BTreeSet<_>>(), wanted);
+    }
+
+    /// Blocks until what was seen is as wanted.
+    ///
+    /// # Panics
+    /// When it never comes.
+    pub(crate) fn wait_until(&self, what: &str, wanted: impl Fn(&Seen) -> bool) {
+        let (seen, waited) = self
+            .desk
+            .log
+            .more
+            .wait_timeout_while(self.seen(), PATIENCE, |seen| !wanted(seen))
+            .expect("no target panicked with its log");
+        assert!(!waited.timed_out(), "never {what}: {:?}", seen.meetings);
+    }
+
+    /// Blocks until every connection has been closed by the other side.
+    pub(crate) fn wait_until_all_closed(&self) {
+        self.wait_until("closed", |seen| seen.meetings.iter().all(|m| m.closed));
+    }
+}
+
+async fn accept(listener: TcpListener, door: Door, desk: Arc<Desk>) {
+    let acceptor = match &door {
+        Door::Tls(config) => Some(TlsAcceptor::from(Arc::new(config.clone()))),
+        _ => None,
+    };
+    let builder = match door {
+        Door::Http2(builder) => Some(builder),
+        _ => None,
+    };
+    loop {
+        let (tcp, from) = listener.accept().await.expect("a connection");
+        tcp.set_nodelay(true).expect("an open socket");
+        desk.log.note(|seen| seen.accepted += 1);
+        let meeting = Meeting {
+            from: Some(from),
+            ..Meeting::default()
+        };
+        let desk = Arc::clone(&desk);
+        match (&builder, &acceptor) {
+            (Some(builder), _) => drop(tokio::spawn(serve2(tcp, builder.clone(), meeting, desk))),
+            (None, None) => drop(tokio::spawn(serve1(tcp, meeting, desk))),
+            (None, Some(acceptor)) => {
+                let acceptor = acceptor.clone();
+                tokio::spawn(async move {
+                    if let Ok(stream) = acceptor.accept(tcp).await {
+                        let (_, tls) = stream.get_ref();
+                        let certificates = tls.peer_certificates().unwrap_or_default();
+                        let agreed_on = tls.alpn_protocol().map(String::from_utf8_lossy);
+                        let meeting = Meeting {
+                            server_name: tls.server_name().map(ToOwned::to_owned),
+                            agreed_on: agreed_on.map(String::from),
+                            client_certificates: certificates.iter().map(|c| c.to_vec()).collect(),
+                            ..meeting
+                        };
+                        match meeting.agreed_on.as_deref() {
+                            Some("h2") => serve2(stream, Builder::new(), meeting, desk).await,
+                            _ => serve1(stream, meeting, desk).await,
+                        }
+                    }
+                });
+            }
+        }
+    }
+}
+
+async fn accept_unix(listener: std::os::unix::net::UnixListener, desk: Arc<Desk>) {
+    listener.set_nonblocking(true).expect("an open socket");
+    let listener = UnixListener::from_std(listener).expect("a listener");
+    loop {
+        let (stream, _) = listener.accept().await.expect("a connection");
+        desk.log.note(|seen| seen.accepted += 1);
+        tokio::spawn(serve1(stream, Meeting::default(), Arc::clone(&desk)));
+    }
+}
+
+impl Desk {
+    fn meet(&self, meeting: Meeting) -> usize {
+        self.log.note(|seen| {
+            seen.meetings.push(meeting);
+            seen.meetings.len() - 1
+        })
+    }
+
+    fn begin(&self, call: &Call) {
+        self.log.note(|seen| {
+            let meeting = &mut seen.meetings[call.connection];
+            meeting.calls += 1;
+            meeting.at_a_time += 1;
+            meeting.most_at_a_time = meeting.most_at_a_time.max(meeting.at_a_time);
+        });
+    }
+
+    /// Must come before the end of the answer: the other side may start a new one then.
+    fn end(&self, connection: usize) {
+        self.log
+            .note(|seen| seen.meetings[connection].at_a_time -= 1);
+    }
+
+    fn close(&self, connection: usize) {
+        self.log
+            .note(|seen| seen.meetings[connection].closed = true);
+    }
+}
+
+async fn serve1(io: impl AsyncRead + AsyncWrite + Unpin, meeting: Meeting, desk: Arc<Desk>) {
+    let connection = desk.meet(meeting);
+    let mut io = BufReader::new(io);
+    while let Some(call) = read1(&mut io, connection).await {
+        let act = (desk.decide)(&call);
+        desk.begin(&call);
+        desk.log.note(|seen| seen.calls.push(call));
+        let answer = match act {
+            Act::Wait(mut gate) => {
+                gate.wait_for(|open| *open).await.expect("whoever opens");
+                "HTTP/1.1 200 OK\r\ncontent-length: 5\r\n\r\nhello".to_owned()
+            }
+            Act::Answer(status) => {
+                format!("HTTP/1.1 {status} Whatever\r\ncontent-length: 5\r\n\r\nhello")
+            }
+            other => panic!("HTTP/1.1 has no {other:?} here"),
+        };
+        desk.end(connection);
+        if io.write_all(answer.as_bytes()).await.is_err() || io.flush().await.is_err() {
+            break;
+        }
+    }
+    desk.close(connection);
+}
+
+/// One request without a body.
+async fn read1(io: &mut (impl AsyncBufReadExt + Unpin), connection: usize) -> Option<Call> {
+    let mut head = String::new();
+    while !head.ends_with("\r\n\r\n") {
+        if io.read_line(&mut head).await.ok()? == 0 {
+            return None;
+        }
+    }
+    let mut lines = head.trim_end().lines();
+    let mut first = lines.next()?.split(' ');
+    let method = first.next()?.parse().expect("a method");
+    let uri = first.next()?.parse().expect("a path");
+    let headers = lines.map(|line| {
+        let (name, value) = line.split_once(": ").expect("a header line");
+        let name = hyper::header::HeaderName::try_from(name).expect("a name");
+        (name, value.parse().expect("a value"))
+    });
+    Some(Call {
+        connection,
+        method,
+        uri,
+        headers: headers.collect(),
+        body: Vec::new(),
+    })
+}
+
+async fn serve2(
+    io: impl AsyncRead + AsyncWrite + Unpin + Send + 'static,
+    builder: Builder,
+    meeting: Meeting,
+    desk: Arc<Desk>,
+) {
+    let connection = desk.meet(meeting);
+    if let Ok(mut requests) = builder.handshake::<_, Bytes>(io).await {
+        while let Some(Ok((request, respond))) = requests.accept().await {
+            let (head, body) = request.into_parts();
+            let call = Call {
+                connection,
+                method: head.method,
+                uri: head.uri,
+                headers: head.headers,
+                body: Vec::new(),
+            };
+            let act = (desk.decide)(&call);
+            desk.begin(&call);
+            if matches!(act, Act::Last) {
+                requests.graceful_shutdown();
+            }
+            tokio::spawn(answer2(call, act, body, respond, Arc::clone(&desk)));
+        }
+    }
+    desk.close(connection);
+}
+
+async fn answer2(
+    mut call: Call,
+    act: Act,
+    body: RecvStream,
+    mut respond: SendResponse<Bytes>,
+    desk: Arc<Desk>,
+) {
+    let connection = call.connection;
+    let is_head = call.method == Method::HEAD;
+    if !matches!(act, Act::Early | Act::Silent | Act::Reset(_)) {
+        call.body = read_body(body).await;
+    }
+    desk.log.note(|seen| seen.calls.push(call));
+    if let Act::Wait(gate) = &act {
+        let opened = gate.clone().wait_for(|open| *open).await.is_ok();
+        assert!(opened, "whoever opens");
+    }
+    let gave_up = match act {
+        Act::Silent => poll_fn(|cx| respond.poll_reset(cx)).await.ok(),
+        _ => None,
+    };
+    desk.end(connection);
+    match act {
+        Act::Silent => desk.log.note(|seen| seen.given_up.extend(gave_up)),
+        Act::Reset(reason) => respond.send_reset(reason),
+        Act::Answer(204) => drop(respond.send_response(head(204), true)),
+        Act::Answer(status) if is_head => {
+            let mut head = head(status);
+            head.headers_mut().insert("content-length", 5.into());
+            drop(respond.send_response(head, true));
+        }
+        Act::Trailers => {
+            let stream = respond.send_response(head(200), false);
+            let mut stream = stream.expect("an open stream");
+            let said = stream.send_data(Bytes::from_static(b"hello"), false);
+            said.expect("an open stream");
+            let mut trailers = HeaderMap::new();
+            trailers.insert("x-checksum", "right".parse().expect("a value"));
+            stream.send_trailers(trailers).expect("an open stream");
+        }
+        Act::Pieces => {
+            let stream = respond.send_response(head(200), false);
+            let mut stream = stream.expect("an open stream");
+            for (piece, is_last) in [("one", false), ("two", false), ("", true)] {
+                let said = stream.send_data(Bytes::from_static(piece.as_bytes()), is_last);
+                said.expect("an open stream");
+            }
+        }
+        Act::Endless => {
+            let stream = respond.send_response(head(200), false);
+            let mut stream = stream.expect("an open stream");
+            for event in ["data: one\n\n", "data: two\n\n", "data: three\n\n"] {
+                let said = stream.send_data(Bytes::from_static(event.as_bytes()), false);
+                said.expect("an open stream");
+            }
+            let gave_up = poll_fn(|cx| stream.poll_reset(cx)).await.ok();
+            desk.log.note(|seen| seen.given_up.extend(gave_up));
+        }
+        Act::Early => {
+            // Letting go of the rest of the request refuses it, with NO_ERROR.
+            answer_with(&mut respond, head(200), Bytes::from_static(b"hello"));
+        }
+        Act::Large(bytes) => answer_with(&mut respond, head(200), vec![b'x'; bytes].into()),
+        Act::Answer(status) => {
+            answer_with(&mut respond, head(status), Bytes::from_static(b"hello"));
+        }
+        Act::Last | Act::Wait(_) => {
+            answer_with(&mut respond, head(200), Bytes::from_static(b"hello"));
+        }
+    }
+}
+
+fn head(status: u16) -> Response<()> {
+    let head = Response::builder().status(status);
+    head.body(()).expect("a status")
+}
+
+fn answer_with(respond: &mut SendResponse<Bytes>, head: Response<()>, body: Bytes) {
+    // Whoever gave the call up does not want it.
+    if let Ok(mut stream) = respond.send_response(head, false) {
+        drop(stream.send_data(body, true));
+    }
+}
+
+async fn read_body(mut body: RecvStream) -> Vec<u8> {
+    let mut all = Vec::new();
+    while let Some(Ok(data)) = body.data().await {
+        all.extend_from_slice(&data);
+        drop(body.flow_control().release_capacity(data.len()));
+    }
+    all
+}

@@ -1,0 +1,121 @@
+//! Counts what the threads of cores have allocated, so that a bound on memory is a number and not a
+//! hope.
+//!
+//! The count is one for all cores: whoever measures runs alone, everybody else side by side.
+
+use std::alloc::{GlobalAlloc, Layout, System};
+use std::sync::atomic::{AtomicBool, AtomicIsize, AtomicUsize, Ordering};
+use std::sync::{PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
+
+use crate::support::run;
+
+/// What the threads of cores hold beyond what they held when somebody began to measure.
+static HELD_BYTES: AtomicIsize = AtomicIsize::new(0);
+static PEAK_BYTES: AtomicIsize = AtomicIsize::new(0);
+static ALLOCATIONS: AtomicUsize = AtomicUsize::new(0);
+static TURN: RwLock<()> = RwLock::new(());
+
+/// Whether somebody measures: it takes a look at each thread's name.
+static IS_MEASURING: AtomicBool = AtomicBool::new(false);
+
+fn grew(bytes: usize) {
+    if IS_MEASURING.load(Ordering::Relaxed) && is_of_a_core() {
+        let bytes = signed(bytes);
+        let held_bytes = HELD_BYTES.fetch_add(bytes, Ordering::Relaxed) + bytes;
+        PEAK_BYTES.fetch_max(held_bytes, Ordering::Relaxed);
+        ALLOCATIONS.fetch_add(1, Ordering::Relaxed);
+    }
+}
+
+fn shrank(bytes: usize) {
+    if IS_MEASURING.load(Ordering::Relaxed) && is_of_a_core() {
+        HELD_BYTES.fetch_sub(signed(bytes), Ordering::Relaxed);
+    }
+}
+
+fn signed(bytes: usize) -> isize {
+    isize::try_from(bytes).unwrap_or(isize::MAX)
+}
+
+/// Whether this is the thread of a core, by the name that the system knows. Allocates nothing.
+fn is_of_a_core() -> bool {
+    let mut name = [0_u8; 16];
+    // SAFETY: the system writes at most 16 bytes, the last of them 0, and keeps no reference.
+    let result = unsafe { libc::prctl(libc::PR_GET_NAME, name.as_mut_ptr()) };
+    let name = name.split(|byte| *byte == 0).next();
+    result == 0 && name == Some(run::CORE_NAME.as_bytes())
+}
+
+/// The system's allocator, counted.
+pub(crate) struct Counting;
+
+// SAFETY: every call is passed on to the system's allocator unchanged; counting allocates nothing.
+unsafe impl GlobalAlloc for Counting {
+    unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
+        grew(layout.size());
+        // SAFETY: the caller keeps the contract of `alloc`.
+        unsafe { System.alloc(layout) }
+    }
+
+    unsafe fn alloc_zeroed(&self, layout: Layout) -> *mut u8 {
+        grew(layout.size());
+        // SAFETY: the caller keeps the contract of `alloc_zeroed`.
+        unsafe { System.alloc_zeroed(layout) }
+    }
+
+    unsafe fn dealloc(&self, block: *mut u8, layout: Layout) {
+        shrank(layout.size());
+        // SAFETY: the caller keeps the contract of `dealloc`.
+        unsafe { System.dealloc(block, layout) }
+    }
+
+    unsafe fn realloc(&self, block: *mut u8, layout: Layout, bytes: usize) -> *mut u8 {
+        grew(bytes);
+        shrank(layout.size());
+        // SAFETY: the caller keeps the contract of `realloc`.
+        unsafe { System.realloc(block, layout, bytes) }
+    }
+}
+
+/// A turn among others, for tests that measure nothing.
+pub(crate) fn beside_others() -> RwLockReadGuard<'static, ()> {
+    TURN.read().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// A turn with nobody beside it. What cores hold and how often they allocate is measured until it
+/// ends; what a server of the tests holds is no concern of anybody.
+pub(crate) struct Alone {
+    _turn: RwLockWriteGuard<'static, ()>,
+}
+
+impl Alone {
+    pub(crate) fn begin() -> Self {
+        let turn = TURN.write().unwrap_or_else(PoisonError::into_inner);
+        run::wait_for_earlier_cores();
+        HELD_BYTES.store(0, Ordering::Relaxed);
+        PEAK_BYTES.store(0, Ordering::Relaxed);
+        IS_MEASURING.store(true, Ordering::Relaxed);
+        Self { _turn: turn }
+    }
+
+    /// From now on counts how often cores allocate.
+    pub(crate) fn count_allocations(&self) {
+        ALLOCATIONS.store(0, Ordering::Relaxed);
+    }
+
+    /// How often cores have allocated since.
+    pub(crate) fn counted_allocations(&self) -> usize {
+        ALLOCATIONS.load(Ordering::Relaxed)
+    }
+
+    /// The most bytes that cores held since the begin.
+    pub(crate) fn peak_bytes(&self) -> usize {
+        usize::try_from(PEAK_BYTES.load(Ordering::Relaxed)).unwrap_or(0)
+    }
+}
+
+impl Drop for Alone {
+    fn drop(&mut self) {
+        IS_MEASURING.store(false, Ordering::Relaxed);
+    }
+}

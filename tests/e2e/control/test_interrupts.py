@@ -1,0 +1,73 @@
+"""Stop stops: Ctrl-C and SIGTERM reach the command alone, and the load ends within two seconds."""
+
+from __future__ import annotations
+
+import signal
+from typing import TYPE_CHECKING
+
+import pytest
+from tests.e2e.support.command import SCENARIOS, Loadpilot, gone
+from tests.e2e.support.stops import LONG, RPS, STOP_US, assert_report_of_a_stop, interrupt
+from tests.oracle.oracle import Of, Outcome
+
+if TYPE_CHECKING:
+    from tests.oracle.oracle import Oracle
+
+WEIGHTED = SCENARIOS / "weighted.py"
+ENDINGS = {signal.SIGINT: 130, signal.SIGTERM: 143}
+
+
+@pytest.mark.parametrize("number", ENDINGS)
+def test_one_interruption_stops_the_load_and_still_reports(
+    loadpilot: Loadpilot, oracle: Oracle, number: signal.Signals
+) -> None:
+    """What is in flight finishes, what is due later never starts, and all of it is counted."""
+    with loadpilot.start(WEIGHTED, oracle.url, *LONG) as running:
+        assert oracle.wait_count(RPS, 30)
+        at_us, below = interrupt(running, number)
+        finished = running.end(20)
+    gone(below, 0.5)
+    last_us = oracle.counts().last_us
+    assert last_us is not None
+    assert last_us - at_us < STOP_US
+    assert finished.code == ENDINGS[number]
+    assert finished.stdout.startswith("verdict")
+    assert_report_of_a_stop(finished, oracle)
+
+
+def test_a_second_interruption_does_not_wait_for_answers(
+    loadpilot: Loadpilot, oracle: Oracle
+) -> None:
+    """With answers that never come, only an abort ends before the time-out of thirty seconds."""
+    oracle.silent()
+    with loadpilot.start(WEIGHTED, oracle.url, *LONG) as running:
+        assert oracle.wait_count(RPS, 30)
+        at_us, below = interrupt(running, signal.SIGINT)
+        running.until("stopping")
+        running.signal(signal.SIGINT)
+        running.until("aborting")
+        finished = running.end(10)
+    gone(below, 0.5)
+    counts = oracle.counts()
+    assert counts.last_us is not None
+    assert counts.last_us - at_us < STOP_US
+    assert finished.code == 130
+    assert finished.stdout.startswith("verdict      FAIL\n")
+    calls = finished.report["calls"]
+    # One may be cut off while it still connects: attempted, and never received.
+    assert calls["attempted"] - counts.received in {0, 1}
+    assert calls["outcomes"]["cancelled"] == calls["attempted"]
+    assert oracle.wait_count(counts.received, 10, Of.ENDED), "connections were left open"
+    assert {request.outcome for request in oracle.requests()} == {Outcome.UNANSWERED}
+
+
+def test_an_interruption_before_the_start_starts_nothing(
+    loadpilot: Loadpilot, oracle: Oracle
+) -> None:
+    """Ctrl-C while the stack comes up must not be lost between two waits."""
+    with loadpilot.start(WEIGHTED, oracle.url, *LONG) as running:
+        running.until("LoadPilot")
+        running.signal(signal.SIGINT)
+        finished = running.end(20)
+    assert finished.code == 130
+    assert oracle.counts().received == 0

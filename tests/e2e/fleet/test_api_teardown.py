@@ -1,0 +1,116 @@
+"""Setup and teardown over HTTP, asked for by somebody who shares no code with the product and does
+not mean well. What commands make of it is in `tests/faults/teardown/test_teardown_http.py`."""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+import json
+from typing import TYPE_CHECKING, Any
+
+from tests.e2e.fleet.test_api import caller, plan
+
+if TYPE_CHECKING:
+    from tests.e2e.support.command import Loadpilot
+    from tests.e2e.support.fleet import Fleet
+    from tests.e2e.support.http_calls import Answer, Caller
+    from tests.oracle.oracle import Oracle
+
+__all__ = ["caller"]
+
+RUN = "01k00000000000000000000042"
+BUNDLE = b"an archive"
+SECRET = "s3cret-of-a-claim"  # noqa: S105  (made up)
+
+
+def claim(sound: dict[str, Any], claimant: str = "cli-1") -> dict[str, Any]:
+    """A setup that could begin."""
+    sha256 = hashlib.sha256(BUNDLE).hexdigest()
+    return {
+        "claim": {
+            "claimant": claimant,
+            "by": "somebody@laptop",
+            "plan": sound,
+            "seed": 7,
+            "bundle": {"sha256": sha256, "bytes": len(BUNDLE)},
+            "file": "shop.py",
+            "teardowns": ["clear"],
+        },
+        "bundle": base64.b64encode(BUNDLE).decode(),
+        "secrets": {"KEY": SECRET},
+    }
+
+
+def owed(caller: Caller, what: str, body: object = None, run: str = RUN) -> Answer:
+    """Asks about what a run owes."""
+    return caller.ask("GET" if body is None else "POST", f"/run/{run}/owed{what}", body)
+
+
+def test_a_claim_is_judged_like_any_request(
+    caller: Caller, loadpilot: Loadpilot, oracle: Oracle
+) -> None:
+    """Broken if something that no teardown could be played from is owed for ever, or an answer
+    quotes a secret."""
+    sound = claim(plan(loadpilot, oracle))
+    text = json.dumps(sound).encode()
+    wrong_plan = {**sound["claim"], "plan": {**sound["claim"]["plan"], "target": "ftp://x"}}
+    for body, told in (
+        (b"{", "body: cannot be read"),
+        (text[:-1] + b',"bundle":""}', 'the key "bundle" stands twice'),
+        ({**sound, "nonsense": 1}, "unknown field `nonsense`"),
+        ({**sound, "bundle": f"{SECRET}!"}, "bundle: must be base64"),
+        ({**sound, "bundle": ""}, "bundle: must be the archive that the claim names"),
+        ({**sound, "secrets": {"KEY": [SECRET]}}, "secrets: must be an object of texts"),
+        ({**sound, "claim": {**sound["claim"], "claimant": "A B"}}, "claim.claimant: "),
+        ({**sound, "claim": wrong_plan}, "target: must"),
+    ):
+        answer = owed(caller, "/setup", body)
+        assert answer.status == 400, (told, answer.body[:300])
+        assert told in answer.problems, answer.body[:300]
+        assert SECRET.encode() not in answer.body
+    assert owed(caller, "/setup", sound, run="A-B").status == 400
+    for what in ("", "/kept", "/kept?states=true"):
+        assert owed(caller, what).status == 404, what
+    assert owed(caller, "/claim", {"claimant": "cli-2", "by": "x"}).status == 404
+    assert owed(caller, "/setup", sound).status == 201
+
+
+def test_what_is_on_somebody_is_not_on_others(
+    fleet: Fleet, caller: Caller, loadpilot: Loadpilot, oracle: Oracle
+) -> None:
+    """Broken if a second caller can begin, ask for, or end what the first one has begun; or if the
+    secrets of it are told to somebody who has shown no token."""
+    sound = plan(loadpilot, oracle)
+    assert owed(caller, "/setup", claim(sound)).status == 201
+    told = owed(caller, "").json
+    assert (told["is_owed"], told["asked"], told["holder"]) == (True, False, "cli-1")
+    key = "ab" * 32
+    for what, body, rule in (
+        ("/setup", claim(sound, "cli-2"), "must be one that nobody has begun"),
+        ("/states", {"claimant": "cli-2", "states": "aGk=", "key": key}, "must still be on this"),
+        ("/finish", {"claimant": "cli-2", "failed": []}, "must still be on this command"),
+        ("/finish", {"claimant": "cli-1", "failed": []}, "must still be on this command"),
+        ("/states", {"claimant": "cli-1", "states": "aGk=", "key": 7}, "key: must be a text"),
+    ):
+        answer = owed(caller, what, body)
+        assert (answer.status, rule in answer.problems) == (400, True), answer.body
+    for body, rule in (
+        ({"plan": sound, "run": RUN}, "run: must be new"),
+        ({"plan": sound, "run": RUN, "claimant": "cli-2"}, "must still be on this command"),
+        ({"plan": sound, "claimant": "cli-1"}, "run: must be said of a run that was set up"),
+    ):
+        answer = caller.ask("POST", "/run", body)
+        assert (answer.status, rule in answer.problems) == (400, True), answer.body
+    means = owed(caller, "/means")
+    assert means.status == 403
+    assert SECRET.encode() not in means.body
+    assert oracle.counts().received == 0
+    # Nobody says that it lives: after ten seconds another one may play it, and then only that one.
+    assert owed(caller, "/claim", {"claimant": "cli-2", "by": "x"}).json == {"claim": "taken"}
+    answer = caller.ask("POST", "/run", {"plan": sound, "run": RUN, "claimant": "cli-1"})
+    assert "must still be on this command" in answer.problems
+    assert owed(caller, "/finish", {"claimant": "cli-2", "failed": ["clear"]}).status == 204
+    assert owed(caller, "").json["is_owed"] is False
+    assert owed(caller, "/claim", {"claimant": "cli-3", "by": "x"}).json == {"claim": "settled"}
+    listed = loadpilot.call("runs", "--nats-url", fleet.url).stdout
+    assert "teardown owed" not in listed

@@ -1,0 +1,209 @@
+"""Streamed answers, against a server that writes down when it sent each token."""
+
+from __future__ import annotations
+
+import threading
+from contextlib import contextmanager
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from itertools import pairwise
+from time import monotonic, sleep
+from typing import TYPE_CHECKING
+
+import pytest
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from tests.e2e.support.command import Loadpilot
+
+TOKENS = 5
+FIRST_S, GAP_S = 0.05, 0.02
+SCENE = """
+from loadpilot import LoadClient, VUser, scenario, task
+
+
+@scenario(rps=20, duration="2s", mode="constant", thresholds={"p99_token_gap_ms": 10_000})
+class Chat(VUser):
+    @task
+    def ask(self, client: LoadClient) -> None:
+        client.post("/v1/chat", json={"prompt": "hello"}, stream="sse")
+"""
+
+
+class Sent:
+    """What the server did, by its own clock, in µs."""
+
+    def __init__(self) -> None:
+        self.lock = threading.Lock()
+        self.first: list[float] = []
+        self.gaps: list[float] = []
+
+    def answered(self, received: float, times: list[float]) -> None:
+        with self.lock:
+            self.first.append((times[0] - received) * 1e6)
+            self.gaps += [(b - a) * 1e6 for a, b in pairwise(times)]
+
+
+class Quiet(BaseHTTPRequestHandler):
+    """Says nothing of what it answers: the test counts."""
+
+    def log_message(self, *_: object) -> None:
+        """Nothing."""
+
+
+@contextmanager
+def serving(handler: type[Quiet]) -> Iterator[str]:
+    """A server on loopback, by its URL; its end waits for all that it still answers."""
+    server = ThreadingHTTPServer(("127.0.0.1", 0), handler)
+    server.daemon_threads = False
+    threading.Thread(target=server.serve_forever, daemon=True).start()
+    try:
+        yield f"http://127.0.0.1:{server.server_port}"
+    finally:
+        server.shutdown()
+        server.server_close()
+
+
+@contextmanager
+def model(sent: Sent) -> Iterator[str]:
+    """A server that answers token by token."""
+
+    class Handler(Quiet):
+        protocol_version = "HTTP/1.1"
+
+        def do_POST(self) -> None:
+            received = monotonic()
+            self.rfile.read(int(self.headers["Content-Length"]))
+            self.send_response(200)
+            self.send_header("Content-Type", "text/event-stream")
+            self.send_header("Transfer-Encoding", "chunked")
+            self.end_headers()
+            times = []
+            for number in range(TOKENS):
+                sleep(GAP_S if number else FIRST_S)
+                self._chunk(b": keep-alive\n\n")
+                self._chunk(b'data: {"token": %d}\n\n' % number)
+                times.append(monotonic())
+            self._chunk(b"")
+            sent.answered(received, times)
+
+        def _chunk(self, data: bytes) -> None:
+            self.wfile.write(b"%x\r\n%s\r\n" % (len(data), data))
+            self.wfile.flush()
+
+    with serving(Handler) as url:
+        yield url
+
+
+def median(values: list[float]) -> float:
+    return sorted(values)[len(values) // 2]
+
+
+def test_tokens_are_those_that_the_server_sent(loadpilot: Loadpilot) -> None:
+    """Broken if a token were missed or made up, if comments counted, or if times were others than
+    those that the server saw."""
+    sent = Sent()
+    with model(sent) as url:
+        finished = loadpilot.run(SCENE, url, "--debug-requests", "1")
+    report = finished.report
+    assert finished.judged == 0, finished.stderr
+    assert report["calls"]["outcomes"] == {"ok": 40}
+    streams = report["streams"]
+    assert streams["tokens"] == 40 * TOKENS == len(sent.first) + len(sent.gaps)
+    assert streams["first_token"]["count"] == len(sent.first)
+    assert streams["token_gap"]["count"] == len(sent.gaps)
+    # Two digits of precision, and what the way there takes.
+    assert median(sent.first) * 0.98 <= streams["first_token"]["p50_us"]
+    assert abs(streams["token_gap"]["p50_us"] - median(sent.gaps)) <= 0.25 * median(sent.gaps)
+    assert streams["first_token_service"]["p50_us"] <= streams["first_token"]["p50_us"]
+    assert "streams, ms" in finished.stdout
+    assert "✓ p99_token_gap_ms" in finished.stdout
+    (seen,) = report["exchanges"]
+    assert seen["request"][0] == "POST /v1/chat"
+    assert seen["answer"][0] == "HTTP/1.1 200 OK"
+    assert "  < Content-Type: text/event-stream" in finished.stdout
+
+
+def test_a_gate_on_tokens_fails_where_nothing_streams(loadpilot: Loadpilot) -> None:
+    """Broken if a gate passed because nothing was measured."""
+    scene = SCENE.replace('stream="sse"', 'stream="lines"').replace("token_gap", "first_token")
+    scene = scene.replace("/v1/chat", "/empty").replace('stream="lines"', "timeout=5")
+    with model(Sent()) as url:
+        finished = loadpilot.run(scene, url)
+    assert finished.judged == 1, finished.stderr
+    assert "✗ p99_first_token_ms" in finished.stdout
+
+
+LISTENS = """
+from loadpilot import LoadClient, VUser, scenario, task
+
+
+@scenario(rps=20, duration="1s", mode="constant", timeout="10s", compile={compiles})
+class Listens(VUser):
+    @task
+    {task}
+"""
+TOLD = """def listen(self, client: LoadClient) -> None:
+        client.stream("GET", "/events", tokens_max=3)
+"""
+LISTENED = """def listen(self, client: LoadClient) -> None:
+        client.stream("GET", "/events", listen="300ms")
+"""
+READ = """def listen(self, client: LoadClient) -> None:
+        answer = client.stream("GET", "/moved", tokens_max=3, follow_redirects=True)
+        assert [event.data for event in answer.events()] == ["0", "1", "2"]
+        assert answer.text.endswith("data: 2\\n\\n"), answer.text
+"""
+AWAITED = """async def listen(self, client: LoadClient) -> None:
+        one = {"path": "/events", "stream": "sse", "listen": 0.3}
+        for answer in await client.batch([one, one]):
+            assert answer.status_code == 200
+            assert [event.data for event in answer.events()][:3] == ["0", "1", "2"]
+"""
+
+
+@contextmanager
+def endless(told: list[int]) -> Iterator[str]:
+    """A server that has news until nobody listens; it notes how many it told each time."""
+
+    class Handler(Quiet):
+        def do_GET(self) -> None:
+            self.send_response(302 if self.path == "/moved" else 200)
+            self.send_header("Location", "/events")
+            self.end_headers()
+            number = 0
+            try:
+                while self.path == "/events":
+                    self.wfile.write(b"event: news\ndata: %d\n\n" % number)
+                    number += 1
+                    sleep(GAP_S / 4)
+            except OSError:
+                told.append(number)
+
+    with serving(Handler) as url:
+        yield url
+
+
+@pytest.mark.parametrize(
+    ("task", "streams", "hops", "tokens_each"),
+    [(TOLD, 20, 0, 3), (LISTENED, 20, 0, None), (READ, 20, 20, 3), (AWAITED, 40, 0, None)],
+    ids=["tokens", "time", "tokens in Python", "time in Python"],
+)
+def test_a_stream_without_an_end_is_listened_to_as_long_as_asked(
+    loadpilot: Loadpilot, task: str, streams: int, hops: int, tokens_each: int | None
+) -> None:
+    """Broken if nobody could hang up, if that counted as an error, or if a task heard more or less
+    than what came until then."""
+    told: list[int] = []
+    scene = LISTENS.format(task=task, compiles=task in {TOLD, LISTENED})
+    with endless(told) as url:
+        finished = loadpilot.run(scene, url)
+    report = finished.report
+    assert finished.judged == 0, finished.stderr
+    assert report["calls"]["outcomes"] == {"ok": streams + hops}
+    assert len(told) == streams
+    tokens = report["streams"]["tokens"]
+    if tokens_each is None:
+        assert 3 * streams < tokens <= sum(told)
+    else:
+        assert tokens == tokens_each * streams

@@ -1,0 +1,104 @@
+"""A target that does not answer: the cause at once, an early end, and no latency to believe."""
+
+from __future__ import annotations
+
+import socket
+from time import monotonic
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from tests.e2e.support.command import Finished, Loadpilot
+    from tests.oracle.oracle import Oracle
+
+SCENE = """
+from loadpilot import LoadClient, VUser, scenario, task
+
+
+@scenario(rps=20, duration="{secs}s", mode="constant", thresholds={{"p99_ms": 1000}})
+class Plain(VUser):
+    @task
+    def get(self, client: LoadClient) -> None:
+        client.get("/get")
+"""
+PLANNED_SECS = 60
+ENDED_EARLY_SECS = 40
+"""An early end comes some 6 s after the start; a busy machine may take longer."""
+
+
+AWAY_SECS = 6
+
+
+def closed_port() -> str:
+    """A target on loopback without a listener."""
+    with socket.socket() as taken:
+        taken.bind(("127.0.0.1", 0))
+        return f"http://127.0.0.1:{taken.getsockname()[1]}"
+
+
+def assert_ended_early(finished: Finished, target: str, cause: str) -> None:
+    """Exit code 3, and the cause stands in the story, the verdict and the report."""
+    assert finished.code == 3, finished.stderr
+    report = finished.report
+    calls = report["run"]["unanswered"]["calls"]
+    assert 5_000_000 <= report["run"]["stopped_at_us"] < ENDED_EARLY_SECS * 1_000_000
+    told = f"nothing answers at {target}: {cause}; all {calls} calls failed to connect"
+    assert calls >= 80
+    assert report["verdict"]["reasons"][0] == told
+    assert told in finished.stdout
+    assert f"stop scheduled: {told}" in finished.stderr
+    gate = report["verdict"]["thresholds"][0]
+    assert (gate["actual"], gate["passed"]) == (None, False)
+    assert gate["reason"] == "no call reached a server"
+    assert "✗ p99_ms" in finished.stdout
+
+
+def assert_cause_before(finished: Finished, cause: str, second: str) -> None:
+    """The first line that names the cause comes before the live line of a second."""
+    lines = finished.stderr.splitlines()
+    told = next(n for n, line in enumerate(lines) if line.startswith("no call has reached"))
+    assert lines[told].endswith(cause), lines[told]
+    later = [n for n, line in enumerate(lines) if line.startswith(second)]
+    assert all(told < n for n in later), finished.stderr
+
+
+def test_a_closed_port_ends_the_run_with_the_cause(loadpilot: Loadpilot) -> None:
+    """Broken if a run against a target that is down goes on, or reports how fast it was refused."""
+    target, begun = closed_port(), monotonic()
+    finished = loadpilot.run(SCENE.format(secs=PLANNED_SECS), target)
+    assert monotonic() - begun < PLANNED_SECS
+    assert_ended_early(finished, target, "connection refused")
+    assert_cause_before(finished, "connection refused", "00:03/")
+
+
+def test_a_name_that_is_not_known_ends_the_run_with_the_cause(loadpilot: Loadpilot) -> None:
+    """Broken if a typo in the target's name reads as a slow or failing target."""
+    target = "http://no-such-host.invalid"
+    finished = loadpilot.run(SCENE.format(secs=PLANNED_SECS), target)
+    assert_ended_early(finished, target, "name not known")
+
+
+def test_a_run_that_is_to_go_on_goes_on(loadpilot: Loadpilot) -> None:
+    """Broken if a load that waits for its target to come up cannot be asked for."""
+    finished = loadpilot.run(SCENE.format(secs=7), closed_port(), "--no-early-abort")
+    report = finished.report
+    assert report["run"]["ending"] == "completed"
+    assert "unanswered" not in report["run"]
+    assert report["calls"]["outcomes"] == {"connect": 7 * 20}
+    assert report["verdict"]["passed"] is False
+    assert report["verdict"]["thresholds"][0]["actual"] is None
+
+
+def test_a_target_that_goes_away_aborts_nothing(loadpilot: Loadpilot, oracle: Oracle) -> None:
+    """Broken if a run ends early whose target answered once, however long it is away then."""
+    with loadpilot.start(SCENE.format(secs=AWAY_SECS + 2), oracle.url) as running:
+        assert oracle.wait_count(10, timeout_s=30.0)
+        # Connections that are kept open end, and no other one is taken.
+        oracle.close_after()
+        oracle.refuse()
+        finished = running.end()
+    report = finished.report
+    assert report["run"]["ending"] == "completed"
+    assert "unanswered" not in report["run"]
+    assert report["calls"]["outcomes"]["ok"] >= 10
+    assert report["calls"]["outcomes"]["connect"] > 0
+    assert report["verdict"]["thresholds"][0]["actual"] is not None

@@ -1,0 +1,102 @@
+"""Requests that a coroutine has under way beside each other: each is answered as it ends."""
+
+from __future__ import annotations
+
+import signal
+from typing import TYPE_CHECKING
+
+from tests.e2e.support.python_tasks import calls_of, routes, task_of
+
+if TYPE_CHECKING:
+    from tests.e2e.support.command import Loadpilot
+    from tests.oracle.oracle import Oracle
+
+HEAD = "import asyncio\nfrom loadpilot import LoadClient, VUser, scenario, task\n"
+SLOW_MS = 1_500
+
+
+def test_an_answer_does_not_wait_for_a_slower_one(loadpilot: Loadpilot, oracle: Oracle) -> None:
+    """Broken if coroutines that were gathered go on only when all of their answers are there."""
+    oracle.delay(SLOW_MS, path="/slow")
+    scene = (
+        HEAD
+        + """
+@scenario(rps=4, duration="3s", mode="constant", users=12)
+class S(VUser):
+    @task
+    async def both(self, client: LoadClient) -> None:
+        answers = await asyncio.gather(client.get("/slow"), self.chain(client))
+        assert [answer.status_code for answer in answers] == [200, 200]
+
+    async def chain(self, client: LoadClient):
+        for place in "abc":
+            answer = await client.get(f"/{place}")
+        batch = await client.batch([{"path": "/d"}, {"path": "/e"}])
+        assert len(batch) == 2 and await client.batch([]) == []
+        return answer
+"""
+    )
+    finished = loadpilot.run(scene, oracle.url)
+    assert finished.judged == 0, finished.stdout
+    assert calls_of(task_of(finished, "both")) == {
+        f"GET /{place}": 12 for place in ("slow", "a", "b", "c", "d", "e")
+    }
+    assert not task_of(finished, "both").get("raised")
+    # Of each pair the chain was over before the slow answer was given, or very nearly all of them.
+    slow = sorted(request.end_us or 0 for request in oracle.requests() if request.path == "/slow")
+    last = sorted(request.arrival_us for request in oracle.requests() if request.path == "/e")
+    assert sum(e < s for e, s in zip(last, slow, strict=True)) >= 10
+
+
+def test_a_time_out_of_its_own_ends_a_wait_and_not_the_count(
+    loadpilot: Loadpilot, oracle: Oracle
+) -> None:
+    """Broken if asyncio's time-out waits for the answer, or a request that nobody waits for any
+    more is not counted."""
+    oracle.delay(SLOW_MS, path="/slow")
+    scene = (
+        HEAD
+        + """
+@scenario(rps=4, duration="2s", mode="constant", users=8)
+class S(VUser):
+    @task
+    async def impatient(self, client: LoadClient) -> None:
+        try:
+            await asyncio.wait_for(client.get("/slow"), 0.05)
+        except TimeoutError:
+            await client.get("/instead")
+
+    def check_impatient(self, status_code, body):
+        assert status_code == 200
+"""
+    )
+    finished = loadpilot.run(scene, oracle.url)
+    assert finished.judged == 0, finished.stdout
+    assert routes(oracle.requests()) == {"GET /slow": 8, "GET /instead": 8}
+    assert calls_of(task_of(finished, "impatient")) == {"GET /slow": 8, "GET /instead": 8}
+    assert finished.report["calls"]["outcomes"] == {"ok": 16}
+    assert finished.report["checks"]["passed"] == 8
+
+
+def test_a_stop_counts_what_is_under_way(loadpilot: Loadpilot, oracle: Oracle) -> None:
+    """Broken if Ctrl-C loses requests that a user has under way, or one is sent after it."""
+    oracle.delay(SLOW_MS, path="/slow*")
+    scene = (
+        HEAD
+        + """
+@scenario(rps=8, duration="60s", mode="constant", users=16)
+class S(VUser):
+    @task
+    async def three(self, client: LoadClient) -> None:
+        await asyncio.gather(*(client.get(f"/slow/{n}") for n in range(3)))
+        await client.get("/after")
+"""
+    )
+    with loadpilot.start(scene, oracle.url) as running:
+        assert oracle.wait_count(12, 30)
+        running.signal(signal.SIGINT)
+        finished = running.end(30)
+    assert finished.code == 130
+    seen = routes(oracle.requests())
+    assert calls_of(task_of(finished, "three")) == seen
+    assert finished.report["calls"]["attempted"] == len(oracle.requests())

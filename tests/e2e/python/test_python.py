@@ -1,0 +1,445 @@
+"""Scenarios in Python: what the report says of them is what the target saw, hooks and all."""
+
+from __future__ import annotations
+
+import signal
+import time
+from typing import TYPE_CHECKING
+
+import pytest
+from tests.e2e.support.command import SCENARIOS, Loadpilot
+from tests.e2e.support.python_tasks import HEAD, calls_of, routes, task_of
+from tests.oracle.oracle import Of
+
+if TYPE_CHECKING:
+    from tests.oracle.oracle import Oracle
+
+SHOP = SCENARIOS / "shop.py"
+SECS = 6
+RPS = 100
+PLANNED = SECS * RPS
+USERS = 6
+ASIDE = {"/login", "/session"}
+"""What hooks request, which is sent and never counted."""
+
+
+@pytest.mark.parametrize("agents", [1, 3])
+def test_every_call_of_python_is_counted_once(
+    loadpilot: Loadpilot, oracle: Oracle, agents: int
+) -> None:
+    """Broken if a call, a check or an error is lost, doubled, or booked on another task."""
+    oracle.status(404, path="/items/0")
+    oracle.status(503, path="/pay", fraction=0.25)
+    finished = loadpilot.run(SHOP, oracle.url, "--agents", str(agents))
+    assert finished.judged == 0, finished.stderr
+    report = finished.report
+    seen = routes(oracle.requests())
+    hooks = sum(count for route, count in seen.items() if route.split()[-1] in ASIDE)
+    assert report["arrivals"]["started"] == report["arrivals"]["planned"] == PLANNED
+    assert report["calls"]["attempted"] == sum(seen.values()) - hooks
+    assert seen["POST /login"] == seen["DELETE /session"] == USERS
+
+    browse, pay, classic = (task_of(finished, name) for name in ("browse", "pay", "classic"))
+    assert [task["arrivals"]["started"] for task in (browse, pay, classic)] == [300, 200, 100]
+    items = {route: count for route, count in seen.items() if route.startswith("GET /items/")}
+    assert calls_of(browse) == {"GET /list": 300, "item": 300}
+    assert sum(items.values()) == 300
+    assert calls_of(pay) == {"POST /pay": 200, "GET /paid": seen["GET /paid"]}
+    assert calls_of(classic) == {"GET /classic": 100}
+
+    # The check makes a 404 ok and everything else an error.
+    (item,) = [call for call in browse["calls"] if call["name"] == "item"]
+    assert item["counts"]["outcomes"] == {
+        "ok": items["GET /items/0"],
+        "check_failed": 300 - items["GET /items/0"],
+    }
+    failed = 300 - items["GET /items/0"]
+    told = "AssertionError: an item that is there (shop.py:27)"
+    trace = "shop.py:27 in check_browse"
+    assert browse["raised"] == [{"by": "check", "text": told, "count": failed, "trace": trace}]
+    assert browse["arrivals"]["task_errors"] == failed
+
+    refused = 200 - seen["GET /paid"]
+    assert refused == 50
+    told = "LookupError: no till (shop.py:33)"
+    trace = "shop.py:33 in pay"
+    assert pay["raised"] == [{"by": "task", "text": told, "count": refused, "trace": trace}]
+    assert pay["arrivals"]["task_errors"] == refused
+    assert report["calls"]["outcomes"]["http_5xx"] == refused
+
+
+def test_a_failed_on_start_fails_the_run_before_it_has_begun(
+    loadpilot: Loadpilot, oracle: Oracle
+) -> None:
+    """Broken if users that could not log in put load on the target, or the reason is lost."""
+    oracle.status(401, path="/login")
+    finished = loadpilot.run(SHOP, oracle.url)
+    assert finished.code == 3
+    assert set(routes(oracle.requests())) == {"POST /login"}
+    failure = finished.report["run"]["failure"]
+    assert failure["cause"] == "scenario"
+    told = "on_start failed for 6 of 6 users: HTTPStatusError: the answer has the status 401"
+    assert failure["reason"].splitlines() == [
+        f"{told} (shop.py:16)",
+        '    shop.py:16: client.post("/login", json={"user": "demo"}).raise_for_status()',
+    ]
+    assert "failed       on_start failed for 6 of 6 users" in finished.stdout
+
+
+def test_an_interrupted_run_still_cleans_up(loadpilot: Loadpilot, oracle: Oracle) -> None:
+    """Broken if Ctrl-C leaves the sessions of its users behind at the target."""
+    with loadpilot.start(SHOP, oracle.url, "--duration", "60s", "--agents", "2") as running:
+        assert oracle.wait_count(2 * RPS, 30)
+        running.signal(signal.SIGINT)
+        finished = running.end(20)
+    assert finished.code == 130
+    seen = routes(oracle.requests())
+    assert seen["POST /login"] == seen["DELETE /session"] == USERS
+    report = finished.report
+    hooks = seen["POST /login"] + seen["DELETE /session"]
+    assert report["calls"]["attempted"] == sum(seen.values()) - hooks
+    assert report["arrivals"]["lost"] == 0
+
+
+def test_users_that_rest_stop_nobody_else(loadpilot: Loadpilot, oracle: Oracle) -> None:
+    """Broken if a sleep of one user keeps another from its arrival, or counts as latency."""
+    scene = (
+        HEAD
+        + """
+@scenario(compile=False, rps=50, duration="4s", mode="constant", users=40)
+class S(VUser):
+    @task
+    def t(self, client: LoadClient) -> None:
+        client.get("/before")
+        time.sleep(0.5)
+        client.get("/after")
+"""
+    )
+    finished = loadpilot.run(scene, oracle.url)
+    assert finished.judged == 0
+    assert routes(oracle.requests()) == {"GET /before": 200, "GET /after": 200}
+    calls = {call["name"]: call for call in task_of(finished, "t")["calls"]}
+    for name in ("GET /before", "GET /after"):
+        assert calls[name]["response"]["p50_us"] < 250_000, name
+
+
+def test_arrivals_that_find_no_user_are_dropped_and_counted(
+    loadpilot: Loadpilot, oracle: Oracle
+) -> None:
+    """Broken if a user does two things at a time, or an arrival without one is not told."""
+    oracle.delay(400)
+    scene = (
+        HEAD
+        + """
+@scenario(compile=False, rps=20, duration="4s", mode="constant", users=2, max_wait="500ms")
+class S(VUser):
+    @task
+    def t(self, client: LoadClient) -> None:
+        for _ in range(2):
+            client.get("/")
+"""
+    )
+    finished = loadpilot.run(scene, oracle.url)
+    arrivals = finished.report["arrivals"]
+    assert arrivals["planned"] == 80
+    assert arrivals["started"] + arrivals["dropped"]["no_user"] == 80
+    # Two users, each 0.8 s an arrival, over 4 s and the wait behind them.
+    assert 8 <= arrivals["started"] <= 14
+    assert len(oracle.requests()) == 2 * arrivals["started"]
+    assert len({request.connection for request in oracle.requests()}) <= 3
+
+
+def test_transport_errors_reach_the_task_as_exceptions(
+    loadpilot: Loadpilot, oracle: Oracle
+) -> None:
+    """Broken if a task takes a request that failed for an answer, or cannot handle it."""
+    oracle.reset(path="/gone")
+    scene = (
+        HEAD
+        + """
+@scenario(compile=False, rps=20, duration="2s", mode="constant")
+class S(VUser):
+    @task
+    def handled(self, client: LoadClient) -> None:
+        try:
+            client.post("/gone")
+        except RequestError as error:
+            client.get(f"/told/{error.outcome}/{error.cause}")
+
+    @task
+    def unhandled(self, client: LoadClient) -> None:
+        client.post("/gone")
+        client.get("/never")
+"""
+    )
+    finished = loadpilot.run(scene, oracle.url)
+    seen = routes(oracle.requests())
+    assert seen == {"POST /gone": 40, "GET /told/io/reset": 20}
+    assert task_of(finished, "handled").get("raised") is None
+    (raised,) = task_of(finished, "unhandled")["raised"]
+    assert raised["count"] == 20
+    assert raised["text"].startswith("RequestError: io: reset (scene_1.py:")
+
+
+def test_a_closed_loop_runs_python_too(loadpilot: Loadpilot, oracle: Oracle) -> None:
+    """Broken if users of a closed loop are not each other's, or not counted."""
+    scene = (
+        HEAD
+        + """
+@scenario(compile=False, users=3, duration="2s")
+class S(VUser):
+    def on_start(self, client: LoadClient) -> None:
+        self.turns = 0
+
+    @task
+    def t(self, client: LoadClient) -> None:
+        self.turns += 1
+        client.get(f"/turn/{self.turns}", name="turn")
+        time.sleep(0.05)
+"""
+    )
+    finished = loadpilot.run(scene, oracle.url)
+    assert finished.judged == 0
+    requests = oracle.requests()
+    assert calls_of(task_of(finished, "t")) == {"turn": len(requests)}
+    turns = routes(requests)
+    assert turns["GET /turn/1"] == 3
+    assert set(turns.values()) <= {1, 2, 3}
+
+
+def test_names_beyond_the_limit_go_together(loadpilot: Loadpilot, oracle: Oracle) -> None:
+    """Broken if a task with a path for each request makes a report that grows without end."""
+    scene = (
+        HEAD
+        + """
+import itertools
+NUMBERS = itertools.count()
+@scenario(compile=False, rps=150, duration="2s", mode="constant", users=2)
+class S(VUser):
+    @task
+    def t(self, client: LoadClient) -> None:
+        client.get(f"/{next(NUMBERS)}")
+"""
+    )
+    finished = loadpilot.run(scene, oracle.url)
+    calls = calls_of(task_of(finished, "t"))
+    assert len(calls) == 201
+    assert calls["(other calls)"] == 100
+    assert sum(calls.values()) == len(oracle.requests()) == 300
+
+
+def test_agents_hear_of_a_scenario_that_cannot_be_loaded(
+    loadpilot: Loadpilot, oracle: Oracle
+) -> None:
+    """Broken if a scenario that works only beside its author fails without a word."""
+    scene = HEAD + (
+        "assert 'loadpilot-scenario-' not in __file__, 'works at home only'\n"
+        """
+@scenario(compile=False, rps=10, duration="1s", mode="constant")
+class S(VUser):
+    @task
+    def t(self, client: LoadClient) -> None:
+        answer = client.get("/")
+"""
+    )
+    finished = loadpilot.run(scene, oracle.url)
+    assert finished.code == 3
+    told = finished.report["run"]["failure"]["reason"]
+    assert told == "scene_1.py:3: AssertionError while it was imported: works at home only"
+    assert oracle.counts().received == 0
+
+
+def test_explain_says_what_runs_where(loadpilot: Loadpilot) -> None:
+    """Broken if a user cannot see why a scenario is not compiled."""
+    finished = loadpilot.call("explain", str(SHOP))
+    assert finished.code == 0
+    assert finished.stdout.startswith("Shop: runs in Python, because\n")
+    assert "shop.py:5: the file imports shop_parts, which may do anything" in finished.stdout
+    assert "shop.py:21: task browse: changes `self.seen` in place" in finished.stdout
+    assert "shop.py:33: task pay: raises `LookupError`; AssertionError, Exc" in finished.stdout
+    assert "\n  on_start: could be compiled\n" in finished.stdout
+    assert "its agents get shop.py, shop_parts.py" in finished.stdout
+    compiled = loadpilot.call("explain", str(SCENARIOS / "weighted.py"))
+    assert compiled.stdout.splitlines() == [
+        "Weighted: compiled, no Python runs under load",
+        "  task often: compiled to GET /often",
+        "  task rarely: compiled to POST /rarely",
+    ]
+
+
+def test_what_is_said_of_python_is_true(loadpilot: Loadpilot, oracle: Oracle) -> None:
+    """Broken if the banner calls a scenario in Python static."""
+    finished = loadpilot.run(SHOP, oracle.url, "--duration", "1s")
+    assert "Python: 6 users, each with one arrival at a time" in finished.stderr
+    assert oracle.wait_count(1, 1, of=Of.ENDED)
+
+
+def test_calls_that_end_when_nothing_else_happens_keep_their_names(
+    loadpilot: Loadpilot, oracle: Oracle
+) -> None:
+    """Broken if a call that began in one tick and ended in another makes its delta unreadable."""
+    oracle.delay(1_500)
+    scene = (
+        HEAD
+        + """
+@scenario(compile=False, rps=0.5, duration="6s", mode="constant")
+class S(VUser):
+    @task
+    def t(self, client: LoadClient) -> None:
+        assert client.get("/slow").ok
+        time.sleep(1.2)
+"""
+    )
+    finished = loadpilot.run(scene, oracle.url)
+    assert finished.judged == 0, finished.stdout
+    report = finished.report
+    assert report["gaps"]["quarantined"] == []
+    assert calls_of(task_of(finished, "t")) == {"GET /slow": 3}
+    assert len(oracle.requests()) == 3
+
+
+def test_a_rest_before_the_first_request_is_no_latency(
+    loadpilot: Loadpilot, oracle: Oracle
+) -> None:
+    """Broken if think time counts as the target's slowness, or as the generator's."""
+    scene = (
+        HEAD
+        + """
+import asyncio
+@scenario(compile=False, rps=20, duration="3s", mode="constant", users=40)
+class S(VUser):
+    @task
+    def plain(self, client: LoadClient) -> None:
+        time.sleep(0.4)
+        client.get("/plain")
+
+    @task
+    async def awaited(self, client: LoadClient) -> None:
+        await asyncio.sleep(0.4)
+        await client.get("/awaited")
+
+    @task
+    async def classic(self, client: LoadClient) -> None:
+        await asyncio.sleep(0.4)
+        client.get("/classic")
+        await asyncio.sleep(0.1)
+"""
+    )
+    finished = loadpilot.run(scene, oracle.url)
+    assert finished.judged == 0, finished.stdout
+    assert [task.get("raised") for task in finished.report["tasks"]] == [None, None, None]
+    assert sum(routes(oracle.requests()).values()) == 60
+    assert finished.report["latency"]["response"]["p50_us"] < 200_000
+    assert finished.report["generator"]["schedule_lag"]["p50_us"] < 200_000
+
+
+def test_nothing_is_counted_after_a_stop_and_users_that_rest_end(
+    loadpilot: Loadpilot, oracle: Oracle
+) -> None:
+    """Broken if a task goes on sending after Ctrl-C, or its rest holds up the end."""
+    scene = (
+        HEAD
+        + """
+@scenario(compile=False, rps=30, duration="60s", mode="constant", users=60)
+class S(VUser):
+    @task
+    def before(self, client: LoadClient) -> None:
+        time.sleep(3)
+        client.get("/rested")
+
+    @task
+    def between(self, client: LoadClient) -> None:
+        client.get("/first")
+        while True:
+            time.sleep(20)
+            client.get("/next")
+
+    def on_stop(self, client: LoadClient) -> None:
+        client.get("/bye")
+"""
+    )
+    with loadpilot.start(scene, oracle.url) as running:
+        assert oracle.wait_count(60, 30)
+        running.signal(signal.SIGINT)
+        at_us = time.time_ns() // 1000
+        finished = running.end(12)
+    assert finished.code == 130
+    late = [r for r in oracle.requests() if r.arrival_us > at_us + 2_000_000]
+    assert {request.route for request in late} <= {"/bye"}
+    seen = routes(oracle.requests())
+    assert seen.pop("GET /bye") == 60
+    assert finished.report["calls"]["attempted"] == sum(seen.values())
+    assert finished.report["arrivals"]["lost"] == 0
+
+
+def test_an_abort_still_cleans_up(loadpilot: Loadpilot, oracle: Oracle) -> None:
+    """Broken if what cancels the calls in flight also cancels what users do at their end."""
+    oracle.silent(path="/stuck")
+    scene = (
+        HEAD
+        + """
+@scenario(compile=False, rps=30, duration="60s", mode="constant", users=10, max_wait="1s")
+class S(VUser):
+    @task
+    def t(self, client: LoadClient) -> None:
+        client.get("/stuck")
+
+    def on_stop(self, client: LoadClient) -> None:
+        client.get("/bye")
+"""
+    )
+    with loadpilot.start(scene, oracle.url) as running:
+        assert oracle.wait_count(10, 30)
+        running.signal(signal.SIGINT)
+        running.until("stopping")
+        running.signal(signal.SIGINT)
+        running.until("aborting")
+        running.end(20)
+    assert routes(oracle.requests())["GET /bye"] == 10
+
+
+def test_secret_headers_of_python_are_masked(loadpilot: Loadpilot, oracle: Oracle) -> None:
+    """Broken if the value of a header that the scenario calls secret lands in log or report."""
+    scene = (
+        HEAD
+        + """
+@scenario(compile=False, rps=5, duration="1s", mode="constant", secret_headers=["X-Session"])
+class S(VUser):
+    def on_start(self, client: LoadClient) -> None:
+        self.token = "hunter" + "2"
+
+    @task
+    def t(self, client: LoadClient) -> None:
+        client.get("/", headers={"X-Session": self.token, "Authorization": self.token})
+"""
+    )
+    finished = loadpilot.run(scene, oracle.url, "--debug-requests", "3")
+    assert finished.judged == 0
+    exchanges = finished.report["exchanges"]
+    assert len(exchanges) == 3
+    assert "X-Session: ***" in exchanges[0]["request"]
+    assert "hunter2" not in finished.results.read_text(encoding="utf-8")
+    assert "hunter2" not in finished.stdout + finished.stderr
+
+
+def test_what_init_raises_is_told_with_its_line(loadpilot: Loadpilot, oracle: Oracle) -> None:
+    """Broken if a user that cannot be made is told without a place."""
+    scene = (
+        HEAD
+        + """
+@scenario(compile=False, rps=5, duration="1s", mode="constant")
+class S(VUser):
+    def __init__(self):
+        self.rows = open("nowhere.csv").read()
+
+    @task
+    def t(self, client: LoadClient) -> None:
+        client.get(f"/{self.rows}")
+"""
+    )
+    finished = loadpilot.run(scene, oracle.url)
+    assert finished.code == 3
+    reason = finished.report["run"]["failure"]["reason"]
+    assert "FileNotFoundError" in reason
+    assert "scene_1.py:7" in reason
+    assert oracle.counts().received == 0

@@ -1,0 +1,72 @@
+"""Past runs come out of the log alone: the same text to the byte, until they are pruned."""
+
+from __future__ import annotations
+
+import shutil
+from typing import TYPE_CHECKING
+
+from tests.e2e.support.command import SCENARIOS, Finished, Loadpilot
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from tests.oracle.oracle import Oracle
+
+VARIED = SCENARIOS / "varied.py"
+FLAGS = ("--duration", "1s", "--threshold", "p99_ms=5000", "--threshold", "error_rate=0")
+
+
+def test_a_report_is_printed_again_to_the_byte(
+    tmp_path: Path, loadpilot: Loadpilot, oracle: Oracle
+) -> None:
+    """A summary that used anything but the log could not be had again in a year."""
+    oracle.status(404, fraction=0.1)
+    finished = loadpilot.run(VARIED, oracle.url, *FLAGS, "--agents", "2")
+    assert finished.judged == 1, finished.stderr
+    assert_prints(loadpilot, finished, finished.run)
+    assert_prints(loadpilot, finished, finished.run[:12].upper())
+    assert_prints(loadpilot, finished, "last")
+    json = loadpilot.call("report", finished.run, "--json")
+    assert json.stdout == finished.results.read_text(encoding="utf-8")
+
+    elsewhere = Loadpilot(tmp_path / "elsewhere")
+    (log,) = loadpilot.log.iterdir()
+    shutil.copytree(log / "store", elsewhere.log / log.name / "store")
+    shutil.rmtree(loadpilot.folder)
+    assert_prints(elsewhere, finished, finished.run)
+
+
+def assert_prints(loadpilot: Loadpilot, finished: Finished, name: str) -> None:
+    """What `report` prints is what the run printed."""
+    again = loadpilot.call("report", name)
+    assert again.code == 0, again.stderr
+    assert again.stdout == finished.stdout
+
+
+def test_runs_are_listed_until_they_are_pruned(loadpilot: Loadpilot, oracle: Oracle) -> None:
+    """A pruned run is gone from the log, and the others stay as they were."""
+    first, second = (loadpilot.run(VARIED, oracle.url, *FLAGS) for _ in range(2))
+    assert listed(loadpilot) == [first.run, second.run]
+    pruned = loadpilot.call("runs", "prune", first.run)
+    assert (pruned.code, pruned.stderr) == (0, "deleted 1 run\n")
+    assert listed(loadpilot) == [second.run]
+    unknown = loadpilot.call("report", first.run)
+    assert unknown.code == 2
+    assert "there is no run" in unknown.stderr
+    assert_prints(loadpilot, second, second.run)
+    assert loadpilot.call("runs", "prune", "--all").stderr == "deleted 1 run\n"
+    assert listed(loadpilot) == []
+    left = [path for path in loadpilot.log.rglob("*") if path.is_file() and holds(path, second.run)]
+    assert left == [], "a pruned run is left on disk"
+
+
+def listed(loadpilot: Loadpilot) -> list[str]:
+    """The ids that `loadpilot runs` shows."""
+    shown = loadpilot.call("runs")
+    assert shown.code == 0, shown.stderr
+    return [line.split()[0] for line in shown.stdout.splitlines()[1:]]
+
+
+def holds(path: Path, run: str) -> bool:
+    """Whether a file of a log, not of the processes' own notes, names a run."""
+    return path.suffix != ".log" and run.encode() in path.read_bytes()

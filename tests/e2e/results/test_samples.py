@@ -1,0 +1,115 @@
+"""`--samples`: every call as a row, equal to the report and to what the target received."""
+
+from __future__ import annotations
+
+import csv
+from collections import Counter
+from typing import TYPE_CHECKING, Any
+
+from tests.e2e.support.command import SCENARIOS, Loadpilot
+from tests.e2e.support.rawlog import read
+from tests.oracle.oracle import Oracle, built_binary
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+WEIGHTED = SCENARIOS / "weighted.py"
+RPS, SECS = 100, 4
+LOAD = ("--rps", str(RPS), "--duration", f"{SECS}s")
+COLUMNS = [
+    *("due", "arrival", "task", "call", "status", "outcome", "response_us", "service_us"),
+    *("first_byte_us", "bytes_out", "bytes_in", "connection", "agent", "planned_rate"),
+]
+BYTES_A_CALL_MAX = 40
+"""What a call may cost in the log at a low rate, where each tick holds few calls: far below a row
+of text."""
+
+
+def rows(path: Path) -> list[dict[str, str]]:
+    """The table, checked for its columns."""
+    with path.open(encoding="utf-8", newline="") as lines:
+        table = csv.DictReader(lines, strict=True)
+        assert table.fieldnames == COLUMNS
+        return list(table)
+
+
+def test_every_call_is_a_row(tmp_path: Path, loadpilot: Loadpilot, oracle: Oracle) -> None:
+    """A call that is in the report and not in the table, or twice, or of another arrival."""
+    oracle.status(404, fraction=0.1)
+    path = tmp_path / "new folder" / "calls.csv"
+    finished = loadpilot.run(WEIGHTED, oracle.url, *LOAD, "--agents", "2", "--samples", str(path))
+    report, requests = finished.report, oracle.requests()
+    assert f"samples {path}: {RPS * SECS} calls" in finished.stderr
+    table = rows(path)
+    assert len(table) == report["calls"]["attempted"] == len(requests) == RPS * SECS
+    ids = {f"{finished.run}/{row['arrival']}/0": row for row in table}
+    assert len(ids) == len(table)
+    for request in requests:
+        row = ids[request.id or ""]
+        assert (row["status"], f"/{row['task']}") == (str(request.status), request.route)
+        assert row["call"] == f"{request.method} {request.route}"
+        assert row["outcome"] == ("ok" if request.status == 200 else "http_4xx")
+    assert_as_counted(table, report)
+    again = tmp_path / "again.csv"
+    told = loadpilot.call("report", finished.run, "--samples", str(again))
+    assert (told.code, again.read_bytes()) == (0, path.read_bytes()), told.stderr
+    cost = sum(
+        len(entry.event.get("samples", ""))
+        for entry in read(loadpilot.log / "log-1", tmp_path / "raw")
+        if entry.kind == "delta"
+    )
+    assert 0 < cost < BYTES_A_CALL_MAX * len(table), cost
+
+
+def assert_as_counted(table: list[dict[str, str]], report: dict[str, Any]) -> None:
+    """Figures of the table are those of the report."""
+    outcomes = Counter(row["outcome"] for row in table)
+    assert outcomes == {name: n for name, n in report["calls"]["outcomes"].items() if n}
+    start_ns = report["run"]["start_at"] * 1000
+    for row in table:
+        assert int(row["due"]) == start_ns + int(row["arrival"]) * 10**9 // RPS
+        assert row["planned_rate"] == str(RPS)
+        assert 0 < int(row["first_byte_us"]) <= int(row["service_us"]) <= int(row["response_us"])
+        assert row["connection"] in {"opened", "reused"}
+    holders = Counter(row["agent"] for row in table)
+    assert holders == {one["holder"]["agent"]: one["calls"] for one in report["run"]["holders"]}
+    sent = sum(int(row["bytes_out"]) for row in table)
+    received = sum(int(row["bytes_in"]) for row in table)
+    assert (sent, received) == (report["bytes"]["sent"], report["bytes"]["received"])
+
+
+def test_a_share_is_the_same_calls_for_any_number_of_agents(tmp_path: Path) -> None:
+    """Agents that drew for themselves would write other calls, or the same ones twice."""
+    told = []
+    for agents in (1, 3):
+        folder = tmp_path / str(agents)
+        folder.mkdir()
+        path = folder / "calls.csv"
+        flags = ("--agents", str(agents), "--samples", str(path), "--samples-share", "0.2")
+        with Oracle(built_binary(), folder / "oracle.jsonl") as oracle:
+            finished = Loadpilot(folder / "work").run(WEIGHTED, oracle.url, *LOAD, *flags)
+            assert len(oracle.requests()) == finished.report["calls"]["attempted"] == RPS * SECS
+        told.append(sorted(int(row["arrival"]) for row in rows(path)))
+    assert told[0] == told[1] == sorted(set(told[0]))
+    assert RPS * SECS * 0.1 < len(told[0]) < RPS * SECS * 0.3
+
+
+def test_mistakes_are_named_and_nothing_starts(
+    tmp_path: Path, loadpilot: Loadpilot, oracle: Oracle
+) -> None:
+    """A table that cannot be had is said before the load, or where it is asked for."""
+    for flags, said in (
+        (("--samples-share", "0.5"), "error: --samples-share: says of which file?"),
+        (("--samples", str(tmp_path)), "is a directory; name a file"),
+        (("--samples", "x.csv", "--samples-share", "0"), "above 0 and at most 1, such as 0.01"),
+        (("--samples", "x.csv", "--samples-share", "nan"), "above 0 and at most 1, such as 0.01"),
+    ):
+        refused = loadpilot.run(WEIGHTED, oracle.url, *LOAD, *flags)
+        assert (refused.code, said in refused.stderr) == (2, True), refused.stderr
+    assert oracle.requests() == []
+    finished = loadpilot.run(WEIGHTED, oracle.url, "--rps", "20", "--duration", "1s")
+    none = tmp_path / "none.csv"
+    asked = loadpilot.call("report", finished.run, "--samples", str(none))
+    assert asked.code == 2
+    assert "must be a run with samples (run with --samples FILE)" in asked.stderr
+    assert not none.exists()

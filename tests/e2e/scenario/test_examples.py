@@ -1,0 +1,179 @@
+"""The examples do what they say: a server that checks each request counts what it took, and the
+scenarios that documents show run to their end."""
+
+from __future__ import annotations
+
+import ast
+import json
+import signal
+import subprocess
+import sys
+import urllib.request
+from collections import Counter
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pytest
+from sdk.tests.support.documents import Block, blocks
+
+import loadpilot as dsl
+from loadpilot.client import Extras, LoadClient
+from loadpilot.dsl import SETTINGS
+from loadpilot.random import Rand
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from tests.e2e.support.command import Finished, Loadpilot
+
+EXAMPLES = Path(__file__).parents[3] / "examples"
+RPS, SECS = 20, 2
+FLAGS = ("--rps", str(RPS), "--duration", f"{SECS}s", "--agents", "2")
+READY = "GET /v2/health/ready 200"
+USERS = 8
+"""How many users the scenarios in Python have, each of which asks once whether all is ready."""
+TASKS = {
+    ("triton", "Triton"): {"POST /v2/models/simple/infer 200": 36, READY: 4},
+    ("triton", "Checked"): {"POST /v2/models/simple/infer 200": 40, READY: USERS},
+    ("litserve", "LitServe"): {"POST /predict 200": 40},
+    ("litserve", "Checked"): {"POST /predict 200": 40, "GET /health 200": USERS},
+}
+HOOKS = {"/auth/logout", "/admin/products", "/admin/clear"}
+"""Paths of the shop that nobody but hooks requests."""
+WHOLE = [block for block in blocks() if block.is_whole]
+
+
+@contextmanager
+def stub(name: str) -> Iterator[str]:
+    """A stub server as a user starts it; gives its address, and ends it with Ctrl-C."""
+    path = EXAMPLES / "stubs" / f"{name}_stub.py"
+    argv = [sys.executable, str(path), "--port", "0"]
+    with subprocess.Popen(argv, stdout=subprocess.PIPE, text=True) as process:
+        assert process.stdout is not None
+        try:
+            yield process.stdout.readline().split()[-1]
+            process.send_signal(signal.SIGINT)
+            assert process.wait(20) == 0, "Ctrl-C ends it"
+        finally:
+            process.kill()
+
+
+def counts(url: str) -> dict[str, int]:
+    with urllib.request.urlopen(f"{url}/counts", timeout=10) as answer:  # noqa: S310
+        found: dict[str, int] = json.load(answer)
+    return found
+
+
+def raised(finished: Finished) -> list[Any]:
+    return [task["raised"] for task in finished.report["tasks"] if task.get("raised")]
+
+
+@pytest.mark.parametrize(("name", "scenario"), TASKS)
+def test_an_example_sends_what_its_server_accepts(
+    name: str, scenario: str, loadpilot: Loadpilot
+) -> None:
+    """Broken if a request of an example is not understood, lost, or sent twice, or if its check
+    takes an answer for wrong, or looks at none."""
+    with stub(name) as url:
+        finished = loadpilot.run(EXAMPLES / f"{name}.py", url, *FLAGS, "--scenario", scenario)
+        seen = counts(url)
+    assert seen == TASKS[name, scenario]
+    report = finished.report
+    assert report["arrivals"]["started"] == RPS * SECS
+    assert finished.judged in {0, 1}, finished.stderr
+    if scenario == "Checked":
+        assert report["checks"] == {"passed": RPS * SECS, "failed": 0}
+        assert raised(finished) == []
+
+
+@pytest.mark.parametrize(
+    ("name", "scenario"),
+    [
+        ("compiled", "Constant"),
+        ("compiled", "Buyer"),
+        ("scripted", "Scripted"),
+        ("scripted", "Awaited"),
+    ],
+)
+def test_an_example_of_the_shop_does_all_that_it_says(
+    name: str, scenario: str, loadpilot: Loadpilot
+) -> None:
+    """Broken if anything that a scenario may say fails, or is counted otherwise than it came."""
+    with stub("shop") as url:
+        finished = loadpilot.run(EXAMPLES / f"{name}.py", url, *FLAGS, "--scenario", scenario)
+        seen = counts(url)
+    assert finished.judged in {0, 1}, finished.stderr
+    report = finished.report
+    assert raised(finished) == []
+    assert all(row["passed"] for row in report["verdict"]["thresholds"] if "_ms" not in row["key"])
+    at_target = Counter[str]()
+    for route, count in seen.items():
+        at_target[route.split()[1].partition("?")[0]] += count
+    assert not [route for route in seen if route.endswith(" 400")]
+    logins = at_target.pop("/auth/login", 0) if scenario != "Constant" else 0
+    assert logins == {"Constant": 0, "Buyer": 10, "Scripted": USERS, "Awaited": 1}[scenario]
+    asides = {path: at_target.pop(path, 0) for path in HOOKS}
+    once = int(scenario == "Scripted")
+    goodbyes = USERS if scenario in {"Scripted", "Awaited"} else 0
+    assert asides == {
+        "/auth/logout": goodbyes,
+        "/admin/products": once,
+        "/admin/clear": once,
+    }
+    assert sum(at_target.values()) == report["calls"]["attempted"]
+
+
+@pytest.mark.parametrize("block", WHOLE, ids=lambda block: block.name)
+def test_a_scenario_of_a_document_runs(
+    block: Block, loadpilot: Loadpilot, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Broken if what people copy compiles, and then does not do what the text around it says."""
+    monkeypatch.setenv("SHOP_KEY", "made-up")
+    (loadpilot.folder / "users.csv").write_text("name\nada\ngrace\n")
+    # At once, or a short run would be refused for its long ramp.
+    scene = block.file.replace("@scenario(", '@scenario(mode="constant", ')
+    with stub("shop") as url:
+        finished = loadpilot.run(scene, url, "--rps", "20", "--duration", "1s")
+        seen = counts(url)
+    assert finished.judged in {0, 1}, finished.stderr
+    assert raised(finished) == []
+    assert set(finished.report["calls"]["outcomes"]) == {"ok"}
+    assert not [route for route in seen if route.endswith((" 400", " 404"))]
+
+
+def test_the_examples_have_every_word() -> None:
+    """Broken if something that a scenario may say is nowhere shown, and so nowhere run."""
+    text = "\n".join(path.read_text("utf-8") for path in EXAMPLES.glob("*.py"))
+    nodes = list(ast.walk(ast.parse(text)))
+    said = {node.id for node in nodes if isinstance(node, ast.Name)}
+    said |= {node.attr for node in nodes if isinstance(node, ast.Attribute)}
+    said |= {node.arg for node in nodes if isinstance(node, ast.keyword) and node.arg}
+    public = {name for name in vars(LoadClient) if not name.startswith("_")}
+    words = {*dsl.__all__, *SETTINGS, *public, *Extras.__annotations__, "wait"}
+    words |= {name for name in vars(Rand) if not name.startswith("_")}
+    words |= {name for name in dsl.metrics.__all__ if name.islower()}
+    words |= {"status_code", "ok", "text", "content", "headers", "elapsed_ms", "events"}
+    words |= {"iter_lines", "raise_for_status"}
+    assert words - said - {"__version__"} == set()
+
+
+@pytest.mark.parametrize(
+    ("name", "path", "headers", "body"),
+    [
+        ("triton", "/v2/models/simple/infer", {}, b"{}"),
+        ("triton", "/v2/models/simple/infer", {"Inference-Header-Content-Length": "9"}, b"{}"),
+        ("litserve", "/predict", {"Content-Type": "application/json"}, b'{"input": [[1]]}'),
+        ("litserve", "/predict", {"Content-Type": "text/plain"}, b'{"input": [[1]]}'),
+    ],
+)
+def test_a_stub_refuses_what_a_real_server_would(
+    name: str, path: str, headers: dict[str, str], body: bytes
+) -> None:
+    """Broken if the test above could not fail: a stub that takes anything counts nothing."""
+    with stub(name) as url:
+        request = urllib.request.Request(url + path, body, headers)  # noqa: S310
+        with pytest.raises(urllib.error.HTTPError) as refused:
+            urllib.request.urlopen(request, timeout=10)  # noqa: S310
+        refused.value.close()
+        assert counts(url) == {f"POST {path} 400": 1}

@@ -1,0 +1,132 @@
+"""A secret reaches the target and nothing else: no file that stays, no output, no command line."""
+
+from __future__ import annotations
+
+import secrets
+from typing import TYPE_CHECKING
+
+import pytest
+from tests.e2e.support.command import Loadpilot, gone
+from tests.e2e.support.files import files_below, files_with
+from tests.e2e.support.processes import PROC, command_line, descendants
+from tests.oracle.oracle import Oracle, built_binary
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+SCENE = """
+from loadpilot import LoadClient, VUser, scenario, task
+
+
+@scenario(rps=50, duration="2s", mode="constant", secret_headers=["X-Own"])
+class Guarded(VUser):
+    @task
+    def get(self, client: LoadClient) -> None:
+        client.get(
+            "/get",
+            headers={{"Authorization": "Bearer {bearer}", "X-Own": "{own}", "X-Plain": "{plain}"}},
+        )
+"""
+
+
+def test_secrets_stay_in_memory_and_on_the_wire(tmp_path: Path) -> None:
+    """The header that is no secret shows that the search finds what is stored."""
+    bearer, own, plain = (secrets.token_hex(16) for _ in range(3))
+    loadpilot = Loadpilot(tmp_path / "work")
+    with (
+        Oracle(built_binary(), tmp_path / "oracle.jsonl", log_headers=True) as oracle,
+        loadpilot.start(
+            SCENE.format(bearer=bearer, own=own, plain=plain), oracle.url, "--agents", "2"
+        ) as running,
+    ):
+        assert oracle.wait_count(25, 30)
+        commands = "".join(command_line(int(p.name)) for p in PROC.iterdir() if p.name.isdigit())
+        finished = running.end()
+        requests = oracle.requests()
+    assert finished.judged == 0, finished.stderr
+    assert len(requests) == 100
+    assert {request.header("authorization") for request in requests} == {f"Bearer {bearer}"}
+    assert {request.header("x-own") for request in requests} == {own}
+    assert "import agent" in commands
+    assert files_with(plain, files_below(loadpilot.log)), "the search finds nothing"
+    scene = loadpilot.folder / "scene_1.py"
+    files = [file for file in files_below(loadpilot.folder) if file != scene]
+    for secret in (bearer, own):
+        assert files_with(secret, files) == []
+        assert secret not in finished.stdout + finished.stderr + commands
+
+
+def test_secrets_of_a_killed_run_are_shredded_by_the_next_one(tmp_path: Path) -> None:
+    """Nobody was left to delete them: whoever seals the run has to."""
+    bearer, later = (secrets.token_hex(16) for _ in range(2))
+    loadpilot = Loadpilot(tmp_path / "work")
+    with Oracle(built_binary(), tmp_path / "oracle.jsonl") as oracle:
+        scene = SCENE.format(bearer=bearer, own="own", plain="plain")
+        with loadpilot.start(scene, oracle.url, "--duration", "60s") as running:
+            assert oracle.wait_count(25, 30)
+            below = descendants(running.pid)
+            running.kill()
+            gone(below, 5.0)
+        assert files_with(bearer, files_below(loadpilot.log)), "the search finds nothing"
+        finished = loadpilot.run(
+            SCENE.format(bearer=later, own="own", plain="plain"), oracle.url, "--duration", "1s"
+        )
+    assert finished.judged == 0, finished.stderr
+    assert files_with(bearer, files_below(loadpilot.log)) == []
+
+
+ASKING = """
+from loadpilot import LoadClient, VUser, env, scenario, task
+
+BASE = env("BASE", "/get")
+OWN = env("OWN", secret=True)
+
+
+@scenario(rps=50, duration="2s", mode="constant")
+class Guarded(VUser):
+    @task
+    def get(self, client: LoadClient) -> None:
+        client.get(BASE, headers={"X-Own": OWN, "X-Size": env("SIZE", "1")})
+"""
+TELLING = """
+        client.get(f"/told/{OWN}", params={"key": OWN})
+        raise LookupError(f"no {OWN}")
+"""
+
+
+@pytest.mark.parametrize("more", ["", TELLING], ids=["compiled", "python"])
+def test_secret_parameters_reach_the_target_alone(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, more: str
+) -> None:
+    """Broken if a secret parameter is stored or shown, were it in what Python makes up; or if an
+    agent does not get what was read where the run was submitted."""
+    token = secrets.token_hex(16)
+    # What a path must encode shows whether it is hidden there, too.
+    own = f'{token}/+ %"{token}'
+    monkeypatch.setenv("OWN", own)
+    loadpilot = Loadpilot(tmp_path / "work")
+    flags = ("--agents", "2", "-e", "SIZE=8", "--debug-requests", "1")
+    flags += ("--threshold", "error_rate=100")
+    with (
+        Oracle(built_binary(), tmp_path / "oracle.jsonl", log_headers=True) as oracle,
+        loadpilot.start(ASKING + more, oracle.url, *flags) as running,
+    ):
+        assert oracle.wait_count(25, 30)
+        commands = "".join(command_line(int(p.name)) for p in PROC.iterdir() if p.name.isdigit())
+        finished = running.end()
+        requests = oracle.requests()
+    assert finished.judged == 0, finished.stderr
+    asked = [request for request in requests if request.route == "/get"]
+    assert {(r.header("x-own"), r.header("x-size")) for r in asked} == {(own, "8")}
+    assert len(requests) == (200 if more else 100)
+    parameters = finished.report["run"]["parameters"]
+    handle = parameters.pop("OWN")
+    assert list(handle) == ["secret"]
+    assert parameters == {"BASE": "/get", "SIZE": "8"}
+    assert "BASE=/get, OWN=(secret), SIZE=8" in finished.stdout
+    assert files_with(token, files_below(loadpilot.folder)) == []
+    assert token not in finished.stdout + finished.stderr + commands
+    if more:
+        (task,) = finished.report["tasks"]
+        assert [call["name"] for call in task["calls"]] == ["GET /get", "GET /told/***"]
+        assert task["raised"][0]["text"].startswith("LookupError: no *** (")

@@ -1,0 +1,238 @@
+"""The `loadpilot` command as a user starts it: a process in a folder of its own.
+
+    finished = loadpilot.run(SHOP, oracle.url, "--agents", "3")
+    assert finished.report["arrivals"]["started"] == 4500
+
+Must never read the product's state from anywhere but its output and its results file.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import queue
+import subprocess
+import sys
+import threading
+from dataclasses import dataclass
+from pathlib import Path
+from time import monotonic
+from typing import TYPE_CHECKING, Any, ClassVar, Self
+
+from tests.e2e.support.processes import Part, Process, children, still_alive
+
+if TYPE_CHECKING:
+    import signal
+    from collections.abc import Sequence
+    from types import TracebackType
+    from typing import IO
+
+COMMAND = Path(sys.executable).with_name("loadpilot")
+"""The console script of the environment that runs the tests."""
+SCENARIOS = Path(__file__).with_name("scenarios")
+SEED = "20261120"
+END_S = 100.0
+"""How long a command may take after all that the test waited for."""
+ID_HEADER = "x-request-id"
+UNTRUSTED = 3
+BUSY_MACHINE = frozenset({"schedule_lag", "agent_cpu", "clock_bound"})
+"""What a certificate finds when other processes had the machine's cores."""
+
+
+@dataclass(frozen=True, slots=True)
+class Finished:
+    """A command that has ended."""
+
+    code: int
+    stdout: str
+    stderr: str
+    results: Path
+
+    @property
+    def report(self) -> dict[str, Any]:
+        """The results file."""
+        assert self.results.is_file(), f"no results file; standard error:\n{self.stderr}"
+        report: dict[str, Any] = json.loads(self.results.read_text(encoding="utf-8"))
+        return report
+
+    @property
+    def judged(self) -> int:
+        """The exit code, were the machine quiet: a test of wiring runs beside compilers, and the
+        certificate that says so has tests of its own. Every other reason for a 3 stays one."""
+        if self.code != UNTRUSTED:
+            return self.code
+        report = self.report
+        if report["run"].get("unanswered"):
+            return self.code
+        findings = report["certificate"]["findings"]
+        if any(f["grade"] == "INVALID" and f["kind"] not in BUSY_MACHINE for f in findings):
+            return self.code
+        ended = report["run"]["ending"] in {"completed", "stopped"}
+        return (0 if report["verdict"]["passed"] else 1) if ended else self.code
+
+    @property
+    def run(self) -> str:
+        """The id of the run, as it was announced."""
+        return _announced(self.stderr)
+
+
+class Running:
+    """A command that runs; killed at the end of its `with` block if it still does."""
+
+    started: ClassVar[list[Running]] = []
+    """All of this session, or since somebody cleared it: for whoever keeps what they said."""
+
+    def __init__(self, argv: Sequence[str], folder: Path, results: Path) -> None:
+        self.results = results
+        self.argv = list(argv)
+        self.started.append(self)
+        environ = {k: v for k, v in os.environ.items() if not k.startswith("LOADPILOT_TARGET")}
+        # The home of the user who runs the tests stays as it is.
+        environ.setdefault("XDG_STATE_HOME", str(folder.resolve() / ".state"))
+        self._process = subprocess.Popen(
+            argv,
+            cwd=folder,
+            env=environ,
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+        )
+        assert self._process.stdout is not None
+        assert self._process.stderr is not None
+        self._lines: queue.SimpleQueue[str | None] = queue.SimpleQueue()
+        self._stderr = ""
+        self._stdout = ""
+        self._readers = [
+            threading.Thread(target=self._hear, args=(self._process.stderr,), daemon=True),
+            threading.Thread(target=self._take, args=(self._process.stdout,), daemon=True),
+        ]
+        for reader in self._readers:
+            reader.start()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self.kill()
+        self.end()
+
+    @property
+    def pid(self) -> int:
+        return self._process.pid
+
+    @property
+    def said(self) -> str:
+        """What it has written so far."""
+        return self._stderr + self._stdout
+
+    def until(self, text: str, timeout_s: float = 30.0) -> str:
+        """Waits for a line of standard error that holds `text`, and returns it. Lines are used up:
+        each call begins after the line that ended the call before."""
+        deadline = monotonic() + timeout_s
+        while True:
+            try:
+                line = self._lines.get(timeout=max(0.001, deadline - monotonic()))
+            except queue.Empty:
+                line = None
+            assert line is not None, f"{text!r} was not said in time or at all:\n{self._stderr}"
+            if text in line:
+                return line
+
+    def run_id(self) -> str:
+        """Waits until the run is announced."""
+        return _announced(self.until("run 0", 30.0))
+
+    def supervisor(self) -> Process:
+        """The one child of the command."""
+        (supervisor,) = [p for p in children(self.pid) if p.part is Part.SUPERVISOR]
+        return supervisor
+
+    def parts(self, part: Part) -> list[Process]:
+        """The processes of one kind that live now, in the order of their start."""
+        return [p for p in children(self.supervisor().pid) if p.part is part]
+
+    def signal(self, number: signal.Signals) -> None:
+        """Signals the command alone, as a terminal does when the stack has a session of its own."""
+        self._process.send_signal(number)
+
+    def kill(self) -> None:
+        """Ends it without asking."""
+        self._process.kill()
+
+    def end(self, timeout_s: float = END_S) -> Finished:
+        """Waits for its end."""
+        code = self._process.wait(timeout_s)
+        for reader in self._readers:
+            reader.join(10.0)
+        return Finished(code, self._stdout, self._stderr, self.results)
+
+    def _hear(self, lines: IO[bytes]) -> None:
+        with lines:
+            for line in map(bytes.decode, lines):
+                self._stderr += line
+                self._lines.put(line)
+        self._lines.put(None)
+
+    def _take(self, text: IO[bytes]) -> None:
+        with text:
+            self._stdout = text.read().decode()
+
+
+class Loadpilot:
+    """The command in one folder, where its logs land."""
+
+    def __init__(self, folder: Path, entry: Sequence[str] = (str(COMMAND),)) -> None:
+        folder.mkdir(parents=True, exist_ok=True)
+        self.folder = folder
+        self._entry = list(entry)
+        self._starts = 0
+
+    @property
+    def log(self) -> Path:
+        """Where its logs are."""
+        return self.folder / ".loadpilot"
+
+    def start(self, scenario: Path | str, target: str, *flags: str) -> Running:
+        """Starts a run of a file, or of a scenario's text."""
+        self._starts += 1
+        if isinstance(scenario, str):
+            path = self.folder / f"scene_{self._starts}.py"
+            path.write_text(scenario, encoding="utf-8")
+        else:
+            path = scenario
+        results = self.folder / f"results-{self._starts}.json"
+        argv = ["run", str(path), "--target", target, "--results-json", str(results)]
+        argv += ["--id-header", ID_HEADER]
+        argv += [] if "--seed" in flags else ["--seed", SEED]
+        return Running([*self._entry, *argv, *flags], self.folder, results)
+
+    def run(self, scenario: Path | str, target: str, *flags: str) -> Finished:
+        """Runs to the end."""
+        with self.start(scenario, target, *flags) as running:
+            return running.end()
+
+    def begin(self, *argv: str) -> Running:
+        """Starts any other command."""
+        return Running([*self._entry, *argv], self.folder, self.folder / "none.json")
+
+    def call(self, *argv: str) -> Finished:
+        """Any other command."""
+        with self.begin(*argv) as running:
+            return running.end()
+
+
+def gone(processes: list[Process], within_s: float) -> None:
+    """Holds when all of these have ended after so long."""
+    alive = still_alive(processes, within_s)
+    assert alive == [], f"still alive after {within_s} s"
+
+
+def _announced(text: str) -> str:
+    return next(
+        line.split()[1].rstrip(",") for line in text.splitlines() if line.startswith("run 0")
+    )

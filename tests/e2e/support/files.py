@@ -1,0 +1,23 @@
+"""Files below a folder, and which of them hold a text."""
+
+from __future__ import annotations
+
+import base64
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+    from pathlib import Path
+
+
+def files_below(folder: Path) -> list[Path]:
+    return [path for path in folder.rglob("*") if path.is_file()]
+
+
+def files_with(text: str, files: Iterable[Path]) -> list[Path]:
+    """Which files hold a text, as it is, in hexadecimal or in base64."""
+    forms = {text.encode(), text.encode().hex().encode()}
+    for lead in (b"", b" ", b"  "):
+        # The three ways in which base64 may cut a text, without what its neighbours decide.
+        forms.add(base64.b64encode(lead + text.encode())[4:40])
+    return [file for file in files if any(form in file.read_bytes() for form in forms)]

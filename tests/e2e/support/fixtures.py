@@ -1,0 +1,34 @@
+"""Fixtures that end-to-end and fault tests share."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pytest
+from tests.e2e.support.command import Loadpilot
+from tests.e2e.support.fleet import Fleet
+from tests.oracle.oracle import Oracle, built_binary
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from pathlib import Path
+
+
+@pytest.fixture
+def oracle(tmp_path: Path) -> Iterator[Oracle]:
+    """A target that counts."""
+    with Oracle(built_binary(), tmp_path / "oracle.jsonl") as oracle:
+        yield oracle
+
+
+@pytest.fixture
+def loadpilot(tmp_path: Path) -> Loadpilot:
+    """The command in a folder without a past."""
+    return Loadpilot(tmp_path / "work")
+
+
+@pytest.fixture
+def fleet(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Fleet]:
+    """A fleet without members, whose token is in the environment."""
+    with Fleet(tmp_path, monkeypatch) as fleet:
+        yield fleet

@@ -1,0 +1,129 @@
+"""A fleet as its operators start it: a nats-server of the test's own, and members as processes.
+
+    with Fleet(tmp_path) as fleet:
+        fleet.coordinator()
+        fleet.agent("a-1")
+        finished = fleet.run(loadpilot, SCENE, oracle.url, "--external-agents", "1")
+
+Must never end a process that it did not start.
+"""
+
+from __future__ import annotations
+
+import os
+import secrets
+import socket
+import sys
+from contextlib import ExitStack
+from pathlib import Path
+from typing import TYPE_CHECKING, Self
+
+from tests.e2e.support.command import COMMAND, Finished, Loadpilot, Running
+from tests.oracle.oracle import built_binary
+
+if TYPE_CHECKING:
+    from types import TracebackType
+
+    import pytest
+
+NEAR = "127.0.0.0/8,::1"
+"""What the agents of a test may connect to: their targets are on loopback."""
+PLAIN_AGENT = built_binary().with_name("loadpilot-agent")
+"""The binary without Python."""
+
+
+def free_port() -> int:
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+        port: int = listener.getsockname()[1]
+    return port
+
+
+def nats_server() -> str:
+    named = os.environ.get("LOADPILOT_NATS_SERVER")
+    return named or str(Path(sys.executable).with_name("nats-server"))
+
+
+class Fleet:
+    """A server with a token on loopback, and whoever was started beside it."""
+
+    def __init__(
+        self, folder: Path, environ: pytest.MonkeyPatch, *, jetstream: bool = True
+    ) -> None:
+        self.folder = folder / "fleet"
+        self.folder.mkdir()
+        self.token = secrets.token_hex(16)
+        environ.setenv("NATS_TOKEN", self.token)
+        environ.setenv("AGENT_ALLOW_TARGET", NEAR)
+        self.port = free_port()
+        self.url = f"nats://127.0.0.1:{self.port}"
+        self.inside: tuple[str, ...] = ()
+        """What the server is started by, if it lives in another network."""
+        self.pids: list[int] = []
+        """Whoever was started."""
+        self._members = ExitStack()
+        store = self.folder / "store"
+        lines = [
+            f'listen: "127.0.0.1:{self.port}"',
+            f'authorization {{ token: "{self.token}" }}',
+            f'jetstream {{ store_dir: "{store}", sync_interval: always }}' if jetstream else "",
+        ]
+        (self.folder / "nats.conf").write_text("\n".join(lines), encoding="utf-8")
+
+    def __enter__(self) -> Self:
+        self.start_server()
+        return self
+
+    def start_server(self) -> None:
+        """Starts the server, for the first time or again, and waits until it answers."""
+        self.server = self._start(
+            *self.inside, nats_server(), "--config", str(self.folder / "nats.conf")
+        )
+        self.server.until("Server is ready")
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self._members.close()
+
+    def _start(self, *argv: str) -> Running:
+        member = Running(argv, self.folder, self.folder / "none.json")
+        self.pids.append(member.pid)
+        return self._members.enter_context(member)
+
+    def coordinator(self, *flags: str, program: Path | None = None) -> Running:
+        """One that decides; of another build, if that is named."""
+        entry = [str(program)] if program else [str(COMMAND), "coordinator"]
+        started = self._start(*entry, "--nats-url", self.url, *flags)
+        started.until("deciding from now on")
+        return started
+
+    def agent(
+        self, name: str, *flags: str, program: Path | None = None, url: str | None = None
+    ) -> Running:
+        """One that a coordinator has heard; the command's own, or another program such as
+        `PLAIN_AGENT`; at another address of the server, if it has one."""
+        entry = [str(program)] if program else [str(COMMAND), "agent"]
+        named = ("--nats-url", url or self.url, "--id", name, "--cores", "1")
+        started = self._start(*entry, *named, *flags)
+        started.until("coordinator found=true")
+        return started
+
+    def member(self, *words: str) -> Running:
+        """An agent in other words, once a coordinator has heard it."""
+        started = self._start(str(COMMAND), *words)
+        started.until("coordinator found=true")
+        return started
+
+    def start(
+        self, loadpilot: Loadpilot, scenario: Path | str, target: str, *flags: str
+    ) -> Running:
+        """Asks for a run, and follows each step of it."""
+        return loadpilot.start(scenario, target, "-v", "--nats-url", self.url, *flags)
+
+    def run(self, loadpilot: Loadpilot, scenario: Path | str, target: str, *flags: str) -> Finished:
+        """Runs to the end."""
+        with self.start(loadpilot, scenario, target, *flags) as running:
+            return running.end()

@@ -1,0 +1,105 @@
+"""A log on three nodes: its leader dies, freezes, is cut off; the run does not."""
+
+from __future__ import annotations
+
+import time
+from typing import TYPE_CHECKING
+
+import pytest
+from tests.faults.support.breakable_fleet import frozen
+from tests.faults.support.cluster import NODES, STREAMS, Cluster
+from tests.faults.support.loads import WEIGHTED, Load
+from tests.faults.support.network import Islands, own_islands, why_not
+from tests.oracle.oracle import Oracle, built_binary
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from pathlib import Path
+
+    from tests.e2e.support.command import Loadpilot
+
+LOAD = Load(60, 30)
+
+
+@pytest.fixture
+def cluster(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Cluster]:
+    with Cluster(tmp_path, monkeypatch) as cluster:
+        cluster.coordinator()
+        cluster.spread()
+        for name in ("a-1", "a-2"):
+            cluster.agent(name)
+        yield cluster
+
+
+@pytest.mark.case(n=22)
+@pytest.mark.long
+@pytest.mark.timeout(240)
+@pytest.mark.parametrize("stream", STREAMS)
+@pytest.mark.parametrize("how", ["killed", "frozen"])
+def test_a_leader_that_is_gone_is_replaced_and_missed_by_nobody(
+    cluster: Cluster, loadpilot: Loadpilot, oracle: Oracle, stream: str, how: str
+) -> None:
+    """Broken if anything that was acknowledged were with one node only, an old leader could still
+    decide, or agents took an election for the end."""
+    with cluster.start(loadpilot, WEIGHTED, oracle.url, *LOAD.fleet) as running:
+        assert oracle.wait_count(2 * LOAD.rps, 60)
+        leader = cluster.leader(stream)
+        if how == "killed":
+            cluster.kill_node(leader)
+            assert oracle.wait_count(12 * LOAD.rps, 60)
+            cluster.start_node(leader)
+        else:
+            with frozen(cluster.nodes[leader].pid):
+                time.sleep(12)
+        finished = running.end()
+    report = cluster.assert_adds_up(finished, oracle, LOAD.planned)
+    assert report["run"]["ending"] == "completed", finished.stderr
+    assert cluster.leader(stream)
+    if how == "killed":
+        assert finished.judged == 0, finished.stderr
+        cluster.assert_adds_up(finished, oracle, LOAD.planned, quiet=True)
+
+
+@pytest.fixture
+def islands() -> Iterator[Islands]:
+    """Everything that a test starts after this is in a network of its own."""
+    with own_islands(NODES) as islands:
+        yield islands
+
+
+@pytest.mark.case(n=22)
+@pytest.mark.long
+@pytest.mark.timeout(240)
+@pytest.mark.skipif(why_not(("ip",)) is not None, reason=str(why_not(("ip",))))
+@pytest.mark.parametrize("stream", STREAMS)
+def test_a_leader_that_is_cut_off_from_the_others_decides_nothing(
+    islands: Islands,
+    loadpilot: Loadpilot,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    stream: str,
+) -> None:
+    """Broken if what only the smaller side heard were taken for stored: its clients still reach
+    it, and it takes itself for the leader for a while."""
+    *rest, alone = NODES
+    with (
+        Oracle(built_binary(), tmp_path / "oracle.jsonl") as oracle,
+        Cluster(tmp_path, monkeypatch, islands) as cluster,
+    ):
+        # A command that no coordinator hears for 10 s is taken for gone: this one can be heard.
+        cluster.url = ",".join(cluster.urls[node] for node in rest)
+        cluster.coordinator()
+        cluster.spread()
+        cluster.give_lead(stream, alone)
+        cluster.agent("a-1")
+        cluster.agent("a-2", url=cluster.urls[alone])
+        with cluster.start(loadpilot, WEIGHTED, oracle.url, *LOAD.fleet) as running:
+            assert oracle.wait_count(2 * LOAD.rps, 60)
+            assert cluster.leader(stream) == alone
+            with islands.apart(alone):
+                time.sleep(12)
+                assert cluster.leader(stream, but=alone) != alone
+            finished = running.end()
+        report = cluster.assert_adds_up(finished, oracle, LOAD.planned)
+        assert report["run"]["ending"] == "completed", finished.stderr
+        assert cluster.leader(stream)

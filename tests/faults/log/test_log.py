@@ -1,0 +1,147 @@
+"""The log dies, stays away, is killed fifty times: nothing that it acknowledged is lost."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import time
+from contextlib import suppress
+from typing import TYPE_CHECKING, Any
+
+import nats
+import pytest
+from tests.faults.support.bursts import assert_no_burst, now_us
+from tests.faults.support.checker import Sets
+from tests.faults.support.loads import WEIGHTED, Load, arrival_of
+from tests.faults.support.stored_log import of_server
+
+if TYPE_CHECKING:
+    import random
+
+    from tests.e2e.support.command import Loadpilot
+    from tests.faults.support.breakable_fleet import Ground
+    from tests.faults.support.noise import Machine
+    from tests.oracle.oracle import Oracle
+
+LEDGER = "lp.local.run.ledger.delta.ledger"
+"""A subject of LP_DATA that no run uses."""
+
+
+@pytest.mark.case(n=10)
+@pytest.mark.long
+def test_a_fleet_whose_log_is_killed_goes_on(
+    ground: Ground, loadpilot: Loadpilot, oracle: Oracle
+) -> None:
+    """Broken if anything that was acknowledged were only in memory, or agents waited for a log."""
+    load = Load(100, 10)
+    ground.coordinator()
+    for name in ("a-1", "a-2"):
+        ground.agent(name)
+    with ground.start(loadpilot, WEIGHTED, oracle.url, *load.fleet) as running:
+        for seen in (2, 5):
+            assert oracle.wait_count(seen * load.rps, 30)
+            ground.kill_server()
+            # So long that every agent has a delta for which there is no log.
+            assert oracle.wait_count(int((seen + 1.5) * load.rps), 30), "agents go on without one"
+            ground.start_server()
+        finished = running.end()
+    assert finished.judged == 0, finished.stderr
+    ground.assert_adds_up(finished, oracle, load.planned, quiet=True)
+
+
+@pytest.mark.case(n=12)
+@pytest.mark.long
+@pytest.mark.timeout(200)
+def test_a_log_that_stays_away_stops_the_load_and_not_the_run(
+    ground: Ground, loadpilot: Loadpilot, oracle: Oracle, machine: Machine
+) -> None:
+    """Broken if agents that nobody can stop went on, or a run could not outlive its log's night."""
+    load = Load(60, 60)
+    ground.coordinator()
+    for name in ("a-1", "a-2"):
+        ground.agent(name)
+    with ground.start(loadpilot, WEIGHTED, oracle.url, *load.fleet) as running:
+        assert oracle.wait_count(3 * load.rps, 30)
+        ground.kill_server()
+        gone_us = now_us()
+        time.sleep(25)
+        back_us = now_us()
+        ground.start_server()
+        finished = running.end()
+    report = ground.assert_adds_up(finished, oracle, load.planned)
+    assert report["run"]["ending"] == "completed", finished.stderr
+    requests = oracle.requests()
+    assert [one for one in requests if gone_us + 8_500_000 < one.arrival_us < back_us] == []
+    assert any(arrival_of(one) >= load.planned - load.rps for one in requests)
+    after = [one for one in requests if one.arrival_us > back_us]
+    assert_no_burst(after, report["run"]["start_at"], load, machine)
+
+
+@pytest.mark.case(n=23)
+@pytest.mark.long
+@pytest.mark.timeout(600)
+def test_fifty_deaths_of_the_log_lose_nothing_that_it_acknowledged(
+    ground: Ground, loadpilot: Loadpilot, oracle: Oracle, chance: random.Random
+) -> None:
+    """Broken if an acknowledgement went out before the disk had what it is for."""
+    load = Load(50, 120)
+    ground.coordinator()
+    for name in ("a-1", "a-2"):
+        ground.agent(name)
+    with ground.start(loadpilot, WEIGHTED, oracle.url, *load.fleet) as running:
+        assert oracle.wait_count(load.rps, 30)
+        attempted, acked = asyncio.run(die_and_write(ground, chance, deaths=50))
+        finished = running.end()
+    there = [
+        one.event["n"]
+        for one in of_server(ground.url, ground.token)
+        if one.subject == LEDGER and one.event is not None
+    ]
+    sets = Sets.of(attempted, acked, there)
+    print(f"{len(attempted)} attempted, {len(acked)} acked, {len(sets.recovered)} recovered")
+    assert len(acked) > 500
+    assert sets.lost == sets.unexpected == sets.duplicated == frozenset()
+    assert finished.judged == 0, finished.stderr
+    ground.assert_adds_up(finished, oracle, load.planned, quiet=True)
+
+
+async def die_and_write(
+    ground: Ground, chance: random.Random, deaths: int
+) -> tuple[set[int], set[int]]:
+    """Writes a ledger as fast as the log takes it, while that dies again and again."""
+    attempted: set[int] = set()
+    acked: set[int] = set()
+    connections: list[Any] = []
+    over = asyncio.Event()
+
+    async def write() -> None:
+        number = 0
+        while not over.is_set():
+            with suppress(Exception):
+                connection = await nats.connect(
+                    ground.url, token=ground.token, allow_reconnect=False, connect_timeout=1
+                )
+                connections.append(connection)
+                jetstream = connection.jetstream(timeout=1)
+                while not over.is_set():
+                    number += 1
+                    attempted.add(number)
+                    entry = json.dumps({"v": 1, "event": {"n": number}}).encode()
+                    await jetstream.publish(LEDGER, entry, headers={"Nats-Msg-Id": f"{number}"})
+                    acked.add(number)
+            await asyncio.sleep(0.01)
+
+    async def close() -> None:
+        for connection in connections:
+            with suppress(Exception):
+                await connection.close()
+
+    writer = asyncio.create_task(write())
+    for _ in range(deaths):
+        await asyncio.sleep(chance.uniform(0.3, 1.5))
+        await asyncio.to_thread(ground.kill_server)
+        await asyncio.to_thread(ground.start_server)
+    over.set()
+    await writer
+    await close()
+    return attempted, acked

@@ -1,0 +1,85 @@
+"""Programs of two versions in one fleet: a run is done by both as if they were one, or refused.
+
+What a version would say that nobody has written yet is forged in `test_foreign_events`; here older
+ones are built. `LOADPILOT_OLDER` may name another commit.
+"""
+
+from __future__ import annotations
+
+import os
+from typing import TYPE_CHECKING
+
+import pytest
+from tests.faults.support.breakable_fleet import SHORT_COORDINATOR
+from tests.faults.support.loads import WEIGHTED, Load
+from tests.faults.support.older_builds import BUILD_S, Older, older
+
+if TYPE_CHECKING:
+    from tests.e2e.support.command import Finished, Loadpilot
+    from tests.faults.support.breakable_fleet import Ground
+    from tests.oracle.oracle import Oracle
+
+pytestmark = [pytest.mark.long, pytest.mark.case(n=21), pytest.mark.timeout(BUILD_S)]
+
+BEFORE_STRIDES = "8ddb510cbffb8a33faa7e1da7ea7101d28ffc0e4"
+"""Its agents cannot read maps of today."""
+BEFORE_THE_LOGS_TIME = "127e96af522ac2989bee5e154dfa4cdd484b434c"
+"""It writes and reads everything that is written today, but for fields that were added."""
+NAMED = os.environ.get("LOADPILOT_OLDER")
+LOAD = Load(100, 8)
+
+
+@pytest.fixture(scope="module", params=[NAMED] if NAMED else [BEFORE_STRIDES, BEFORE_THE_LOGS_TIME])
+def before(request: pytest.FixtureRequest) -> Older:
+    """The programs of an older commit."""
+    return older(request.param)
+
+
+def assert_done_or_refused(ground: Ground, finished: Finished, oracle: Oracle) -> None:
+    """Holds when all was sent and counted, or nothing was sent and it says for whose sake."""
+    if finished.judged == 0:
+        ground.assert_adds_up(finished, oracle, LOAD.planned, quiet=True)
+    else:
+        assert finished.code == 4, finished.stderr
+        assert "too few agents got ready in time (old not ready)" in finished.stderr
+        assert oracle.counts().received == 0
+
+
+def test_an_older_agent_beside_a_newer_one(
+    ground: Ground, loadpilot: Loadpilot, oracle: Oracle, before: Older
+) -> None:
+    """Broken if an agent that does not understand its part does something else, or holds up the
+    run without being named."""
+    ground.coordinator()
+    ground.agent("old", program=before.agent)
+    ground.agent("new")
+    finished = ground.run(loadpilot, WEIGHTED, oracle.url, *LOAD.fleet)
+    assert_done_or_refused(ground, finished, oracle)
+
+
+def test_an_older_coordinator_with_newer_agents(
+    ground: Ground, loadpilot: Loadpilot, oracle: Oracle, before: Older
+) -> None:
+    """Broken if agents cannot be upgraded first."""
+    ground.coordinator(program=before.coordinator)
+    ground.agent("old", program=before.agent)
+    ground.agent("new")
+    finished = ground.run(loadpilot, WEIGHTED, oracle.url, *LOAD.fleet)
+    assert finished.judged == 0, finished.stderr
+    ground.assert_adds_up(finished, oracle, LOAD.planned, quiet=True)
+
+
+def test_a_newer_coordinator_goes_on_with_a_run_of_an_older_one(
+    ground: Ground, loadpilot: Loadpilot, oracle: Oracle, before: Older
+) -> None:
+    """Broken if coordinators cannot be upgraded while a run goes on."""
+    older_one = ground.coordinator(*SHORT_COORDINATOR, program=before.coordinator)
+    ground.agent("old", program=before.agent)
+    ground.agent("new")
+    with ground.start(loadpilot, WEIGHTED, oracle.url, *LOAD.fleet) as running:
+        assert oracle.wait_count(LOAD.rps, 30)
+        older_one.kill()
+        ground.coordinator(*SHORT_COORDINATOR)
+        finished = running.end()
+    assert finished.judged == 0, finished.stderr
+    ground.assert_adds_up(finished, oracle, LOAD.planned, quiet=True)

@@ -1,0 +1,167 @@
+"""Clocks that are wrong, or are set while a run is under way."""
+
+from __future__ import annotations
+
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+from tests.faults.support.loads import SHARDS, WEIGHTED, Load, arrival_of, first_owner, lateness_us
+
+if TYPE_CHECKING:
+    from tests.e2e.support.command import Finished, Loadpilot
+    from tests.faults.support.breakable_fleet import Ground
+    from tests.faults.support.noise import Machine
+    from tests.oracle.oracle import Oracle
+
+SOURCE = Path(__file__).parents[1] / "support/wrong_clock.c"
+CC = shutil.which("cc")
+LOAD = Load(100, 7)
+SPREAD_US = 50_000
+
+pytestmark = pytest.mark.skipif(CC is None, reason="needs a C compiler")
+
+
+class Clocks:
+    """Wall clocks that are wrong by so many seconds, each for the processes of its own."""
+
+    def __init__(self, folder: Path) -> None:
+        self._folder = folder
+        self._library = folder / "wrong_clock.so"
+        build = [str(CC), "-shared", "-fPIC", "-O1", "-o", str(self._library), str(SOURCE)]
+        subprocess.run(build, check=True)
+
+    def wrong(self, name: str, secs: int) -> Clock:
+        clock = Clock(self._library, self._folder / f"clock-{name}")
+        clock.set(secs)
+        return clock
+
+
+class Clock:
+    """The wall clock of whoever is started in its `with` block; it may be set afterwards."""
+
+    def __init__(self, library: Path, file: Path) -> None:
+        self._file = file
+        self._known = {"LD_PRELOAD": str(library), "WRONG_CLOCK": str(file)}
+        self._patch = pytest.MonkeyPatch()
+        self._file.write_bytes(bytes(8))
+
+    def set(self, secs: int) -> None:
+        with self._file.open("r+b") as file:
+            file.write(secs.to_bytes(8, sys.byteorder, signed=True))
+
+    def __enter__(self) -> None:
+        for name, value in self._known.items():
+            self._patch.setenv(name, value)
+
+    def __exit__(self, *_: object) -> None:
+        self._patch.undo()
+
+
+@pytest.fixture
+def clocks(tmp_path: Path) -> Clocks:
+    return Clocks(tmp_path)
+
+
+def assert_started_together(
+    ground: Ground, finished: Finished, oracle: Oracle, machine: Machine
+) -> None:
+    """How late each agent was in its first second, where it was least late."""
+    owner = first_owner(ground.messages(finished.run))
+    start_us = finished.report["run"]["start_at"]
+    least: dict[str, int] = {}
+    for one in oracle.requests():
+        if arrival_of(one) < LOAD.rps:
+            who = owner[arrival_of(one) % SHARDS]
+            late = lateness_us(one, start_us, LOAD.rps)
+            least[who] = min(least.get(who, late), late)
+    spread = max(least.values()) - min(least.values())
+    print(f"started within {spread} µs: {least}")
+    assert len(least) == len(set(owner.values()))
+    machine.judge(spread <= SPREAD_US, f"agents started {spread} µs apart: {least}")
+
+
+@pytest.mark.case(n=15)
+@pytest.mark.long
+def test_agents_with_wrong_clocks_start_together(
+    ground: Ground, loadpilot: Loadpilot, oracle: Oracle, machine: Machine, clocks: Clocks
+) -> None:
+    """Broken if an agent took the wall clock of its own machine for that of the fleet."""
+    ground.coordinator()
+    ground.agent("right")
+    for name, offset in (("early", -300), ("late", 300)):
+        with clocks.wrong(name, offset):
+            ground.agent(name)
+    load = Load(LOAD.rps, LOAD.secs, agents=3)
+    finished = ground.run(loadpilot, WEIGHTED, oracle.url, *load.fleet)
+    assert finished.judged == 0, finished.stderr
+    ground.assert_adds_up(finished, oracle, load.planned, quiet=True)
+    assert_started_together(ground, finished, oracle, machine)
+
+
+@pytest.mark.case(n=15)
+def test_coordinators_with_wrong_clocks_tell_one_time(
+    ground: Ground, loadpilot: Loadpilot, oracle: Oracle, machine: Machine, clocks: Clocks
+) -> None:
+    """Broken if a coordinator told its agents the time of its own machine: each agent believes
+    whoever answers first, and the start is in the time of whoever decided it."""
+    first = []
+    for name, offset in (("behind", -300), ("ahead", 300)):
+        with clocks.wrong(name, offset):
+            first.append(ground.coordinator())
+    names = ("a-1", "a-2", "a-3", "a-4")
+    for name in names:
+        ground.agent(name)
+    load = Load(LOAD.rps, LOAD.secs, agents=len(names))
+    with ground.start(loadpilot, WEIGHTED, oracle.url, *load.fleet) as running:
+        assert oracle.wait_count(3 * LOAD.rps, 30)
+        # Whichever of them decided so far, the other one goes on.
+        first[0].kill()
+        finished = running.end()
+    assert finished.judged == 0, finished.stderr
+    ground.assert_adds_up(finished, oracle, load.planned, quiet=True)
+    assert_started_together(ground, finished, oracle, machine)
+
+
+@pytest.mark.case(n=15)
+@pytest.mark.long
+@pytest.mark.parametrize(
+    ("whose", "offset"),
+    [
+        ("coordinator", 300),
+        ("agent", -300),
+        ("coordinator", -300),
+        ("agent", 300),
+    ],
+)
+def test_a_clock_that_is_set_in_a_run_moves_nothing(
+    ground: Ground,
+    loadpilot: Loadpilot,
+    oracle: Oracle,
+    machine: Machine,
+    clocks: Clocks,
+    whose: str,
+    offset: int,
+) -> None:
+    """Broken if a step of somebody's wall clock ended the run, moved its load, or made everybody
+    look dead."""
+    clock = clocks.wrong(whose, 0)
+    if whose == "coordinator":
+        with clock:
+            ground.coordinator()
+        ground.agent("a-1")
+    else:
+        ground.coordinator()
+        with clock:
+            ground.agent("a-1")
+    ground.agent("a-2")
+    with ground.start(loadpilot, WEIGHTED, oracle.url, *LOAD.fleet) as running:
+        assert oracle.wait_count(3 * LOAD.rps, 30)
+        clock.set(offset)
+        finished = running.end()
+    assert finished.judged == 0, finished.stderr
+    ground.assert_adds_up(finished, oracle, LOAD.planned, quiet=True)
+    assert_started_together(ground, finished, oracle, machine)

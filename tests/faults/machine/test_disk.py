@@ -1,0 +1,238 @@
+"""Disks that are full or break, and streams that have reached their limit."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import os
+import shutil
+import signal
+import subprocess
+from contextlib import contextmanager
+from typing import TYPE_CHECKING
+
+import nats
+import pytest
+from tests.e2e.support.command import Loadpilot, gone
+from tests.e2e.support.processes import Part, descendants
+from tests.faults.support.breakable_fleet import Ground
+from tests.faults.support.checker import Evidence, check
+from tests.faults.support.loads import WEIGHTED, Load
+from tests.faults.support.stacks import messages_of
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from pathlib import Path
+
+    from tests.e2e.support.command import Finished, Running
+    from tests.oracle.oracle import Oracle
+
+MIB = 1 << 20
+DISK_MIB, FLEET_DISK_MIB = 320, 6_144
+"""Room for a log of the least size and what agents keep; and for what a fleet's log reserves."""
+LONG, SHORT = Load(100, 60), Load(50, 2)
+ROOT = pytest.mark.skipif(os.geteuid() != 0, reason="needs root, to mount a small disk")
+STRACE = pytest.mark.skipif(
+    shutil.which("strace") is None, reason="needs strace (apt-get install strace)"
+)
+
+
+@pytest.fixture
+def small_disk(tmp_path: Path) -> Iterator[Path]:
+    """A disk of its own, in memory."""
+    with own_disk(tmp_path / "disk", DISK_MIB) as place:
+        yield place
+
+
+@contextmanager
+def own_disk(place: Path, size_mib: int) -> Iterator[Path]:
+    """A disk in memory, of which only what is written takes room."""
+    place.mkdir()
+    mount = ("mount", "-t", "tmpfs", "-o", f"size={size_mib}m", "tmpfs", str(place))
+    subprocess.run(mount, check=True)
+    try:
+        yield place
+    finally:
+        unmount = ("umount", "--lazy", str(place))
+        subprocess.run(unmount, check=True)
+
+
+@contextmanager
+def full(disk: Path) -> Iterator[None]:
+    """No byte is left on it."""
+    filler = disk / "filler"
+    with filler.open("wb", buffering=0) as file:
+        for size in (MIB, 4096, 1):
+            while True:
+                try:
+                    file.write(b"x" * size)
+                except OSError:
+                    break
+    try:
+        yield
+    finally:
+        filler.unlink()
+
+
+@ROOT
+@pytest.mark.case(n=16)
+def test_a_full_disk_ends_the_run_in_words_and_what_was_stored_is_there(
+    small_disk: Path, oracle: Oracle
+) -> None:
+    """Broken if a full disk killed agents, hung the command, left the load running, or cost
+    anything that had been acknowledged."""
+    loadpilot = Loadpilot(small_disk / "work")
+    with loadpilot.start(WEIGHTED, oracle.url, *LONG.local) as running:
+        assert oracle.wait_count(3 * LONG.rps, 30)
+        with full(small_disk):
+            refused = assert_refused_in_words(running, "no space left on device")
+    assert_healed(loadpilot, oracle, refused)
+
+
+@ROOT
+@pytest.mark.case(n=16)
+@pytest.mark.long
+@pytest.mark.timeout(240)
+def test_a_full_disk_of_a_fleet_stops_the_load_and_costs_nothing_that_was_counted(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, loadpilot: Loadpilot, oracle: Oracle
+) -> None:
+    """Broken if a command waited in silence for a run of which nothing can be stored, if its load
+    went on, or if what agents counted were gone when the disk has room again."""
+    with own_disk(tmp_path / "disk", FLEET_DISK_MIB) as disk:
+        ground = Ground(tmp_path, monkeypatch)
+        store = f'"{ground.folder / "store"}"'
+        config = ground.folder / "nats.conf"
+        text = config.read_text(encoding="utf-8")
+        assert store in text
+        config.write_text(text.replace(store, f'"{disk}"'), encoding="utf-8")
+        with ground:
+            ground.coordinator()
+            for name in ("a-1", "a-2"):
+                ground.agent(name)
+            with ground.start(loadpilot, WEIGHTED, oracle.url, *LONG.fleet) as running:
+                assert oracle.wait_count(3 * LONG.rps, 30)
+                with shrunk(disk):
+                    running.until("log unavailable: ", 60)
+                    refused = running.end(30)
+                    assert refused.code == 3, refused.stderr
+                    assert "loadpilot report" in refused.stderr
+                    sent = oracle.counts().received
+                    assert not oracle.wait_count(sent + LONG.rps // 10, 2), "the load goes on"
+            # A nats-server stores nothing more in a stream that it could not write to.
+            ground.kill_server()
+            ground.start_server()
+            seen = loadpilot.call("watch", refused.run, "--nats-url", ground.url)
+            assert seen.code == 3, seen.stderr
+            told = loadpilot.call("report", refused.run, "--json", "--nats-url", ground.url)
+            report = json.loads(told.stdout)
+            messages = ground.messages(refused.run)
+            evidence = Evidence(refused.run, oracle.requests(), messages, report)
+            found = check(evidence, planned=LONG.planned)
+            assert found == [], "\n".join(found)
+            assert report["arrivals"]["started"] == len(oracle.requests())
+
+
+@contextmanager
+def shrunk(disk: Path) -> Iterator[None]:
+    """A disk has no room beyond what it holds."""
+    facts = os.statvfs(disk)
+    used = (facts.f_blocks - facts.f_bfree) * facts.f_frsize
+    for_now = ("mount", "-o", f"remount,size={used}", str(disk))
+    subprocess.run(for_now, check=True)
+    try:
+        yield
+    finally:
+        again = ("mount", "-o", f"remount,size={FLEET_DISK_MIB}m", str(disk))
+        subprocess.run(again, check=True)
+
+
+@STRACE
+@pytest.mark.case(n=16)
+@pytest.mark.long
+def test_a_disk_that_fails_to_sync_ends_the_run_in_words(
+    loadpilot: Loadpilot, oracle: Oracle
+) -> None:
+    """Broken if a write that did not reach the disk were acknowledged, or the run went on."""
+    with loadpilot.start(WEIGHTED, oracle.url, *LONG.local) as running:
+        assert oracle.wait_count(3 * LONG.rps, 30)
+        (server,) = running.parts(Part.SERVER)
+        with failing_sync(server.pid):
+            refused = assert_refused_in_words(running, "input/output error")
+    assert_healed(loadpilot, oracle, refused)
+
+
+def assert_refused_in_words(running: Running, why: str) -> Finished:
+    """The command says what is wrong and how to go on, and nothing of it is left."""
+    below = descendants(running.pid)
+    running.until("log unavailable: ", 60)
+    finished = running.end(30)
+    assert why in finished.stderr
+    assert "loadpilot report" in finished.stderr
+    assert finished.code == 3, finished.stderr
+    gone(below, 5)
+    return finished
+
+
+def assert_healed(loadpilot: Loadpilot, oracle: Oracle, refused: Finished) -> None:
+    """The next run is sound, and the one that was cut short adds up."""
+    requests = oracle.requests()
+    fresh = loadpilot.run(WEIGHTED, oracle.url, *SHORT.local)
+    assert fresh.judged == 0, fresh.stderr
+    told = loadpilot.call("report", refused.run, "--json")
+    report = json.loads(told.stdout)
+    assert report["run"]["ending"] == "aborted"
+    messages = messages_of(loadpilot.folder, refused.run)
+    evidence = Evidence(refused.run, requests, messages, report)
+    found = check(evidence, planned=LONG.planned, hidden=0)
+    assert found == [], "\n".join(found)
+
+
+@contextmanager
+def failing_sync(pid: int) -> Iterator[None]:
+    """Every sync of a process fails."""
+    calls = "fsync,fdatasync,sync_file_range"
+    argv = ["strace", "-f", "-qq", "-p", str(pid), "-e", f"trace={calls}"]
+    argv += ["-e", f"inject={calls}:error=EIO", "-o", "/dev/null"]
+    with subprocess.Popen(argv, stderr=subprocess.PIPE) as tracer:
+        try:
+            yield
+        finally:
+            tracer.send_signal(signal.SIGINT)
+
+
+@pytest.mark.case(n=17)
+@pytest.mark.parametrize("stream", ["LP_DATA", pytest.param("LP_CTL", marks=pytest.mark.long)])
+def test_a_stream_at_its_limit_ends_the_run_in_words(
+    ground: Ground, loadpilot: Loadpilot, oracle: Oracle, stream: str
+) -> None:
+    """Broken if a load went on of which nothing could be reported, or ended without a reason."""
+    load = Load(100, 40)
+    ground.coordinator()
+    for name in ("a-1", "a-2"):
+        ground.agent(name)
+    with ground.start(loadpilot, WEIGHTED, oracle.url, *load.fleet) as running:
+        assert oracle.wait_count(2 * load.rps, 30)
+        asyncio.run(limit(ground, stream))
+        if stream == "LP_CTL":
+            running.signal(signal.SIGINT)
+        finished = running.end(60)
+    print(finished.stderr)
+    assert "full" in finished.stderr
+    assert finished.code in {4, 130}
+    if stream == "LP_DATA":
+        assert finished.report["run"]["ending"] == "log_full"
+        # What was sent without a log is told by nobody, and called lost.
+        ground.assert_adds_up(finished, oracle, load.planned, hidden=0)
+
+
+async def limit(ground: Ground, stream: str) -> None:
+    """Allows a stream what it holds already, and a little more."""
+    connection = await nats.connect(ground.url, token=ground.token)
+    try:
+        jetstream = connection.jetstream()
+        info = await jetstream.stream_info(stream)
+        config = info.config
+        config.max_bytes = info.state.bytes + 256
+        await jetstream.update_stream(config)
+    finally:
+        await connection.close()

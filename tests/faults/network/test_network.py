@@ -1,0 +1,141 @@
+"""Networks that lose, that are pulled out, that crawl: an agent at the end of a bad cable."""
+
+from __future__ import annotations
+
+import time
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+from tests.faults.support.loads import WEIGHTED, Load, arrival_of
+from tests.faults.support.network import Network, Wired, own_network, why_not
+from tests.oracle.oracle import Oracle, built_binary
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from tests.e2e.support.command import Loadpilot, Running
+
+pytestmark = pytest.mark.skipif(why_not() is not None, reason=str(why_not()))
+
+MIB = 1 << 20
+WIDE = """
+from loadpilot import LoadClient, VUser, scenario, task
+
+@scenario(rps=200, duration="40s", mode="constant")
+class Wide(VUser):
+"""
+TASK = """
+    @task
+    def task_{n}(self, client: LoadClient) -> None:
+        client.get("/a/{n}")
+        client.get("/b/{n}")
+"""
+
+
+@pytest.fixture
+def network() -> Iterator[Network]:
+    """Everything that a test starts after this is in a network of its own."""
+    with own_network() as network:
+        yield network
+
+
+@pytest.fixture
+def target(network: Network, tmp_path: Path) -> Iterator[Oracle]:
+    """An oracle in that network."""
+    del network
+    with Oracle(built_binary(), tmp_path / "oracle.jsonl") as oracle:
+        yield oracle
+
+
+@pytest.fixture
+def wired(network: Network, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Wired]:
+    """A fleet with a coordinator, an agent at a good cable and one at a bad one."""
+    with Wired(tmp_path, monkeypatch, network) as wired:
+        wired.coordinator()
+        wired.agent("good")
+        yield wired
+
+
+@contextmanager
+def under_way(wired: Wired, loadpilot: Loadpilot, target: Oracle, load: Load) -> Iterator[Running]:
+    with wired.start(loadpilot, WEIGHTED, target.url, *load.fleet) as running:
+        assert target.wait_count(2 * load.rps, 30)
+        yield running
+
+
+@pytest.mark.case(n=13)
+@pytest.mark.parametrize("hook", ["output", pytest.param("input", marks=pytest.mark.long)])
+def test_five_seconds_of_silence_in_one_direction_cost_nothing(
+    network: Network, wired: Wired, loadpilot: Loadpilot, target: Oracle, hook: str
+) -> None:
+    """Broken if a short loss stopped an agent, or lost or doubled a delta."""
+    load = Load(100, 14)
+    wired.agent("bad", url=wired.far_url)
+    with under_way(wired, loadpilot, target, load) as running:
+        with network.drops(hook):
+            time.sleep(5)
+        finished = running.end()
+    assert finished.report["run"]["ending"] == "completed", finished.stderr
+    wired.assert_adds_up(finished, target, load.planned, quiet=True)
+
+
+@pytest.mark.case(n=13)
+@pytest.mark.long
+@pytest.mark.timeout(180)
+@pytest.mark.parametrize("how", ["unplugged", "half-open"])
+def test_a_cable_that_is_out_for_ten_seconds_stops_its_agent_until_it_is_back(
+    network: Network, wired: Wired, loadpilot: Loadpilot, target: Oracle, how: str
+) -> None:
+    """Broken if an agent that nobody can stop went on, sent what had become others', or stayed
+    away when it could be reached again."""
+    load = Load(60, 45)
+    bad = wired.agent("bad", url=wired.far_url)
+    with under_way(wired, loadpilot, target, load) as running:
+        if how == "unplugged":
+            with network.unplugged():
+                time.sleep(10)
+        else:
+            # Nobody hears of the end: each side takes the other for alive.
+            with network.drops("output", "input"):
+                wired.kill_server()
+                wired.start_server()
+                time.sleep(10)
+        bad.until("begins anew")
+        finished = running.end()
+    report = wired.assert_adds_up(finished, target, load.planned)
+    assert report["run"]["ending"] == "completed", finished.stderr
+    requests = target.requests()
+    assert any(arrival_of(one) >= load.planned - load.rps for one in requests)
+
+
+@pytest.mark.case(n=14)
+@pytest.mark.long
+@pytest.mark.timeout(240)
+def test_a_cable_that_carries_less_than_is_measured_costs_bounded_memory(
+    network: Network, wired: Wired, loadpilot: Loadpilot, target: Oracle
+) -> None:
+    """Broken if what cannot be published yet ate the machine, or held the load up."""
+    bad = wired.agent("bad", url=wired.far_url)
+    scene = WIDE + "".join(TASK.format(n=n) for n in range(30))
+    samples = ("--samples", "samples.csv")
+    flags = ("--external-agents", "2", *samples)
+    with wired.start(loadpilot, scene, target.url, *flags) as running:
+        assert target.wait_count(400, 30)
+        before = resident(bad.pid)
+        network.slow("256kbit")
+        assert target.wait_count(2 * 200 * 39, 90), "the load is not held up"
+        grown = resident(bad.pid) - before
+        finished = running.end()
+    print(f"grown by {grown / MIB:.1f} MiB")
+    assert grown < 72 * MIB
+    assert finished.report["run"]["ending"] == "completed"
+    wired.assert_adds_up(finished, target, 200 * 40)
+
+
+def resident(pid: int) -> int:
+    """Memory of a process, in bytes."""
+    status = Path(f"/proc/{pid}/status").read_text(encoding="utf-8")
+    (line,) = [one for one in status.splitlines() if one.startswith("VmRSS")]
+    return int(line.split()[1]) * 1024

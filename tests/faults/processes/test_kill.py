@@ -1,0 +1,196 @@
+"""Kill anything, at any moment, without asking: the run goes on or ends, and the report adds up."""
+
+from __future__ import annotations
+
+import os
+import signal
+import time
+from collections import Counter
+from typing import TYPE_CHECKING, Any
+
+import pytest
+from tests.e2e.support.command import SCENARIOS, Finished, Loadpilot, gone
+from tests.e2e.support.processes import Part, descendants
+from tests.faults.support.stack_run import (
+    CHILDREN_GONE_S,
+    FLEET,
+    LOAD,
+    PLANNED,
+    RPS,
+    SECS,
+    UNDER_WAY,
+    arrivals_of,
+    holders_of,
+)
+from tests.faults.support.stacks import two_coordinators
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from tests.oracle.oracle import Oracle, Request
+
+WEIGHTED = SCENARIOS / "weighted.py"
+
+
+def assert_ran_as_planned(finished: Finished, requests: list[Request]) -> None:
+    """Nothing is missing, nothing came twice, and the report says exactly that."""
+    assert finished.judged == 0, finished.stderr
+    report = finished.report
+    assert report["run"]["ending"] == "completed"
+    assert report["arrivals"]["started"] == report["arrivals"]["planned"] == PLANNED
+    assert report["calls"]["attempted"] == report["calls"]["outcomes"]["ok"] == PLANNED
+    assert report["gaps"]["lost"] == report["gaps"]["quarantined"] == []
+    assert arrivals_of(finished.run, requests) == Counter(range(PLANNED))
+    assert len(requests) == PLANNED
+
+
+@pytest.mark.case(n=7)
+def test_a_coordinator_that_is_killed_is_replaced_and_missed_by_nobody(
+    loadpilot: Loadpilot, oracle: Oracle
+) -> None:
+    """Whatever a coordinator knows that is not in the log would be lost here."""
+    with loadpilot.start(WEIGHTED, oracle.url, *LOAD) as running:
+        assert oracle.wait_count(UNDER_WAY, 30)
+        (coordinator,) = running.parts(Part.COORDINATOR)
+        os.kill(coordinator.pid, signal.SIGKILL)
+        running.until("restarted coordinator")
+        (successor,) = running.parts(Part.COORDINATOR)
+        assert successor.pid != coordinator.pid
+        finished = running.end()
+    assert_ran_as_planned(finished, oracle.requests())
+
+
+@pytest.mark.case(n=10)
+def test_a_log_server_that_is_killed_comes_back_with_all_that_it_acknowledged(
+    loadpilot: Loadpilot, oracle: Oracle
+) -> None:
+    """An acknowledgement before the disk, or an agent that sends only while it can publish, would
+    leave a hole."""
+    with loadpilot.start(WEIGHTED, oracle.url, *LOAD) as running:
+        assert oracle.wait_count(UNDER_WAY, 30)
+        (server,) = running.parts(Part.SERVER)
+        os.kill(server.pid, signal.SIGKILL)
+        running.until("restarted nats-server")
+        finished = running.end()
+    assert_ran_as_planned(finished, oracle.requests())
+
+
+@pytest.mark.case(n=9)
+@pytest.mark.long
+def test_two_coordinators_that_race_from_the_start_decide_as_one(
+    tmp_path: Path, oracle: Oracle
+) -> None:
+    """A decision that both could write would double agents' work or contradict itself."""
+    with two_coordinators(tmp_path).start(WEIGHTED, oracle.url, *LOAD) as running:
+        assert oracle.wait_count(UNDER_WAY, 30)
+        assert len(running.parts(Part.COORDINATOR)) == 2
+        finished = running.end()
+    assert_ran_as_planned(finished, oracle.requests())
+
+
+@pytest.mark.case(n=20)
+def test_a_killed_command_takes_its_load_with_it_and_no_run_resumes_it(
+    loadpilot: Loadpilot, oracle: Oracle
+) -> None:
+    """Load that nobody watches any more must end, and stay ended."""
+    with loadpilot.start(WEIGHTED, oracle.url, *FLEET, "60s") as running:
+        old = running.run_id()
+        assert oracle.wait_count(UNDER_WAY, 30)
+        below = descendants(running.pid)
+        parts = Counter(process.part for process in below)
+        assert parts == {Part.SUPERVISOR: 1, Part.SERVER: 1, Part.COORDINATOR: 1, Part.AGENT: 2}
+        killed_us = time.time_ns() // 1000
+        running.kill()
+        gone(below, CHILDREN_GONE_S)
+    sent_by_old = oracle.counts()
+    assert sent_by_old.last_us is not None
+    assert sent_by_old.last_us - killed_us < CHILDREN_GONE_S * 1_000_000
+
+    fresh = loadpilot.run(WEIGHTED, oracle.url, *FLEET, "2s")
+    assert fresh.judged == 0, fresh.stderr
+    later = oracle.requests()[sent_by_old.received :]
+    assert {(request.id or "").split("/")[0] for request in later} == {fresh.run}
+    assert arrivals_of(fresh.run, later) == Counter(range(2 * RPS))
+
+    listed = loadpilot.call("runs")
+    states = {line.split()[0]: line for line in listed.stdout.splitlines()}
+    assert " aborted " in states[old]
+    assert " completed " in states[fresh.run]
+    again = loadpilot.call("report", old)
+    assert again.code == 0, again.stderr
+    assert "verdict      FAIL" in again.stdout
+    assert "certificate  INVALID" in again.stdout
+    assert old in again.stdout
+
+
+@pytest.mark.case(n=1)
+@pytest.mark.long
+def test_an_agent_that_is_killed_comes_back_and_what_nobody_sent_meanwhile_is_named(
+    loadpilot: Loadpilot, oracle: Oracle
+) -> None:
+    """Silence about an agent's lost second would make the report look complete."""
+    with loadpilot.start(WEIGHTED, oracle.url, *LOAD) as running:
+        assert oracle.wait_count(UNDER_WAY, 30)
+        first, second = running.parts(Part.AGENT)
+        os.kill(first.pid, signal.SIGKILL)
+        running.until("restarted agent-")
+        successors = {agent.pid for agent in running.parts(Part.AGENT)} - {second.pid}
+        assert len(successors) == 1
+        assert first.pid not in successors
+        finished = running.end()
+    report, requests = finished.report, oracle.requests()
+    assert report["run"]["ending"] == "completed"
+    assert finished.code == 3, "a run with a hole of more than 1 % is not to be trusted"
+    assert_adds_up(report, len(requests))
+    received = arrivals_of(finished.run, requests)
+    assert max(received) < PLANNED
+    assert max(received.values()) == 1
+    killed, successor = holders_of(report, "agent-1")
+    assert killed["lost"] == "replaced"
+    assert successor["started"] > 0
+    assert successor["finished"]
+    due_last_secs = set(range(PLANNED - 2 * RPS, PLANNED))
+    assert due_last_secs <= set(received), "the run ends as planned"
+
+
+@pytest.mark.case(n=20)
+def test_what_a_killed_stack_left_is_only_its_users_until_it_is_pruned(
+    loadpilot: Loadpilot, oracle: Oracle
+) -> None:
+    """Files that outlive their run would fill a disk, and could be read by others."""
+    with loadpilot.start(WEIGHTED, oracle.url, *FLEET, "60s") as running:
+        run = running.run_id()
+        assert oracle.wait_count(UNDER_WAY, 30)
+        below = descendants(running.pid)
+        os.kill(running.supervisor().pid, signal.SIGKILL)
+        running.kill()
+        gone(below, CHILDREN_GONE_S)
+    left = list((loadpilot.log / "log-1" / "agents").iterdir())
+    kinds = Counter(file.suffix for file in left)
+    assert kinds[".spool"] == 2
+    assert kinds[".ring"] >= 2
+    assert {file.stat().st_mode & 0o077 for file in left} == {0}
+    assert all(file.name.startswith(f"{run}.agent-") for file in left)
+    # The next stack seals the run first: nothing can be reported of it any more.
+    assert loadpilot.run(WEIGHTED, oracle.url, *FLEET, "1s").judged == 0
+    assert loadpilot.call("runs", "prune", run).code == 0
+    assert not any(file.exists() for file in left)
+
+
+def assert_adds_up(report: dict[str, Any], received: int) -> None:
+    """Every planned arrival is somewhere, and what is missing has an agent and ticks."""
+    arrivals, lost = report["arrivals"], report["gaps"]["lost"]
+    dropped = sum(arrivals["dropped"].values())
+    assert arrivals["planned"] == PLANNED
+    assert arrivals["started"] + dropped + arrivals["lost"] == PLANNED
+    assert arrivals["waiting"] == 0
+    outcomes = report["calls"]["outcomes"]
+    assert outcomes["ok"] <= received <= report["calls"]["attempted"]
+    assert sum(gap["arrivals"] for gap in lost) == arrivals["lost"]
+    for gap in lost:
+        assert gap["holder"]["agent"] == "agent-1"
+        assert gap["holder"]["boot_id"]
+        assert 0 <= gap["from_tick"] <= gap["to_tick"] < SECS
+    assert arrivals["lost"] > 0, "what was due until the successor took over was held by the dead"
+    assert report["certificate"]["grade"] == "INVALID"
+    assert "lost_interval" in {f["kind"] for f in report["certificate"]["findings"]}

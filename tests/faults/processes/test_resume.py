@@ -1,0 +1,143 @@
+"""A run whose whole stack was killed: gone on with on request, else ended with all that it had."""
+
+from __future__ import annotations
+
+import json
+import os
+import select
+import signal
+import time
+from typing import TYPE_CHECKING, Any
+
+import pytest
+from tests.e2e.support.command import SCENARIOS, Finished, Loadpilot, Running, gone
+from tests.e2e.support.processes import descendants
+from tests.faults.support.stack_run import CHILDREN_GONE_S, arrivals_of
+
+if TYPE_CHECKING:
+    from tests.oracle.oracle import Oracle
+
+WEIGHTED = SCENARIOS / "weighted.py"
+RPS = 100
+UNDER_WAY = 2 * RPS
+DELAY_MS = 100
+
+
+def load(secs: int) -> tuple[str, ...]:
+    return ("--rps", str(RPS), "--agents", "2", "--duration", f"{secs}s")
+
+
+def kill_all(running: Running, oracle: Oracle) -> str:
+    """Kill everything at once when the run is in full swing; returns its id."""
+    run = running.run_id()
+    assert oracle.wait_count(UNDER_WAY, 30)
+    below = descendants(running.pid)
+    for process in below:
+        os.kill(process.pid, signal.SIGKILL)
+    running.kill()
+    gone(below, CHILDREN_GONE_S)
+    return run
+
+
+def resume(loadpilot: Loadpilot, run: str) -> Finished:
+    results = loadpilot.folder / "resumed.json"
+    finished = loadpilot.call("resume", run, "--results-json", str(results))
+    return Finished(finished.code, finished.stdout, finished.stderr, results)
+
+
+def await_instant(at_us: int) -> None:
+    """Return when the wall clock says so: that is the event here."""
+    left_s = at_us / 1e6 - time.time()
+    if left_s > 0:
+        select.select([], [], [], left_s)
+
+
+def ended(report: dict[str, Any]) -> int:
+    """Calls that somebody reported, whatever became of them."""
+    return sum(report["calls"]["outcomes"].values())
+
+
+def test_a_run_goes_on_where_it_would_be_by_now(loadpilot: Loadpilot, oracle: Oracle) -> None:
+    """Broken if a killed laptop costs the rest of a run, if what was due meanwhile is sent late,
+    or if anything that a killed agent had finished is missing."""
+    secs = 20
+    oracle.delay(DELAY_MS)
+    with loadpilot.start(WEIGHTED, oracle.url, *load(secs)) as running:
+        run = kill_all(running, oracle)
+    before = oracle.counts().received
+    finished = resume(loadpilot, run[:12])
+    report = finished.report
+    assert report["run"]["ending"] == "completed", finished.stderr
+    received = arrivals_of(run, oracle.requests())
+    assert max(received.values()) == 1, "an arrival was sent twice"
+    missing = set(range(secs * RPS)) - set(received)
+    assert missing == set(range(min(missing), max(missing) + 1)), "one hole, and no other"
+    assert len(received) > before + RPS
+    arrivals = report["arrivals"]
+    assert arrivals["planned"] == secs * RPS
+    assert arrivals["started"] == len(received) == ended(report), "what was sent is all counted"
+    assert arrivals["lost"] + sum(arrivals["dropped"].values()) == len(missing)
+    assert finished.code == 3, "a run with a hole of more than 1 % is not to be trusted"
+    assert "goes on" in finished.stderr
+    again = loadpilot.call("resume", run)
+    assert (again.code, oracle.counts().received) == (2, len(received))
+    assert f"run {run} is over (completed); `loadpilot report {run}` shows it" in again.stderr
+    unknown = loadpilot.call("resume", "nope")
+    assert unknown.code == 2
+    assert "there is no run 'nope' in .loadpilot" in unknown.stderr
+
+
+@pytest.mark.long
+def test_a_run_whose_time_is_over_is_ended_with_all_that_it_had(
+    loadpilot: Loadpilot, oracle: Oracle
+) -> None:
+    """Broken if a run that comes back too late sends anything, or forgets what it had done."""
+    secs = 4
+    oracle.delay(DELAY_MS)
+    with loadpilot.start(WEIGHTED, oracle.url, *load(secs)) as running:
+        run = kill_all(running, oracle)
+    received = oracle.counts().received
+    start_us = oracle.counts().first_us
+    assert start_us is not None
+    await_instant(start_us + secs * 1_000_000)
+    finished = resume(loadpilot, "last")
+    assert oracle.counts().received == received
+    report = finished.report
+    assert report["run"]["id"] == run
+    assert report["arrivals"]["started"] == ended(report) == received
+    assert report["arrivals"]["lost"] == secs * RPS - received
+    assert finished.code == 3
+
+
+@pytest.mark.long
+def test_whoever_does_not_resume_ends_it_with_all_that_it_had(
+    loadpilot: Loadpilot, oracle: Oracle
+) -> None:
+    """Broken if a run that is given up loses what its killed agents had finished."""
+    oracle.delay(DELAY_MS)
+    with loadpilot.start(WEIGHTED, oracle.url, *load(60)) as running:
+        run = kill_all(running, oracle)
+    received = oracle.counts().received
+    fresh = loadpilot.run(WEIGHTED, oracle.url, *load(5))
+    assert fresh.judged == 0, fresh.stderr
+    assert oracle.counts().received == received + 5 * RPS
+    report = json.loads(loadpilot.call("report", run, "--json").stdout)
+    assert report["run"]["ending"] == "aborted"
+    assert report["arrivals"]["started"] == ended(report) == received
+    assert {one["tail"] is not None for one in report["run"]["holders"]} == {True}
+
+
+@pytest.mark.long
+def test_a_run_that_somebody_follows_is_not_taken_from_him(
+    loadpilot: Loadpilot, oracle: Oracle
+) -> None:
+    """Broken if a second command could take over, or end, a run that is under way."""
+    with loadpilot.start(WEIGHTED, oracle.url, *load(8)) as running:
+        run = running.run_id()
+        assert oracle.wait_count(RPS, 30)
+        told = loadpilot.call("resume", run)
+        assert told.code == 0, told.stderr
+        assert "is not paused; nothing was changed" in told.stdout
+        finished = running.end()
+    assert finished.judged == 0
+    assert oracle.counts().received == 8 * RPS

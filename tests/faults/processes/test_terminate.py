@@ -1,0 +1,100 @@
+"""Who is told to end, and ends: an agent, a run, a run whose coordinators are all dead."""
+
+from __future__ import annotations
+
+import signal
+from typing import TYPE_CHECKING
+
+import pytest
+from tests.faults.support.breakable_fleet import SHORT_AGENT, SHORT_COORDINATOR, kill
+from tests.faults.support.bursts import now_us
+from tests.faults.support.loads import WEIGHTED, Load
+
+if TYPE_CHECKING:
+    from tests.e2e.support.command import Loadpilot
+    from tests.faults.support.breakable_fleet import Ground
+    from tests.faults.support.noise import Machine
+    from tests.oracle.oracle import Oracle
+
+STOP_US = 2_000_000
+
+
+@pytest.mark.case(n=4)
+def test_an_agent_that_is_told_to_end_loses_nothing(
+    ground: Ground, loadpilot: Loadpilot, oracle: Oracle
+) -> None:
+    """Broken if what was in flight were cut off, or what it had counted went with it."""
+    load = Load(100, 14)
+    oracle.delay(300)
+    ground.coordinator(*SHORT_COORDINATOR)
+    leaver = ground.agent("a-1", *SHORT_AGENT)
+    ground.agent("a-2", *SHORT_AGENT)
+    with ground.start(loadpilot, WEIGHTED, oracle.url, *load.fleet) as running:
+        assert oracle.wait_count(3 * load.rps, 30)
+        leaver.signal(signal.SIGTERM)
+        assert leaver.end(20).code == 0
+        finished = running.end()
+    report = ground.assert_adds_up(finished, oracle, load.planned)
+    assert report["run"]["ending"] == "completed"
+    assert report["calls"]["outcomes"] == {"ok": len(oracle.requests())}, "every call was finished"
+    (left,) = [one for one in report["run"]["holders"] if one["holder"]["agent"] == "a-1"]
+    assert left["finished"]
+    assert left["lost"] == "left"
+    # Nobody holds the shards between its word and the tick of the takeover.
+    assert report["arrivals"]["lost"] <= 3 * load.rps / 2
+    assert not list(ground.state("a-1").glob("*")), "everything is stored: nothing stays behind"
+
+
+@pytest.mark.case(n=19)
+def test_a_stop_reaches_agents_whose_coordinators_are_all_dead(
+    ground: Ground, loadpilot: Loadpilot, oracle: Oracle
+) -> None:
+    """Broken if it took a coordinator to end a load: the target would not wait for one."""
+    load = Load(100, 60)
+    coordinators = [ground.coordinator() for _ in range(2)]
+    for name in ("a-1", "a-2"):
+        ground.agent(name)
+    with ground.start(loadpilot, WEIGHTED, oracle.url, *load.fleet) as running:
+        assert oracle.wait_count(2 * load.rps, 30)
+        for coordinator in coordinators:
+            kill(coordinator.pid)
+            coordinator.end()
+        asked_us = now_us()
+        running.signal(signal.SIGINT)
+        running.until("no coordinator")
+        finished = running.end(30)
+    last_us = oracle.counts().last_us
+    assert last_us is not None
+    assert last_us - asked_us < STOP_US
+    assert finished.code == 130
+    assert finished.report["run"]["state"] != "sealed", "nobody was there to seal it"
+    before = oracle.counts().received
+    successor = ground.coordinator()
+    successor.until("RunSealed", 60)
+    assert oracle.counts().received == before
+    again = loadpilot.call("report", finished.run, "--json", "--nats-url", ground.url)
+    assert '"stopped"' in again.stdout, again.stdout + again.stderr
+
+
+@pytest.mark.case(n=19)
+@pytest.mark.long
+def test_agents_without_a_coordinator_end_by_themselves(
+    ground: Ground, loadpilot: Loadpilot, oracle: Oracle, machine: Machine
+) -> None:
+    """Broken if a load that nobody can steer any more went on for ever."""
+    load = Load(100, 60)
+    coordinator = ground.coordinator()
+    agents = [ground.agent(name, "--no-coordinator", "4s") for name in ("a-1", "a-2")]
+    with ground.start(loadpilot, WEIGHTED, oracle.url, *load.fleet) as running:
+        assert oracle.wait_count(2 * load.rps, 30)
+        kill(coordinator.pid)
+        alone_us = now_us()
+        for agent in agents:
+            agent.until("Isolated")
+        silent_us = now_us()
+        running.kill()
+    last_us = oracle.counts().last_us
+    assert last_us is not None
+    assert last_us <= silent_us
+    machine.judge(last_us - alone_us < 8_000_000, "agents went on for more than 8 s alone")
+    ground.coordinator().until("RunSealed", 60)

@@ -1,0 +1,96 @@
+"""The loads of the fault cases, and when their arrivals are due.
+
+Constant and uniform, so that the n-th arrival is due at start + n / rate: whoever reads the
+target's log can tell by himself what is late, what is missing, and whose it was.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from tests.e2e.support.command import SCENARIOS
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from tests.faults.support.checker import Message
+    from tests.oracle.oracle import Request
+
+WEIGHTED = SCENARIOS / "weighted.py"
+LATENESS_MAX_S = 0.5
+"""An arrival that is reached later than this is not sent."""
+SHARDS = 256
+"""Of every run of up to sixteen agents."""
+
+
+@dataclass(frozen=True, slots=True)
+class Load:
+    """So many requests per second for so long."""
+
+    rps: int
+    secs: int
+    agents: int = 2
+
+    @property
+    def planned(self) -> int:
+        return self.rps * self.secs
+
+    @property
+    def local(self) -> tuple[str, ...]:
+        """As flags of a run on a stack of its own."""
+        return (*self._shape, "--agents", str(self.agents))
+
+    @property
+    def fleet(self) -> tuple[str, ...]:
+        """As flags of a run on a fleet."""
+        return (*self._shape, "--external-agents", str(self.agents))
+
+    @property
+    def _shape(self) -> tuple[str, ...]:
+        return ("--rps", str(self.rps), "--duration", f"{self.secs}s")
+
+
+def arrival_of(request: Request) -> int:
+    """Its number in the run."""
+    return int((request.id or "//").split("/")[1])
+
+
+def lateness_us(request: Request, start_us: int, rps: int) -> int:
+    """How long after its due time the target received it."""
+    return request.arrival_us - start_us - arrival_of(request) * 1_000_000 // rps
+
+
+def buckets(requests: Iterable[Request], bucket_us: int = 100_000) -> Counter[int]:
+    """How many requests came in each tenth of a second."""
+    return Counter(request.arrival_us // bucket_us for request in requests)
+
+
+def first_owner(messages: Iterable[Message]) -> dict[int, str]:
+    """Who held each shard at the start."""
+    for message in messages:
+        if message.event is not None and message.event.get("type") == "ShardsAssigned":
+            return owners(message.event)
+    raise AssertionError("nobody was assigned anything")
+
+
+def shards_of(holding: dict[str, Any]) -> list[int]:
+    """Unfold what is stored: shards, and strides of them as `[first, step, count]`."""
+    found: list[int] = []
+    for piece in holding["shards"]:
+        if isinstance(piece, int):
+            found.append(piece)
+        else:
+            first, step, count = piece
+            found += [first + step * nth for nth in range(count)]
+    return found
+
+
+def owners(assignment: dict[str, Any]) -> dict[int, str]:
+    """The holder of each shard of an assignment, by agent."""
+    return {
+        shard: holding["holder"]["agent"]
+        for holding in assignment["holdings"]
+        for shard in shards_of(holding)
+    }

@@ -1,0 +1,54 @@
+"""The programs of an earlier commit, built beside those of today.
+
+Must never touch the work tree: the sources are read from the history.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[3]
+BUILD_S = 1_800
+
+
+@dataclass(frozen=True, slots=True)
+class Older:
+    """Where they are."""
+
+    coordinator: Path
+    agent: Path
+
+
+@cache
+def older(commit: str) -> Older:
+    """Built once; skips the test where the history or a Rust is missing."""
+    cargo, git, tar = (shutil.which(name) for name in ("cargo", "git", "tar"))
+    if cargo is None or git is None or tar is None:
+        pytest.skip("older programs are built with cargo, git and tar; one is missing here")
+    asked = [git, "cat-file", "-e", f"{commit}^{{commit}}"]
+    if subprocess.run(asked, cwd=ROOT, capture_output=True, check=False).returncode != 0:
+        pytest.skip(f"this clone's history does not reach back to {commit}")
+    place = ROOT / "target" / "older" / commit
+    sources, built = place / "src", place / "target"
+    if not sources.exists():
+        packed = subprocess.run(
+            [git, "archive", commit], cwd=ROOT, capture_output=True, check=True
+        ).stdout
+        sources.mkdir(parents=True)
+        subprocess.run([tar, "-x"], cwd=sources, input=packed, check=True)
+    programs = ("loadpilot-coordinator", "loadpilot-agent")
+    subprocess.run(
+        [cargo, "build", "--locked", *(word for name in programs for word in ("-p", name))],
+        cwd=sources,
+        env=os.environ | {"CARGO_TARGET_DIR": str(built)},
+        check=True,
+        timeout=BUILD_S,
+    )
+    return Older(*(built / "debug" / name for name in programs))

@@ -1,0 +1,310 @@
+"""A command that is killed owes its teardown: whoever comes next plays it; the target counts."""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING
+
+import pytest
+from tests.e2e.support.command import Loadpilot, Running, gone
+from tests.e2e.support.processes import descendants
+from tests.e2e.support.python_tasks import routes
+from tests.faults.support.breakable_fleet import frozen
+from tests.faults.support.stack_run import CHILDREN_GONE_S
+from tests.oracle.oracle import Oracle, built_binary
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from pathlib import Path
+
+    from tests.e2e.support.fleet import Fleet
+
+HEAD = "import os\nfrom loadpilot import LoadClient, VUser, env, scenario, setup, task, teardown\n"
+SEEDED = (
+    HEAD
+    + """
+KEY = env("OWED_KEY", secret=True)
+
+@scenario(rps=30, duration="60s", mode="constant", users=4, prepare="submitter")
+class S(VUser):
+    item = "none"
+
+    @setup
+    def seed(self, client: LoadClient) -> None:
+        client.post("/seed").raise_for_status()
+        self.item = "i-7"
+
+    @setup
+    def warm(self, client: LoadClient) -> None:
+        client.post("/warm").raise_for_status()
+
+    def on_start(self, client: LoadClient) -> None:
+        client.post("/login").raise_for_status()
+
+    @task
+    def t(self, client: LoadClient) -> None:
+        client.get("/load")
+
+    def on_stop(self, client: LoadClient) -> None:
+        client.post("/logout").raise_for_status()
+
+    @teardown
+    def clear(self, client: LoadClient) -> None:
+        headers = {"X-Api-Key": KEY}
+        client.delete(f"/seed/{self.item}", headers=headers).raise_for_status()
+"""
+)
+PLAIN = (
+    HEAD
+    + """
+@scenario(rps=20, duration="1s", mode="constant")
+class P(VUser):
+    @task
+    def t(self, client: LoadClient) -> None:
+        client.get("/plain")
+"""
+)
+SECRET = "hunter-2-of-the-teardown"  # noqa: S105  (made up)
+
+
+@pytest.fixture
+def oracle(tmp_path: Path) -> Iterator[Oracle]:
+    """A target that keeps what requests show."""
+    with Oracle(built_binary(), tmp_path / "oracle.jsonl", log_headers=True) as oracle:
+        yield oracle
+
+
+@pytest.fixture(autouse=True)
+def key(monkeypatch: pytest.MonkeyPatch) -> None:
+    """What the teardown shows at the target."""
+    monkeypatch.setenv("OWED_KEY", SECRET)
+
+
+def kill(running: Running) -> None:
+    """Kill the command, and wait until everything below it has ended."""
+    below = descendants(running.pid)
+    running.kill()
+    gone(below, CHILDREN_GONE_S)
+
+
+def torn_down(oracle: Oracle) -> list[tuple[str, str | None]]:
+    """The teardowns that the target received: of what, and with which secret."""
+    requests = [one for one in oracle.requests() if one.method == "DELETE"]
+    return [(one.path, one.header("x-api-key")) for one in requests]
+
+
+def states(loadpilot: Loadpilot) -> list[str]:
+    """The runs of the directory, a line each."""
+    return loadpilot.call("runs").stdout.splitlines()[1:]
+
+
+PLAYED, OWED = 2 + 4 + 30, 4 + 1
+"""Requests of a run of one second, and those that are played after it."""
+PHASES = {
+    # where the command is killed: what never answers, after how many requests, what is on self
+    "the first setup": ("/seed", 1, "none"),
+    "the second setup": ("/warm", 2, "i-7"),
+    "the preparation": ("/login", 6, "i-7"),
+    "the run": (None, 30, "i-7"),
+}
+
+
+@pytest.mark.case(n=25)
+@pytest.mark.parametrize(
+    ("phase", "next_one"),
+    [
+        pytest.param("the first setup", "run", marks=pytest.mark.long),
+        pytest.param("the second setup", "resume", marks=pytest.mark.long),
+        pytest.param("the preparation", "run", marks=pytest.mark.long),
+        ("the run", "run"),
+    ],
+)
+def test_a_teardown_is_played_by_the_next_one(
+    loadpilot: Loadpilot, oracle: Oracle, phase: str, next_one: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Broken if a killed command leaves at the target what its setup made there, if a setup is
+    played again, or if a secret has to be told twice."""
+    silent, reached, item = PHASES[phase]
+    if silent is not None:
+        oracle.silent(path=silent)
+    with loadpilot.start(SEEDED, oracle.url) as running:
+        assert oracle.wait_count(reached, 30)
+        kill(running)
+    before = routes(oracle.requests())
+    assert not torn_down(oracle)
+    (line,) = states(loadpilot)
+    assert ("teardown owed" in line) == (phase != "the run"), "that one can still be gone on with"
+    monkeypatch.delenv("OWED_KEY")
+    if next_one == "run":
+        finished = loadpilot.run(PLAIN, oracle.url)
+        assert finished.judged == 0, finished.stderr
+        assert routes(oracle.requests())["GET /plain"] == 20
+    else:
+        finished = loadpilot.call("resume", "last")
+        assert finished.code == 0, finished.stderr
+    assert "owed       the teardown of run 0" in finished.stderr
+    assert torn_down(oracle) == [(f"/seed/{item}", SECRET)]
+    after = routes(oracle.requests())
+    assert after["POST /seed"] == 1
+    assert after["POST /warm"] == before["POST /warm"]
+    assert after["POST /logout"] == (4 if phase == "the run" else 0)
+    assert "teardown owed" not in "".join(states(loadpilot))
+    again = loadpilot.run(PLAIN, oracle.url)
+    assert "owed" not in again.stderr
+    assert len(torn_down(oracle)) == 1
+
+
+@pytest.mark.case(n=25)
+def test_a_teardown_that_was_cut_short_is_played_again(
+    loadpilot: Loadpilot, oracle: Oracle
+) -> None:
+    """Broken if a command that dies in its teardown leaves it half done, or the next one does."""
+    oracle.silent(path="/seed/*")
+    scene = SEEDED.replace("60s", "1s")
+    with loadpilot.start(scene, oracle.url) as running:
+        assert oracle.wait_count(PLAYED + OWED, 30)
+        kill(running)
+    assert len(torn_down(oracle)) == 1
+    with loadpilot.begin("resume", "last") as running:
+        assert oracle.wait_count(PLAYED + 2 * OWED, 30)
+        kill(running)
+    oracle.clear()
+    finished = loadpilot.call("resume", "last")
+    assert finished.code == 0, finished.stderr
+    assert torn_down(oracle)[-1] == ("/seed/i-7", SECRET)
+    assert len(torn_down(oracle)) == 3
+    over = loadpilot.call("resume", "last")
+    assert over.code == 2
+    assert len(torn_down(oracle)) == 3
+    run = states(loadpilot)[0].split()[0]
+    verified = loadpilot.call("verify", run, "--json")
+    assert json.loads(verified.stdout)["holds"], verified.stdout
+
+
+@pytest.mark.case(n=25)
+@pytest.mark.long
+def test_a_run_that_goes_on_is_torn_down_at_its_end(loadpilot: Loadpilot, oracle: Oracle) -> None:
+    """Broken if the teardown is played under a load that goes on, or not at all."""
+    with loadpilot.start(SEEDED.replace("60s", "8s"), oracle.url) as running:
+        assert oracle.wait_count(30, 30)
+        kill(running)
+    finished = loadpilot.call("resume", "last")
+    assert "goes on" in finished.stderr
+    assert torn_down(oracle) == [("/seed/i-7", SECRET)]
+    assert max(oracle.requests(), key=lambda one: one.arrival_us).method == "DELETE"
+    seen = routes(oracle.requests())
+    assert (seen["POST /seed"], seen["POST /login"], seen["POST /logout"]) == (1, 4, 4)
+
+
+@pytest.mark.case(n=25)
+def test_what_a_living_command_owes_is_left_to_it(loadpilot: Loadpilot, oracle: Oracle) -> None:
+    """Broken if a second command of the directory plays the teardown of a run that is under way."""
+    oracle.silent(path="/warm")
+    with loadpilot.start(SEEDED, oracle.url) as running:
+        assert oracle.wait_count(2, 30)
+        told = loadpilot.call("resume", "last")
+        assert told.code == 2
+        assert "is left to the command that it is on" in told.stderr
+        other = loadpilot.run(PLAIN, oracle.url)
+        assert other.judged == 0, other.stderr
+        assert not torn_down(oracle)
+        kill(running)
+
+
+@pytest.mark.case(n=25)
+def test_nothing_of_it_can_be_read_on_disk(loadpilot: Loadpilot, oracle: Oracle) -> None:
+    """Broken if the value of a secret, or what a setup set on self, lies in the clear in a file
+    when nothing is owed any more."""
+    scene = SEEDED.replace('"i-7"', '"state-of-the-setup"')
+    oracle.silent(path="/warm")
+    with loadpilot.start(scene, oracle.url) as running:
+        assert oracle.wait_count(2, 30)
+        kill(running)
+    found = b"".join(path.read_bytes() for path in loadpilot.log.rglob("*") if path.is_file())
+    assert b"state-of-the-setup" not in found
+    assert loadpilot.call("resume", "last").code == 0
+    found = b"".join(path.read_bytes() for path in loadpilot.log.rglob("*") if path.is_file())
+    assert SECRET.encode() not in found
+    assert torn_down(oracle) == [("/seed/state-of-the-setup", SECRET)]
+
+
+@pytest.mark.case(n=25)
+@pytest.mark.long
+def test_of_two_that_come_to_a_fleet_one_plays_it(
+    fleet: Fleet, loadpilot: Loadpilot, oracle: Oracle, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Broken if two commands on two machines both play a teardown, or one takes it from a command
+    that is alive; a fleet knows who lives by beats alone, and nobody shares a file."""
+    coordinator = fleet.coordinator()
+    fleet.agent("a-1")
+    with fleet.start(loadpilot, SEEDED, oracle.url) as running:
+        assert oracle.wait_count(PLAYED, 30)
+        run = running.run_id()
+        early = loadpilot.call("resume", run, "--teardown", "--nats-url", fleet.url)
+        assert (early.code, torn_down(oracle)) == (2, [])
+        assert "is not over, and its teardown comes last" in early.stderr
+        running.kill()
+        coordinator.until("RunSealed")
+    monkeypatch.delenv("OWED_KEY")
+    flags = ("resume", run, "--nats-url", fleet.url)
+    with loadpilot.begin(*flags) as one, loadpilot.begin(*flags) as two:
+        ended = [one.end(60), two.end(60)]
+    assert torn_down(oracle) == [("/seed/i-7", SECRET)], ended[0].stderr + ended[1].stderr
+    assert routes(oracle.requests())["POST /logout"] == 4
+    assert 0 in {one.code for one in ended}
+    listed = loadpilot.call("runs", "--nats-url", fleet.url).stdout
+    assert "teardown owed" not in listed
+
+
+@pytest.mark.case(n=25)
+@pytest.mark.long
+def test_a_command_whose_teardown_was_taken_asks_for_nothing(
+    fleet: Fleet, loadpilot: Loadpilot, oracle: Oracle
+) -> None:
+    """Broken if a command that stood still during its setup sends load when it wakes, though
+    another one has torn down meanwhile what it had set up."""
+    fleet.coordinator()
+    fleet.agent("a-1")
+    oracle.delay(25_000, path="/seed")
+    with fleet.start(loadpilot, SEEDED, oracle.url) as running:
+        assert oracle.wait_count(1, 30)
+        with frozen(running.pid):
+            told = loadpilot.call("resume", "last", "--nats-url", fleet.url)
+            assert told.code == 0, told.stderr
+            assert len(torn_down(oracle)) == 1
+        finished = running.end(60)
+    assert finished.code in {2, 3, 4}, finished.stderr
+    assert "took its teardown" in finished.stderr
+    assert "GET /load" not in routes(oracle.requests())
+    assert len(torn_down(oracle)) == 1
+
+
+@pytest.mark.case(n=25)
+def test_files_of_a_log_are_executed_only_where_they_were_submitted(
+    fleet: Fleet, loadpilot: Loadpilot, oracle: Oracle, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Broken if the log of a fleet can have a command execute files that its user never saw."""
+    fleet.coordinator()
+    oracle.silent(path="/warm")
+    loaded = loadpilot.folder / "loaded"
+    scene = f"{SEEDED}\nopen({str(loaded)!r}, 'a').close()\n"
+    with fleet.start(loadpilot, scene, oracle.url) as running:
+        assert oracle.wait_count(2, 30)
+        running.kill()
+    own = loadpilot.folder / ".state/loadpilot/submitted"
+    assert own.stat().st_mode & 0o777 == 0o600
+    loaded.unlink()
+    flags = ("resume", "last", "--nats-url", fleet.url)
+    with monkeypatch.context() as elsewhere:
+        elsewhere.setenv("XDG_STATE_HOME", str(loadpilot.folder / "elsewhere"))
+        refused = loadpilot.call(*flags)
+        assert refused.code == 2, refused.stderr
+        assert (torn_down(oracle), loaded.exists()) == ([], False)
+        found = own.read_text(encoding="ascii").split()[0]
+        for shown in (found, "author     ", "files      scene_1.py", f"target     {oracle.url}"):
+            assert shown in refused.stderr, refused.stderr
+        wrong = loadpilot.call(*flags, "--trust", "0" * 64)
+        assert (wrong.code, loaded.exists()) == (2, False)
+        trusted = loadpilot.call(*flags, "--trust", found)
+    assert trusted.code == 0, trusted.stderr
+    assert torn_down(oracle) == [("/seed/i-7", SECRET)]
