@@ -1,0 +1,29 @@
+"""Logs of an earlier version fold to the report of that version, to the byte."""
+
+from __future__ import annotations
+
+import tarfile
+from pathlib import Path
+
+import pytest
+
+from tests.e2e.support.command import Loadpilot
+
+STORED = Path(__file__).with_name("stored_logs")
+LOGS = sorted(path.name.removesuffix(".tar.gz") for path in STORED.glob("*.tar.gz"))
+
+
+@pytest.mark.parametrize("log", LOGS)
+def test_a_stored_log_folds_to_its_stored_report(tmp_path: Path, log: str) -> None:
+    """Broken if a change of the engine or of a stored form changes what a past run says."""
+    loadpilot = Loadpilot(tmp_path)
+    with tarfile.open(STORED / f"{log}.tar.gz") as archive:
+        archive.extractall(loadpilot.log / "log-1", filter="data")
+    printed = loadpilot.call("report", "last", "--json")
+    assert printed.code == 0, printed.stderr
+    assert printed.stdout == (STORED / f"{log}.report.json").read_text(encoding="utf-8")
+
+
+def test_there_are_stored_logs() -> None:
+    """Broken if the logs are moved away from their test, which would pass without them."""
+    assert LOGS == ["killed_agent", "open_loop", "python"]
