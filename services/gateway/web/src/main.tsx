@@ -2,11 +2,11 @@
 
 import { render } from "preact";
 import { begin } from "./app/session";
-import { Shell } from "./app/shell";
+import { Shell } from "./shell";
 import "./style/base.css";
-import "./style/parts.css";
+import "./style/components.css";
 import "./style/tables.css";
-import "./style/telling.css";
+import "./style/report.css";
 import "./style/pages.css";
 import "./style/narrow.css";
 

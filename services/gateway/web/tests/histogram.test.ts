@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { at, curve, decode } from "../src/say/histogram";
+import { at, curve, decode } from "../src/data/histogram";
 import merged from "./merged.json";
 
 const RUNGS: [keyof typeof merged.ladder, number][] = [

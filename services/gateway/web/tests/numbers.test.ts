@@ -10,7 +10,7 @@ import {
   percent,
   short,
   span,
-} from "../src/say/numbers";
+} from "../src/format/numbers";
 
 const UNITS: Record<string, number> = { µs: 1, ms: 1e3, s: 1e6 };
 

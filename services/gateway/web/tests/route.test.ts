@@ -1,7 +1,7 @@
 import fc from "fast-check";
 import { expect, test } from "vitest";
 import { COMPARED_MAX, PERCENTILES, type Route, TABS, format, parse } from "../src/app/route";
-import { OPERATORS, joined } from "../src/say/thresholds";
+import { OPERATORS, joined } from "../src/format/thresholds";
 
 const name = fc
   .string({ unit: "grapheme", minLength: 1, maxLength: 12 })

@@ -1,6 +1,6 @@
 import fc from "fast-check";
 import { expect, test } from "vitest";
-import { OPERATORS, flags, joined, metricOf, room, split, unit } from "../src/say/thresholds";
+import { OPERATORS, flags, joined, metricOf, room, split, unit } from "../src/format/thresholds";
 
 const operator = fc.constantFrom(...OPERATORS);
 const limit = fc.double({ min: 0, max: 1e9, noNaN: true }).map((v) => Number(v.toFixed(3)));

@@ -1,7 +1,7 @@
 // Addresses: every view has one, and what an address says is all that a view is.
 // Pure: `parse` and `format` undo each other.
 
-import type { Limits } from "../say/thresholds";
+import type { Limits } from "../format/thresholds";
 
 export const TABS = ["overview", "latency", "tasks", "agents", "story", "what-if"] as const;
 export type Tab = (typeof TABS)[number];

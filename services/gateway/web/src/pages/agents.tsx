@@ -1,11 +1,11 @@
 // Who is there: the agents of the fleet, or of the stacks that run in this folder.
 
 import { useResource } from "../api/resource";
-import { Link } from "../app/place";
+import { Link } from "../app/navigation";
 import { runRoute } from "../app/route";
-import { Badge } from "../parts/marks";
-import { Empty, Failed, Loading, Scroll } from "../parts/panel";
-import { NONE, perSecond } from "../say/numbers";
+import { Badge } from "../components/layout/icons";
+import { Empty, Failed, Loading, Scroll } from "../components/layout/panel";
+import { NONE, perSecond } from "../format/numbers";
 
 interface Held {
   run: string;

@@ -6,16 +6,16 @@ import type { Comparison, RunList, Series } from "../api/answers";
 import { get, query } from "../api/http";
 import { asProblem, useResource } from "../api/resource";
 import type { Problem } from "../api/http";
-import { Link, go } from "../app/place";
+import { Link, go } from "../app/navigation";
 import { COMPARED_MAX, NO_FILTER, PERCENTILES, runRoute } from "../app/route";
-import { type Line, CurveChart } from "../parts/curve_chart";
-import { judged } from "../parts/judged";
-import { Badge, Icon } from "../parts/marks";
-import { OverlayChart } from "../parts/overlay_chart";
-import { Empty, Failed, Loading, Panel, Scroll } from "../parts/panel";
-import { type Buckets, decode } from "../say/histogram";
-import { NONE, count, difference, instant, latency, percent, perSecond } from "../say/numbers";
-import { grade, isOver } from "../say/words";
+import { type Line, CurveChart } from "../components/charts/percentile_curve";
+import { judged } from "../components/verdict/verdict";
+import { Badge, Icon } from "../components/layout/icons";
+import { OverlayChart } from "../components/charts/overlay_chart";
+import { Empty, Failed, Loading, Panel, Scroll } from "../components/layout/panel";
+import { type Buckets, decode } from "../data/histogram";
+import { NONE, count, difference, instant, latency, percent, perSecond } from "../format/numbers";
+import { grade, isOver } from "../format/labels";
 
 export interface Compared {
   report: Report;

@@ -4,13 +4,13 @@ import { useEffect, useState } from "preact/hooks";
 import type { Outcome, RunList, RunListed } from "../api/answers";
 import { get, query } from "../api/http";
 import { asProblem, useResource } from "../api/resource";
-import { Link, go } from "../app/place";
+import { Link, go } from "../app/navigation";
 import { COMPARED_MAX, type Filter, NO_FILTER, runRoute } from "../app/route";
 import { me } from "../app/session";
-import { Badge } from "../parts/marks";
-import { Empty, Failed, Loading, Scroll } from "../parts/panel";
-import { instant, latency, percent, perSecond } from "../say/numbers";
-import { isOver, standing } from "../say/words";
+import { Badge } from "../components/layout/icons";
+import { Empty, Failed, Loading, Scroll } from "../components/layout/panel";
+import { instant, latency, percent, perSecond } from "../format/numbers";
+import { isOver, standing } from "../format/labels";
 
 const PAGE = 50;
 const AGAIN_MS = 3000;

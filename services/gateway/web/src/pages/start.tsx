@@ -5,14 +5,14 @@ import type { Checked, PlanFacts } from "../api/answers";
 import type { Problem } from "../api/http";
 import { get, post } from "../api/http";
 import { asProblem, useAsked } from "../api/resource";
-import { go } from "../app/place";
+import { go } from "../app/navigation";
 import { runRoute } from "../app/route";
 import { me } from "../app/session";
-import { Dialog } from "../parts/dialog";
-import { Badge } from "../parts/marks";
-import { Empty, Failed, Panel } from "../parts/panel";
-import { count, perSecond, span } from "../say/numbers";
-import { read, secretsOf, tasksOf } from "../say/plan";
+import { Dialog } from "../components/controls/dialog";
+import { Badge } from "../components/layout/icons";
+import { Empty, Failed, Panel } from "../components/layout/panel";
+import { count, perSecond, span } from "../format/numbers";
+import { read, secretsOf, tasksOf } from "../data/plan";
 
 const REST_MS = 400;
 

@@ -5,8 +5,8 @@ import type { ComponentChildren } from "preact";
 import { useEffect, useRef } from "preact/hooks";
 import uPlot from "uplot";
 import "uplot/dist/uPlot.min.css";
-import { isDark } from "../app/theme";
-import { clock } from "../say/numbers";
+import { isDark } from "../../app/theme";
+import { clock } from "../../format/numbers";
 
 export type Columns = uPlot.AlignedData;
 export type Ink = (name: string) => string;

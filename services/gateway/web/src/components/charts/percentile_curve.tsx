@@ -2,8 +2,8 @@
 
 import { useMemo } from "preact/hooks";
 import type uPlot from "uplot";
-import { type Buckets, curve } from "../say/histogram";
-import { latency } from "../say/numbers";
+import { type Buckets, curve } from "../../data/histogram";
+import { latency } from "../../format/numbers";
 import { Chart, type Columns, type Ink, type Plot, valueAxis } from "./chart";
 import { decades } from "./latency_chart";
 

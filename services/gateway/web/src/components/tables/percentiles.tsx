@@ -1,7 +1,7 @@
 // Both latencies side by side: from the due time, and what the target alone took.
 
-import type { Ladder, Latency } from "../api/_generated/report";
-import { NONE, count, latency } from "../say/numbers";
+import type { Ladder, Latency } from "../../api/_generated/report";
+import { NONE, count, latency } from "../../format/numbers";
 
 const RUNGS: [string, keyof Ladder][] = [
   ["min", "min_us"],

@@ -1,7 +1,7 @@
 // What happened, line by line, at its place in the run.
 
-import type { StoryLine } from "../api/_generated/report";
-import { clock, instant } from "../say/numbers";
+import type { StoryLine } from "../../api/_generated/report";
+import { clock, instant } from "../../format/numbers";
 
 interface StoryProps {
   lines: StoryLine[];

@@ -3,8 +3,8 @@
 
 import { useMemo, useState } from "preact/hooks";
 import type uPlot from "uplot";
-import type { Heat } from "../api/answers";
-import { clock, count, latency } from "../say/numbers";
+import type { Heat } from "../../api/answers";
+import { clock, count, latency } from "../../format/numbers";
 import { Chart, type Columns, type Ink, type Plot, timeAxis, valueAxis } from "./chart";
 import { decades } from "./latency_chart";
 

@@ -2,9 +2,9 @@
 
 import { useMemo } from "preact/hooks";
 import uPlot from "uplot";
-import type { Series } from "../api/answers";
-import { clock, count, perSecond, short } from "../say/numbers";
-import { OUTCOMES, outcome } from "../say/words";
+import type { Series } from "../../api/answers";
+import { clock, count, perSecond, short } from "../../format/numbers";
+import { OUTCOMES, outcome } from "../../format/labels";
 import { Chart, type Columns, type Ink, type Plot, faint, timeAxis, valueAxis } from "./chart";
 
 type Column = (number | null)[];

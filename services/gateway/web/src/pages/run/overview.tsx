@@ -1,16 +1,16 @@
 // The first look: the judgement, what was offered, how it was answered, whether to believe it.
 
-import type { Report } from "../api/_generated/report";
-import type { Snapshot } from "../api/_generated/snapshot";
-import { Judged, Thresholds, Trust } from "../parts/judged";
-import { Ladders, omission } from "../parts/ladders";
-import { LatencyChart } from "../parts/latency_chart";
-import { LoadChart, OutcomesChart } from "../parts/load_chart";
-import { Empty, Failed, Panel, Tile, Tiles } from "../parts/panel";
-import { Story } from "../parts/story";
-import { Endings } from "../parts/tasks";
-import { clock, count, latency, perSecond, percent, short } from "../say/numbers";
-import { dropped, isOver } from "../say/words";
+import type { Report } from "../../api/_generated/report";
+import type { Snapshot } from "../../api/_generated/snapshot";
+import { Judged, Thresholds, Trust } from "../../components/verdict/verdict";
+import { Ladders, omission } from "../../components/tables/percentiles";
+import { LatencyChart } from "../../components/charts/latency_chart";
+import { LoadChart, OutcomesChart } from "../../components/charts/load_chart";
+import { Empty, Failed, Panel, Tile, Tiles } from "../../components/layout/panel";
+import { Story } from "../../components/tables/timeline";
+import { Endings } from "../../components/tables/tasks";
+import { clock, count, latency, perSecond, percent, short } from "../../format/numbers";
+import { dropped, isOver } from "../../format/labels";
 import type { Shown } from "./run";
 
 export function Overview(shown: Shown) {

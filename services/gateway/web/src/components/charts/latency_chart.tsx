@@ -2,7 +2,7 @@
 
 import { useMemo } from "preact/hooks";
 import type uPlot from "uplot";
-import { latency } from "../say/numbers";
+import { latency } from "../../format/numbers";
 import { Chart, type Columns, type Ink, type Plot, faint, timeAxis, valueAxis } from "./chart";
 import type { ChartOf } from "./load_chart";
 

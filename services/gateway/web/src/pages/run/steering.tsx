@@ -2,13 +2,13 @@
 // said afterwards is what a coordinator decided.
 
 import { useState } from "preact/hooks";
-import type { Report } from "../api/_generated/report";
-import type { Problem } from "../api/http";
-import { post } from "../api/http";
-import { asProblem } from "../api/resource";
-import { me } from "../app/session";
-import { Dialog } from "../parts/dialog";
-import { Icon } from "../parts/marks";
+import type { Report } from "../../api/_generated/report";
+import type { Problem } from "../../api/http";
+import { post } from "../../api/http";
+import { asProblem } from "../../api/resource";
+import { me } from "../../app/session";
+import { Dialog } from "../../components/controls/dialog";
+import { Icon } from "../../components/layout/icons";
 
 type Wish = "rate" | "pause" | "resume" | "stop" | "halt";
 

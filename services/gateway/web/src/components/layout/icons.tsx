@@ -1,7 +1,7 @@
 // The small signs: badges, the logo, icons. Drawn here, since nothing is fetched from elsewhere.
 
 import type { ComponentChildren } from "preact";
-import type { Tone } from "../say/words";
+import type { Tone } from "../../format/labels";
 
 export function Badge({ tone, children }: { tone: Tone; children: ComponentChildren }) {
   return (

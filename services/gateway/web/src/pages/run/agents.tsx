@@ -2,17 +2,24 @@
 
 import { useMemo } from "preact/hooks";
 import type uPlot from "uplot";
-import type { AgentOverTime, Attendance } from "../api/answers";
-import { query } from "../api/http";
-import { useResource } from "../api/resource";
-import { look } from "../app/place";
-import { Chart, type Columns, type Ink, type Plot, timeAxis, valueAxis } from "../parts/chart";
-import { fromZero } from "../parts/load_chart";
-import { Badge } from "../parts/marks";
-import { Failed, Panel, Tile, Tiles, Scroll } from "../parts/panel";
-import { NONE, count, latency, percent, perSecond, short } from "../say/numbers";
-import { type Tone, plain } from "../say/words";
-import { within } from "../say/so_far";
+import type { AgentOverTime, Attendance } from "../../api/answers";
+import { query } from "../../api/http";
+import { useResource } from "../../api/resource";
+import { look } from "../../app/navigation";
+import {
+  Chart,
+  type Columns,
+  type Ink,
+  type Plot,
+  timeAxis,
+  valueAxis,
+} from "../../components/charts/chart";
+import { fromZero } from "../../components/charts/load_chart";
+import { Badge } from "../../components/layout/icons";
+import { Failed, Panel, Tile, Tiles, Scroll } from "../../components/layout/panel";
+import { NONE, count, latency, percent, perSecond, short } from "../../format/numbers";
+import { type Tone, plain } from "../../format/labels";
+import { within } from "../../data/running_series";
 import type { Shown } from "./run";
 
 const DRAWN_MAX = 12;

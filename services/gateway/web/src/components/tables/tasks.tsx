@@ -1,9 +1,9 @@
 // Per task and call: how often, how it ended, how long it took, and where that time went.
 
-import { Scroll } from "./panel";
-import type { Ladder, Report, TaskReport } from "../api/_generated/report";
-import { count, latency, percent } from "../say/numbers";
-import { OUTCOMES, outcome, plain } from "../say/words";
+import { Scroll } from "../layout/panel";
+import type { Ladder, Report, TaskReport } from "../../api/_generated/report";
+import { count, latency, percent } from "../../format/numbers";
+import { OUTCOMES, outcome, plain } from "../../format/labels";
 
 interface TasksProps {
   tasks: TaskReport[];

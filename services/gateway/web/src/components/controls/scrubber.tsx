@@ -1,9 +1,9 @@
 // Everything as of a second: one slider over the run, with its story as marks beneath.
 
 import { useEffect, useState } from "preact/hooks";
-import type { StoryLine } from "../api/_generated/report";
-import { clock } from "../say/numbers";
-import { Icon } from "./marks";
+import type { StoryLine } from "../../api/_generated/report";
+import { clock } from "../../format/numbers";
+import { Icon } from "../layout/icons";
 
 interface ScrubberProps {
   endUs: number;

@@ -1,18 +1,18 @@
 // The frame around every page: where one can go, and what happens when one may not.
 
 import { useState } from "preact/hooks";
-import { refused } from "../api/http";
-import { Agents } from "../pages/agents";
-import { Compare } from "../pages/compare";
-import { Run } from "../pages/run";
-import { Runs } from "../pages/runs";
-import { Start } from "../pages/start";
-import { Icon, Logo } from "../parts/marks";
-import { Empty, Failed } from "../parts/panel";
-import { Link, place } from "./place";
-import { NO_FILTER, type Route } from "./route";
-import { me, meet, present, wrong } from "./session";
-import { choice, next } from "./theme";
+import { refused } from "./api/http";
+import { Agents } from "./pages/agents";
+import { Compare } from "./pages/compare";
+import { Run } from "./pages/run/run";
+import { Runs } from "./pages/runs";
+import { Start } from "./pages/start";
+import { Icon, Logo } from "./components/layout/icons";
+import { Empty, Failed } from "./components/layout/panel";
+import { Link, place } from "./app/navigation";
+import { NO_FILTER, type Route } from "./app/route";
+import { me, meet, present, wrong } from "./app/session";
+import { choice, next } from "./app/theme";
 
 const RUNS: Route = { page: "runs", filter: NO_FILTER };
 const START: Route = { page: "start", from: null };

@@ -2,9 +2,9 @@
 
 import type { ComponentChildren } from "preact";
 import { useId, useState } from "preact/hooks";
-import type { Problem } from "../api/http";
-import type { Tone } from "../say/words";
-import { Icon } from "./marks";
+import type { Problem } from "../../api/http";
+import type { Tone } from "../../format/labels";
+import { Icon } from "./icons";
 
 interface PanelProps {
   title: string;

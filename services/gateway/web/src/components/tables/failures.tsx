@@ -1,9 +1,9 @@
 // What went wrong, call by call: how it ended, why, which status, and what the scenario raised.
 
-import type { CallErrors, Errors } from "../api/answers";
-import { count, percent } from "../say/numbers";
-import { outcome, plain } from "../say/words";
-import { Scroll } from "./panel";
+import type { CallErrors, Errors } from "../../api/answers";
+import { count, percent } from "../../format/numbers";
+import { outcome, plain } from "../../format/labels";
+import { Scroll } from "../layout/panel";
 
 interface Wrong {
   task: string;

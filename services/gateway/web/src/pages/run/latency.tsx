@@ -1,16 +1,16 @@
 // Latency in full: over time, as a heat map, as a distribution; counted in both ways.
 
 import { useEffect, useState } from "preact/hooks";
-import type { Heat, Series } from "../api/answers";
-import { useResource } from "../api/resource";
-import { type Line, CurveChart } from "../parts/curve_chart";
-import { HeatChart } from "../parts/heat_chart";
-import { Ladders, omission } from "../parts/ladders";
-import { LatencyChart } from "../parts/latency_chart";
-import { Failed, Loading, Panel } from "../parts/panel";
-import { decode } from "../say/histogram";
-import { short } from "../say/numbers";
-import { within } from "../say/so_far";
+import type { Heat, Series } from "../../api/answers";
+import { useResource } from "../../api/resource";
+import { type Line, CurveChart } from "../../components/charts/percentile_curve";
+import { HeatChart } from "../../components/charts/heat_map";
+import { Ladders, omission } from "../../components/tables/percentiles";
+import { LatencyChart } from "../../components/charts/latency_chart";
+import { Failed, Loading, Panel } from "../../components/layout/panel";
+import { decode } from "../../data/histogram";
+import { short } from "../../format/numbers";
+import { within } from "../../data/running_series";
 import type { Shown } from "./run";
 
 export function LatencyTab(shown: Shown) {

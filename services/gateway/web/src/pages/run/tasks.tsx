@@ -1,14 +1,14 @@
 // Per task and call; choosing one narrows every chart of the run to it.
 
-import type { Errors } from "../api/answers";
-import { useResource } from "../api/resource";
-import { look } from "../app/place";
-import { Ladders } from "../parts/ladders";
-import { LatencyChart } from "../parts/latency_chart";
-import { LoadChart } from "../parts/load_chart";
-import { Failed, Panel } from "../parts/panel";
-import { Anatomy, Checks, Endings, Tasks } from "../parts/tasks";
-import { Wrongs } from "../parts/wrongs";
+import type { Errors } from "../../api/answers";
+import { useResource } from "../../api/resource";
+import { look } from "../../app/navigation";
+import { Ladders } from "../../components/tables/percentiles";
+import { LatencyChart } from "../../components/charts/latency_chart";
+import { LoadChart } from "../../components/charts/load_chart";
+import { Failed, Panel } from "../../components/layout/panel";
+import { Anatomy, Checks, Endings, Tasks } from "../../components/tables/tasks";
+import { Wrongs } from "../../components/tables/failures";
 import type { Shown } from "./run";
 
 export function TasksTab({ run, report, series, view, slice, every, onZoom }: Shown) {

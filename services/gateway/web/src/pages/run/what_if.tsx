@@ -2,18 +2,18 @@
 // this page moves sliders and shows what came back.
 
 import { useEffect, useMemo, useState } from "preact/hooks";
-import type { ThresholdResult } from "../api/_generated/report";
-import type { WhatIf } from "../api/answers";
-import { post } from "../api/http";
-import { useAsked } from "../api/resource";
-import { look } from "../app/place";
-import { Judged, Thresholds } from "../parts/judged";
-import { Ladders } from "../parts/ladders";
-import { LatencyChart } from "../parts/latency_chart";
-import { Copy, Failed, Panel } from "../parts/panel";
-import { Icon } from "../parts/marks";
-import { Span } from "../parts/span";
-import { clock, count, latency, percent, perSecond } from "../say/numbers";
+import type { ThresholdResult } from "../../api/_generated/report";
+import type { WhatIf } from "../../api/answers";
+import { post } from "../../api/http";
+import { useAsked } from "../../api/resource";
+import { look } from "../../app/navigation";
+import { Judged, Thresholds } from "../../components/verdict/verdict";
+import { Ladders } from "../../components/tables/percentiles";
+import { LatencyChart } from "../../components/charts/latency_chart";
+import { Copy, Failed, Panel } from "../../components/layout/panel";
+import { Icon } from "../../components/layout/icons";
+import { Span } from "../../components/controls/time_slider";
+import { clock, count, latency, percent, perSecond } from "../../format/numbers";
 import {
   type Limits,
   OPERATORS,
@@ -25,7 +25,7 @@ import {
   sign,
   split,
   unit,
-} from "../say/thresholds";
+} from "../../format/thresholds";
 import type { Shown } from "./run";
 
 const OFFERED = [

@@ -1,11 +1,11 @@
 // The judgement first: did it pass, by what, when did it break, and can it be trusted at all?
 
-import { Scroll } from "./panel";
-import type { Certificate, Report, ThresholdResult, Verdict } from "../api/_generated/report";
-import { clock, percent } from "../say/numbers";
-import { figure, metricOf, room, sign } from "../say/thresholds";
-import { type Tone, finding, grade, isOver } from "../say/words";
-import { Badge } from "./marks";
+import { Scroll } from "../layout/panel";
+import type { Certificate, Report, ThresholdResult, Verdict } from "../../api/_generated/report";
+import { clock, percent } from "../../format/numbers";
+import { figure, metricOf, room, sign } from "../../format/thresholds";
+import { type Tone, finding, grade, isOver } from "../../format/labels";
+import { Badge } from "../layout/icons";
 
 /** For each threshold, in order, from when on it did not hold; null: nobody asked. */
 export type Broke = (number | null)[] | null;

@@ -2,8 +2,8 @@
 
 import { useMemo } from "preact/hooks";
 import type uPlot from "uplot";
-import type { Series } from "../api/answers";
-import { latency, perSecond, short } from "../say/numbers";
+import type { Series } from "../../api/answers";
+import { latency, perSecond, short } from "../../format/numbers";
 import { Chart, type Columns, type Ink, type Plot, timeAxis, valueAxis } from "./chart";
 import { decades } from "./latency_chart";
 import { fromZero } from "./load_chart";

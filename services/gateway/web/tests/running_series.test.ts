@@ -1,7 +1,7 @@
 import fc from "fast-check";
 import { expect, test } from "vitest";
 import type { Series } from "../src/api/answers";
-import { soFar } from "../src/say/so_far";
+import { soFar } from "../src/data/running_series";
 
 /** A run of so many ticks that has told of so many of them. */
 function running(ticks: number, told: number): Series {

@@ -1,11 +1,11 @@
 // The run told in order: who asked, who decided, who came and went.
 
-import { Panel } from "../parts/panel";
-import { Story } from "../parts/story";
-import { instant, latency, span } from "../say/numbers";
-import { plain } from "../say/words";
+import { Panel } from "../../components/layout/panel";
+import { Story } from "../../components/tables/timeline";
+import { instant, latency, span } from "../../format/numbers";
+import { plain } from "../../format/labels";
 import type { Shown } from "./run";
-import { told } from "./tab_overview";
+import { told } from "./overview";
 
 export function StoryTab(shown: Shown) {
   const { report, over, goTo } = shown;
