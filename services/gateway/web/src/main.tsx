@@ -1,7 +1,7 @@
-// The page's first step.
+// Entry point of the pages.
 
 import { render } from "preact";
-import { begin } from "./app/session";
+import { startSession } from "./app/session";
 import { Shell } from "./shell";
 import "./style/base.css";
 import "./style/components.css";
@@ -10,4 +10,4 @@ import "./style/report.css";
 import "./style/pages.css";
 import "./style/narrow.css";
 
-void begin().then(() => render(<Shell />, document.getElementById("ui")!));
+void startSession().then(() => render(<Shell />, document.getElementById("ui")!));

@@ -1,7 +1,7 @@
-// The frame around every page: where one can go, and what happens when one may not.
+// The frame around every page: navigation, theme and sign-in.
 
 import { useState } from "preact/hooks";
-import { refused } from "./api/http";
+import { signInRequired } from "./api/http";
 import { Agents } from "./pages/agents";
 import { Compare } from "./pages/compare";
 import { Run } from "./pages/run/run";
@@ -9,38 +9,38 @@ import { Runs } from "./pages/runs";
 import { Start } from "./pages/start";
 import { Icon, Logo } from "./components/layout/icons";
 import { Empty, Failed } from "./components/layout/panel";
-import { Link, place } from "./app/navigation";
+import { Link, currentRoute } from "./app/navigation";
 import { NO_FILTER, type Route } from "./app/route";
-import { me, meet, present, wrong } from "./app/session";
-import { choice, next } from "./app/theme";
+import { me, loadMe, signIn, signInProblem } from "./app/session";
+import { nextTheme, themeChoice } from "./app/theme";
 
 const RUNS: Route = { page: "runs", filter: NO_FILTER };
 const START: Route = { page: "start", from: null };
 
 export function Shell() {
-  const route = place.value;
-  const at = route.page;
+  const route = currentRoute.value;
+  const { page } = route;
   return (
     <>
       <a class="skip" href="#main">
-        Skip to the content
+        Skip to content
       </a>
       <header class="bar">
         <Link to={RUNS} class="brand">
           <Logo /> LoadPilot
         </Link>
         <nav aria-label="Pages">
-          <Link to={RUNS} current={at === "runs" || at === "run"}>
+          <Link to={RUNS} current={page === "runs" || page === "run"}>
             Runs
           </Link>
-          <Link to={{ page: "compare", runs: [], percentile: "p99" }} current={at === "compare"}>
+          <Link to={{ page: "compare", runs: [], percentile: "p99" }} current={page === "compare"}>
             Compare
           </Link>
-          <Link to={{ page: "agents" }} current={at === "agents"}>
+          <Link to={{ page: "agents" }} current={page === "agents"}>
             Agents
           </Link>
           {me.value?.can_start && (
-            <Link to={START} current={at === "start"}>
+            <Link to={START} current={page === "start"}>
               Start
             </Link>
           )}
@@ -48,22 +48,22 @@ export function Shell() {
         <button
           type="button"
           class="ghost"
-          onClick={next}
-          aria-label={`Theme: ${choice.value}`}
-          title={`Theme: ${choice.value}`}
+          onClick={nextTheme}
+          aria-label={`Theme: ${themeChoice.value}`}
+          title={`Theme: ${themeChoice.value}`}
         >
           <Icon name={icon()} />
         </button>
       </header>
       <main id="main" tabIndex={-1}>
-        {refused.value ? <SignIn /> : <Page route={route} />}
+        {signInRequired.value ? <SignIn /> : <Page route={route} />}
       </main>
     </>
   );
 }
 
 function icon(): "sun" | "moon" | "system" {
-  return choice.value === "light" ? "sun" : choice.value === "dark" ? "moon" : "system";
+  return themeChoice.value === "light" ? "sun" : themeChoice.value === "dark" ? "moon" : "system";
 }
 
 function Page({ route }: { route: Route }) {
@@ -78,28 +78,28 @@ function Page({ route }: { route: Route }) {
       return <Start from={route.from} />;
     case "agents":
       return <Agents />;
-    case "lost":
+    case "not_found":
       return (
-        <Empty title="There is no such page">
+        <Empty title="Page not found">
           <p>
-            <code>{route.path}</code> leads nowhere. <Link to={RUNS}>All runs</Link>
+            There is no page at <code>{route.path}</code>. <Link to={RUNS}>All runs</Link>
           </p>
         </Empty>
       );
   }
 }
 
-/** For gateways that ask who one is, and for a one-time token that was used before. */
+/** Shown when a gateway requires a token, or when a one-time token was already used. */
 function SignIn() {
   const [token, setToken] = useState("");
   const submit = async (event: Event) => {
     event.preventDefault();
-    if (await present(token)) await meet();
+    if (await signIn(token)) await loadMe();
   };
   return (
     <div class="signin">
       <h1>Sign in</h1>
-      {wrong.value && <Failed problem={wrong.value} />}
+      {signInProblem.value && <Failed problem={signInProblem.value} />}
       <form onSubmit={(event) => void submit(event)}>
         <label>
           Token
@@ -115,8 +115,8 @@ function SignIn() {
         </button>
       </form>
       <p class="quiet">
-        The token is the gateway's bearer token. On a laptop, start <code>loadpilot ui</code> again:
-        it opens this page with a token of its own, which holds once.
+        Enter the bearer token of the gateway. On your own machine, run <code>loadpilot ui</code>{" "}
+        again: it opens this page with a new one-time token.
       </p>
     </div>
   );

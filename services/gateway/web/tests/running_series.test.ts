@@ -1,14 +1,14 @@
 import fc from "fast-check";
 import { expect, test } from "vitest";
 import type { Series } from "../src/api/answers";
-import { soFar } from "../src/data/running_series";
+import { upToPresent } from "../src/data/running_series";
 
-/** A run of so many ticks that has told of so many of them. */
-function running(ticks: number, told: number): Series {
+/** Series of a run of `ticks` ticks, of which `reported` are reported. */
+function running(ticks: number, reported: number): Series {
   const column = (of: (tick: number) => number | null) =>
     Array.from({ length: ticks }, (_, tick) => of(tick));
-  const counted = column((tick) => (tick < told ? 5 + tick : 0));
-  const timed = column((tick) => (tick < told ? 100 + tick : null));
+  const counted = column((tick) => (tick < reported ? 5 + tick : 0));
+  const timed = column((tick) => (tick < reported ? 100 + tick : null));
   return {
     run: "r",
     tick_us: 1,
@@ -27,21 +27,21 @@ function running(ticks: number, told: number): Series {
   };
 }
 
-test("what was told stays as it is, and nothing is said of what was not", () => {
+test("reported values stay, and the newest and later buckets are null", () => {
   const ticks = fc.integer({ min: 1, max: 400 });
   fc.assert(
     fc.property(ticks, ticks, (a, b) => {
-      const [told, all] = a < b ? [a, b] : [b, a];
-      const whole = running(all, told);
-      const shown = soFar(whole);
+      const [reported, all] = a < b ? [a, b] : [b, a];
+      const complete = running(all, reported);
+      const shown = upToPresent(complete);
       const length = shown.from_us.length;
       for (const column of [shown.started, shown.outcomes.ok!, shown.response.p50!]) {
         expect(column.length).toBe(length);
-        expect(column.slice(told - 1).every((value) => value === null)).toBe(true);
+        expect(column.slice(reported - 1).every((value) => value === null)).toBe(true);
       }
-      expect(shown.started.slice(0, told - 1)).toEqual(whole.started.slice(0, told - 1));
-      expect(shown.planned).toEqual(whole.planned.slice(0, length));
-      expect(length).toBeGreaterThanOrEqual(Math.min(all, told));
+      expect(shown.started.slice(0, reported - 1)).toEqual(complete.started.slice(0, reported - 1));
+      expect(shown.planned).toEqual(complete.planned.slice(0, length));
+      expect(length).toBeGreaterThanOrEqual(Math.min(all, reported));
     }),
   );
 });

@@ -1,31 +1,31 @@
-// Where the reader is: one signal that follows the address bar, and links that move it.
+// Navigation: a signal with the current route, functions and links that change it.
 
 import { signal } from "@preact/signals";
 import type { ComponentChildren } from "preact";
 import { type Route, type View, format, parse } from "./route";
 
-const here = () => parse(location.pathname + location.search);
+const addressRoute = () => parse(location.pathname + location.search);
 
-export const place = signal<Route>(here());
+export const currentRoute = signal<Route>(addressRoute());
 
 addEventListener("popstate", () => {
-  place.value = here();
+  currentRoute.value = addressRoute();
 });
 
-/** Goes somewhere; `quietly` leaves no entry in the history, for what is dragged. */
-export function go(route: Route, quietly = false): void {
+/** Opens a route. `replace` adds no history entry: for sliders and text fields. */
+export function navigate(route: Route, replace = false): void {
   const address = format(route);
-  if (quietly) history.replaceState(null, "", address);
+  if (replace) history.replaceState(null, "", address);
   else if (address !== location.pathname + location.search) history.pushState(null, "", address);
-  const moved = place.value.page !== route.page;
-  place.value = route;
-  if (moved) scrollTo(0, 0);
+  const newPage = currentRoute.value.page !== route.page;
+  currentRoute.value = route;
+  if (newPage) scrollTo(0, 0);
 }
 
-/** Looks at the same run in another way. */
-export function look(change: Partial<View>, quietly = false): void {
-  const route = place.value;
-  if (route.page === "run") go({ ...route, view: { ...route.view, ...change } }, quietly);
+/** Changes the view of the current run. */
+export function changeView(change: Partial<View>, replace = false): void {
+  const route = currentRoute.value;
+  if (route.page === "run") navigate({ ...route, view: { ...route.view, ...change } }, replace);
 }
 
 interface LinkProps {
@@ -37,10 +37,10 @@ interface LinkProps {
 
 export function Link({ to, children, class: name, current }: LinkProps) {
   const follow = (event: MouseEvent) => {
-    // Another tab or window is the browser's business.
+    // The browser handles opening in another tab or window.
     if (event.button !== 0 || event.metaKey || event.ctrlKey || event.shiftKey) return;
     event.preventDefault();
-    go(to);
+    navigate(to);
   };
   return (
     <a href={format(to)} class={name} onClick={follow} aria-current={current ? "page" : undefined}>

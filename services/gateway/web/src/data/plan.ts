@@ -1,7 +1,7 @@
-// What a plan asks of whoever starts it, read from its text. Whether it is sound, the gateway says.
+// Reads a plan for the start page. The gateway validates it.
 
-/** Names of the secrets that a plan refers to and does not hold. */
-export function secretsOf(plan: unknown): string[] {
+/** Names of the secrets that a plan refers to. */
+export function secretNames(plan: unknown): string[] {
   const names = new Set<string>();
   const visit = (node: unknown, depth: number) => {
     if (depth > DEPTH_MAX || node === null || typeof node !== "object") return;
@@ -13,8 +13,8 @@ export function secretsOf(plan: unknown): string[] {
   return [...names].sort();
 }
 
-/** The names of its tasks, in order. */
-export function tasksOf(plan: unknown): string[] {
+/** Names of the tasks, in the order of the plan. */
+export function taskNames(plan: unknown): string[] {
   const tasks = (plan as { tasks?: unknown } | null)?.tasks;
   if (!Array.isArray(tasks)) return [];
   return tasks.map((task) => String((task as { name?: unknown } | null)?.name ?? ""));
@@ -22,8 +22,8 @@ export function tasksOf(plan: unknown): string[] {
 
 const DEPTH_MAX = 60;
 
-/** Reads JSON; says where it breaks off. */
-export function read(text: string): { plan: unknown } | { problem: string } {
+/** Parses JSON; an error names the position. */
+export function parsePlan(text: string): { plan: unknown } | { problem: string } {
   try {
     return { plan: JSON.parse(text) as unknown };
   } catch (error) {

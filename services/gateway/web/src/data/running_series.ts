@@ -1,13 +1,13 @@
-// A run that goes on has a future in its series: planned, and not yet anything else.
+// Series of a run in progress: they reach to the planned end and hold only the plan after now.
 
 import type { Series } from "../api/answers";
 
-/** So many buckets ahead of the present are shown, or this share of those behind it. */
+/** Number of buckets shown after the present: the larger of the minimum and the share. */
 const AHEAD_MIN = 15;
 const AHEAD_SHARE = 0.15;
 
-/** How many buckets of another answer lie in the time that these series show. */
-export function within(fromUs: number[], series: Series | null): number {
+/** Number of leading buckets of another answer that lie in the time range of the series. */
+export function bucketsWithin(fromUs: number[], series: Series | null): number {
   const end = series?.from_us.at(-1);
   return end === undefined ? fromUs.length : fromUs.filter((us) => us <= end).length;
 }
@@ -15,15 +15,16 @@ export function within(fromUs: number[], series: Series | null): number {
 type Column = (number | null)[];
 
 /**
- * The series up to the present and a little beyond, where nothing but the plan is known. The newest
- * bucket is left out, too: agents have told a part of it only, and it would look like a fall.
+ * The series up to the present, and a little of the plan after it. The newest bucket is left out,
+ * too: agents have reported only a part of it, and it would look like a drop.
  */
-export function soFar(series: Series): Series {
-  const told = series.started.findLastIndex(
+export function upToPresent(series: Series): Series {
+  const newest = series.started.findLastIndex(
     (_, i) => (series.started[i] ?? 0) + (series.dropped[i] ?? 0) + (series.finished[i] ?? 0) > 0,
   );
-  const end = Math.ceil(told + Math.max(AHEAD_MIN, told * AHEAD_SHARE));
-  const cut = (column: Column) => column.slice(0, end).map((value, i) => (i < told ? value : null));
+  const end = Math.ceil(newest + Math.max(AHEAD_MIN, newest * AHEAD_SHARE));
+  const cut = (column: Column) =>
+    column.slice(0, end).map((value, i) => (i < newest ? value : null));
   const each = (columns: Record<string, Column>) =>
     Object.fromEntries(Object.entries(columns).map(([name, column]) => [name, cut(column)]));
   return {

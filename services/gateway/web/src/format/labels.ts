@@ -1,4 +1,4 @@
-// The product's words, and how good or bad each is. Must never hold text that came from a target.
+// Labels and tones for names of the API: states, outcomes, drop reasons, findings.
 
 export type Tone = "good" | "warn" | "bad" | "plain" | "busy";
 
@@ -9,7 +9,7 @@ const STATES: Record<string, [string, Tone]> = {
   preparing: ["preparing", "busy"],
   running: ["running", "busy"],
   stopping: ["stopping", "busy"],
-  sealed: ["over", "plain"],
+  sealed: ["ended", "plain"],
 };
 
 const ENDINGS: Record<string, [string, Tone]> = {
@@ -21,8 +21,8 @@ const ENDINGS: Record<string, [string, Tone]> = {
   log_full: ["log full", "bad"],
 };
 
-/** Where a run stands, and once it is over how it ended. */
-export function standing(state: string, ending?: string | null): { text: string; tone: Tone } {
+/** The state of a run, or its ending once it has ended. */
+export function runStatus(state: string, ending?: string | null): { text: string; tone: Tone } {
   const found = (ending && ENDINGS[ending]) || STATES[state];
   return found ? { text: found[0], tone: found[1] } : { text: ending ?? state, tone: "plain" };
 }
@@ -50,11 +50,11 @@ const OUTCOME_WORDS: Record<string, string> = {
   http_4xx: "HTTP 4xx",
   http_5xx: "HTTP 5xx",
   check_failed: "check failed",
-  connect: "not connected",
+  connect: "connection failed",
   tls: "TLS failed",
-  timeout: "timed out",
-  io: "broke off",
-  local: "this side's fault",
+  timeout: "timeout",
+  io: "connection lost",
+  local: "generator error",
   cancelled: "cancelled",
   indeterminate: "unknown",
 };
@@ -64,55 +64,58 @@ export function outcome(name: string): string {
 }
 
 const DROPPED: Record<string, string> = {
-  no_slot: "no slot was free in time (max_in_flight, max_wait)",
-  no_user: "no user was free in time",
-  late: "the generator came too late",
+  no_slot: "no free slot in time (max_in_flight, max_wait)",
+  no_user: "no free user in time",
+  late: "the generator was late",
   stopped: "the run was stopped",
   paused: "the run was paused",
-  fenced: "an agent cut off from control had stopped itself",
-  unowned: "nobody held them",
+  fenced: "the agent lost contact with the coordinator and stopped",
+  unowned: "no agent held their shard",
 };
 
-export function dropped(reason: string): string {
-  return DROPPED[reason] ?? plain(reason);
+export function dropReason(reason: string): string {
+  return DROPPED[reason] ?? spaced(reason);
 }
 
 const FINDINGS: Record<string, [string, string]> = {
   schedule_lag: ["The generator was late", "Use more agents or cores, or a lower rate."],
   generator_drops: ["The generator dropped arrivals", "Raise max_in_flight, or use more agents."],
-  agent_cpu: ["An agent's processor was full", "Use more agents, or give them more cores."],
+  agent_cpu: ["An agent's CPU was saturated", "Use more agents, or give them more cores."],
   lost_interval: [
     "Part of the data is missing",
-    "See the lost intervals: who, and from when to when.",
+    "See the lost intervals: which agent, and from when to when.",
   ],
-  excess: ["Some load came twice", "An agent went on after it had been replaced; it is left out."],
+  excess: [
+    "Some load was sent twice",
+    "A replaced agent continued to send; its calls are excluded.",
+  ],
   local_resources: [
-    "The generator ran out of ports or files",
-    "Reuse connections; raise ulimit -n.",
+    "The generator ran out of ports or file descriptors",
+    "Reuse connections, or raise ulimit -n.",
   ],
   clock_bound: [
     "An agent's clock is uncertain",
-    "Check the network between agent and coordinator.",
+    "Check the network between the agent and the coordinator.",
   ],
-  unfinished: ["The run did not come to its end", "Read in the story what ended it."],
-  quarantined: ["Part of the log was set aside", "The gaps name what, and why."],
-  coverage: ["Too little was measured", "Calls were cancelled, or what became of them is unknown."],
-  feeder_wrap_around: ["Test data was used twice", "Bring more rows, or say that the feed cycles."],
+  unfinished: ["The run did not complete", "See the timeline for the reason."],
+  quarantined: ["Part of the log was quarantined", "See the gaps for the events and the reasons."],
+  coverage: ["Too little was measured", "Calls were cancelled, or their outcome is unknown."],
+  feeder_wrap_around: ["Feed rows were used more than once", "Add rows, or let the feed cycle."],
 };
 
-/** What a finding of the certificate is about, and what helps. */
+/** Title of a certificate finding, and the advice for it. */
 export function finding(kind: string): { title: string; advice: string } {
-  const [title, advice] = FINDINGS[kind] ?? [plain(kind), ""];
+  const [title, advice] = FINDINGS[kind] ?? [spaced(kind), ""];
   return { title, advice };
 }
 
 export function grade(name: string): { tone: Tone; text: string } {
-  if (name === "VALID") return { tone: "good", text: "The figures are the target's." };
-  if (name === "DEGRADED") return { tone: "warn", text: "Usable, with the findings in mind." };
+  if (name === "VALID") return { tone: "good", text: "The figures describe the target." };
+  if (name === "DEGRADED") return { tone: "warn", text: "Usable with the findings below." };
   return { tone: "bad", text: "Do not use these figures." };
 }
 
-/** A name of the product's, with spaces. */
-export function plain(name: string): string {
+/** A name of the API with spaces for underscores. */
+export function spaced(name: string): string {
   return name.replaceAll("_", " ");
 }

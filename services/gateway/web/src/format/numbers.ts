@@ -1,24 +1,24 @@
-// Figures for people: three significant digits, a unit, and a dash where there is nothing to say.
-// Must never turn "not measured" into a number.
+// Figures as text: three significant digits with a unit.
+// A value that was not measured is a dash, never a number.
 
-export const NONE = "–";
+export const NOT_MEASURED = "–";
 
 const WHOLE = new Intl.NumberFormat("en", { maximumFractionDigits: 0 });
 
 type Maybe = number | null | undefined;
 
-function absent(value: Maybe): value is null | undefined {
+function isMissing(value: Maybe): value is null | undefined {
   return value === null || value === undefined || !Number.isFinite(value);
 }
 
 /** 1234567 -> "1,234,567". */
 export function count(value: Maybe): string {
-  return absent(value) ? NONE : WHOLE.format(value);
+  return isMissing(value) ? NOT_MEASURED : WHOLE.format(value);
 }
 
-/** 1234567 -> "1.23 M": for axes and tiles, where the whole number does not fit. */
-export function short(value: Maybe): string {
-  if (absent(value)) return NONE;
+/** 1234567 -> "1.23 M": for axes and tiles, which have no room for the whole number. */
+export function compact(value: Maybe): string {
+  if (isMissing(value)) return NOT_MEASURED;
   const steps: [number, string][] = [
     [1e9, " G"],
     [1e6, " M"],
@@ -30,28 +30,28 @@ export function short(value: Maybe): string {
   return Number.isInteger(value) ? WHOLE.format(value) : digits(value);
 }
 
-/** Three significant digits, never in powers of ten. */
+/** Three significant digits, without an exponent. */
 export function digits(value: number): string {
   const size = Math.abs(value);
   if (size >= 1000) return WHOLE.format(value);
   const after = size >= 100 ? 0 : size >= 10 ? 1 : size >= 1 ? 2 : size === 0 ? 0 : 3;
   const text = value.toFixed(after);
-  // 99.96 rounds to 100.0: what was rounded up into the next decade loses the digit again.
+  // 99.96 rounds to 100.0: rounding into the next decade drops one decimal.
   return Math.abs(Number(text)) >= 10 ** (3 - after) ? value.toFixed(Math.max(0, after - 1)) : text;
 }
 
 /** Microseconds -> "283 µs", "2.68 ms", "1.20 s", "2 m 05 s". */
 export function latency(us: Maybe): string {
-  if (absent(us)) return NONE;
+  if (isMissing(us)) return NOT_MEASURED;
   if (us < 999.5) return `${digits(Math.round(us))} µs`;
   if (us < 999_500) return `${digits(us / 1e3)} ms`;
   if (us < 60_000_000) return `${digits(us / 1e6)} s`;
-  return span(us);
+  return duration(us);
 }
 
-/** Microseconds -> "10 s", "1 m 30 s", "2 h 05 m": how long something lasted. */
-export function span(us: Maybe): string {
-  if (absent(us)) return NONE;
+/** Microseconds -> "10 s", "1 m 30 s", "2 h 05 m". */
+export function duration(us: Maybe): string {
+  if (isMissing(us)) return NOT_MEASURED;
   const secs = Math.round(us / 1e6);
   if (us > 0 && us < 9_950_000) return `${trimmed(us / 1e6)} s`;
   if (secs < 60) return `${secs} s`;
@@ -59,9 +59,9 @@ export function span(us: Maybe): string {
   return `${Math.floor(secs / 3600)} h ${pad(Math.floor((secs % 3600) / 60))} m`;
 }
 
-/** Seconds after the start -> "0:34", "12:05", "1:02:03": a place in a run. */
+/** Seconds after the start -> "0:34", "12:05", "1:02:03". */
 export function clock(secs: Maybe): string {
-  if (absent(secs)) return NONE;
+  if (isMissing(secs)) return NOT_MEASURED;
   const whole = Math.floor(secs + 1e-9);
   const hours = Math.floor(whole / 3600);
   const minutes = Math.floor((whole % 3600) / 60);
@@ -70,25 +70,25 @@ export function clock(secs: Maybe): string {
   return hours > 0 ? `${hours}:${pad(minutes)}:${rest}${part}` : `${minutes}:${rest}${part}`;
 }
 
-/** Arrivals per second. */
+/** A rate per second. */
 export function perSecond(value: Maybe): string {
-  return absent(value) ? NONE : `${digits(value)}/s`;
+  return isMissing(value) ? NOT_MEASURED : `${digits(value)}/s`;
 }
 
 export function percent(value: Maybe): string {
-  if (absent(value)) return NONE;
+  if (isMissing(value)) return NOT_MEASURED;
   return `${value === 0 ? "0" : Math.abs(value) < 10 ? value.toFixed(2) : digits(value)} %`;
 }
 
-/** With its sign, for differences. */
+/** A difference in percent, with its sign. */
 export function difference(value: Maybe): string {
-  if (absent(value)) return NONE;
+  if (isMissing(value)) return NOT_MEASURED;
   if (Math.abs(value) < 0.005) return "±0 %";
   return (value > 0 ? "+" : "−") + percent(Math.abs(value));
 }
 
 export function bytes(value: Maybe): string {
-  if (absent(value)) return NONE;
+  if (isMissing(value)) return NOT_MEASURED;
   const units = ["B", "kB", "MB", "GB", "TB"];
   let size = value;
   let unit = 0;
@@ -99,9 +99,9 @@ export function bytes(value: Maybe): string {
   return `${unit === 0 ? WHOLE.format(size) : digits(size)} ${units[unit]}`;
 }
 
-/** An instant in µs since 1970, in the reader's own time zone. */
-export function instant(us: Maybe): string {
-  if (absent(us)) return NONE;
+/** Microseconds since 1970 -> local date and time. */
+export function dateTime(us: Maybe): string {
+  if (isMissing(us)) return NOT_MEASURED;
   const at = new Date(us / 1000);
   const day = `${at.getFullYear()}-${pad(at.getMonth() + 1)}-${pad(at.getDate())}`;
   return `${day} ${pad(at.getHours())}:${pad(at.getMinutes())}:${pad(at.getSeconds())}`;

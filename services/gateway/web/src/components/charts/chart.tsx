@@ -1,5 +1,5 @@
-// uPlot in Preact: a figure that follows its box, the theme and the reader's zoom.
-// What a chart shows is said in words, too, for those who cannot see it.
+// uPlot as a Preact component: follows the size of its box, the theme and the zoom.
+// Each chart has a description for screen readers.
 
 import type { ComponentChildren } from "preact";
 import { useEffect, useRef } from "preact/hooks";
@@ -9,9 +9,11 @@ import { isDark } from "../../app/theme";
 import { clock } from "../../format/numbers";
 
 export type Columns = uPlot.AlignedData;
-export type Ink = (name: string) => string;
+export type ThemeColour = (name: string) => string;
 
 export interface Plot {
+  /** Label and format of x in the legend; the default is the time in the run. */
+  x?: uPlot.Series;
   series: uPlot.Series[];
   axes?: uPlot.Axis[];
   scales?: uPlot.Scales;
@@ -22,24 +24,25 @@ export interface Plot {
 
 interface ChartProps {
   /** What the chart shows, in one sentence. */
-  says: string;
+  description: string;
   data: Columns;
-  /** Built again when `shape` changes or the colours do; otherwise only data moves. */
-  plot: (ink: Ink) => Plot;
-  shape?: string;
+  /** Called when `rebuildKey` or the theme changes; new data alone does not rebuild the chart. */
+  plot: (themeColour: ThemeColour) => Plot;
+  rebuildKey?: string;
   height?: number;
-  /** Charts of one name share their cursor. */
+  /** Charts with the same key share their cursor. */
   sync?: string;
-  /** Called with the dragged span, in the units of x. */
+  /** Called with the dragged range, in the units of x. */
   onZoom?: ((from: number, to: number) => void) | undefined;
   children?: ComponentChildren;
 }
 
+const TIME: uPlot.Series = { label: "time", value: (_, v) => (v === null ? "" : clock(v)) };
 const HEIGHT = 220;
 const DRAG_PX_MIN = 8;
 
 export function Chart(props: ChartProps) {
-  const { says, data, plot, shape = "", height = HEIGHT, sync, children } = props;
+  const { description, data, plot, rebuildKey = "", height = HEIGHT, sync, children } = props;
   const box = useRef<HTMLDivElement>(null);
   const chart = useRef<uPlot | null>(null);
   const latest = useRef(props);
@@ -64,7 +67,7 @@ export function Chart(props: ChartProps) {
       built.destroy();
       chart.current = null;
     };
-  }, [shape, height, sync, dark]);
+  }, [rebuildKey, height, sync, dark]);
 
   useEffect(() => {
     chart.current?.setData(data);
@@ -72,7 +75,7 @@ export function Chart(props: ChartProps) {
 
   return (
     <figure class="chart">
-      <div ref={box} role="img" aria-label={says} />
+      <div ref={box} role="img" aria-label={description} />
       {children && <figcaption>{children}</figcaption>}
     </figure>
   );
@@ -85,7 +88,7 @@ function options(
   sync: string | undefined,
   latest: { current: ChartProps },
 ): uPlot.Options {
-  const shown = plot(ink);
+  const shown = plot(themeColour);
   const hooks: uPlot.Hooks.Arrays = {
     ...shown.hooks,
     setSelect: [
@@ -102,12 +105,12 @@ function options(
   return {
     width: Math.max(width, 50),
     height,
-    series: [{ value: (_, v) => (v === null ? "" : clock(v)), label: "at" }, ...shown.series],
-    axes: shown.axes ?? [timeAxis(ink)],
+    series: [shown.x ?? TIME, ...shown.series],
+    axes: shown.axes ?? [timeAxis(themeColour)],
     scales: { x: { time: false }, ...shown.scales },
     ...(shown.bands ? { bands: shown.bands } : {}),
     padding: [10, 14, 0, 0],
-    legend: { show: shown.legend ?? true, markers: { width: 0, fill: inkOf } },
+    legend: { show: shown.legend ?? true, markers: { width: 0, fill: seriesColour } },
     cursor: {
       y: false,
       drag: { x: latest.current.onZoom !== undefined, y: false, setScale: false },
@@ -118,17 +121,17 @@ function options(
   };
 }
 
-/** A series is marked in the legend by the colour of its line. */
-function inkOf(u: uPlot, series: number): string {
+/** The legend marks a series by the colour of its line. */
+function seriesColour(u: uPlot, series: number): string {
   const { stroke } = u.series[series]!;
   const colour: unknown = typeof stroke === "function" ? stroke(u, series) : stroke;
   return typeof colour === "string" ? colour : "transparent";
 }
 
-/** A colour of the theme as the canvas understands it. */
-export function ink(name: string): string {
+/** Resolves a colour variable of the theme to a value for the canvas. */
+export function themeColour(name: string): string {
   const probe = document.createElement("i");
-  probe.className = "probe";
+  probe.className = "colour-probe";
   probe.style.color = `var(--${name})`;
   document.body.append(probe);
   const colour = getComputedStyle(probe).color;
@@ -136,22 +139,22 @@ export function ink(name: string): string {
   return colour;
 }
 
-/** The same colour, thinner. */
-export function faint(colour: string, alpha: number): string {
+/** The colour with an alpha of 0 to 1. */
+export function translucent(colour: string, alpha: number): string {
   return `color-mix(in srgb, ${colour} ${Math.round(alpha * 100)}%, transparent)`;
 }
 
 const FONT = "11px system-ui, sans-serif";
 
-/** Steps of a clock, in seconds. */
+/** Intervals of ticks on a time axis, in seconds. */
 const STEPS = [
   0.1, 0.2, 0.5, 1, 2, 5, 10, 15, 30, 60, 120, 300, 600, 900, 1800, 3600, 7200, 14_400, 21_600,
   43_200, 86_400,
 ];
 
-export function timeAxis(take: Ink): uPlot.Axis {
+export function timeAxis(themeColour: ThemeColour): uPlot.Axis {
   return {
-    ...axis(take),
+    ...axis(themeColour),
     values: (_, at) => at.map((v) => clock(v)),
     space: 60,
     size: 28,
@@ -159,19 +162,23 @@ export function timeAxis(take: Ink): uPlot.Axis {
   };
 }
 
-export function valueAxis(take: Ink, say: (value: number) => string, scale = "y"): uPlot.Axis {
+export function valueAxis(
+  themeColour: ThemeColour,
+  format: (value: number) => string,
+  scale = "y",
+): uPlot.Axis {
   return {
-    ...axis(take),
+    ...axis(themeColour),
     scale,
     size: 58,
-    values: (_, at) => at.map((v) => (v === null ? "" : say(v))),
+    values: (_, at) => at.map((v) => (v === null ? "" : format(v))),
   };
 }
 
-function axis(take: Ink): uPlot.Axis {
-  const line = take("grid");
+function axis(themeColour: ThemeColour): uPlot.Axis {
+  const line = themeColour("grid");
   return {
-    stroke: take("muted"),
+    stroke: themeColour("muted"),
     font: FONT,
     grid: { stroke: line, width: 1 },
     ticks: { show: false },

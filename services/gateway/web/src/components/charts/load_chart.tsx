@@ -1,15 +1,23 @@
-// What was offered against what was planned, per second; and how calls ended.
+// Planned and started arrivals per second, and outcomes of calls per second.
 
 import { useMemo } from "preact/hooks";
 import uPlot from "uplot";
 import type { Series } from "../../api/answers";
-import { clock, count, perSecond, short } from "../../format/numbers";
+import { count, perSecond, compact } from "../../format/numbers";
 import { OUTCOMES, outcome } from "../../format/labels";
-import { Chart, type Columns, type Ink, type Plot, faint, timeAxis, valueAxis } from "./chart";
+import {
+  Chart,
+  type Columns,
+  type ThemeColour,
+  type Plot,
+  translucent,
+  timeAxis,
+  valueAxis,
+} from "./chart";
 
 type Column = (number | null)[];
 
-export interface ChartOf {
+export interface SeriesChartProps {
   series: Series;
   onZoom?: ((from: number, to: number) => void) | undefined;
   sync?: string;
@@ -23,7 +31,7 @@ function seconds(series: Series): number[] {
   return series.from_us.map((us) => us / 1e6);
 }
 
-/** Counts per bucket as a rate. */
+/** Counts per bucket -> per second. */
 function rate(column: Column, series: Series): Column {
   const secs = series.bucket_us / 1e6;
   return column.map((v) => (v === null ? null : v / secs));
@@ -33,7 +41,7 @@ export function sum(column: Column): number {
   return column.reduce<number>((total, v) => total + (v ?? 0), 0);
 }
 
-export function LoadChart({ series, onZoom, sync = "run", height }: ChartOf) {
+export function LoadChart({ series, onZoom, sync = "run", height }: SeriesChartProps) {
   const data = useMemo<Columns>(
     () => [
       seconds(series),
@@ -44,19 +52,19 @@ export function LoadChart({ series, onZoom, sync = "run", height }: ChartOf) {
     ],
     [series],
   );
-  const says =
-    `Offered against planned: ${count(sum(series.started))} arrivals started of ` +
-    `${count(sum(series.planned))} planned, ${count(sum(series.errors))} calls not ok`;
-  return <Chart {...{ says, data, onZoom, sync, height }} plot={loadPlot} />;
+  const description =
+    `Load: ${count(sum(series.started))} arrivals started of ` +
+    `${count(sum(series.planned))} planned, ${count(sum(series.errors))} errors`;
+  return <Chart {...{ description, data, onZoom, sync, height }} plot={loadPlot} />;
 }
 
-function loadPlot(ink: Ink): Plot {
+function loadPlot(themeColour: ThemeColour): Plot {
   const value = (_: uPlot, v: number | null) => (v === null ? "" : perSecond(v));
   return {
     series: [
       {
         label: "planned",
-        stroke: ink("muted"),
+        stroke: themeColour("muted"),
         width: 1.5,
         dash: [5, 4],
         paths: stepped,
@@ -65,57 +73,60 @@ function loadPlot(ink: Ink): Plot {
       },
       {
         label: "started",
-        stroke: ink("accent"),
+        stroke: themeColour("accent"),
         width: 1.5,
         paths: stepped,
         points,
         value,
-        fill: faint(ink("accent"), 0.1),
+        fill: translucent(themeColour("accent"), 0.1),
       },
-      { label: "dropped", stroke: ink("warn"), width: 1.5, paths: stepped, points, value },
-      { label: "not ok", stroke: ink("bad"), width: 1.5, paths: stepped, points, value },
+      { label: "dropped", stroke: themeColour("warn"), width: 1.5, paths: stepped, points, value },
+      { label: "errors", stroke: themeColour("bad"), width: 1.5, paths: stepped, points, value },
     ],
-    axes: [timeAxis(ink), valueAxis(ink, (v) => `${short(v)}/s`)],
-    scales: { y: { range: fromZero } },
+    axes: [timeAxis(themeColour), valueAxis(themeColour, (v) => `${compact(v)}/s`)],
+    scales: { y: { range: zeroBased } },
   };
 }
 
-/** From 0 to a little above the greatest; never a scale without height. */
-export function fromZero(_: uPlot, __: number, max: number): uPlot.Range.MinMax {
+/** From 0 to 8 % above the maximum; 0 to 1 when all values are 0. */
+export function zeroBased(_: uPlot, __: number, max: number): uPlot.Range.MinMax {
   return [0, max > 0 ? max * 1.08 : 1];
 }
 
-export function OutcomesChart({ series, onZoom, sync = "run", height }: ChartOf) {
+export function OutcomesChart({ series, onZoom, sync = "run", height }: SeriesChartProps) {
   const names = OUTCOMES.filter((name) => sum(series.outcomes[name] ?? []) > 0);
-  const shape = names.join();
+  const rebuildKey = names.join();
   const data = useMemo<Columns>(() => {
-    // Stacked from the top down: each line is the sum of what lies below it.
+    // Stacked: each line is the sum of the outcomes up to it.
     const stack: Column[] = [];
     let below: Column = series.from_us.map(() => 0);
     for (const name of names) {
       const own = rate(series.outcomes[name]!, series);
-      // What is not told yet is no zero.
+      // A missing value is not 0.
       below = below.map((v, i) => (v === null || own[i] == null ? null : v + own[i]));
       stack.push(below);
     }
     return [seconds(series), ...stack];
   }, [series]);
   const totals = names.map((name) => `${count(sum(series.outcomes[name]!))} ${outcome(name)}`);
-  const says = `How calls ended: ${totals.join(", ") || "none ended"}`;
-  const plot = (ink: Ink) => outcomesPlot(ink, names);
-  return <Chart {...{ says, data, onZoom, sync, height, shape }} plot={plot} />;
+  const description = `Outcomes of calls: ${totals.join(", ") || "none"}`;
+  const plot = (themeColour: ThemeColour) => outcomesPlot(themeColour, names);
+  return <Chart {...{ description, data, onZoom, sync, height, rebuildKey }} plot={plot} />;
 }
 
-function outcomesPlot(ink: Ink, names: readonly string[]): Plot {
+function outcomesPlot(themeColour: ThemeColour, names: readonly string[]): Plot {
   return {
     series: names.map((name, at) => ({
       label: outcome(name),
-      stroke: ink(`o-${name}`),
-      fill: at === 0 ? faint(ink(`o-${name}`), 0.28) : faint(ink(`o-${name}`), 0.5),
+      stroke: themeColour(`o-${name}`),
+      fill:
+        at === 0
+          ? translucent(themeColour(`o-${name}`), 0.28)
+          : translucent(themeColour(`o-${name}`), 0.5),
       width: 1,
       paths: stepped,
       points,
-      // The stack is for the eye; the legend says what is this outcome's own.
+      // The legend shows the rate of this outcome alone, without those below it.
       value: (u, v, index) => {
         if (v === null) return "";
         const under = at === 0 ? 0 : (u.data[at]?.[u.legend.idx ?? 0] ?? 0);
@@ -123,20 +134,7 @@ function outcomesPlot(ink: Ink, names: readonly string[]): Plot {
       },
     })),
     bands: names.slice(1).map((_, at) => ({ series: [at + 2, at + 1] as [number, number] })),
-    axes: [timeAxis(ink), valueAxis(ink, (v) => `${short(v)}/s`)],
-    scales: { y: { range: fromZero } },
+    axes: [timeAxis(themeColour), valueAxis(themeColour, (v) => `${compact(v)}/s`)],
+    scales: { y: { range: zeroBased } },
   };
-}
-
-/** What a dragged span means, in µs and whole buckets. */
-export function span(series: Series, from: number, to: number): [number, number] {
-  const grain = series.bucket_us;
-  const first = Math.max(0, Math.floor((from * 1e6) / grain) * grain);
-  const last = Math.ceil((to * 1e6) / grain) * grain;
-  return [first, Math.max(last, first + grain)];
-}
-
-export function spanWords(from: number | null, to: number | null): string {
-  if (from === null && to === null) return "the whole run";
-  return `${clock((from ?? 0) / 1e6)} to ${to === null ? "the end" : clock(to / 1e6)}`;
 }

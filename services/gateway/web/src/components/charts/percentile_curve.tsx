@@ -1,11 +1,12 @@
-// The whole distribution: each nine takes the same room, so that the tail can be seen.
+// Latency by percentile. The axis is logarithmic in 1 / (1 − share): p90, p99 and p99.9 are
+// equally far apart, so that the tail is readable.
 
 import { useMemo } from "preact/hooks";
 import type uPlot from "uplot";
-import { type Buckets, curve } from "../../data/histogram";
+import { type Buckets, percentileCurve } from "../../data/histogram";
 import { latency } from "../../format/numbers";
-import { Chart, type Columns, type Ink, type Plot, valueAxis } from "./chart";
-import { decades } from "./latency_chart";
+import { Chart, type Columns, type ThemeColour, type Plot, valueAxis } from "./chart";
+import { logRange } from "./latency_chart";
 
 export interface Line {
   label: string;
@@ -16,16 +17,21 @@ export interface Line {
 
 const NINES = [1, 2, 10, 100, 1000, 10_000, 100_000, 1_000_000];
 
-export function CurveChart({ lines, height = 260 }: { lines: Line[]; height?: number }) {
+export function PercentileCurve({ lines, height = 260 }: { lines: Line[]; height?: number }) {
   const data = useMemo(() => columns(lines), [lines]);
-  const shape = lines.map((l) => `${l.label} ${l.colour}`).join();
-  const says = `Percentile curves of ${lines.map((l) => l.label).join(" and ")}`;
-  return <Chart {...{ says, data, shape, height }} plot={(ink) => curvePlot(ink, lines)} />;
+  const rebuildKey = lines.map((l) => `${l.label} ${l.colour}`).join();
+  const description = `Percentile curves of ${lines.map((l) => l.label).join(" and ")}`;
+  return (
+    <Chart
+      {...{ description, data, rebuildKey, height }}
+      plot={(themeColour) => curvePlot(themeColour, lines)}
+    />
+  );
 }
 
-/** All curves over one x; between its points a curve holds its last value. */
+/** Puts all curves on one x axis, as step functions. */
 function columns(lines: Line[]): Columns {
-  const curves = lines.map((line) => curve(line.buckets));
+  const curves = lines.map((line) => percentileCurve(line.buckets));
   const xs = [...new Set([1, ...curves.flatMap((c) => c.x)])].sort((a, b) => a - b);
   const columns = curves.map((points) => {
     let at = 0;
@@ -38,11 +44,12 @@ function columns(lines: Line[]): Columns {
   return [xs, ...columns];
 }
 
-function curvePlot(ink: Ink, lines: Line[]): Plot {
+function curvePlot(themeColour: ThemeColour, lines: Line[]): Plot {
   return {
+    x: { label: "percentile", value: (_, v) => (v === null ? "" : percentileName(v)) },
     series: lines.map((line) => ({
       label: line.label,
-      stroke: ink(line.colour),
+      stroke: themeColour(line.colour),
       width: 1.8,
       ...(line.dash ? { dash: [5, 4] } : {}),
       points: { show: false },
@@ -50,21 +57,21 @@ function curvePlot(ink: Ink, lines: Line[]): Plot {
     })),
     scales: {
       x: { time: false, distr: 3, log: 10, range: (_, __, max) => [1, Math.max(10, max)] },
-      y: { distr: 3, range: decades },
+      y: { distr: 3, range: logRange },
     },
     axes: [
       {
-        ...valueAxis(ink, (x) => share(x), "x"),
+        ...valueAxis(themeColour, (x) => percentileName(x), "x"),
         size: 28,
         splits: (_, __, ___, max) => NINES.filter((x) => x <= max),
       },
-      valueAxis(ink, (ms) => latency(ms * 1e3)),
+      valueAxis(themeColour, (ms) => latency(ms * 1e3)),
     ],
   };
 }
 
-/** 100 -> "p99": the share of calls that took no longer. */
-export function share(x: number): string {
+/** 100 -> "p99". */
+function percentileName(x: number): string {
   if (x <= 1) return "min";
   const percent = 100 * (1 - 1 / x);
   return `p${Number(percent.toFixed(4))}`;

@@ -1,20 +1,28 @@
-// A question that must be answered before something is done. The browser's own dialog: it keeps
-// the keyboard inside, closes on Escape, and gives the focus back.
+// A confirmation before an action. The native dialog element keeps the keyboard inside, closes on
+// Escape and restores the focus.
 
 import type { ComponentChildren } from "preact";
 import { useEffect, useId, useRef } from "preact/hooks";
 
 interface DialogProps {
   title: string;
-  yes: string;
+  confirm: string;
   danger?: boolean;
   waiting?: boolean;
-  onYes: () => void;
-  onNo: () => void;
+  onConfirm: () => void;
+  onCancel: () => void;
   children: ComponentChildren;
 }
 
-export function Dialog({ title, yes, danger, waiting, onYes, onNo, children }: DialogProps) {
+export function Dialog({
+  title,
+  confirm,
+  danger,
+  waiting,
+  onConfirm,
+  onCancel,
+  children,
+}: DialogProps) {
   const box = useRef<HTMLDialogElement>(null);
   const id = useId();
   useEffect(() => {
@@ -24,11 +32,11 @@ export function Dialog({ title, yes, danger, waiting, onYes, onNo, children }: D
   }, []);
   const submit = (event: Event) => {
     event.preventDefault();
-    onYes();
+    onConfirm();
   };
   const cancel = (event: Event) => {
     event.preventDefault();
-    onNo();
+    onCancel();
   };
   return (
     <dialog ref={box} aria-labelledby={id} onCancel={cancel}>
@@ -36,11 +44,11 @@ export function Dialog({ title, yes, danger, waiting, onYes, onNo, children }: D
         <h2 id={id}>{title}</h2>
         <div class="body">{children}</div>
         <footer>
-          <button type="button" onClick={onNo}>
+          <button type="button" onClick={onCancel}>
             Cancel
           </button>
           <button type="submit" class={danger ? "danger" : "primary"} disabled={waiting}>
-            {waiting ? "Waiting for the decision…" : yes}
+            {waiting ? "Waiting for the coordinator…" : confirm}
           </button>
         </footer>
       </form>

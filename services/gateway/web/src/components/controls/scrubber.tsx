@@ -1,4 +1,4 @@
-// Everything as of a second: one slider over the run, with its story as marks beneath.
+// A slider over the time of a run: shows the run as of a second. Marks below it are events.
 
 import { useEffect, useState } from "preact/hooks";
 import type { StoryLine } from "../../api/_generated/report";
@@ -29,7 +29,7 @@ export function Scrubber({ endUs, tickUs, asOf, story, startAt, onMove }: Scrubb
       setPlaying(false);
       return;
     }
-    // A long run is played in the time of a short one.
+    // A replay takes at most 120 steps, however long the run is.
     const stride = Math.max(1, Math.round(last / 120));
     const timer = setTimeout(() => move(at + stride), STEP_MS);
     return () => clearTimeout(timer);
@@ -46,7 +46,7 @@ export function Scrubber({ endUs, tickUs, asOf, story, startAt, onMove }: Scrubb
         type="button"
         class="ghost"
         onClick={play}
-        aria-label={playing ? "Hold" : "Play the run again"}
+        aria-label={playing ? "Pause replay" : "Replay the run"}
       >
         <Icon name={playing ? "pause" : "play"} />
       </button>
@@ -56,14 +56,14 @@ export function Scrubber({ endUs, tickUs, asOf, story, startAt, onMove }: Scrubb
           min={0}
           max={last}
           value={at}
-          aria-label="Show everything as of this second"
+          aria-label="Show the run as of"
           aria-valuetext={shown}
           onInput={(event) => {
             setPlaying(false);
             move(Number(event.currentTarget.value));
           }}
         />
-        <Marks {...{ story, startAt, endUs }} />
+        <EventMarks {...{ story, startAt, endUs }} />
       </div>
       <output>{shown}</output>
       <button type="button" disabled={asOf === null} onClick={() => onMove(null)}>
@@ -73,9 +73,9 @@ export function Scrubber({ endUs, tickUs, asOf, story, startAt, onMove }: Scrubb
   );
 }
 
-type MarksProps = Pick<ScrubberProps, "story" | "startAt" | "endUs">;
+type EventMarksProps = Pick<ScrubberProps, "story" | "startAt" | "endUs">;
 
-function Marks({ story, startAt, endUs }: MarksProps) {
+function EventMarks({ story, startAt, endUs }: EventMarksProps) {
   if (!startAt) return null;
   const places = story
     .map((line) => (line.at - startAt) / endUs)

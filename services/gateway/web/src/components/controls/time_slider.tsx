@@ -1,17 +1,17 @@
-// One time on a slider, with its name before and its words after.
+// A slider for one point in time, with its label and its value as text.
 
-interface SpanProps {
+interface TimeSliderProps {
   label: string;
-  says: string;
+  valueText: string;
   max: number;
   step: number;
   value: number;
   onMove: (us: number) => void;
 }
 
-export function Span({ label, says, max, step, value, onMove }: SpanProps) {
+export function TimeSlider({ label, valueText, max, step, value, onMove }: TimeSliderProps) {
   return (
-    <label class="span">
+    <label class="time-slider">
       <span>{label}</span>
       <input
         type="range"
@@ -19,10 +19,10 @@ export function Span({ label, says, max, step, value, onMove }: SpanProps) {
         max={max}
         step={step}
         value={value}
-        aria-valuetext={says}
+        aria-valuetext={valueText}
         onInput={(event) => onMove(Number(event.currentTarget.value))}
       />
-      <output>{says}</output>
+      <output>{valueText}</output>
     </label>
   );
 }

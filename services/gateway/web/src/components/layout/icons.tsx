@@ -1,4 +1,4 @@
-// The small signs: badges, the logo, icons. Drawn here, since nothing is fetched from elsewhere.
+// Badges, the logo and icons, as SVG in the page: the policy forbids files of other hosts.
 
 import type { ComponentChildren } from "preact";
 import type { Tone } from "../../format/labels";
@@ -12,7 +12,7 @@ export function Badge({ tone, children }: { tone: Tone; children: ComponentChild
   );
 }
 
-/** A horizon and a climbing path: the offered load, and where it goes. */
+/** A rising line over a horizon: the offered load. */
 export function Logo() {
   return (
     <svg class="logo" viewBox="0 0 24 24" width="22" height="22" aria-hidden="true">

@@ -1,4 +1,4 @@
-// Boxes: a panel with its title, a tile with one figure, what to show when there is nothing.
+// Panels, tiles, scroll boxes, and placeholders for data that is empty, loading or failed.
 
 import type { ComponentChildren } from "preact";
 import { useId, useState } from "preact/hooks";
@@ -54,7 +54,7 @@ export function Tiles({ children }: { children: ComponentChildren }) {
   return <dl class="tiles">{children}</dl>;
 }
 
-/** What stands where nothing is yet, and what to do about it. */
+/** Placeholder for an empty list or page, with the next step. */
 export function Empty({ title, children }: { title: string; children?: ComponentChildren }) {
   return (
     <div class="empty">
@@ -69,7 +69,7 @@ interface FailedProps {
   again?: () => void;
 }
 
-/** What went wrong, where, and what can be done. */
+/** An error of the gateway, with the fields that it names. */
 export function Failed({ problem, again }: FailedProps) {
   return (
     <div class="failed" role="alert">
@@ -99,7 +99,7 @@ export function Failed({ problem, again }: FailedProps) {
   );
 }
 
-/** A box that is wider inside than outside, which the keyboard can move, too. */
+/** A box that scrolls sideways, also by keyboard. */
 export function Scroll({ label, children }: { label: string; children: ComponentChildren }) {
   return (
     <div class="scroll" role="group" aria-label={label} tabIndex={0}>
@@ -116,7 +116,7 @@ export function Loading({ what }: { what: string }) {
   );
 }
 
-/** Text to take along. */
+/** A button that copies a text. */
 export function Copy({ text, label }: { text: string; label: string }) {
   const [copied, setCopied] = useState(false);
   const copy = async () => {

@@ -1,11 +1,11 @@
-// What went wrong, call by call: how it ended, why, which status, and what the scenario raised.
+// Failed calls by task, call and outcome with status and cause, and errors raised by the scenario.
 
 import type { CallErrors, Errors } from "../../api/answers";
-import { count, percent } from "../../format/numbers";
-import { outcome, plain } from "../../format/labels";
+import { NOT_MEASURED, count, percent } from "../../format/numbers";
+import { outcome, spaced } from "../../format/labels";
 import { Scroll } from "../layout/panel";
 
-interface Wrong {
+interface Failure {
   task: string;
   call: string;
   outcome: string;
@@ -15,13 +15,13 @@ interface Wrong {
 }
 
 /** One row per task, call and outcome, the most frequent first. */
-export function rows(errors: Errors): Wrong[] {
+export function rows(errors: Errors): Failure[] {
   return errors.tasks
     .flatMap((task) => task.calls.flatMap((call) => ofCall(task.task, call)))
     .sort((a, b) => b.calls - a.calls);
 }
 
-function ofCall(task: string, call: CallErrors): Wrong[] {
+function ofCall(task: string, call: CallErrors): Failure[] {
   return Object.entries(call.outcomes)
     .filter(([name, calls]) => name !== "ok" && calls > 0)
     .map(([name, calls]) => ({
@@ -32,16 +32,18 @@ function ofCall(task: string, call: CallErrors): Wrong[] {
       of: call.finished,
       why: [
         ...Object.entries(call.status[name] ?? {}).map(([code, n]) => `${code} × ${count(n)}`),
-        ...Object.entries(call.causes[name] ?? {}).map(([why, n]) => `${plain(why)} × ${count(n)}`),
+        ...Object.entries(call.causes[name] ?? {}).map(
+          ([why, n]) => `${spaced(why)} × ${count(n)}`,
+        ),
       ],
     }));
 }
 
-export function Wrongs({ errors }: { errors: Errors }) {
+export function FailureTable({ errors }: { errors: Errors }) {
   const found = rows(errors);
   const raised = errors.tasks.filter((task) => task.raised.length > 0);
   if (found.length === 0 && raised.length === 0) {
-    return <p class="quiet">Nothing: every call of this part was ok.</p>;
+    return <p class="quiet">No failed calls in the selected part.</p>;
   }
   return (
     <>
@@ -49,7 +51,7 @@ export function Wrongs({ errors }: { errors: Errors }) {
       {raised.map((task) => (
         <div key={task.task} class="raised">
           <p class="quiet">
-            raised in <code>{task.task}</code>, in the whole run
+            errors raised in <code>{task.task}</code>, whole run
           </p>
           <ul>
             {task.raised.map((one, i) => (
@@ -64,23 +66,23 @@ export function Wrongs({ errors }: { errors: Errors }) {
               </li>
             ))}
           </ul>
-          {task.raised_more > 0 && <p class="quiet">and {count(task.raised_more)} other texts</p>}
+          {task.raised_more > 0 && <p class="quiet">and {count(task.raised_more)} other errors</p>}
         </div>
       ))}
     </>
   );
 }
 
-function Table({ found }: { found: Wrong[] }) {
+function Table({ found }: { found: Failure[] }) {
   return (
-    <Scroll label="What went wrong">
+    <Scroll label="Failed calls">
       <table>
         <thead>
           <tr>
             <th>task, call</th>
-            <th>ended</th>
+            <th>outcome</th>
             <th class="n">calls</th>
-            <th class="n">of finished</th>
+            <th class="n">% of finished</th>
             <th>status, cause</th>
           </tr>
         </thead>
@@ -95,7 +97,7 @@ function Table({ found }: { found: Wrong[] }) {
                 {outcome(one.outcome)}
               </td>
               <td class="n strong">{count(one.calls)}</td>
-              <td class="n">{one.of > 0 ? percent((100 * one.calls) / one.of) : "–"}</td>
+              <td class="n">{one.of > 0 ? percent((100 * one.calls) / one.of) : NOT_MEASURED}</td>
               <td>{one.why.join(", ")}</td>
             </tr>
           ))}

@@ -1,9 +1,9 @@
-// Both latencies side by side: from the due time, and what the target alone took.
+// Percentiles of corrected and uncorrected latency side by side.
 
 import type { Ladder, Latency } from "../../api/_generated/report";
-import { NONE, count, latency } from "../../format/numbers";
+import { NOT_MEASURED, count, latency } from "../../format/numbers";
 
-const RUNGS: [string, keyof Ladder][] = [
+const PERCENTILES_SHOWN: [string, keyof Ladder][] = [
   ["min", "min_us"],
   ["p50", "p50_us"],
   ["p75", "p75_us"],
@@ -18,35 +18,38 @@ const RUNGS: [string, keyof Ladder][] = [
 
 type Maybe = Ladder | null | undefined;
 
-/** Two ladders with a bar each, so that the distance between them is seen. */
-export function Ladders({ response, service }: { response: Maybe; service: Maybe }) {
-  if (!response) return <p class="quiet">Nothing has finished.</p>;
+/** Each row has one bar per latency on a logarithmic scale. */
+export function PercentileTable({ response, service }: { response: Maybe; service: Maybe }) {
+  if (!response) return <p class="quiet">No calls in the measured time.</p>;
   const most = Math.log1p(response.max_us);
   const bar = (us: number) => (most === 0 ? 0 : (Math.log1p(us) / most) * 100);
   return (
-    <table class="ladder">
+    <table class="percentiles">
       <thead>
         <tr>
           <th>
-            <span class="unseen">figure</span>
+            <span class="visually-hidden">figure</span>
           </th>
-          <th class="n" title="From the moment the call was due: what users would have felt">
+          <th
+            class="n"
+            title="From the due time of the call: includes the time it waited to be sent"
+          >
             corrected
           </th>
-          <th class="n" title="From the moment it left the queue: what the target took">
+          <th class="n" title="From dispatch: without the time the call waited to be sent">
             uncorrected
           </th>
           <th>
-            <span class="unseen">as bars</span>
+            <span class="visually-hidden">as bars</span>
           </th>
         </tr>
       </thead>
       <tbody>
-        {RUNGS.map(([name, key]) => (
+        {PERCENTILES_SHOWN.map(([name, key]) => (
           <tr key={name}>
             <th scope="row">{name}</th>
             <td class="n strong">{latency(response[key])}</td>
-            <td class="n">{service ? latency(service[key]) : NONE}</td>
+            <td class="n">{service ? latency(service[key]) : NOT_MEASURED}</td>
             <td class="bars">
               <svg viewBox="0 0 100 10" preserveAspectRatio="none" aria-hidden="true">
                 <rect class="response" width={bar(response[key])} height="4" />
@@ -60,7 +63,7 @@ export function Ladders({ response, service }: { response: Maybe; service: Maybe
         <tr>
           <th scope="row">calls</th>
           <td class="n">{count(response.count)}</td>
-          <td class="n">{service ? count(service.count) : NONE}</td>
+          <td class="n">{service ? count(service.count) : NOT_MEASURED}</td>
           <td />
         </tr>
       </tfoot>
@@ -68,15 +71,19 @@ export function Ladders({ response, service }: { response: Maybe; service: Maybe
   );
 }
 
-/** The CO factor, and what made corrected differ from uncorrected. */
+/** The CO factor, and the cause of the difference between corrected and uncorrected latency. */
 export function omission(latencies: Latency): { value: string; note: string; warn: boolean } {
   const factor = latencies.co_factor;
   if (factor === null || factor === undefined) {
-    return { value: NONE, note: "closed loop: there is no schedule to count from", warn: false };
+    return {
+      value: NOT_MEASURED,
+      note: "not defined for a closed loop, which has no schedule",
+      warn: false,
+    };
   }
   const value = times(factor);
   const found = latencies.omission;
-  // Runs that are judged by the first rules do not say more than their factor.
+  // Reports by rules 1 hold the factor only.
   if (!found) return { value, note: "corrected p99 / uncorrected p99", warn: false };
   const most =
     found.percentile === 99 ? "" : `; largest ${times(found.factor)} at p${found.percentile}`;
@@ -84,8 +91,8 @@ export function omission(latencies: Latency): { value: string; note: string; war
   const queue = `queue for a slot ${Math.round(found.queue_pct)} %`;
   const whose = {
     negligible: "less than 1 ms apart at each percentile",
-    generator: `the generator was late (${lag}), not the target`,
-    target: `calls waited while the target was slow (${queue})`,
+    generator: `caused by a late generator (${lag}), not by the target`,
+    target: `calls waited for a slow target (${queue})`,
   }[found.origin];
   return {
     value,

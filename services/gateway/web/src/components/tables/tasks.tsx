@@ -1,9 +1,9 @@
-// Per task and call: how often, how it ended, how long it took, and where that time went.
+// Tables per task and call: counts, outcomes, latency and its phases.
 
 import { Scroll } from "../layout/panel";
 import type { Ladder, Report, TaskReport } from "../../api/_generated/report";
 import { count, latency, percent } from "../../format/numbers";
-import { OUTCOMES, outcome, plain } from "../../format/labels";
+import { OUTCOMES, outcome, spaced } from "../../format/labels";
 
 interface TasksProps {
   tasks: TaskReport[];
@@ -11,7 +11,7 @@ interface TasksProps {
   onChoose: (task: string | null, step: string | null) => void;
 }
 
-export function Tasks({ tasks, chosen, onChoose }: TasksProps) {
+export function TaskTable({ tasks, chosen, onChoose }: TasksProps) {
   return (
     <Scroll label="Tasks and calls">
       <table class="tasks">
@@ -20,12 +20,12 @@ export function Tasks({ tasks, chosen, onChoose }: TasksProps) {
             <th>task, call</th>
             <th class="n">started</th>
             <th class="n">finished</th>
-            <th class="n">not ok</th>
+            <th class="n">failed</th>
             <th class="n">p50</th>
             <th class="n">p95</th>
             <th class="n">p99</th>
             <th class="n">max</th>
-            <th class="n" title="Uncorrected: what the target alone took">
+            <th class="n" title="Uncorrected: time from dispatch to the end of the call">
               service p99
             </th>
           </tr>
@@ -46,16 +46,16 @@ interface RowsProps extends Omit<TasksProps, "tasks"> {
 
 function TaskRows({ task, chosen, onChoose }: RowsProps) {
   const open = chosen.task === task.name;
-  const whole = open && chosen.step === null;
+  const selected = open && chosen.step === null;
   return (
     <>
-      <tr class={whole ? "task chosen" : "task"}>
+      <tr class={selected ? "task chosen" : "task"}>
         <th scope="row">
           <button
             type="button"
             class="link"
-            aria-pressed={whole}
-            onClick={() => onChoose(whole ? null : task.name, null)}
+            aria-pressed={selected}
+            onClick={() => onChoose(selected ? null : task.name, null)}
           >
             {task.name}
           </button>
@@ -63,30 +63,30 @@ function TaskRows({ task, chosen, onChoose }: RowsProps) {
         </th>
         <td class="n">{count(task.arrivals.started)}</td>
         <td class="n">{count(task.finished)}</td>
-        <NotOk bad={task.errors} of={task.finished} />
-        <Rungs of={task.response} />
+        <FailedCell bad={task.errors} of={task.finished} />
+        <PercentileCells of={task.response} />
         <td class="n">{latency(task.service?.p99_us)}</td>
       </tr>
       {task.calls.map((call) => {
-        const mine = open && chosen.step === call.name;
+        const selected = open && chosen.step === call.name;
         const { attempted, outcomes } = call.counts;
         const bad = OUTCOMES.filter((o) => o !== "ok").reduce((n, o) => n + (outcomes[o] ?? 0), 0);
         return (
-          <tr key={call.name} class={mine ? "call chosen" : "call"}>
+          <tr key={call.name} class={selected ? "call chosen" : "call"}>
             <th scope="row">
               <button
                 type="button"
                 class="link"
-                aria-pressed={mine}
-                onClick={() => onChoose(task.name, mine ? null : call.name)}
+                aria-pressed={selected}
+                onClick={() => onChoose(task.name, selected ? null : call.name)}
               >
                 {call.name}
               </button>
             </th>
             <td class="n">{count(attempted)}</td>
             <td class="n">{count(call.response?.count ?? 0)}</td>
-            <NotOk bad={bad} of={attempted} />
-            <Rungs of={call.response} />
+            <FailedCell bad={bad} of={attempted} />
+            <PercentileCells of={call.response} />
             <td class="n">{latency(call.service?.p99_us)}</td>
           </tr>
         );
@@ -95,7 +95,7 @@ function TaskRows({ task, chosen, onChoose }: RowsProps) {
   );
 }
 
-function NotOk({ bad, of }: { bad: number; of: number }) {
+function FailedCell({ bad, of }: { bad: number; of: number }) {
   const part = of === 0 ? null : (100 * bad) / of;
   return (
     <td class={bad > 0 ? "n bad" : "n"} title={part === null ? undefined : percent(part)}>
@@ -104,7 +104,7 @@ function NotOk({ bad, of }: { bad: number; of: number }) {
   );
 }
 
-function Rungs({ of }: { of: Ladder | null | undefined }) {
+function PercentileCells({ of }: { of: Ladder | null | undefined }) {
   return (
     <>
       <td class="n">{latency(of?.p50_us)}</td>
@@ -115,10 +115,10 @@ function Rungs({ of }: { of: Ladder | null | undefined }) {
   );
 }
 
-/** Where the time of a call went, phase by phase. */
-export function Anatomy({ anatomy }: { anatomy: Record<string, Ladder> }) {
+/** Percentiles of each phase of a call. */
+export function PhaseTable({ anatomy }: { anatomy: Record<string, Ladder> }) {
   const phases = Object.entries(anatomy);
-  if (phases.length === 0) return <p class="quiet">This call was not taken apart.</p>;
+  if (phases.length === 0) return <p class="quiet">No phases were recorded for this call.</p>;
   return (
     <table>
       <thead>
@@ -131,13 +131,13 @@ export function Anatomy({ anatomy }: { anatomy: Record<string, Ladder> }) {
         </tr>
       </thead>
       <tbody>
-        {phases.map(([name, ladder]) => (
+        {phases.map(([name, percentiles]) => (
           <tr key={name}>
-            <th scope="row">{plain(name)}</th>
-            <td class="n">{latency(ladder.p50_us)}</td>
-            <td class="n">{latency(ladder.p95_us)}</td>
-            <td class="n strong">{latency(ladder.p99_us)}</td>
-            <td class="n">{latency(ladder.max_us)}</td>
+            <th scope="row">{spaced(name)}</th>
+            <td class="n">{latency(percentiles.p50_us)}</td>
+            <td class="n">{latency(percentiles.p95_us)}</td>
+            <td class="n strong">{latency(percentiles.p99_us)}</td>
+            <td class="n">{latency(percentiles.max_us)}</td>
           </tr>
         ))}
       </tbody>
@@ -145,17 +145,17 @@ export function Anatomy({ anatomy }: { anatomy: Record<string, Ladder> }) {
   );
 }
 
-/** How calls ended, and what answers came: of a run, or of one call. */
-export function Endings({ calls, status }: Pick<Report, "calls" | "status">) {
+/** Outcomes, causes and status codes of a run or of one call. */
+export function OutcomeTable({ calls, status }: Pick<Report, "calls" | "status">) {
   const ended = OUTCOMES.filter((name) => (calls.outcomes[name] ?? 0) > 0);
-  const whole = ended.reduce((n, name) => n + (calls.outcomes[name] ?? 0), 0);
-  if (whole === 0) return <p class="quiet">No call has ended.</p>;
+  const selected = ended.reduce((n, name) => n + (calls.outcomes[name] ?? 0), 0);
+  if (selected === 0) return <p class="quiet">No call has finished yet.</p>;
   return (
-    <div class="endings">
+    <div class="outcomes">
       <table>
         <tbody>
           {ended.map((name) => {
-            const calls_ = calls.outcomes[name] ?? 0;
+            const n = calls.outcomes[name] ?? 0;
             const causes = Object.entries(calls.causes?.[name] ?? {});
             return (
               <tr key={name}>
@@ -163,9 +163,9 @@ export function Endings({ calls, status }: Pick<Report, "calls" | "status">) {
                   <i class={`dot o-${name}`} aria-hidden="true" />
                   {outcome(name)}
                 </th>
-                <td class="n strong">{count(calls_)}</td>
-                <td class="n">{percent((100 * calls_) / whole)}</td>
-                <td>{causes.map(([why, n]) => `${plain(why)} ${count(n)}`).join(", ")}</td>
+                <td class="n strong">{count(n)}</td>
+                <td class="n">{percent((100 * n) / selected)}</td>
+                <td>{causes.map(([why, n]) => `${spaced(why)} ${count(n)}`).join(", ")}</td>
               </tr>
             );
           })}
@@ -184,8 +184,8 @@ export function Endings({ calls, status }: Pick<Report, "calls" | "status">) {
   );
 }
 
-/** What the scenario's checks said of answers, where it has any. */
-export function Checks({ tasks }: { tasks: TaskReport[] }) {
+/** Passed and failed checks per task; nothing for a scenario without checks. */
+export function CheckSummary({ tasks }: { tasks: TaskReport[] }) {
   const checked = tasks.filter((task) => task.checks);
   if (checked.length === 0) return null;
   return (

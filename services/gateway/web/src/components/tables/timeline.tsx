@@ -1,25 +1,25 @@
-// What happened, line by line, at its place in the run.
+// The events of a run as lines, each with its time in the run.
 
 import type { StoryLine } from "../../api/_generated/report";
-import { clock, instant } from "../../format/numbers";
+import { clock, dateTime } from "../../format/numbers";
 
-interface StoryProps {
+interface TimelineProps {
   lines: StoryLine[];
   startAt: number | null | undefined;
   newestFirst?: boolean;
   onGoTo?: ((us: number) => void) | undefined;
 }
 
-export function Story({ lines, startAt, newestFirst, onGoTo }: StoryProps) {
-  if (lines.length === 0) return <p class="quiet">Nothing has happened yet.</p>;
+export function Timeline({ lines, startAt, newestFirst, onGoTo }: TimelineProps) {
+  if (lines.length === 0) return <p class="quiet">No events yet.</p>;
   const shown = newestFirst ? lines.toReversed() : lines;
   return (
-    <ol class="story" tabIndex={0}>
+    <ol class="timeline" tabIndex={0}>
       {shown.map((line) => {
         const us = startAt ? line.at - startAt : null;
         const place =
           us === null
-            ? instant(line.at).slice(11)
+            ? dateTime(line.at).slice(11)
             : us < 0
               ? `−${clock(-us / 1e6)}`
               : clock(Math.floor(us / 1e5) / 10);
@@ -29,13 +29,13 @@ export function Story({ lines, startAt, newestFirst, onGoTo }: StoryProps) {
               <button
                 type="button"
                 class="link"
-                title={`Show everything as of then (${instant(line.at)})`}
+                title={`Show the run as of this time (${dateTime(line.at)})`}
                 onClick={() => onGoTo(us)}
               >
                 {place}
               </button>
             ) : (
-              <time title={instant(line.at)}>{place}</time>
+              <time title={dateTime(line.at)}>{place}</time>
             )}
             <span>{line.text}</span>
           </li>
@@ -45,7 +45,7 @@ export function Story({ lines, startAt, newestFirst, onGoTo }: StoryProps) {
   );
 }
 
-/** Only a colour; the words say it all. */
+/** The colour of a line. It repeats what the text says. */
 function tone(text: string): string {
   if (/\b(lost|failed|refused|isolat|fenced|full|abandoned|aborted)/i.test(text)) return "bad";
   if (/\b(rate|paused|resumed|stop|reassigned|joins|leaves|leaving|changed)/i.test(text)) {

@@ -1,36 +1,36 @@
-// Who generated the load: their shares, and whether they were up to it, second by second.
+// The agents of a run: shares of the load, and their health over time.
 
 import { useMemo } from "preact/hooks";
 import type uPlot from "uplot";
 import type { AgentOverTime, Attendance } from "../../api/answers";
-import { query } from "../../api/http";
+import { queryString } from "../../api/http";
 import { useResource } from "../../api/resource";
-import { look } from "../../app/navigation";
+import { changeView } from "../../app/navigation";
 import {
   Chart,
   type Columns,
-  type Ink,
+  type ThemeColour,
   type Plot,
   timeAxis,
   valueAxis,
 } from "../../components/charts/chart";
-import { fromZero } from "../../components/charts/load_chart";
+import { zeroBased } from "../../components/charts/load_chart";
 import { Badge } from "../../components/layout/icons";
 import { Failed, Panel, Tile, Tiles, Scroll } from "../../components/layout/panel";
-import { NONE, count, latency, percent, perSecond, short } from "../../format/numbers";
-import { type Tone, plain } from "../../format/labels";
-import { within } from "../../data/running_series";
-import type { Shown } from "./run";
+import { NOT_MEASURED, count, latency, percent, perSecond, compact } from "../../format/numbers";
+import { type Tone, spaced } from "../../format/labels";
+import { bucketsWithin } from "../../data/running_series";
+import type { TabProps } from "./tab";
 
-const DRAWN_MAX = 12;
+const CHARTED_AGENTS_MAX = 12;
 
-/** What is drawn of agents: which list, in which unit, what it says. */
+/** A chart of agents: the list in the answer, its unit and its format. */
 interface Gauge {
   title: string;
   note: string;
   key: "started" | "busiest_core_permille" | "stall_us" | "lag_p99_us" | "in_flight";
   scale: (value: number, bucketUs: number) => number;
-  say: (value: number) => string;
+  format: (value: number) => string;
 }
 
 const GAUGES: Gauge[] = [
@@ -39,33 +39,33 @@ const GAUGES: Gauge[] = [
     note: "per second",
     key: "started",
     scale: (v, bucket) => v / (bucket / 1e6),
-    say: (v) => perSecond(v),
+    format: (v) => perSecond(v),
   },
   {
-    title: "Busiest firing thread",
-    note: "of its core; above 90 % it is full",
+    title: "Busiest thread",
+    note: "CPU of its core; above 90 % is saturated",
     key: "busiest_core_permille",
     scale: (v) => v / 10,
-    say: (v) => `${short(v)} %`,
+    format: (v) => `${compact(v)} %`,
   },
   {
     title: "Schedule lag, p99",
-    note: "from due until the pacer reached the arrival",
+    note: "from the due time until the arrival was processed",
     key: "lag_p99_us",
     scale: (v) => v,
-    say: (v) => latency(v),
+    format: (v) => latency(v),
   },
   {
     title: "Longest stall",
-    note: "a firing thread late for its own timer",
+    note: "delay of a thread behind its timer",
     key: "stall_us",
     scale: (v) => v,
-    say: (v) => latency(v),
+    format: (v) => latency(v),
   },
 ];
 
-export function AgentsTab({ run, report, series, view, every, onZoom }: Shown) {
-  const path = `/runs/${encodeURIComponent(run)}/agents${query({ as_of_us: view.asOf })}`;
+export function AgentsTab({ run, report, series, view, every, onZoom }: TabProps) {
+  const path = `/runs/${encodeURIComponent(run)}/agents${queryString({ as_of_us: view.asOf })}`;
   const { data, problem, reload } = useResource<Attendance>(path, { every });
   const g = report.generator;
   const colours = new Map((data?.agents ?? []).map((a, at) => [a.agent, `c-${at % 8}`]));
@@ -77,7 +77,11 @@ export function AgentsTab({ run, report, series, view, every, onZoom }: Shown) {
           value={latency(g.schedule_lag?.p99_us)}
           note={`p50 ${latency(g.schedule_lag?.p50_us)}`}
         />
-        <Tile label="queue p99" value={latency(g.queue?.p99_us)} note="from there until dispatch" />
+        <Tile
+          label="queue p99"
+          value={latency(g.queue?.p99_us)}
+          note="wait for a slot, until dispatch"
+        />
         <Tile
           label="busiest core"
           value={percent(g.busiest_core_permille / 10)}
@@ -87,23 +91,23 @@ export function AgentsTab({ run, report, series, view, every, onZoom }: Shown) {
         <Tile label="longest stall" value={latency(g.stall_us_max)} />
         <Tile
           label="connections"
-          value={short(g.connections_opened)}
-          note={`opened; ${short(g.connections_reused)} calls reused one`}
+          value={compact(g.connections_opened)}
+          note={`opened; reused by ${compact(g.connections_reused)} calls`}
         />
         <Tile
-          label="sent again"
+          label="resent"
           value={count(g.resent ?? 0)}
-          note="on another connection"
+          note="calls sent again on another connection"
           tone={(g.resent ?? 0) > 0 ? "warn" : "plain"}
         />
       </Tiles>
-      <Panel title="Processes" note="everybody who ever held shards" wide>
+      <Panel title="Processes" note="all processes that held shards" wide>
         <Holders report={report} data={data} chosen={view.agent} colours={colours} />
       </Panel>
       {problem && <Failed problem={problem} again={reload} />}
-      {data && data.agents.length > DRAWN_MAX && (
+      {data && data.agents.length > CHARTED_AGENTS_MAX && (
         <p class="quiet wide">
-          Drawn are the first {DRAWN_MAX} of {data.agents.length} agents.
+          Charts show the first {CHARTED_AGENTS_MAX} of {data.agents.length} agents.
         </p>
       )}
       {data &&
@@ -113,7 +117,7 @@ export function AgentsTab({ run, report, series, view, every, onZoom }: Shown) {
               gauge={gauge}
               data={data}
               onZoom={onZoom}
-              end={within(data.from_us, series.data)}
+              end={bucketsWithin(data.from_us, series.data)}
             />
           </Panel>
         ))}
@@ -122,7 +126,7 @@ export function AgentsTab({ run, report, series, view, every, onZoom }: Shown) {
 }
 
 interface HoldersProps {
-  report: Shown["report"];
+  report: TabProps["report"];
   data: Attendance | null;
   chosen: string | null;
   colours: Map<string, string>;
@@ -137,18 +141,18 @@ function Holders({ report, data, chosen, colours }: HoldersProps) {
           <tr>
             <th>agent</th>
             <th>process</th>
-            <th>ended</th>
+            <th>state</th>
             <th class="n">shards</th>
             <th class="n">started</th>
             <th class="n">calls</th>
             <th class="n">deltas</th>
-            <th class="n">clock within</th>
+            <th class="n">clock error</th>
             <th class="n">cores</th>
           </tr>
         </thead>
         <tbody>
           {report.run.holders.map(({ holder, ...facts }) => {
-            const said = ended(facts.finished, facts.lost);
+            const state = ended(facts.finished, facts.lost);
             const on = chosen === holder.agent;
             return (
               <tr key={holder.boot_id} class={on ? "chosen" : ""}>
@@ -158,8 +162,8 @@ function Holders({ report, data, chosen, colours }: HoldersProps) {
                     type="button"
                     class="link"
                     aria-pressed={on}
-                    title="Show the charts of this agent alone"
-                    onClick={() => look({ agent: on ? null : holder.agent })}
+                    title="Filter the charts by this agent"
+                    onClick={() => changeView({ agent: on ? null : holder.agent })}
                   >
                     {holder.agent}
                   </button>
@@ -170,14 +174,14 @@ function Holders({ report, data, chosen, colours }: HoldersProps) {
                   </code>
                 </td>
                 <td>
-                  <Badge tone={said.tone}>{said.text}</Badge>
+                  <Badge tone={state.tone}>{state.text}</Badge>
                 </td>
                 <td class="n">{count(facts.shards)}</td>
                 <td class="n">{count(facts.started)}</td>
                 <td class="n">{count(facts.calls)}</td>
                 <td class="n">{count(facts.deltas)}</td>
                 <td class="n">{latency(facts.clock_bound_us)}</td>
-                <td class="n">{of.get(holder.agent)?.cores ?? NONE}</td>
+                <td class="n">{of.get(holder.agent)?.cores ?? NOT_MEASURED}</td>
               </tr>
             );
           })}
@@ -188,20 +192,20 @@ function Holders({ report, data, chosen, colours }: HoldersProps) {
 }
 
 function ended(finished: boolean, lost: string | null | undefined): { text: string; tone: Tone } {
-  if (lost) return { text: plain(lost), tone: lost === "left" ? "plain" : "bad" };
-  return finished ? { text: "finished", tone: "plain" } : { text: "at work", tone: "busy" };
+  if (lost) return { text: spaced(lost), tone: lost === "left" ? "plain" : "bad" };
+  return finished ? { text: "finished", tone: "plain" } : { text: "running", tone: "busy" };
 }
 
 interface GaugeProps {
   gauge: Gauge;
   data: Attendance;
-  /** How many buckets are drawn. */
+  /** Number of buckets shown. */
   end: number;
-  onZoom: Shown["onZoom"];
+  onZoom: TabProps["onZoom"];
 }
 
 function GaugeChart({ gauge, data, end, onZoom }: GaugeProps) {
-  const drawn = data.agents.slice(0, DRAWN_MAX);
+  const drawn = data.agents.slice(0, CHARTED_AGENTS_MAX);
   const columns = useMemo<Columns>(() => {
     const secs = data.from_us.slice(0, end).map((us) => us / 1e6);
     const ys = drawn.map((agent) =>
@@ -212,23 +216,23 @@ function GaugeChart({ gauge, data, end, onZoom }: GaugeProps) {
     return [secs, ...ys];
   }, [data, end]);
   const names = drawn.map((agent) => agent.agent);
-  const plot = (ink: Ink): Plot => ({
+  const plot = (themeColour: ThemeColour): Plot => ({
     series: names.map((name, at) => ({
       label: name,
-      stroke: ink(`c-${at % 8}`),
+      stroke: themeColour(`c-${at % 8}`),
       width: 1.5,
       points: { show: false },
-      value: (_: uPlot, v: number | null) => (v === null ? "" : gauge.say(v)),
+      value: (_: uPlot, v: number | null) => (v === null ? "" : gauge.format(v)),
     })),
-    axes: [timeAxis(ink), valueAxis(ink, gauge.say)],
-    scales: { y: { range: fromZero } },
+    axes: [timeAxis(themeColour), valueAxis(themeColour, gauge.format)],
+    scales: { y: { range: zeroBased } },
   });
   return (
     <Chart
-      says={`${gauge.title} of ${names.join(", ")}, over time`}
+      description={`${gauge.title} of ${names.join(", ")}, over time`}
       data={columns}
       plot={plot}
-      shape={names.join()}
+      rebuildKey={names.join()}
       height={160}
       sync="run"
       onZoom={onZoom}

@@ -1,75 +1,75 @@
-// The first look: the judgement, what was offered, how it was answered, whether to believe it.
+// The overview: verdict, load, outcomes, latency, thresholds and certificate.
 
 import type { Report } from "../../api/_generated/report";
 import type { Snapshot } from "../../api/_generated/snapshot";
-import { Judged, Thresholds, Trust } from "../../components/verdict/verdict";
-import { Ladders, omission } from "../../components/tables/percentiles";
+import { Thresholds } from "../../components/tables/thresholds";
+import { CertificateFindings } from "../../components/verdict/certificate";
+import { VerdictBanner } from "../../components/verdict/verdict";
+import { PercentileTable, omission } from "../../components/tables/percentiles";
 import { LatencyChart } from "../../components/charts/latency_chart";
 import { LoadChart, OutcomesChart } from "../../components/charts/load_chart";
 import { Empty, Failed, Panel, Tile, Tiles } from "../../components/layout/panel";
-import { Story } from "../../components/tables/timeline";
-import { Endings } from "../../components/tables/tasks";
-import { clock, count, latency, perSecond, percent, short } from "../../format/numbers";
-import { dropped, isOver } from "../../format/labels";
-import type { Shown } from "./run";
+import { Timeline } from "../../components/tables/timeline";
+import { OutcomeTable } from "../../components/tables/tasks";
+import { clock, count, latency, perSecond, percent, compact } from "../../format/numbers";
+import { dropReason, isOver } from "../../format/labels";
+import { type TabProps, timelineLines } from "./tab";
 
-export function Overview(shown: Shown) {
-  const { report, series, broke, live, over, goTo, onZoom, view } = shown;
-  if (report.run.state === "refused" || report.run.failure) return <NotRun {...shown} />;
-  if (!report.run.start_at) return <Gathering {...shown} />;
+export function Overview(tab: TabProps) {
+  const { report, series, firstBreachUs, live, over, goTo, onZoom, view } = tab;
+  if (report.run.state === "refused" || report.run.failure) return <RunFailed {...tab} />;
+  if (!report.run.start_at) return <NotStarted {...tab} />;
   const data = series.data;
   const loading = series.loading && data !== null;
   return (
     <div class="grid">
-      <Judged report={report} broke={broke} {...(over ? { onGoTo: goTo } : {})} />
+      <VerdictBanner
+        report={report}
+        firstBreachUs={firstBreachUs}
+        {...(over ? { onGoTo: goTo } : {})}
+      />
       {!over && view.asOf === null ? (
-        <Now snapshot={live.snapshot} report={report} />
+        <LiveFigures snapshot={live.snapshot} report={report} />
       ) : (
         <Figures report={report} />
       )}
       {series.problem && <Failed problem={series.problem} again={series.reload} />}
       <div class="stack left">
-        <Panel title="Offered and planned" note="arrivals per second" busy={loading}>
+        <Panel title="Load" note="planned and started arrivals per second" busy={loading}>
           {data && <LoadChart series={data} onZoom={onZoom} />}
         </Panel>
-        <Panel title="How calls ended" note="per second, by due time" busy={loading}>
+        <Panel title="Outcomes" note="calls per second, by due time" busy={loading}>
           {data && <OutcomesChart series={data} onZoom={onZoom} height={160} />}
-          <Endings calls={report.calls} status={report.status} />
+          <OutcomeTable calls={report.calls} status={report.status} />
         </Panel>
         {over ? (
-          <Panel title="Can it be trusted?">
-            <Trust certificate={report.certificate} over={isOver(report.run.state)} />
+          <Panel title="Certificate" note="can the figures be trusted?">
+            <CertificateFindings certificate={report.certificate} over={isOver(report.run.state)} />
           </Panel>
         ) : (
-          <Panel title="Story" note="newest first">
-            <Story lines={told(shown)} startAt={report.run.start_at} newestFirst />
+          <Panel title="Timeline" note="newest first">
+            <Timeline lines={timelineLines(tab)} startAt={report.run.start_at} newestFirst />
           </Panel>
         )}
       </div>
       <div class="stack right">
-        <Panel title="Response time" note="corrected: counted from the due time" busy={loading}>
+        <Panel title="Response time" note="corrected: from the due time" busy={loading}>
           {data && <LatencyChart series={data} onZoom={onZoom} />}
         </Panel>
         <Panel title="Thresholds" note={over ? "in the measured time" : "so far"}>
           <Thresholds
             results={report.verdict.thresholds}
-            broke={broke}
+            firstBreachUs={firstBreachUs}
             {...(over ? { onGoTo: goTo } : {})}
           />
-          <Gaps report={report} />
+          <DataGaps report={report} />
         </Panel>
-        <Panel title="Latency" note={`${short(report.latency.response?.count ?? 0)} calls`}>
-          <Ladders response={report.latency.response} service={report.latency.service} />
+        <Panel title="Latency" note={`${compact(report.latency.response?.count ?? 0)} calls`}>
+          <PercentileTable response={report.latency.response} service={report.latency.service} />
         </Panel>
       </div>
     </div>
   );
-}
-
-/** The story as the stream tells it; before its first line, as the report does. */
-export function told({ live, report, view }: Shown) {
-  const streamed = view.asOf === null && live.story.length >= report.story.length;
-  return streamed ? live.story : report.story;
 }
 
 function Figures({ report }: { report: Report }) {
@@ -77,10 +77,12 @@ function Figures({ report }: { report: Report }) {
   const factor = omission(times);
   const drops = Object.entries(arrivals.dropped).filter(([, n]) => n > 0);
   const lost = arrivals.lost > 0 ? `${count(arrivals.lost)} lost` : null;
-  const missing = [...drops.map(([why, n]) => `${count(n)} ${dropped(why)}`), lost].filter(Boolean);
+  const missing = [...drops.map(([why, n]) => `${count(n)} ${dropReason(why)}`), lost].filter(
+    Boolean,
+  );
   return (
     <Tiles>
-      <Tile label="achieved" value={perSecond(rates.achieved_rps)} note={offered(rates)} />
+      <Tile label="achieved rate" value={perSecond(rates.achieved_rps)} note={offered(rates)} />
       <Tile
         label="arrivals"
         value={count(arrivals.started)}
@@ -90,11 +92,11 @@ function Figures({ report }: { report: Report }) {
         label="dropped or lost"
         tone={missing.length > 0 ? "warn" : "plain"}
         value={count(drops.reduce((n, [, v]) => n + v, 0) + arrivals.lost)}
-        note={missing[0] ?? "everything was started"}
+        note={missing[0] ?? "all planned arrivals started"}
         title={missing.join("\n")}
       />
       <Tile
-        label="not ok"
+        label="error rate"
         tone={report.errors_total > 0 ? "bad" : "plain"}
         value={percent(report.error_rate_pct)}
         note={failed(report)}
@@ -119,13 +121,13 @@ function Figures({ report }: { report: Report }) {
   );
 }
 
-/** How many arrivals a second were planned for the time in which these were started. */
+/** Planned rate of the time of these arrivals, and the shortfall. */
 function offered(rates: Report["rates"]): string {
-  const planned = `arrivals, of ${perSecond(rates.planned_rps)} planned`;
-  return `${planned}, ${short(rates.shortfall_pct)} % short`;
+  const planned = `arrivals; planned ${perSecond(rates.planned_rps)}`;
+  return `${planned}, shortfall ${compact(rates.shortfall_pct)} %`;
 }
 
-/** How many calls failed, and how many tasks raised an error. */
+/** Number of failed calls, and of tasks that raised an error. */
 function failed(report: Report): string {
   const calls = `${count(report.errors_total)} of ${count(report.requests_total)} calls`;
   const raises = report.task_raises;
@@ -134,7 +136,7 @@ function failed(report: Report): string {
   return `${calls}; ${count(after_ok + after_failed + without_call)} tasks raised an error`;
 }
 
-function Now({ snapshot, report }: { snapshot: Snapshot | null; report: Report }) {
+function LiveFigures({ snapshot, report }: { snapshot: Snapshot | null; report: Report }) {
   if (!snapshot) return <Figures report={report} />;
   const s = snapshot;
   const ms = (value: number | null | undefined) =>
@@ -142,7 +144,7 @@ function Now({ snapshot, report }: { snapshot: Snapshot | null; report: Report }
   return (
     <Tiles>
       <Tile
-        label={s.paused ? "paused" : "at"}
+        label={s.paused ? "paused" : "time"}
         tone={s.paused ? "warn" : "plain"}
         value={clock(s.elapsed_secs)}
         note={`of ${clock(s.duration_secs)}`}
@@ -169,7 +171,7 @@ function Now({ snapshot, report }: { snapshot: Snapshot | null; report: Report }
         note={`so far ${ms(s.latency_cumulative.p99_ms)}`}
       />
       <Tile
-        label="not ok"
+        label="errors"
         value={count(s.errors_total)}
         tone={s.errors_total > 0 ? "bad" : "plain"}
         note={`of ${count(s.requests_total)} calls`}
@@ -182,17 +184,17 @@ function Now({ snapshot, report }: { snapshot: Snapshot | null; report: Report }
       <Tile
         label="agents"
         value={count(s.active_workers)}
-        note={`${digitsOr(s.opened_per_sec)} connections opened/s`}
+        note={`${wholeNumber(s.opened_per_sec)} connections opened per s`}
       />
     </Tiles>
   );
 }
 
-function digitsOr(value: number | null | undefined): string {
-  return short(Math.round(value ?? 0));
+function wholeNumber(value: number | null | undefined): string {
+  return compact(Math.round(value ?? 0));
 }
 
-function Gaps({ report: { gaps, run } }: { report: Report }) {
+function DataGaps({ report: { gaps, run } }: { report: Report }) {
   const at = (tick: number) => clock((tick * run.tick_us) / 1e6);
   if (gaps.lost.length + gaps.quarantined.length + gaps.excess_arrivals === 0) return null;
   return (
@@ -200,49 +202,49 @@ function Gaps({ report: { gaps, run } }: { report: Report }) {
       {gaps.lost.map((gap, i) => (
         <li key={i}>
           {count(gap.arrivals)} arrivals of <code>{gap.holder.agent}</code>, due from{" "}
-          {at(gap.from_tick)} to {at(gap.to_tick + 1)}, were not reported
+          {at(gap.from_tick)} to {at(gap.to_tick + 1)}, were never reported
         </li>
       ))}
       {gaps.excess_arrivals > 0 && (
-        <li>{count(gaps.excess_arrivals)} arrivals came twice and are left out</li>
+        <li>{count(gaps.excess_arrivals)} arrivals were sent twice and are excluded</li>
       )}
       {gaps.quarantined.map((one) => (
         <li key={one.seq}>
-          set aside: <code>{one.subject}</code>, {one.reason}
+          quarantined: <code>{one.subject}</code>, {one.reason}
         </li>
       ))}
     </ul>
   );
 }
 
-function Gathering(shown: Shown) {
-  const { live, report } = shown;
+function NotStarted(tab: TabProps) {
+  const { live, report } = tab;
   const waits = live.snapshot?.gathering;
   return (
     <div class="grid">
-      <Empty title={isOver(report.run.state) ? "It never started" : "Not started yet"}>
+      <Empty title={isOver(report.run.state) ? "The run never started" : "Not started yet"}>
         {waits ? (
           <p>
-            {waits.ready} of {waits.want} agents are there
-            {waits.min < waits.want && <> ({waits.min} suffice when the wait is over)</>}; it waits
-            for {clock(Math.max(0, waits.left_secs))} more.
+            {waits.ready} of {waits.want} agents are ready
+            {waits.min < waits.want && <> (minimum after the wait: {waits.min})</>}. Time left:{" "}
+            {clock(Math.max(0, waits.left_secs))}.
           </p>
         ) : (
-          <p>The story says what it waits for.</p>
+          <p>The timeline shows what the run is waiting for.</p>
         )}
       </Empty>
-      <Panel title="Story" note="newest first">
-        <Story lines={told(shown)} startAt={report.run.start_at} newestFirst />
+      <Panel title="Timeline" note="newest first">
+        <Timeline lines={timelineLines(tab)} startAt={report.run.start_at} newestFirst />
       </Panel>
     </div>
   );
 }
 
-function NotRun({ report }: Shown) {
+function RunFailed({ report }: TabProps) {
   const { refused, failure } = report.run;
   return (
     <div class="grid">
-      <Empty title={refused.length > 0 ? "Refused: nothing was started" : "It could not run"}>
+      <Empty title={refused.length > 0 ? "The run was refused" : "The run failed"}>
         {failure && <p>{failure.reason}</p>}
         <ul>
           {refused.map((one, i) => (
@@ -258,8 +260,8 @@ function NotRun({ report }: Shown) {
           ))}
         </ul>
       </Empty>
-      <Panel title="Story">
-        <Story lines={report.story} startAt={report.run.start_at} />
+      <Panel title="Timeline">
+        <Timeline lines={report.story} startAt={report.run.start_at} />
       </Panel>
     </div>
   );

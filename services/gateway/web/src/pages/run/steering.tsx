@@ -1,5 +1,5 @@
-// Steering a run that runs. Nothing is done at a touch: each wish is asked back first, and what is
-// said afterwards is what a coordinator decided.
+// Steering of a run in progress. Each action is confirmed first; the result shown afterwards is the
+// decision of a coordinator.
 
 import { useState } from "preact/hooks";
 import type { Report } from "../../api/_generated/report";
@@ -10,63 +10,69 @@ import { me } from "../../app/session";
 import { Dialog } from "../../components/controls/dialog";
 import { Icon } from "../../components/layout/icons";
 
-type Wish = "rate" | "pause" | "resume" | "stop" | "halt";
+type Action = "rate" | "pause" | "resume" | "stop" | "halt";
 
-const ASKED: Record<Wish, { title: string; yes: string; text: string; danger?: boolean }> = {
+const CONFIRMATIONS: Record<
+  Action,
+  { title: string; confirm: string; text: string; danger?: boolean }
+> = {
   rate: {
     title: "Change the rate",
-    yes: "Change the rate",
-    text: "The rest of the run is constant at the new rate, from three to four seconds ahead on.",
+    confirm: "Change the rate",
+    text: "The new rate takes effect in three to four seconds and holds until the run ends.",
   },
   pause: {
     title: "Pause the run?",
-    yes: "Pause",
-    text: "Nothing is started; the run's time goes on, and what is due meanwhile is dropped.",
+    confirm: "Pause",
+    text: "No arrivals start; those that are due are dropped. The run's time continues.",
   },
   resume: {
     title: "Resume the run?",
-    yes: "Resume",
-    text: "Arrivals are started again. What was due meanwhile stays dropped: there is no burst.",
+    confirm: "Resume",
+    text: "Arrivals start again. Those due during the pause stay dropped: there is no burst.",
   },
   stop: {
     title: "Stop the run?",
-    yes: "Stop",
+    confirm: "Stop",
     danger: true,
-    text: "Nothing more is started. What is in flight ends, and the report stays.",
+    text: "No further arrivals start. Calls in flight finish, and the report is kept.",
   },
   halt: {
-    title: "Cut the run off?",
-    yes: "Halt",
+    title: "Halt the run?",
+    confirm: "Halt",
     danger: true,
-    text: "The kill switch: agents cut off what is in flight at once, without a coordinator.",
+    text: "Emergency stop: agents cancel calls in flight at once, without a coordinator.",
   },
 };
 
-/** What the gateway says was decided: words, whatever else it brings. */
-interface Decided {
+/** The part of the gateway's answer that describes the decision. */
+interface Decision {
   words?: string;
   told?: string;
 }
 
 export function Steering({ report }: { report: Report }) {
-  const [wish, setWish] = useState<Wish | null>(null);
+  const [action, setAction] = useState<Action | null>(null);
   const [rate, setRate] = useState("");
   const [waiting, setWaiting] = useState(false);
-  const [said, setSaid] = useState<string | null>(null);
+  const [result, setResult] = useState<string | null>(null);
   const [problem, setProblem] = useState<Problem | null>(null);
   if (me.value && me.value.can_steer === false) return null;
 
-  const begin = (next: Wish) => {
+  const confirm = (next: Action) => {
     setProblem(null);
-    setWish(next);
+    setAction(next);
   };
-  const ask = async (name: Wish) => {
+  const send = async (name: Action) => {
     setWaiting(true);
     try {
       const path = `/runs/${encodeURIComponent(report.run.id)}/${name}`;
-      const answer = await post<Decided>(path, name === "rate" ? { rate: rated(rate) } : {});
-      setSaid(answer.words ?? answer.told ?? "decided; the story has it");
-      setWish(null);
+      const answer = await post<Decision>(
+        path,
+        name === "rate" ? { rate: rateWithUnit(rate) } : {},
+      );
+      setResult(answer.words ?? answer.told ?? "Accepted; see the timeline.");
+      setAction(null);
     } catch (error) {
       setProblem(asProblem(error));
     }
@@ -77,37 +83,37 @@ export function Steering({ report }: { report: Report }) {
   return (
     <>
       {report.run.users == null && (
-        <button type="button" onClick={() => begin("rate")}>
+        <button type="button" onClick={() => confirm("rate")}>
           Change rate
         </button>
       )}
       {paused ? (
-        <button type="button" onClick={() => begin("resume")}>
+        <button type="button" onClick={() => confirm("resume")}>
           <Icon name="play" /> Resume
         </button>
       ) : (
-        <button type="button" onClick={() => begin("pause")}>
+        <button type="button" onClick={() => confirm("pause")}>
           <Icon name="pause" /> Pause
         </button>
       )}
-      <button type="button" class="danger" onClick={() => begin("stop")}>
+      <button type="button" class="danger" onClick={() => confirm("stop")}>
         <Icon name="stop" /> Stop
       </button>
-      <button type="button" class="danger quiet" onClick={() => begin("halt")}>
+      <button type="button" class="danger quiet" onClick={() => confirm("halt")}>
         Halt
       </button>
-      <span class="decided" role="status">
-        {said}
+      <span class="steering-result" role="status">
+        {result}
       </span>
-      {wish && (
+      {action && (
         <Dialog
-          {...ASKED[wish]}
+          {...CONFIRMATIONS[action]}
           waiting={waiting}
-          onYes={() => void ask(wish)}
-          onNo={() => setWish(null)}
+          onConfirm={() => void send(action)}
+          onCancel={() => setAction(null)}
         >
-          <p>{ASKED[wish].text}</p>
-          {wish === "rate" && (
+          <p>{CONFIRMATIONS[action].text}</p>
+          {action === "rate" && (
             <label>
               New rate
               <input
@@ -133,7 +139,7 @@ export function Steering({ report }: { report: Report }) {
   );
 }
 
-/** A bare number is meant per second. */
-export function rated(text: string): string {
+/** A number without a unit is per second. */
+export function rateWithUnit(text: string): string {
   return /^\s*\d+(\.\d+)?\s*$/.test(text) ? `${text.trim()}/s` : text.trim();
 }

@@ -1,17 +1,17 @@
-// Per task and call; choosing one narrows every chart of the run to it.
+// Tasks and calls; a selected one filters all charts of the run.
 
 import type { Errors } from "../../api/answers";
 import { useResource } from "../../api/resource";
-import { look } from "../../app/navigation";
-import { Ladders } from "../../components/tables/percentiles";
+import { changeView } from "../../app/navigation";
+import { PercentileTable } from "../../components/tables/percentiles";
 import { LatencyChart } from "../../components/charts/latency_chart";
 import { LoadChart } from "../../components/charts/load_chart";
 import { Failed, Panel } from "../../components/layout/panel";
-import { Anatomy, Checks, Endings, Tasks } from "../../components/tables/tasks";
-import { Wrongs } from "../../components/tables/failures";
-import type { Shown } from "./run";
+import { PhaseTable, CheckSummary, OutcomeTable, TaskTable } from "../../components/tables/tasks";
+import { FailureTable } from "../../components/tables/failures";
+import type { TabProps } from "./tab";
 
-export function TasksTab({ run, report, series, view, slice, every, onZoom }: Shown) {
+export function TasksTab({ run, report, series, view, slice, every, onZoom }: TabProps) {
   const path = `/runs/${encodeURIComponent(run)}/errors${slice}`;
   const errors = useResource<Errors>(path, { every });
   const task = report.tasks.find((one) => one.name === view.task);
@@ -22,13 +22,13 @@ export function TasksTab({ run, report, series, view, slice, every, onZoom }: Sh
     <div class="grid">
       <Panel
         title="Tasks and calls"
-        note="choose one to narrow all charts; latency is of the measured time"
+        note="select one to filter all charts; latency is of the measured time"
         wide
       >
-        <Tasks
+        <TaskTable
           tasks={report.tasks}
           chosen={{ task: view.task, step: view.step }}
-          onChoose={(to, step) => look({ task: to, step })}
+          onChoose={(to, step) => changeView({ task: to, step })}
         />
       </Panel>
       <Panel title={name ? `Load of ${name}` : "Load of all tasks"} busy={series.loading}>
@@ -40,30 +40,30 @@ export function TasksTab({ run, report, series, view, slice, every, onZoom }: Sh
       >
         {data && <LatencyChart series={data} onZoom={onZoom} height={180} />}
       </Panel>
-      <Checks tasks={report.tasks} />
+      <CheckSummary tasks={report.tasks} />
       {task && (
         <Panel title={`Latency of ${name}`}>
-          <Ladders response={(call ?? task).response} service={(call ?? task).service} />
+          <PercentileTable response={(call ?? task).response} service={(call ?? task).service} />
         </Panel>
       )}
       {call && (
         <>
-          <Panel title="Where its time went">
-            <Anatomy anatomy={call.anatomy} />
+          <Panel title="Phases">
+            <PhaseTable anatomy={call.anatomy} />
           </Panel>
-          <Panel title="How its calls ended">
-            <Endings calls={call.counts} status={call.status} />
+          <Panel title="Outcomes">
+            <OutcomeTable calls={call.counts} status={call.status} />
           </Panel>
         </>
       )}
       <Panel
-        title={name ? `What went wrong in ${name}` : "What went wrong"}
-        note="in the part that is shown, warm-up included"
+        title={name ? `Failures of ${name}` : "Failures"}
+        note="of the selected part, including warm-up"
         wide
         busy={errors.loading}
       >
         {errors.problem && <Failed problem={errors.problem} again={errors.reload} />}
-        {errors.data && <Wrongs errors={errors.data} />}
+        {errors.data && <FailureTable errors={errors.data} />}
       </Panel>
     </div>
   );

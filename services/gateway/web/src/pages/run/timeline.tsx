@@ -1,20 +1,19 @@
-// The run told in order: who asked, who decided, who came and went.
+// The events of a run in order, and its properties.
 
 import { Panel } from "../../components/layout/panel";
-import { Story } from "../../components/tables/timeline";
-import { instant, latency, span } from "../../format/numbers";
-import { plain } from "../../format/labels";
-import type { Shown } from "./run";
-import { told } from "./overview";
+import { Timeline } from "../../components/tables/timeline";
+import { dateTime, latency, duration } from "../../format/numbers";
+import { spaced } from "../../format/labels";
+import { type TabProps, timelineLines } from "./tab";
 
-export function StoryTab(shown: Shown) {
-  const { report, over, goTo } = shown;
+export function TimelineTab(tab: TabProps) {
+  const { report, over, goTo } = tab;
   const { run } = report;
   const facts: [string, string][] = [
-    ["created", instant(run.created_at)],
-    ["started", instant(run.start_at)],
-    ["profile", `${plain(run.shape)}, ${span(run.profile_us)}`],
-    ["warm-up", span(report.warm_up.warm_up_us)],
+    ["created", dateTime(run.created_at)],
+    ["started", dateTime(run.start_at)],
+    ["profile", `${spaced(run.shape)}, ${duration(run.profile_us)}`],
+    ["warm-up", duration(report.warm_up.warm_up_us)],
     ["tick", latency(run.tick_us)],
     ["seed", String(run.seed)],
     ["generation", String(run.generation)],
@@ -27,15 +26,18 @@ export function StoryTab(shown: Shown) {
   ];
   return (
     <div class="grid">
-      <Panel title="Story" note={over ? "choose a time to see the run as of then" : "newest first"}>
-        <Story
-          lines={told(shown)}
+      <Panel
+        title="Timeline"
+        note={over ? "select a time to see the run at that time" : "newest first"}
+      >
+        <Timeline
+          lines={timelineLines(tab)}
           startAt={run.start_at}
           newestFirst={!over}
           onGoTo={over ? goTo : undefined}
         />
       </Panel>
-      <Panel title="Facts">
+      <Panel title="Properties">
         <dl class="list">
           {facts.map(([name, value]) => (
             <div key={name}>
