@@ -2,8 +2,9 @@
 
 import type { Series as CompleteSeries } from "./_generated/series";
 
-export type { AgentOverTime, Attendance } from "./_generated/attendance";
+export type { AgentOverTime, Attendance as AgentsOverTime } from "./_generated/attendance";
 export type { CallErrors, Errors } from "./_generated/errors";
+export type { Ladder as Percentiles } from "./_generated/report";
 export type { Heat } from "./_generated/heat";
 export type { WhatIfAnswer as WhatIf } from "./_generated/what-if-answer";
 

@@ -1,8 +1,8 @@
 // Up to eight runs side by side: figures as a table, curves in common charts.
 
 import { useEffect, useState } from "preact/hooks";
-import type { Ladder, Report } from "../api/_generated/report";
-import type { Comparison, RunList, Series } from "../api/answers";
+import type { Report } from "../api/_generated/report";
+import type { Comparison, Percentiles, RunList, Series } from "../api/answers";
 import { get, queryString } from "../api/http";
 import { asProblem, useResource } from "../api/resource";
 import type { Problem } from "../api/http";
@@ -163,7 +163,7 @@ interface Row {
   worse?: "more" | "less";
 }
 
-const percentileRow = (name: string, key: keyof Ladder): Row => ({
+const percentileRow = (name: string, key: keyof Percentiles): Row => ({
   name,
   of: (report) => report.latency.response?.[key],
   format: latency,

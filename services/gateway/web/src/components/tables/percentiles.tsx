@@ -1,9 +1,10 @@
 // Percentiles of corrected and uncorrected latency side by side.
 
-import type { Ladder, Latency } from "../../api/_generated/report";
+import type { Latency } from "../../api/_generated/report";
+import type { Percentiles } from "../../api/answers";
 import { NOT_MEASURED, count, latency } from "../../format/numbers";
 
-const PERCENTILES_SHOWN: [string, keyof Ladder][] = [
+const PERCENTILES_SHOWN: [string, keyof Percentiles][] = [
   ["min", "min_us"],
   ["p50", "p50_us"],
   ["p75", "p75_us"],
@@ -16,7 +17,7 @@ const PERCENTILES_SHOWN: [string, keyof Ladder][] = [
   ["mean", "mean_us"],
 ];
 
-type Maybe = Ladder | null | undefined;
+type Maybe = Percentiles | null | undefined;
 
 /** Each row has one bar per latency on a logarithmic scale. */
 export function PercentileTable({ response, service }: { response: Maybe; service: Maybe }) {

@@ -1,7 +1,8 @@
 // Tables per task and call: counts, outcomes, latency and its phases.
 
 import { Scroll } from "../layout/panel";
-import type { Ladder, Report, TaskReport } from "../../api/_generated/report";
+import type { Report, TaskReport } from "../../api/_generated/report";
+import type { Percentiles } from "../../api/answers";
 import { count, latency, percent } from "../../format/numbers";
 import { OUTCOMES, outcome, spaced } from "../../format/labels";
 
@@ -104,7 +105,7 @@ function FailedCell({ bad, of }: { bad: number; of: number }) {
   );
 }
 
-function PercentileCells({ of }: { of: Ladder | null | undefined }) {
+function PercentileCells({ of }: { of: Percentiles | null | undefined }) {
   return (
     <>
       <td class="n">{latency(of?.p50_us)}</td>
@@ -116,7 +117,7 @@ function PercentileCells({ of }: { of: Ladder | null | undefined }) {
 }
 
 /** Percentiles of each phase of a call. */
-export function PhaseTable({ anatomy }: { anatomy: Record<string, Ladder> }) {
+export function PhaseTable({ anatomy }: { anatomy: Record<string, Percentiles> }) {
   const phases = Object.entries(anatomy);
   if (phases.length === 0) return <p class="quiet">No phases were recorded for this call.</p>;
   return (

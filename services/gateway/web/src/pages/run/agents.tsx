@@ -2,7 +2,7 @@
 
 import { useMemo } from "preact/hooks";
 import type uPlot from "uplot";
-import type { AgentOverTime, Attendance } from "../../api/answers";
+import type { AgentOverTime, AgentsOverTime } from "../../api/answers";
 import { queryString } from "../../api/http";
 import { useResource } from "../../api/resource";
 import { changeView } from "../../app/navigation";
@@ -66,7 +66,7 @@ const GAUGES: Gauge[] = [
 
 export function AgentsTab({ run, report, series, view, every, onZoom }: TabProps) {
   const path = `/runs/${encodeURIComponent(run)}/agents${queryString({ as_of_us: view.asOf })}`;
-  const { data, problem, reload } = useResource<Attendance>(path, { every });
+  const { data, problem, reload } = useResource<AgentsOverTime>(path, { every });
   const g = report.generator;
   const colours = new Map((data?.agents ?? []).map((a, at) => [a.agent, `c-${at % 8}`]));
   return (
@@ -127,7 +127,7 @@ export function AgentsTab({ run, report, series, view, every, onZoom }: TabProps
 
 interface HoldersProps {
   report: TabProps["report"];
-  data: Attendance | null;
+  data: AgentsOverTime | null;
   chosen: string | null;
   colours: Map<string, string>;
 }
@@ -198,7 +198,7 @@ function ended(finished: boolean, lost: string | null | undefined): { text: stri
 
 interface GaugeProps {
   gauge: Gauge;
-  data: Attendance;
+  data: AgentsOverTime;
   /** Number of buckets shown. */
   end: number;
   onZoom: TabProps["onZoom"];
