@@ -1,4 +1,4 @@
-"""What the tests of the pages may ask for: a browser, and a gateway of a small fleet."""
+"""Fixtures of the browser tests: a browser, a gateway of a small fleet, ended runs."""
 
 from __future__ import annotations
 
@@ -25,10 +25,10 @@ __all__ = ["fleet", "gateways", "loadpilot", "oracle"]
 
 @pytest.fixture(scope="module")
 def browser() -> Iterator[Browser]:
-    """The machine's own. It is closed with each module: while it is open, no other test may have
+    """The installed Chromium. Closed after each module: while it is open, no other test can run
     an event loop."""
     if not CHROMIUM.exists():
-        pytest.skip(f"SKIPPED: the pages were not looked at, {CHROMIUM} is not installed")
+        pytest.skip(f"SKIPPED: the pages were not tested, {CHROMIUM} is not installed")
     with sync_playwright() as playwright:
         browser = playwright.chromium.launch(executable_path=CHROMIUM, args=list(FLAGS))
         yield browser
@@ -37,7 +37,7 @@ def browser() -> Iterator[Browser]:
 
 @pytest.fixture
 def gateway(fleet: Fleet, gateways: Gateways) -> Gateway:
-    """A gateway whose fleet has one agent."""
+    """A gateway of a fleet with one agent."""
     fleet.coordinator()
     fleet.agent("agent-1")
     return gateways.start()
@@ -45,13 +45,13 @@ def gateway(fleet: Fleet, gateways: Gateways) -> Gateway:
 
 @pytest.fixture
 def reader(browser: Browser, gateway: Gateway) -> Iterator[Reader]:
-    """Somebody at the gateway's pages."""
+    """A tab at the pages of the gateway."""
     with reading(browser, f"http://127.0.0.1:{gateway.port}") as reader:
         yield reader
 
 
 class Past:
-    """Runs that are over before anybody looks."""
+    """Makes runs that have ended before a page is opened."""
 
     def __init__(self, fleet: Fleet, loadpilot: Loadpilot, oracle: Oracle) -> None:
         self.fleet = fleet
@@ -59,30 +59,30 @@ class Past:
         self.oracle = oracle
 
     def run(self, scene: str, *flags: str) -> dict[str, Any]:
-        """Runs a scenario to its end; its report as the command wrote it."""
-        told = self.fleet.run(
+        """Runs a scenario to its end; returns the report that the command wrote."""
+        result = self.fleet.run(
             self.loadpilot, scene, self.oracle.url, "--external-agents", "1", *flags
         )
-        return told.report
+        return result.report
 
     def plan(self, scene: str) -> dict[str, Any]:
-        """What a scenario compiles to."""
-        told = self.loadpilot.run(scene, self.oracle.url, "--dry-run")
-        assert told.code == 0, told.stderr
-        plan: dict[str, Any] = json.loads(told.stdout)
+        """The plan of a scenario."""
+        result = self.loadpilot.run(scene, self.oracle.url, "--dry-run")
+        assert result.code == 0, result.stderr
+        plan: dict[str, Any] = json.loads(result.stdout)
         return plan
 
 
 @pytest.fixture
 def past(fleet: Fleet, loadpilot: Loadpilot, oracle: Oracle) -> Past:
-    """Whoever lets runs happen."""
+    """Runs at the fleet of this test."""
     return Past(fleet, loadpilot, oracle)
 
 
 @pytest.fixture(scope="session")
 def axe() -> str:
-    """The text of axe-core, which judges accessibility."""
-    place = ROOT / "services" / "gateway" / "web" / "node_modules" / "axe-core" / "axe.min.js"
-    if not place.is_file():
-        pytest.skip(f"SKIPPED: accessibility was not judged, {place} is missing: ./dev web")
-    return place.read_text(encoding="utf-8")
+    """The source of axe-core, which checks accessibility."""
+    path = ROOT / "services" / "gateway" / "web" / "node_modules" / "axe-core" / "axe.min.js"
+    if not path.is_file():
+        pytest.skip(f"SKIPPED: accessibility was not checked, {path} is missing: ./dev web")
+    return path.read_text(encoding="utf-8")

@@ -1,4 +1,4 @@
-"""Somebody who reads the pages: one tab of a real browser, whose console must stay silent."""
+"""A tab of a real browser at the pages. Errors and warnings on its console fail the test."""
 
 from __future__ import annotations
 
@@ -24,8 +24,8 @@ FLAGS = (
     "--disable-component-update",
     "--disable-sync",
 )
-PATIENCE_MS = 40_000
-"""How long a page may take to show something on a busy machine."""
+TIMEOUT_MS = 40_000
+"""Timeout of a page, long enough for a busy machine."""
 WIDE, NARROW = 1280, 390
 SHOTS = os.environ.get("LOADPILOT_SHOTS")
 
@@ -36,48 +36,48 @@ class Reader:
     def __init__(self, page: Page, base: str) -> None:
         self.page = page
         self.base = base
-        self.complaints: list[str] = []
-        """What stood on the console, or was thrown."""
-        page.set_default_timeout(PATIENCE_MS)
-        page.on("pageerror", lambda error: self.complaints.append(str(error)))
-        page.on("console", self._hear)
+        self.console_errors: list[str] = []
+        """Errors and warnings on the console, and uncaught exceptions."""
+        page.set_default_timeout(TIMEOUT_MS)
+        page.on("pageerror", lambda error: self.console_errors.append(str(error)))
+        page.on("console", self._on_console)
 
-    def _hear(self, message: ConsoleMessage) -> None:
+    def _on_console(self, message: ConsoleMessage) -> None:
         if message.type in {"error", "warning"}:
-            self.complaints.append(f"{message.text} ({message.location})")
+            self.console_errors.append(f"{message.text} ({message.location})")
 
     def open(self, path: str) -> None:
-        """Goes to a page."""
+        """Opens a page."""
         self.page.goto(self.base + path)
 
     def sees(self, text: str) -> None:
-        """Waits until a text is to be seen."""
-        expect(self.page.get_by_text(text).first).to_be_visible(timeout=PATIENCE_MS)
+        """Waits until a text is visible."""
+        expect(self.page.get_by_text(text).first).to_be_visible(timeout=TIMEOUT_MS)
 
     def tile(self, label: str) -> Locator:
-        """The figure in a tile."""
+        """The value of a tile."""
         named = self.page.get_by_role("term").filter(has_text=label)
         return self.page.locator(".tile").filter(has=named).locator("b").first
 
     def press(self, name: str) -> None:
-        """Presses a button."""
+        """Clicks a button."""
         self.page.get_by_role("button", name=name, exact=True).click()
 
     def verdict(self) -> Locator:
-        """The word of the judgement."""
+        """The word of the verdict."""
         return self.page.get_by_label("Verdict").locator("strong")
 
-    def asks(self, path: str) -> Any:
-        """What the gateway answers to this browser."""
+    def fetch_json(self, path: str) -> Any:
+        """The answer of the gateway to a request of this page."""
         return self.page.evaluate("path => fetch(path).then(answer => answer.json())", path)
 
     def overflows(self) -> int:
-        """By how many pixels the page is wider than its window."""
+        """Number of pixels by which the page is wider than its window."""
         wide: int = self.page.evaluate("document.documentElement.scrollWidth - innerWidth")
         return wide
 
-    def shoot(self, name: str) -> None:
-        """Leaves pictures, if somebody asked for them."""
+    def take_screenshots(self, name: str) -> None:
+        """Takes screenshots if LOADPILOT_SHOTS is set."""
         if SHOTS is None:
             return
         folder = Path(SHOTS)
@@ -93,12 +93,12 @@ class Reader:
 
 @contextmanager
 def reading(browser: Browser, base: str) -> Iterator[Reader]:
-    """One reader, who must have had nothing to complain of."""
-    # Without motion a colour is what it is at once, also for whoever judges its contrast.
+    """Opens a tab; fails if its console was not silent."""
+    # Without transitions axe-core sees the final colours.
     context = browser.new_context(viewport={"width": WIDE, "height": 900}, reduced_motion="reduce")
     reader = Reader(context.new_page(), base)
     try:
         yield reader
-        assert not reader.complaints, reader.complaints
+        assert not reader.console_errors, reader.console_errors
     finally:
         context.close()

@@ -1,4 +1,4 @@
-"""Scenarios that the tests of the pages run."""
+"""Scenarios for the tests of the pages."""
 
 STEADY = """
 from loadpilot import LoadClient, VUser, scenario, task
@@ -17,5 +17,5 @@ class Steady(VUser):
 
 
 def steady(rps: int = 40, secs: int = 5, p95: float = 20_000) -> str:
-    """Two tasks at a constant rate, and one gate."""
+    """Two tasks at a constant rate, and one threshold."""
     return STEADY.format(rps=rps, secs=secs, p95=p95)

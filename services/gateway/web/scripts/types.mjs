@@ -1,5 +1,5 @@
-// Writes src/api/_generated from proto/schema: what the gateway answers, as TypeScript sees it.
-// Must never be edited around: a type that is wrong here is wrong in Rust.
+// Writes src/api/_generated from proto/schema: the gateway's answers as TypeScript types.
+// A wrong type is mended in Rust, where the schemas come from.
 
 import { mkdir, readFile, writeFile } from "node:fs/promises";
 import { compile } from "json-schema-to-typescript";

@@ -1,13 +1,13 @@
-// The page's first step.
+// Entry point of the pages.
 
 import { render } from "preact";
-import { begin } from "./app/session";
-import { Shell } from "./app/shell";
+import { startSession } from "./app/session";
+import { Shell } from "./shell";
 import "./style/base.css";
-import "./style/parts.css";
+import "./style/components.css";
 import "./style/tables.css";
-import "./style/telling.css";
+import "./style/report.css";
 import "./style/pages.css";
 import "./style/narrow.css";
 
-void begin().then(() => render(<Shell />, document.getElementById("ui")!));
+void startSession().then(() => render(<Shell />, document.getElementById("ui")!));

@@ -1,25 +1,25 @@
 import fc from "fast-check";
 import { expect, test } from "vitest";
 import {
-  NONE,
+  NOT_MEASURED,
   bytes,
   clock,
   count,
   digits,
   latency,
   percent,
-  short,
-  span,
-} from "../src/say/numbers";
+  compact,
+  duration,
+} from "../src/format/numbers";
 
 const UNITS: Record<string, number> = { µs: 1, ms: 1e3, s: 1e6 };
 
-test("a latency in words is the latency, to three digits", () => {
+test("a formatted latency is the latency, to three digits", () => {
   fc.assert(
     fc.property(fc.integer({ min: 1, max: 59_000_000 }), (us) => {
       const [figure, unit] = latency(us).split(" ");
-      const said = Number(figure!.replaceAll(",", "")) * UNITS[unit!]!;
-      expect(Math.abs(said - us) / us).toBeLessThanOrEqual(0.0051);
+      const formatted = Number(figure!.replaceAll(",", "")) * UNITS[unit!]!;
+      expect(Math.abs(formatted - us) / us).toBeLessThanOrEqual(0.0051);
       expect(figure!.replace(/\D/g, "").replace(/^0+/, "").length).toBeLessThanOrEqual(3);
     }),
   );
@@ -39,14 +39,15 @@ test("a greater latency never reads as a smaller one", () => {
   );
 });
 
-test("what was not measured is no number", () => {
-  for (const say of [count, latency, percent, short, bytes, span, clock]) {
-    for (const nothing of [null, undefined, NaN, Infinity]) expect(say(nothing)).toBe(NONE);
+test("a missing value is not a number", () => {
+  for (const format of [count, latency, percent, compact, bytes, duration, clock]) {
+    for (const nothing of [null, undefined, NaN, Infinity])
+      expect(format(nothing)).toBe(NOT_MEASURED);
   }
 });
 
-test("figures as people write them", () => {
-  expect([count(1234567), short(1234567), short(15_400), short(9_999)]).toEqual([
+test("formats of figures", () => {
+  expect([count(1234567), compact(1234567), compact(15_400), compact(9_999)]).toEqual([
     "1,234,567",
     "1.23 M",
     "15.4 k",
@@ -64,7 +65,7 @@ test("figures as people write them", () => {
     "1:02:03",
     "0:01.5",
   ]);
-  expect([span(10e6), span(90e6), span(7500e6), span(500_000)]).toEqual([
+  expect([duration(10e6), duration(90e6), duration(7500e6), duration(500_000)]).toEqual([
     "10 s",
     "1 m 30 s",
     "2 h 05 m",

@@ -1,7 +1,7 @@
 import fc from "fast-check";
 import { expect, test } from "vitest";
 import { COMPARED_MAX, PERCENTILES, type Route, TABS, format, parse } from "../src/app/route";
-import { OPERATORS, joined } from "../src/say/thresholds";
+import { OPERATORS, formatLimit } from "../src/format/thresholds";
 
 const name = fc
   .string({ unit: "grapheme", minLength: 1, maxLength: 12 })
@@ -10,7 +10,7 @@ const maybe = <T>(one: fc.Arbitrary<T>) => fc.option(one, { nil: null });
 const us = maybe(fc.nat({ max: 10 ** 12 }));
 const limit = fc
   .tuple(fc.constantFrom(...OPERATORS), fc.nat({ max: 10 ** 6 }))
-  .map(([operator, value]) => joined(operator, value));
+  .map(([operator, value]) => formatLimit(operator, value));
 const limits = maybe(
   fc.dictionary(
     name.filter((s) => s !== "__proto__"),
@@ -46,25 +46,29 @@ const route: fc.Arbitrary<Route> = fc.oneof(
   fc.constant({ page: "agents" as const }),
 );
 
-test("an address holds the whole view: whoever follows a link sees the same", () => {
+test("an address holds the whole view", () => {
   fc.assert(
     fc.property(route, (one) => {
-      expect(parse(format(one))).toEqual(plain(one));
+      expect(parse(format(one))).toEqual(withPrototype(one));
     }),
   );
 });
 
-test("no address breaks the page", () => {
+test("a link to the story opens the timeline", () => {
+  expect(parse("/runs/x/story")).toEqual(parse("/runs/x/timeline"));
+});
+
+test("every address has a page", () => {
   fc.assert(
     fc.property(fc.webPath(), fc.webQueryParameters(), (path, query) => {
       expect(parse(`${path || "/"}?${query}`).page).toBeTruthy();
     }),
   );
   expect(parse("/runs/%E0%A4%A").page).toBe("run");
-  expect(parse("/runs/x/nowhere")).toEqual({ page: "lost", path: "/runs/x/nowhere" });
+  expect(parse("/runs/x/nowhere")).toEqual({ page: "not_found", path: "/runs/x/nowhere" });
 });
 
-/** Without the prototype that fast-check gives to records. */
-function plain<T>(one: T): T {
+/** Records of fast-check have no prototype; `toEqual` compares it. */
+function withPrototype<T>(one: T): T {
   return JSON.parse(JSON.stringify(one)) as T;
 }

@@ -1,21 +1,29 @@
 import fc from "fast-check";
 import { expect, test } from "vitest";
-import { OPERATORS, flags, joined, metricOf, room, split, unit } from "../src/say/thresholds";
+import {
+  OPERATORS,
+  thresholdFlags,
+  formatLimit,
+  metricOf,
+  margin,
+  parseLimit,
+  unit,
+} from "../src/format/thresholds";
 
 const operator = fc.constantFrom(...OPERATORS);
 const limit = fc.double({ min: 0, max: 1e9, noNaN: true }).map((v) => Number(v.toFixed(3)));
 
-test("a threshold is read as it was written", () => {
+test("a threshold survives formatting and parsing", () => {
   fc.assert(
     fc.property(operator, limit, (o, l) => {
-      expect(split(joined(o, l))).toEqual({ operator: o, limit: l });
+      expect(parseLimit(formatLimit(o, l))).toEqual({ operator: o, limit: l });
     }),
   );
-  expect(split("nonsense")).toBeNull();
+  expect(parseLimit("nonsense")).toBeNull();
 });
 
-test("the flags are those that the command takes", () => {
-  expect(flags({ p99_ms: "<= 300", "browse:p95_ms": "< 20" }, 5e6)).toBe(
+test("thresholds become flags of the command", () => {
+  expect(thresholdFlags({ p99_ms: "<= 300", "browse:p95_ms": "< 20" }, 5e6)).toBe(
     '--threshold "p99_ms<=300" --threshold "browse:p95_ms<20" --warm-up 5s',
   );
 });
@@ -29,9 +37,9 @@ test("a key names its metric, whatever the task is called", () => {
   ]).toEqual(["p99_ms", "p95_ms", " %", ""]);
 });
 
-test("room is what is left to the limit, on the side that passes", () => {
+test("the margin is positive on the side that passes", () => {
   const result = { key: "k", metric: "p99_ms" as const, limit: 200, passed: true };
-  expect(room({ ...result, operator: "<=", actual: 150 })).toBe(25);
-  expect(room({ ...result, operator: ">=", actual: 150 })).toBe(-25);
-  expect(room({ ...result, operator: "<=", actual: null })).toBeNull();
+  expect(margin({ ...result, operator: "<=", actual: 150 })).toBe(25);
+  expect(margin({ ...result, operator: ">=", actual: 150 })).toBe(-25);
+  expect(margin({ ...result, operator: "<=", actual: null })).toBeNull();
 });

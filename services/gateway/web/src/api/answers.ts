@@ -1,16 +1,20 @@
-// What the gateway answers: the types of proto/schema, and those of its own lists and words.
+// Types of the gateway's answers: those of proto/schema, and those that only the gateway has.
 
-import type { Series as Told } from "./_generated/series";
+import type { Series as CompleteSeries } from "./_generated/series";
 
-export type { AgentOverTime, Attendance } from "./_generated/attendance";
+export type { AgentOverTime, Attendance as AgentsOverTime } from "./_generated/attendance";
 export type { CallErrors, Errors } from "./_generated/errors";
+export type { Ladder as Percentiles } from "./_generated/report";
 export type { Heat } from "./_generated/heat";
 export type { WhatIfAnswer as WhatIf } from "./_generated/what-if-answer";
 
 type Column = (number | null)[];
 
-/** As the gateway tells it; of a run that goes on, what is not told yet is null (`soFar`). */
-export type Series = Omit<Told, "started" | "dropped" | "finished" | "errors" | "outcomes"> & {
+/** As the gateway sends it. `upToPresent` replaces values not reported yet by null. */
+export type Series = Omit<
+  CompleteSeries,
+  "started" | "dropped" | "finished" | "errors" | "outcomes"
+> & {
   started: Column;
   dropped: Column;
   finished: Column;
@@ -18,7 +22,7 @@ export type Series = Omit<Told, "started" | "dropped" | "finished" | "errors" | 
   outcomes: Record<string, Column>;
 };
 
-/** What became of a run; figures of its measured time. */
+/** Verdict of a run and figures of its measured time. */
 export interface Outcome {
   verdict: "PASS" | "FAIL" | "VOID" | "STOPPED";
   p99_us: number | null;
@@ -37,7 +41,7 @@ export interface RunListed {
   profile_us: number;
   tags: Record<string, string>;
   log?: string;
-  /** Null while it goes on, and while its log is being read. */
+  /** Null during the run, and while its log is being read. */
   outcome: Outcome | null;
 }
 
@@ -50,7 +54,7 @@ export interface Me {
   can_start?: boolean;
   can_steer?: boolean;
   user?: string;
-  /** Agents that this gateway keeps itself; null: those of a fleet. */
+  /** Number of agents that this gateway starts itself; null: a fleet provides them. */
   agents?: number | null;
 }
 
@@ -69,7 +73,7 @@ export interface PlanFacts {
   planned_per_task: number[];
 }
 
-/** How far the figures of runs are from those of the first; the rest of it is in their reports. */
+/** Differences of figures to the first run. Part of the answer: the reports hold the rest. */
 export interface Comparison {
   differences: { run: string; figure: string; percent: number | null }[];
 }

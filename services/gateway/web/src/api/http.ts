@@ -1,4 +1,4 @@
-// One way to ask the gateway. What fails comes back as a Problem that says what can be done.
+// Requests to the gateway. A failed request throws a Problem.
 
 import { signal } from "@preact/signals";
 
@@ -8,7 +8,7 @@ export interface FieldProblem {
   value: string;
 }
 
-/** RFC 9457, as the gateway sends it. */
+/** A problem by RFC 9457, as the gateway sends it. */
 export class Problem extends Error {
   constructor(
     readonly status: number,
@@ -21,10 +21,10 @@ export class Problem extends Error {
   }
 }
 
-/** Set when the gateway wants to know who asks: at first, or since a session is over. */
-export const refused = signal<Problem | null>(null);
+/** Set when a request needs a sign-in: there is no session, or it has expired. */
+export const signInRequired = signal<Problem | null>(null);
 
-const UNREACHABLE = "Is it still running? This page tries again by itself.";
+const UNREACHABLE = "Is it still running? This page retries by itself.";
 
 export async function get<T>(path: string, signal?: AbortSignal): Promise<T> {
   return ask<T>(path, { signal: signal ?? null });
@@ -57,31 +57,31 @@ async function ask<T>(path: string, init: RequestInit): Promise<T> {
     throw new Problem(0, "unreachable", "The gateway does not answer", UNREACHABLE);
   }
   if (!response.ok) {
-    const problem = await problemOf(response);
-    if (problem.status === 401) refused.value = problem;
+    const problem = await readProblem(response);
+    if (problem.status === 401) signInRequired.value = problem;
     throw problem;
   }
   return (response.status === 204 ? null : await response.json()) as T;
 }
 
-async function problemOf(response: Response): Promise<Problem> {
-  const said: unknown = await response.json().catch(() => null);
+async function readProblem(response: Response): Promise<Problem> {
+  const body: unknown = await response.json().catch(() => null);
   const text = (name: string): string | null => {
-    const value = (said as Record<string, unknown> | null)?.[name];
+    const value = (body as Record<string, unknown> | null)?.[name];
     return typeof value === "string" && value !== "" ? value : null;
   };
-  const listed = (said as { problems?: unknown } | null)?.problems;
+  const problems = (body as { problems?: unknown } | null)?.problems;
   return new Problem(
     response.status,
     text("code") ?? `http_${response.status}`,
     text("title") ?? `The gateway answered ${response.status}`,
     text("detail") ?? response.statusText,
-    Array.isArray(listed) ? (listed as FieldProblem[]) : [],
+    Array.isArray(problems) ? (problems as FieldProblem[]) : [],
   );
 }
 
-/** A query of what is given: nulls are left out, lists repeat. */
-export function query(
+/** A query string: null and empty values are left out, lists repeat their name. */
+export function queryString(
   values: Record<string, string | number | (string | number)[] | null | undefined>,
 ): string {
   const search = new URLSearchParams();

@@ -1,5 +1,5 @@
-// A run as it happens: server-sent events, story lines by their sequence, the newest snapshot.
-// The browser's EventSource comes back by itself and names the last line that it has.
+// A run in progress as server-sent events: timeline lines by sequence, and the newest snapshot.
+// EventSource reconnects by itself and sends the id of the last line that it received.
 
 import { useEffect, useState } from "preact/hooks";
 import type { StoryLine } from "./_generated/report";
@@ -10,12 +10,12 @@ export interface Live {
   story: StoryLine[];
   sealed: boolean;
   fault: string | null;
-  /** Why the log stores nothing at the moment. */
+  /** Why the log cannot store events at the moment. */
   unstored: string | null;
   connected: boolean;
 }
 
-const NOTHING: Live = {
+const INITIAL: Live = {
   snapshot: null,
   story: [],
   sealed: false,
@@ -25,15 +25,15 @@ const NOTHING: Live = {
 };
 const STORY_LINES_MAX = 2000;
 
-export function useLive(run: string, wanted: boolean): Live {
-  const [live, setLive] = useState<Live>(NOTHING);
+export function useLive(run: string, enabled: boolean): Live {
+  const [live, setLive] = useState<Live>(INITIAL);
   useEffect(() => {
-    setLive(NOTHING);
-    if (!wanted) return;
+    setLive(INITIAL);
+    if (!enabled) return;
     const source = new EventSource(`/api/v1/runs/${encodeURIComponent(run)}/live`);
-    const change = (next: (was: Live) => Partial<Live>) =>
-      setLive((was) => ({ ...was, ...next(was) }));
-    const on = (name: string, take: (data: string) => (was: Live) => Partial<Live>) =>
+    const change = (next: (previous: Live) => Partial<Live>) =>
+      setLive((previous) => ({ ...previous, ...next(previous) }));
+    const on = (name: string, take: (data: string) => (previous: Live) => Partial<Live>) =>
       source.addEventListener(name, (event) => change(take((event as MessageEvent<string>).data)));
 
     source.onopen = () => change(() => ({ connected: true, fault: null }));
@@ -44,30 +44,30 @@ export function useLive(run: string, wanted: boolean): Live {
     });
     on("story", (data) => {
       const line = JSON.parse(data) as StoryLine;
-      return (was) => ({ story: withLine(was.story, line), unstored: null });
+      return (previous) => ({ story: withLine(previous.story, line), unstored: null });
     });
     on("unstored", (data) => () => ({ unstored: JSON.parse(data) as string }));
     on("sealed", () => {
       source.close();
       return () => ({ sealed: true, connected: false });
     });
-    on("fault", (data) => () => ({ fault: wordsOf(data) }));
+    on("fault", (data) => () => ({ fault: faultText(data) }));
     return () => source.close();
-  }, [run, wanted]);
+  }, [run, enabled]);
   return live;
 }
 
-/** A line once, in order, whatever a reconnect repeats. */
+/** Appends a line, unless a reconnect repeated it. */
 export function withLine(story: StoryLine[], line: StoryLine): StoryLine[] {
   const last = story.at(-1);
   if (last && line.seq <= last.seq) return story;
   return [...story, line].slice(-STORY_LINES_MAX);
 }
 
-function wordsOf(data: string): string {
+function faultText(data: string): string {
   try {
-    const told = JSON.parse(data) as { detail?: string; title?: string };
-    return told.detail ?? told.title ?? data;
+    const problem = JSON.parse(data) as { detail?: string; title?: string };
+    return problem.detail ?? problem.title ?? data;
   } catch {
     return data;
   }

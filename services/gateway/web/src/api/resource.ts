@@ -1,4 +1,4 @@
-// Something that the gateway knows, kept up to date while a component shows it.
+// Hooks that load data from the gateway and keep it up to date while a component shows it.
 
 import { useEffect, useRef, useState } from "preact/hooks";
 import { Problem, get } from "./http";
@@ -6,72 +6,72 @@ import { Problem, get } from "./http";
 export interface Resource<T> {
   data: T | null;
   problem: Problem | null;
-  /** True until the first answer to the present question; what is shown may be the one before. */
+  /** True until the first answer for this key; `data` may still belong to the previous one. */
   loading: boolean;
   reload: () => void;
 }
 
 interface Options {
-  /** Asks again after so many ms; 0: once. */
+  /** Refresh interval in ms; 0: load once. */
   every?: number;
 }
 
 const RETRY_MS = 3000;
 
-/** What `path` answers; null asks nothing. An answer that a newer question overtook is dropped. */
+/** Loads `path`; null loads nothing. An answer to an outdated request is dropped. */
 export function useResource<T>(path: string | null, { every = 0 }: Options = {}): Resource<T> {
-  return useAsked<T>(path, (signal) => get<T>(path!, signal), every);
+  return useQuery<T>(path, (signal) => get<T>(path!, signal), every);
 }
 
-/** The same for any question; `key` says when it is another one. */
-export function useAsked<T>(
+/** The same for any request; a new `key` starts a new one. */
+export function useQuery<T>(
   key: string | null,
-  question: (signal: AbortSignal) => Promise<T>,
+  load: (signal: AbortSignal) => Promise<T>,
   every = 0,
 ): Resource<T> {
   const [data, setData] = useState<T | null>(null);
   const [problem, setProblem] = useState<Problem | null>(null);
   const [loading, setLoading] = useState(key !== null);
-  const [round, setRound] = useState(0);
-  const asked = useRef(question);
-  asked.current = question;
+  const [reloads, setReloads] = useState(0);
+  const latestLoad = useRef(load);
+  latestLoad.current = load;
 
   useEffect(() => {
     if (key === null) return;
-    const over = new AbortController();
+    const aborter = new AbortController();
     let timer = 0;
-    const again = (ms: number) => {
-      timer = window.setTimeout(() => void once(), ms);
+    const schedule = (ms: number) => {
+      timer = window.setTimeout(() => void loadOnce(), ms);
     };
-    const once = async () => {
+    const loadOnce = async () => {
       try {
-        const answer = await asked.current(over.signal);
-        if (over.signal.aborted) return;
+        const answer = await latestLoad.current(aborter.signal);
+        if (aborter.signal.aborted) return;
         setData(answer);
         setProblem(null);
-        if (every) again(every);
+        if (every) schedule(every);
       } catch (error) {
-        if (over.signal.aborted) return;
-        const told = asProblem(error);
-        setProblem(told);
-        // What the world broke may mend; what was asked wrongly stays wrong.
-        if (told.status === 0 || told.status >= 500) again(Math.max(every, RETRY_MS));
+        if (aborter.signal.aborted) return;
+        const failure = asProblem(error);
+        setProblem(failure);
+        // Retries network and server errors; a rejected request would fail again.
+        if (failure.status === 0 || failure.status >= 500) schedule(Math.max(every, RETRY_MS));
       }
       setLoading(false);
     };
     setLoading(true);
-    void once();
+    void loadOnce();
     return () => {
-      over.abort();
+      aborter.abort();
       clearTimeout(timer);
     };
-  }, [key, every, round]);
+  }, [key, every, reloads]);
 
-  return { data, problem, loading, reload: () => setRound((n) => n + 1) };
+  return { data, problem, loading, reload: () => setReloads((n) => n + 1) };
 }
 
 export function asProblem(error: unknown): Problem {
   if (error instanceof Problem) return error;
-  const words = error instanceof Error ? error.message : String(error);
-  return new Problem(-1, "page", "This page made a mistake", words);
+  const message = error instanceof Error ? error.message : String(error);
+  return new Problem(-1, "page", "Error in this page", message);
 }

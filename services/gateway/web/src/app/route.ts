@@ -1,12 +1,12 @@
-// Addresses: every view has one, and what an address says is all that a view is.
-// Pure: `parse` and `format` undo each other.
+// Routes and their addresses. An address holds the whole state of a view.
+// Pure: `parse` and `format` are inverses.
 
-import type { Limits } from "../say/thresholds";
+import type { Limits } from "../format/thresholds";
 
-export const TABS = ["overview", "latency", "tasks", "agents", "story", "what-if"] as const;
+export const TABS = ["overview", "latency", "tasks", "agents", "timeline", "what-if"] as const;
 export type Tab = (typeof TABS)[number];
 
-/** What is looked at in one run. Times in µs after its start. */
+/** The view of one run. Times in µs after its start. */
 export interface View {
   tab: Tab;
   asOf: number | null;
@@ -32,14 +32,14 @@ export type Route =
   | { page: "compare"; runs: string[]; percentile: string }
   | { page: "start"; from: string | null }
   | { page: "agents" }
-  | { page: "lost"; path: string };
+  | { page: "not_found"; path: string };
 
 export const COMPARED_MAX = 8;
 export const PERCENTILES = ["p50", "p95", "p99"];
 
 export const NO_FILTER: Filter = { q: "", state: "", ending: "", tag: "" };
 
-export const PLAIN_VIEW: View = {
+export const DEFAULT_VIEW: View = {
   tab: "overview",
   asOf: null,
   from: null,
@@ -52,20 +52,21 @@ export const PLAIN_VIEW: View = {
 };
 
 export function runRoute(run: string, view: Partial<View> = {}): Route {
-  return { page: "run", run, view: { ...PLAIN_VIEW, ...view } };
+  return { page: "run", run, view: { ...DEFAULT_VIEW, ...view } };
 }
 
 export function parse(address: string): Route {
   const url = new URL(`http://ui.invalid${address}`); // `//x` is a path here, no host
   const query = url.searchParams;
-  const [first, second, third, ...more] = url.pathname.split("/").slice(1).map(plain);
+  const [first, second, third, ...more] = url.pathname.split("/").slice(1).map(decodeSegment);
   const text = (name: string) => query.get(name) ?? "";
   if (first === "" || (first === "runs" && !second)) {
     const filter = { q: text("q"), state: text("state"), ending: text("ending"), tag: text("tag") };
     return { page: "runs", filter };
   }
   if (first === "runs" && second && more.length === 0) {
-    const tab = TABS.find((name) => name === (third || "overview"));
+    const wanted = third === "story" ? "timeline" : third || "overview"; // its name in old links
+    const tab = TABS.find((name) => name === wanted);
     if (tab) return { page: "run", run: second, view: viewOf(tab, query) };
   }
   if (first === "compare" && second === undefined) {
@@ -74,7 +75,7 @@ export function parse(address: string): Route {
   }
   if (first === "start" && second === undefined) return { page: "start", from: query.get("from") };
   if (first === "agents" && second === undefined) return { page: "agents" };
-  return { page: "lost", path: url.pathname };
+  return { page: "not_found", path: url.pathname };
 }
 
 function viewOf(tab: Tab, query: URLSearchParams): View {
@@ -84,27 +85,27 @@ function viewOf(tab: Tab, query: URLSearchParams): View {
   });
   return {
     tab,
-    asOf: micros(query.get("as_of")),
-    from: micros(query.get("from")),
-    to: micros(query.get("to")),
+    asOf: parseMicros(query.get("as_of")),
+    from: parseMicros(query.get("from")),
+    to: parseMicros(query.get("to")),
     task: query.get("task"),
     step: query.get("step"),
     agent: query.get("agent"),
-    // A bare `limit` means: no threshold at all.
+    // An empty `limit` means no thresholds.
     limits: query.has("limit") ? Object.fromEntries(limits.filter(([key]) => key)) : null,
-    warmUp: micros(query.get("warm_up")),
+    warmUp: parseMicros(query.get("warm_up")),
   };
 }
 
-function micros(text: string | null): number | null {
+function parseMicros(text: string | null): number | null {
   return text !== null && /^\d{1,15}$/.test(text) ? Number(text) : null;
 }
 
-function plain(segment: string): string {
+function decodeSegment(segment: string): string {
   try {
     return decodeURIComponent(segment);
   } catch {
-    return segment; // a stray percent sign is no reason to show nothing
+    return segment; // an invalid escape is kept as it is
   }
 }
 
@@ -132,7 +133,7 @@ export function format(route: Route): string {
       return address("/start", query);
     case "agents":
       return "/agents";
-    case "lost":
+    case "not_found":
       return route.path;
   }
 }

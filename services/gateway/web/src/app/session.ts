@@ -1,49 +1,49 @@
-// Who looks: what this reader may do, and how a one-time token becomes a session.
+// The session: the permissions of the user, and sign-in with a token.
 
 import { signal } from "@preact/signals";
 import type { Me } from "../api/answers";
-import { type Problem, get, post, refused } from "../api/http";
+import { type Problem, get, post, signInRequired } from "../api/http";
 import { asProblem } from "../api/resource";
 
-/** Null until the gateway has said. */
+/** Null until the gateway has answered. */
 export const me = signal<Me | null>(null);
 
-/** Why the last token opened nothing. */
-export const wrong = signal<Problem | null>(null);
+/** Why the last sign-in failed. */
+export const signInProblem = signal<Problem | null>(null);
 
-/** Takes a token from the fragment, which no server sees, and wipes it from the address bar. */
+/** The token in a fragment, which the browser sends to no server. */
 export function tokenFrom(fragment: string): string | null {
   return new URLSearchParams(fragment.replace(/^#/, "")).get("token");
 }
 
-/** Over when pages may ask: before that, they would be asked back who they are. */
-export async function begin(): Promise<void> {
+/** Signs in with the token of the address and removes it there. Requests need the session. */
+export async function startSession(): Promise<void> {
   const token = tokenFrom(location.hash);
   if (token) {
     history.replaceState(null, "", location.pathname + location.search);
-    if (!(await present(token))) return;
+    if (!(await signIn(token))) return;
   }
-  void meet();
+  void loadMe();
 }
 
-/** Trades a token for a cookie that scripts cannot read. */
-export async function present(token: string): Promise<boolean> {
+/** Exchanges a token for a session cookie that scripts cannot read. */
+export async function signIn(token: string): Promise<boolean> {
   try {
     await post("/session", { token });
     return true;
   } catch (error) {
-    wrong.value = asProblem(error);
-    refused.value = wrong.value;
+    signInProblem.value = asProblem(error);
+    signInRequired.value = signInProblem.value;
     return false;
   }
 }
 
-export async function meet(): Promise<void> {
+export async function loadMe(): Promise<void> {
   try {
     me.value = await get<Me>("/me");
-    refused.value = null;
+    signInRequired.value = null;
   } catch (error) {
-    // Pages say themselves that nobody answers; here it is only tried again.
-    if (asProblem(error).status !== 401) setTimeout(() => void meet(), 3000);
+    // The pages report an unreachable gateway; this only retries.
+    if (asProblem(error).status !== 401) setTimeout(() => void loadMe(), 3000);
   }
 }

@@ -1,4 +1,4 @@
-// Dark or light: the system's choice until the reader makes one.
+// Light or dark theme: the setting of the system until the user chooses.
 
 import { computed, effect, signal } from "@preact/signals";
 
@@ -6,15 +6,15 @@ export type Choice = "system" | "light" | "dark";
 const KEY = "loadpilot.theme";
 const CHOICES: Choice[] = ["system", "light", "dark"];
 
-function kept(): Choice {
+function storedChoice(): Choice {
   try {
     return CHOICES.find((choice) => choice === localStorage.getItem(KEY)) ?? "system";
   } catch {
-    return "system"; // storage is forbidden: nothing is remembered
+    return "system"; // storage is blocked
   }
 }
 
-export const choice = signal<Choice>(kept());
+export const themeChoice = signal<Choice>(storedChoice());
 
 const system = matchMedia("(prefers-color-scheme: dark)");
 const systemIsDark = signal(system.matches);
@@ -23,18 +23,18 @@ system.addEventListener("change", (event) => {
 });
 
 export const isDark = computed(
-  () => choice.value === "dark" || (choice.value === "system" && systemIsDark.value),
+  () => themeChoice.value === "dark" || (themeChoice.value === "system" && systemIsDark.value),
 );
 
 effect(() => {
-  document.documentElement.dataset.theme = choice.value;
+  document.documentElement.dataset.theme = themeChoice.value;
   try {
-    localStorage.setItem(KEY, choice.value);
+    localStorage.setItem(KEY, themeChoice.value);
   } catch {
-    // As above.
+    // Storage is blocked: the choice holds until the page is closed.
   }
 });
 
-export function next(): void {
-  choice.value = CHOICES[(CHOICES.indexOf(choice.value) + 1) % CHOICES.length]!;
+export function nextTheme(): void {
+  themeChoice.value = CHOICES[(CHOICES.indexOf(themeChoice.value) + 1) % CHOICES.length]!;
 }

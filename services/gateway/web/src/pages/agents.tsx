@@ -1,13 +1,13 @@
-// Who is there: the agents of the fleet, or of the stacks that run in this folder.
+// The agents of the fleet, or of the local runs of this folder.
 
 import { useResource } from "../api/resource";
-import { Link } from "../app/place";
+import { Link } from "../app/navigation";
 import { runRoute } from "../app/route";
-import { Badge } from "../parts/marks";
-import { Empty, Failed, Loading, Scroll } from "../parts/panel";
-import { NONE, perSecond } from "../say/numbers";
+import { Badge } from "../components/layout/icons";
+import { Empty, Failed, Loading, Scroll } from "../components/layout/panel";
+import { NOT_MEASURED, perSecond } from "../format/numbers";
 
-interface Held {
+interface Assignment {
   run: string;
   shards: number;
   of: number;
@@ -15,7 +15,7 @@ interface Held {
   paused: boolean;
 }
 
-interface Present {
+interface Agent {
   holder: { agent: string; boot_id: string };
   host: string | null;
   version: string | null;
@@ -25,37 +25,40 @@ interface Present {
   ahead_us: number | null;
   heard: boolean;
   has: string[];
-  holds: Held[];
+  holds: Assignment[];
 }
 
-const AGAIN_MS = 4000;
+const REFRESH_MS = 4000;
 
 export function Agents() {
-  const { data, problem, reload } = useResource<Present[] | { agents: Present[] }>("/agents", {
-    every: AGAIN_MS,
+  const { data, problem, reload } = useResource<Agent[] | { agents: Agent[] }>("/agents", {
+    every: REFRESH_MS,
   });
-  const present = data === null ? null : Array.isArray(data) ? data : data.agents;
+  const agents = data === null ? null : Array.isArray(data) ? data : data.agents;
   return (
     <>
       <div class="title">
         <h1>Agents</h1>
       </div>
       {problem && <Failed problem={problem} again={reload} />}
-      {present === null && !problem && <Loading what="Listening for agents" />}
-      {present?.length === 0 && (
-        <Empty title="No agent was heard">
-          <p>On a laptop they are there while a run is. For a fleet, start one:</p>
+      {agents === null && !problem && <Loading what="Waiting for heartbeats of agents" />}
+      {agents?.length === 0 && (
+        <Empty title="No agents">
+          <p>
+            No agent has sent a heartbeat. Local agents exist only during a run. To start one for a
+            fleet:
+          </p>
           <pre>
             <code>loadpilot agent --nats-url nats://…</code>
           </pre>
         </Empty>
       )}
-      {present && present.length > 0 && <Table present={present} />}
+      {agents && agents.length > 0 && <Table agents={agents} />}
     </>
   );
 }
 
-function Table({ present }: { present: Present[] }) {
+function Table({ agents }: { agents: Agent[] }) {
   return (
     <Scroll label="Agents">
       <table>
@@ -64,28 +67,28 @@ function Table({ present }: { present: Present[] }) {
             <th>agent</th>
             <th>host</th>
             <th class="n">cores</th>
-            <th class="n">cpu</th>
-            <th class="n">clock</th>
-            <th>holds</th>
-            <th>has</th>
+            <th class="n">CPU</th>
+            <th class="n">clock offset</th>
+            <th>runs</th>
+            <th>capabilities</th>
             <th>version</th>
           </tr>
         </thead>
         <tbody>
-          {present.map((one) => (
+          {agents.map((one) => (
             <tr key={one.holder.agent + one.holder.boot_id}>
               <th scope="row">
                 {one.holder.agent}{" "}
                 <Badge tone={!one.heard ? "bad" : one.holds.length > 0 ? "busy" : "plain"}>
-                  {!one.heard ? "silent" : one.holds.length > 0 ? "at work" : "idle"}
+                  {!one.heard ? "silent" : one.holds.length > 0 ? "busy" : "idle"}
                 </Badge>
               </th>
-              <td>{one.host ?? NONE}</td>
-              <td class="n">{one.cores ?? NONE}</td>
+              <td>{one.host ?? NOT_MEASURED}</td>
+              <td class="n">{one.cores ?? NOT_MEASURED}</td>
               <td class="n">
-                {one.cpu_millicores === null ? NONE : `${one.cpu_millicores / 10} %`}
+                {one.cpu_millicores === null ? NOT_MEASURED : `${one.cpu_millicores / 10} %`}
               </td>
-              <td class="n">{clockOf(one)}</td>
+              <td class="n">{clockText(one)}</td>
               <td>
                 {one.holds.map((held) => (
                   <div key={held.run}>
@@ -96,7 +99,7 @@ function Table({ present }: { present: Present[] }) {
                 ))}
               </td>
               <td>{one.has.join(", ")}</td>
-              <td>{one.version ?? NONE}</td>
+              <td>{one.version ?? NOT_MEASURED}</td>
             </tr>
           ))}
         </tbody>
@@ -105,9 +108,9 @@ function Table({ present }: { present: Present[] }) {
   );
 }
 
-function clockOf({ clock, ahead_us: ahead }: Present): string {
+function clockText({ clock, ahead_us: ahead }: Agent): string {
   if (clock) {
     return `${(-clock.offset_us / 1e3).toFixed(2)} ± ${(clock.bound_us / 1e3).toFixed(2)} ms`;
   }
-  return ahead === null ? NONE : `about ${Math.round(ahead / 1e3)} ms`;
+  return ahead === null ? NOT_MEASURED : `≈ ${Math.round(ahead / 1e3)} ms`;
 }

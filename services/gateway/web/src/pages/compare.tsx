@@ -1,21 +1,29 @@
-// Runs beside each other: their figures as a table, their curves over one another.
+// Up to eight runs side by side: figures as a table, curves in common charts.
 
 import { useEffect, useState } from "preact/hooks";
-import type { Ladder, Report } from "../api/_generated/report";
-import type { Comparison, RunList, Series } from "../api/answers";
-import { get, query } from "../api/http";
+import type { Report } from "../api/_generated/report";
+import type { Comparison, Percentiles, RunList, Series } from "../api/answers";
+import { get, queryString } from "../api/http";
 import { asProblem, useResource } from "../api/resource";
 import type { Problem } from "../api/http";
-import { Link, go } from "../app/place";
+import { Link, navigate } from "../app/navigation";
 import { COMPARED_MAX, NO_FILTER, PERCENTILES, runRoute } from "../app/route";
-import { type Line, CurveChart } from "../parts/curve_chart";
-import { judged } from "../parts/judged";
-import { Badge, Icon } from "../parts/marks";
-import { OverlayChart } from "../parts/overlay_chart";
-import { Empty, Failed, Loading, Panel, Scroll } from "../parts/panel";
-import { type Buckets, decode } from "../say/histogram";
-import { NONE, count, difference, instant, latency, percent, perSecond } from "../say/numbers";
-import { grade, isOver } from "../say/words";
+import { type Line, PercentileCurve } from "../components/charts/percentile_curve";
+import { verdictSentence } from "../components/verdict/verdict";
+import { Badge, Icon } from "../components/layout/icons";
+import { OverlayChart } from "../components/charts/overlay_chart";
+import { Empty, Failed, Loading, Panel, Scroll } from "../components/layout/panel";
+import { type Buckets, decode } from "../data/histogram";
+import {
+  NOT_MEASURED,
+  count,
+  difference,
+  dateTime,
+  latency,
+  percent,
+  perSecond,
+} from "../format/numbers";
+import { grade, isOver } from "../format/labels";
 
 export interface Compared {
   report: Report;
@@ -26,7 +34,7 @@ export interface Compared {
 export function Compare({ runs, percentile }: { runs: string[]; percentile: string }) {
   const { found, problem } = useRuns(runs);
   const shown = runs.map((run) => found.get(run)).filter((one) => one !== undefined);
-  const to = (next: string[]) => go({ page: "compare", runs: next, percentile });
+  const to = (next: string[]) => navigate({ page: "compare", runs: next, percentile });
   return (
     <>
       <div class="title">
@@ -44,15 +52,15 @@ export function Compare({ runs, percentile }: { runs: string[]; percentile: stri
                 class="ghost"
                 onClick={() => to([run, ...runs.filter((r) => r !== run)])}
               >
-                measure against this
+                Use as baseline
               </button>
             ) : (
-              <small>the others are measured against it</small>
+              <small>baseline</small>
             )}
             <button
               type="button"
               class="ghost"
-              aria-label={`Without ${run}`}
+              aria-label={`Remove ${run}`}
               onClick={() => to(runs.filter((r) => r !== run))}
             >
               <Icon name="close" />
@@ -67,14 +75,14 @@ export function Compare({ runs, percentile }: { runs: string[]; percentile: stri
       </ul>
       {problem && <Failed problem={problem} />}
       {runs.length === 0 && (
-        <Empty title="Choose two runs or more">
+        <Empty title="Select two or more runs">
           <p>
-            Add them above, or mark them in the{" "}
+            Add them above, or select them in the{" "}
             <Link to={{ page: "runs", filter: NO_FILTER }}>list of runs</Link>.
           </p>
         </Empty>
       )}
-      {shown.length < runs.length && !problem && <Loading what="Reading the logs" />}
+      {shown.length < runs.length && !problem && <Loading what="Loading the runs" />}
       {shown.length > 0 && <Overlaid {...{ shown, runs, percentile }} />}
     </>
   );
@@ -94,11 +102,11 @@ function Overlaid({ shown, runs, percentile }: OverlaidProps) {
   }));
   return (
     <div class="grid">
-      <Panel title="Figures" note="differences are against the first" wide>
+      <Panel title="Figures" note="differences to the baseline" wide>
         <Figures shown={shown} />
       </Panel>
-      <Panel title="Percentiles" note="corrected, of the measured time">
-        <CurveChart lines={lines} />
+      <Panel title="Percentiles" note="corrected, measured time">
+        <PercentileCurve lines={lines} />
       </Panel>
       <Panel
         title="Response time"
@@ -110,7 +118,7 @@ function Overlaid({ shown, runs, percentile }: OverlaidProps) {
                 key={p}
                 type="button"
                 aria-pressed={p === percentile}
-                onClick={() => go({ page: "compare", runs, percentile: p }, true)}
+                onClick={() => navigate({ page: "compare", runs, percentile: p }, true)}
               >
                 {p}
               </button>
@@ -145,20 +153,20 @@ function label(one: Compared, at: number): string {
   return `${at + 1} ${one.report.scenario}`;
 }
 
-/** One row of the table: how to read it, how to say it, and whether more is worse. */
+/** One row of the table: the figure, its format, and whether more of it is worse. */
 interface Row {
   name: string;
   of: (report: Report) => number | null | undefined;
-  say: (value: number | null | undefined) => string;
-  /** What the gateway calls it, where it tells the difference to the first. */
+  format: (value: number | null | undefined) => string;
+  /** Name of the figure in the gateway's differences to the first run, where it has one. */
   figure?: string;
   worse?: "more" | "less";
 }
 
-const ladder = (name: string, key: keyof Ladder): Row => ({
+const percentileRow = (name: string, key: keyof Percentiles): Row => ({
   name,
   of: (report) => report.latency.response?.[key],
-  say: latency,
+  format: latency,
   figure: `response.${key}`,
   worse: "more",
 });
@@ -167,46 +175,46 @@ const ROWS: Row[] = [
   {
     name: "planned rate",
     of: (r) => r.rates.planned_rps,
-    say: perSecond,
+    format: perSecond,
     figure: "rates.planned_rps",
   },
   {
     name: "achieved rate",
     of: (r) => r.rates.achieved_rps,
-    say: perSecond,
+    format: perSecond,
     figure: "rates.achieved_rps",
     worse: "less",
   },
-  { name: "arrivals started", of: (r) => r.arrivals.started, say: count },
-  { name: "dropped", of: (r) => sum(r.arrivals.dropped), say: count },
+  { name: "arrivals started", of: (r) => r.arrivals.started, format: count },
+  { name: "dropped", of: (r) => sum(r.arrivals.dropped), format: count },
   {
-    name: "not ok",
+    name: "error rate",
     of: (r) => r.error_rate_pct,
-    say: percent,
+    format: percent,
     figure: "error_rate_pct",
     worse: "more",
   },
-  ladder("p50", "p50_us"),
-  ladder("p90", "p90_us"),
-  ladder("p95", "p95_us"),
-  ladder("p99", "p99_us"),
-  ladder("p99.9", "p99_9_us"),
-  ladder("max", "max_us"),
+  percentileRow("p50", "p50_us"),
+  percentileRow("p90", "p90_us"),
+  percentileRow("p95", "p95_us"),
+  percentileRow("p99", "p99_us"),
+  percentileRow("p99.9", "p99_9_us"),
+  percentileRow("max", "max_us"),
   {
     name: "service p99",
     of: (r) => r.latency.service?.p99_us,
-    say: latency,
+    format: latency,
     figure: "service.p99_us",
     worse: "more",
   },
   {
     name: "CO factor",
     of: (r) => r.latency.co_factor,
-    say: (v) => v?.toFixed(2) ?? NONE,
+    format: (v) => v?.toFixed(2) ?? NOT_MEASURED,
     figure: "co_factor",
   },
 ];
-const NOTABLE_PCT = 5;
+const HIGHLIGHTED_PCT_MIN = 5;
 
 function sum(parts: Record<string, number>): number {
   return Object.values(parts).reduce((a, b) => a + b, 0);
@@ -214,21 +222,21 @@ function sum(parts: Record<string, number>): number {
 
 function Figures({ shown }: { shown: Compared[] }) {
   const runs = shown.map((one) => one.report.run.id);
-  const asked = runs.length > 1 ? `/compare${query({ run: runs })}` : null;
-  const { data } = useResource<Comparison>(asked);
-  const apart = new Map(data?.differences.map((d) => [`${d.run} ${d.figure}`, d.percent]));
+  const path = runs.length > 1 ? `/compare${queryString({ run: runs })}` : null;
+  const { data } = useResource<Comparison>(path);
+  const differencePct = new Map(data?.differences.map((d) => [`${d.run} ${d.figure}`, d.percent]));
   return (
     <Scroll label="Figures">
       <table class="compared">
         <thead>
           <tr>
             <th>
-              <span class="unseen">figure</span>
+              <span class="visually-hidden">figure</span>
             </th>
             {shown.map((one, at) => (
               <th key={one.report.run.id} class="n">
                 <i class={`dot c-${at}`} aria-hidden="true" /> {label(one, at)}
-                <small>{instant(one.report.run.created_at)}</small>
+                <small>{dateTime(one.report.run.created_at)}</small>
               </th>
             ))}
           </tr>
@@ -237,10 +245,10 @@ function Figures({ shown }: { shown: Compared[] }) {
           <tr>
             <th scope="row">verdict</th>
             {shown.map(({ report: r }) => {
-              const said = judged(r);
+              const verdict = verdictSentence(r);
               return (
                 <td key={r.run.id} class="n">
-                  <Badge tone={said.tone}>{said.word}</Badge>
+                  <Badge tone={verdict.tone}>{verdict.word}</Badge>
                 </td>
               );
             })}
@@ -261,9 +269,9 @@ function Figures({ shown }: { shown: Compared[] }) {
                   key={one.report.run.id}
                   row={row}
                   report={one.report}
-                  apart={
+                  differencePct={
                     at > 0 && row.figure
-                      ? (apart.get(`${one.report.run.id} ${row.figure}`) ?? null)
+                      ? (differencePct.get(`${one.report.run.id} ${row.figure}`) ?? null)
                       : undefined
                   }
                 />
@@ -279,18 +287,18 @@ function Figures({ shown }: { shown: Compared[] }) {
 interface CellProps {
   row: Row;
   report: Report;
-  /** In percent of the first; undefined where nothing is told, null where there is none. */
-  apart: number | null | undefined;
+  /** In percent of the first run. Null: not known; undefined: this figure has no difference. */
+  differencePct: number | null | undefined;
 }
 
-function Cell({ row, report, apart }: CellProps) {
+function Cell({ row, report, differencePct }: CellProps) {
   const way = row.worse === "more" ? 1 : row.worse === "less" ? -1 : 0;
-  const worse = (apart ?? 0) * way;
-  const tone = Math.abs(worse) < NOTABLE_PCT ? "" : worse > 0 ? "bad" : "good";
+  const worse = (differencePct ?? 0) * way;
+  const tone = Math.abs(worse) < HIGHLIGHTED_PCT_MIN ? "" : worse > 0 ? "bad" : "good";
   return (
     <td class="n">
-      {row.say(row.of(report))}
-      {apart !== undefined && <small class={tone}>{difference(apart)}</small>}
+      {row.format(row.of(report))}
+      {differencePct !== undefined && <small class={tone}>{difference(differencePct)}</small>}
     </td>
   );
 }
@@ -306,10 +314,10 @@ function AddRun({ runs, onAdd }: { runs: string[]; onAdd: (run: string) => void 
         if (event.currentTarget.value) onAdd(event.currentTarget.value);
       }}
     >
-      <option value="">{offered.length > 0 ? "Add a run…" : "There is no other run"}</option>
+      <option value="">{offered.length > 0 ? "Add a run…" : "No other runs"}</option>
       {offered.map((one) => (
         <option key={one.run} value={one.run}>
-          {one.scenario} · {instant(one.created_at)} · {one.run.slice(-6)}
+          {one.scenario} · {dateTime(one.created_at)} · {one.run.slice(-6)}
         </option>
       ))}
     </select>
@@ -324,7 +332,7 @@ function useRuns(runs: string[]): { found: Map<string, Compared>; problem: Probl
     setProblem(null);
     for (const run of runs.filter((one) => !found.has(one))) {
       read(run, over.signal)
-        .then((one) => setFound((was) => new Map(was).set(run, one)))
+        .then((one) => setFound((previous) => new Map(previous).set(run, one)))
         .catch((error: unknown) => {
           if (!over.signal.aborted) setProblem(asProblem(error));
         });

@@ -1,43 +1,46 @@
-// All runs, newest first: find one, look at it, put some beside each other.
+// The list of runs, newest first: search, filter, and select for comparison.
 
 import { useEffect, useState } from "preact/hooks";
 import type { Outcome, RunList, RunListed } from "../api/answers";
-import { get, query } from "../api/http";
+import { get, queryString } from "../api/http";
 import { asProblem, useResource } from "../api/resource";
-import { Link, go } from "../app/place";
+import { Link, navigate } from "../app/navigation";
 import { COMPARED_MAX, type Filter, NO_FILTER, runRoute } from "../app/route";
 import { me } from "../app/session";
-import { Badge } from "../parts/marks";
-import { Empty, Failed, Loading, Scroll } from "../parts/panel";
-import { instant, latency, percent, perSecond } from "../say/numbers";
-import { isOver, standing } from "../say/words";
+import { Tags } from "./tags";
+import { Badge } from "../components/layout/icons";
+import { Empty, Failed, Loading, Scroll } from "../components/layout/panel";
+import { dateTime, latency, percent, perSecond } from "../format/numbers";
+import { isOver, runStatus } from "../format/labels";
 
 const PAGE = 50;
-const AGAIN_MS = 3000;
-/** A tag that is still being typed narrows nothing yet. */
+const REFRESH_MS = 3000;
+/** An incomplete tag does not filter. */
 const TAG = /^[^:]{1,63}:.{1,256}$/;
 const STATES = ["requested", "gathering", "preparing", "running", "stopping", "sealed", "refused"];
 const ENDINGS = ["completed", "stopped", "abandoned", "failed", "aborted", "log_full"];
 
 export function Runs({ filter }: { filter: Filter }) {
-  const asked = { ...filter, tag: TAG.test(filter.tag) ? filter.tag : "" };
-  const path = `/runs${query({ ...asked, limit: PAGE })}`;
-  const { data, problem, reload } = useResource<RunList>(path, { every: AGAIN_MS });
+  const applied = { ...filter, tag: TAG.test(filter.tag) ? filter.tag : "" };
+  const path = `/runs${queryString({ ...applied, limit: PAGE })}`;
+  const { data, problem, reload } = useResource<RunList>(path, { every: REFRESH_MS });
   const [more, setMore] = useState<RunList | null>(null);
-  const [chosen, setChosen] = useState<string[]>([]);
+  const [selected, setChosen] = useState<string[]>([]);
   useEffect(() => setMore(null), [path]);
 
   const rows = [...(data?.runs ?? []), ...(more?.runs ?? [])];
   const next = more ? more.next : (data?.next ?? null);
   const load = async () => {
-    const page = await get<RunList>(`/runs${query({ ...asked, limit: PAGE, cursor: next })}`).catch(
-      (error: unknown) => asProblem(error),
-    );
+    const page = await get<RunList>(
+      `/runs${queryString({ ...applied, limit: PAGE, cursor: next })}`,
+    ).catch((error: unknown) => asProblem(error));
     if ("runs" in page) setMore({ runs: [...(more?.runs ?? []), ...page.runs], next: page.next });
   };
-  const choose = (run: string) =>
-    setChosen((was) =>
-      was.includes(run) ? was.filter((r) => r !== run) : [...was, run].slice(-COMPARED_MAX),
+  const toggle = (run: string) =>
+    setChosen((previous) =>
+      previous.includes(run)
+        ? previous.filter((r) => r !== run)
+        : [...previous, run].slice(-COMPARED_MAX),
     );
   return (
     <>
@@ -47,17 +50,17 @@ export function Runs({ filter }: { filter: Filter }) {
         <div class="actions">
           <button
             type="button"
-            disabled={chosen.length < 2}
-            onClick={() => go({ page: "compare", runs: chosen, percentile: "p99" })}
+            disabled={selected.length < 2}
+            onClick={() => navigate({ page: "compare", runs: selected, percentile: "p99" })}
           >
-            Compare {chosen.length > 0 ? chosen.length : ""}
+            Compare {selected.length > 0 ? selected.length : ""}
           </button>
         </div>
       </div>
       {problem && <Failed problem={problem} again={reload} />}
-      {!data && !problem && <Loading what="Reading the logs" />}
-      {data && rows.length === 0 && <Nothing filter={filter} />}
-      {rows.length > 0 && <Table {...{ rows, chosen, choose }} />}
+      {!data && !problem && <Loading what="Loading the runs" />}
+      {data && rows.length === 0 && <NoRuns filter={filter} />}
+      {rows.length > 0 && <Table {...{ rows, selected, toggle }} />}
       {next && (
         <button type="button" class="more" onClick={() => void load()}>
           Older runs
@@ -69,13 +72,13 @@ export function Runs({ filter }: { filter: Filter }) {
 
 function FilterBar({ filter }: { filter: Filter }) {
   const change = (part: Partial<Filter>) =>
-    go({ page: "runs", filter: { ...filter, ...part } }, true);
+    navigate({ page: "runs", filter: { ...filter, ...part } }, true);
   return (
     <form class="filter" role="search" onSubmit={(event) => event.preventDefault()}>
       <input
         type="search"
         placeholder="Scenario, target or id"
-        aria-label="Find runs"
+        aria-label="Search runs"
         value={filter.q}
         onInput={(event) => change({ q: event.currentTarget.value })}
       />
@@ -94,7 +97,7 @@ function FilterBar({ filter }: { filter: Filter }) {
       <input
         class="tag"
         placeholder="tag: key:value"
-        aria-label="Only runs with this tag"
+        aria-label="Filter by tag"
         value={filter.tag}
         onChange={(event) => change({ tag: event.currentTarget.value })}
       />
@@ -119,17 +122,17 @@ function Select({ label, value, options, onChange }: SelectProps) {
       <option value="">Any {label.toLowerCase()}</option>
       {options.map((name) => (
         <option key={name} value={name}>
-          {standing(name, name).text}
+          {runStatus(name, name).text}
         </option>
       ))}
     </select>
   );
 }
 
-function Nothing({ filter }: { filter: Filter }) {
+function NoRuns({ filter }: { filter: Filter }) {
   if (Object.values(filter).some((text) => text !== "")) {
     return (
-      <Empty title="No run is like that">
+      <Empty title="No runs match the filter">
         <p>
           <Link to={{ page: "runs", filter: NO_FILTER }}>Show all runs</Link>
         </p>
@@ -137,18 +140,17 @@ function Nothing({ filter }: { filter: Filter }) {
     );
   }
   return (
-    <Empty title="No run yet">
-      <p>A run appears here as soon as somebody asks for it, from this folder or this fleet:</p>
+    <Empty title="No runs yet">
+      <p>Runs of this folder or fleet appear here. To start one:</p>
       <pre>
         <code>loadpilot run scenario.py --target http://127.0.0.1:8000</code>
       </pre>
       <p>
-        Nothing needs to be open here meanwhile: every run is a log, and this page reads it whenever
-        you come back.
+        You can close this page during a run: it is stored in a log and stays in this list.
         {me.value?.can_start && (
           <>
             {" "}
-            You can also <Link to={{ page: "start", from: null }}>start a plan</Link> from here.
+            You can also <Link to={{ page: "start", from: null }}>start a run from a plan</Link>.
           </>
         )}
       </p>
@@ -158,18 +160,18 @@ function Nothing({ filter }: { filter: Filter }) {
 
 interface TableProps {
   rows: RunListed[];
-  chosen: string[];
-  choose: (run: string) => void;
+  selected: string[];
+  toggle: (run: string) => void;
 }
 
-function Table({ rows, chosen, choose }: TableProps) {
+function Table({ rows, selected, toggle }: TableProps) {
   return (
     <Scroll label="Runs">
       <table class="runs">
         <thead>
           <tr>
             <th>
-              <span class="unseen">compare</span>
+              <span class="visually-hidden">compare</span>
             </th>
             <th>run</th>
             <th>state</th>
@@ -183,15 +185,15 @@ function Table({ rows, chosen, choose }: TableProps) {
         </thead>
         <tbody>
           {rows.map((one) => {
-            const said = standing(one.state, one.ending);
-            const on = chosen.includes(one.run);
+            const status = runStatus(one.state, one.ending);
+            const on = selected.includes(one.run);
             return (
               <tr key={one.run} class={on ? "chosen" : ""}>
                 <td>
                   <input
                     type="checkbox"
                     checked={on}
-                    onChange={() => choose(one.run)}
+                    onChange={() => toggle(one.run)}
                     disabled={!isOver(one.state)}
                     aria-label={`Compare ${one.scenario} ${one.run}`}
                   />
@@ -202,14 +204,14 @@ function Table({ rows, chosen, choose }: TableProps) {
                   <code class="id">{one.run}</code>
                 </th>
                 <td>
-                  <Badge tone={said.tone}>{said.text}</Badge>
+                  <Badge tone={status.tone}>{status.text}</Badge>
                 </td>
                 <td>{one.outcome && <Verdict word={one.outcome.verdict} />}</td>
                 <td class="n wide">{latency(one.outcome?.p99_us)}</td>
                 <td class="n wide">{perSecond(one.outcome?.requests_per_sec)}</td>
                 <td class="n wide">{percent(one.outcome?.error_rate_pct)}</td>
                 <td class="wide">{one.target}</td>
-                <td class="n">{instant(one.created_at)}</td>
+                <td class="n">{dateTime(one.created_at)}</td>
               </tr>
             );
           })}
@@ -223,18 +225,4 @@ const TONES = { PASS: "good", FAIL: "bad", VOID: "warn", STOPPED: "warn" } as co
 
 function Verdict({ word }: { word: Outcome["verdict"] }) {
   return <Badge tone={TONES[word]}>{word}</Badge>;
-}
-
-export function Tags({ tags }: { tags: Record<string, string> | undefined }) {
-  const pairs = Object.entries(tags ?? {});
-  if (pairs.length === 0) return null;
-  return (
-    <span class="tags">
-      {pairs.map(([key, value]) => (
-        <Link key={key} to={{ page: "runs", filter: { ...NO_FILTER, tag: `${key}:${value}` } }}>
-          {key}: {value}
-        </Link>
-      ))}
-    </span>
-  );
 }

@@ -1,22 +1,22 @@
-// Start a plan: it is checked while it is written; the load begins once that was confirmed.
+// Starts a run from a plan: the gateway checks the plan while it is edited; starting is confirmed.
 
 import { useEffect, useState } from "preact/hooks";
 import type { Checked, PlanFacts } from "../api/answers";
 import type { Problem } from "../api/http";
 import { get, post } from "../api/http";
-import { asProblem, useAsked } from "../api/resource";
-import { go } from "../app/place";
+import { asProblem, useQuery } from "../api/resource";
+import { navigate } from "../app/navigation";
 import { runRoute } from "../app/route";
 import { me } from "../app/session";
-import { Dialog } from "../parts/dialog";
-import { Badge } from "../parts/marks";
-import { Empty, Failed, Panel } from "../parts/panel";
-import { count, perSecond, span } from "../say/numbers";
-import { read, secretsOf, tasksOf } from "../say/plan";
+import { Dialog } from "../components/controls/dialog";
+import { Badge } from "../components/layout/icons";
+import { Empty, Failed, Panel } from "../components/layout/panel";
+import { count, perSecond, duration } from "../format/numbers";
+import { parsePlan, secretNames, taskNames } from "../data/plan";
 
-const REST_MS = 400;
+const DEBOUNCE_MS = 400;
 
-interface Wanted {
+interface RunOptions {
   want: string;
   min: string;
   wait: string;
@@ -26,7 +26,7 @@ interface Wanted {
 export function Start({ from }: { from: string | null }) {
   const [text, setText] = useState("");
   const [problem, setProblem] = useState<Problem | null>(null);
-  const [wanted, setWanted] = useState<Wanted>({ want: "", min: "", wait: "", seed: "" });
+  const [options, setWanted] = useState<RunOptions>({ want: "", min: "", wait: "", seed: "" });
   const [secrets, setSecrets] = useState<Record<string, string>>({});
   useEffect(() => {
     if (from === null) return;
@@ -34,43 +34,43 @@ export function Start({ from }: { from: string | null }) {
       .then((answer) => setText(JSON.stringify(answer.plan, null, 2)))
       .catch((error: unknown) => setProblem(asProblem(error)));
   }, [from]);
-  const parsed = text.trim() === "" ? null : read(text);
+  const parsed = text.trim() === "" ? null : parsePlan(text);
   const plan = parsed && "plan" in parsed ? parsed.plan : null;
-  const names = secretsOf(plan);
-  const check = useRestedCheck(plan === null ? null : text);
+  const names = secretNames(plan);
+  const check = useDebouncedCheck(plan === null ? null : text);
   if (me.value && !me.value.can_start) {
     return (
-      <Empty title="Runs are not started from here">
+      <Empty title="Runs cannot be started from here">
         <p>
-          This gateway reads logs only. Start a run with <code>loadpilot run</code>; it appears in
-          the list at once.
+          This gateway is read-only. Start a run with <code>loadpilot run</code>; it appears in the
+          list at once.
         </p>
       </Empty>
     );
   }
-  const sound = check.data?.problems.length === 0;
+  const valid = check.data?.problems.length === 0;
   const complete = names.every((name) => secrets[name]);
   return (
     <>
       <div class="title">
-        <h1>Start a plan</h1>
+        <h1>Start a run</h1>
       </div>
       {problem && <Failed problem={problem} />}
       <div class="grid start">
         <Panel
           title="Plan"
-          note={from ? `that of run ${from}` : "JSON"}
-          aside={<Open onText={setText} />}
+          note={from ? `of run ${from}` : "JSON"}
+          aside={<OpenFile onText={setText} />}
         >
-          <label class="unseen" for="plan">
-            Plan, as JSON
+          <label class="visually-hidden" for="plan">
+            Plan as JSON
           </label>
           <textarea
             id="plan"
             spellcheck={false}
             value={text}
             rows={22}
-            placeholder={HINT}
+            placeholder={PLACEHOLDER}
             onInput={(event) => setText(event.currentTarget.value)}
           />
           <p class="quiet">
@@ -79,17 +79,17 @@ export function Start({ from }: { from: string | null }) {
         </Panel>
         <div class="stack">
           <Panel title="Check" busy={check.loading && plan !== null}>
-            {parsed === null && <p class="quiet">Nothing to check yet.</p>}
+            {parsed === null && <p class="quiet">Paste or open a plan to check it.</p>}
             {parsed && "problem" in parsed && (
               <p class="notice bad" role="alert">
-                This is not JSON: {parsed.problem}
+                Invalid JSON: {parsed.problem}
               </p>
             )}
             {check.problem && <Failed problem={check.problem} />}
-            {check.data && <Result checked={check.data} tasks={tasksOf(plan)} />}
+            {check.data && <CheckResult checked={check.data} tasks={taskNames(plan)} />}
           </Panel>
-          <Panel title="How it is run">
-            <Numbers wanted={wanted} onChange={setWanted} />
+          <Panel title="Options">
+            <OptionFields options={options} onChange={setWanted} />
             {names.map((name) => (
               <label key={name} class="field">
                 <span>
@@ -103,10 +103,10 @@ export function Start({ from }: { from: string | null }) {
                 />
               </label>
             ))}
-            <Begin
-              {...{ plan, wanted, secrets }}
+            <StartButton
+              {...{ plan, options, secrets }}
               facts={check.data?.facts ?? null}
-              ready={sound && complete && plan !== null}
+              ready={valid && complete && plan !== null}
             />
           </Panel>
         </div>
@@ -115,32 +115,32 @@ export function Start({ from }: { from: string | null }) {
   );
 }
 
-const HINT = `{
+const PLACEHOLDER = `{
   "schema": "…",
   "scenario": "Shop",
   "target": "http://127.0.0.1:8000",
   …
 }`;
 
-function useRestedCheck(text: string | null) {
-  const [rested, setRested] = useState<string | null>(null);
+function useDebouncedCheck(text: string | null) {
+  const [settled, setSettled] = useState<string | null>(null);
   useEffect(() => {
-    const timer = setTimeout(() => setRested(text), REST_MS);
+    const timer = setTimeout(() => setSettled(text), DEBOUNCE_MS);
     return () => clearTimeout(timer);
   }, [text]);
-  const asked = useAsked<Checked>(rested, (signal) =>
-    post<Checked>("/plans/check", { plan: JSON.parse(rested!) as unknown }, {}, signal),
+  const check = useQuery<Checked>(settled, (signal) =>
+    post<Checked>("/plans/check", { plan: JSON.parse(settled!) as unknown }, {}, signal),
   );
-  const current = rested !== null && rested === text;
-  return { ...asked, data: current ? asked.data : null, problem: current ? asked.problem : null };
+  const current = settled !== null && settled === text;
+  return { ...check, data: current ? check.data : null, problem: current ? check.problem : null };
 }
 
-function Open({ onText }: { onText: (text: string) => void }) {
+function OpenFile({ onText }: { onText: (text: string) => void }) {
   return (
     <label class="button">
       Open a file
       <input
-        class="unseen"
+        class="visually-hidden"
         type="file"
         accept=".json,application/json"
         onChange={(event) => {
@@ -152,17 +152,19 @@ function Open({ onText }: { onText: (text: string) => void }) {
   );
 }
 
-interface ResultProps {
+interface CheckResultProps {
   checked: Checked;
   tasks: string[];
 }
 
-function Result({ checked, tasks }: ResultProps) {
+function CheckResult({ checked, tasks }: CheckResultProps) {
   if (checked.problems.length > 0) {
     return (
       <div role="alert">
         <p>
-          <Badge tone="bad">{checked.problems.length} to mend</Badge>
+          <Badge tone="bad">
+            {checked.problems.length} {checked.problems.length === 1 ? "problem" : "problems"}
+          </Badge>
         </p>
         <ul class="problems">
           {checked.problems.map((one, i) => (
@@ -183,7 +185,7 @@ function Result({ checked, tasks }: ResultProps) {
   return (
     <div role="status">
       <p>
-        <Badge tone="good">sound</Badge>
+        <Badge tone="good">valid</Badge>
       </p>
       {checked.facts && <Facts facts={checked.facts} tasks={tasks} />}
     </div>
@@ -192,13 +194,13 @@ function Result({ checked, tasks }: ResultProps) {
 
 function Facts({ facts, tasks }: { facts: PlanFacts; tasks: string[] }) {
   const rows: [string, string][] = [
-    ["lasts", span(facts.duration_us)],
+    ["duration", duration(facts.duration_us)],
     facts.users != null
       ? ["users", count(facts.users)]
-      : ["arrivals planned", count(facts.planned)],
+      : ["planned arrivals", count(facts.planned)],
     ["peak rate", facts.users != null ? "closed loop" : perSecond(facts.peak_rps)],
     ...(facts.users != null ? [] : facts.planned_per_task).map((n, at): [string, string] => [
-      `of ${tasks[at] ?? `task ${at}`}`,
+      `arrivals of ${tasks[at] ?? `task ${at}`}`,
       count(n),
     ]),
   ];
@@ -214,17 +216,17 @@ function Facts({ facts, tasks }: { facts: PlanFacts; tasks: string[] }) {
   );
 }
 
-interface NumbersProps {
-  wanted: Wanted;
-  onChange: (wanted: Wanted) => void;
+interface OptionFieldsProps {
+  options: RunOptions;
+  onChange: (options: RunOptions) => void;
 }
 
-function Numbers({ wanted, onChange }: NumbersProps) {
-  const fields: [keyof Wanted, string, string][] = [
+function OptionFields({ options, onChange }: OptionFieldsProps) {
+  const fields: [keyof RunOptions, string, string][] = [
     ["want", "agents", String(me.value?.agents ?? 1)],
-    ["min", "at least", "as many"],
-    ["wait", "wait for them, s", "usual"],
-    ["seed", "seed", "drawn"],
+    ["min", "min. agents", "same"],
+    ["wait", "wait for agents, s", "default"],
+    ["seed", "seed", "random"],
   ];
   return (
     <div class="fields">
@@ -234,9 +236,9 @@ function Numbers({ wanted, onChange }: NumbersProps) {
           <input
             inputMode="numeric"
             pattern="[0-9]*"
-            value={wanted[key]}
+            value={options[key]}
             placeholder={placeholder}
-            onInput={(event) => onChange({ ...wanted, [key]: event.currentTarget.value })}
+            onInput={(event) => onChange({ ...options, [key]: event.currentTarget.value })}
           />
         </label>
       ))}
@@ -244,15 +246,15 @@ function Numbers({ wanted, onChange }: NumbersProps) {
   );
 }
 
-interface BeginProps {
+interface StartButtonProps {
   plan: unknown;
-  wanted: Wanted;
+  options: RunOptions;
   secrets: Record<string, string>;
   facts: PlanFacts | null;
   ready: boolean;
 }
 
-function Begin({ plan, wanted, secrets, facts, ready }: BeginProps) {
+function StartButton({ plan, options, secrets, facts, ready }: StartButtonProps) {
   const [key, setKey] = useState<string | null>(null);
   const [waiting, setWaiting] = useState(false);
   const [problem, setProblem] = useState<Problem | null>(null);
@@ -260,10 +262,10 @@ function Begin({ plan, wanted, secrets, facts, ready }: BeginProps) {
   const start = async () => {
     setWaiting(true);
     try {
-      // The key stays the same while the dialog is open: asked twice, it is one run.
+      // The same key while the dialog is open: a repeated request starts no second run.
       const headers = { "idempotency-key": key! };
-      const answer = await post<{ run: string }>("/runs", request(plan, wanted, secrets), headers);
-      go(runRoute(answer.run));
+      const answer = await post<{ run: string }>("/runs", request(plan, options, secrets), headers);
+      navigate(runRoute(answer.run));
     } catch (error) {
       setProblem(asProblem(error));
       setWaiting(false);
@@ -280,19 +282,20 @@ function Begin({ plan, wanted, secrets, facts, ready }: BeginProps) {
       </button>
       {key && (
         <Dialog
-          title="Start the load?"
-          yes="Start"
+          title="Start the run?"
+          confirm="Start"
           waiting={waiting}
-          onYes={() => void start()}
-          onNo={() => setKey(null)}
+          onConfirm={() => void start()}
+          onCancel={() => setKey(null)}
         >
           <p>
             {facts?.users == null
               ? `${count(facts?.planned)} arrivals, up to ${perSecond(facts?.peak_rps)}`
               : `${count(facts.users)} users`}
-            , for {span(facts?.duration_us)}, go to <code>{String(target)}</code>.
+            {" for "}
+            {duration(facts?.duration_us)} to <code>{String(target)}</code>.
           </p>
-          <p class="quiet">Only load systems that are yours to load.</p>
+          <p class="quiet">Only test systems that you are allowed to load.</p>
           {problem && <Failed problem={problem} />}
         </Dialog>
       )}
@@ -300,15 +303,15 @@ function Begin({ plan, wanted, secrets, facts, ready }: BeginProps) {
   );
 }
 
-function request(plan: unknown, wanted: Wanted, secrets: Record<string, string>): object {
+function request(plan: unknown, options: RunOptions, secrets: Record<string, string>): object {
   const number = (text: string) => (/^\d+$/.test(text.trim()) ? Number(text) : null);
-  const want = number(wanted.want);
-  const min = number(wanted.min);
-  const wait = number(wanted.wait);
-  const seed = number(wanted.seed);
+  const want = number(options.want);
+  const min = number(options.min);
+  const wait = number(options.wait);
+  const seed = number(options.seed);
   return {
     plan,
-    // Without a number of agents, the gateway takes its own.
+    // By default the gateway uses its own agents.
     ...(want === null
       ? {}
       : {

@@ -1,0 +1,140 @@
+// Planned and started arrivals per second, and outcomes of calls per second.
+
+import { useMemo } from "preact/hooks";
+import uPlot from "uplot";
+import type { Series } from "../../api/answers";
+import { count, perSecond, compact } from "../../format/numbers";
+import { OUTCOMES, outcome } from "../../format/labels";
+import {
+  Chart,
+  type Columns,
+  type ThemeColour,
+  type Plot,
+  translucent,
+  timeAxis,
+  valueAxis,
+} from "./chart";
+
+type Column = (number | null)[];
+
+export interface SeriesChartProps {
+  series: Series;
+  onZoom?: ((from: number, to: number) => void) | undefined;
+  sync?: string;
+  height?: number;
+}
+
+const stepped = uPlot.paths.stepped!({ align: 1 });
+const points = { show: false };
+
+function seconds(series: Series): number[] {
+  return series.from_us.map((us) => us / 1e6);
+}
+
+/** Counts per bucket -> per second. */
+function rate(column: Column, series: Series): Column {
+  const secs = series.bucket_us / 1e6;
+  return column.map((v) => (v === null ? null : v / secs));
+}
+
+export function sum(column: Column): number {
+  return column.reduce<number>((total, v) => total + (v ?? 0), 0);
+}
+
+export function LoadChart({ series, onZoom, sync = "run", height }: SeriesChartProps) {
+  const data = useMemo<Columns>(
+    () => [
+      seconds(series),
+      rate(series.planned, series),
+      rate(series.started, series),
+      rate(series.dropped, series),
+      rate(series.errors, series),
+    ],
+    [series],
+  );
+  const description =
+    `Load: ${count(sum(series.started))} arrivals started of ` +
+    `${count(sum(series.planned))} planned, ${count(sum(series.errors))} errors`;
+  return <Chart {...{ description, data, onZoom, sync, height }} plot={loadPlot} />;
+}
+
+function loadPlot(themeColour: ThemeColour): Plot {
+  const value = (_: uPlot, v: number | null) => (v === null ? "" : perSecond(v));
+  return {
+    series: [
+      {
+        label: "planned",
+        stroke: themeColour("muted"),
+        width: 1.5,
+        dash: [5, 4],
+        paths: stepped,
+        points,
+        value,
+      },
+      {
+        label: "started",
+        stroke: themeColour("accent"),
+        width: 1.5,
+        paths: stepped,
+        points,
+        value,
+        fill: translucent(themeColour("accent"), 0.1),
+      },
+      { label: "dropped", stroke: themeColour("warn"), width: 1.5, paths: stepped, points, value },
+      { label: "errors", stroke: themeColour("bad"), width: 1.5, paths: stepped, points, value },
+    ],
+    axes: [timeAxis(themeColour), valueAxis(themeColour, (v) => `${compact(v)}/s`)],
+    scales: { y: { range: zeroBased } },
+  };
+}
+
+/** From 0 to 8 % above the maximum; 0 to 1 when all values are 0. */
+export function zeroBased(_: uPlot, __: number, max: number): uPlot.Range.MinMax {
+  return [0, max > 0 ? max * 1.08 : 1];
+}
+
+export function OutcomesChart({ series, onZoom, sync = "run", height }: SeriesChartProps) {
+  const names = OUTCOMES.filter((name) => sum(series.outcomes[name] ?? []) > 0);
+  const rebuildKey = names.join();
+  const data = useMemo<Columns>(() => {
+    // Stacked: each line is the sum of the outcomes up to it.
+    const stack: Column[] = [];
+    let below: Column = series.from_us.map(() => 0);
+    for (const name of names) {
+      const own = rate(series.outcomes[name]!, series);
+      // A missing value is not 0.
+      below = below.map((v, i) => (v === null || own[i] == null ? null : v + own[i]));
+      stack.push(below);
+    }
+    return [seconds(series), ...stack];
+  }, [series]);
+  const totals = names.map((name) => `${count(sum(series.outcomes[name]!))} ${outcome(name)}`);
+  const description = `Outcomes of calls: ${totals.join(", ") || "none"}`;
+  const plot = (themeColour: ThemeColour) => outcomesPlot(themeColour, names);
+  return <Chart {...{ description, data, onZoom, sync, height, rebuildKey }} plot={plot} />;
+}
+
+function outcomesPlot(themeColour: ThemeColour, names: readonly string[]): Plot {
+  return {
+    series: names.map((name, at) => ({
+      label: outcome(name),
+      stroke: themeColour(`o-${name}`),
+      fill:
+        at === 0
+          ? translucent(themeColour(`o-${name}`), 0.28)
+          : translucent(themeColour(`o-${name}`), 0.5),
+      width: 1,
+      paths: stepped,
+      points,
+      // The legend shows the rate of this outcome alone, without those below it.
+      value: (u, v, index) => {
+        if (v === null) return "";
+        const under = at === 0 ? 0 : (u.data[at]?.[u.legend.idx ?? 0] ?? 0);
+        return perSecond((u.data[index]?.[u.legend.idx ?? 0] ?? v) - under);
+      },
+    })),
+    bands: names.slice(1).map((_, at) => ({ series: [at + 2, at + 1] as [number, number] })),
+    axes: [timeAxis(themeColour), valueAxis(themeColour, (v) => `${compact(v)}/s`)],
+    scales: { y: { range: zeroBased } },
+  };
+}

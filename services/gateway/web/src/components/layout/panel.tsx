@@ -1,0 +1,138 @@
+// Panels, tiles, scroll boxes, and placeholders for data that is empty, loading or failed.
+
+import type { ComponentChildren } from "preact";
+import { useId, useState } from "preact/hooks";
+import type { Problem } from "../../api/http";
+import type { Tone } from "../../format/labels";
+import { Icon } from "./icons";
+
+interface PanelProps {
+  title: string;
+  note?: ComponentChildren;
+  aside?: ComponentChildren;
+  wide?: boolean;
+  busy?: boolean;
+  children: ComponentChildren;
+}
+
+export function Panel({ title, note, aside, wide, busy, children }: PanelProps) {
+  const id = useId();
+  const name = `panel${wide ? " wide" : ""}${busy ? " busy" : ""}`;
+  return (
+    <section class={name} aria-labelledby={id} aria-busy={busy ? "true" : undefined}>
+      <header>
+        <h2 id={id}>{title}</h2>
+        {note !== undefined && <span class="note">{note}</span>}
+        {aside !== undefined && <div class="aside">{aside}</div>}
+      </header>
+      {children}
+    </section>
+  );
+}
+
+interface TileProps {
+  label: string;
+  value: ComponentChildren;
+  note?: ComponentChildren;
+  tone?: Tone;
+  title?: string;
+}
+
+export function Tile({ label, value, note, tone = "plain", title }: TileProps) {
+  return (
+    <div class={`tile ${tone}`} title={title}>
+      <dt>{label}</dt>
+      <dd>
+        <b>{value}</b>
+        {note !== undefined && <small>{note}</small>}
+      </dd>
+    </div>
+  );
+}
+
+export function Tiles({ children }: { children: ComponentChildren }) {
+  return <dl class="tiles">{children}</dl>;
+}
+
+/** Placeholder for an empty list or page, with the next step. */
+export function Empty({ title, children }: { title: string; children?: ComponentChildren }) {
+  return (
+    <div class="empty">
+      <h2>{title}</h2>
+      {children}
+    </div>
+  );
+}
+
+interface FailedProps {
+  problem: Problem;
+  again?: () => void;
+}
+
+/** An error of the gateway, with the fields that it names. */
+export function Failed({ problem, again }: FailedProps) {
+  return (
+    <div class="failed" role="alert">
+      <h2>{problem.title}</h2>
+      <p>{problem.detail}</p>
+      {problem.problems.length > 0 && (
+        <ul>
+          {problem.problems.map((one) => (
+            <li key={`${one.field} ${one.rule}`}>
+              <code>{one.field}</code> {one.rule}
+              {one.value ? (
+                <>
+                  {" "}
+                  — found <code>{one.value}</code>
+                </>
+              ) : null}
+            </li>
+          ))}
+        </ul>
+      )}
+      {again && (
+        <button type="button" onClick={again}>
+          Try again
+        </button>
+      )}
+    </div>
+  );
+}
+
+/** A box that scrolls sideways, also by keyboard. */
+export function Scroll({ label, children }: { label: string; children: ComponentChildren }) {
+  return (
+    <div class="scroll" role="group" aria-label={label} tabIndex={0}>
+      {children}
+    </div>
+  );
+}
+
+export function Loading({ what }: { what: string }) {
+  return (
+    <p class="loading" role="status">
+      {what}…
+    </p>
+  );
+}
+
+/** A button that copies a text. */
+export function Copy({ text, label }: { text: string; label: string }) {
+  const [copied, setCopied] = useState(false);
+  const copy = async () => {
+    await navigator.clipboard.writeText(text);
+    setCopied(true);
+    setTimeout(() => setCopied(false), 1500);
+  };
+  return (
+    <button
+      type="button"
+      class="ghost"
+      title={label}
+      aria-label={label}
+      onClick={() => void copy()}
+    >
+      <Icon name={copied ? "check" : "copy"} />
+    </button>
+  );
+}

@@ -1,0 +1,42 @@
+// Series of a run in progress: they reach to the planned end and hold only the plan after now.
+
+import type { Series } from "../api/answers";
+
+/** Number of buckets shown after the present: the larger of the minimum and the share. */
+const AHEAD_MIN = 15;
+const AHEAD_SHARE = 0.15;
+
+/** Number of leading buckets of another answer that lie in the time range of the series. */
+export function bucketsWithin(fromUs: number[], series: Series | null): number {
+  const end = series?.from_us.at(-1);
+  return end === undefined ? fromUs.length : fromUs.filter((us) => us <= end).length;
+}
+
+type Column = (number | null)[];
+
+/**
+ * The series up to the present, and a little of the plan after it. The newest bucket is left out,
+ * too: agents have reported only a part of it, and it would look like a drop.
+ */
+export function upToPresent(series: Series): Series {
+  const newest = series.started.findLastIndex(
+    (_, i) => (series.started[i] ?? 0) + (series.dropped[i] ?? 0) + (series.finished[i] ?? 0) > 0,
+  );
+  const end = Math.ceil(newest + Math.max(AHEAD_MIN, newest * AHEAD_SHARE));
+  const cut = (column: Column) =>
+    column.slice(0, end).map((value, i) => (i < newest ? value : null));
+  const each = (columns: Record<string, Column>) =>
+    Object.fromEntries(Object.entries(columns).map(([name, column]) => [name, cut(column)]));
+  return {
+    ...series,
+    from_us: series.from_us.slice(0, end),
+    planned: series.planned.slice(0, end),
+    started: cut(series.started),
+    dropped: cut(series.dropped),
+    finished: cut(series.finished),
+    errors: cut(series.errors),
+    outcomes: each(series.outcomes),
+    response: each(series.response),
+    service: each(series.service),
+  };
+}

@@ -1,0 +1,17 @@
+// Ranges of a run's time, as selected in charts.
+
+import type { Series } from "../api/answers";
+import { clock } from "../format/numbers";
+
+/** A dragged range in seconds -> whole buckets, in µs. */
+export function wholeBuckets(series: Series, from: number, to: number): [number, number] {
+  const grain = series.bucket_us;
+  const first = Math.max(0, Math.floor((from * 1e6) / grain) * grain);
+  const last = Math.ceil((to * 1e6) / grain) * grain;
+  return [first, Math.max(last, first + grain)];
+}
+
+export function rangeText(from: number | null, to: number | null): string {
+  if (from === null && to === null) return "the whole run";
+  return `${clock((from ?? 0) / 1e6)} to ${to === null ? "the end" : clock(to / 1e6)}`;
+}

@@ -1,0 +1,63 @@
+// Thresholds as text: units, operators, limits and flags of the command.
+
+import type { ThresholdResult } from "../api/_generated/report";
+import { NOT_MEASURED, digits } from "./numbers";
+
+export type Limits = Record<string, string>;
+
+/** The unit of a metric, as a suffix of its value. */
+export function unit(metric: string): string {
+  if (metric.endsWith("_ms")) return " ms";
+  if (metric === "achieved_rps") return "/s";
+  if (["error_rate", "dropped_rate", "shortfall", "checks"].includes(metric)) return " %";
+  return "";
+}
+
+/** The metric in the key of a threshold, `browse:p99_ms` or `p99_ms`. */
+export function metricOf(key: string): string {
+  return key.slice(key.lastIndexOf(":") + 1);
+}
+
+export function formatValue(value: number | null | undefined, metric: string): string {
+  return value === null || value === undefined ? NOT_MEASURED : digits(value) + unit(metric);
+}
+
+export const OPERATORS = ["<=", ">=", "<", ">"] as const;
+
+/** An operator for display; requests keep the ASCII form. */
+export function operatorSign(operator: string): string {
+  return operator.replace("<=", "≤").replace(">=", "≥");
+}
+
+/** `"<= 300"` -> operator and limit; null when invalid. */
+export function parseLimit(text: string): { operator: string; limit: number } | null {
+  const found = /^\s*(<=|>=|<|>)?\s*(\d+(?:\.\d+)?)\s*$/.exec(text);
+  if (!found) return null;
+  return { operator: found[1] ?? "<=", limit: Number(found[2]) };
+}
+
+export function formatLimit(operator: string, limit: number): string {
+  return `${operator} ${limit}`;
+}
+
+/** The thresholds of a run in the form that a what-if request takes. */
+export function limitsOfResults(results: ThresholdResult[]): Limits {
+  return Object.fromEntries(results.map((r) => [r.key, formatLimit(r.operator, r.limit)]));
+}
+
+/** Flags of `loadpilot run` for these thresholds and this warm-up. */
+export function thresholdFlags(limits: Limits, warmUpUs: number | null): string {
+  const gates = Object.entries(limits).map(([key, text]) => {
+    const parts = parseLimit(text);
+    return `--threshold "${key}${parts ? parts.operator + parts.limit : text}"`;
+  });
+  if (warmUpUs) gates.push(`--warm-up ${warmUpUs / 1e6}s`);
+  return gates.join(" ");
+}
+
+/** Distance to the limit in percent of the limit; negative when it is missed. */
+export function margin(result: ThresholdResult): number | null {
+  if (result.actual === null || result.actual === undefined || result.limit === 0) return null;
+  const way = result.operator.startsWith("<") ? 1 : -1;
+  return ((way * (result.limit - result.actual)) / result.limit) * 100;
+}

@@ -1,0 +1,123 @@
+// The frame around every page: navigation, theme and sign-in.
+
+import { useState } from "preact/hooks";
+import { signInRequired } from "./api/http";
+import { Agents } from "./pages/agents";
+import { Compare } from "./pages/compare";
+import { Run } from "./pages/run/run";
+import { Runs } from "./pages/runs";
+import { Start } from "./pages/start";
+import { Icon, Logo } from "./components/layout/icons";
+import { Empty, Failed } from "./components/layout/panel";
+import { Link, currentRoute } from "./app/navigation";
+import { NO_FILTER, type Route } from "./app/route";
+import { me, loadMe, signIn, signInProblem } from "./app/session";
+import { nextTheme, themeChoice } from "./app/theme";
+
+const RUNS: Route = { page: "runs", filter: NO_FILTER };
+const START: Route = { page: "start", from: null };
+
+export function Shell() {
+  const route = currentRoute.value;
+  const { page } = route;
+  return (
+    <>
+      <a class="skip" href="#main">
+        Skip to content
+      </a>
+      <header class="bar">
+        <Link to={RUNS} class="brand">
+          <Logo /> LoadPilot
+        </Link>
+        <nav aria-label="Pages">
+          <Link to={RUNS} current={page === "runs" || page === "run"}>
+            Runs
+          </Link>
+          <Link to={{ page: "compare", runs: [], percentile: "p99" }} current={page === "compare"}>
+            Compare
+          </Link>
+          <Link to={{ page: "agents" }} current={page === "agents"}>
+            Agents
+          </Link>
+          {me.value?.can_start && (
+            <Link to={START} current={page === "start"}>
+              Start
+            </Link>
+          )}
+        </nav>
+        <button
+          type="button"
+          class="ghost"
+          onClick={nextTheme}
+          aria-label={`Theme: ${themeChoice.value}`}
+          title={`Theme: ${themeChoice.value}`}
+        >
+          <Icon name={icon()} />
+        </button>
+      </header>
+      <main id="main" tabIndex={-1}>
+        {signInRequired.value ? <SignIn /> : <Page route={route} />}
+      </main>
+    </>
+  );
+}
+
+function icon(): "sun" | "moon" | "system" {
+  return themeChoice.value === "light" ? "sun" : themeChoice.value === "dark" ? "moon" : "system";
+}
+
+function Page({ route }: { route: Route }) {
+  switch (route.page) {
+    case "runs":
+      return <Runs filter={route.filter} />;
+    case "run":
+      return <Run key={route.run} run={route.run} view={route.view} />;
+    case "compare":
+      return <Compare runs={route.runs} percentile={route.percentile} />;
+    case "start":
+      return <Start from={route.from} />;
+    case "agents":
+      return <Agents />;
+    case "not_found":
+      return (
+        <Empty title="Page not found">
+          <p>
+            There is no page at <code>{route.path}</code>. <Link to={RUNS}>All runs</Link>
+          </p>
+        </Empty>
+      );
+  }
+}
+
+/** Shown when a gateway requires a token, or when a one-time token was already used. */
+function SignIn() {
+  const [token, setToken] = useState("");
+  const submit = async (event: Event) => {
+    event.preventDefault();
+    if (await signIn(token)) await loadMe();
+  };
+  return (
+    <div class="signin">
+      <h1>Sign in</h1>
+      {signInProblem.value && <Failed problem={signInProblem.value} />}
+      <form onSubmit={(event) => void submit(event)}>
+        <label>
+          Token
+          <input
+            type="password"
+            value={token}
+            autocomplete="current-password"
+            onInput={(event) => setToken(event.currentTarget.value)}
+          />
+        </label>
+        <button type="submit" class="primary" disabled={token === ""}>
+          Sign in
+        </button>
+      </form>
+      <p class="quiet">
+        Enter the bearer token of the gateway. On your own machine, run <code>loadpilot ui</code>{" "}
+        again: it opens this page with a new one-time token.
+      </p>
+    </div>
+  );
+}

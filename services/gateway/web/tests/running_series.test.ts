@@ -1,0 +1,47 @@
+import fc from "fast-check";
+import { expect, test } from "vitest";
+import type { Series } from "../src/api/answers";
+import { upToPresent } from "../src/data/running_series";
+
+/** Series of a run of `ticks` ticks, of which `reported` are reported. */
+function running(ticks: number, reported: number): Series {
+  const column = (of: (tick: number) => number | null) =>
+    Array.from({ length: ticks }, (_, tick) => of(tick));
+  const counted = column((tick) => (tick < reported ? 5 + tick : 0));
+  const timed = column((tick) => (tick < reported ? 100 + tick : null));
+  return {
+    run: "r",
+    tick_us: 1,
+    bucket_us: 1,
+    from_us: column((tick) => tick) as number[],
+    planned: column(() => 9),
+    started: counted,
+    dropped: column(() => 0),
+    finished: counted,
+    errors: column(() => 0),
+    outcomes: { ok: counted },
+    percentiles: [50],
+    response: { p50: timed },
+    service: { p50: timed },
+    total: { started: 0, dropped: 0, finished: 0, errors: 0, outcomes: {} },
+  };
+}
+
+test("reported values stay, and the newest and later buckets are null", () => {
+  const ticks = fc.integer({ min: 1, max: 400 });
+  fc.assert(
+    fc.property(ticks, ticks, (a, b) => {
+      const [reported, all] = a < b ? [a, b] : [b, a];
+      const complete = running(all, reported);
+      const shown = upToPresent(complete);
+      const length = shown.from_us.length;
+      for (const column of [shown.started, shown.outcomes.ok!, shown.response.p50!]) {
+        expect(column.length).toBe(length);
+        expect(column.slice(reported - 1).every((value) => value === null)).toBe(true);
+      }
+      expect(shown.started.slice(0, reported - 1)).toEqual(complete.started.slice(0, reported - 1));
+      expect(shown.planned).toEqual(complete.planned.slice(0, length));
+      expect(length).toBeGreaterThanOrEqual(Math.min(all, reported));
+    }),
+  );
+});
