@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any, Self
 
 from tests.deploy.composition import ROOT, Service, services
 from tests.deploy.gateway import Gateway
-from tests.e2e.support.command import Running
+from tests.e2e.support.command import SCENARIOS, Running
 from tests.e2e.support.fleet import NEAR, free_port, nats_server
 from tests.oracle.oracle import built_binary
 
@@ -161,7 +161,7 @@ class Plain:
 
     def submit(self, target: str, rps: int, secs: int) -> str:
         """Asks the gateway for a run of all agents; returns its id."""
-        scenario = ROOT / "tests" / "e2e" / "scenarios" / "weighted.py"
+        scenario = SCENARIOS / "weighted.py"
         return self._gateway.submit(scenario, target, rps, secs, len(self.agents))
 
     def report(self, run: str) -> dict[str, Any]:
