@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from loadpilot import VUser
-from loadpilot.play.awaiting import Moved, moved
+from loadpilot.play.execution_mode import Moved, moved
 from loadpilot.play.reading import Event, events
 
 
@@ -125,7 +125,7 @@ import io
 import sys
 import zipfile
 
-from loadpilot.play import pauses
+from loadpilot.play import sleep_patch
 from loadpilot.play.scenario import load
 
 packed = io.BytesIO()
@@ -150,8 +150,8 @@ class S(VUser):
     ("more", "then"),
     [
         ("", "assert 'asyncio' not in sys.modules"),
-        ("\nfrom asyncio import sleep", "assert names['sleep'] is pauses._asyncio_sleep"),
-        ("\nimport unittest.mock", "import asyncio; assert asyncio.sleep is pauses._asyncio_sleep"),
+        ("\nfrom asyncio import sleep", "assert names['sleep'] is sleep_patch._asyncio_sleep"),
+        ("\nimport unittest.mock", "import asyncio; assert asyncio.sleep is sleep_patch._asyncio_sleep"),
     ],
 )
 def test_asyncio_is_there_for_whom_it_matters(more: str, then: str) -> None:

@@ -16,7 +16,7 @@ from ..dsl import VUser, once_of, spec_of
 from ..problem import Problem, Reason, Refused, rule
 from ..request.headers import Secrets
 from ..scenario_file.bundle import Bundle, bundle
-from ..scenario_file.feed_rules import feeds_of, plan_feeds
+from ..scenario_file.feed_usage import feeds_of, plan_feeds
 from .code.literals import NotCompiledError
 from .code.program import Coding
 from .code.rows import named, rows_of

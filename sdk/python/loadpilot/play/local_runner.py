@@ -12,7 +12,7 @@ import json
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from . import states
-from .awaiting import Moved, moved
+from .execution_mode import Moved, moved
 from .conversation import Conversation
 from .greenlets import driven
 from .scenario import Part, Way, give, guest_of, made, part_of, ways

@@ -23,11 +23,11 @@ from .. import _native, metrics, random
 from ..feeds import FeedError
 from ..params import Given
 from ..problem import Refused
-from ..scenario_file.feed_rules import feeds_of
+from ..scenario_file.feed_usage import feeds_of
 from ..scenario_file.load import choose
 from ..scenario_file.load import load as load_file
 from . import sleep_patch, states
-from .awaiting import Moved, moved
+from .execution_mode import Moved, moved
 from .conversation import Conversation
 from .greenlets import Playing, driven
 from .tracebacks import forget, know, told_at_length
