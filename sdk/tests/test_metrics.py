@@ -43,7 +43,7 @@ def added(monkeypatch: pytest.MonkeyPatch) -> list[tuple[str, str, float]]:
     values: list[tuple[str, str, float]] = []
     monkeypatch.setattr(metrics, "_measure", None)
     monkeypatch.setattr(metrics, "_known", {})
-    metrics.measuring(lambda *value: values.append(value))
+    metrics.attach(lambda *value: values.append(value))
     return values
 
 

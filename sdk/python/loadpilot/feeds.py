@@ -42,7 +42,7 @@ class Feed:
         self.place = place
         self.cycle = cycle
         self.order = order
-        self.place_of_row: Callable[[], int] | None = None
+        self.row_index: Callable[[], int] | None = None
         """Tells the place of the row of whoever asks, once the scenario is played."""
 
     def __repr__(self) -> str:
@@ -57,12 +57,12 @@ class Feed:
 
         Raises FeedError where nobody takes rows, or in a task of which that was not seen.
         """
-        if self.place_of_row is None:
-            raise FeedError(f"{self!r}: {NOWHERE}")
+        if self.row_index is None:
+            raise FeedError(f"{self!r}: {OUTSIDE_A_PART}")
         try:
-            row = self.rows[self.place_of_row()]
+            row = self.rows[self.row_index()]
         except LookupError:
-            raise FeedError(f"{self!r}: {UNSEEN}") from None
+            raise FeedError(f"{self!r}: {USE_NOT_SEEN}") from None
         return dict(row) if isinstance(row, dict) else row
 
     @property
@@ -120,11 +120,11 @@ class Feed:
             raise FeedError(f"{self!r}: {error}") from None
 
 
-NOWHERE = (
+OUTSIDE_A_PART = (
     "a row is taken inside a task, on_start or on_stop, by next(self.NAME) of a feed that is an "
     "attribute of the scenario's class and is named in its tasks"
 )
-UNSEEN = (
+USE_NOT_SEEN = (
     "this task takes a row, which could not be seen in its source before the run; write "
     "next(self.NAME) in the task itself, or in a method that it calls"
 )
@@ -143,7 +143,7 @@ def _csv(text: str) -> Rows:
             if not fields:
                 continue
             if not names:
-                names = _names(fields)
+                names = _column_names(fields)
                 continue
             if len(fields) != len(names):
                 raise ValueError(
@@ -156,7 +156,7 @@ def _csv(text: str) -> Rows:
     return rows
 
 
-def _names(fields: list[str]) -> list[str]:
+def _column_names(fields: list[str]) -> list[str]:
     names = [field.strip() for field in fields]
     if not all(names):
         raise ValueError("line 1: the header must name every column (one has no name)")
@@ -179,7 +179,7 @@ def _json(text: str) -> Rows:
     return rows
 
 
-def _lines(text: str) -> Rows:
+def _ndjson(text: str) -> Rows:
     """Read a JSON value from each line that is not blank."""
     import json
 
@@ -196,8 +196,8 @@ def _lines(text: str) -> Rows:
 READERS: dict[str, Callable[[str], Rows]] = {
     ".csv": _csv,
     ".json": _json,
-    ".ndjson": _lines,
-    ".jsonl": _lines,
+    ".ndjson": _ndjson,
+    ".jsonl": _ndjson,
 }
 """How to read a file, by the end of its name."""
 

@@ -51,9 +51,13 @@ NUMPY_NAMES = {
     "STRING": "BYTES",
 }
 """What others call a datatype, in upper case."""
-KINDS = {"?": "BOOL", **dict.fromkeys("bhilqn", "INT"), **dict.fromkeys("BHILQN", "UINT")}
+TYPE_CODE_FAMILIES = {
+    "?": "BOOL",
+    **dict.fromkeys("bhilqn", "INT"),
+    **dict.fromkeys("BHILQN", "UINT"),
+}
 """Families of datatypes by the type code of a buffer; e, f and d are FP."""
-RAW = frozenset("Bc")
+UNTYPED_CODES = frozenset("Bc")
 """Type codes of buffers that are bytes and say nothing about what they hold."""
 
 Data: TypeAlias = Union["Buffer", File, Sequence[bytes | str | File]]
@@ -154,8 +158,8 @@ def _tensor(number: int, given: object) -> tuple[str, list[int], str, bytes]:
     sizes = _sizes(place, shape)
     elements = prod(sizes)
     if datatype == "BYTES":
-        return name, sizes, datatype, _texts(place, elements, data)
-    tensor = _flat(place, datatype, data)
+        return name, sizes, datatype, _bytes_elements(place, elements, data)
+    tensor = _buffer_bytes(place, datatype, data)
     wanted = elements * ITEM_BYTES[datatype]
     if len(tensor) != wanted:
         raise ValueError(
@@ -186,7 +190,7 @@ def _sizes(place: str, shape: object) -> list[int]:
     return sizes
 
 
-def _flat(place: str, datatype: str, data: object) -> bytes:
+def _buffer_bytes(place: str, datatype: str, data: object) -> bytes:
     """Take the bytes of a buffer, row by row; raises ValueError if it holds something else."""
     if isinstance(data, File):
         return data.content
@@ -198,7 +202,7 @@ def _flat(place: str, datatype: str, data: object) -> bytes:
             f"protocol, not {type(data).__name__}"
         ) from None
     code = view.format.lstrip("@=<|")
-    if code not in RAW and not _holds(view, code, datatype):
+    if code not in UNTYPED_CODES and not _is_of_datatype(view, code, datatype):
         raise ValueError(
             f"{place}: {datatype} was said, but the data holds elements of {view.itemsize} bytes "
             f"with the type code {view.format!r}"
@@ -209,15 +213,15 @@ def _flat(place: str, datatype: str, data: object) -> bytes:
     return view.tobytes()
 
 
-def _holds(view: memoryview, code: str, datatype: str) -> bool:
+def _is_of_datatype(view: memoryview, code: str, datatype: str) -> bool:
     """Whether the elements of a buffer are of the datatype."""
-    family = KINDS.get(code, "FP" if code in set("efd") else None)
+    family = TYPE_CODE_FAMILIES.get(code, "FP" if code in set("efd") else None)
     return family is not None and datatype == (
         family if family == "BOOL" else f"{family}{8 * view.itemsize}"
     )
 
 
-def _texts(place: str, elements: int, data: object) -> bytes:
+def _bytes_elements(place: str, elements: int, data: object) -> bytes:
     """Write the elements of a BYTES tensor, each behind its length."""
     if not isinstance(data, list | tuple):
         what = f"{place}: BYTES takes a list of bytes, text or file(…), one per element"

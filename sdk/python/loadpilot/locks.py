@@ -16,8 +16,8 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
-_Real = threading.Lock
-WAIT_SECS = 0.001
+_ThreadLock = threading.Lock
+POLL_INTERVAL_S = 0.001
 """How soon a user looks again whether a lock is free."""
 
 
@@ -26,20 +26,20 @@ class Lock:
 
     def __init__(self) -> None:
         """Start free."""
-        self._lock = _Real()
+        self._lock = _ThreadLock()
 
     def acquire(self, blocking: bool = True, timeout: float = -1) -> bool:  # noqa: FBT001, FBT002
         """Take the lock as ``threading.Lock`` does."""
         if not blocking:
             return self._lock.acquire(blocking, timeout)
-        rest = _rest()
+        rest = _user_sleep()
         if rest is None:
             return self._lock.acquire(blocking, timeout)
         until = None if timeout < 0 else monotonic() + timeout
         while not self._lock.acquire(blocking=False):
             if until is not None and monotonic() >= until:
                 return False
-            rest(WAIT_SECS)
+            rest(POLL_INTERVAL_S)
         return True
 
     def release(self) -> None:
@@ -71,17 +71,17 @@ class RLock:
 
     def acquire(self, blocking: bool = True, timeout: float = -1) -> bool:  # noqa: FBT001, FBT002
         """Take the lock, again if it is one's own."""
-        me = _me()
-        if self._owner != me:
+        owner = _current_owner()
+        if self._owner != owner:
             if not self._lock.acquire(blocking, timeout):
                 return False
-            self._owner = me
+            self._owner = owner
         self._count += 1
         return True
 
     def release(self) -> None:
         """Give it back, once for each time that it was taken."""
-        if self._owner != _me():
+        if self._owner != _current_owner():
             raise RuntimeError("cannot release un-acquired lock")
         self._count -= 1
         if self._count == 0:
@@ -97,7 +97,7 @@ class RLock:
     # What threading.Condition asks of a lock.
 
     def _is_owned(self) -> bool:
-        return self._owner == _me()
+        return self._owner == _current_owner()
 
     def _release_save(self) -> tuple[int, object]:
         saved, self._count, self._owner = (self._count, self._owner), 0, None
@@ -113,7 +113,7 @@ class RLock:
 
 
 @contextmanager
-def in_place() -> Iterator[None]:
+def thread_locks_replaced() -> Iterator[None]:
     """Let a file that is loaded meanwhile make these locks by the names of the standard library."""
     real: Any = threading.Lock, threading.RLock
     threading.Lock, threading.RLock = Lock, RLock  # type: ignore[assignment]
@@ -123,13 +123,13 @@ def in_place() -> Iterator[None]:
         threading.Lock, threading.RLock = real
 
 
-def _rest() -> Callable[[float], None] | None:
+def _user_sleep() -> Callable[[float], None] | None:
     """How the one that runs now may wait, if it is a user."""
     inside = sys.modules.get("loadpilot.play.greenlets")
-    return None if inside is None else inside.rest_of_current()
+    return None if inside is None else inside.sleep_of_current_user()
 
 
-def _me() -> object:
+def _current_owner() -> object:
     """Whose a lock is that is taken now."""
     inside = sys.modules.get("loadpilot.play.greenlets")
     user = None if inside is None else inside.current_user()

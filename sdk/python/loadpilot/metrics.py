@@ -29,9 +29,9 @@ AMOUNT_MAX = 1e9
 VALUE_MAX = 1e15
 """The greatest value of a trend, and with a minus the least."""
 
-_known: dict[str, _Metric] = {}
+_by_name: dict[str, _Metric] = {}
 """The metrics of the scenario that is played."""
-_measure: Callable[[str, str, float], None] | None = None
+_sink: Callable[[str, str, float], None] | None = None
 """Where values go; an agent that plays a scenario sets it."""
 
 
@@ -48,9 +48,9 @@ class _Metric:
     def __repr__(self) -> str:
         return f"metrics.{self.KIND}({self.name!r})"
 
-    def _give(self, value: float) -> None:
-        if _measure is not None:
-            _measure(self.KIND, self.name, value)
+    def _record(self, value: float) -> None:
+        if _sink is not None:
+            _sink(self.KIND, self.name, value)
 
 
 class Counter(_Metric):
@@ -68,7 +68,7 @@ class Counter(_Metric):
         number = _number(self, amount)
         if not 0 <= number <= AMOUNT_MAX:
             raise ValueError(f"{self}.add() takes an amount of 0 to 1e9, not {amount!r}")
-        self._give(number)
+        self._record(number)
 
 
 class Trend(_Metric):
@@ -86,7 +86,7 @@ class Trend(_Metric):
         if abs(number) > VALUE_MAX:
             what = f"{self}.add() takes a value of at most 1e15 on either side of 0"
             raise ValueError(f"{what}, not {value!r}; use a larger unit")
-        self._give(number)
+        self._record(number)
 
 
 class Rate(_Metric):
@@ -97,7 +97,7 @@ class Rate(_Metric):
 
     def add(self, value: object) -> None:
         """Add a value that is true or false as ``if`` would see it."""
-        self._give(1.0 if value else 0.0)
+        self._record(1.0 if value else 0.0)
 
 
 M = TypeVar("M", bound=_Metric)
@@ -134,21 +134,21 @@ def _metric(kind: type[M], name: str) -> M:
         near = f"_{near}" if near[:1].isdigit() else near or kind.KIND
         must = "letters, digits and _, not a digit first"
         raise ValueError(f"the name of a metric has {must}: {near!r} instead of {name!r}")
-    return kind(name) if _measure is None else _shared(kind, name)
+    return kind(name) if _sink is None else _shared(kind, name)
 
 
 def _shared(kind: type[M], name: str) -> M:
     """Get the metric of a scenario that is played; each name is of one kind there."""
-    known = _known.get(name)
+    known = _by_name.get(name)
     if isinstance(known, kind):
         return known
     if known is not None:
         raise ValueError(f"metrics.{kind.KIND}({name!r}): {name} is a {known.KIND} already")
-    if len(_known) >= METRICS_MAX:
+    if len(_by_name) >= METRICS_MAX:
         what = f"a scenario has at most {METRICS_MAX} metrics, and {name!r} would be one more"
         raise ValueError(f"{what}; a name must not hold a value, such as an id")
     made = kind(name)
-    _known[name] = made
+    _by_name[name] = made
     return made
 
 
@@ -162,15 +162,15 @@ def _number(metric: _Metric, value: object) -> float:
     return number
 
 
-def measuring(measure: Callable[[str, str, float], None]) -> None:
+def attach(measure: Callable[[str, str, float], None]) -> None:
     """Begin a scenario: forget the metrics of the one before, and give values to ``measure``."""
-    global _measure  # noqa: PLW0603  (an agent plays one scenario at a time)
-    _known.clear()
-    _measure = measure
+    global _sink  # noqa: PLW0603  (an agent plays one scenario at a time)
+    _by_name.clear()
+    _sink = measure
 
 
-def end() -> None:
+def detach() -> None:
     """From now on nobody plays: values go nowhere."""
-    global _measure  # noqa: PLW0603  (an agent plays one scenario at a time)
-    _known.clear()
-    _measure = None
+    global _sink  # noqa: PLW0603  (an agent plays one scenario at a time)
+    _by_name.clear()
+    _sink = None

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-LETTERS_A_SLIP = 4
+LETTERS_PER_EDIT = 4
 """One slip is allowed for so many letters of the longer name; one at least."""
 PREFIX_CHARS_MIN = 3
 """A beginning of this length suggests the one name that begins so."""
@@ -20,11 +20,11 @@ def nearest(name: str, known: Iterable[str]) -> str | None:
     """Find the nearest of the known names; None when all are far from it."""
     known = list(known)
     written = name.strip("-")
-    found = [(slips(written, one.strip("-")), one) for one in known]
+    found = [(edit_distance(written, one.strip("-")), one) for one in known]
     near = [
         (distance, one)
         for distance, one in found
-        if distance <= max(1, max(len(written), len(one.strip("-"))) // LETTERS_A_SLIP)
+        if distance <= max(1, max(len(written), len(one.strip("-"))) // LETTERS_PER_EDIT)
         and distance < min(len(written), len(one.strip("-")))
     ]
     if near:
@@ -33,7 +33,7 @@ def nearest(name: str, known: Iterable[str]) -> str | None:
     return begun[0] if len(written) >= PREFIX_CHARS_MIN and len(begun) == 1 else None
 
 
-def slips(one: str, other: str) -> int:
+def edit_distance(one: str, other: str) -> int:
     """Count letters added, left out, replaced or swapped with the next (Damerau's distance)."""
     before: list[int] = []
     row = list(range(len(other) + 1))

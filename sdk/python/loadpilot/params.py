@@ -36,7 +36,7 @@ class Parameter:
 
 
 @dataclass
-class Given:
+class ParameterSource:
     """Where parameters come from, and which were asked for so far."""
 
     environ: Mapping[str, str] = field(default_factory=lambda: os.environ)
@@ -44,7 +44,7 @@ class Given:
     """What ``--env`` says; it goes before the environment."""
     is_playing: bool = False
     """On an agent ``environ`` is what the plan says, and there is nothing else."""
-    asked: dict[str, Parameter] = field(default_factory=dict)
+    requested: dict[str, Parameter] = field(default_factory=dict)
 
     def read(self, name: object, default: object, *, secret: bool, place: str) -> str:
         """Read one; raises ParameterError with a sentence."""
@@ -54,8 +54,8 @@ class Given:
             if name not in self.environ:
                 raise ParameterError(f"env({name!r}): {UNRECORDED}")
             return self.environ[name]
-        value = self._found(name, default, secret=secret)
-        before = self.asked.setdefault(name, Parameter(value, secret, place))
+        value = self._lookup(name, default, secret=secret)
+        before = self.requested.setdefault(name, Parameter(value, secret, place))
         if before.is_secret != secret:
             one = "a secret" if before.is_secret else "no secret"
             raise ParameterError(f"env({name!r}): is {one} at {before.place}; say it the same way")
@@ -65,7 +65,7 @@ class Given:
             )
         return value
 
-    def _found(self, name: str, default: object, *, secret: bool) -> str:
+    def _lookup(self, name: str, default: object, *, secret: bool) -> str:
         if default is not None and not isinstance(default, str):
             number = type(default).__name__
             raise ParameterError(
@@ -100,7 +100,7 @@ class Given:
 
     def masked(self, text: str) -> str:
         """Take the values of secrets out of a text."""
-        return masked(text, (one.value for one in self.asked.values() if one.is_secret))
+        return masked(text, (one.value for one in self.requested.values() if one.is_secret))
 
 
 def masked(text: str, secrets: Iterable[str]) -> str:
@@ -128,7 +128,7 @@ UNRECORDED = (
 MASK = "***"
 """What is shown instead of a secret, as agents do."""
 
-_given = Given()
+_source = ParameterSource()
 
 
 def env(name: str, default: str | None = None, *, secret: bool = False) -> str:
@@ -143,15 +143,15 @@ def env(name: str, default: str | None = None, *, secret: bool = False) -> str:
     """
     caller = sys._getframe(1)  # noqa: SLF001  (CPython's documented door)
     place = f"{os.path.basename(caller.f_code.co_filename)}:{caller.f_lineno}"  # noqa: PTH119
-    return _given.read(name, default, secret=secret, place=place)
+    return _source.read(name, default, secret=secret, place=place)
 
 
-def given() -> Given:
+def parameter_source() -> ParameterSource:
     """Look up where parameters come from now."""
-    return _given
+    return _source
 
 
-def give(source: Given) -> None:
+def use_parameters_of(source: ParameterSource) -> None:
     """From now on parameters come from there; nothing was asked for yet."""
-    global _given  # noqa: PLW0603  (a scenario file asks a function, which has nowhere else to look)
-    _given = source
+    global _source  # noqa: PLW0603  (a scenario file asks a function, which has nowhere else to look)
+    _source = source

@@ -20,7 +20,7 @@ BITS = 64
 """Bits of a value that is drawn."""
 LETTERS = "abcdefghijklmnopqrstuvwxyz0123456789"
 """What :meth:`Rand.text` is made of."""
-NOWHERE = (
+OUTSIDE_A_PART = (
     "works inside on_start, a task, a check or on_stop only, while a run plays them: elsewhere "
     "there is no arrival to draw for"
 )
@@ -83,22 +83,22 @@ def now() -> datetime:
 
 
 def _no_value() -> int:
-    raise RuntimeError(f"rand {NOWHERE}")
+    raise RuntimeError(f"rand {OUTSIDE_A_PART}")
 
 
 def _no_due_us() -> int:
-    raise RuntimeError(f"now() {NOWHERE}")
+    raise RuntimeError(f"now() {OUTSIDE_A_PART}")
 
 
-class Rested:
+class CompletedRest:
     """What is to be awaited of a rest that is over."""
 
     def __await__(self) -> Generator[None, None, None]:
         yield from ()
 
 
-def _no_rest(_: float) -> Rested:
-    return Rested()
+def _no_rest(_: float) -> CompletedRest:
+    return CompletedRest()
 
 
 _value: Callable[[], int] = _no_value
@@ -106,7 +106,7 @@ _due_us: Callable[[], int] = _no_due_us
 _rest: Callable[[float], Awaitable[None]] = _no_rest
 
 
-def play(
+def attach(
     value: Callable[[], int],
     due_us: Callable[[], int],
     rest_for: Callable[[float], Awaitable[None]],
@@ -121,6 +121,6 @@ def rest(least: float, most: float) -> Awaitable[None]:
     return _rest(least if least == most else least + rand.float() * (most - least))
 
 
-def end() -> None:
+def detach() -> None:
     """From now on nobody plays: whoever draws is told so."""
-    play(_no_value, _no_due_us, _no_rest)
+    attach(_no_value, _no_due_us, _no_rest)

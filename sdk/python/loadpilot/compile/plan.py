@@ -18,13 +18,13 @@ from ..request.headers import Secrets
 from ..scenario_file.bundle import Bundle, bundle
 from ..scenario_file.feed_usage import feeds_of, plan_feeds
 from .code.literals import NotCompiledError
-from .code.program import Coding
-from .code.rows import named, rows_of
+from .code.program import CodeCompiler
+from .code.rows import object_reference, rows_of
 from .recorded.tasks import Tasks, task_names
 from .scenario.connections import connections
 from .scenario.params import ask, parameters
 from .scenario.settings import ARRIVALS, MAX_LATENESS_US, TICK_US, Overrides, Settings
-from .scenario.thresholds import Gated
+from .scenario.thresholds import Measurable
 from .scenario.timeouts import time_outs
 
 if TYPE_CHECKING:
@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from ..scenario_file.load import Loaded
-    from .scenario.hooks import Aside
+    from .scenario.hooks import SubmitterHooks
 
 PLAN_SCHEMA = "loadpilot.plan/1"
 
@@ -81,7 +81,7 @@ class Compiled:
     """Tasks, hooks and checks that became code, or could have: "task buy", "check_buy"."""
     files: tuple[str, ...] = ()
     """Files that agents get to run it."""
-    aside: Aside | None = None
+    hooks: SubmitterHooks | None = None
     """What is played on the side that asks for the run; None when that is nothing."""
     bundle: Bundle | None = None
     """The scenario's files, where somebody else may have to load it."""
@@ -98,15 +98,15 @@ def compile_scenario(loaded: Loaded, cls: type, target: str, overrides: Override
     at = loaded.file.at(loaded.file.class_line(cls.__name__))
     settings = Settings(spec, overrides, at)
     asking = ask(loaded, cls)
-    texts = frozenset(one.value for one in loaded.given.asked.values() if one.is_secret)
-    secrets = Secrets(texts=texts).with_names(settings.secret_headers())
+    values = frozenset(one.value for one in loaded.parameters.requested.values() if one.is_secret)
+    secrets = Secrets(parameter_values=values).with_names(settings.secret_headers())
     tasks = Tasks(loaded.sources, secrets)
     may_compile = settings.may_compile()
     wish = None if may_compile else Reason(settings.place("compile"), "compile=False is set")
     tasks.compile(cls, at, wish)
     plan = _plan(cls, settings, tasks, target)
-    plan |= parameters(loaded.given, overrides.env, secrets, asking)
-    aside = _aside(loaded, cls, settings, at)
+    plan |= parameters(loaded.parameters, overrides.env, secrets, asking)
+    hooks = _submitter_hooks(loaded, cls, settings, at)
     problems = [*asking, *settings.problems, *tasks.problems]
     if problems:
         raise Refused(_once(problems))
@@ -117,32 +117,32 @@ def compile_scenario(loaded: Loaded, cls: type, target: str, overrides: Override
         tuple(replaced),
         settings.ramp_cut_from_us,
         tasks.bodies.beside,
-        aside=aside,
+        hooks=hooks,
     )
     # What is prepared on this side has to reach the users, and only Python has attributes.
-    is_prepared = aside is not None and (aside.start is not None or bool(aside.setups))
+    is_prepared = hooks is not None and (hooks.start is not None or bool(hooks.setups))
     may_compile = may_compile and not is_prepared
     if tasks.reasons:
         feeds, files, wrong = plan_feeds(loaded, cls, task_names(cls))
         if wrong:
             raise Refused(_once(wrong))
         places = {feed["name"]: place for place, feed in enumerate(feeds)}
-        asked = loaded.given.asked
-        coding = Coding(cls, loaded.sources, loaded.file, secrets.names, places, asked)
+        asked = loaded.parameters.requested
+        compiler = CodeCompiler(cls, loaded.sources, loaded.file, secrets.names, places, asked)
         users = plan.get("users") or settings.pool(plan["profile"])
         more = {"users": users, **_more_secrets(secrets), **({"feeds": feeds} if feeds else {})}
         if may_compile:
-            compiled = _encode(compiled, coding, more, secrets, at)
-        compiled = replace(compiled, parts=tuple(coding.compiled))
+            compiled = _encode(compiled, compiler, more, secrets, at)
+        compiled = replace(compiled, parts=tuple(compiler.compiled))
         if "code" not in plan:
-            compiled = replace(compiled, reasons=tuple(coding.reasons or tasks.reasons))
+            compiled = replace(compiled, reasons=tuple(compiler.reasons or tasks.reasons))
             compiled = _scripted(compiled, loaded, files, {**more, **_checked(cls)})
             if overrides.prepares_here:
                 compiled = _prepared_here(compiled, loaded, cls, settings, at)
     elif settings.says_pool():
         settings.refuse_pool()
         raise Refused(settings.problems)
-    if compiled.aside is not None and compiled.bundle is None:
+    if compiled.hooks is not None and compiled.bundle is None:
         compiled = replace(compiled, bundle=bundle(loaded))
     found = json.loads(_native.check_plan(compiled.plan_json()))
     if found:
@@ -151,29 +151,29 @@ def compile_scenario(loaded: Loaded, cls: type, target: str, overrides: Override
 
 
 def _encode(
-    compiled: Compiled, coding: Coding, more: dict[str, Any], secrets: Secrets, at: str
+    compiled: Compiled, compiler: CodeCompiler, more: dict[str, Any], secrets: Secrets, at: str
 ) -> Compiled:
     """Put the scenario's code into the plan, if all of it becomes code that may stand there."""
     plan = compiled.plan
-    code = coding.code([task["name"] for task in plan["tasks"]])
+    code = compiler.compile([task["name"] for task in plan["tasks"]])
     if code is None:
         return compiled
     plan["code"] = {**code, **more}
     bodies: dict[str, bytes] = {}
-    if coding.feeds:
+    if compiler.feeds:
         try:
-            rows = rows_of({name: feeds_of(coding.cls)[name] for name in coding.feeds})
+            rows = rows_of({name: feeds_of(compiler.cls)[name] for name in compiler.feeds})
         except NotCompiledError as refused:
-            coding.reasons.append(Reason(at, refused.what))
+            compiler.reasons.append(Reason(at, refused.what))
             del plan["code"]
             return compiled
-        plan["code"]["rows"] = named(rows)
+        plan["code"]["rows"] = object_reference(rows)
         bodies = {plan["code"]["rows"]["sha256"]: rows}
     flaw = _flaw(compiled)
     if flaw is not None:
-        coding.reasons.append(Reason(at, flaw))
+        compiler.reasons.append(Reason(at, flaw))
     # Why a secret must not stand in a plan is told with the task that sends it.
-    if flaw is not None or secrets.held_by(plan["code"]):
+    if flaw is not None or secrets.found_in(plan["code"]):
         del plan["code"]
         return compiled
     return replace(compiled, bodies=bodies)
@@ -208,15 +208,15 @@ def _prepared_here(
     compiled: Compiled, loaded: Loaded, cls: type, settings: Settings, at: str
 ) -> Compiled:
     """Let users be prepared on the side that asks for the run, unless the scenario says where."""
-    aside = _aside(loaded, cls, settings, at, here=True)
+    hooks = _submitter_hooks(loaded, cls, settings, at, here=True)
     if settings.problems:
         raise Refused(_once(settings.problems))
-    return replace(compiled, aside=aside)
+    return replace(compiled, hooks=hooks)
 
 
-def _aside(
+def _submitter_hooks(
     loaded: Loaded, cls: type, settings: Settings, at: str, *, here: bool = False
-) -> Aside | None:
+) -> SubmitterHooks | None:
     """Find what is played on the side that asks for the run; most scenarios have nothing.
 
     ``here`` says that users are prepared there when nothing else says where.
@@ -225,9 +225,9 @@ def _aside(
     starts = vars(VUser)["on_start"] is not getattr(cls, "on_start", None)
     if not marked and not starts and "prepare" not in settings.spec.said:
         return None
-    from .scenario.hooks import aside_of  # noqa: PLC0415  (start-up is a promise)
+    from .scenario.hooks import submitter_hooks  # noqa: PLC0415  (start-up is a promise)
 
-    return aside_of(loaded, cls, settings, at, here=here)
+    return submitter_hooks(loaded, cls, settings, at, here=here)
 
 
 def _flaw(compiled: Compiled) -> str | None:
@@ -272,7 +272,7 @@ def _plan(cls: type, settings: Settings, tasks: Tasks, target: str) -> dict[str,
         plan["max_in_flight"] = settings.whole("max_in_flight", 1, 2**32 - 1)
     names = task_names(cls)
     checked = [name for name in names if _has_check(cls, name)]
-    plan["thresholds"] = settings.thresholds(Gated(names, checked, bool(tasks.reasons)))
+    plan["thresholds"] = settings.thresholds(Measurable(names, checked, bool(tasks.reasons)))
     if settings.overrides.id_header is not None:
         plan["id_header"] = settings.overrides.id_header
     if settings.overrides.debug_requests:

@@ -14,10 +14,10 @@ from urllib.parse import SplitResult, urljoin, urlsplit
 
 from .._native import Request
 from ..errors import RedirectError
-from ..request.encoding import body, method, target_path
+from ..request.encoding import checked_method, encode_body, target_path
 from ..request.headers import with_auth, with_cookies
-from ..request.kwargs import EXTRAS, unknown
-from ..request.streams import listening
+from ..request.kwargs import EXTRAS, unknown_keyword
+from ..request.streams import stream_options
 from ..units import duration_us
 
 if TYPE_CHECKING:
@@ -122,7 +122,7 @@ class Conversation:
     @staticmethod
     def method(name: object) -> str:
         """Write a method as requests do; raises ValueError."""
-        return method(name)
+        return checked_method(name)
 
     @contextmanager
     def step(self, client: Client, name: object) -> Iterator[None]:
@@ -146,11 +146,11 @@ class Conversation:
 
     def request(self, verb: str, path: Any, extras: Mapping[str, Any]) -> Request:
         """Make a request of what a task wrote; raises TypeError or ValueError with a sentence."""
-        verb = method(verb)
+        verb = checked_method(verb)
         for name in extras:
             if name not in EXTRAS:
-                raise TypeError(unknown(f"client.{verb.lower()}()", name))
-        encoded = body(extras)
+                raise TypeError(unknown_keyword(f"client.{verb.lower()}()", name))
+        encoded = encode_body(extras)
         where = _path(path, extras.get("params"))
         given = with_auth(extras.get("headers"), extras.get("auth"))
         headers = _headers(given)
@@ -167,7 +167,7 @@ class Conversation:
             called = self.steps + (called or f"{verb} {where.partition('?')[0]}")
         content = None if encoded is None else encoded.content
         timeout_us = None if timeout is None else duration_us("timeout", timeout)
-        return Request(verb, where, headers, content, timeout_us, called, **listening(extras))
+        return Request(verb, where, headers, content, timeout_us, called, **stream_options(extras))
 
     def redirected(self, made: Request, status: int, location: str) -> Request:
         """Make the request that an answer leads to (RFC 9110, section 15.4, as browsers do it)."""

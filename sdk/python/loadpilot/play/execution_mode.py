@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
 
-class Moved(Enum):
+class ExecutionMode(Enum):
     """How a part of a user's life is moved on."""
 
     STACK = "on a stack of its own"
@@ -31,27 +31,27 @@ class Moved(Enum):
     """A coroutine that awaits anything else too."""
 
 
-def moved(cls: type, function: Callable[..., Any]) -> Moved:
+def execution_mode(cls: type, function: Callable[..., Any]) -> ExecutionMode:
     """Tell how a function of a scenario's class has to be moved on.
 
     Raises TypeError with a sentence when it can be in no way.
     """
     if not inspect.iscoroutinefunction(function):
-        return Moved.STACK
+        return ExecutionMode.STACK
     is_bound = inspect.ismethod(function) or isinstance(
         inspect.getattr_static(cls, function.__name__, None), staticmethod
     )
     parameters = list(inspect.signature(function).parameters)
     seen = _Seen.of(function, "".join(parameters[:1] if is_bound else parameters[1:2]))
     if seen is None:
-        return Moved.LOOP  # without its source nobody knows what it awaits
+        return ExecutionMode.LOOP  # without its source nobody knows what it awaits
     is_plain = seen.is_plain(cls, set())
     if seen.calls and not seen.calls & seen.awaited_calls and (is_plain or seen.used_at_once):
         if not is_plain:
             what = "awaits what needs an event loop, so it has to await its client too"
             raise TypeError(f"{function.__name__}() {what}: await {seen.client}.get(…)")
-        return Moved.STACK
-    return Moved.ENGINE if is_plain else Moved.LOOP
+        return ExecutionMode.STACK
+    return ExecutionMode.ENGINE if is_plain else ExecutionMode.LOOP
 
 
 @dataclass

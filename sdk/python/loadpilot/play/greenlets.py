@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Coroutine
 
 
-class Playing(greenlet):
+class UserStack(greenlet):
     """The stack on which a user's plain functions run, part after part."""
 
     def __init__(self) -> None:
@@ -45,28 +45,28 @@ _engines: WeakSet[greenlet] = WeakSet()
 """The stacks from which users are moved on: coroutines run on them, and nothing may block there."""
 
 
-def is_engine(stack: greenlet) -> bool:
+def is_engine_stack(stack: greenlet) -> bool:
     """Whether users are moved on from this stack."""
     return stack in _engines
 
 
-def no_rest_on(stack: greenlet) -> None:
+def forbid_blocking_on(stack: greenlet) -> None:
     """Let nothing block on a stack from which several users are moved on."""
     _engines.add(stack)
 
 
-def current_user() -> Playing | None:
+def current_user() -> UserStack | None:
     """The user that runs now, if it has a stack of its own."""
     current = getcurrent()
-    return current if isinstance(current, Playing) else None
+    return current if isinstance(current, UserStack) else None
 
 
-def rest_of_current() -> Callable[[float], None] | None:
+def sleep_of_current_user() -> Callable[[float], None] | None:
     """How the one that runs now may wait; None when it is no user, and may block."""
     user = current_user()
     if user is not None:
         return user.rest
-    if is_engine(getcurrent()):
+    if is_engine_stack(getcurrent()):
         return _never
     return None
 
@@ -78,13 +78,15 @@ def _never(_: float) -> None:
     )
 
 
-def driven(function: Callable[..., Coroutine[Any, Any, None]]) -> Callable[[Any, Any], None]:
+def as_plain_function(
+    function: Callable[..., Coroutine[Any, Any, None]],
+) -> Callable[[Any, Any], None]:
     """Make a plain function of a coroutine that makes its requests without awaiting them."""
 
     def play(user: Any, client: Any) -> None:
         coroutine = function(user, client)
         current = getcurrent()
-        assert isinstance(current, Playing), "plain functions run on a stack of their own"  # noqa: S101
+        assert isinstance(current, UserStack), "plain functions run on a stack of their own"  # noqa: S101
         step = partial(coroutine.send, None)
         while True:
             try:

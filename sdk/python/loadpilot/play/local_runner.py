@@ -12,23 +12,23 @@ import json
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from . import states
-from .execution_mode import Moved, moved
 from .conversation import Conversation
-from .greenlets import driven
-from .scenario import Part, Way, give, guest_of, made, part_of, ways
+from .execution_mode import ExecutionMode, execution_mode
+from .greenlets import as_plain_function
+from .scenario import Part, Switch, bind_feeds, guest_loop_of, new_instance, part_of, stack_switches
 from .sleep_patch import install
-from .tracebacks import know
+from .tracebacks import add_root
 
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from .loop import Guest
+    from .loop import GuestLoop
 
-NOBODY = 2**32 - 1
+HOOK_USER = 2**32 - 1
 """The number of whoever plays what happens once per run."""
 
 
-class Left(NamedTuple):
+class SetupState(NamedTuple):
     """What a setup has left."""
 
     shared: str
@@ -37,7 +37,7 @@ class Left(NamedTuple):
     """Each user, if they were prepared."""
 
 
-class AtHand:
+class LocalScenario:
     """One scenario and its users on this side."""
 
     def __init__(
@@ -47,7 +47,7 @@ class AtHand:
         root: Path,
         target: str,
         feeds: list[tuple[str, int]],
-        left: Left | None = None,
+        left: SetupState | None = None,
     ) -> None:
         """Take a class, the names of what happens once, the folder of its files.
 
@@ -55,73 +55,82 @@ class AtHand:
         setup of another command has left: then users come prepared.
         """
         install()
-        know(root)
-        give(cls, feeds)
+        add_root(root)
+        bind_feeds(cls, feeds)
         self.cls = cls
         self.target = target
         self.start, self.stop = part_of(cls, "on_start"), part_of(cls, "on_stop")
         self.tasks: list[Part] = []
         self.once = [_once(cls, name) for name in once]
-        self.over: list[str] = []
-        self._classes = [states.note(states.own(one)) for one in states.classes(cls)]
-        self._users: dict[int, tuple[Any, Conversation, dict[str, states.Noted]]] = {}
+        self.shared_names: list[str] = []
+        self._classes = [
+            states.snapshot(states.class_attributes(one)) for one in states.shared_classes(cls)
+        ]
+        self._users: dict[int, tuple[Any, Conversation, dict[str, states.Snapshot]]] = {}
         self.left = left
         if left is not None:
-            self.over = states.share(left.shared, cls)
-            self.start = _nothing, Moved.STACK.name, None, False
+            self.shared_names = states.restore_shared(left.shared, cls)
+            self.start = _nothing, ExecutionMode.STACK.name, None, False
 
-    def guest(self) -> Guest | None:
+    def guest(self) -> GuestLoop | None:
         """Make an event loop for the calling thread, if any part needs one."""
-        return guest_of((self.start, self.stop, *self.once))
+        return guest_loop_of((self.start, self.stop, *self.once))
 
-    def user(self, number: int) -> tuple[Any, Conversation, Way, Way, Way]:
+    def user(self, number: int) -> tuple[Any, Conversation, Switch, Switch, Switch]:
         """Make a user; see :meth:`loadpilot.play.scenario.Scenario.user`."""
-        instance, conversation = made(self.cls, self.over), Conversation(self.target)
-        if self.left is not None and number == NOBODY:
+        instance, conversation = (
+            new_instance(self.cls, self.shared_names),
+            Conversation(self.target),
+        )
+        if self.left is not None and number == HOOK_USER:
             vars(instance).update(json.loads(self.left.shared)["self"])
         elif self.left is not None and self.left.users is not None:
             states.restore(self.left.users[number], instance, conversation)
-        self._users[number] = instance, conversation, states.note(vars(instance))
-        return instance, conversation, *ways()
+        self._users[number] = instance, conversation, states.snapshot(vars(instance))
+        return instance, conversation, *stack_switches()
 
-    def settle(self) -> None:
-        """Give all users what a setup set on ``self``; raises Unshareable when that is no JSON."""
-        if NOBODY not in self._users:
+    def share_setup(self) -> None:
+        """Give all users what a setup set on ``self``; raises NotPortable when that is no JSON."""
+        if HOOK_USER not in self._users:
             return
-        instance, conversation, before = self._users[NOBODY]
-        for name, value in states.changed(before, vars(instance), "self").items():
+        instance, conversation, before = self._users[HOOK_USER]
+        for name, value in states.portable_changes(before, vars(instance), "self").items():
             setattr(self.cls, name, value)
-            self.over = sorted({*self.over, name})
-        self._users[NOBODY] = instance, conversation, states.note(vars(instance))
+            self.shared_names = sorted({*self.shared_names, name})
+        self._users[HOOK_USER] = instance, conversation, states.snapshot(vars(instance))
 
     def shared(self) -> tuple[str, bool]:
         """Write what users share, and whether that is more than the file says.
 
-        Raises Unshareable.
+        Raises NotPortable.
         """
         found = []
-        for one, before in zip(states.classes(self.cls), self._classes, strict=True):
-            found.append(states.changed(before, states.own(one), one.__name__))
-        return states.shared_text(found, self.over), any(found)
+        for one, before in zip(states.shared_classes(self.cls), self._classes, strict=True):
+            found.append(
+                states.portable_changes(before, states.class_attributes(one), one.__name__)
+            )
+        return states.shared_text(found, self.shared_names), any(found)
 
-    def leaves(self) -> tuple[str, list[str]]:
+    def teardown_state(self) -> tuple[str, list[str]]:
         """Write what a teardown may need, and say what of it cannot be written."""
         found, flaws = [], []
-        for one, before in zip(states.classes(self.cls), self._classes, strict=True):
-            attributes, wrong = states.carried(before, states.own(one), one.__name__)
+        for one, before in zip(states.shared_classes(self.cls), self._classes, strict=True):
+            attributes, wrong = states.portable_part(
+                before, states.class_attributes(one), one.__name__
+            )
             found.append(attributes)
             flaws += wrong
         own: dict[str, Any] = {}
-        if NOBODY in self._users:
-            own, wrong = states.carried({}, vars(self._users[NOBODY][0]), "self")
+        if HOOK_USER in self._users:
+            own, wrong = states.portable_part({}, vars(self._users[HOOK_USER][0]), "self")
             flaws += wrong
-        shared = json.loads(states.shared_text(found, self.over))
+        shared = json.loads(states.shared_text(found, self.shared_names))
         return json.dumps({**shared, "self": own, "flaws": flaws}, allow_nan=False), flaws
 
     def users(self) -> list[str]:
-        """Write all users by their numbers; raises Unshareable."""
+        """Write all users by their numbers; raises NotPortable."""
         written = []
-        for number in sorted(self._users.keys() - {NOBODY}):
+        for number in sorted(self._users.keys() - {HOOK_USER}):
             instance, conversation, before = self._users[number]
             written.append(states.user_text(before, vars(instance), conversation))
         return written
@@ -140,11 +149,11 @@ def _once(cls: type, name: str) -> Part:
     if not isinstance(inspect.getattr_static(cls, name), staticmethod | classmethod):
         return part_of(cls, name)
     function = getattr(cls, name)
-    way = moved(cls, function)
+    way = execution_mode(cls, function)
 
     def play(_: Any, client: Any) -> Any:
         return function(client)
 
-    if way is Moved.STACK and inspect.iscoroutinefunction(function):
-        return driven(play), way.name, None, False
+    if way is ExecutionMode.STACK and inspect.iscoroutinefunction(function):
+        return as_plain_function(play), way.name, None, False
     return play, way.name, None, False

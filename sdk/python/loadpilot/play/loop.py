@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 from greenlet import GreenletExit, getcurrent, greenlet
 
 from .._native import whose_turn
-from .greenlets import no_rest_on
+from .greenlets import forbid_blocking_on
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Coroutine, Generator
@@ -24,11 +24,11 @@ if TYPE_CHECKING:
     Way = Callable[..., Any]
 
 
-LAST_TURNS = 100
+CANCEL_TURNS_MAX = 100
 """So many turns does a loop get for what was cancelled at its end."""
 
 
-class _Polled(selectors.DefaultSelector):
+class _PollingSelector(selectors.DefaultSelector):
     """A selector that never waits: whoever runs the loop does."""
 
     def __init__(self) -> None:
@@ -84,16 +84,16 @@ def _task(
     return asyncio.Task(coroutine, loop=loop, **more)
 
 
-class Guest:
+class GuestLoop:
     """The loop of a scenario, and its stack."""
 
     def __init__(self) -> None:
         """Make it; it runs with :meth:`turn`."""
-        self._selector = _Polled()
+        self._selector = _PollingSelector()
         self.loop = asyncio.SelectorEventLoop(self._selector)
         self.loop.set_task_factory(_task)  # type: ignore[arg-type]
         self._stack = greenlet(self.loop.run_forever)
-        no_rest_on(self._stack)
+        forbid_blocking_on(self._stack)
 
     def fileno(self) -> int:
         """Tell the descriptor that is readable when something has come for the loop."""
@@ -111,7 +111,7 @@ class Guest:
         """End the loop, and whatever still runs on it."""
         for task in asyncio.all_tasks(self.loop):
             task.cancel()
-        for _ in range(LAST_TURNS):
+        for _ in range(CANCEL_TURNS_MAX):
             if self.turn() != 0:
                 break
         self._stack.throw(GreenletExit)
@@ -121,7 +121,7 @@ class Guest:
 class Looped:
     """One user's parts on the loop: what they want of the engine, and what they hear."""
 
-    def __init__(self, guest: Guest, client: Client) -> None:
+    def __init__(self, guest: GuestLoop, client: Client) -> None:
         """Take part in a loop; ``client`` is what the user's tasks send with."""
         self._loop = guest.loop
         self._client = client

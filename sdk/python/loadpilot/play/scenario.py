@@ -21,32 +21,32 @@ from typing import TYPE_CHECKING, Any, TypeAlias, TypedDict, Unpack
 
 from .. import _native, metrics, random
 from ..feeds import FeedError
-from ..params import Given
+from ..params import ParameterSource
 from ..problem import Refused
 from ..scenario_file.feed_usage import feeds_of
 from ..scenario_file.load import choose
 from ..scenario_file.load import load as load_file
 from . import sleep_patch, states
-from .execution_mode import Moved, moved
 from .conversation import Conversation
-from .greenlets import Playing, driven
-from .tracebacks import forget, know, told_at_length
-from .watchdog import Watch
+from .execution_mode import ExecutionMode, execution_mode
+from .greenlets import UserStack, as_plain_function
+from .tracebacks import add_root, remove_root, told_at_length
+from .watchdog import Watchdog
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
 
-    from .loop import Guest
+    from .loop import GuestLoop
 
 
 class ScenarioError(Exception):
     """A scenario cannot be played; for whoever wrote it."""
 
 
-Way: TypeAlias = "Callable[..., Any]"
+Switch: TypeAlias = "Callable[..., Any]"
 """A move from one stack to another."""
 Part: TypeAlias = "tuple[Callable[..., Any], str, Callable[..., Any] | None, bool]"
-"""One part of a user's life: its function; how that is moved on, by the name in :class:`Moved`; its
+"""One part of a user's life: its function; how that is moved on, by the name in :class:`ExecutionMode`; its
 check; whether that is given the answer itself, not its status and JSON."""
 
 
@@ -59,29 +59,32 @@ class Scenario:
     start: Part
     stop: Part
     tasks: list[Part]
-    over: list[str]
+    shared_names: list[str]
     """Attributes of the class that what a user's ``__init__`` sets does not hide."""
     users: list[str] | None
     """The state of each user by its number, as JSON, when they were prepared elsewhere."""
     once: tuple[Part, ...] = ()
     """Agents play nothing that happens once per run."""
 
-    def guest(self) -> Guest | None:
+    def guest(self) -> GuestLoop | None:
         """Make its event loop, if any part needs one."""
-        return guest_of((self.start, self.stop, *self.tasks))
+        return guest_loop_of((self.start, self.stop, *self.tasks))
 
-    def user(self, number: int) -> tuple[Any, Conversation, Way, Way, Way]:
+    def user(self, number: int) -> tuple[Any, Conversation, Switch, Switch, Switch]:
         """Make the user of a number: its instance, what it says, the ways to its stack and back.
 
         The first way leads there as if all were well, the second with an error.
         """
-        instance, conversation = made(self.cls, self.over), Conversation(self.target)
+        instance, conversation = (
+            new_instance(self.cls, self.shared_names),
+            Conversation(self.target),
+        )
         if self.users is not None:
             states.restore(self.users[number], instance, conversation)
-        return instance, conversation, *ways()
+        return instance, conversation, *stack_switches()
 
 
-def made(cls: type, over: list[str]) -> Any:
+def new_instance(cls: type, over: list[str]) -> Any:
     """Make an instance of a class; raises ScenarioError with what that raised."""
     try:
         instance = cls()
@@ -92,13 +95,13 @@ def made(cls: type, over: list[str]) -> Any:
     return instance
 
 
-def ways() -> tuple[Way, Way, Way]:
+def stack_switches() -> tuple[Switch, Switch, Switch]:
     """Make a stack for a user: the ways to it, as if all were well or with an error, and back."""
-    playing = Playing()
+    playing = UserStack()
     return playing.switch, playing.throw, playing.engine.switch
 
 
-class Submitted(TypedDict):
+class RunInputs(TypedDict):
     """What came with a scenario from whoever submitted it."""
 
     parameters: dict[str, str]
@@ -117,29 +120,29 @@ def load(
     scenario: str,
     tasks: list[str],
     target: str,
-    **given: Unpack[Submitted],
+    **given: Unpack[RunInputs],
 ) -> Scenario:
     """Load a scenario from the archive of its files, to play it against ``target``.
 
     Raises ScenarioError when it cannot be loaded.
     """
-    if _played:
+    if _loaded:
         what = "this agent plays another scenario in Python, and one at a time is all it can"
         raise ScenarioError(what)
-    metrics.measuring(_native.measure)
+    metrics.attach(_native.measure)
     root = Path(tempfile.mkdtemp(prefix=f"{FOLDER}{os.getpid()}-")).resolve()
     try:
         with zipfile.ZipFile(io.BytesIO(bundle)) as archive:
             archive.extractall(root)
-        know(root)
-        _expect_asyncio(root)
+        add_root(root)
+        _import_asyncio_if_named(root)
         sleep_patch.install()
-        loaded = load_file(root / file, Given(given["parameters"], is_playing=True))
+        loaded = load_file(root / file, ParameterSource(given["parameters"], is_playing=True))
         sleep_patch.install()
         cls = choose(loaded, scenario)
-        give(cls, given["feeds"])
+        bind_feeds(cls, given["feeds"])
         shared = given["shared"]
-        over = [] if shared is None else states.share(shared, cls)
+        over = [] if shared is None else states.restore_shared(shared, cls)
         played = _scenario(cls, tasks, target, over, given["users"])
     except Refused as refused:
         _forget(root)
@@ -148,9 +151,9 @@ def load(
     except BaseException:
         _forget(root)
         raise
-    _played.add(root)
+    _loaded.add(root)
     weakref.finalize(played, _forget, root)
-    watch = Watch()
+    watch = Watchdog()
     weakref.finalize(played, watch.end)
     watch.start()
     return played
@@ -158,11 +161,11 @@ def load(
 
 FOLDER = "loadpilot-scenario-"
 """How the folders begin in which scenarios are unpacked."""
-_played: set[Path] = set()
+_loaded: set[Path] = set()
 """Where the scenario lies that is played: two could import modules of the same name."""
 
 
-def _expect_asyncio(root: Path) -> None:
+def _import_asyncio_if_named(root: Path) -> None:
     """Import asyncio for files that name it: what they take from it is replaced before they do.
 
     For others it would be a third of the time that an agent's imports take.
@@ -173,11 +176,11 @@ def _expect_asyncio(root: Path) -> None:
 
 def _forget(root: Path) -> None:
     """Let go of a scenario: its files, its modules, its place on the path."""
-    _played.discard(root)
-    forget(root)
+    _loaded.discard(root)
+    remove_root(root)
     sleep_patch.remove()
-    random.end()
-    metrics.end()
+    random.detach()
+    metrics.detach()
     shutil.rmtree(root, ignore_errors=True)
     for name, module in list(sys.modules.items()):
         path = getattr(module, "__file__", None) or ""
@@ -188,11 +191,11 @@ def _forget(root: Path) -> None:
 
 def clear() -> None:
     """Remove what scenarios of this process have unpacked; it is about to end."""
-    for root in list(_played):
+    for root in list(_loaded):
         shutil.rmtree(root, ignore_errors=True)
 
 
-def give(cls: type, planned: list[tuple[str, int]]) -> None:
+def bind_feeds(cls: type, planned: list[tuple[str, int]]) -> None:
     """Let the feeds of the plan know their rows, and the scenario draw."""
     feeds = feeds_of(cls)
     for number, (name, rows) in enumerate(planned):
@@ -206,8 +209,8 @@ def give(cls: type, planned: list[tuple[str, int]]) -> None:
             raise ScenarioError(
                 f"{feed.place}: {what}; rows must not depend on where they are read"
             )
-        feed.place_of_row = partial(_native.row, number)
-    random.play(_native.drawn, _native.due_us, sleep_patch.wait)
+        feed.row_index = partial(_native.row, number)
+    random.attach(_native.drawn, _native.due_us, sleep_patch.wait)
 
 
 def _scenario(
@@ -218,13 +221,13 @@ def _scenario(
     return Scenario(cls, target, start, stop, parts, over, users)
 
 
-def guest_of(parts: Iterable[Part]) -> Guest | None:
+def guest_loop_of(parts: Iterable[Part]) -> GuestLoop | None:
     """Make an event loop for the calling thread, if any part needs one."""
-    if all(way != Moved.LOOP.name for _, way, _, _ in parts):
+    if all(way != ExecutionMode.LOOP.name for _, way, _, _ in parts):
         return None
-    from .loop import Guest  # noqa: PLC0415  (few scenarios need one)
+    from .loop import GuestLoop  # noqa: PLC0415  (few scenarios need one)
 
-    return Guest()
+    return GuestLoop()
 
 
 def part_of(cls: type, name: str, check: Callable[..., Any] | None = None) -> Part:
@@ -233,11 +236,11 @@ def part_of(cls: type, name: str, check: Callable[..., Any] | None = None) -> Pa
     if not callable(function):
         raise ScenarioError(f"{cls.__name__} has no {name}()")
     try:
-        way = moved(cls, function)
+        way = execution_mode(cls, function)
     except TypeError as error:
         raise ScenarioError(f"{cls.__name__}.{error}") from None
-    if way is Moved.STACK and inspect.iscoroutinefunction(function):
-        function = driven(function)
+    if way is ExecutionMode.STACK and inspect.iscoroutinefunction(function):
+        function = as_plain_function(function)
     if check is None:
         return function, way.name, None, False
     if inspect.iscoroutinefunction(check):

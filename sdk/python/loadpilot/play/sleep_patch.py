@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING, Any
 
 from greenlet import getcurrent
 
-from ..random import Rested
-from .greenlets import Playing, is_engine
+from ..random import CompletedRest
+from .greenlets import UserStack, is_engine_stack
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Generator
@@ -43,8 +43,8 @@ def _asyncio() -> Any:
 
 def _sleep(seconds: float, /) -> None:
     current = getcurrent()
-    if not isinstance(current, Playing):
-        if is_engine(current):
+    if not isinstance(current, UserStack):
+        if is_engine_stack(current):
             raise RuntimeError("time.sleep would stop every user here; await asyncio.sleep instead")
         _real_sleep(seconds)
         return
@@ -72,10 +72,10 @@ def _is_on_a_loop() -> bool:
 def wait(seconds: float) -> Awaitable[None]:
     """Rest at once on a stack of one's own; elsewhere, when it is awaited."""
     current = getcurrent()
-    if not isinstance(current, Playing):
+    if not isinstance(current, UserStack):
         return _asyncio_sleep(seconds)
     current.rest(float(seconds))
-    return Rested()
+    return CompletedRest()
 
 
 class _Rest:

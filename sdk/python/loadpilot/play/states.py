@@ -26,12 +26,12 @@ CONTAINERS = (list, dict, set, bytearray, deque)
 """What may change without becoming another object."""
 
 
-class Unshareable(Exception):
+class NotPortable(Exception):
     """An attribute cannot be carried over; the message names it and its type."""
 
 
 @dataclass(frozen=True, slots=True)
-class Noted:
+class Snapshot:
     """An attribute as it once was."""
 
     value: Any
@@ -41,42 +41,44 @@ class Noted:
     """A shallow copy, of what may change in place."""
 
 
-def note(attributes: Mapping[str, Any]) -> dict[str, Noted]:
+def snapshot(attributes: Mapping[str, Any]) -> dict[str, Snapshot]:
     """Note what is there now, to tell later what has changed."""
     return {
-        name: Noted(value, _text(value), copy.copy(value) if type(value) in CONTAINERS else None)
+        name: Snapshot(value, _text(value), copy.copy(value) if type(value) in CONTAINERS else None)
         for name, value in attributes.items()
     }
 
 
-def kept(before: Mapping[str, Noted], now: Mapping[str, Any], owner: str) -> dict[str, Any]:
+def portable(before: Mapping[str, Snapshot], now: Mapping[str, Any], owner: str) -> dict[str, Any]:
     """List what is to be carried over: all that is JSON.
 
     What was there ``before``, is no JSON and has not changed is made anew elsewhere by the code
-    that made it here. Raises :class:`Unshareable` for anything else; ``owner`` is its name there.
+    that made it here. Raises :class:`NotPortable` for anything else; ``owner`` is its name there.
     """
     found = {}
     for name, value in now.items():
-        flaw = flaw_of(value, f"{owner}.{name}")
+        flaw = json_flaw(value, f"{owner}.{name}")
         if flaw is None:
             found[name] = value
             continue
         was = before.get(name)
         if was is None or was.value is not value:
-            raise Unshareable(flaw)
+            raise NotPortable(flaw)
         if type(value) in CONTAINERS and was.content != value:
-            raise Unshareable(flaw)
+            raise NotPortable(flaw)
     return found
 
 
-def changed(before: Mapping[str, Noted], now: Mapping[str, Any], owner: str) -> dict[str, Any]:
+def portable_changes(
+    before: Mapping[str, Snapshot], now: Mapping[str, Any], owner: str
+) -> dict[str, Any]:
     """List what is to be carried over and was not there before, or not the same."""
-    found = kept(before, now, owner)
+    found = portable(before, now, owner)
     return {n: v for n, v in found.items() if n not in before or before[n].text != _text(v)}
 
 
-def carried(
-    before: Mapping[str, Noted], now: Mapping[str, Any], owner: str
+def portable_part(
+    before: Mapping[str, Snapshot], now: Mapping[str, Any], owner: str
 ) -> tuple[dict[str, Any], list[str]]:
     """List what of the changes is JSON, and say of each other one what it is.
 
@@ -85,7 +87,7 @@ def carried(
     found, flaws = {}, []
     for name, value in now.items():
         was = before.get(name)
-        flaw = flaw_of(value, f"{owner}.{name}")
+        flaw = json_flaw(value, f"{owner}.{name}")
         if flaw is None:
             if was is None or was.text != _text(value):
                 found[name] = value
@@ -94,25 +96,25 @@ def carried(
     return found, flaws
 
 
-def own(cls: type) -> dict[str, Any]:
+def class_attributes(cls: type) -> dict[str, Any]:
     """List what a class itself holds, but for what Python put there."""
     return {name: one for name, one in vars(cls).items() if not name.startswith("__")}
 
 
-def classes(cls: type) -> list[type]:
+def shared_classes(cls: type) -> list[type]:
     """List the classes of which users share the attributes."""
     return [one for one in cls.__mro__ if one not in {object, VUser}]
 
 
 def shared_text(attributes: list[dict[str, Any]], over: list[str]) -> str:
-    """Write what users share: of each class in :func:`classes`, and what no user may hide."""
+    """Write what users share: of each class in :func:`shared_classes`, and what no user may hide."""
     return json.dumps({"classes": attributes, "over": over}, allow_nan=False)
 
 
-def share(text: str, cls: type) -> list[str]:
+def restore_shared(text: str, cls: type) -> list[str]:
     """Put in place what users share; returns the attributes that no user may hide."""
     told = json.loads(text)
-    for one, attributes in zip(classes(cls), told["classes"], strict=True):
+    for one, attributes in zip(shared_classes(cls), told["classes"], strict=True):
         for name, value in attributes.items():
             setattr(one, name, value)
     over: list[str] = told["over"]
@@ -120,11 +122,11 @@ def share(text: str, cls: type) -> list[str]:
 
 
 def user_text(
-    before: Mapping[str, Noted], now: Mapping[str, Any], conversation: Conversation
+    before: Mapping[str, Snapshot], now: Mapping[str, Any], conversation: Conversation
 ) -> str:
-    """Write one user, as it is after ``before``; raises :class:`Unshareable`."""
+    """Write one user, as it is after ``before``; raises :class:`NotPortable`."""
     gone = sorted(before.keys() - now.keys())
-    state = {"self": kept(before, now, "self"), "gone": gone, "cookies": conversation.state()}
+    state = {"self": portable(before, now, "self"), "gone": gone, "cookies": conversation.state()}
     return json.dumps(state, allow_nan=False)
 
 
@@ -137,7 +139,7 @@ def restore(text: str, instance: Any, conversation: Conversation) -> None:
     conversation.restore(state["cookies"])
 
 
-def flaw_of(  # noqa: PLR0911  (one line per kind of value)
+def json_flaw(  # noqa: PLR0911  (one line per kind of value)
     value: Any, name: str, depth: int = 0
 ) -> str | None:
     """Say what of a value is not JSON; None when it would be read back as it is."""
@@ -149,13 +151,13 @@ def flaw_of(  # noqa: PLR0911  (one line per kind of value)
     if depth > DEPTH_MAX:
         return f"{name} holds itself, or lists and dicts more than {DEPTH_MAX} deep"
     if kind is list:
-        flaws = (flaw_of(one, f"{name}[{place}]", depth + 1) for place, one in enumerate(value))
+        flaws = (json_flaw(one, f"{name}[{place}]", depth + 1) for place, one in enumerate(value))
         return next(filter(None, flaws), None)
     if kind is dict:
         for key, one in value.items():
             if type(key) is not str:
                 return f"{name} has the key {key!r}, which is no text"
-            flaw = flaw_of(one, f"{name}[{key!r}]", depth + 1)
+            flaw = json_flaw(one, f"{name}[{key!r}]", depth + 1)
             if flaw is not None:
                 return flaw
         return None
@@ -163,4 +165,4 @@ def flaw_of(  # noqa: PLR0911  (one line per kind of value)
 
 
 def _text(value: Any) -> str | None:
-    return json.dumps(value) if flaw_of(value, "") is None else None
+    return json.dumps(value) if json_flaw(value, "") is None else None

@@ -17,19 +17,19 @@ if TYPE_CHECKING:
     from pathlib import Path
     from types import FrameType
 
-TRACED_MAX = 12
+TRACE_LINES_MAX = 12
 """Lines of a traceback that are told: the innermost."""
 
 _roots: list[str] = []
 """Folders whose files are a user's."""
 
 
-def know(root: Path) -> None:
+def add_root(root: Path) -> None:
     """Take the files below ``root`` for a user's."""
     _roots.append(f"{root}/")
 
 
-def forget(root: Path) -> None:
+def remove_root(root: Path) -> None:
     """Take them for that no longer."""
     if f"{root}/" in _roots:
         _roots.remove(f"{root}/")
@@ -61,7 +61,7 @@ def trace(error: BaseException) -> str:
     ``shop.py:40 in buy``, each on a line of its own. What stands in them is left out: it may hold
     a secret.
     """
-    return "\n".join(f"{place} in {place.function}" for place in _own(error)[-TRACED_MAX:])
+    return "\n".join(f"{place} in {place.function}" for place in _own(error)[-TRACE_LINES_MAX:])
 
 
 @dataclass(frozen=True, slots=True)

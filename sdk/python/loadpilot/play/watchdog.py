@@ -18,22 +18,22 @@ from .tracebacks import places_below
 if TYPE_CHECKING:
     from types import FrameType
 
-LOOK_EVERY = 0.1
+CHECK_INTERVAL_S = 0.1
 """In s."""
-BLOCKS_AFTER = 0.4
+BLOCKING_AFTER_S = 0.4
 """So long may a user's code run without a request or a rest, in s."""
-ENDED_AFTER = 10.0
+INTERRUPT_AFTER_S = 10.0
 """Code that has run so long without either is ended, in s: else a loop without an end would be a
 run without one."""
 CLIENTS = frozenset({"requests", "urllib3", "urllib", "http", "httpx", "aiohttp", "pycurl"})
 """Packages whose users had better use the client that they are given."""
 
 
-class Watch(threading.Thread):
+class Watchdog(threading.Thread):
     """Looks at the thread that loaded a scenario, as long as it plays it."""
 
     def __init__(self) -> None:
-        """Watch the calling thread."""
+        """Watchdog the calling thread."""
         super().__init__(name="loadpilot-watch", daemon=True)
         self._watched = threading.get_ident()
         self._over = threading.Event()
@@ -41,14 +41,14 @@ class Watch(threading.Thread):
     def run(self) -> None:
         """Look, now and then."""
         seen, since, is_named, is_ended = 0, time.monotonic(), False, False
-        while not self._over.wait(LOOK_EVERY):
+        while not self._over.wait(CHECK_INTERVAL_S):
             now, current = time.monotonic(), moves()
             if current != seen or current % 2 == 0:
                 seen, since, is_named, is_ended = current, now, False, False
                 continue
-            if now - since >= BLOCKS_AFTER and not is_named:
+            if now - since >= BLOCKING_AFTER_S and not is_named:
                 is_named = self._tell()
-            if now - since >= ENDED_AFTER and not is_ended:
+            if now - since >= INTERRUPT_AFTER_S and not is_ended:
                 is_ended = True
                 raise_in(self._watched, TookTooLong)
 

@@ -37,7 +37,7 @@ class EncodedBody:
     content_type: str | None
 
 
-def method(name: object) -> str:
+def checked_method(name: object) -> str:
     """Write a method as the plan does."""
     if not isinstance(name, str) or name.upper() not in METHODS:
         raise ValueError(f"the method must be one of {', '.join(METHODS)}, not {name!r}")
@@ -54,12 +54,12 @@ def target_path(path: object, params: object) -> str:
     base, mark, query = path.partition("?")
     queries = [_quote(query, QUERY_SAFE)] if query else []
     if params:
-        queries.append(_quote(form(params, "params"), QUERY_SAFE))
+        queries.append(_quote(encode_fields(params, "params"), QUERY_SAFE))
     encoded = _quote(base, PATH_SAFE)
     return f"{encoded}?{'&'.join(queries)}" if queries or mark else encoded
 
 
-def form(fields: object, name: str) -> str:
+def encode_fields(fields: object, name: str) -> str:
     """Encode the fields of a query or form; a list repeats its field."""
     if isinstance(fields, Mapping):
         pairs: Iterable[tuple[object, object]] = fields.items()
@@ -77,7 +77,7 @@ def form(fields: object, name: str) -> str:
         raise ValueError(f"{name}= holds text that has no UTF-8 form") from error
 
 
-def body(extras: Mapping[str, object]) -> EncodedBody | None:
+def encode_body(extras: Mapping[str, object]) -> EncodedBody | None:
     """Encode the body of a request from its ``json``, ``data``, ``files`` or ``content``."""
     if extras.get("files"):
         return _multipart(extras)
@@ -95,7 +95,7 @@ def body(extras: Mapping[str, object]) -> EncodedBody | None:
         return EncodedBody(_json(value), JSON_TYPE)
     if given == ["data"] and not isinstance(value, str | bytes):
         if isinstance(value, Mapping):
-            return EncodedBody(form(value, "data").encode(), FORM_TYPE) if value else None
+            return EncodedBody(encode_fields(value, "data").encode(), FORM_TYPE) if value else None
         raise ValueError(f"data= must be a dict of fields, text or bytes, not {_kind(value)}")
     if not isinstance(value, str | bytes):
         what = f"{given[0]}= must be text, bytes or file(…), not {_kind(value)}"

@@ -18,11 +18,11 @@ if TYPE_CHECKING:
 HeaderValue: TypeAlias = str | dict[str, str]
 """Text, or ``{"secret": handle}``."""
 
-STEMS = ("auth", "cookie", "passw", "secret", "session", "token")
+SECRET_STEMS = ("auth", "cookie", "passw", "secret", "session", "token")
 """Parts of a word that say that the value of its header is a secret."""
-PLAIN_WORDS = frozenset({"author", "authority", "authors", "tokens"})
+PUBLIC_WORDS = frozenset({"author", "authority", "authors", "tokens"})
 """Words that hold one of them and say no such thing."""
-PLAIN_NAMES = frozenset(
+PUBLIC_NAMES = frozenset(
     {"idempotency-key", "sec-websocket-key", "surrogate-key", "x-idempotency-key"}
 )
 """Headers that are named after a key and hold no secret."""
@@ -49,13 +49,13 @@ class Secrets:
 
     names: frozenset[str] = frozenset()
     """Header names that are secret though they do not say so, in lower case."""
-    texts: frozenset[str] = frozenset()
+    parameter_values: frozenset[str] = frozenset()
     """Values of secret parameters: whatever holds one is secret too."""
     _handles: dict[str, str] = field(default_factory=dict)
 
     def with_names(self, more: Iterable[str]) -> Secrets:
         """Build an empty store that treats ``more`` header names as secret too."""
-        return Secrets(frozenset(name.lower() for name in more), self.texts)
+        return Secrets(frozenset(name.lower() for name in more), self.parameter_values)
 
     def handle(self, header: str, value: str) -> str:
         """Keep a value; its handle names the header and a number, never the value."""
@@ -63,19 +63,19 @@ class Secrets:
             self._handles[value] = f"{header.lower()}-{len(self._handles) + 1}"
         return self._handles[value]
 
-    def held_by(self, what: object) -> bool:
+    def found_in(self, what: object) -> bool:
         """Whether the value of a secret parameter stands anywhere in what a request says."""
         match what:
-            case _ if not self.texts:
+            case _ if not self.parameter_values:
                 return False
             case str():
-                return any(text in what for text in self.texts)
+                return any(text in what for text in self.parameter_values)
             case bytes() | bytearray():
-                return any(text.encode() in what for text in self.texts)
+                return any(text.encode() in what for text in self.parameter_values)
             case Mapping():
-                return any(self.held_by(pair) for pair in what.items())
+                return any(self.found_in(pair) for pair in what.items())
             case list() | tuple():
-                return any(map(self.held_by, what))
+                return any(map(self.found_in, what))
             case _:
                 return False
 
@@ -92,8 +92,9 @@ def is_secret_name(name: str, more: frozenset[str] = frozenset()) -> bool:
     lower = name.lower()
     if lower in more:
         return True
-    return lower not in PLAIN_NAMES and any(
-        word.endswith("key") or (word not in PLAIN_WORDS and any(stem in word for stem in STEMS))
+    return lower not in PUBLIC_NAMES and any(
+        word.endswith("key")
+        or (word not in PUBLIC_WORDS and any(stem in word for stem in SECRET_STEMS))
         for word in WORDS.findall(lower)
     )
 
@@ -150,7 +151,7 @@ def plan_headers(
         raise ValueError("\n".join(wrong))
     headers: list[dict[str, HeaderValue]] = []
     for name, value in pairs:
-        secret = is_secret_name(name, secrets.names) or secrets.held_by(value)
+        secret = is_secret_name(name, secrets.names) or secrets.found_in(value)
         kept: HeaderValue = {"secret": secrets.handle(name, value)} if secret else value
         headers.append({"name": name, "value": kept})
     if body is not None and body.content_type is not None and "content-type" not in names:

@@ -25,7 +25,7 @@ EXTRAS = (
 )
 """What the client understands beside method and path."""
 
-INSTEAD = {
+REPLACEMENTS = {
     "allow_redirects": "write follow_redirects=",
     "extensions": "give timeout= for a time-out; there are no other extensions",
     "verify": "it holds for the whole run: --insecure or --cacert",
@@ -38,9 +38,9 @@ INSTEAD = {
 """Keywords that httpx, requests or habit would expect, and what to use."""
 
 
-def unknown(callee: str, name: str) -> str:
+def unknown_keyword(callee: str, name: str) -> str:
     """Say that ``callee`` takes no such keyword, and what to use."""
-    instead = INSTEAD.get(name)
+    instead = REPLACEMENTS.get(name)
     if instead is None:
         near = nearest(name, EXTRAS)
         instead = f"did you mean {near}=? " if near else ""

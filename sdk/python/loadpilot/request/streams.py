@@ -17,7 +17,7 @@ TOKENS_MAX = 2**32 - 1
 LISTEN_US_MIN = 1_000
 
 
-class Listening(TypedDict, total=False):
+class StreamOptions(TypedDict, total=False):
     """What a step of a plan says of it."""
 
     stream: str
@@ -25,12 +25,12 @@ class Listening(TypedDict, total=False):
     listen_us: int
 
 
-def listening(extras: Mapping[str, Any]) -> Listening:
+def stream_options(extras: Mapping[str, Any]) -> StreamOptions:
     """Read what the keywords of a request say of it; raises ValueError, a line for each rule."""
     said = {name: extras[name] for name in KEYWORDS if name in extras}
     if not said:
         return {}
-    told: Listening = {}
+    told: StreamOptions = {}
     wrong = []
     if "stream" not in said:
         wrong.append(f"tokens_max and listen need stream=, one of {', '.join(STREAMS)}")

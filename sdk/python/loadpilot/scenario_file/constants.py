@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 Scope: TypeAlias = ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda | ast.ClassDef
 
-MAKERS = frozenset({"loadpilot.env", "loadpilot.file", "loadpilot.infer.triton_binary"})
+CONSTANT_FUNCTIONS = frozenset({"loadpilot.env", "loadpilot.file", "loadpilot.infer.triton_binary"})
 """Functions whose calls are as good as literals: what they return depends on their arguments, on
 files and on parameters only, none of which change in a run. At the top level the arguments may be
 anything: the call is made once, on loading."""
@@ -57,9 +57,9 @@ class Bindings:
             found[name].append(Binding(getattr(node, "lineno", 0), how, value, origin))
         return cls(dict(found))
 
-    def is_maker(self, call: ast.Call) -> bool:
-        """Whether a call is one of :data:`MAKERS`, by whatever name it was imported."""
-        return self.origin_of(call.func) in MAKERS
+    def is_constant_call(self, call: ast.Call) -> bool:
+        """Whether a call is one of :data:`CONSTANT_FUNCTIONS`, by whatever name it was imported."""
+        return self.origin_of(call.func) in CONSTANT_FUNCTIONS
 
     def binds(self, name: str) -> bool:
         """Whether the module has a name of its own."""
@@ -87,7 +87,7 @@ class Bindings:
         bindings = self._found.get(name, [])
         return bindings[0].value if len(bindings) == 1 else None
 
-    def refusal(  # noqa: PLR0911  (one line per reason)
+    def why_not_constant(  # noqa: PLR0911  (one line per reason)
         self, name: str, _open: frozenset[str] = frozenset()
     ) -> str | None:
         """Say why ``name`` is not a constant; None when it is one."""
@@ -102,19 +102,19 @@ class Bindings:
             return f"`{name}` is {binding.how} (line {binding.line}), not a literal"
         if name in _open:
             return f"`{name}` refers to itself (line {binding.line})"
-        for part, problem in parts(binding.value):
-            if isinstance(part, ast.Call) and self.is_maker(part):
+        for part, problem in literal_parts(binding.value):
+            if isinstance(part, ast.Call) and self.is_constant_call(part):
                 continue
             if problem is not None:
                 return f"`{name}` is not a literal: {problem} (line {part.lineno})"
             if isinstance(part, ast.Name):
-                inner = self.refusal(part.id, _open | {name})
+                inner = self.why_not_constant(part.id, _open | {name})
                 if inner is not None:
                     return f"`{name}` depends on another name (line {part.lineno}): {inner}"
         return None
 
 
-def parts(  # noqa: C901, PLR0912  (a table of syntax, read from top to bottom)
+def literal_parts(  # noqa: C901, PLR0912  (a table of syntax, read from top to bottom)
     node: ast.expr,
 ) -> Iterator[tuple[ast.expr, str | None]]:
     """Walk a literal-like expression down to its names and to whatever is not literal.
@@ -129,30 +129,30 @@ def parts(  # noqa: C901, PLR0912  (a table of syntax, read from top to bottom)
             yield node, None
         case ast.List(elts=elements) | ast.Tuple(elts=elements):
             for element in elements:
-                yield from parts(element)
+                yield from literal_parts(element)
         case ast.Starred(value=value) | ast.FormattedValue(value=value, format_spec=None):
-            yield from parts(value)
+            yield from literal_parts(value)
         case ast.FormattedValue(value=value, format_spec=ast.expr() as spec):
-            yield from parts(value)
-            yield from parts(spec)
+            yield from literal_parts(value)
+            yield from literal_parts(spec)
         case ast.Dict(keys=keys, values=values):
             for key, value in zip(keys, values, strict=True):
                 if key is not None:
-                    yield from parts(key)
-                yield from parts(value)
+                    yield from literal_parts(key)
+                yield from literal_parts(value)
         case ast.JoinedStr(values=values):
             for value in values:
-                yield from parts(value)
+                yield from literal_parts(value)
         case ast.BinOp(left=left, op=ast.Add() | ast.Mult(), right=right):
-            yield from parts(left)
-            yield from parts(right)
+            yield from literal_parts(left)
+            yield from literal_parts(right)
         case ast.UnaryOp(op=ast.USub() | ast.UAdd(), operand=ast.Constant(value=int() | float())):
             return
         case _:
-            yield node, named(node)
+            yield node, describe(node)
 
 
-def named(node: ast.AST) -> str:
+def describe(node: ast.AST) -> str:
     """Say what a piece of syntax is, for people."""
     match node:
         case ast.Call(func=function):

@@ -39,13 +39,13 @@ def plan_feeds(
     loaded: Loaded, cls: type, tasks: Sequence[str]
 ) -> tuple[list[dict[str, Any]], list[Path], list[Problem]]:
     """Write the feeds of a scenario in Python; and list their files, and what is wrong."""
-    problems = _astray(loaded, cls)
+    problems = _unowned(loaded, cls)
     feeds, files = [], []
-    mentioned = _mentioned(loaded, cls)
+    mentioned = _names_by_function(loaded, cls)
     root = Path(loaded.file.path).resolve().parent
     for name, feed in feeds_of(cls).items():
-        takers = [place for place, task in enumerate(tasks) if _takes(mentioned, name, task)]
-        prepares = any(_takes(mentioned, name, hook) for hook in HOOKS)
+        takers = [place for place, task in enumerate(tasks) if _mentions(mentioned, name, task)]
+        prepares = any(_mentions(mentioned, name, hook) for hook in HOOKS)
         if not takers and not prepares:
             continue
         try:
@@ -69,7 +69,7 @@ def plan_feeds(
     return feeds, files, problems
 
 
-def _astray(loaded: Loaded, cls: type) -> list[Problem]:
+def _unowned(loaded: Loaded, cls: type) -> list[Problem]:
     """Find feeds of the scenario's file that no scenario has: nothing says who takes their rows."""
     owned = {id(feed) for one in loaded.scenarios.values() for feed in feeds_of(one).values()}
     module = vars(sys.modules[cls.__module__])
@@ -80,7 +80,7 @@ def _astray(loaded: Loaded, cls: type) -> list[Problem]:
     ]
 
 
-def _takes(mentioned: Mapping[str, set[str]], feed: str, function: str) -> bool:
+def _mentions(mentioned: Mapping[str, set[str]], feed: str, function: str) -> bool:
     """Whether a function mentions a feed, or one that does."""
     seen: set[str] = set()
     open_names = [function, f"check_{function}"]
@@ -96,7 +96,7 @@ def _takes(mentioned: Mapping[str, set[str]], feed: str, function: str) -> bool:
     return False
 
 
-def _mentioned(loaded: Loaded, cls: type) -> Named:
+def _names_by_function(loaded: Loaded, cls: type) -> Named:
     """Collect what the methods of a class mention, and the functions of its file."""
     mentioned: Named = defaultdict(set)
     for node in loaded.file.tree.body:

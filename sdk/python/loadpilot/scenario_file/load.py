@@ -18,7 +18,7 @@ from types import ModuleType, TracebackType
 
 from .. import locks
 from ..dsl import spec_of
-from ..params import Given, ParameterError, give
+from ..params import ParameterError, ParameterSource, use_parameters_of
 from ..problem import Problem, Refused
 from .source import SourceFile, Sources
 
@@ -38,17 +38,17 @@ class Loaded:
     scenarios: dict[str, type]
     """By name, in the order of the file; at least one."""
     sources: Sources
-    given: Given
+    parameters: ParameterSource
     """What it asked for by name so far."""
 
 
-def load(path: Path, given: Given | None = None) -> Loaded:
+def load(path: Path, parameters: ParameterSource | None = None) -> Loaded:
     """Load a scenario file; raises :class:`Refused`.
 
     ``given`` is where its parameters come from: the environment unless said.
     """
-    given = given or Given()
-    give(given)
+    parameters = parameters or ParameterSource()
+    use_parameters_of(parameters)
     text = _read(path)
     sources = Sources()
     try:
@@ -65,13 +65,13 @@ def load(path: Path, given: Given | None = None) -> Loaded:
     sys.path.insert(0, str(path.resolve().parent))
     linecache.checkcache(str(path))
     try:
-        with contextlib.redirect_stdout(sys.stderr), locks.in_place():
+        with contextlib.redirect_stdout(sys.stderr), locks.thread_locks_replaced():
             exec(code, module.__dict__)  # noqa: S102  (loading the user's file is the purpose)
     except KeyboardInterrupt:
         raise
     except BaseException as error:  # noqa: BLE001  (user code: whatever it raises is the user's)
         raise Refused([_raised(error, file)]) from None
-    return Loaded(file, _scenarios(module, file), sources, given)
+    return Loaded(file, _scenarios(module, file), sources, parameters)
 
 
 def choose(loaded: Loaded, name: str | None) -> type:

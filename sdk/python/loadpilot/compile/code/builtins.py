@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 from ... import metrics as own_metrics
 from ... import params, random
 from ...problem import Reason
-from .literals import literal, no
+from .literals import literal, reject
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -47,7 +47,7 @@ def value(lowering: Lowering, node: ast.Call) -> Any:
             _origin(lowering, function) == "now" and attr in TIMES
         ):
             if node.args or node.keywords:
-                no(node, f"asks for the time with arguments of `{attr}()`")
+                reject(node, f"asks for the time with arguments of `{attr}()`")
             return _call(lowering, node, TIMES[attr], [])
         case function:
             origin = _origin(lowering, function)
@@ -57,8 +57,10 @@ def value(lowering: Lowering, node: ast.Call) -> Any:
         return None
     made, count = DRAWS[origin]
     if node.keywords or len(node.args) != count:
-        no(node, f"calls `{ast.unparse(function)}()` with other arguments than it takes in code")
-    given = [lowering.plain(one) for one in node.args]
+        reject(
+            node, f"calls `{ast.unparse(function)}()` with other arguments than it takes in code"
+        )
+    given = [lowering.not_starred(one) for one in node.args]
     is_choice = origin == "rand.choice"
     to = [lowering.collection(one) if is_choice else lowering.expression(one) for one in given]
     return _call(lowering, node, made, to)
@@ -66,8 +68,8 @@ def value(lowering: Lowering, node: ast.Call) -> Any:
 
 def _call(lowering: Lowering, node: ast.Call, function: str, to: list[Any]) -> Any:
     # Python names the line of a method's name.
-    lowering.touched = True
-    line = lowering.at(node.func.end_lineno or node.lineno)
+    lowering.may_have_raised = True
+    line = lowering.note_line(node.func.end_lineno or node.lineno)
     return {"call": {"function": function, "to": to, "line": line}}
 
 
@@ -95,12 +97,12 @@ def _parameter(lowering: Lowering, node: ast.Call) -> Any:
     """Turn a call of ``env()`` into what it returns: that was read before the run."""
     named = {keyword.arg: keyword.value for keyword in node.keywords}
     match node.args[0] if node.args else named.get("name"):
-        case ast.Constant(value=str() as name) if name in lowering.own.parameters:
-            found = lowering.own.parameters[name]
+        case ast.Constant(value=str() as name) if name in lowering.context.parameters:
+            found = lowering.context.parameters[name]
         case _:
-            no(node, "asks for a parameter whose name is computed")
+            reject(node, "asks for a parameter whose name is computed")
     if found.is_secret:
-        no(node, f"asks for the secret {name}, which must not stand in code")
+        reject(node, f"asks for the secret {name}, which must not stand in code")
     return {"literal": literal(node, found.value)}
 
 
@@ -110,7 +112,7 @@ def _row(lowering: Lowering, node: ast.Call) -> Any:
         case ast.Call(args=[ast.Attribute(value=ast.Name(id=user), attr=name)], keywords=[]) if (
             user == lowering.user and not lowering.is_local(user)
         ):
-            feed = lowering.own.feeds.get(name)
+            feed = lowering.context.feeds.get(name)
             return None if feed is None else {"row": {"feed": feed}}
         case _:
             return None
@@ -134,11 +136,11 @@ def measure(lowering: Lowering, node: ast.expr) -> Any:
         return None
     name = _name(found)
     if name is None or len(args) > 1 or (not args and kind != "counter"):
-        no(node, f"contains a call of `{ast.unparse(node.func)}()`")
+        reject(node, f"contains a call of `{ast.unparse(node.func)}()`")
     made: dict[str, Any] = {"kind": kind, "name": name}
     if args:
-        made["value"] = lowering.expression(lowering.plain(args[0]))
-    return {"measure": {**made, "line": lowering.at(node.func.end_lineno or node.lineno)}}
+        made["value"] = lowering.expression(lowering.not_starred(args[0]))
+    return {"measure": {**made, "line": lowering.note_line(node.func.end_lineno or node.lineno)}}
 
 
 def _kind(file: SourceFile, call: ast.Call) -> str | None:
@@ -161,7 +163,7 @@ def _root(node: ast.expr) -> str:
     return node.id if isinstance(node, ast.Name) else ""
 
 
-def unsure_metrics(file: SourceFile) -> Iterator[Reason]:
+def ambiguous_metrics(file: SourceFile) -> Iterator[Reason]:
     """Find what could make a metric of a file raise: two kinds of one name, or too many."""
     known: dict[str, str] = {}
     for node in ast.walk(file.tree):

@@ -13,7 +13,7 @@ import sys
 from typing import TYPE_CHECKING
 
 from ...problem import Reason
-from ...scenario_file.constants import named
+from ...scenario_file.constants import describe
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -44,7 +44,7 @@ KNOWN_DUNDERS = frozenset({"__all__", "__version__", "__author__"})
 ON_METHODS = frozenset({"staticmethod", "classmethod", "property"})
 
 
-def activities(file: SourceFile) -> list[Reason]:
+def import_effects(file: SourceFile) -> list[Reason]:
     """List what a file does on import beside defining things."""
     judge = _Judge(file)
     return [Reason(file.at(node), f"the file {what}") for node, what in judge.module()]
@@ -94,7 +94,7 @@ class _Judge:
             case ast.FunctionDef() | ast.AsyncFunctionDef():
                 yield from self.function(statement, decorators)
             case _:
-                yield statement, f"contains {named(statement)} outside of its functions"
+                yield statement, f"contains {describe(statement)} outside of its functions"
 
     def class_(self, node: ast.ClassDef) -> Iterator[tuple[ast.AST, str]]:
         if node.keywords:
@@ -141,7 +141,7 @@ class _Judge:
                     if not self.is_pure(part):
                         yield part, f"calls `{ast.unparse(part.func)}()` while it is imported"
                 case ast.NamedExpr() | ast.Await() | ast.Yield() | ast.YieldFrom():
-                    yield part, f"contains {named(part)} outside of its functions"
+                    yield part, f"contains {describe(part)} outside of its functions"
                 case _:
                     pass
 
@@ -150,8 +150,8 @@ class _Judge:
             case ast.Name(id=name) if name in PURE_BUILTINS and self.is_free(name):
                 return True
             case _:
-                is_maker = self.file.bindings.is_maker(call)
-                return is_maker or self.file.bindings.origin_of(call.func) in PURE
+                is_constant = self.file.bindings.is_constant_call(call)
+                return is_constant or self.file.bindings.origin_of(call.func) in PURE
 
     def is_free(self, name: str) -> bool:
         return not self.file.bindings.binds(name)

@@ -17,12 +17,12 @@ from typing import TYPE_CHECKING, Any
 
 from ...dsl import VUser
 from ...problem import Reason
-from ...scenario_file.constants import parts
-from .builtins import unsure_metrics
-from .expressions import Own
-from .import_safety import activities
+from ...scenario_file.constants import literal_parts
+from .builtins import ambiguous_metrics
+from .expressions import ScenarioContext
+from .import_safety import import_effects
 from .literals import NotCompiledError, literal
-from .secret_flow import holds_text, kept_out, written_out
+from .secret_flow import exposed_header, holds_literal_text, literal_attributes
 from .statements import routine
 
 if TYPE_CHECKING:
@@ -36,7 +36,7 @@ CODE_BYTES_MAX = 256 * 1024
 
 
 @dataclass
-class Coding:
+class CodeCompiler:
     """One scenario while it becomes code."""
 
     cls: type
@@ -52,25 +52,25 @@ class Coding:
     compiled: list[str] = field(default_factory=list)
     """The parts that could be compiled, by name."""
     lines: set[int] = field(default_factory=set)
-    written: frozenset[str] = frozenset()
+    literal_attributes: frozenset[str] = frozenset()
     """Attributes that hold text that is written out, as far as parts were compiled."""
 
-    def code(self, tasks: list[str]) -> dict[str, Any] | None:
+    def compile(self, tasks: list[str]) -> dict[str, Any] | None:
         """Turn the whole scenario into code; None when something of it needs Python."""
-        self.shape()
+        self.check_class()
         if self.reasons:
             return None
         # The parts are looked at all the same: people want to know what of each is in the way.
-        self.reasons += [*activities(self.file), *unsure_metrics(self.file)]
-        constants, kept = self.constants(), self.kept()
+        self.reasons += [*import_effects(self.file), *ambiguous_metrics(self.file)]
+        constants, kept = self.constants(), self.instance_attributes()
         hidden = kept & (set(dir(self.cls)) - set(constants))
         if hidden:
             at = self.file.class_line(self.cls.__name__)
-            self.refuse(at, f"on_start: keeps `self.{min(hidden)}`, which the class has too")
+            self.add_reason(at, f"on_start: keeps `self.{min(hidden)}`, which the class has too")
             return None
         is_direct = self.cls.__mro__[1] is VUser
         can_wait = "wait" not in kept and getattr(self.cls, "wait", None) is VUser.wait
-        own = Own(
+        context = ScenarioContext(
             constants,
             kept,
             self.secret_headers,
@@ -82,17 +82,21 @@ class Coding:
             self.sources,
         )
         literals = {name: literal(None, one) for name, one in constants.items()}
-        self.written = frozenset(name for name, one in literals.items() if holds_text(one))
+        self.literal_attributes = frozenset(
+            name for name, one in literals.items() if holds_literal_text(one)
+        )
         # `on_start` comes first: it alone keeps something.
-        hooks = {name: self.part(name, name, own, ("client",)) for name in ("on_start", "on_stop")}
+        hooks = {
+            name: self.part(name, name, context, ("client",)) for name in ("on_start", "on_stop")
+        }
         made = []
         for name in tasks:
-            one = {"body": self.part(f"task {name}", name, own, ("client",))}
-            check = self.check(f"check_{name}", own)
+            one = {"body": self.part(f"task {name}", name, context, ("client",))}
+            check = self.check(f"check_{name}", context)
             made.append(one | ({"check": check} if check else {}))
         if self.reasons:
             return None
-        used = {name: literals[name] for name in sorted(own.used)}
+        used = {name: literals[name] for name in sorted(context.used)}
         code: dict[str, Any] = {
             "file": self.file.name,
             "python_minor": sys.version_info.minor,
@@ -110,67 +114,69 @@ class Coding:
             return None
         return code
 
-    def shape(self) -> None:
+    def check_class(self) -> None:
         """Refuse a class that is more than its attributes."""
         cls, at = self.cls, self.file.class_line(self.cls.__name__)
         bases = [base for base in cls.__mro__ if base not in (object, VUser)]
         defined = [node.name for node in self.file.tree.body if isinstance(node, ast.ClassDef)]
         for base in bases:
             if base.__module__ != cls.__module__:
-                self.refuse(at, f"class {cls.__name__} inherits from another file")
+                self.add_reason(at, f"class {cls.__name__} inherits from another file")
             elif defined.count(base.__name__) != 1:
-                self.refuse(at, f"class {base.__name__} is not defined once, at the top level")
+                self.add_reason(at, f"class {base.__name__} is not defined once, at the top level")
         if type(cls) is not type or hasattr(cls, "__getattr__"):
-            self.refuse(at, f"class {cls.__name__} has a metaclass or __getattr__")
+            self.add_reason(at, f"class {cls.__name__} has a metaclass or __getattr__")
 
-    def refuse(self, at: int | ast.AST, what: str) -> None:
+    def add_reason(self, at: int | ast.AST, what: str) -> None:
         """Note a reason for Python."""
         self.reasons.append(Reason(self.file.at(at), what))
 
-    def part(self, label: str, name: str, own: Own, takes: tuple[str, ...]) -> Any:
+    def part(self, label: str, name: str, context: ScenarioContext, takes: tuple[str, ...]) -> Any:
         """Turn one function of the class into code; None when it is VUser's own or refused."""
         function = getattr(self.cls, name)
         if function is getattr(VUser, name, None):
             return None
         static = inspect.getattr_static(self.cls, name)
         if not isinstance(function, FunctionType) or static is not function:
-            self.refuse(self.file.class_line(self.cls.__name__), f"{label}: is no plain function")
+            self.add_reason(
+                self.file.class_line(self.cls.__name__), f"{label}: is no plain function"
+            )
             return None
         source = self.sources.of(function)
         node = source.function(function) if source is not None else None
         if source is not self.file or node is None:
             first = function.__code__.co_firstlineno
-            self.refuse(first, f"{label}: its source is not in {self.file.shown}")
+            self.add_reason(first, f"{label}: its source is not in {self.file.shown}")
             return None
         try:
             hook = name if label == name and takes == ("client",) else None
-            made, lines = routine(function, node, self.file, own, takes, hook)
+            made, lines = routine(function, node, self.file, context, takes, hook)
         except NotCompiledError as refused:
-            self.refuse(refused.node or node, f"{label}: {refused.what}")
+            self.add_reason(refused.node or node, f"{label}: {refused.what}")
             return None
-        self.written = kept_out(made, self.written)
-        header = written_out(made, self.secret_headers, self.written)
+        self.literal_attributes = literal_attributes(made, self.literal_attributes)
+        header = exposed_header(made, self.secret_headers, self.literal_attributes)
         if header is not None:
-            self.refuse(node, f"{label}: writes the secret value of {header} into the code")
+            self.add_reason(node, f"{label}: writes the secret value of {header} into the code")
             return None
         self.compiled.append(label)
         self.lines |= lines
         return made
 
-    def check(self, name: str, own: Own) -> Any:
+    def check(self, name: str, context: ScenarioContext) -> Any:
         """Turn a check into code, if there is one."""
         function = getattr(self.cls, name, None)
         if function is None:
             return None
         if inspect.iscoroutinefunction(function) or not isinstance(function, FunctionType):
-            self.refuse(self.file.class_line(self.cls.__name__), f"{name}: is no plain def")
+            self.add_reason(self.file.class_line(self.cls.__name__), f"{name}: is no plain def")
             return None
         count = len(inspect.signature(function).parameters) - 1
         takes = ("response",) if count == 1 else ("status", "body")
-        made = self.part(name, name, own, takes)
+        made = self.part(name, name, context, takes)
         return made and {"takes": "answer" if count == 1 else "status_and_body", "body": made}
 
-    def kept(self) -> frozenset[str]:
+    def instance_attributes(self) -> frozenset[str]:
         """Name what ``on_start`` may give a user, by itself or by the methods that it calls."""
         names: set[str] = set()
         looked_at, open_names = set(), ["on_start"]
@@ -205,9 +211,9 @@ class Coding:
 
     def is_literal(self, value: ast.expr) -> bool:
         """Say whether a value is written out, with constants of the module at most."""
-        for part, problem in parts(value):
+        for part, problem in literal_parts(value):
             name = part.id if isinstance(part, ast.Name) else ""
-            if problem is not None or self.file.bindings.refusal(name) is not None:
+            if problem is not None or self.file.bindings.why_not_constant(name) is not None:
                 return False
         return True
 

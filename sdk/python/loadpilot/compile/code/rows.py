@@ -10,7 +10,7 @@ from hashlib import sha256
 from typing import TYPE_CHECKING, Any
 
 from ...feeds import FEED_BYTES_MAX
-from .literals import NotCompiledError, literal, no
+from .literals import NotCompiledError, literal, reject
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -27,24 +27,24 @@ def rows_of(feeds: Mapping[str, Feed]) -> bytes:
     """Write the rows of feeds, by what the scenario calls these; raises NotCompiledError."""
     for name, feed in feeds.items():
         if len(feed.rows) > ROWS_MAX:
-            no(None, f"self.{name} has {len(feed.rows):,} rows, {ROWS_MAX:,} are the most")
+            reject(None, f"self.{name} has {len(feed.rows):,} rows, {ROWS_MAX:,} are the most")
         # A row of CSV is a dict of text to text.
         if feed.path is None or feed.path.suffix.lower() != ".csv":
             for row in feed.rows:
                 try:
                     literal(None, row)
                 except NotCompiledError as refused:
-                    no(None, f"a row of self.{name} {refused.what}")
+                    reject(None, f"a row of self.{name} {refused.what}")
                 if _depth(row) > DEPTH_MAX:
-                    no(None, f"a row of self.{name} nests deeper than {DEPTH_MAX}")
+                    reject(None, f"a row of self.{name} nests deeper than {DEPTH_MAX}")
     rows = [feed.rows for feed in feeds.values()]
     written = json.dumps(rows, ensure_ascii=False, separators=(",", ":")).encode()
     if len(written) > FEED_BYTES_MAX:
-        no(None, f"its rows are {len(written):,} bytes, {FEED_BYTES_MAX:,} are the most")
+        reject(None, f"its rows are {len(written):,} bytes, {FEED_BYTES_MAX:,} are the most")
     return written
 
 
-def named(content: bytes) -> dict[str, Any]:
+def object_reference(content: bytes) -> dict[str, Any]:
     """Name what is kept beside the plan."""
     return {"sha256": sha256(content).hexdigest(), "bytes": len(content)}
 

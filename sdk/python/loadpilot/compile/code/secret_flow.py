@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 SCHEMES = frozenset({"", "Bearer ", "Basic ", "Token "})
 """What may stand before a secret in a header: it is none itself."""
-ALL_GIVEN = frozenset({"join", "rand_choice"})
+RETURNS_ANY_ARGUMENT = frozenset({"join", "rand_choice"})
 """Functions that return what they are given behind the first, too."""
 
 
@@ -23,20 +23,20 @@ Written = set[int | str]
 """What holds text that is written out: variables by their number, attributes by their name."""
 
 
-def kept_out(routine: Any, attributes: Iterable[str]) -> frozenset[str]:
+def literal_attributes(routine: Any, attributes: Iterable[str]) -> frozenset[str]:
     """Name the attributes that hold text that is written out, those before and those kept here."""
     written = _written(routine, attributes)
     return frozenset(one for one in written if isinstance(one, str))
 
 
-def written_out(routine: Any, secret: frozenset[str], attributes: Iterable[str]) -> str | None:
+def exposed_header(routine: Any, secret: frozenset[str], attributes: Iterable[str]) -> str | None:
     """Name a secret header whose value is written out by way of a variable; None if there is none.
 
     ``secret`` are the names of further secret headers in lower case, ``attributes`` those that are
     known to hold text that is written out.
     """
     written = _written(routine, attributes)
-    for piece in _pieces(routine):
+    for piece in _nodes(routine):
         if {"key", "value"} == piece.keys() and isinstance(piece["key"], str):
             name = piece["key"]
             if is_secret_entry(name, secret) and _writes(piece["value"], written):
@@ -55,7 +55,7 @@ def _written(routine: Any, attributes: Iterable[str]) -> Written:
 
 def _given(routine: Any) -> Iterator[tuple[int | str, Any]]:
     """List what variables and attributes are given."""
-    for piece in _pieces(routine):
+    for piece in _nodes(routine):
         if piece.keys() == {"local", "to"}:
             yield piece["local"], piece["to"]
         elif {"local", "over"} <= piece.keys():
@@ -64,28 +64,28 @@ def _given(routine: Any) -> Iterator[tuple[int | str, Any]]:
             yield piece["name"], piece["value"]
 
 
-def _pieces(made: Any) -> Iterator[dict[str, Any]]:
+def _nodes(made: Any) -> Iterator[dict[str, Any]]:
     if isinstance(made, dict):
         yield made
         for part in made.values():
-            yield from _pieces(part)
+            yield from _nodes(part)
     elif isinstance(made, list):
         for part in made:
-            yield from _pieces(part)
+            yield from _nodes(part)
 
 
 def _writes(made: Any, written: Written) -> bool:  # noqa: PLR0911  (a table of code)
     """Whether the value of an expression holds text that is written out."""
     match made:
         case {"literal": value}:
-            return holds_text(value)
+            return holds_literal_text(value)
         case {"local": {"local": slot}}:
             return slot in written
         case {"own": {"name": name}}:
             return name in written
         case {"item": {"of": of}} | {"slice": {"of": of}}:
             return _writes(of, written)
-        case {"call": {"function": function, "to": to}} if function not in ALL_GIVEN:
+        case {"call": {"function": function, "to": to}} if function not in RETURNS_ANY_ARGUMENT:
             return bool(to) and _writes(to[0], written)
         case {"compare": _} | {"not": _} | {"is_instance": _} | {"answer": _} | {"header": _}:
             return False
@@ -97,14 +97,14 @@ def _writes(made: Any, written: Written) -> bool:  # noqa: PLR0911  (a table of 
             return False
 
 
-def holds_text(value: Any) -> bool:
+def holds_literal_text(value: Any) -> bool:
     """Whether a literal of the code holds text that may be a secret."""
     match value:
         case {"text": text}:
             return text not in SCHEMES
         case dict():
-            return any(map(holds_text, value.values()))
+            return any(map(holds_literal_text, value.values()))
         case list():
-            return any(map(holds_text, value))
+            return any(map(holds_literal_text, value))
         case _:
             return False

@@ -11,8 +11,8 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, TypeAlias
 
-from ...scenario_file.constants import named
-from .literals import no
+from ...scenario_file.constants import describe
+from .literals import reject
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -24,7 +24,7 @@ DEFINITIONS = (ast.ExceptHandler, ast.FunctionDef, ast.AsyncFunctionDef)
 """Statements that give a name to something."""
 
 
-def refuse_shape(  # noqa: C901  (a list of rules)
+def check_signature(  # noqa: C901  (a list of rules)
     function: FunctionType, node: Function, takes: tuple[str, ...] | None
 ) -> None:
     """Refuse what makes a function more than its body.
@@ -36,31 +36,31 @@ def refuse_shape(  # noqa: C901  (a list of rules)
     more = arguments.kwonlyargs or arguments.vararg or arguments.kwarg
     positional = [*arguments.posonlyargs, *arguments.args]
     if more:
-        no(node, "takes arguments by * or by name only")
+        reject(node, "takes arguments by * or by name only")
     is_exact = not arguments.defaults and not function.__defaults__
     if takes is not None and not (is_exact and len(positional) == 1 + len(takes)):
-        no(node, f"does not take exactly self and {', '.join(takes)}")
+        reject(node, f"does not take exactly self and {', '.join(takes)}")
     names = [argument.arg for argument in positional]
     if len(set(names)) != len(names):
-        no(node, "takes two arguments of one name")
+        reject(node, "takes two arguments of one name")
     closure = set(function.__code__.co_freevars) - {"__class__"}
     if closure:
-        no(node, f"uses `{min(closure)}`, a variable of the function around the class")
+        reject(node, f"uses `{min(closure)}`, a variable of the function around the class")
     if hasattr(function, "__wrapped__") or function.__kwdefaults__:
-        no(node, "is wrapped by another function")
+        reject(node, "is wrapped by another function")
     if inspect.isgeneratorfunction(function) or inspect.isasyncgenfunction(function):
-        no(node, "contains a yield")
+        reject(node, "contains a yield")
     for one in ast.walk(node):
         if isinstance(one, ast.Name) and one.id.startswith("__"):
-            no(one, f"uses `{one.id}`")
+            reject(one, f"uses `{one.id}`")
         if isinstance(one, ast.Attribute) and one.attr.startswith("__"):
-            no(one, f"uses `{ast.unparse(one)}`")
+            reject(one, f"uses `{ast.unparse(one)}`")
         if isinstance(one, ast.Global | ast.Nonlocal | ast.NamedExpr):
-            no(one, f"contains {named(one)}")
+            reject(one, f"contains {describe(one)}")
 
 
 @dataclass(frozen=True)
-class Stores:
+class Assignments:
     """The local variables of a function, by what they hold."""
 
     values: frozenset[str]
@@ -69,7 +69,7 @@ class Stores:
     """Those that hold the answers of a batch, with how many these are, if that is known."""
 
     @classmethod
-    def of(cls, node: Function, client: str | None, is_answer: IsAnswer) -> Stores:
+    def of(cls, node: Function, client: str | None, is_answer: IsAnswer) -> Assignments:
         """Look at what a function assigns; ``is_answer`` knows calls that return one."""
         held, batches = _held(node, client, is_answer)
         answers: set[str] = set()
@@ -152,7 +152,7 @@ def _count(call: ast.expr) -> int | None:
             return None
 
 
-def is_waiting(node: Function, client: str | None) -> bool:
+def awaits_requests(node: Function, client: str | None) -> bool:
     """Whether a coroutine awaits its requests; one that has none is taken to."""
     awaited = {id(one.value) for one in ast.walk(node) if isinstance(one, ast.Await)}
     calls = [one for one in ast.walk(node) if client is not None and _is_of(one, client)]

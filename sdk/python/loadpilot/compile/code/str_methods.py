@@ -6,7 +6,7 @@ import ast
 import re
 from typing import TYPE_CHECKING, Any
 
-from .literals import literal, no
+from .literals import literal, reject
 
 if TYPE_CHECKING:
     from .expressions import Lowering
@@ -29,7 +29,7 @@ SPEC = re.compile(r"(0?)(\d{0,2})(?:d|\.(\d{1,2})f)")
 TIMES_MAX = 10_000
 
 
-def method(lowering: Lowering, node: ast.Call) -> Any:
+def text_method(lowering: Lowering, node: ast.Call) -> Any:
     """Turn ``a.lower()`` into code; None when it is no method of text."""
     match node.func:
         case ast.Attribute(value=of, attr=name) if name in METHODS:
@@ -37,14 +37,14 @@ def method(lowering: Lowering, node: ast.Call) -> Any:
         case _:
             return None
     if node.keywords or not least <= len(node.args) <= most:
-        no(node, f"calls `.{name}()` with other arguments than it takes in code")
+        reject(node, f"calls `.{name}()` with other arguments than it takes in code")
     if isinstance(of, ast.Name) and not lowering.is_local(of.id):
-        refusal = lowering.file.bindings.refusal(of.id)
+        refusal = lowering.file.bindings.why_not_constant(of.id)
         if of.id in (lowering.user, lowering.client) or refusal is not None:
             return None
-    to = [lowering.expression(lowering.plain(one)) for one in [of, *node.args]]
-    lowering.touched = True
-    line = lowering.at(node.func.end_lineno or node.lineno)
+    to = [lowering.expression(lowering.not_starred(one)) for one in [of, *node.args]]
+    lowering.may_have_raised = True
+    line = lowering.note_line(node.func.end_lineno or node.lineno)
     return {"call": {"function": name, "to": to, "line": line}}
 
 
@@ -61,18 +61,18 @@ def formatted(lowering: Lowering, node: ast.FormattedValue) -> Any:
     made: dict[str, Any] = {"of": lowering.expression(node.value)}
     if digits is not None:
         made["digits"] = int(digits)
-    made |= {"width": int(width or 0), "zeros": bool(zero), "line": lowering.raises(node)}
+    made |= {"width": int(width or 0), "zeros": bool(zero), "line": lowering.note_raise(node)}
     return {"format": made}
 
 
 def slice_of(lowering: Lowering, node: ast.Subscript, key: ast.Slice) -> Any:
     """Turn ``a[1:3]`` into code."""
     if key.step is not None:
-        no(node, "takes a slice with a step")
+        reject(node, "takes a slice with a step")
     of = lowering.expression(node.value)
     nothing = ast.copy_location(ast.Constant(None), node)
     ends = [lowering.expression(one or nothing) for one in (key.lower, key.upper)]
-    line = lowering.raises(node)
+    line = lowering.note_raise(node)
     return {"slice": {"of": of, "from": ends[0], "to": ends[1], "line": line}}
 
 
@@ -84,22 +84,22 @@ def comprehension(lowering: Lowering, node: ast.ListComp) -> Any:
         ):
             pass
         case _:
-            no(node, "contains a comprehension of several parts")
+            reject(node, "contains a comprehension of several parts")
     made: dict[str, Any] = {"over": _over(lowering, over)}
     around, was_bound = lowering.names.get(name), name in lowering.bound
-    made["local"] = lowering.new(name)
+    made["local"] = lowering.new_local(name)
     lowering.names[name] = made["local"]
     lowering.bound.add(name)
     if tests:
-        made["test"] = lowering.maybe(tests[0])
-    made["item"] = lowering.maybe(node.elt)
+        made["test"] = lowering.conditional(tests[0])
+    made["item"] = lowering.conditional(node.elt)
     if around is None:
         del lowering.names[name]
     else:
         lowering.names[name] = around
     if not was_bound:
         lowering.bound.discard(name)
-    return {"comprehension": {**made, "line": lowering.raises(node)}}
+    return {"comprehension": {**made, "line": lowering.note_raise(node)}}
 
 
 def _over(lowering: Lowering, node: ast.expr) -> Any:

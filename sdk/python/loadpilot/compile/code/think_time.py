@@ -7,8 +7,8 @@ import sys
 import time
 from typing import TYPE_CHECKING, Any
 
-from ...scenario_file.constants import named
-from .literals import no
+from ...scenario_file.constants import describe
+from .literals import reject
 from .signatures import attributes, root
 
 if TYPE_CHECKING:
@@ -27,10 +27,10 @@ def rest(lowering: Lowering, node: ast.expr) -> Any:
     is_awaited = isinstance(node, ast.Await)
     match call.func:
         case ast.Attribute(value=ast.Name(id=user), attr="wait") if (
-            user == lowering.user and lowering.own.can_wait
+            user == lowering.user and lowering.context.can_wait
         ):
             if is_awaited != lowering.is_async or len(call.args) not in (1, 2):
-                no(node, f"contains {named(call)}")
+                reject(node, f"contains {describe(call)}")
             return _computed(lowering, node, call, "wait")
         case _:
             pass
@@ -42,9 +42,9 @@ def rest(lowering: Lowering, node: ast.expr) -> Any:
     for attribute in attributes(call.func):
         found = getattr(found, attribute, None)
     if found not in _known(origin) or is_awaited != (origin == "asyncio.sleep"):
-        no(node, f"contains {named(call)}")
+        reject(node, f"contains {describe(call)}")
     if origin == "time.sleep" and lowering.is_awaiting:
-        no(node, "calls `time.sleep()` in an async def")
+        reject(node, "calls `time.sleep()` in an async def")
     match call:
         case ast.Call(args=[ast.Constant(value=int() | float() as seconds)], keywords=[]) if (
             not isinstance(seconds, bool) and 0 <= seconds <= SLEEP_MAX_S
@@ -53,7 +53,7 @@ def rest(lowering: Lowering, node: ast.expr) -> Any:
         case ast.Call(args=[_]):
             return _computed(lowering, node, call, origin.replace(".", "_"))
         case _:
-            return no(node, f"contains {named(call)}")
+            return reject(node, f"contains {describe(call)}")
 
 
 def _known(origin: str) -> tuple[object, ...]:
@@ -67,9 +67,9 @@ def _known(origin: str) -> tuple[object, ...]:
 
 def _computed(lowering: Lowering, node: ast.expr, call: ast.Call, how: str) -> Any:
     if call.keywords or not node.lineno == call.lineno == call.func.end_lineno:
-        no(node, f"contains {named(call)}")
-    times = [lowering.expression(lowering.plain(one)) for one in call.args]
-    return {"rest": {"how": how, "times": times, "line": lowering.at(node.lineno)}}
+        reject(node, f"contains {describe(call)}")
+    times = [lowering.expression(lowering.not_starred(one)) for one in call.args]
+    return {"rest": {"how": how, "times": times, "line": lowering.note_line(node.lineno)}}
 
 
 def _microseconds(seconds: float) -> int:

@@ -17,7 +17,7 @@ INLINE_TOTAL_BYTES_MAX = 256 * 1024
 """All bodies that stand in a plan, together, as JSON in bytes; the largest ones leave first."""
 
 
-class Bodies:
+class BodyStore:
     """The bodies of one plan."""
 
     def __init__(self) -> None:
@@ -26,7 +26,7 @@ class Bodies:
         """Those that are kept beside the plan, by their SHA-256 in hex."""
         self._inline: list[tuple[int, bytes, dict[str, Any]]] = []
 
-    def give(self, step: dict[str, Any], content: bytes) -> None:
+    def add(self, step: dict[str, Any], content: bytes) -> None:
         """Give a step of the plan its body."""
         if len(content) > INLINE_BYTES_MAX:
             self._keep_beside(step, content)
@@ -38,7 +38,7 @@ class Bodies:
         written = len(json.dumps(step["body"], ensure_ascii=False).encode())
         self._inline.append((written, content, step))
 
-    def settle(self) -> None:
+    def move_largest_beside(self) -> None:
         """Move bodies out of the plan until the rest of them fits; the last step of a plan."""
         self._inline.sort(key=lambda one: one[:2])
         total = sum(written for written, _, _ in self._inline)

@@ -12,8 +12,8 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from ...problem import Problem, Reason
-from ...request.kwargs import EXTRAS, unknown
-from ...scenario_file.constants import named, parts
+from ...request.kwargs import EXTRAS, unknown_keyword
+from ...scenario_file.constants import describe, literal_parts
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -39,7 +39,7 @@ BODIES = (ast.FunctionDef, ast.AsyncFunctionDef)
 
 
 @dataclass(frozen=True, slots=True)
-class Judged:
+class ConstantCheck:
     """A task body after judgement."""
 
     calls: list[ast.Call]
@@ -48,15 +48,15 @@ class Judged:
     """What is wrong with it, and each :class:`Reason` why it cannot be compiled."""
 
 
-def judge(
+def check_constant(
     function: FunctionType, node: ast.FunctionDef | ast.AsyncFunctionDef, file: SourceFile
-) -> Judged:
+) -> ConstantCheck:
     """Judge one task."""
-    judge_ = _Judge(function, node, file)
-    return Judged(*judge_.body())
+    checker = _Checker(function, node, file)
+    return ConstantCheck(*checker.body())
 
 
-class _Judge:
+class _Checker:
     """One task under judgement."""
 
     def __init__(
@@ -132,7 +132,7 @@ class _Judge:
         for keyword in call.keywords:
             # What ** unpacks is known only when it has been recorded, and judged there.
             if keyword.arg is not None and keyword.arg not in {*EXTRAS, *needed}:
-                yield self.problem(keyword.value, unknown(callee, keyword.arg))
+                yield self.problem(keyword.value, unknown_keyword(callee, keyword.arg))
 
     def signature(self) -> Iterator[Problem]:
         arguments = self.node.args
@@ -169,8 +169,8 @@ class _Judge:
 
     def constant(self, node: ast.expr) -> Iterator[Problem]:
         """What keeps an argument from being constant."""
-        for part, found in parts(node):
-            if isinstance(part, ast.Call) and self.makes_a_body(part):
+        for part, found in literal_parts(node):
+            if isinstance(part, ast.Call) and self.is_constant_call(part):
                 for argument in [*part.args, *(keyword.value for keyword in part.keywords)]:
                     yield from self.constant(argument)
                 continue
@@ -184,10 +184,10 @@ class _Judge:
                 what = f"an argument uses {found}; {CONSTANTS_ONLY}"
                 yield self.reason(part, what)
 
-    def makes_a_body(self, call: ast.Call) -> bool:
+    def is_constant_call(self, call: ast.Call) -> bool:
         """Whether a call is one of our own that a literal could stand for."""
         hidden = {self.user, self.client, *self.closure}
-        return _root(call.func) not in hidden and self.file.bindings.is_maker(call)
+        return _root(call.func) not in hidden and self.file.bindings.is_constant_call(call)
 
     def name(self, name: str) -> str | None:
         """Why a name in an argument is not constant; None when it is."""
@@ -195,7 +195,7 @@ class _Judge:
             return f"`{name}`"
         if name in self.closure:
             return f"`{name}`, a variable of the function around the class"
-        return self.file.bindings.refusal(name)
+        return self.file.bindings.why_not_constant(name)
 
     def refuse(self, statement: ast.stmt) -> Iterator[Problem]:
         """Say why a statement is not a request, as exactly as the syntax allows."""
@@ -218,12 +218,12 @@ class _Judge:
             case ast.Pass():
                 yield self.reason(statement, "contains a pass")
             case _:
-                yield self.reason(statement, f"contains {named(statement)}")
+                yield self.reason(statement, f"contains {describe(statement)}")
 
     def found(self, node: ast.expr) -> str:
         if isinstance(node, ast.Call) and _root(node.func) == self.user:
             return f"a call of `{ast.unparse(node.func)}()`, which belongs to the virtual user"
-        return named(node)
+        return describe(node)
 
     def kept_response(self, name: str, call: ast.Call) -> Reason:
         uses = [

@@ -1,4 +1,4 @@
-"""The tasks of a scenario class: found, judged, recorded, turned into steps.
+"""The tasks of a scenario class: found, checked, recorded, turned into steps.
 
 A class is read as Python reads it: along its method resolution order, so that mixins work and an
 override replaces what it overrides, in its place.
@@ -15,13 +15,13 @@ from typing import TYPE_CHECKING, Any
 from ...dsl import VUser, task_of
 from ...params import ParameterError
 from ...problem import Problem, Reason, rule
-from ...request.encoding import body, method, target_path
+from ...request.encoding import checked_method, encode_body, target_path
 from ...request.headers import Secrets, plan_headers, with_auth, with_cookies
-from ...request.kwargs import EXTRAS, unknown
-from ...request.streams import listening
+from ...request.kwargs import EXTRAS, unknown_keyword
+from ...request.streams import stream_options
 from ...units import Wrong, duration_us
-from .body_store import Bodies
-from .constant_check import judge
+from .body_store import BodyStore
+from .constant_check import check_constant
 from .record import Recorded, record
 
 if TYPE_CHECKING:
@@ -42,7 +42,7 @@ class Tasks:
 
     sources: Sources
     secrets: Secrets
-    bodies: Bodies = field(default_factory=Bodies)
+    bodies: BodyStore = field(default_factory=BodyStore)
     tasks: list[dict[str, Any]] = field(default_factory=list)
     problems: list[Problem] = field(default_factory=list)
     reasons: list[Reason] = field(default_factory=list)
@@ -64,10 +64,10 @@ class Tasks:
         for name in names:
             self.task(name, inspect.getattr_static(cls, name), at)
         if self.reasons:
-            self.bodies = Bodies()
+            self.bodies = BodyStore()
             for task in self.tasks:
                 task["steps"] = []
-        self.bodies.settle()
+        self.bodies.move_largest_beside()
 
     def note(self, problems: list[Problem]) -> None:
         """Tell mistakes from reasons for Python."""
@@ -105,13 +105,13 @@ class Tasks:
             self.problems.append(Problem(at, what))
             return
         self.lines[place] = file.at(node)
-        judged = judge(function, node, file)
+        checked = check_constant(function, node, file)
         weight = self.weight(name, function, file.at(node))
-        if judged.problems:
-            self.note(judged.problems)
+        if checked.problems:
+            self.note(checked.problems)
             self.tasks.append({"name": name, "weight": weight, "steps": []})
             return
-        steps = self.steps(name, function, judged.calls, file, place)
+        steps = self.steps(name, function, checked.calls, file, place)
         self.tasks.append({"name": name, "weight": weight, "steps": steps})
 
     def weight(self, name: str, function: FunctionType, at: str) -> int:
@@ -148,7 +148,7 @@ class Tasks:
         for number, (request, call) in enumerate(zip(requests, calls, strict=True)):
             self.lines[f"{place}.steps[{number}]"] = file.at(call)
             shown = [v for k, v in request.extras.items() if k not in KEPT_APART]
-            if self.secrets.held_by([request.path, *shown]):
+            if self.secrets.found_in([request.path, *shown]):
                 what = f"task {name}: sends the value of a secret elsewhere than in a header"
                 self.reasons.append(Reason(file.at(call), what))
             steps.append(self.step(name, request, file.at(call)))
@@ -158,13 +158,15 @@ class Tasks:
         """Turn one request into a step; whatever is wrong with it is noted."""
         step: dict[str, Any] = {"method": request.method}
         with self._noting(name, at):
-            step["method"] = method(request.method)
+            step["method"] = checked_method(request.method)
         for extra in request.extras:
             if extra not in EXTRAS:
-                self.problems.append(Problem(at, f"task {name}: {unknown('a request', extra)}"))
+                self.problems.append(
+                    Problem(at, f"task {name}: {unknown_keyword('a request', extra)}")
+                )
         encoded = None
         with self._noting(name, at):
-            encoded = body(request.extras)
+            encoded = encode_body(request.extras)
         with self._noting(name, at):
             step["path"] = target_path(request.path, request.extras.get("params"))
         with self._noting(name, at):
@@ -181,7 +183,7 @@ class Tasks:
             except Wrong as wrong:
                 self.problems.append(wrong.problem)
         with self._noting(name, at):
-            step |= listening(request.extras)
+            step |= stream_options(request.extras)
         name_ = request.extras.get("name")
         if name_ is not None and not isinstance(name_, str):
             must = "name must be text"
@@ -189,7 +191,7 @@ class Tasks:
             name_ = None
         step = {"name": name_ or step_name(step["method"], request.path)} | step
         if encoded is not None:
-            self.bodies.give(step, encoded.content)
+            self.bodies.add(step, encoded.content)
         return step
 
     def _noting(self, name: str, at: str) -> _Noting:

@@ -40,7 +40,7 @@ class Hook:
 
 
 @dataclass(frozen=True, slots=True)
-class Aside:
+class SubmitterHooks:
     """What is played on the side that asks for the run."""
 
     cls: type
@@ -61,9 +61,9 @@ class Aside:
         return [hook.name for hook in (*self.setups, *self.teardowns)]
 
 
-def aside_of(
+def submitter_hooks(
     loaded: Loaded, cls: type, settings: Settings, at: str, *, here: bool = False
-) -> Aside | None:
+) -> SubmitterHooks | None:
     """Find what a scenario has done on this side; None when that is nothing.
 
     ``here`` says that users are prepared on this side when nothing else says where.
@@ -87,7 +87,7 @@ def aside_of(
         start, why = _prepared_for_others(loaded, cls, settings, at)
     if start is None and not any(hooks.values()):
         return None
-    return Aside(
+    return SubmitterHooks(
         cls,
         Path(loaded.file.path).resolve().parent,
         tuple(hooks[Once.SETUP]),

@@ -20,7 +20,7 @@ from ...scenario_file.source import SourceFile
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
-    from ...params import Given
+    from ...params import ParameterSource
     from ...request.headers import Secrets
     from ...scenario_file.load import Loaded
 
@@ -46,27 +46,27 @@ def ask(loaded: Loaded, cls: type) -> list[Problem]:
 
 
 def parameters(
-    given: Given, flags: Mapping[str, str], secrets: Secrets, problems: list[Problem]
+    source: ParameterSource, flags: Mapping[str, str], secrets: Secrets, problems: list[Problem]
 ) -> dict[str, Any]:
     """Write what was asked for as the plan's ``parameters``.
 
     A flag for what nobody asked for is one more of ``problems``.
     """
     for name in flags:
-        if name not in given.asked:
-            near = nearest(name, given.asked)
-            known = f"did you mean {near}?" if near else f"it asks for {_listed(given)}"
+        if name not in source.requested:
+            near = nearest(name, source.requested)
+            known = f"did you mean {near}?" if near else f"it asks for {_listed(source)}"
             what = f"the scenario never asks for {name!r} with env(); {known}"
             problems.append(Problem("--env", what))
     written: dict[str, str | dict[str, str]] = {}
-    for name, one in sorted(given.asked.items()):
+    for name, one in sorted(source.requested.items()):
         secret = {"secret": secrets.handle(f"env-{name}", one.value)} if one.is_secret else None
         written[name] = secret or one.value
     return {"parameters": written} if written else {}
 
 
-def _listed(given: Given) -> str:
-    return ", ".join(sorted(given.asked)) or "nothing"
+def _listed(source: ParameterSource) -> str:
+    return ", ".join(sorted(source.requested)) or "nothing"
 
 
 def _ask(file: SourceFile, others: frozenset[str], loaded: Loaded) -> list[Problem]:
@@ -89,7 +89,7 @@ def _ask(file: SourceFile, others: frozenset[str], loaded: Loaded) -> list[Probl
             continue
         asked, default, secret = read
         try:
-            loaded.given.read(asked, default, secret=secret, place=file.at(call))
+            loaded.parameters.read(asked, default, secret=secret, place=file.at(call))
         except ParameterError as error:
             problems.append(Problem(file.at(call), str(error)))
     return problems

@@ -14,7 +14,7 @@ from ...problem import Problem, rule
 from ...units import Wrong, duration_us, rate_urps
 from . import profile
 from .connections import ConnectionFlags
-from .thresholds import Gated, assignment, overriding, threshold
+from .thresholds import Measurable, assignment, overriding, threshold
 
 if TYPE_CHECKING:
     from ...dsl import ScenarioSpec
@@ -361,7 +361,7 @@ class Settings:
             self.problems.append(wrong.problem)
         return us, urps
 
-    def thresholds(self, gated: Gated) -> list[dict[str, Any]]:
+    def thresholds(self, gated: Measurable) -> list[dict[str, Any]]:
         """Read the gates of scenario and flags."""
         said = self.spec.get("thresholds")
         if said is not None and not isinstance(said, Mapping):
@@ -381,7 +381,7 @@ class Settings:
         return overriding(own, flags)
 
     def _built(
-        self, place: str, pairs: Sequence[tuple[Any, Any]], gated: Gated
+        self, place: str, pairs: Sequence[tuple[Any, Any]], gated: Measurable
     ) -> list[tuple[str, dict[str, Any]]]:
         built = []
         for key, limit in pairs:
@@ -402,7 +402,7 @@ class Settings:
             self.problems.append(rule(self.place("tags"), must, said))
             said = {}
         tags = {**said, **self.overrides.tags}
-        if secrets.held_by(tags):
+        if secrets.found_in(tags):
             what = "hold the value of a secret; tags are shown to everybody"
             self.problems.append(Problem(self.place("tags"), what))
         return dict(sorted(tags.items()))

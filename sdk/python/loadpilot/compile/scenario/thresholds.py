@@ -30,7 +30,7 @@ ASSIGNED = re.compile(r"\s*([^<>=]*[^<>=\s])\s*(=(?!=)|<=|>=|<|>)\s*(\S.*)", re.
 
 
 @dataclass(frozen=True, slots=True)
-class Gated:
+class Measurable:
     """What the gates of a scenario can measure."""
 
     tasks: Sequence[str]
@@ -40,7 +40,7 @@ class Gated:
 
 
 def threshold(
-    place: str, key: object, limit: object, gated: Gated
+    place: str, key: object, limit: object, gated: Measurable
 ) -> tuple[dict[str, Any] | None, list[Problem]]:
     """Build one threshold of the plan; None beside what is wrong with it."""
     if not isinstance(key, str):
@@ -82,7 +82,7 @@ def overriding(
     return list(merged.values())
 
 
-def _measured(place: str, metric: str, gated: Gated) -> tuple[dict[str, Any], list[Problem]]:
+def _measured(place: str, metric: str, gated: Measurable) -> tuple[dict[str, Any], list[Problem]]:
     """Read what is measured: a metric of ours, or a figure of one of the scenario's own."""
     ours, figures = _native.metric_keys(), _native.figure_keys()
     if metric in ours:
