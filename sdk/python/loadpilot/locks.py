@@ -1,8 +1,8 @@
-"""Locks of a scenario: whoever waits for one lets the other users go on.
+"""Cooperative locks for scenarios: a user that waits for one lets the other users run.
 
-All users of an agent share a thread. A lock of the standard library that one of them holds while it
-waits for an answer would stop that thread when another wants it, and both for ever. Must stay what
-they were for everybody who is no user.
+The users of a firing thread share that thread. If one of them held a lock of the standard library
+while it waits for a response, a second user that wants the lock would block the thread, and both
+would wait for ever. For code outside of users these locks behave like those of ``threading``.
 """
 
 from __future__ import annotations
@@ -18,14 +18,14 @@ if TYPE_CHECKING:
 
 _ThreadLock = threading.Lock
 POLL_INTERVAL_S = 0.001
-"""How soon a user looks again whether a lock is free."""
+"""Interval at which a waiting user tries to take a lock, in s."""
 
 
 class Lock:
-    """``threading.Lock``, which a user waits for as it waits for an answer."""
+    """``threading.Lock``, which a user waits for as it waits for a response."""
 
     def __init__(self) -> None:
-        """Start free."""
+        """Create the lock unlocked."""
         self._lock = _ThreadLock()
 
     def acquire(self, blocking: bool = True, timeout: float = -1) -> bool:  # noqa: FBT001, FBT002
@@ -43,11 +43,11 @@ class Lock:
         return True
 
     def release(self) -> None:
-        """Give it back."""
+        """Release the lock."""
         self._lock.release()
 
     def locked(self) -> bool:
-        """Whether somebody has it."""
+        """Whether the lock is held."""
         return self._lock.locked()
 
     def __enter__(self) -> bool:
@@ -61,16 +61,16 @@ class Lock:
 
 
 class RLock:
-    """``threading.RLock``, which belongs to a user rather than to the thread of all users."""
+    """``threading.RLock``, owned by a user rather than by the thread of all users."""
 
     def __init__(self) -> None:
-        """Start free."""
+        """Create the lock unlocked."""
         self._lock = Lock()
         self._owner: object = None
         self._count = 0
 
     def acquire(self, blocking: bool = True, timeout: float = -1) -> bool:  # noqa: FBT001, FBT002
-        """Take the lock, again if it is one's own."""
+        """Take the lock; its owner may take it again."""
         owner = _current_owner()
         if self._owner != owner:
             if not self._lock.acquire(blocking, timeout):
@@ -80,7 +80,7 @@ class RLock:
         return True
 
     def release(self) -> None:
-        """Give it back, once for each time that it was taken."""
+        """Release the lock once; it is free after as many releases as acquisitions."""
         if self._owner != _current_owner():
             raise RuntimeError("cannot release un-acquired lock")
         self._count -= 1
@@ -94,7 +94,7 @@ class RLock:
     def __exit__(self, *_: object) -> None:
         self.release()
 
-    # What threading.Condition asks of a lock.
+    # The private interface that threading.Condition uses.
 
     def _is_owned(self) -> bool:
         return self._owner == _current_owner()
@@ -114,7 +114,7 @@ class RLock:
 
 @contextmanager
 def thread_locks_replaced() -> Iterator[None]:
-    """Let a file that is loaded meanwhile make these locks by the names of the standard library."""
+    """Replace ``threading.Lock`` and ``RLock`` by these while a scenario file is loaded."""
     real: Any = threading.Lock, threading.RLock
     threading.Lock, threading.RLock = Lock, RLock  # type: ignore[assignment]
     try:
@@ -124,13 +124,17 @@ def thread_locks_replaced() -> Iterator[None]:
 
 
 def _user_sleep() -> Callable[[float], None] | None:
-    """How the one that runs now may wait, if it is a user."""
-    inside = sys.modules.get("loadpilot.play.greenlets")
-    return None if inside is None else inside.sleep_of_current_user()
+    """Return the sleep function of the current user; None outside of users.
+
+    Looked up by name: a process that has not imported ``play`` runs no users, and compiling a
+    scenario must not import it.
+    """
+    greenlets = sys.modules.get("loadpilot.play.greenlets")
+    return None if greenlets is None else greenlets.sleep_of_current_user()
 
 
 def _current_owner() -> object:
-    """Whose a lock is that is taken now."""
-    inside = sys.modules.get("loadpilot.play.greenlets")
-    user = None if inside is None else inside.current_user()
+    """Return the current user, or the thread's id outside of users."""
+    greenlets = sys.modules.get("loadpilot.play.greenlets")
+    user = None if greenlets is None else greenlets.current_user()
     return threading.get_ident() if user is None else user
