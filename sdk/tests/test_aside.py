@@ -169,7 +169,7 @@ def test_what_is_no_json_is_refused_by_name(change: Any, flaw: str) -> None:
     before = states.snapshot(vars(user))
     change(user)
     with pytest.raises(states.NotPortable) as refused:
-        states.kept(before, vars(user), "self")
+        states.portable(before, vars(user), "self")
     assert str(refused.value).startswith(flaw)
 
 

@@ -34,7 +34,7 @@ FILES = {
     ),
     "from loadpilot import task\ntask(weight=2)(5)\n": (":2", "@task marks functions, not int"),
     "\0": (":1", "null bytes"),
-    "# -*- compiler: latin-99 -*-\n": (":1", "encoding"),
+    "# -*- coding: latin-99 -*-\n": (":1", "encoding"),
 }
 
 

@@ -1,4 +1,4 @@
-"""Decorators and base class of scenarios: ``@scenario``, ``@task``, ``@setup``, ``VUser``, …
+"""Decorators and base class of scenarios: ``@scenario``, ``@task``, ``@setup``, ``VUser``.
 
 The decorators only record their arguments. The compiler checks them, so that it can report all
 mistakes of a file at once: an invalid value raises nothing here.

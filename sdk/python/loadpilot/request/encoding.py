@@ -1,7 +1,7 @@
-"""Paths, queries and bodies on the wire, encoded as httpx encodes them.
+"""Encoding of paths, queries and bodies, the same as that of httpx.
 
-Pure. Raises ``ValueError`` with a sentence where httpx would raise too, and where httpx would
-silently send something other than what was written.
+Pure functions. They raise ``ValueError`` where httpx raises, and where httpx would silently send
+something else than the scenario wrote.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ class EncodedBody:
 
 
 def checked_method(name: object) -> str:
-    """Write a method as the plan does."""
+    """Return a method in upper case; raises ValueError for an unknown one."""
     if not isinstance(name, str) or name.upper() not in METHODS:
         raise ValueError(f"the method must be one of {', '.join(METHODS)}, not {name!r}")
     return name.upper()
@@ -60,7 +60,7 @@ def target_path(path: object, params: object) -> str:
 
 
 def encode_fields(fields: object, name: str) -> str:
-    """Encode the fields of a query or form; a list repeats its field."""
+    """Encode the fields of a query or form; a list repeats its field. ``name`` is the keyword."""
     if isinstance(fields, Mapping):
         pairs: Iterable[tuple[object, object]] = fields.items()
     elif isinstance(fields, list | tuple) and all(_is_pair(pair) for pair in fields):
@@ -81,26 +81,27 @@ def encode_body(extras: Mapping[str, object]) -> EncodedBody | None:
     """Encode the body of a request from its ``json``, ``data``, ``files`` or ``content``."""
     if extras.get("files"):
         return _multipart(extras)
-    given = [name for name in ("json", "data", "content") if extras.get(name) is not None]
-    if len(given) > 1:
-        raise ValueError(f"a request has one body, but {' and '.join(given)} are given")
-    if not given:
+    names = [name for name in ("json", "data", "content") if extras.get(name) is not None]
+    if len(names) > 1:
+        raise ValueError(f"a request has one body, but {' and '.join(names)} are given")
+    if not names:
         return None
-    value = extras[given[0]]
+    (name,) = names
+    value = extras[name]
     if isinstance(value, File):
-        if given != ["content"]:
-            raise ValueError(f"{given[0]}= cannot be {value!r}; write content={value!r}")
+        if name != "content":
+            raise ValueError(f"{name}= cannot be {value!r}; write content={value!r}")
         return EncodedBody(value.content, value.content_type)
-    if given == ["json"]:
+    if name == "json":
         return EncodedBody(_json(value), JSON_TYPE)
-    if given == ["data"] and not isinstance(value, str | bytes):
+    if name == "data" and not isinstance(value, str | bytes):
         if isinstance(value, Mapping):
             return EncodedBody(encode_fields(value, "data").encode(), FORM_TYPE) if value else None
         raise ValueError(f"data= must be a dict of fields, text or bytes, not {_kind(value)}")
     if not isinstance(value, str | bytes):
-        what = f"{given[0]}= must be text, bytes or file(…), not {_kind(value)}"
+        what = f"{name}= must be text, bytes or file(…), not {_kind(value)}"
         raise ValueError(what)  # noqa: TRY004  (every refusal here is a ValueError)
-    content = _utf8(value, given[0]) if isinstance(value, str) else value
+    content = _utf8(value, name) if isinstance(value, str) else value
     return EncodedBody(content, None) if content else None
 
 
@@ -129,7 +130,7 @@ def _check_path(path: str) -> None:
 
 
 def _quote(text: str, safe: frozenset[str]) -> str:
-    """Percent-encode as httpx does: what is encoded already stays."""
+    """Percent-encode as httpx does: existing escapes stay."""
     keep = safe | UNRESERVED
     parts = ENCODED.split(text)
     for index in range(0, len(parts), 2):

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 from ...nearest import nearest
 from ...params import ParameterError
 from ...problem import Problem
-from ...scenario_file.bundle import beside
+from ...scenario_file.bundle import imported_beside
 from ...scenario_file.source import SourceFile
 
 if TYPE_CHECKING:
@@ -35,7 +35,7 @@ def ask(loaded: Loaded, cls: type) -> list[Problem]:
     bases = {base.__name__ for base in cls.__mro__}
     others = frozenset(loaded.scenarios) - bases
     problems = _ask(loaded.file, others, loaded)
-    for path in beside(loaded):
+    for path in imported_beside(loaded):
         text = path.read_bytes()
         if b"env" not in text:
             continue
