@@ -1,8 +1,7 @@
-"""A scenario as the side plays it that asks for the run: its class is loaded already.
+"""Execution of a scenario's hooks on the submitter, with a class that is loaded already.
 
-It plays what happens once per run, and prepares users whose state then travels to the agents; or,
-where another command has played the setup and is gone, goes on with what that left. Must never
-change what the class is to anybody else than the users of this run.
+It runs setups and teardowns, and prepares users whose state then travels to the agents. If the
+command that ran the setup is gone, another one continues from the state that the setup has left.
 """
 
 from __future__ import annotations
@@ -25,20 +24,20 @@ if TYPE_CHECKING:
     from .loop import GuestLoop
 
 HOOK_USER = 2**32 - 1
-"""The number of whoever plays what happens once per run."""
+"""Number of the user on which setups and teardowns run."""
 
 
 class SetupState(NamedTuple):
-    """What a setup has left."""
+    """The state that a setup has left."""
 
     shared: str
-    """What users share, and what is on whoever plays what happens once, as JSON."""
+    """The attributes that users share and those of the hook user, as JSON."""
     users: list[str] | None
-    """Each user, if they were prepared."""
+    """The state of each user, as JSON, if they were prepared."""
 
 
 class LocalScenario:
-    """One scenario and its users on this side."""
+    """A scenario and its users on the submitter."""
 
     def __init__(
         self,
@@ -49,10 +48,10 @@ class LocalScenario:
         feeds: list[tuple[str, int]],
         left: SetupState | None = None,
     ) -> None:
-        """Take a class, the names of what happens once, the folder of its files.
+        """Take a class, the names of its setups and teardowns, and the folder of its files.
 
-        ``feeds`` are those of the plan, each with the number of its rows; ``left`` is what the
-        setup of another command has left: then users come prepared.
+        ``feeds`` are those of the plan, each with the number of its rows. ``left`` is the state
+        that the setup of another command has left; then ``on_start`` is not run again.
         """
         install()
         add_root(root)
@@ -70,18 +69,16 @@ class LocalScenario:
         self.left = left
         if left is not None:
             self.shared_names = states.restore_shared(left.shared, cls)
-            self.start = _nothing, ExecutionMode.STACK.name, None, False
+            self.start = _do_nothing, ExecutionMode.STACK.name, None, False
 
     def guest(self) -> GuestLoop | None:
-        """Make an event loop for the calling thread, if any part needs one."""
+        """Create an event loop for the calling thread, if any part needs one."""
         return guest_loop_of((self.start, self.stop, *self.once))
 
     def user(self, number: int) -> tuple[Any, Conversation, Switch, Switch, Switch]:
-        """Make a user; see :meth:`loadpilot.play.scenario.Scenario.user`."""
-        instance, conversation = (
-            new_instance(self.cls, self.shared_names),
-            Conversation(self.target),
-        )
+        """Create a user; see :meth:`loadpilot.play.scenario.Scenario.user`."""
+        instance = new_instance(self.cls, self.shared_names)
+        conversation = Conversation(self.target)
         if self.left is not None and number == HOOK_USER:
             vars(instance).update(json.loads(self.left.shared)["self"])
         elif self.left is not None and self.left.users is not None:
@@ -90,7 +87,7 @@ class LocalScenario:
         return instance, conversation, *stack_switches()
 
     def share_setup(self) -> None:
-        """Give all users what a setup set on ``self``; raises NotPortable when that is no JSON."""
+        """Move attributes that a setup set on ``self`` to the class; NotPortable unless JSON."""
         if HOOK_USER not in self._users:
             return
         instance, conversation, before = self._users[HOOK_USER]
@@ -100,7 +97,7 @@ class LocalScenario:
         self._users[HOOK_USER] = instance, conversation, states.snapshot(vars(instance))
 
     def shared(self) -> tuple[str, bool]:
-        """Write what users share, and whether that is more than the file says.
+        """Return the shared state as JSON, and whether it differs from that of the file.
 
         Raises NotPortable.
         """
@@ -112,7 +109,7 @@ class LocalScenario:
         return states.shared_text(found, self.shared_names), any(found)
 
     def teardown_state(self) -> tuple[str, list[str]]:
-        """Write what a teardown may need, and say what of it cannot be written."""
+        """Return the state for a teardown as JSON, and the attributes that are not JSON."""
         found, flaws = [], []
         for one, before in zip(states.shared_classes(self.cls), self._classes, strict=True):
             attributes, wrong = states.portable_part(
@@ -128,7 +125,7 @@ class LocalScenario:
         return json.dumps({**shared, "self": own, "flaws": flaws}, allow_nan=False), flaws
 
     def users(self) -> list[str]:
-        """Write all users by their numbers; raises NotPortable."""
+        """Return the state of all users, ordered by number; raises NotPortable."""
         written = []
         for number in sorted(self._users.keys() - {HOOK_USER}):
             instance, conversation, before = self._users[number]
@@ -136,16 +133,16 @@ class LocalScenario:
         return written
 
     def forget(self) -> None:
-        """Let go of all users, on the thread that made them."""
+        """Drop all users; called on the thread that created them."""
         self._users.clear()
 
 
-def _nothing(_: Any, __: Any) -> None:
-    """Prepare a user that comes prepared."""
+def _do_nothing(_: Any, __: Any) -> None:
+    """Stand in for ``on_start`` of a prepared user."""
 
 
 def _once(cls: type, name: str) -> Part:
-    """Understand what happens once: any kind of method."""
+    """Build the part of a setup or teardown, which may be any kind of method."""
     if not isinstance(inspect.getattr_static(cls, name), staticmethod | classmethod):
         return part_of(cls, name)
     function = getattr(cls, name)
