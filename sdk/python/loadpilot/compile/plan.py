@@ -1,7 +1,7 @@
-"""The whole plan of a scenario, put together and checked by the rules of the coordinator.
+"""Builds the plan of a scenario and checks it by the rules of the coordinator.
 
-The last word is the native checker's: it is the code that the coordinator runs too. What it finds
-is translated back to the line or flag that it came from.
+The native checker is the code that the coordinator runs, too. Its problems are translated back to
+the line or flag that caused them.
 """
 
 from __future__ import annotations
@@ -51,40 +51,40 @@ FIELDS = {
     "scenario": "the scenario's name",
     "tasks": "the tasks",
 }
-"""What people wrote for a field of the plan."""
+"""The setting behind a field of the plan."""
 FLAGS = {
     "target": "the target",
     "id_header": "--id-header",
     "samples_ppm": "--samples-share",
     "parameters": "the parameters",
 }
-"""Fields of the plan that only flags set."""
+"""The flag behind a field of the plan that only flags set."""
 STEP = re.compile(r"(tasks\[\d+\](?:\.steps\[\d+\])?)\.?(.*)")
 
 
 @dataclass(frozen=True, slots=True)
 class Compiled:
-    """A sound plan and what must not stand in it."""
+    """A valid plan and the data beside it."""
 
     plan: dict[str, Any]
     secrets: dict[str, str]
-    """Secret values by handle; they reach agents and nobody else."""
+    """Secret values by handle; only agents get them."""
     replaced: tuple[str, ...] = ()
-    """Settings of the scenario that a flag for a closed loop put aside."""
+    """Settings of the scenario that a flag for a closed loop replaces."""
     ramp_cut_from_us: int | None = None
-    """How long the ramp would be if the duration were not shorter."""
+    """Duration of the ramp before it was cut to the shorter total duration; else None."""
     bodies: Mapping[str, bytes] = field(default_factory=dict)
-    """What is kept beside the plan, large bodies and scripts, by its SHA-256."""
+    """Objects beside the plan, large bodies, bundles and rows, by SHA-256 in hex."""
     reasons: tuple[Problem, ...] = ()
-    """Why the scenario runs in Python; none when it is compiled."""
+    """Reasons why the scenario runs in Python; empty when it is compiled."""
     parts: tuple[str, ...] = ()
-    """Tasks, hooks and checks that became code, or could have: "task buy", "check_buy"."""
+    """Tasks, hooks and checks that are compiled or could be: "task buy", "check_buy"."""
     files: tuple[str, ...] = ()
-    """Files that agents get to run it."""
+    """Names of the files in the bundle that agents get."""
     hooks: SubmitterHooks | None = None
-    """What is played on the side that asks for the run; None when that is nothing."""
+    """Hooks that the submitter runs; None without any."""
     bundle: Bundle | None = None
-    """The scenario's files, where somebody else may have to load it."""
+    """The scenario's files, if another process may have to load it."""
 
     def plan_json(self) -> str:
         """Write the plan as JSON."""
@@ -92,7 +92,7 @@ class Compiled:
 
 
 def compile_scenario(loaded: Loaded, cls: type, target: str, overrides: Overrides) -> Compiled:
-    """Compile one scenario of a file; raises :class:`Refused` with everything that is wrong."""
+    """Compile one scenario of a file; raises :class:`Refused` with all problems."""
     spec = spec_of(cls)
     assert spec is not None, "only marked classes are scenarios"  # noqa: S101
     at = loaded.file.at(loaded.file.class_line(cls.__name__))
@@ -153,7 +153,7 @@ def compile_scenario(loaded: Loaded, cls: type, target: str, overrides: Override
 def _encode(
     compiled: Compiled, compiler: CodeCompiler, more: dict[str, Any], secrets: Secrets, at: str
 ) -> Compiled:
-    """Put the scenario's code into the plan, if all of it becomes code that may stand there."""
+    """Put the scenario's code into the plan, if all of it compiles and holds no secret."""
     plan = compiled.plan
     code = compiler.compile([task["name"] for task in plan["tasks"]])
     if code is None:
@@ -172,7 +172,7 @@ def _encode(
     flaw = _flaw(compiled)
     if flaw is not None:
         compiler.reasons.append(Reason(at, flaw))
-    # Why a secret must not stand in a plan is told with the task that sends it.
+    # A secret in the code is a problem of the task that sends it, which has its own reason.
     if flaw is not None or secrets.found_in(plan["code"]):
         del plan["code"]
         return compiled
@@ -180,20 +180,20 @@ def _encode(
 
 
 def _checked(cls: type) -> dict[str, list[int]]:
-    """Places of the tasks that have a check, so that one that never runs is found."""
+    """Indexes of the tasks with a check; the report finds checks that never ran."""
     places = [place for place, name in enumerate(task_names(cls)) if _has_check(cls, name)]
     return {"checked": places} if places else {}
 
 
 def _has_check(cls: type, task: str) -> bool:
-    """Whether the class checks the answers of a task."""
+    """Whether the class has a check for a task."""
     return hasattr(cls, f"check_{task}")
 
 
 def _scripted(
     compiled: Compiled, loaded: Loaded, files: list[Path], more: dict[str, Any]
 ) -> Compiled:
-    """Let agents run the scenario in Python: give them its files."""
+    """Put a script into the plan: agents run the scenario in Python, from its bundle."""
     packed = bundle(loaded, files)
     compiled.plan["script"] = {
         "bundle": {"sha256": packed.sha256, "bytes": len(packed.content)},
@@ -207,7 +207,7 @@ def _scripted(
 def _prepared_here(
     compiled: Compiled, loaded: Loaded, cls: type, settings: Settings, at: str
 ) -> Compiled:
-    """Let users be prepared on the side that asks for the run, unless the scenario says where."""
+    """Let the submitter prepare the users, unless the scenario sets ``prepare``."""
     hooks = _submitter_hooks(loaded, cls, settings, at, here=True)
     if settings.problems:
         raise Refused(_once(settings.problems))
@@ -217,9 +217,9 @@ def _prepared_here(
 def _submitter_hooks(
     loaded: Loaded, cls: type, settings: Settings, at: str, *, here: bool = False
 ) -> SubmitterHooks | None:
-    """Find what is played on the side that asks for the run; most scenarios have nothing.
+    """Find the hooks that the submitter runs; most scenarios have none.
 
-    ``here`` says that users are prepared there when nothing else says where.
+    ``here``: the submitter prepares users unless the scenario sets ``prepare``.
     """
     marked = any(once_of(one) for base in cls.__mro__ for one in vars(base).values())
     starts = vars(VUser)["on_start"] is not getattr(cls, "on_start", None)
@@ -231,7 +231,7 @@ def _submitter_hooks(
 
 
 def _flaw(compiled: Compiled) -> str | None:
-    """Say why code cannot stand in a plan; None when it can."""
+    """Return the reason why the plan cannot hold the code; None if it can."""
     found = json.loads(_native.check_plan(compiled.plan_json()))
     for one in found:
         if one["field"] == "plan" or one["field"].startswith("code"):
@@ -240,13 +240,13 @@ def _flaw(compiled: Compiled) -> str | None:
 
 
 def _more_secrets(secrets: Secrets) -> dict[str, list[str]]:
-    """Name further secret headers, if there are any."""
+    """Return the plan's field of additional secret headers, if there are any."""
     names = sorted(secrets.names)
     return {"secret_headers": names} if names else {}
 
 
 def _plan(cls: type, settings: Settings, tasks: Tasks, target: str) -> dict[str, Any]:
-    """Put the plan together, in the order of its schema."""
+    """Build the plan in the order of its schema."""
     timeout_us, timeouts = time_outs(settings)
     said = settings.spec.said
     users = settings.users()
@@ -289,7 +289,7 @@ def _plan(cls: type, settings: Settings, tasks: Tasks, target: str) -> dict[str,
 
 
 def _translated(found: dict[str, str], settings: Settings, tasks: Tasks) -> Problem:
-    """Say where in the scenario a problem of the plan came from."""
+    """Translate a problem of the plan to its line or flag."""
     path, must, value = found["field"], found["rule"], found["value"]
     if path in FLAGS:
         return rule(FLAGS[path], must, value)
@@ -311,7 +311,7 @@ def _translated(found: dict[str, str], settings: Settings, tasks: Tasks) -> Prob
 
 
 def _place_of_shape(path: str, settings: Settings) -> str:
-    """Name what a wrong profile came from: the stages, or the rate, or the duration."""
+    """Return the setting behind an invalid profile: stages, rate or duration."""
     if "stages" in settings.spec.said or settings.overrides.stages is not None:
         return settings.place("stages")
     if path.endswith((".from", ".to")):
@@ -321,5 +321,5 @@ def _place_of_shape(path: str, settings: Settings) -> str:
 
 
 def _once(problems: list[Problem]) -> list[Problem]:
-    """Drop repetitions: two pieces of one shape break the same rule by the same word."""
+    """Drop repetitions: two pieces of a profile break the same rule with the same value."""
     return list(dict.fromkeys(problems))

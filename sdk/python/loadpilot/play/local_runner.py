@@ -146,11 +146,11 @@ def _once(cls: type, name: str) -> Part:
     if not isinstance(inspect.getattr_static(cls, name), staticmethod | classmethod):
         return part_of(cls, name)
     function = getattr(cls, name)
-    way = execution_mode(cls, function)
+    mode = execution_mode(cls, function)
 
     def play(_: Any, client: Any) -> Any:
         return function(client)
 
-    if way is ExecutionMode.STACK and inspect.iscoroutinefunction(function):
-        return as_plain_function(play), way.name, None, False
-    return play, way.name, None, False
+    if mode is ExecutionMode.STACK and inspect.iscoroutinefunction(function):
+        return as_plain_function(play), mode.name, None, False
+    return play, mode.name, None, False

@@ -1,6 +1,6 @@
-"""A scenario as an agent plays it: its files unpacked, its class loaded, its parts understood.
+"""Loads a scenario on an agent: unpacks its bundle, imports its class, finds its parts.
 
-Must never leave a module of one scenario for another to import.
+When the scenario ends, its modules are removed, so that the next one cannot import them.
 """
 
 from __future__ import annotations
@@ -40,19 +40,19 @@ if TYPE_CHECKING:
 
 
 class ScenarioError(Exception):
-    """A scenario cannot be played; for whoever wrote it."""
+    """A scenario cannot be executed; its author can fix it."""
 
 
 Switch: TypeAlias = "Callable[..., Any]"
-"""A move from one stack to another."""
+"""A switch from one stack to another."""
 Part: TypeAlias = "tuple[Callable[..., Any], str, Callable[..., Any] | None, bool]"
-"""One part of a user's life: its function; how that is moved on, by the name in :class:`ExecutionMode`; its
-check; whether that is given the answer itself, not its status and JSON."""
+"""A part of a user's life: function; name of its :class:`ExecutionMode`; check, or None; whether
+the check takes the response itself, rather than its status and JSON."""
 
 
 @dataclass
 class Scenario:
-    """A class that is loaded, and what its users do."""
+    """A loaded class and the parts of its users."""
 
     cls: type
     target: str
@@ -60,58 +60,59 @@ class Scenario:
     stop: Part
     tasks: list[Part]
     shared_names: list[str]
-    """Attributes of the class that what a user's ``__init__`` sets does not hide."""
+    """Class attributes that take precedence over those set by a user's ``__init__``."""
     users: list[str] | None
-    """The state of each user by its number, as JSON, when they were prepared elsewhere."""
+    """State of each user by number, as JSON, if the submitter prepared them."""
     once: tuple[Part, ...] = ()
-    """Agents play nothing that happens once per run."""
+    """Setups and teardowns; agents run none."""
 
     def guest(self) -> GuestLoop | None:
-        """Make its event loop, if any part needs one."""
+        """Create an event loop for the calling thread, if any part needs one."""
         return guest_loop_of((self.start, self.stop, *self.tasks))
 
     def user(self, number: int) -> tuple[Any, Conversation, Switch, Switch, Switch]:
-        """Make the user of a number: its instance, what it says, the ways to its stack and back.
+        """Create a user: its instance, its HTTP session, and the switches of its stack.
 
-        The first way leads there as if all were well, the second with an error.
+        The switches: to the stack with a value, to it with an error, and back to the engine.
         """
-        instance, conversation = (
-            new_instance(self.cls, self.shared_names),
-            Conversation(self.target),
-        )
+        instance = new_instance(self.cls, self.shared_names)
+        conversation = Conversation(self.target)
         if self.users is not None:
             states.restore(self.users[number], instance, conversation)
         return instance, conversation, *stack_switches()
 
 
-def new_instance(cls: type, over: list[str]) -> Any:
-    """Make an instance of a class; raises ScenarioError with what that raised."""
+def new_instance(cls: type, shared_names: list[str]) -> Any:
+    """Create an instance without the attributes that the class shares.
+
+    Raises ScenarioError for an error of ``__init__``.
+    """
     try:
         instance = cls()
     except Exception as error:  # noqa: BLE001  (user code: any error is the user's)
         raise ScenarioError(told_at_length(error)) from None
-    for name in over:
+    for name in shared_names:
         vars(instance).pop(name, None)
     return instance
 
 
 def stack_switches() -> tuple[Switch, Switch, Switch]:
-    """Make a stack for a user: the ways to it, as if all were well or with an error, and back."""
-    playing = UserStack()
-    return playing.switch, playing.throw, playing.engine.switch
+    """Create the stack of a user; returns the switches to it, with an error, and back."""
+    stack = UserStack()
+    return stack.switch, stack.throw, stack.engine.switch
 
 
 class RunInputs(TypedDict):
-    """What came with a scenario from whoever submitted it."""
+    """The data that the submitter sent with a scenario."""
 
     parameters: dict[str, str]
-    """What it was given, by name."""
+    """Values of the parameters, by name."""
     feeds: list[tuple[str, int]]
     """The feeds of the plan, each with the number of its rows."""
     shared: str | None
-    """What its users share, where they were prepared elsewhere."""
+    """The state that users share, as JSON, if the submitter prepared it."""
     users: list[str] | None
-    """The state of each user there."""
+    """The state of each user, as JSON, if the submitter prepared them."""
 
 
 def load(
@@ -120,14 +121,11 @@ def load(
     scenario: str,
     tasks: list[str],
     target: str,
-    **given: Unpack[RunInputs],
+    **inputs: Unpack[RunInputs],
 ) -> Scenario:
-    """Load a scenario from the archive of its files, to play it against ``target``.
-
-    Raises ScenarioError when it cannot be loaded.
-    """
+    """Load a scenario from its bundle, to run it against ``target``; raises ScenarioError."""
     if _loaded:
-        what = "this agent plays another scenario in Python, and one at a time is all it can"
+        what = "this agent runs another scenario in Python; it can run one at a time"
         raise ScenarioError(what)
     metrics.attach(_native.measure)
     root = Path(tempfile.mkdtemp(prefix=f"{FOLDER}{os.getpid()}-")).resolve()
@@ -137,13 +135,13 @@ def load(
         add_root(root)
         _import_asyncio_if_named(root)
         sleep_patch.install()
-        loaded = load_file(root / file, ParameterSource(given["parameters"], is_playing=True))
+        loaded = load_file(root / file, ParameterSource(inputs["parameters"], is_playing=True))
         sleep_patch.install()
         cls = choose(loaded, scenario)
-        bind_feeds(cls, given["feeds"])
-        shared = given["shared"]
-        over = [] if shared is None else states.restore_shared(shared, cls)
-        played = _scenario(cls, tasks, target, over, given["users"])
+        bind_feeds(cls, inputs["feeds"])
+        shared = inputs["shared"]
+        shared_names = [] if shared is None else states.restore_shared(shared, cls)
+        played = _scenario(cls, tasks, target, shared_names, inputs["users"])
     except Refused as refused:
         _forget(root)
         lines = [str(problem).replace(f"{root}/", "") for problem in refused.problems]
@@ -153,29 +151,29 @@ def load(
         raise
     _loaded.add(root)
     weakref.finalize(played, _forget, root)
-    watch = Watchdog()
-    weakref.finalize(played, watch.end)
-    watch.start()
+    watchdog = Watchdog()
+    weakref.finalize(played, watchdog.end)
+    watchdog.start()
     return played
 
 
 FOLDER = "loadpilot-scenario-"
-"""How the folders begin in which scenarios are unpacked."""
+"""Prefix of the folders in which scenarios are unpacked."""
 _loaded: set[Path] = set()
-"""Where the scenario lies that is played: two could import modules of the same name."""
+"""Folder of the loaded scenario; one at a time, as two could import modules of the same name."""
 
 
 def _import_asyncio_if_named(root: Path) -> None:
-    """Import asyncio for files that name it: what they take from it is replaced before they do.
+    """Import asyncio if a file names it, so that ``asyncio.sleep`` is replaced before its import.
 
-    For others it would be a third of the time that an agent's imports take.
+    Other scenarios are spared the import: a third of the time of all imports of an agent.
     """
     if any(b"asyncio" in file.read_bytes() for file in root.rglob("*.py")):
         import_module("asyncio")
 
 
 def _forget(root: Path) -> None:
-    """Let go of a scenario: its files, its modules, its place on the path."""
+    """Remove a scenario: its files, its modules and its entry in ``sys.path``."""
     _loaded.discard(root)
     remove_root(root)
     sleep_patch.remove()
@@ -190,13 +188,13 @@ def _forget(root: Path) -> None:
 
 
 def clear() -> None:
-    """Remove what scenarios of this process have unpacked; it is about to end."""
+    """Delete the unpacked files at the end of the process."""
     for root in list(_loaded):
         shutil.rmtree(root, ignore_errors=True)
 
 
 def bind_feeds(cls: type, planned: list[tuple[str, int]]) -> None:
-    """Let the feeds of the plan know their rows, and the scenario draw."""
+    """Connect the feeds of the plan and the random values of a scenario to the engine."""
     feeds = feeds_of(cls)
     for number, (name, rows) in enumerate(planned):
         feed = feeds[name]
@@ -214,16 +212,16 @@ def bind_feeds(cls: type, planned: list[tuple[str, int]]) -> None:
 
 
 def _scenario(
-    cls: type, tasks: list[str], target: str, over: list[str], users: list[str] | None
+    cls: type, tasks: list[str], target: str, shared_names: list[str], users: list[str] | None
 ) -> Scenario:
     start, stop = part_of(cls, "on_start"), part_of(cls, "on_stop")
     parts = [part_of(cls, name, getattr(cls, f"check_{name}", None)) for name in tasks]
-    return Scenario(cls, target, start, stop, parts, over, users)
+    return Scenario(cls, target, start, stop, parts, shared_names, users)
 
 
 def guest_loop_of(parts: Iterable[Part]) -> GuestLoop | None:
-    """Make an event loop for the calling thread, if any part needs one."""
-    if all(way != ExecutionMode.LOOP.name for _, way, _, _ in parts):
+    """Create an event loop for the calling thread, if any part needs one."""
+    if all(mode != ExecutionMode.LOOP.name for _, mode, _, _ in parts):
         return None
     from .loop import GuestLoop  # noqa: PLC0415  (few scenarios need one)
 
@@ -231,19 +229,19 @@ def guest_loop_of(parts: Iterable[Part]) -> GuestLoop | None:
 
 
 def part_of(cls: type, name: str, check: Callable[..., Any] | None = None) -> Part:
-    """Understand one part of a user's life, by the name of its method."""
+    """Build a part of a user's life from the name of its method; raises ScenarioError."""
     function = getattr(cls, name, None)
     if not callable(function):
         raise ScenarioError(f"{cls.__name__} has no {name}()")
     try:
-        way = execution_mode(cls, function)
+        mode = execution_mode(cls, function)
     except TypeError as error:
         raise ScenarioError(f"{cls.__name__}.{error}") from None
-    if way is ExecutionMode.STACK and inspect.iscoroutinefunction(function):
+    if mode is ExecutionMode.STACK and inspect.iscoroutinefunction(function):
         function = as_plain_function(function)
     if check is None:
-        return function, way.name, None, False
+        return function, mode.name, None, False
     if inspect.iscoroutinefunction(check):
         raise ScenarioError(f"{cls.__name__}.{check.__name__}() must be a plain def")
     parameters = list(inspect.signature(check).parameters.values())[1:]
-    return function, way.name, check, len(parameters) == 1
+    return function, mode.name, check, len(parameters) == 1

@@ -1,7 +1,7 @@
-"""What a scenario keeps on its users and its class, as JSON: written here, restored elsewhere.
+"""State of prepared users and their class: written as JSON on one side, restored on the other.
 
-Users that are prepared on one side and serve on another must be the same users there. Whatever
-cannot be carried over is refused by its name, never left behind in silence.
+A restored user equals the prepared one. An attribute that cannot be transferred is an error that
+names it, never dropped silently.
 """
 
 from __future__ import annotations
@@ -21,28 +21,28 @@ if TYPE_CHECKING:
     from .conversation import Conversation
 
 DEPTH_MAX = 64
-"""How deep lists and dicts may hold one another."""
+"""Maximum nesting of lists and dicts."""
 CONTAINERS = (list, dict, set, bytearray, deque)
-"""What may change without becoming another object."""
+"""Types that change in place."""
 
 
 class NotPortable(Exception):
-    """An attribute cannot be carried over; the message names it and its type."""
+    """An attribute cannot be transferred; the message names it and its type."""
 
 
 @dataclass(frozen=True, slots=True)
 class Snapshot:
-    """An attribute as it once was."""
+    """An attribute at an earlier time."""
 
     value: Any
     text: str | None
-    """As JSON, if it was that."""
+    """The value as JSON; None if it is not JSON."""
     content: Any
-    """A shallow copy, of what may change in place."""
+    """A shallow copy of a container, else None."""
 
 
 def snapshot(attributes: Mapping[str, Any]) -> dict[str, Snapshot]:
-    """Note what is there now, to tell later what has changed."""
+    """Record attributes, to find later changes."""
     return {
         name: Snapshot(value, _text(value), copy.copy(value) if type(value) in CONTAINERS else None)
         for name, value in attributes.items()
@@ -50,10 +50,10 @@ def snapshot(attributes: Mapping[str, Any]) -> dict[str, Snapshot]:
 
 
 def portable(before: Mapping[str, Snapshot], now: Mapping[str, Any], owner: str) -> dict[str, Any]:
-    """List what is to be carried over: all that is JSON.
+    """Return the attributes to transfer: all that are JSON.
 
-    What was there ``before``, is no JSON and has not changed is made anew elsewhere by the code
-    that made it here. Raises :class:`NotPortable` for anything else; ``owner`` is its name there.
+    An unchanged attribute of ``before`` that is not JSON is left out: the same code creates it on
+    the other side. Raises :class:`NotPortable` for any other; ``owner`` prefixes its name.
     """
     found = {}
     for name, value in now.items():
@@ -72,7 +72,7 @@ def portable(before: Mapping[str, Snapshot], now: Mapping[str, Any], owner: str)
 def portable_changes(
     before: Mapping[str, Snapshot], now: Mapping[str, Any], owner: str
 ) -> dict[str, Any]:
-    """List what is to be carried over and was not there before, or not the same."""
+    """Return the attributes to transfer that are new or changed; raises :class:`NotPortable`."""
     found = portable(before, now, owner)
     return {n: v for n, v in found.items() if n not in before or before[n].text != _text(v)}
 
@@ -80,9 +80,9 @@ def portable_changes(
 def portable_part(
     before: Mapping[str, Snapshot], now: Mapping[str, Any], owner: str
 ) -> tuple[dict[str, Any], list[str]]:
-    """List what of the changes is JSON, and say of each other one what it is.
+    """Return the changed attributes that are JSON, and a message for each of the others.
 
-    For a teardown that somebody else may have to play: better half of what it needs than nothing.
+    For a teardown that another command may have to run: an incomplete state is better than none.
     """
     found, flaws = {}, []
     for name, value in now.items():
@@ -97,41 +97,45 @@ def portable_part(
 
 
 def class_attributes(cls: type) -> dict[str, Any]:
-    """List what a class itself holds, but for what Python put there."""
-    return {name: one for name, one in vars(cls).items() if not name.startswith("__")}
+    """Return the attributes of a class itself, without those of Python."""
+    return {name: value for name, value in vars(cls).items() if not name.startswith("__")}
 
 
 def shared_classes(cls: type) -> list[type]:
-    """List the classes of which users share the attributes."""
+    """Return the classes whose attributes the users share."""
     return [one for one in cls.__mro__ if one not in {object, VUser}]
 
 
-def shared_text(attributes: list[dict[str, Any]], over: list[str]) -> str:
-    """Write what users share: of each class in :func:`shared_classes`, and what no user may hide."""
-    return json.dumps({"classes": attributes, "over": over}, allow_nan=False)
+def shared_text(attributes: list[dict[str, Any]], shared_names: list[str]) -> str:
+    """Write the shared state as JSON.
+
+    ``attributes`` are those of each class in :func:`shared_classes`. ``shared_names`` are class
+    attributes that take precedence over those of a user.
+    """
+    return json.dumps({"classes": attributes, "over": shared_names}, allow_nan=False)
 
 
 def restore_shared(text: str, cls: type) -> list[str]:
-    """Put in place what users share; returns the attributes that no user may hide."""
-    told = json.loads(text)
-    for one, attributes in zip(shared_classes(cls), told["classes"], strict=True):
+    """Set the shared attributes; returns those that take precedence over a user's."""
+    state = json.loads(text)
+    for one, attributes in zip(shared_classes(cls), state["classes"], strict=True):
         for name, value in attributes.items():
             setattr(one, name, value)
-    over: list[str] = told["over"]
-    return over
+    shared_names: list[str] = state["over"]
+    return shared_names
 
 
 def user_text(
     before: Mapping[str, Snapshot], now: Mapping[str, Any], conversation: Conversation
 ) -> str:
-    """Write one user, as it is after ``before``; raises :class:`NotPortable`."""
+    """Write the state of a user, changed since ``before``; raises :class:`NotPortable`."""
     gone = sorted(before.keys() - now.keys())
     state = {"self": portable(before, now, "self"), "gone": gone, "cookies": conversation.state()}
     return json.dumps(state, allow_nan=False)
 
 
 def restore(text: str, instance: Any, conversation: Conversation) -> None:
-    """Make a new user the one that was written."""
+    """Give a new user the state of :func:`user_text`."""
     state = json.loads(text)
     for name in state["gone"]:
         vars(instance).pop(name, None)
@@ -142,7 +146,7 @@ def restore(text: str, instance: Any, conversation: Conversation) -> None:
 def json_flaw(  # noqa: PLR0911  (one line per kind of value)
     value: Any, name: str, depth: int = 0
 ) -> str | None:
-    """Say what of a value is not JSON; None when it would be read back as it is."""
+    """Describe the part of a value that is not JSON; None if it survives a round trip."""
     kind = type(value)
     if value is None or kind in {str, bool, int}:
         return None
