@@ -22,7 +22,7 @@ from .code.program import CodeCompiler
 from .code.rows import object_reference, rows_of
 from .recorded.tasks import Tasks, task_names
 from .scenario.connections import connections
-from .scenario.params import ask, parameters
+from .scenario.params import parameters, read_parameters
 from .scenario.settings import ARRIVALS, MAX_LATENESS_US, TICK_US, Overrides, Settings
 from .scenario.thresholds import Measurable
 from .scenario.timeouts import time_outs
@@ -97,19 +97,19 @@ def compile_scenario(loaded: Loaded, cls: type, target: str, overrides: Override
     assert spec is not None, "only marked classes are scenarios"  # noqa: S101
     at = loaded.file.at(loaded.file.class_line(cls.__name__))
     settings = Settings(spec, overrides, at)
-    asking = ask(loaded, cls)
+    parameter_problems = read_parameters(loaded, cls)
     values = frozenset(one.value for one in loaded.parameters.requested.values() if one.is_secret)
     secrets = Secrets(parameter_values=values).with_names(settings.secret_headers())
     tasks = Tasks(loaded.sources, secrets)
     may_compile = settings.may_compile()
-    wish = None if may_compile else Reason(settings.place("compile"), "compile=False is set")
-    tasks.compile(cls, at, wish)
+    own_reason = None if may_compile else Reason(settings.place("compile"), "compile=False is set")
+    tasks.compile(cls, at, own_reason)
     plan = _plan(cls, settings, tasks, target)
-    plan |= parameters(loaded.parameters, overrides.env, secrets, asking)
+    plan |= parameters(loaded.parameters, overrides.env, secrets, parameter_problems)
     hooks = _submitter_hooks(loaded, cls, settings, at)
-    problems = [*asking, *settings.problems, *tasks.problems]
+    problems = [*parameter_problems, *settings.problems, *tasks.problems]
     if problems:
-        raise Refused(_once(problems))
+        raise Refused(_deduplicated(problems))
     replaced = settings.replaced() if "users" in plan else ()
     compiled = Compiled(
         plan,
@@ -125,7 +125,7 @@ def compile_scenario(loaded: Loaded, cls: type, target: str, overrides: Override
     if tasks.reasons:
         feeds, files, wrong = plan_feeds(loaded, cls, task_names(cls))
         if wrong:
-            raise Refused(_once(wrong))
+            raise Refused(_deduplicated(wrong))
         places = {feed["name"]: place for place, feed in enumerate(feeds)}
         asked = loaded.parameters.requested
         compiler = CodeCompiler(cls, loaded.sources, loaded.file, secrets.names, places, asked)
@@ -146,7 +146,7 @@ def compile_scenario(loaded: Loaded, cls: type, target: str, overrides: Override
         compiled = replace(compiled, bundle=bundle(loaded))
     found = json.loads(_native.check_plan(compiled.plan_json()))
     if found:
-        raise Refused(_once([_translated(one, settings, tasks) for one in found]))
+        raise Refused(_deduplicated([_translated(one, settings, tasks) for one in found]))
     return compiled
 
 
@@ -169,11 +169,11 @@ def _encode(
             return compiled
         plan["code"]["rows"] = object_reference(rows)
         bodies = {plan["code"]["rows"]["sha256"]: rows}
-    flaw = _flaw(compiled)
-    if flaw is not None:
-        compiler.reasons.append(Reason(at, flaw))
+    problem = _code_problem(compiled)
+    if problem is not None:
+        compiler.reasons.append(Reason(at, problem))
     # A secret in the code is a problem of the task that sends it, which has its own reason.
-    if flaw is not None or secrets.found_in(plan["code"]):
+    if problem is not None or secrets.found_in(plan["code"]):
         del plan["code"]
         return compiled
     return replace(compiled, bodies=bodies)
@@ -210,7 +210,7 @@ def _prepared_here(
     """Let the submitter prepare the users, unless the scenario sets ``prepare``."""
     hooks = _submitter_hooks(loaded, cls, settings, at, here=True)
     if settings.problems:
-        raise Refused(_once(settings.problems))
+        raise Refused(_deduplicated(settings.problems))
     return replace(compiled, hooks=hooks)
 
 
@@ -230,7 +230,7 @@ def _submitter_hooks(
     return submitter_hooks(loaded, cls, settings, at, here=here)
 
 
-def _flaw(compiled: Compiled) -> str | None:
+def _code_problem(compiled: Compiled) -> str | None:
     """Return the reason why the plan cannot hold the code; None if it can."""
     found = json.loads(_native.check_plan(compiled.plan_json()))
     for one in found:
@@ -280,9 +280,9 @@ def _plan(cls: type, settings: Settings, tasks: Tasks, target: str) -> dict[str,
     tags = settings.tags(tasks.secrets)
     if tags:
         plan["tags"] = tags
-    spoken = connections(settings, settings.overrides.connections, tasks.secrets)
-    if spoken:
-        plan["connections"] = spoken
+    connection_settings = connections(settings, settings.overrides.connections, tasks.secrets)
+    if connection_settings:
+        plan["connections"] = connection_settings
     if settings.overrides.samples_ppm is not None:
         plan["samples_ppm"] = settings.overrides.samples_ppm
     return plan
@@ -302,7 +302,7 @@ def _translated(found: dict[str, str], settings: Settings, tasks: Tasks) -> Prob
         flagged = {path.removeprefix("tags."), value} & settings.overrides.tags.keys()
         return rule("--tag" if flagged else settings.place("tags"), must, value)
     if root == "profile":
-        return rule(_place_of_shape(path, settings), must, value)
+        return rule(_profile_place(path, settings), must, value)
     name = FIELDS.get(root)
     if name is None:
         return rule(f"{settings.at}: {path}", must, value)
@@ -310,7 +310,7 @@ def _translated(found: dict[str, str], settings: Settings, tasks: Tasks) -> Prob
     return rule(place if path == root else f"{place} ({path})", must, value)
 
 
-def _place_of_shape(path: str, settings: Settings) -> str:
+def _profile_place(path: str, settings: Settings) -> str:
     """Return the setting behind an invalid profile: stages, rate or duration."""
     if "stages" in settings.spec.said or settings.overrides.stages is not None:
         return settings.place("stages")
@@ -320,6 +320,6 @@ def _place_of_shape(path: str, settings: Settings) -> str:
     return settings.place("rps" if flagged else "duration")
 
 
-def _once(problems: list[Problem]) -> list[Problem]:
+def _deduplicated(problems: list[Problem]) -> list[Problem]:
     """Drop repetitions: two pieces of a profile break the same rule with the same value."""
     return list(dict.fromkeys(problems))

@@ -1,7 +1,7 @@
-"""Several requests at a time, turned into code, and the answers that they get.
+"""Compiles batches of concurrent requests, and the use of their responses.
 
-The requests are dicts that are written out, so that it is known what each of them carries. Must
-never take a variable of several answers for a list of values.
+Each request must be a dict display, so that its fields are known. A variable that holds the
+responses of a batch is not a list of values.
 """
 
 from __future__ import annotations
@@ -14,15 +14,15 @@ from ...scenario_file.constants import describe
 from .literals import reject
 from .signatures import is_batch_of
 
-if TYPE_CHECKING:
+if TYPE_CHECKING:  # statements imports this module; only the type refers back
     from .statements import Body
 
 PARTS = frozenset({"path", "method", "params", "headers", "json", "data", "content", "name"})
-"""What a request of a batch may carry that code can compute."""
+"""Fields of a request in a batch that code can compute."""
 
 
 def batch(body: Body, node: ast.expr, slot: int | None) -> bool:
-    """Turn a batch into a statement, if it is one."""
+    """Compile a batch into a statement; returns whether the expression is a batch."""
     call = node.value if isinstance(node, ast.Await) else node
     if body.client is None or not is_batch_of(call, body.client):
         return False
@@ -62,7 +62,7 @@ def _requests(body: Body, node: ast.expr) -> Any:
 
 
 def _check_request(node: ast.expr) -> None:
-    """Refuse a request that carries what code cannot compute."""
+    """Refuse a request with fields that code cannot compute."""
     match node:
         case ast.Dict(keys=keys, values=values):
             pass
@@ -86,7 +86,7 @@ def _check_request(node: ast.expr) -> None:
 
 
 def _check_constant_requests(node: ast.Name, requests: Any) -> None:
-    """Refuse requests of the module that carry what code cannot compute."""
+    """Refuse requests in a constant of the module with fields that code cannot compute."""
     if type(requests) is not list or not all(type(one) is dict for one in requests):
         reject(node, f"makes a batch of `{node.id}`, which is no list of dicts")
     for one in requests:
@@ -100,7 +100,7 @@ def _check_constant_requests(node: ast.Name, requests: Any) -> None:
 
 
 def unpack_batch(body: Body, target: ast.Tuple, value: ast.expr) -> bool:
-    """Turn ``a, b = client.batch(…)`` into statements, if it is that."""
+    """Compile ``a, b = client.batch(…)``; returns whether the assignment is one."""
     call = value.value if isinstance(value, ast.Await) else value
     if not is_batch_of(call, body.client):
         return False
@@ -121,13 +121,13 @@ def unpack_batch(body: Body, target: ast.Tuple, value: ast.expr) -> bool:
 
 
 def pick(body: Body, several: int, place: int, slot: int, node: ast.expr) -> None:
-    """Take one of several answers."""
+    """Add a statement that takes one response of a batch."""
     made = {"from": several, "place": place, "answer": slot, "line": body.note_line(node.lineno)}
     body.does.append({"pick": made})
 
 
 def picked_answer(body: Body, node: ast.expr) -> int | None:
-    """Find the local variable for ``answers[0]``, ahead of the statement; None when it is none."""
+    """Take ``answers[0]`` into a variable before the statement; None for another expression."""
     match node:
         case ast.Subscript(value=ast.Name(id=name) as several, slice=key) if name in body.batches:
             pass
@@ -153,7 +153,7 @@ def picked_answer(body: Body, node: ast.expr) -> int | None:
 
 
 def batch_loop(body: Body, node: ast.For, answer: str) -> bool:
-    """Turn a loop over several answers into statements, if it is one."""
+    """Compile a loop over the responses of a batch; returns whether the loop is one."""
     match node.iter:
         case ast.Name(id=name) as several if name in body.batches:
             body.must_be_bound(several)

@@ -1,8 +1,8 @@
-"""What a scenario calls of ours, turned into code: draws, the time, parameters, feeds, metrics.
+"""Compiles calls of LoadPilot's own functions: random values, time, parameters, feeds, metrics.
 
-Each is a function of the seed, of the arrival and of what stands in the plan, so that the engine
-computes it as `loadpilot.random` and `loadpilot.metrics` do. Must never take a name for ours that
-could mean anything else.
+Each depends only on the seed, the arrival and the plan, so that the engine computes the same as
+`loadpilot.random` and `loadpilot.metrics`. A name counts as LoadPilot's only if the import and the
+value both say so.
 """
 
 from __future__ import annotations
@@ -28,9 +28,9 @@ DRAWS = {
     "rand.uuid": ("rand_uuid", 0),
     "rand.text": ("rand_text", 1),
 }
-"""By what they are called: what they are in code, and how many arguments they take."""
+"""Functions for random values: name in code, and number of arguments."""
 TIMES = {"isoformat": "now_isoformat", "timestamp": "now_timestamp"}
-"""What can be asked of ``now()``."""
+"""Methods of ``now()`` that code can compute."""
 METRICS = {
     "loadpilot.metrics.counter": own_metrics.counter,
     "loadpilot.metrics.trend": own_metrics.trend,
@@ -39,7 +39,7 @@ METRICS = {
 
 
 def value(lowering: Lowering, node: ast.Call) -> Any:
-    """Turn a call of ours that has a value into code; None when it is none."""
+    """Compile a call of one of these functions that returns a value; None for another call."""
     match node.func:
         case ast.Name(id="next") if lowering.is_builtin("next"):
             return _row(lowering, node)
@@ -74,7 +74,7 @@ def _call(lowering: Lowering, node: ast.Call, function: str, to: list[Any]) -> A
 
 
 def _origin(lowering: Lowering, node: ast.expr) -> str | None:
-    """Say what of ours an expression names: "rand.int"; None when it is nothing of ours."""
+    """Return the name of LoadPilot's function in an expression, "rand.int"; None for others."""
     path: list[str] = []
     root = node
     while isinstance(root, ast.Attribute):
@@ -87,14 +87,14 @@ def _origin(lowering: Lowering, node: ast.expr) -> str | None:
     for name in path:
         found = getattr(found, name, None)
     name = origin.removeprefix("loadpilot.")
-    ours: dict[str, Any] = {"now": random.now, "env": params.env}
-    ours |= {one: getattr(random.rand, one.removeprefix("rand.")) for one in DRAWS}
-    is_ours = origin.startswith("loadpilot.") and name in ours and ours[name] == found
-    return name if is_ours else None
+    own: dict[str, Any] = {"now": random.now, "env": params.env}
+    own |= {one: getattr(random.rand, one.removeprefix("rand.")) for one in DRAWS}
+    is_own = origin.startswith("loadpilot.") and name in own and own[name] == found
+    return name if is_own else None
 
 
 def _parameter(lowering: Lowering, node: ast.Call) -> Any:
-    """Turn a call of ``env()`` into what it returns: that was read before the run."""
+    """Compile a call of ``env()`` into its value, which is read before the run."""
     named = {keyword.arg: keyword.value for keyword in node.keywords}
     match node.args[0] if node.args else named.get("name"):
         case ast.Constant(value=str() as name) if name in lowering.context.parameters:
@@ -107,7 +107,7 @@ def _parameter(lowering: Lowering, node: ast.Call) -> Any:
 
 
 def _row(lowering: Lowering, node: ast.Call) -> Any:
-    """Turn ``next(self.users)`` into code; None when that is no feed."""
+    """Compile ``next(self.users)``; None unless that is a feed."""
     match node:
         case ast.Call(args=[ast.Attribute(value=ast.Name(id=user), attr=name)], keywords=[]) if (
             user == lowering.user and not lowering.is_local(user)
@@ -119,7 +119,7 @@ def _row(lowering: Lowering, node: ast.Call) -> Any:
 
 
 def measure(lowering: Lowering, node: ast.expr) -> Any:
-    """Turn what is added to a metric into a statement; None when it is none."""
+    """Compile the ``add()`` of a metric into a statement; None for another expression."""
     match node:
         case ast.Call(func=ast.Attribute(value=of, attr="add"), args=args, keywords=[]):
             pass
@@ -149,7 +149,7 @@ def _kind(file: SourceFile, call: ast.Call) -> str | None:
 
 
 def _name(call: ast.Call) -> str | None:
-    """Read the name of a metric; None when it is not written out, or none could have it."""
+    """Return the name of a metric; None unless it is a valid literal."""
     match call:
         case ast.Call(args=[ast.Constant(value=str() as name)], keywords=[]):
             return name if own_metrics.is_name(name) else None
@@ -164,7 +164,7 @@ def _root(node: ast.expr) -> str:
 
 
 def ambiguous_metrics(file: SourceFile) -> Iterator[Reason]:
-    """Find what could make a metric of a file raise: two kinds of one name, or too many."""
+    """Find metrics of a file that could raise: two kinds of one name, or too many names."""
     known: dict[str, str] = {}
     for node in ast.walk(file.tree):
         if not isinstance(node, ast.Call):

@@ -1,7 +1,6 @@
-"""Functions of the scenario's own that are called: what they do becomes code where they are called.
+"""Inlines calls of the scenario's own functions: methods of the class and functions of the file.
 
-Methods of the class and functions of the file, with variables of their own. Must never compute
-what they are given in another order, or more than once.
+An inlined function has its own variables. Its arguments are computed once, in Python's order.
 """
 
 from __future__ import annotations
@@ -17,16 +16,16 @@ from ...scenario_file.constants import describe
 from .literals import literal, reject
 from .signatures import Assignments, Function, awaits_requests, check_signature, is_call_of
 
-if TYPE_CHECKING:
+if TYPE_CHECKING:  # statements imports this module; only the type refers back
     from .statements import Body
 
 CALL_DEPTH_MAX = 8
-"""Most functions that call one another."""
+"""Maximum depth of nested calls."""
 
 
 @dataclass(frozen=True)
 class Callee:
-    """A function that is called."""
+    """A called function."""
 
     function: FunctionType
     node: Function
@@ -34,13 +33,13 @@ class Callee:
 
     @property
     def parameters(self) -> list[str]:
-        """The names of what it is given, without the user."""
+        """The names of the parameters, without the user."""
         arguments = [*self.node.args.posonlyargs, *self.node.args.args]
         return [argument.arg for argument in arguments][self.is_method :]
 
 
 def callee_of(body: Body, node: ast.expr) -> tuple[ast.Call, Callee] | None:
-    """Find the function of the scenario's own that an expression calls; None when there is none."""
+    """Find the scenario's own function that an expression calls; None for another expression."""
     call = node.value if isinstance(node, ast.Await) else node
     match call:
         case ast.Call(func=ast.Attribute(value=ast.Name(id=user), attr=name)) if user == body.user:
@@ -63,7 +62,7 @@ def callee_of(body: Body, node: ast.expr) -> tuple[ast.Call, Callee] | None:
 
 
 def returns_answer(body: Body, node: ast.expr, depth: int = 0) -> bool:
-    """Whether an expression calls a function of the scenario's own that returns an answer."""
+    """Whether an expression calls one of the scenario's functions that returns a response."""
     found = callee_of(body, node)
     if found is None or depth > CALL_DEPTH_MAX:
         return False
@@ -85,7 +84,7 @@ def returns_answer(body: Body, node: ast.expr, depth: int = 0) -> bool:
 
 
 def _client(body: Body, call: ast.Call, target: Callee) -> str | None:
-    """What a function calls the client that it is given; None when it is given none."""
+    """Return the parameter that gets the client; None if the call does not pass it."""
     pairs = [*zip(target.parameters, call.args, strict=False)]
     pairs += [(keyword.arg or "", keyword.value) for keyword in call.keywords]
     for name, value in pairs:
@@ -95,10 +94,10 @@ def _client(body: Body, call: ast.Call, target: Callee) -> str | None:
 
 
 def inline_call(body: Body, node: ast.expr, into: int | None = None) -> tuple[str, int] | None:
-    """Do what a function of the scenario's own does, ahead of the statement that calls it.
+    """Inline a call of one of the scenario's functions before the statement that contains it.
 
-    Returns what it returns, "answer", "value" or "nothing", and the local variable that holds it;
-    an answer goes ``into`` that variable, if one is named. None when none is called.
+    Returns the kind of the result, "answer", "value" or "nothing", and its local variable;
+    ``into`` names the variable for a response. None for an expression that is no such call.
     """
     found = callee_of(body, node)
     if found is None:
@@ -128,7 +127,7 @@ def inline_call(body: Body, node: ast.expr, into: int | None = None) -> tuple[st
 
 
 def _inner(body: Body, call: ast.Call, target: Callee, into: int | None) -> Body:
-    """Give a function what it is called with, in variables of its own."""
+    """Create the body of an inlined function and assign its arguments to its variables."""
     node, name = target.node, target.function.__name__
     parameters = target.parameters
     client = _client(body, call, target)
@@ -177,7 +176,7 @@ def _inner(body: Body, call: ast.Call, target: Callee, into: int | None) -> Body
 
 
 def _default(target: Callee, inner: Body, client: str | None, body: Body) -> None:
-    """Give a function what it takes and was not given."""
+    """Assign the defaults of the parameters without an argument."""
     defaults = target.function.__defaults__ or ()
     by_name = dict(zip(reversed(target.parameters), reversed(defaults), strict=False))
     for parameter in target.parameters:
@@ -193,7 +192,7 @@ def _default(target: Callee, inner: Body, client: str | None, body: Body) -> Non
 
 
 def _result(body: Body, inner: Body, target: Callee, into: int | None) -> tuple[str, int]:
-    """Tell what a function returns, and which variable is to hold it."""
+    """Return the kind of a function's result, and the variable for it."""
     values = [one.value for one in _returns(target.node)]
     said = [one for one in values if one is not None]
     plain = [one.value if isinstance(one, ast.Await) else one for one in said]
@@ -223,7 +222,7 @@ def _returns(node: Function) -> list[ast.Return]:
 
 
 def _ends(statements: list[ast.stmt]) -> bool:
-    """Whether every way through these statements returns, or raises."""
+    """Whether every path through these statements returns or raises."""
     match statements[-1]:
         case ast.Return() | ast.Raise():
             return True
@@ -236,7 +235,7 @@ def _ends(statements: list[ast.stmt]) -> bool:
 
 
 def inline_return(body: Body, node: ast.Return) -> None:
-    """Turn a return of a function that was called into statements."""
+    """Compile a return of an inlined function."""
     kind, result = body.result or ("nothing", 0)
     value = node.value
     is_none = value is None or (isinstance(value, ast.Constant) and value.value is None)

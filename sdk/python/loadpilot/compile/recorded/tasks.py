@@ -1,12 +1,13 @@
-"""The tasks of a scenario class: found, checked, recorded, turned into steps.
+"""The tasks of a scenario class: found, checked, recorded and turned into steps.
 
-A class is read as Python reads it: along its method resolution order, so that mixins work and an
-override replaces what it overrides, in its place.
+Attributes follow Python's method resolution order: mixins work, and an override keeps the position
+of the overridden task.
 """
 
 from __future__ import annotations
 
 import inspect
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from traceback import extract_tb
 from types import FunctionType
@@ -26,19 +27,20 @@ from .record import Recorded, record
 
 if TYPE_CHECKING:
     import ast
+    from collections.abc import Iterator
 
     from ...scenario_file.source import SourceFile, Sources
 
 NAME_BYTES_MAX = 128
-"""Longest name in a plan, in bytes."""
+"""Maximum length of a name in a plan, in bytes."""
 HOOKS = ("on_start", "on_stop")
 KEPT_APART = frozenset({"headers", "auth", "cookies"})
-"""Parts of a request whose secrets stay out of the plan."""
+"""Keywords whose secret values are kept apart from the plan."""
 
 
 @dataclass
 class Tasks:
-    """The tasks of one scenario while they are compiled."""
+    """Compiles the tasks of one scenario."""
 
     sources: Sources
     secrets: Secrets
@@ -46,17 +48,17 @@ class Tasks:
     tasks: list[dict[str, Any]] = field(default_factory=list)
     problems: list[Problem] = field(default_factory=list)
     reasons: list[Reason] = field(default_factory=list)
-    """Why the scenario has to run in Python; nothing of it is compiled then."""
+    """Reasons why the tasks cannot be recorded; with any, no task has steps."""
     lines: dict[str, str] = field(default_factory=dict)
-    """Places of tasks and steps by their field in the plan, ``tasks[0].steps[1]``."""
+    """Places of tasks and steps by field of the plan, ``tasks[0].steps[1]``."""
 
-    def compile(self, cls: type, at: str, wish: Reason | None = None) -> None:
+    def compile(self, cls: type, at: str, own_reason: Reason | None = None) -> None:
         """Compile every task of a class; ``at`` is the place of the class.
 
-        ``wish`` is a reason for Python that its author gave.
+        ``own_reason`` is the author's reason for Python, ``compile=False``.
         """
         names = task_names(cls)
-        self.reasons += [wish] if wish else []
+        self.reasons += [own_reason] if own_reason else []
         self.note(self.hooks(cls, names, at))
         if not names:
             what = f"scenario {cls.__name__} has no task; mark at least one method with @task"
@@ -70,12 +72,12 @@ class Tasks:
         self.bodies.move_largest_beside()
 
     def note(self, problems: list[Problem]) -> None:
-        """Tell mistakes from reasons for Python."""
+        """Add mistakes to the problems, and reasons for Python to the reasons."""
         self.reasons += [one for one in problems if isinstance(one, Reason)]
         self.problems += [one for one in problems if not isinstance(one, Reason)]
 
     def hooks(self, cls: type, names: list[str], at: str) -> list[Problem]:
-        """Find what needs Python beside the tasks: hooks and checks."""
+        """Find hooks and checks, which cannot be recorded."""
         problems: list[Problem] = []
         for name in _attributes(cls):
             what = f"{cls.__name__} defines {name}()"
@@ -115,7 +117,7 @@ class Tasks:
         self.tasks.append({"name": name, "weight": weight, "steps": steps})
 
     def weight(self, name: str, function: FunctionType, at: str) -> int:
-        """Read a task's weight; 1 stands for what is wrong, beside its problem."""
+        """Read a task's weight; returns 1 for an invalid one and adds a problem."""
         spec = task_of(function)
         weight = spec.weight if spec is not None else None
         if isinstance(weight, bool) or not isinstance(weight, int) or not 1 <= weight < 2**32:
@@ -132,7 +134,7 @@ class Tasks:
         file: SourceFile,
         place: str,
     ) -> list[dict[str, Any]]:
-        """Record a judged task and turn its requests into steps."""
+        """Record a checked task and turn its requests into steps."""
         try:
             requests = record(function)
         except Exception as error:  # noqa: BLE001  (user code: any error is the user's)
@@ -143,7 +145,7 @@ class Tasks:
             line = own[-1].lineno if own else None
             self.problems.append(Problem(file.at(line or function.__code__.co_firstlineno), what))
             return []
-        assert len(requests) == len(calls), "a judged body makes exactly the calls that it shows"  # noqa: S101
+        assert len(requests) == len(calls), "a checked body makes exactly the calls in its source"  # noqa: S101
         steps = []
         for number, (request, call) in enumerate(zip(requests, calls, strict=True)):
             self.lines[f"{place}.steps[{number}]"] = file.at(call)
@@ -155,7 +157,7 @@ class Tasks:
         return steps
 
     def step(self, name: str, request: Recorded, at: str) -> dict[str, Any]:
-        """Turn one request into a step; whatever is wrong with it is noted."""
+        """Turn one request into a step; its mistakes are added to the problems."""
         step: dict[str, Any] = {"method": request.method}
         with self._noting(name, at):
             step["method"] = checked_method(request.method)
@@ -170,9 +172,9 @@ class Tasks:
         with self._noting(name, at):
             step["path"] = target_path(request.path, request.extras.get("params"))
         with self._noting(name, at):
-            given = with_auth(request.extras.get("headers"), request.extras.get("auth"))
-            given = with_cookies(given, request.extras.get("cookies"))
-            headers = plan_headers(given, encoded, self.secrets)
+            written = with_auth(request.extras.get("headers"), request.extras.get("auth"))
+            written = with_cookies(written, request.extras.get("cookies"))
+            headers = plan_headers(written, encoded, self.secrets)
             if headers:
                 step["headers"] = headers
         if "timeout" in request.extras:
@@ -194,8 +196,14 @@ class Tasks:
             self.bodies.add(step, encoded.content)
         return step
 
-    def _noting(self, name: str, at: str) -> _Noting:
-        return _Noting(self.problems, name, at)
+    @contextmanager
+    def _noting(self, name: str, at: str) -> Iterator[None]:
+        """Turn the lines of a ValueError into problems of one request, and continue."""
+        try:
+            yield
+        except ValueError as error:
+            lines = str(error).splitlines()
+            self.problems += [Problem(at, f"task {name}: {line}") for line in lines]
 
     def _line_of(self, function: object, at: str) -> str:
         if isinstance(function, FunctionType):
@@ -205,32 +213,13 @@ class Tasks:
         return at
 
 
-class _Noting:
-    """Turns the sentences of a ValueError into problems of one request, and goes on."""
-
-    def __init__(self, problems: list[Problem], name: str, at: str) -> None:
-        self.problems = problems
-        self.name = name
-        self.at = at
-
-    def __enter__(self) -> None:
-        pass
-
-    def __exit__(self, kind: object, error: BaseException | None, trace: object) -> bool:
-        if not isinstance(error, ValueError):
-            return False
-        sentences = str(error).splitlines()
-        self.problems += [Problem(self.at, f"task {self.name}: {line}") for line in sentences]
-        return True
-
-
 def task_names(cls: type) -> list[str]:
-    """List the tasks of a class in the order in which their names were first defined."""
+    """Return the tasks of a class in the order of the first definitions of their names."""
     return [name for name in _attributes(cls) if _is_marked(inspect.getattr_static(cls, name))]
 
 
 def step_name(sent: str, path: object) -> str:
-    """Name a step for reports: method and path without the query, cut to what a plan allows."""
+    """Name a step: method and path without the query, cut to the limit of a plan."""
     name = f"{sent} {str(path).partition('?')[0]}"
     encoded = name.encode(errors="replace")
     if len(encoded) <= NAME_BYTES_MAX:
@@ -245,9 +234,6 @@ def _is_marked(attribute: object) -> bool:
 
 
 def _attributes(cls: type) -> list[str]:
-    """Names of a class and its bases, bases first, each once; nothing of VUser or object."""
-    names: dict[str, None] = {}
-    for base in reversed(cls.__mro__):
-        if base is not object and base is not VUser:
-            names.update(dict.fromkeys(vars(base)))
-    return list(names)
+    """Return the names of a class and its bases, bases first, without VUser and object."""
+    bases = [base for base in reversed(cls.__mro__) if base not in (object, VUser)]
+    return list(dict.fromkeys(name for base in bases for name in vars(base)))

@@ -1,8 +1,8 @@
 """Finds and checks the hooks that the submitter runs.
 
-These are ``@setup`` and ``@teardown``, once per run, and ``on_start`` and ``on_stop`` of all users if
-the scenario sets ``prepare="submitter"`` or its ``on_start`` sets a shared attribute: agents share
-no memory.
+These are ``@setup`` and ``@teardown``, once per run, and ``on_start`` and ``on_stop`` of all users
+if the scenario sets ``prepare="submitter"`` or its ``on_start`` sets a shared attribute: agents
+share no memory.
 """
 
 from __future__ import annotations

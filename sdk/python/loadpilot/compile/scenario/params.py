@@ -1,8 +1,8 @@
 """Finds the parameters that functions request with ``env(…)``, in the source, before the run.
 
 Calls at the top level have been executed on import. Those in tasks run on agents, where the
-submitter's environment is out of reach, so their names are read from the syntax tree. No code of the
-user is executed.
+submitter's environment is out of reach, so their names are read from the syntax tree. No code of
+the user is executed.
 """
 
 from __future__ import annotations
@@ -30,18 +30,18 @@ LITERALS = (
 Function: TypeAlias = ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda
 
 
-def ask(loaded: Loaded, cls: type) -> list[Problem]:
+def read_parameters(loaded: Loaded, cls: type) -> list[Problem]:
     """Read the parameters in the functions of a scenario's files; returns the problems."""
     bases = {base.__name__ for base in cls.__mro__}
     others = frozenset(loaded.scenarios) - bases
-    problems = _ask(loaded.file, others, loaded)
+    problems = _read_in_file(loaded.file, others, loaded)
     for path in imported_beside(loaded):
         text = path.read_bytes()
         if b"env" not in text:
             continue
         with contextlib.suppress(SyntaxError):  # reported where the module is imported
             file = SourceFile(str(path), ast.parse(text, str(path)))
-            problems += _ask(file, frozenset(), loaded)
+            problems += _read_in_file(file, frozenset(), loaded)
     return problems
 
 
@@ -69,7 +69,7 @@ def _listed(source: ParameterSource) -> str:
     return ", ".join(sorted(source.requested)) or "nothing"
 
 
-def _ask(file: SourceFile, others: frozenset[str], loaded: Loaded) -> list[Problem]:
+def _read_in_file(file: SourceFile, others: frozenset[str], loaded: Loaded) -> list[Problem]:
     """Read the parameters in the functions of one file, without the classes ``others``."""
     names, modules = _imported(file.tree)
     if not names and not modules:
@@ -87,9 +87,9 @@ def _ask(file: SourceFile, others: frozenset[str], loaded: Loaded) -> list[Probl
         if read is None:
             problems.append(Problem(file.at(call), LITERALS))
             continue
-        asked, default, secret = read
+        parameter, default, secret = read
         try:
-            loaded.parameters.read(asked, default, secret=secret, place=file.at(call))
+            loaded.parameters.read(parameter, default, secret=secret, place=file.at(call))
         except ParameterError as error:
             problems.append(Problem(file.at(call), str(error)))
     return problems

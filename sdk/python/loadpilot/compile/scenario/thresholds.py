@@ -1,8 +1,8 @@
 """Thresholds: gates such as ``p99_ms`` or ``browse:p99_ms`` with a limit.
 
 A limit is a number, or text with an operator: ``"<= 250"``. A custom metric is named with its
-figure, ``cart_value.p95``, and needs the operator. A gate that is invalid or can never be measured is
-an error with the nearest name; it is never dropped.
+figure, ``cart_value.p95``, and needs the operator. A gate that is invalid or can never be measured
+is an error with the nearest name; it is never dropped.
 """
 
 from __future__ import annotations
