@@ -322,6 +322,12 @@ def _marked(marked: F, once: Once) -> F:
     return marked
 
 
+def attribute_names(cls: type) -> list[str]:
+    """Return the names of a class and its bases, bases first, each once, without those of VUser."""
+    bases = [base for base in reversed(cls.__mro__) if base not in (object, VUser)]
+    return list(dict.fromkeys(name for base in bases for name in vars(base)))
+
+
 def spec_of(cls: type) -> ScenarioSpec | None:
     """Return the ``@scenario`` arguments of ``cls`` itself, not of a base; None without a mark."""
     spec = vars(cls).get(SPEC_ATTRIBUTE)

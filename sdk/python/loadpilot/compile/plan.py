@@ -101,9 +101,8 @@ def compile_scenario(loaded: Loaded, cls: type, target: str, overrides: Override
     values = frozenset(one.value for one in loaded.parameters.requested.values() if one.is_secret)
     secrets = Secrets(parameter_values=values).with_names(settings.secret_headers())
     tasks = Tasks(loaded.sources, secrets)
-    may_compile = settings.may_compile()
-    own_reason = None if may_compile else Reason(settings.place("compile"), "compile=False is set")
-    tasks.compile(cls, at, own_reason)
+    own_reason = Reason(settings.place("compile"), "compile=False is set")
+    tasks.compile(cls, at, None if settings.may_compile() else own_reason)
     plan = _plan(cls, settings, tasks, target)
     plan |= parameters(loaded.parameters, overrides.env, secrets, parameter_problems)
     hooks = _submitter_hooks(loaded, cls, settings, at)
@@ -119,26 +118,8 @@ def compile_scenario(loaded: Loaded, cls: type, target: str, overrides: Override
         tasks.bodies.beside,
         hooks=hooks,
     )
-    # What is prepared on this side has to reach the users, and only Python has attributes.
-    is_prepared = hooks is not None and (hooks.start is not None or bool(hooks.setups))
-    may_compile = may_compile and not is_prepared
     if tasks.reasons:
-        feeds, files, wrong = plan_feeds(loaded, cls, task_names(cls))
-        if wrong:
-            raise Refused(_deduplicated(wrong))
-        places = {feed["name"]: place for place, feed in enumerate(feeds)}
-        asked = loaded.parameters.requested
-        compiler = CodeCompiler(cls, loaded.sources, loaded.file, secrets.names, places, asked)
-        users = plan.get("users") or settings.pool(plan["profile"])
-        more = {"users": users, **_more_secrets(secrets), **({"feeds": feeds} if feeds else {})}
-        if may_compile:
-            compiled = _encode(compiled, compiler, more, secrets, at)
-        compiled = replace(compiled, parts=tuple(compiler.compiled))
-        if "code" not in plan:
-            compiled = replace(compiled, reasons=tuple(compiler.reasons or tasks.reasons))
-            compiled = _scripted(compiled, loaded, files, {**more, **_checked(cls)})
-            if overrides.prepares_here:
-                compiled = _prepared_here(compiled, loaded, cls, settings, at)
+        compiled = _with_logic(compiled, loaded, cls, settings, tasks, at)
     elif settings.says_pool():
         settings.refuse_pool()
         raise Refused(settings.problems)
@@ -147,6 +128,32 @@ def compile_scenario(loaded: Loaded, cls: type, target: str, overrides: Override
     found = json.loads(_native.check_plan(compiled.plan_json()))
     if found:
         raise Refused(_deduplicated([_translated(one, settings, tasks) for one in found]))
+    return compiled
+
+
+def _with_logic(
+    compiled: Compiled, loaded: Loaded, cls: type, settings: Settings, tasks: Tasks, at: str
+) -> Compiled:
+    """Complete the plan of a scenario that cannot be recorded: as code, else as a script."""
+    plan, hooks, secrets = compiled.plan, compiled.hooks, tasks.secrets
+    feeds, files, problems = plan_feeds(loaded, cls, task_names(cls))
+    if problems:
+        raise Refused(_deduplicated(problems))
+    indexes = {feed["name"]: index for index, feed in enumerate(feeds)}
+    requested = loaded.parameters.requested
+    compiler = CodeCompiler(cls, loaded.sources, loaded.file, secrets.names, indexes, requested)
+    users = plan.get("users") or settings.pool(plan["profile"])
+    more = {"users": users, **_more_secrets(secrets), **({"feeds": feeds} if feeds else {})}
+    # State that the submitter prepares has to reach the users, and only Python has attributes.
+    is_prepared = hooks is not None and (hooks.start is not None or bool(hooks.setups))
+    if settings.may_compile() and not is_prepared:
+        compiled = _encode(compiled, compiler, more, secrets, at)
+    compiled = replace(compiled, parts=tuple(compiler.compiled))
+    if "code" not in plan:
+        compiled = replace(compiled, reasons=tuple(compiler.reasons or tasks.reasons))
+        compiled = _scripted(compiled, loaded, files, {**more, **_checked(cls)})
+        if settings.overrides.prepares_here:
+            compiled = _prepared_here(compiled, loaded, cls, settings, at)
     return compiled
 
 

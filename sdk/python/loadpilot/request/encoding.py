@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from urllib.parse import urlencode
 
 from ..files import File
-from .multipart import multipart
+from .multipart import field_text, multipart
 
 METHODS = ("GET", "POST", "PUT", "PATCH", "DELETE", "HEAD", "OPTIONS")
 JSON_TYPE = "application/json"
@@ -70,7 +70,7 @@ def encode_fields(fields: object, name: str) -> str:
     flat: list[tuple[str, str]] = []
     for key, value in pairs:
         values = value if isinstance(value, list | tuple) else [value]
-        flat.extend((str(key), _primitive(item, name)) for item in values)
+        flat.extend((str(key), field_text(item, name)) for item in values)
     try:
         return urlencode(flat)
     except UnicodeEncodeError as error:
@@ -155,20 +155,6 @@ def _utf8(text: str, name: str) -> bytes:
         return text.encode()
     except UnicodeEncodeError as error:
         raise ValueError(f"{name}= holds text that has no UTF-8 form") from error
-
-
-def _primitive(value: object, name: str) -> str:
-    match value:
-        case True:
-            return "true"
-        case False:
-            return "false"
-        case None:
-            return ""
-        case str() | int() | float():
-            return str(value)
-        case _:
-            raise ValueError(f"{name}= holds {_kind(value)}; fields are text, numbers or booleans")
 
 
 def _is_pair(value: object) -> bool:

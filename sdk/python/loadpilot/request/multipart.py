@@ -40,7 +40,10 @@ def _fields(data: object) -> Iterable[tuple[bytes, bytes]]:
     for name, values in data.items():
         for value in values if isinstance(values, list | tuple) else [values]:
             head = f'Content-Disposition: form-data; name="{_quoted(name)}"'
-            yield head.encode(), _bytes(_text(value))
+            yield (
+                head.encode(),
+                value if isinstance(value, bytes) else field_text(value, "data").encode(),
+            )
 
 
 def _files(files: object) -> Iterable[tuple[bytes, bytes]]:
@@ -90,20 +93,20 @@ def _quoted(name: Any) -> str:
     return "".join(escapes.get(character, character) for character in name)
 
 
-def _text(value: object) -> str | bytes:
+def field_text(value: object, keyword: str) -> str:
+    """Return the text of a field of a query or form, as httpx writes it."""
     match value:
-        case bytes() | str():
-            return value
         case True:
             return "true"
         case False:
             return "false"
         case None:
             return ""
-        case int() | float():
+        case str() | int() | float():
             return str(value)
         case _:
-            raise ValueError(f"data= holds a {type(value).__name__}; fields are text or numbers")
+            kind = type(value).__name__
+            raise ValueError(f"{keyword}= holds a {kind}; fields are text, numbers or booleans")
 
 
 def _bytes(content: Any) -> bytes:

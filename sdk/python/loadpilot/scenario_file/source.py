@@ -12,12 +12,9 @@ import os
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING
+from types import FunctionType
 
 from .constants import Bindings
-
-if TYPE_CHECKING:
-    from types import FunctionType
 
 
 @dataclass(frozen=True)
@@ -100,6 +97,15 @@ class Sources:
         if path not in self._files:
             self._files[path] = self._read(path)
         return self._files[path]
+
+    def place_of(self, attribute: object, default: str) -> str:
+        """Return file and line of a method, however decorated; ``default`` without its source."""
+        function = getattr(attribute, "__func__", attribute)
+        if isinstance(function, FunctionType):
+            file = self.of(function)
+            if file is not None:
+                return file.at(function.__code__.co_firstlineno)
+        return default
 
     @staticmethod
     def _read(path: str) -> SourceFile | None:

@@ -14,8 +14,9 @@ from ... import metrics as own_metrics
 from ... import params, random
 from ...problem import Reason
 from .literals import literal, reject
+from .signatures import global_value, root
 
-if TYPE_CHECKING:
+if TYPE_CHECKING:  # expressions imports this module; only the type refers back
     from collections.abc import Iterator
 
     from ...scenario_file.source import SourceFile
@@ -75,17 +76,11 @@ def _call(lowering: Lowering, node: ast.Call, function: str, to: list[Any]) -> A
 
 def _origin(lowering: Lowering, node: ast.expr) -> str | None:
     """Return the name of LoadPilot's function in an expression, "rand.int"; None for others."""
-    path: list[str] = []
-    root = node
-    while isinstance(root, ast.Attribute):
-        path.insert(0, root.attr)
-        root = root.value
-    if not isinstance(root, ast.Name) or lowering.hides(root.id):
+    name = root(node)
+    if not name or lowering.hides(name):
         return None
     origin = lowering.file.bindings.origin_of(node) or ""
-    found = lowering.function.__globals__.get(root.id)
-    for name in path:
-        found = getattr(found, name, None)
+    found = global_value(lowering.function, node)
     name = origin.removeprefix("loadpilot.")
     own: dict[str, Any] = {"now": random.now, "env": params.env}
     own |= {one: getattr(random.rand, one.removeprefix("rand.")) for one in DRAWS}
@@ -129,7 +124,7 @@ def measure(lowering: Lowering, node: ast.expr) -> Any:
     if isinstance(of, ast.Name) and not lowering.hides(of.id):
         found = lowering.file.bindings.value_of(of.id) or of
     is_inside = found is of
-    if not isinstance(found, ast.Call) or (is_inside and lowering.hides(_root(found.func))):
+    if not isinstance(found, ast.Call) or (is_inside and lowering.hides(root(found.func))):
         return None
     kind = _kind(lowering.file, found)
     if kind is None:
@@ -155,12 +150,6 @@ def _name(call: ast.Call) -> str | None:
             return name if own_metrics.is_name(name) else None
         case _:
             return None
-
-
-def _root(node: ast.expr) -> str:
-    while isinstance(node, ast.Attribute):
-        node = node.value
-    return node.id if isinstance(node, ast.Name) else ""
 
 
 def ambiguous_metrics(file: SourceFile) -> Iterator[Reason]:

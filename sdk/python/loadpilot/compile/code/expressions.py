@@ -1,7 +1,7 @@
-"""Expressions of tasks and checks, turned into code.
+"""Compiles expressions of tasks, hooks and checks.
 
-Only what the engine computes exactly as Python does is let through. Names are resolved here: a
-local variable, something of the user's own, a constant. Must never reorder what Python computes.
+Only expressions that the engine computes exactly as Python does are compiled, in Python's order.
+Names are resolved here: a local variable, an attribute of the user, a constant.
 """
 
 from __future__ import annotations
@@ -50,33 +50,33 @@ PROPERTIES = {name: name for name in ("status_code", "ok", "text", "elapsed_ms")
 
 @dataclass
 class ScenarioContext:
-    """What a user has of its own, as far as the class shows it."""
+    """The facts about a scenario that all of its functions share."""
 
     constants: Mapping[str, Any]
-    """Class attributes that nothing changes, by name."""
+    """Constant class attributes, by name."""
     instance_attributes: frozenset[str]
-    """What ``on_start`` gives a user."""
+    """Names of the attributes that ``on_start`` sets on a user."""
     secret_headers: frozenset[str]
-    """Names of headers whose values are secret, in lower case."""
+    """Names of additional secret headers, in lower case."""
     extends_vuser_only: bool
     """Whether ``super()`` leads to the empty hooks of VUser."""
     can_wait: bool
     """Whether ``self.wait`` is that of VUser."""
     feeds: Mapping[str, int]
-    """The feeds of the plan, with their places, by name."""
+    """Indexes of the feeds in the plan, by name."""
     parameters: Mapping[str, Parameter]
-    """What was asked for with ``env()``, by name."""
+    """Parameters requested with ``env()``, by name."""
     cls: type
-    """The class itself."""
+    """The scenario's class."""
     sources: Sources
     """The files of its functions."""
     used: set[str] = field(default_factory=set)
-    """The constants that code reads."""
+    """Names of the constants that code reads."""
 
 
 @dataclass
 class Lowering:
-    """One function while it becomes code."""
+    """Compiles the expressions of one function."""
 
     function: FunctionType
     file: SourceFile
@@ -88,47 +88,47 @@ class Lowering:
     is_async: bool
     """Whether it is a coroutine."""
     locals: list[str]
-    """The names of all variables so far, those of functions that it calls too, in their order."""
+    """Names of all variables so far by number, with those of inlined functions."""
     names: dict[str, int] = field(default_factory=dict)
-    """Its own local variables, with their numbers."""
+    """Numbers of its own local variables, by name."""
     answers: frozenset[str] = frozenset()
-    """Those of them that hold answers."""
+    """Names of its variables that hold a response."""
     batches: Mapping[str, int | None] = field(default_factory=dict)
-    """Those that hold the answers of a batch, with how many these are, if that is known."""
+    """Names of its variables that hold the responses of a batch, with their number if known."""
     lines: set[int] = field(default_factory=set)
     """Lines that errors may name."""
     asserted: set[int] = field(default_factory=set)
-    """Those of them whose text errors may show: an assertion without a message does."""
+    """Lines whose text errors may show, such as an assertion without a message."""
     bound: set[str] = field(default_factory=set)
-    """Local variables that are set here, whatever way led here. On the others CPython does not
-    always name the line where it fails, so that they are not read in code."""
+    """Names of variables that are set on every path to this point. Reading any other is refused:
+    CPython does not always name the line of that error."""
     may_have_raised: bool = False
-    """Whether something that may raise was computed before, in this statement."""
+    """Whether this statement has computed something that may raise."""
     conditional_depth: int = 0
-    """In how many parts of expressions we are that may not be computed at all."""
+    """Nesting of conditionally evaluated parts of the current expression."""
     inline_value: Callable[[ast.expr], Any] = field(default=lambda _: None)
-    """Does what a function of the scenario's own does, ahead of the statement; returns what that
-    returns, as code, or None when no such function is called."""
+    """Inlines a call of one of the scenario's functions before the statement; returns its value as
+    code, or None for another expression."""
     send_first: Callable[[ast.expr], int | None] = field(default=lambda _: None)
-    """Makes a call of the client a request of its own, ahead of the statement; returns the
-    local variable that holds its answer, or None when the expression is no such call."""
+    """Sends a request of the client before the statement; returns the variable of its response, or
+    None for another expression."""
 
     def slot(self, name: str) -> int:
-        """Give the number of a local variable."""
+        """Return the number of a local variable."""
         return self.names[name]
 
     def new_local(self, name: str) -> int:
-        """Make one more variable; returns its number."""
+        """Create a variable; returns its number."""
         self.locals.append(name)
         return len(self.locals) - 1
 
     def note_line(self, line: int) -> int:
-        """Note a line that an error may name; returns it."""
+        """Record a line that an error may name; returns the line."""
         self.lines.add(line)
         return line
 
     def expression(self, node: ast.expr) -> Any:  # noqa: C901, PLR0911, PLR0912  (a table of syntax)
-        """Turn an expression into code."""
+        """Compile an expression."""
         match node:
             case ast.Constant(value=value):
                 return {"literal": literal(node, value)}
@@ -180,29 +180,29 @@ class Lowering:
         return name in self.names
 
     def hides(self, name: str) -> bool:
-        """Whether a name is something of the function's own, and not the module's."""
+        """Whether a name belongs to the function, and not to the module."""
         return self.is_local(name) or name in (self.user, self.client)
 
     def not_starred(self, node: ast.expr) -> ast.expr:
-        """Refuse what is unpacked with ``*``."""
+        """Refuse an argument or element unpacked with ``*``; returns any other."""
         if isinstance(node, ast.Starred):
             reject(node, "unpacks something with *")
         return node
 
     def conditional(self, node: ast.expr) -> Any:
-        """Turn an expression into code that may not be computed at all."""
+        """Compile an expression that is not always evaluated."""
         self.conditional_depth += 1
         made = self.expression(node)
         self.conditional_depth -= 1
         return made
 
     def note_raise(self, node: ast.expr) -> int:
-        """Note that something here may raise; returns the line that Python would name."""
+        """Record that an expression may raise; returns the line that Python names then."""
         self.may_have_raised = True
         return self.note_line(node.lineno)
 
     def name(self, node: ast.Name) -> Any:
-        """Turn a name into code."""
+        """Compile a name."""
         name = node.id
         if name in self.answers or name in self.batches:
             reject(node, f"uses the response `{name}` as a value")
@@ -214,12 +214,12 @@ class Lowering:
         return {"literal": literal(node, self.constant(node))}
 
     def must_be_bound(self, node: ast.Name) -> None:
-        """Refuse a variable that some way here leaves unset."""
+        """Refuse a variable that some path to this point leaves unset."""
         if node.id not in self.bound:
             reject(node, f"reads `{node.id}`, which may not be set there")
 
     def constant(self, node: ast.Name, *, may_be_tuple: bool = False) -> Any:
-        """Look up a constant of the module."""
+        """Return the value of a constant of the module; refuses any other name."""
         refusal = self.file.bindings.why_not_constant(node.id)
         if refusal is not None:
             reject(node, f"uses {refusal}")
@@ -230,7 +230,7 @@ class Lowering:
         return value
 
     def dict(self, node: ast.Dict) -> Any:
-        """Turn a dict that is written out into code."""
+        """Compile a dict display."""
         entries = []
         for key, value in zip(node.keys, node.values, strict=True):
             match key:
@@ -265,7 +265,7 @@ class Lowering:
                 self.no_secret(node, inner)
 
     def formatted(self, node: ast.expr) -> Any:
-        """Turn a part of an f-string into code."""
+        """Compile a part of an f-string."""
         match node:
             case ast.Constant():
                 return self.expression(node)
@@ -283,7 +283,7 @@ class Lowering:
         return reject(node, "formats a value in a way of its own")
 
     def binary(self, node: ast.expr, left: ast.expr, op: ast.operator, right: ast.expr) -> Any:
-        """Turn an operation on two values into code."""
+        """Compile an operation on two values."""
         operator = OPERATORS.get(type(op))
         if operator is None:
             reject(node, "computes with an operator other than + - * / // %")
@@ -293,7 +293,7 @@ class Lowering:
         return {"binary": {"operator": operator, **sides, "line": self.note_raise(node)}}
 
     def compare(self, node: ast.Compare) -> Any:
-        """Turn a chain of comparisons into code."""
+        """Compile a chain of comparisons."""
         first = self.expression(node.left)
         others = []
         for place, (op, right) in enumerate(zip(node.ops, node.comparators, strict=True)):
@@ -313,7 +313,7 @@ class Lowering:
         return {"compare": {"first": first, "others": others, "line": self.note_raise(node)}}
 
     def collection(self, node: ast.expr) -> Any:
-        """Turn the right side of `in` into code: a tuple is as good as a list there."""
+        """Compile the right side of ``in``, or the iterable of a loop; a tuple counts as a list."""
         match node:
             case ast.Tuple(elts=elements):
                 return {"list": [self.expression(self.not_starred(one)) for one in elements]}
@@ -324,7 +324,7 @@ class Lowering:
                 return self.expression(node)
 
     def item(self, node: ast.Subscript, value: ast.expr, key: ast.expr) -> Any:
-        """Turn ``a[key]`` into code."""
+        """Compile ``a[key]``."""
         if isinstance(key, ast.Slice):
             return str_methods.slice_of(self, node, key)
         if isinstance(key, ast.Tuple):
@@ -338,7 +338,7 @@ class Lowering:
     def header(
         self, node: ast.expr, value: ast.expr, key: ast.expr, otherwise: ast.expr | None
     ) -> Any:
-        """Turn ``r.headers[key]`` into code; None when it is none."""
+        """Compile ``r.headers[key]``; None for another expression."""
         match value:
             case ast.Attribute(value=inner, attr="headers"):
                 slot = self.answer(inner)
@@ -357,7 +357,7 @@ class Lowering:
         return {"header": found}
 
     def answer(self, node: ast.expr) -> int | None:
-        """Find the local variable that holds an answer; None when the expression is none."""
+        """Return the variable that holds a response; None for another expression."""
         match node:
             case ast.Name(id=name) if name in self.answers:
                 self.must_be_bound(node)
@@ -366,7 +366,7 @@ class Lowering:
                 return self.send_first(node)
 
     def attribute(self, node: ast.Attribute) -> Any:
-        """Turn an attribute of the user or of an answer into code."""
+        """Compile an attribute of the user or of a response."""
         match node.value:
             case ast.Name(id=name) if name == self.user and name not in self.locals:
                 return self.user_attribute(node)
@@ -381,7 +381,7 @@ class Lowering:
         return {"answer": {"local": slot, "part": part, "line": line}}
 
     def user_attribute(self, node: ast.Attribute) -> Any:
-        """Turn an attribute of the user into code."""
+        """Compile an attribute of the user."""
         name = node.attr
         if name in self.context.constants:
             self.context.used.add(name)
@@ -393,7 +393,7 @@ class Lowering:
         return {"own": {"name": name, "line": self.note_line(node.end_lineno or node.lineno)}}
 
     def call(self, node: ast.Call) -> Any:  # noqa: C901, PLR0911  (a table of syntax)
-        """Turn a call of one of Python's own functions into code."""
+        """Compile a call: of a builtin, a method, or one of the scenario's functions."""
         function, given = node.func, [self.not_starred(one) for one in node.args]
         if self.send_first(node) is not None:
             reject(node, "uses a response as a value")
@@ -427,11 +427,11 @@ class Lowering:
         return reject(node, f"contains {describe(node)}")
 
     def inlined_call(self, node: ast.Call) -> Any:
-        """Turn a call of a function of the scenario's own into code; None when it is none."""
+        """Compile a call of one of the scenario's functions; None for another call."""
         return self.inline_value(node)
 
     def get(self, function: ast.Attribute, given: list[ast.expr]) -> Any:
-        """Turn ``d.get(key)`` of a dict into code."""
+        """Compile ``d.get(key)`` of a dict."""
         match function.value:
             case ast.Name(id=name) if name not in self.names:
                 if name == self.client or self.file.bindings.why_not_constant(name) is not None:
@@ -442,7 +442,7 @@ class Lowering:
         return {"call": {"function": "get", "to": to, "line": line}}
 
     def isinstance(self, of: ast.expr, kinds: ast.expr) -> Any:
-        """Turn ``isinstance(a, int)`` into code."""
+        """Compile ``isinstance(a, int)``."""
         listed = kinds.elts if isinstance(kinds, ast.Tuple) else [kinds]
         names = []
         for kind in listed:
@@ -456,13 +456,13 @@ class Lowering:
         return {"is_instance": {"of": self.expression(of), "kinds": names}}
 
     def is_builtin(self, name: str) -> bool:
-        """Whether a name is Python's own here."""
+        """Whether a name stands for Python's builtin here."""
         is_bound = self.file.bindings.binds(name) or name in self.function.__globals__
         return not self.hides(name) and not is_bound
 
 
 def _writes(made: Any) -> bool:
-    """Whether code for the value of a secret writes out more than its scheme."""
+    """Whether the code of a secret value contains a literal other than an authentication scheme."""
     if isinstance(made, dict):
         if "literal" in made:
             value = made["literal"]

@@ -1,4 +1,4 @@
-"""Values as they are written, in code; and how a piece is refused that code has no word for."""
+"""Literals in code, and the error for syntax and values that code cannot express."""
 
 from __future__ import annotations
 
@@ -12,22 +12,22 @@ INT_MAX = 2**63
 
 
 class NotCompiledError(Exception):
-    """A piece of a scenario that code has no word for."""
+    """A piece of a scenario that code cannot express."""
 
     def __init__(self, node: ast.AST | None, what: str) -> None:
-        """Name the piece and say what it is."""
+        """Take the piece and its description, the predicate of a sentence about the task."""
         super().__init__(what)
         self.node = node
         self.what = what
 
 
 def reject(node: ast.AST | None, what: str) -> NoReturn:
-    """Refuse a piece of a scenario."""
+    """Raise :class:`NotCompiledError` for a piece of a scenario."""
     raise NotCompiledError(node, what)
 
 
 def literal(node: ast.AST | None, value: Any) -> Any:  # noqa: C901, PLR0911  (one line per type)
-    """Write a value as code; raises :class:`NotCompiledError` for what JSON has no form for."""
+    """Return a value as code; raises :class:`NotCompiledError` for one without a JSON form."""
     if value is None:
         return "none"
     kind = type(value)

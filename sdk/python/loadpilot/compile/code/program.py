@@ -1,8 +1,8 @@
-"""Code: a scenario whose tasks look at answers, so that any agent can play it without Python.
+"""Compiles a whole scenario to code, so that any agent can execute it without Python.
 
-All of it becomes code, or nothing: each user has its own state, which tasks, hooks and checks
-share. What keeps a part in Python is told with its line. Must never let anything through that
-could mean something else at another moment or on another machine.
+Either all parts become code or none, because tasks, hooks and checks share the state of a user.
+Each reason for Python names its line. A part compiles only if its meaning depends neither on the
+time nor on the machine.
 """
 
 from __future__ import annotations
@@ -32,35 +32,35 @@ if TYPE_CHECKING:
     from ...scenario_file.source import SourceFile, Sources
 
 CODE_BYTES_MAX = 256 * 1024
-"""Largest code, as JSON: the plan that holds it has a limit, too."""
+"""Maximum size of the code as JSON, in bytes; the plan that holds it has a limit, too."""
 
 
 @dataclass
 class CodeCompiler:
-    """One scenario while it becomes code."""
+    """Compiles one scenario."""
 
     cls: type
     sources: Sources
     file: SourceFile
-    """The scenario's own file: all of its parts must stand in it."""
+    """The scenario's own file, which must hold all of its parts."""
     secret_headers: frozenset[str]
     feeds: dict[str, int]
-    """The feeds of the plan, with their places, by name."""
+    """Indexes of the feeds in the plan, by name."""
     parameters: Mapping[str, Parameter]
-    """What was asked for with ``env()``, by name."""
+    """Parameters requested with ``env()``, by name."""
     reasons: list[Reason] = field(default_factory=list)
     compiled: list[str] = field(default_factory=list)
-    """The parts that could be compiled, by name."""
+    """Names of the parts that could be compiled."""
     lines: set[int] = field(default_factory=set)
     literal_attributes: frozenset[str] = frozenset()
-    """Attributes that hold text that is written out, as far as parts were compiled."""
+    """Attributes that hold literal text, as found in the parts compiled so far."""
 
     def compile(self, tasks: list[str]) -> dict[str, Any] | None:
-        """Turn the whole scenario into code; None when something of it needs Python."""
+        """Compile the whole scenario; None when a part of it needs Python."""
         self.check_class()
         if self.reasons:
             return None
-        # The parts are looked at all the same: people want to know what of each is in the way.
+        # The parts are compiled all the same, so that the user gets the reasons of each.
         self.reasons += [*import_effects(self.file), *ambiguous_metrics(self.file)]
         constants, kept = self.constants(), self.instance_attributes()
         hidden = kept & (set(dir(self.cls)) - set(constants))
@@ -85,7 +85,7 @@ class CodeCompiler:
         self.literal_attributes = frozenset(
             name for name, one in literals.items() if holds_literal_text(one)
         )
-        # `on_start` comes first: it alone keeps something.
+        # `on_start` comes first: only it sets attributes.
         hooks = {
             name: self.part(name, name, context, ("client",)) for name in ("on_start", "on_stop")
         }
@@ -115,7 +115,7 @@ class CodeCompiler:
         return code
 
     def check_class(self) -> None:
-        """Refuse a class that is more than its attributes."""
+        """Refuse a class with a metaclass, ``__getattr__``, or bases outside of its file."""
         cls, at = self.cls, self.file.class_line(self.cls.__name__)
         bases = [base for base in cls.__mro__ if base not in (object, VUser)]
         defined = [node.name for node in self.file.tree.body if isinstance(node, ast.ClassDef)]
@@ -128,11 +128,11 @@ class CodeCompiler:
             self.add_reason(at, f"class {cls.__name__} has a metaclass or __getattr__")
 
     def add_reason(self, at: int | ast.AST, what: str) -> None:
-        """Note a reason for Python."""
+        """Add a reason for Python."""
         self.reasons.append(Reason(self.file.at(at), what))
 
     def part(self, label: str, name: str, context: ScenarioContext, takes: tuple[str, ...]) -> Any:
-        """Turn one function of the class into code; None when it is VUser's own or refused."""
+        """Compile one function of the class; None if it is that of VUser or refused."""
         function = getattr(self.cls, name)
         if function is getattr(VUser, name, None):
             return None
@@ -164,7 +164,7 @@ class CodeCompiler:
         return made
 
     def check(self, name: str, context: ScenarioContext) -> Any:
-        """Turn a check into code, if there is one."""
+        """Compile a check; None if there is none or it is refused."""
         function = getattr(self.cls, name, None)
         if function is None:
             return None
@@ -177,7 +177,7 @@ class CodeCompiler:
         return made and {"takes": "answer" if count == 1 else "status_and_body", "body": made}
 
     def instance_attributes(self) -> frozenset[str]:
-        """Name what ``on_start`` may give a user, by itself or by the methods that it calls."""
+        """Return the attributes that ``on_start``, or a method that it mentions, may set."""
         names: set[str] = set()
         looked_at, open_names = set(), ["on_start"]
         while open_names:
@@ -194,7 +194,7 @@ class CodeCompiler:
         return frozenset(names)
 
     def constants(self) -> dict[str, Any]:
-        """Collect the class attributes that are constants."""
+        """Return the constant class attributes, by name."""
         found: dict[str, Any] = {}
         for base in reversed(self.cls.__mro__):
             if base in (object, VUser):
@@ -210,7 +210,7 @@ class CodeCompiler:
         return {name: value for name, value in found.items() if _has_form(value)}
 
     def is_literal(self, value: ast.expr) -> bool:
-        """Say whether a value is written out, with constants of the module at most."""
+        """Whether a value consists of literals and constants of the module."""
         for part, problem in literal_parts(value):
             name = part.id if isinstance(part, ast.Name) else ""
             if problem is not None or self.file.bindings.why_not_constant(name) is not None:
@@ -219,7 +219,7 @@ class CodeCompiler:
 
 
 def _stored(node: ast.FunctionDef | ast.AsyncFunctionDef) -> frozenset[str]:
-    """Name the attributes that a method gives its user."""
+    """Return the attributes that a method sets on its user."""
     user = [*node.args.posonlyargs, *node.args.args][:1]
     names = set()
     for one in ast.walk(node):
@@ -233,7 +233,7 @@ def _stored(node: ast.FunctionDef | ast.AsyncFunctionDef) -> frozenset[str]:
 
 
 def _class_assignments(file: SourceFile, name: str) -> dict[str, ast.expr]:
-    """Collect what the body of a class of the module binds to a value, by name."""
+    """Return the values that the body of a class of the module assigns, by name."""
     found: dict[str, ast.expr] = {}
     for node in file.tree.body:
         if isinstance(node, ast.ClassDef) and node.name == name:

@@ -1,6 +1,6 @@
-"""The rows of a scenario's feeds for its code: JSON that is kept beside the plan.
+"""The rows of the feeds of compiled code: JSON that is kept beside the plan.
 
-Must never let a row through that would be another value in code.
+A row without an exact form in code is refused.
 """
 
 from __future__ import annotations
@@ -18,13 +18,13 @@ if TYPE_CHECKING:
     from ...feeds import Feed
 
 ROWS_MAX = 4_000_000
-"""Most rows of a feed that code takes: a list of it has as many items at most."""
+"""Maximum number of rows of a feed in code, the same as the number of items of a list."""
 DEPTH_MAX = 20
-"""Deepest nesting of a row."""
+"""Maximum nesting of a row."""
 
 
 def rows_of(feeds: Mapping[str, Feed]) -> bytes:
-    """Write the rows of feeds, by what the scenario calls these; raises NotCompiledError."""
+    """Write the rows of feeds, given by attribute, as JSON; raises NotCompiledError."""
     for name, feed in feeds.items():
         if len(feed.rows) > ROWS_MAX:
             reject(None, f"self.{name} has {len(feed.rows):,} rows, {ROWS_MAX:,} are the most")
@@ -45,7 +45,7 @@ def rows_of(feeds: Mapping[str, Feed]) -> bytes:
 
 
 def object_reference(content: bytes) -> dict[str, Any]:
-    """Name what is kept beside the plan."""
+    """Return the plan's reference to an object that is kept beside it."""
     return {"sha256": sha256(content).hexdigest(), "bytes": len(content)}
 
 

@@ -1,7 +1,7 @@
-"""The bodies of tasks, hooks and checks, turned into code statement by statement.
+"""Compiles the bodies of tasks, hooks and checks, statement by statement, in their order.
 
-A request inside of an expression is sent ahead of its statement, and only where it is the first
-thing that Python would do there. Must never drop a statement or change the order of two.
+A request inside of an expression is sent before the statement. It is refused unless it is the first
+thing that Python does in that statement.
 """
 
 from __future__ import annotations
@@ -28,12 +28,12 @@ METHODS = {
     name: name.upper() for name in ("get", "post", "put", "patch", "delete", "head", "options")
 }
 RAISED = frozenset({"AssertionError", "Exception", "RuntimeError", "TypeError", "ValueError"})
-"""Errors whose words are what they were given."""
+"""Exceptions whose text is their argument."""
 COMPUTED = frozenset({"params", "headers", "json", "data", "content", "name"})
-"""What a request may carry that code can compute."""
+"""Keywords of a request that code can compute."""
 TIMES_MAX = 2**32
 HOOKS = ("on_start", "on_stop")
-"""Methods that VUser has too, where they do nothing."""
+"""Hooks of VUser, which are empty there."""
 
 
 def routine(
@@ -44,11 +44,10 @@ def routine(
     takes: tuple[str, ...],
     hook: str | None,
 ) -> tuple[dict[str, Any], set[int]]:
-    """Turn a function into code; returns it and the lines that its errors may show.
+    """Compile a function; returns its code and the lines that its errors may show.
 
-    ``takes`` is what it is given beside the user: ``client``, or ``response``, or ``status`` and
-    ``body``; ``hook`` says which hook it is, if it is one. Raises
-    :class:`.expressions.NotCompiledError`.
+    ``takes`` names its parameters beside the user: ``client``, or ``response``, or ``status`` and
+    ``body``; ``hook`` is its name if it is a hook. Raises :class:`.literals.NotCompiledError`.
     """
     check_signature(function, node, takes)
     parameters = [argument.arg for argument in [*node.args.posonlyargs, *node.args.args]]
@@ -71,27 +70,27 @@ def routine(
     body.bound = set(given)
     does = body.block(node.body)
     made: dict[str, Any] = {"locals": body.locals} if body.locals else {}
-    # An error of a preparation is told at length, with its line.
+    # An error of `on_start` is reported with all of its lines.
     return {**made, "does": does}, body.lines if hook == HOOKS[0] else body.asserted
 
 
 class Body(Lowering):
-    """One function while its statements become code."""
+    """Compiles the statements of one function."""
 
     hook: str | None = None
-    """Which hook it is. The first may give the user something of its own, and the requests of both
-    go where answers lead, unless they say otherwise."""
+    """Its name if it is a hook. Only ``on_start`` may set attributes of the user. Requests of hooks
+    follow redirects by default."""
     steps: str = ""
-    """The names of the steps that its requests are made in."""
+    """The names of the current steps, each followed by `` / ``."""
     call_stack: tuple[FunctionType, ...] = ()
-    """The functions that led here, the last one this."""
+    """The chain of inlined functions, this one last."""
     result: tuple[str, int] | None = None
-    """What it returns and which variable is to hold that, of a function that was called."""
+    """Kind of the result and variable for it, of an inlined function."""
     does: list[Any]
-    """The statements so far."""
+    """The code of the statements so far."""
 
     def inlined(self, function: FunctionType, user: str, client: str | None) -> Body:
-        """Begin a function that is called here."""
+        """Create the body of a function that is inlined here."""
         inner = Body(
             function,
             self.file,
@@ -109,7 +108,7 @@ class Body(Lowering):
         return inner
 
     def block(self, statements: list[ast.stmt]) -> list[Any]:
-        """Turn statements into code of their own."""
+        """Compile statements into a new list."""
         outer = getattr(self, "does", None)
         self.does = []
         self.append_statements(statements)
@@ -119,23 +118,23 @@ class Body(Lowering):
         return does
 
     def append_statements(self, statements: list[ast.stmt]) -> None:
-        """Turn statements into code, behind what there is."""
+        """Compile statements and append them to the current list."""
         for statement in statements:
             self.may_have_raised = False
             self.statement(statement)
             if isinstance(statement, ast.Return | ast.Raise | ast.Break | ast.Continue):
-                # What follows is never reached, and whatever is read there is set.
+                # The rest is unreachable, so any variable counts as set there.
                 self.bound = set(self.names)
 
     def optional_block(self, statements: list[ast.stmt]) -> tuple[list[Any], set[str]]:
-        """Turn a block that may be left out into code; returns it and what is set at its end."""
+        """Compile a conditional block; returns it and the variables that are set at its end."""
         before = set(self.bound)
         does = self.block(statements)
         after, self.bound = self.bound, before
         return does, after
 
     def statement(self, node: ast.stmt) -> None:  # noqa: C901, PLR0912  (a table of syntax)
-        """Turn one statement into code."""
+        """Compile one statement."""
         match node:
             case ast.Pass() | ast.Expr(value=ast.Constant()):
                 pass
@@ -183,7 +182,7 @@ class Body(Lowering):
                 reject(node, f"contains {describe(node)}")
 
     def expression_statement(self, node: ast.expr) -> None:
-        """Turn an expression into code whose value nobody wants."""
+        """Compile an expression whose value is not used."""
         made = rest(self, node) or builtins.measure(self, node)
         if made is not None:
             self.does.append(made)
@@ -209,13 +208,13 @@ class Body(Lowering):
                 self.does.append({"do": self.expression(node)})
 
     def calls_empty_hook(self, node: ast.Call) -> bool:
-        """Whether a call of ``super()`` comes to the empty hook of VUser."""
+        """Whether a call of ``super()`` leads to the empty hook of VUser."""
         given = [one.id for one in node.args if isinstance(one, ast.Name)]
         is_plain = given == [self.client] and len(node.args) == 1 and not node.keywords
         return is_plain and self.context.extends_vuser_only and self.is_builtin("super")
 
     def assign(self, node: ast.stmt, target: ast.expr, value: ast.expr) -> None:
-        """Turn an assignment into code."""
+        """Compile an assignment."""
         match target:
             case ast.Tuple():
                 if not unpack_batch(self, target, value):
@@ -244,7 +243,7 @@ class Body(Lowering):
                 reject(node, f"assigns to `{ast.unparse(target)}`")
 
     def branch(self, node: ast.If) -> None:
-        """Turn an ``if`` with all of its ways into code."""
+        """Compile an ``if`` with all of its branches."""
         ways: list[Any] = []
         ends: list[set[str]] = []
         while True:
@@ -269,7 +268,7 @@ class Body(Lowering):
         self.does.append({"if": made})
 
     def loop(self, node: ast.For, name: str, over: ast.expr, body: list[ast.stmt]) -> None:
-        """Turn a ``for`` into code."""
+        """Compile a ``for``."""
         match over:
             case ast.Call(func=ast.Name(id="range"), args=[times], keywords=[]) if self.is_builtin(
                 "range"
@@ -289,7 +288,7 @@ class Body(Lowering):
                 self.does.append({"for": {"local": self.slot(name), **made}})
 
     def loop_body(self, name: str, body: list[ast.stmt]) -> list[Any]:
-        """Turn what is done in each round of a loop into code."""
+        """Compile the body of a loop with the variable ``name``."""
         before = set(self.bound)
         self.bound.add(name)
         does, _ = self.optional_block(body)
@@ -297,7 +296,7 @@ class Body(Lowering):
         return does
 
     def repeat_count(self, node: ast.expr) -> int:
-        """Read how often a loop counts."""
+        """Return the constant number of iterations of ``range()``."""
         match node:
             case ast.Constant(value=value):
                 pass
@@ -310,7 +309,7 @@ class Body(Lowering):
         return max(value, 0)
 
     def assertion(self, node: ast.Assert) -> None:
-        """Turn an assertion into code."""
+        """Compile an assertion."""
         if node.test.lineno != node.lineno:
             reject(node.test, "asserts something that is written on another line")
         test = self.expression(node.test)
@@ -322,7 +321,7 @@ class Body(Lowering):
         self.does.append({"assert": {**made, "line": line}})
 
     def raise_statement(self, node: ast.Raise, error: ast.expr) -> None:
-        """Turn an error that is raised by name into code."""
+        """Compile a ``raise`` of a known exception."""
         says: ast.expr | None = None
         match error:
             case ast.Name(id=name) | ast.Call(func=ast.Name(id=name), args=[], keywords=[]):
@@ -341,7 +340,7 @@ class Body(Lowering):
         self.does.append({"raise": {**made, "line": line}})
 
     def step_block(self, step: ast.expr, body: list[ast.stmt]) -> None:
-        """Put the requests of a block under a name: that needs no step in code."""
+        """Compile a ``with client.step(…)``: it only prefixes the names of its requests."""
         match step:
             case ast.Call(
                 func=ast.Attribute(value=ast.Name(id=client), attr="step"),
@@ -361,7 +360,7 @@ class Body(Lowering):
         self.steps = around
 
     def send_ahead(self, node: ast.expr) -> int | None:
-        """Send a request ahead of the statement that it stands in."""
+        """Send a request before the statement that contains it; returns its variable, or None."""
         if isinstance(node, ast.Subscript):
             return picked_answer(self, node)
         call = node.value if isinstance(node, ast.Await) else node
@@ -378,7 +377,7 @@ class Body(Lowering):
         return slot
 
     def inlined_value(self, node: ast.expr) -> Any:
-        """Do what a function of the scenario's own does; returns its value as code."""
+        """Inline a call of one of the scenario's functions; returns its value as code, or None."""
         match inline_call(self, node):
             case None:
                 return None
@@ -392,7 +391,7 @@ class Body(Lowering):
     def request(  # noqa: C901, PLR0912  (a table of keywords)
         self, node: ast.expr, slot: int | None
     ) -> bool:
-        """Turn a request into code, if it is one."""
+        """Compile a request; returns whether the expression is one."""
         call = node.value if isinstance(node, ast.Await) else node
         if self.client is None or not is_call_of(call, self.client):
             return False
@@ -434,7 +433,7 @@ class Body(Lowering):
         return True
 
     def method(self, call: ast.Call) -> tuple[str, ast.expr]:
-        """Read the method and the path of a request."""
+        """Return the method and the path of a request."""
         assert isinstance(call.func, ast.Attribute)  # noqa: S101
         verb = call.func.attr
         match call.args:

@@ -1,4 +1,4 @@
-"""Methods of text, formats of f-strings, slices and comprehensions, turned into code."""
+"""Compiles methods of ``str``, formats of f-strings, slices and comprehensions."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from .literals import literal, reject
 
-if TYPE_CHECKING:
+if TYPE_CHECKING:  # expressions imports this module; only the type refers back
     from .expressions import Lowering
 
 METHODS = {
@@ -23,14 +23,14 @@ METHODS = {
     "replace": (2, 2),
     "join": (1, 1),
 }
-"""How many arguments they take in code."""
+"""Minimum and maximum number of arguments in code."""
 SPEC = re.compile(r"(0?)(\d{0,2})(?:d|\.(\d{1,2})f)")
-"""Formats that code knows: `04d`, `8.2f`."""
+"""Formats in code: `04d`, `8.2f`."""
 TIMES_MAX = 10_000
 
 
 def text_method(lowering: Lowering, node: ast.Call) -> Any:
-    """Turn ``a.lower()`` into code; None when it is no method of text."""
+    """Compile ``a.lower()``; None for another method."""
     match node.func:
         case ast.Attribute(value=of, attr=name) if name in METHODS:
             least, most = METHODS[name]
@@ -49,7 +49,7 @@ def text_method(lowering: Lowering, node: ast.Call) -> Any:
 
 
 def formatted(lowering: Lowering, node: ast.FormattedValue) -> Any:
-    """Turn ``{x:04d}`` of an f-string into code; None when code does not know the format."""
+    """Compile ``{x:04d}`` of an f-string; None for another format."""
     match node.format_spec:
         case ast.JoinedStr(values=[ast.Constant(value=str() as spec)]) if node.conversion == -1:
             found = SPEC.fullmatch(spec)
@@ -66,7 +66,7 @@ def formatted(lowering: Lowering, node: ast.FormattedValue) -> Any:
 
 
 def slice_of(lowering: Lowering, node: ast.Subscript, key: ast.Slice) -> Any:
-    """Turn ``a[1:3]`` into code."""
+    """Compile ``a[1:3]``."""
     if key.step is not None:
         reject(node, "takes a slice with a step")
     of = lowering.expression(node.value)
@@ -77,7 +77,7 @@ def slice_of(lowering: Lowering, node: ast.Subscript, key: ast.Slice) -> Any:
 
 
 def comprehension(lowering: Lowering, node: ast.ListComp) -> Any:
-    """Turn ``[item for name in over if test]`` into code."""
+    """Compile ``[item for name in over if test]``."""
     match node.generators:
         case [ast.comprehension(target=ast.Name(id=name), iter=over, ifs=tests, is_async=0)] if (
             len(tests) < 2 and name not in lowering.answers and name not in lowering.batches

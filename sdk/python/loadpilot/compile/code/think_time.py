@@ -1,4 +1,4 @@
-"""Think time of tasks, turned into code: `time.sleep`, `asyncio.sleep`, `self.wait`."""
+"""Compiles think time: `time.sleep`, `asyncio.sleep`, `self.wait`."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from ...scenario_file.constants import describe
 from .literals import reject
-from .signatures import attributes, root
+from .signatures import global_value, root
 
 if TYPE_CHECKING:
     from .expressions import Lowering
@@ -20,7 +20,7 @@ _time_sleep = time.sleep
 
 
 def rest(lowering: Lowering, node: ast.expr) -> Any:
-    """Turn a rest into a statement; None when it is none."""
+    """Compile a sleep into a statement; None for another expression."""
     call = node.value if isinstance(node, ast.Await) else node
     if not isinstance(call, ast.Call) or lowering.client is None:
         return None
@@ -38,9 +38,7 @@ def rest(lowering: Lowering, node: ast.expr) -> Any:
     name = root(call.func)
     if origin not in SLEEPS or lowering.hides(name):
         return None
-    found = lowering.function.__globals__.get(name)
-    for attribute in attributes(call.func):
-        found = getattr(found, attribute, None)
+    found = global_value(lowering.function, call.func)
     if found not in _known(origin) or is_awaited != (origin == "asyncio.sleep"):
         reject(node, f"contains {describe(call)}")
     if origin == "time.sleep" and lowering.is_awaiting:
@@ -57,10 +55,10 @@ def rest(lowering: Lowering, node: ast.expr) -> Any:
 
 
 def _known(origin: str) -> tuple[object, ...]:
-    """What such a name stands for: a process that plays scenarios has replaced it by now."""
+    """Return the valid values of a sleep function; ``play`` may have replaced it."""
     if origin == "time.sleep":
         return _time_sleep, time.sleep
-    # Not imported here: that is costly, and a file that means it has done so.
+    # Not imported here, because that is slow; a file that uses it has imported it.
     asyncio = sys.modules.get("asyncio")
     return () if asyncio is None else (asyncio.tasks.sleep, asyncio.sleep)
 

@@ -13,7 +13,7 @@ from traceback import extract_tb
 from types import FunctionType
 from typing import TYPE_CHECKING, Any
 
-from ...dsl import VUser, task_of
+from ...dsl import VUser, attribute_names, task_of
 from ...params import ParameterError
 from ...problem import Problem, Reason, rule
 from ...request.encoding import checked_method, encode_body, target_path
@@ -79,9 +79,9 @@ class Tasks:
     def hooks(self, cls: type, names: list[str], at: str) -> list[Problem]:
         """Find hooks and checks, which cannot be recorded."""
         problems: list[Problem] = []
-        for name in _attributes(cls):
+        for name in attribute_names(cls):
             what = f"{cls.__name__} defines {name}()"
-            line = self._line_of(getattr(cls, name), at)
+            line = self.sources.place_of(getattr(cls, name), at)
             if name in HOOKS and getattr(cls, name) is not getattr(VUser, name):
                 problems.append(Reason(line, what))
             elif name.startswith("check_"):
@@ -205,17 +205,11 @@ class Tasks:
             lines = str(error).splitlines()
             self.problems += [Problem(at, f"task {name}: {line}") for line in lines]
 
-    def _line_of(self, function: object, at: str) -> str:
-        if isinstance(function, FunctionType):
-            file = self.sources.of(function)
-            if file is not None:
-                return file.at(function.__code__.co_firstlineno)
-        return at
-
 
 def task_names(cls: type) -> list[str]:
     """Return the tasks of a class in the order of the first definitions of their names."""
-    return [name for name in _attributes(cls) if _is_marked(inspect.getattr_static(cls, name))]
+    names = attribute_names(cls)
+    return [name for name in names if _is_marked(inspect.getattr_static(cls, name))]
 
 
 def step_name(sent: str, path: object) -> str:
@@ -231,9 +225,3 @@ def _is_marked(attribute: object) -> bool:
     """Whether an attribute, or the function inside a static or class method, is marked."""
     inner = getattr(attribute, "__func__", None)
     return task_of(attribute) is not None or task_of(inner) is not None
-
-
-def _attributes(cls: type) -> list[str]:
-    """Return the names of a class and its bases, bases first, without VUser and object."""
-    bases = [base for base in reversed(cls.__mro__) if base not in (object, VUser)]
-    return list(dict.fromkeys(name for base in bases for name in vars(base)))

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 from ...problem import Problem, rule
 from ...units import Wrong, duration_us
 
-if TYPE_CHECKING:
+if TYPE_CHECKING:  # settings imports this module; only the type refers back
     from ...request.headers import Secrets
     from .settings import Settings
 

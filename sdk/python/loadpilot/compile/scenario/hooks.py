@@ -14,7 +14,7 @@ from pathlib import Path
 from types import FunctionType
 from typing import TYPE_CHECKING, Any
 
-from ...dsl import Once, VUser, once_of, task_of
+from ...dsl import Once, VUser, attribute_names, once_of, task_of
 from ...problem import Problem, Reason, rule
 
 if TYPE_CHECKING:
@@ -71,11 +71,11 @@ def submitter_hooks(
     to the problems of the settings.
     """
     hooks: dict[Once, list[Hook]] = {Once.SETUP: [], Once.TEARDOWN: []}
-    for name in _names(cls):
+    for name in attribute_names(cls):
         attribute = inspect.getattr_static(cls, name)
         once = once_of(attribute)
         if once is not None:
-            place = _place(loaded, attribute, at)
+            place = loaded.sources.place_of(attribute, at)
             settings.problems += _flaws(name, once, attribute, place)
             hooks[once].append(Hook(name, place))
     for once, found in hooks.items():
@@ -95,21 +95,6 @@ def submitter_hooks(
         start,
         why,
     )
-
-
-def _names(cls: type) -> list[str]:
-    """Return the attributes of a class and its bases, bases first, each once."""
-    bases = [one for one in reversed(cls.__mro__) if one not in {object, VUser}]
-    return list(dict.fromkeys(name for one in bases for name in vars(one)))
-
-
-def _place(loaded: Loaded, attribute: object, at: str) -> str:
-    function = getattr(attribute, "__func__", attribute)
-    if isinstance(function, FunctionType):
-        file = loaded.sources.of(function)
-        if file is not None:
-            return file.at(function.__code__.co_firstlineno)
-    return at
 
 
 def _flaws(name: str, once: Once, attribute: object, place: str) -> Iterator[Problem]:
@@ -148,7 +133,7 @@ def _prepared_here(
             what = f"says who calls on_start, and {cls.__name__} defines none; drop it"
             settings.problems.append(Problem(settings.place("prepare"), what))
         return None, None
-    start = Hook("on_start", _place(loaded, function, at))
+    start = Hook("on_start", loaded.sources.place_of(function, at))
     why = None if said is not None else next(_shared_by_on_start(loaded, cls), None)
     if said != "submitter" and why is None:
         return None, None
@@ -166,7 +151,7 @@ def _prepared_for_others(
         return None, None
     if _has_slots(cls):
         settings.problems.append(_slots(cls, at))
-    start = Hook("on_start", _place(loaded, function, at))
+    start = Hook("on_start", loaded.sources.place_of(function, at))
     what = 'agents of a fleet get users that are prepared (prepare="agents" lets each do it)'
     return start, Reason(start.place, what)
 

@@ -306,10 +306,7 @@ class Settings:
             must = 'must be a list such as [("1m", 3000), ("10s", 90000)]'
             self.problems.append(rule(place, must, stages))
             return profile.constant(1, 1)
-        pieces = profile.stages([self.stage(k, one) for k, one in enumerate(stages, 1)])
-        if not pieces:
-            self.problems.append(rule(place, "must hold a stage longer than 0", stages))
-        return pieces
+        return self.joined_stages(stages, stages)
 
     def flagged_stages(self, text: str) -> Pieces:
         """Read ``--stages``, which replaces the scenario's schedule."""
@@ -320,9 +317,15 @@ class Settings:
             must = "must be DURATION:RATE pairs such as 30s:50,1m:50"
             self.problems.append(rule(place, must, text))
             return profile.constant(1, 1)
-        pieces = profile.stages([self.stage(k, pair) for k, pair in enumerate(pairs, 1)])
+        return self.joined_stages(pairs, text)
+
+    def joined_stages(self, stages: Sequence[object], value: object) -> Pieces:
+        """Join stages to pieces, at least one; ``value`` is what the problem quotes."""
+        pieces = profile.stages([self.stage(k, one) for k, one in enumerate(stages, 1)])
         if not pieces:
-            self.problems.append(rule(place, "must hold a stage longer than 0", text))
+            self.problems.append(
+                rule(self.place("stages"), "must hold a stage longer than 0", value)
+            )
         return pieces
 
     def refuse_beside_stages(self, why: str) -> None:
