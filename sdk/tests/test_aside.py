@@ -131,7 +131,7 @@ def test_who_prepares_is_what_the_scenario_says(compile_text: Compile, refuse_te
     scene = "@scenario(prepare='agents')\nclass S(VUser):\n"
     scene += "    @task\n    def t(self, client): client.get('/')\n"
     (problem,) = refuse_text(scene)
-    assert "says who calls on_start, and S defines none; drop it" in problem.what
+    assert "has no effect, because S defines no on_start; drop it" in problem.what
 
 
 def test_slots_cannot_travel(refuse_text: Refuse) -> None:

@@ -118,7 +118,7 @@ FLOATS = array("f", [0.0] * 4)
 WRONG: dict[str, tuple[Any, str]] = {
     "size": (("A", [1, 3], "FP32", FLOATS), "3 * 4 = 12 bytes, but the data has 16"),
     "raw size": (("A", [5], "INT64", bytes(39)), "5 * 8 = 40 bytes, but the data has 39"),
-    "unknown": (("A", [4], "FP33", FLOATS), "'FP33' is no datatype; did you mean 'FP32'?"),
+    "unknown": (("A", [4], "FP33", FLOATS), "unknown datatype 'FP33'; did you mean 'FP32'?"),
     "numpy": (("A", [4], "float32", FLOATS), "did you mean 'FP32'?"),
     "lower": (("A", [4], "int32", FLOATS), "did you mean 'INT32'?"),
     "nothing like it": (("A", [4], "qqq", FLOATS), "must be one of BOOL, UINT8"),

@@ -111,7 +111,9 @@ class Feed:
             text = content.decode("utf-8-sig")
         except UnicodeDecodeError as error:
             line = content.count(b"\n", 0, error.start) + 1
-            raise FeedError(f"{self!r}: line {line}: is not UTF-8; save it as that") from None
+            raise FeedError(
+                f"{self!r}: line {line}: is not UTF-8; save the file as UTF-8"
+            ) from None
         if not text.strip():
             raise FeedError(f"{self!r}: {path} is empty")
         try:
@@ -172,7 +174,7 @@ def _json(text: str) -> Rows:
     try:
         rows = json.loads(text)
     except json.JSONDecodeError as error:
-        raise ValueError(f"line {error.lineno}: is no JSON: {error.msg}") from None
+        raise ValueError(f"line {error.lineno}: is not JSON: {error.msg}") from None
     if not isinstance(rows, list):
         kind = type(rows).__name__
         raise ValueError(f"must be a list of rows, not {kind}")  # noqa: TRY004  (a refusal)
@@ -189,7 +191,7 @@ def _ndjson(text: str) -> Rows:
             try:
                 rows.append(json.loads(line))
             except json.JSONDecodeError as error:
-                raise ValueError(f"line {number}: is no JSON: {error.msg}") from None
+                raise ValueError(f"line {number}: is not JSON: {error.msg}") from None
     return rows
 
 

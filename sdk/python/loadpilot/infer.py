@@ -158,7 +158,7 @@ def _tensor(number: int, one_input: object) -> tuple[str, list[int], str, bytes]
         raise ValueError(f"inputs[{number}] must begin with the input's name (got {name!r})")
     place = f"input {name!r}"
     if datatype not in DATATYPES:
-        raise ValueError(f"{place}: {datatype!r} is no datatype; {_nearest(datatype)}")
+        raise ValueError(f"{place}: unknown datatype {datatype!r}; {_nearest(datatype)}")
     sizes = _sizes(place, shape)
     elements = prod(sizes)
     if datatype == "BYTES":
@@ -190,7 +190,7 @@ def _sizes(place: str, shape: object) -> list[int]:
     except TypeError:
         raise ValueError(rule) from None
     if any(size < 0 for size in sizes):
-        raise ValueError(f"{rule}; where the model says -1, say the size that is sent")
+        raise ValueError(f"{rule}; for a dimension of -1 in the model write the size that is sent")
     return sizes
 
 
@@ -208,8 +208,8 @@ def _buffer_bytes(place: str, datatype: str, data: object) -> bytes:
     code = view.format.lstrip("@=<|")
     if code not in UNTYPED_CODES and not _is_of_datatype(view, code, datatype):
         raise ValueError(
-            f"{place}: {datatype} was said, but the data holds elements of {view.itemsize} bytes "
-            f"with the type code {view.format!r}"
+            f"{place}: the datatype is {datatype}, but the elements have {view.itemsize} bytes "
+            f"and the type code {view.format!r}"
         )
     foreign = view.format[:1] in {">", "!"} or sys.byteorder == "big"
     if view.itemsize > 1 and foreign:

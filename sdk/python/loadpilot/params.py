@@ -58,8 +58,10 @@ class ParameterSource:
         value = self._lookup(name, default, secret=secret)
         before = self.requested.setdefault(name, Parameter(value, secret, place))
         if before.is_secret != secret:
-            one = "a secret" if before.is_secret else "no secret"
-            raise ParameterError(f"env({name!r}): is {one} at {before.place}; say it the same way")
+            one = "a secret" if before.is_secret else "not a secret"
+            raise ParameterError(
+                f"env({name!r}): is {one} at {before.place}; declare it the same way"
+            )
         if before.value != value:
             raise ParameterError(
                 f"env({name!r}): has another default at {before.place}; a name has one value"
@@ -70,7 +72,7 @@ class ParameterSource:
         if default is not None and not isinstance(default, str):
             number = type(default).__name__
             raise ParameterError(
-                f"env({name!r}): a value is text, and so is a default (got {default!r}); "
+                f"env({name!r}): a default must be text, as values are (got {default!r}); "
                 f"write {number}(env({name!r}, {str(default)!r}))"
             )
         if secret and name in self.flags:
@@ -123,7 +125,7 @@ def _pattern(char: str) -> str:
 
 
 UNRECORDED = (
-    "was not asked for before the run, so that the plan does not hold it; ask for it at the top "
+    "was not requested before the run, so the plan does not hold it; call env() at the top "
     "level of the file"
 )
 MASK = "***"

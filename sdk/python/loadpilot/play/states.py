@@ -160,7 +160,7 @@ def json_flaw(  # noqa: PLR0911  (one line per kind of value)
     if kind is dict:
         for key, one in value.items():
             if type(key) is not str:
-                return f"{name} has the key {key!r}, which is no text"
+                return f"{name} has the key {key!r}, which is not text"
             flaw = json_flaw(one, f"{name}[{key!r}]", depth + 1)
             if flaw is not None:
                 return flaw

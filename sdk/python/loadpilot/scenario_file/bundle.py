@@ -68,7 +68,7 @@ def bundle(loaded: Loaded, more: Iterable[Path] = ()) -> Bundle:
             archive.writestr(entry, names[name].read_bytes(), zipfile.ZIP_DEFLATED)
     content = packed.getvalue()
     if len(content) > BUNDLE_BYTES_MAX:
-        what = f"it and the files beside it come to {len(content):,} bytes, 64 MiB are the most"
+        what = f"its bundle has {len(content):,} bytes, the maximum is 64 MiB"
         raise Refused([Problem(loaded.file.shown, what)])
     return Bundle(content, file.name, tuple(sorted(names)))
 

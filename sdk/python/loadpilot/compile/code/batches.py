@@ -34,7 +34,7 @@ def batch(body: Body, node: ast.expr, slot: int | None) -> bool:
         ):
             pass
         case _:
-            return reject(node, "makes a batch in a way of its own")
+            return reject(node, "calls batch() with other arguments than one list of requests")
     made: dict[str, Any] = {
         "requests": _requests(body, requests),
         "line": body.note_line(node.lineno),
@@ -57,7 +57,7 @@ def _requests(body: Body, node: ast.expr) -> Any:
         case ast.Name(id=name) if name not in body.names:
             _check_constant_requests(node, body.constant(node))
         case _:
-            reject(node, "makes a batch of requests that are not written out")
+            reject(node, "makes a batch of requests that are not dict displays")
     return body.expression(node)
 
 
@@ -67,7 +67,7 @@ def _check_request(node: ast.expr) -> None:
         case ast.Dict(keys=keys, values=values):
             pass
         case _:
-            reject(node, "makes a batch of requests that are not written out")
+            reject(node, "makes a batch of requests that are not dict displays")
     parts = set()
     for key, value in zip(keys, values, strict=True):
         match key, value:
@@ -75,7 +75,7 @@ def _check_request(node: ast.expr) -> None:
                 if verb not in METHODS:
                     reject(value, f"makes a batch with the method {verb!r}")
             case ast.Constant(value="method"), _:
-                reject(value, "makes a batch with a method that is computed")
+                reject(value, "makes a batch with a computed method")
             case ast.Constant(value=str() as part), _ if part in PARTS:
                 pass
             case _:
@@ -88,7 +88,7 @@ def _check_request(node: ast.expr) -> None:
 def _check_constant_requests(node: ast.Name, requests: Any) -> None:
     """Refuse requests in a constant of the module with fields that code cannot compute."""
     if type(requests) is not list or not all(type(one) is dict for one in requests):
-        reject(node, f"makes a batch of `{node.id}`, which is no list of dicts")
+        reject(node, f"makes a batch of `{node.id}`, which is not a list of dicts")
     for one in requests:
         unknown = [key for key in one if key not in PARTS]
         if unknown:
@@ -111,7 +111,7 @@ def unpack_batch(body: Body, target: ast.Tuple, value: ast.expr) -> bool:
         ):
             pass
         case _:
-            reject(target, "takes the answers of a batch apart into another number of names")
+            reject(target, "unpacks the responses of a batch into another number of names")
     several = body.new_local("answers")
     batch(body, value, several)
     for place, name in enumerate(names):
@@ -141,12 +141,12 @@ def picked_answer(body: Body, node: ast.expr) -> int | None:
         ):
             place = -value
         case _:
-            reject(key, "takes an answer of a batch whose place is computed")
+            reject(key, "takes a response of a batch by a computed index")
     body.must_be_bound(several)
     count = body.batches[name]
     is_there = count is not None and -count <= place < count
     if (body.may_have_raised and not is_there) or body.conditional_depth:
-        reject(node, "takes an answer of a batch in the middle of an expression")
+        reject(node, "takes a response of a batch in the middle of an expression")
     slot = body.new_local(f"{name}[{place}]")
     pick(body, body.slot(name), place, slot, node)
     return slot

@@ -48,7 +48,7 @@ def value(lowering: Lowering, node: ast.Call) -> Any:
             _origin(lowering, function) == "now" and attr in TIMES
         ):
             if node.args or node.keywords:
-                reject(node, f"asks for the time with arguments of `{attr}()`")
+                reject(node, f"calls `now().{attr}()` with arguments")
             return _call(lowering, node, TIMES[attr], [])
         case function:
             origin = _origin(lowering, function)
@@ -95,9 +95,9 @@ def _parameter(lowering: Lowering, node: ast.Call) -> Any:
         case ast.Constant(value=str() as name) if name in lowering.context.parameters:
             found = lowering.context.parameters[name]
         case _:
-            reject(node, "asks for a parameter whose name is computed")
+            reject(node, "calls env() with a computed name")
     if found.is_secret:
-        reject(node, f"asks for the secret {name}, which must not stand in code")
+        reject(node, f"reads the secret {name}, which code must not hold")
     return {"literal": literal(node, found.value)}
 
 
@@ -162,9 +162,9 @@ def ambiguous_metrics(file: SourceFile) -> Iterator[Reason]:
         if kind is None:
             continue
         if name is None:
-            yield Reason(file.at(node), "a metric has no name that is written out")
+            yield Reason(file.at(node), "a metric has no literal name")
         elif known.setdefault(name, kind) != kind:
             yield Reason(file.at(node), f"the metric {name} is a {known[name]} elsewhere")
     if len(known) > own_metrics.METRICS_MAX:
-        what = f"it has {len(known)} metrics, {own_metrics.METRICS_MAX} are the most"
+        what = f"it has {len(known)} metrics, the maximum is {own_metrics.METRICS_MAX}"
         yield Reason(file.at(1), what)

@@ -107,13 +107,13 @@ def inline_call(body: Body, node: ast.expr, into: int | None = None) -> tuple[st
     if body.may_have_raised or body.conditional_depth:
         reject(node, f"calls `{name}()` in the middle of an expression")
     if target.function in body.call_stack or len(body.call_stack) >= CALL_DEPTH_MAX:
-        reject(node, f"calls `{name}()`, which calls itself or too many others")
+        reject(node, f"calls `{name}()`, which is recursive or nests too many calls")
     if isinstance(node, ast.Await) != isinstance(target.node, ast.AsyncFunctionDef):
-        reject(node, f"calls `{name}()` without awaiting it, or awaits what is no coroutine")
+        reject(node, f"calls `{name}()` without awaiting it, or awaits a plain function")
     if not node.lineno == call.lineno == call.func.end_lineno:
         reject(node, f"calls `{name}()` on several lines")
     if isinstance(target.node, ast.AsyncFunctionDef) and not target.is_method:
-        reject(node, f"awaits `{name}()`, which is no method")
+        reject(node, f"awaits `{name}()`, which is not a method")
     check_signature(target.function, target.node, None)
     inner = _inner(body, call, target, into)
     kind, result = _result(body, inner, target, into)
@@ -141,7 +141,7 @@ def _inner(body: Body, call: ast.Call, target: Callee, into: int | None) -> Body
     if not is_sound or len(set(names)) != len(names):
         reject(call, f"calls `{name}()` with other arguments than it takes")
     if client is not None and awaits_requests(node, client) != body.is_awaiting:
-        reject(call, f"calls `{name}()`, which does not wait for its client as this function does")
+        reject(call, f"calls `{name}()`, and only one of the two functions awaits its requests")
     inner.is_awaiting = body.is_awaiting if client is not None else awaits_requests(node, None)
     inner.is_async = isinstance(node, ast.AsyncFunctionDef)
     answers: set[str] = set()
@@ -210,7 +210,7 @@ def _result(body: Body, inner: Body, target: Callee, into: int | None) -> tuple[
         reject(target.node, f"has returns in `{target.function.__name__}()` of different kinds")
     for name in names:
         if into is not None and name in target.parameters:
-            reject(target.node, f"returns `{name}`, which it was given")
+            reject(target.node, f"returns its argument `{name}`")
         if into is not None:
             inner.names[name] = into
         return "answer", inner.slot(name)

@@ -243,7 +243,7 @@ class Lowering:
                 case _:
                     reject(key, "makes a dict whose keys are computed")
             if not isinstance(text, str):
-                reject(key, "makes a dict whose keys are not texts")
+                reject(key, "makes a dict whose keys are not text")
             made = self.expression(value)
             if is_secret_entry(text, self.context.secret_headers) and _writes(made):
                 reject(value, f"writes the secret value of {text} into the code")
@@ -280,7 +280,7 @@ class Lowering:
                     return {"call": {"function": "repr", "to": [made], "line": line}}
                 if conversion in (-1, ord("s")):
                     return made
-        return reject(node, "formats a value in a way of its own")
+        return reject(node, "formats a value in an unsupported way")
 
     def binary(self, node: ast.expr, left: ast.expr, op: ast.operator, right: ast.expr) -> Any:
         """Compile an operation on two values."""
@@ -303,7 +303,9 @@ class Lowering:
                     case ast.Constant(value=None | True | False):
                         pass
                     case _:
-                        reject(right, "asks whether two things are one and the same")
+                        reject(
+                            right, "compares with `is` to something else than None, True or False"
+                        )
             self.conditional_depth += place > 0
             if isinstance(op, ast.In | ast.NotIn):
                 others.append({"how": how, "to": self.collection(right)})
@@ -350,7 +352,7 @@ class Lowering:
             case ast.Constant(value=str() as name) if name.isascii():
                 pass
             case _:
-                reject(key, "looks up a header whose name is computed")
+                reject(key, "looks up a header by a computed name")
         found = {"local": slot, "name": name, "line": self.note_raise(node)}
         if otherwise is not None:
             found["otherwise"] = self.expression(otherwise)
@@ -387,7 +389,7 @@ class Lowering:
             self.context.used.add(name)
             self.no_secret(node, self.context.constants[name])
         elif name not in self.context.instance_attributes:
-            what = f"`self.{name}`, which is neither a constant nor kept by on_start"
+            what = f"`self.{name}`, which is neither a constant nor set by on_start"
             reject(node, f"uses {what}")
         self.may_have_raised = True
         return {"own": {"name": name, "line": self.note_line(node.end_lineno or node.lineno)}}
@@ -450,9 +452,12 @@ class Lowering:
                 case ast.Name(id=name) if name in KINDS and self.is_builtin(name):
                     names.append(name)
                 case _:
-                    reject(kind, "asks for a type other than bool, int, float, str, list and dict")
+                    reject(
+                        kind,
+                        "calls isinstance() with a type beside bool, int, float, str, list, dict",
+                    )
         if not names:
-            reject(kinds, "asks for no type")
+            reject(kinds, "calls isinstance() with no type")
         return {"is_instance": {"of": self.expression(of), "kinds": names}}
 
     def is_builtin(self, name: str) -> bool:

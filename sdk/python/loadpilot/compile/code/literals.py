@@ -49,7 +49,7 @@ def literal(node: ast.AST | None, value: Any) -> Any:  # noqa: C901, PLR0911  (o
         return {"list": [literal(node, one) for one in value]}
     if kind is dict:
         if not all(type(key) is str for key in value):
-            reject(node, "uses a dict whose keys are not texts")
+            reject(node, "uses a dict whose keys are not text")
         return {
             "dict": [[literal(node, key)["text"], literal(node, one)] for key, one in value.items()]
         }

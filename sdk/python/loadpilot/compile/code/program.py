@@ -66,7 +66,9 @@ class CodeCompiler:
         hidden = kept & (set(dir(self.cls)) - set(constants))
         if hidden:
             at = self.file.class_line(self.cls.__name__)
-            self.add_reason(at, f"on_start: keeps `self.{min(hidden)}`, which the class has too")
+            self.add_reason(
+                at, f"on_start: sets `self.{min(hidden)}`, which the class defines, too"
+            )
             return None
         is_direct = self.cls.__mro__[1] is VUser
         can_wait = "wait" not in kept and getattr(self.cls, "wait", None) is VUser.wait
@@ -109,7 +111,7 @@ class CodeCompiler:
         }
         size = len(json.dumps(code))
         if size > CODE_BYTES_MAX:
-            what = f"its code is {size:,} bytes, {CODE_BYTES_MAX:,} are the most"
+            what = f"its code has {size:,} bytes, the maximum is {CODE_BYTES_MAX:,}"
             self.reasons.append(Reason(self.file.at(1), what))
             return None
         return code
@@ -139,7 +141,7 @@ class CodeCompiler:
         static = inspect.getattr_static(self.cls, name)
         if not isinstance(function, FunctionType) or static is not function:
             self.add_reason(
-                self.file.class_line(self.cls.__name__), f"{label}: is no plain function"
+                self.file.class_line(self.cls.__name__), f"{label}: is not a plain function"
             )
             return None
         source = self.sources.of(function)
@@ -169,7 +171,7 @@ class CodeCompiler:
         if function is None:
             return None
         if inspect.iscoroutinefunction(function) or not isinstance(function, FunctionType):
-            self.add_reason(self.file.class_line(self.cls.__name__), f"{name}: is no plain def")
+            self.add_reason(self.file.class_line(self.cls.__name__), f"{name}: is not a plain def")
             return None
         count = len(inspect.signature(function).parameters) - 1
         takes = ("response",) if count == 1 else ("status", "body")

@@ -27,7 +27,7 @@ def rows_of(feeds: Mapping[str, Feed]) -> bytes:
     """Write the rows of feeds, given by attribute, as JSON; raises NotCompiledError."""
     for name, feed in feeds.items():
         if len(feed.rows) > ROWS_MAX:
-            reject(None, f"self.{name} has {len(feed.rows):,} rows, {ROWS_MAX:,} are the most")
+            reject(None, f"self.{name} has {len(feed.rows):,} rows, the maximum is {ROWS_MAX:,}")
         # A row of CSV is a dict of text to text.
         if feed.path is None or feed.path.suffix.lower() != ".csv":
             for row in feed.rows:
@@ -40,7 +40,7 @@ def rows_of(feeds: Mapping[str, Feed]) -> bytes:
     rows = [feed.rows for feed in feeds.values()]
     written = json.dumps(rows, ensure_ascii=False, separators=(",", ":")).encode()
     if len(written) > FEED_BYTES_MAX:
-        reject(None, f"its rows are {len(written):,} bytes, {FEED_BYTES_MAX:,} are the most")
+        reject(None, f"its rows have {len(written):,} bytes, the maximum is {FEED_BYTES_MAX:,}")
     return written
 
 

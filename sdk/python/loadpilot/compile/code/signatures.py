@@ -33,7 +33,7 @@ def check_signature(  # noqa: C901  (a list of rules)
     more = arguments.kwonlyargs or arguments.vararg or arguments.kwarg
     positional = [*arguments.posonlyargs, *arguments.args]
     if more:
-        reject(node, "takes arguments by * or by name only")
+        reject(node, "has *, ** or keyword-only parameters")
     is_exact = not arguments.defaults and not function.__defaults__
     if takes is not None and not (is_exact and len(positional) == 1 + len(takes)):
         reject(node, f"does not take exactly self and {', '.join(takes)}")

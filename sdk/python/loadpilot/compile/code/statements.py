@@ -279,9 +279,9 @@ class Body(Lowering):
                 pass
             case _:
                 if name in self.answers:
-                    reject(over, "loops over the answers of something else than a batch")
+                    reject(over, "loops over responses that are not those of a batch")
                 if over.lineno != node.lineno:
-                    reject(over, "loops over something that is written on another line")
+                    reject(over, "loops over an expression on another line")
                 found = self.collection(over)
                 line = self.note_line(node.lineno)
                 made = {"over": found, "does": self.loop_body(name, body), "line": line}
@@ -303,15 +303,15 @@ class Body(Lowering):
             case ast.Name(id=name) if name not in self.names:
                 value = self.constant(node)
             case _:
-                reject(node, "counts to something that is computed")
+                reject(node, "calls range() with a computed number")
         if type(value) is not int or not value < TIMES_MAX:
-            reject(node, f"counts to {value!r}")
+            reject(node, f"calls range() with {value!r}")
         return max(value, 0)
 
     def assertion(self, node: ast.Assert) -> None:
         """Compile an assertion."""
         if node.test.lineno != node.lineno:
-            reject(node.test, "asserts something that is written on another line")
+            reject(node.test, "asserts an expression on another line")
         test = self.expression(node.test)
         line = self.note_line(node.lineno)
         self.asserted.add(line)
@@ -351,10 +351,10 @@ class Body(Lowering):
             case _:
                 reject(step, "contains a with block")
         if isinstance(called, ast.Name) and self.hides(called.id):
-            reject(called, "gives a step a name that is computed")
+            reject(called, "gives a step a computed name")
         name = called.value if isinstance(called, ast.Constant) else self.constant(called)
         if not isinstance(name, str) or not name:
-            reject(called, "gives a step a name that is no text")
+            reject(called, "gives a step a name that is not text")
         around, self.steps = self.steps, f"{self.steps}{literal(called, name)['text']} / "
         self.append_statements(body)
         self.steps = around
@@ -399,7 +399,7 @@ class Body(Lowering):
         if isinstance(node, ast.Await) != self.is_awaiting:
             reject(node, "awaits some of its requests and not others")
         if not node.lineno == call.lineno == call.func.end_lineno:
-            reject(node, "makes a request that begins on several lines")
+            reject(node, "makes a request whose call begins on several lines")
         method, path = self.method(call)
         send: dict[str, Any] = {"method": method, "path": self.expression(self.not_starred(path))}
         given, follows = [], self.hook is not None

@@ -80,7 +80,7 @@ def submitter_hooks(
             hooks[once].append(Hook(name, place))
     for once, found in hooks.items():
         if len(found) > HOOKS_MAX:
-            what = f"marks {len(found)} methods with @{once}; {HOOKS_MAX} are the most"
+            what = f"marks {len(found)} methods with @{once}; the maximum is {HOOKS_MAX}"
             settings.problems.append(Problem(at, what))
     start, why = _prepared_here(loaded, cls, settings, at)
     if here and start is None and "prepare" not in settings.spec.said:
@@ -130,7 +130,7 @@ def _prepared_here(
     function: Any = inspect.getattr_static(cls, "on_start")
     if function is VUser.on_start:
         if said is not None:
-            what = f"says who calls on_start, and {cls.__name__} defines none; drop it"
+            what = f"has no effect, because {cls.__name__} defines no on_start; drop it"
             settings.problems.append(Problem(settings.place("prepare"), what))
         return None, None
     start = Hook("on_start", loaded.sources.place_of(function, at))
