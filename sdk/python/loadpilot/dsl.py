@@ -126,12 +126,12 @@ class VUser:
 class ScenarioSpec:
     """The arguments of ``@scenario``, unchecked."""
 
-    said: Mapping[str, Any]
+    arguments: Mapping[str, Any]
     """The arguments that were passed, without those that are None."""
 
     def get(self, name: str) -> Any:
         """Return the argument ``name``, its default, or None."""
-        return self.said.get(name, DEFAULTS.get(name))
+        return self.arguments.get(name, DEFAULTS.get(name))
 
 
 @dataclass(frozen=True, slots=True)
@@ -167,7 +167,7 @@ def scenario(
     prepare: Literal["agents", "submitter"] | None = None,
     compile: bool | None = None,
 ) -> Callable[[C], C]: ...
-def scenario(cls: Any = None, /, **said: Any) -> Any:
+def scenario(cls: Any = None, /, **arguments: Any) -> Any:
     """Mark a class as a scenario; its name is the class's name.
 
     Defaults are in parentheses.
@@ -224,8 +224,8 @@ def scenario(cls: Any = None, /, **said: Any) -> Any:
     ``compile`` (True)
         False runs all tasks in Python, also those that could be compiled.
     """
-    spec = ScenarioSpec({name: value for name, value in said.items() if value is not None})
-    unknown = [name for name in said if name not in SETTINGS]
+    spec = ScenarioSpec({name: value for name, value in arguments.items() if value is not None})
+    unknown = [name for name in arguments if name not in SETTINGS]
     if unknown:
         known = ", ".join(SETTINGS)
         raise TypeError(f"@scenario knows no {', '.join(unknown)}; it knows {known}")

@@ -175,8 +175,8 @@ def _tensor(number: int, one_input: object) -> tuple[str, list[int], str, bytes]
 
 def _nearest(datatype: object) -> str:
     """Suggest the nearest datatype, or list all."""
-    said = str(datatype).upper()
-    near = nearest(NUMPY_NAMES.get(said, said), DATATYPES)
+    name = str(datatype).upper()
+    near = nearest(NUMPY_NAMES.get(name, name), DATATYPES)
     return f"did you mean {near!r}?" if near else f"it must be one of {', '.join(DATATYPES)}"
 
 

@@ -32,14 +32,14 @@ class Lock:
         """Take the lock as ``threading.Lock`` does."""
         if not blocking:
             return self._lock.acquire(blocking, timeout)
-        rest = _user_sleep()
-        if rest is None:
+        sleep = _user_sleep()
+        if sleep is None:
             return self._lock.acquire(blocking, timeout)
         until = None if timeout < 0 else monotonic() + timeout
         while not self._lock.acquire(blocking=False):
             if until is not None and monotonic() >= until:
                 return False
-            rest(POLL_INTERVAL_S)
+            sleep(POLL_INTERVAL_S)
         return True
 
     def release(self) -> None:

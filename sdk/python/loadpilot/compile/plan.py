@@ -120,7 +120,7 @@ def compile_scenario(loaded: Loaded, cls: type, target: str, overrides: Override
     )
     if tasks.reasons:
         compiled = _with_logic(compiled, loaded, cls, settings, tasks, at)
-    elif settings.says_pool():
+    elif settings.sets_pool():
         settings.refuse_pool()
         raise Refused(settings.problems)
     if compiled.hooks is not None and compiled.bundle is None:
@@ -230,7 +230,7 @@ def _submitter_hooks(
     """
     marked = any(once_of(one) for base in cls.__mro__ for one in vars(base).values())
     starts = vars(VUser)["on_start"] is not getattr(cls, "on_start", None)
-    if not marked and not starts and "prepare" not in settings.spec.said:
+    if not marked and not starts and "prepare" not in settings.spec.arguments:
         return None
     from .scenario.hooks import submitter_hooks  # noqa: PLC0415  (start-up is a promise)
 
@@ -255,7 +255,7 @@ def _more_secrets(secrets: Secrets) -> dict[str, list[str]]:
 def _plan(cls: type, settings: Settings, tasks: Tasks, target: str) -> dict[str, Any]:
     """Build the plan in the order of its schema."""
     timeout_us, timeouts = time_outs(settings)
-    said = settings.spec.said
+    arguments = settings.spec.arguments
     users = settings.users()
     closed = users is not None
     rest = settings.rest(users)
@@ -271,11 +271,11 @@ def _plan(cls: type, settings: Settings, tasks: Tasks, target: str) -> dict[str,
         "warm_up_us": settings.duration_us("warm_up"),
         "timeout_us": timeout_us,
         **({"timeouts": timeouts} if timeouts else {}),
-        "max_wait_us": settings.duration_us("max_wait") if "max_wait" in said else timeout_us,
+        "max_wait_us": settings.duration_us("max_wait") if "max_wait" in arguments else timeout_us,
         "max_lateness_us": MAX_LATENESS_US,
         "tick_us": TICK_US,
     }
-    if "max_in_flight" in said and not closed:
+    if "max_in_flight" in arguments and not closed:
         plan["max_in_flight"] = settings.whole("max_in_flight", 1, 2**32 - 1)
     names = task_names(cls)
     checked = [name for name in names if _has_check(cls, name)]
@@ -319,7 +319,7 @@ def _translated(found: dict[str, str], settings: Settings, tasks: Tasks) -> Prob
 
 def _profile_place(path: str, settings: Settings) -> str:
     """Return the setting behind an invalid profile: stages, rate or duration."""
-    if "stages" in settings.spec.said or settings.overrides.stages is not None:
+    if "stages" in settings.spec.arguments or settings.overrides.stages is not None:
         return settings.place("stages")
     if path.endswith((".from", ".to")):
         return settings.place("rps")

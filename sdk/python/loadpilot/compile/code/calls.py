@@ -194,15 +194,15 @@ def _default(target: Callee, inner: Body, client: str | None, body: Body) -> Non
 def _result(body: Body, inner: Body, target: Callee, into: int | None) -> tuple[str, int]:
     """Return the kind of a function's result, and the variable for it."""
     values = [one.value for one in _returns(target.node)]
-    said = [one for one in values if one is not None]
-    plain = [one.value if isinstance(one, ast.Await) else one for one in said]
+    value = [one for one in values if one is not None]
+    plain = [one.value if isinstance(one, ast.Await) else one for one in value]
     names = {one.id for one in plain if isinstance(one, ast.Name) and one.id in inner.answers}
     asks = [one for one in plain if is_call_of(one, inner.client)]
-    if not said or all(isinstance(one, ast.Constant) and one.value is None for one in plain):
+    if not value or all(isinstance(one, ast.Constant) and one.value is None for one in plain):
         return "nothing", 0
     if not names and not asks:
         return "value", body.new_local(f"{target.function.__name__}()")
-    is_whole = len(said) == len(values) and _ends(target.node.body)
+    is_whole = len(value) == len(values) and _ends(target.node.body)
     is_one = len(names) + bool(asks) == 1
     is_all = len(asks) == len(plain) or not asks
     others = [one for one in plain if not (isinstance(one, ast.Name) and one.id in names)]

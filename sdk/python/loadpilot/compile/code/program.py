@@ -62,8 +62,8 @@ class CodeCompiler:
             return None
         # The parts are compiled all the same, so that the user gets the reasons of each.
         self.reasons += [*import_effects(self.file), *ambiguous_metrics(self.file)]
-        constants, kept = self.constants(), self.instance_attributes()
-        hidden = kept & (set(dir(self.cls)) - set(constants))
+        constants, attributes = self.constants(), self.instance_attributes()
+        hidden = attributes & (set(dir(self.cls)) - set(constants))
         if hidden:
             at = self.file.class_line(self.cls.__name__)
             self.add_reason(
@@ -71,10 +71,10 @@ class CodeCompiler:
             )
             return None
         is_direct = self.cls.__mro__[1] is VUser
-        can_wait = "wait" not in kept and getattr(self.cls, "wait", None) is VUser.wait
+        can_wait = "wait" not in attributes and getattr(self.cls, "wait", None) is VUser.wait
         context = ScenarioContext(
             constants,
-            kept,
+            attributes,
             self.secret_headers,
             is_direct,
             can_wait,

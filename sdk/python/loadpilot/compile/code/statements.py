@@ -410,13 +410,13 @@ class Body(Lowering):
                     given.append({"what": name, "value": self.expression(value)})
                 case "timeout", ast.Constant(value=None):
                     pass
-                case "timeout", ast.Constant(value=said):
+                case "timeout", ast.Constant(value=constant):
                     try:
-                        send["timeout_us"] = duration_us("timeout", said)
+                        send["timeout_us"] = duration_us("timeout", constant)
                     except Wrong:
-                        reject(value, f"gives a request the time-out {said!r}")
-                case "follow_redirects", ast.Constant(value=bool() as said):
-                    follows = said
+                        reject(value, f"gives a request the time-out {constant!r}")
+                case "follow_redirects", ast.Constant(value=bool() as constant):
+                    follows = constant
                 case None, _:
                     reject(value, "unpacks arguments with **")
                 case _:

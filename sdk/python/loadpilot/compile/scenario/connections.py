@@ -73,12 +73,12 @@ class Reader:
         self.flags = flags
         self.problems = settings.problems
         self.scenario = settings.place("connections")
-        said = settings.spec.get("connections")
-        if said is not None and not isinstance(said, Mapping):
+        value = settings.spec.get("connections")
+        if value is not None and not isinstance(value, Mapping):
             must = 'must be a dict such as {"http": "2", "reuse": 0.3}'
-            self.problems.append(rule(self.scenario, must, said))
-            said = None
-        self.said: dict[Any, Any] = dict(said or {})
+            self.problems.append(rule(self.scenario, must, value))
+            value = None
+        self.settings: dict[Any, Any] = dict(value or {})
         self.known: list[str] = []
 
     def find(self, name: str) -> tuple[str, Any]:
@@ -87,11 +87,11 @@ class Reader:
         flag = getattr(self.flags, name, None)
         if flag is not None and flag != ():
             return FLAGS.get(name, f"--{name.replace('_', '-')}"), flag
-        return f"{self.scenario} {name}", self.said.get(name)
+        return f"{self.scenario} {name}", self.settings.get(name)
 
     def refuse_unknown(self) -> None:
         """Refuse the settings that no reader has looked up."""
-        for name in self.said:
+        for name in self.settings:
             if name not in self.known:
                 must = f"must be one of {', '.join(self.known)}"
                 self.problems.append(rule(self.scenario, must, name))
@@ -184,8 +184,8 @@ class Reader:
                 "key_secret": secrets.handle("client-key", key),
             }
         elif flags.cert is not None or flags.key is not None:
-            said, missing = ("--cert", "--key") if flags.key is None else ("--key", "--cert")
-            self.problems.append(Problem(said, f"needs {missing} to go with it"))
+            present, missing = ("--cert", "--key") if flags.key is None else ("--key", "--cert")
+            self.problems.append(Problem(present, f"needs {missing} to go with it"))
         return tls
 
     def _pem(self, flag: str, path: str, kind: str) -> str:

@@ -83,7 +83,7 @@ def submitter_hooks(
             what = f"marks {len(found)} methods with @{once}; the maximum is {HOOKS_MAX}"
             settings.problems.append(Problem(at, what))
     start, why = _prepared_here(loaded, cls, settings, at)
-    if here and start is None and "prepare" not in settings.spec.said:
+    if here and start is None and "prepare" not in settings.spec.arguments:
         start, why = _prepared_for_others(loaded, cls, settings, at)
     if start is None and not any(hooks.values()):
         return None
@@ -122,20 +122,20 @@ def _prepared_here(
     loaded: Loaded, cls: type, settings: Settings, at: str
 ) -> tuple[Hook | None, Reason | None]:
     """Decide whether the submitter prepares users; returns their ``on_start`` and the reason."""
-    said = settings.spec.said.get("prepare")
-    if said is not None and said not in PREPARERS:
+    prepare = settings.spec.arguments.get("prepare")
+    if prepare is not None and prepare not in PREPARERS:
         must = f"must be one of {', '.join(PREPARERS)}"
-        settings.problems.append(rule(settings.place("prepare"), must, said))
+        settings.problems.append(rule(settings.place("prepare"), must, prepare))
         return None, None
     function: Any = inspect.getattr_static(cls, "on_start")
     if function is VUser.on_start:
-        if said is not None:
+        if prepare is not None:
             what = f"has no effect, because {cls.__name__} defines no on_start; drop it"
             settings.problems.append(Problem(settings.place("prepare"), what))
         return None, None
     start = Hook("on_start", loaded.sources.place_of(function, at))
-    why = None if said is not None else next(_shared_by_on_start(loaded, cls), None)
-    if said != "submitter" and why is None:
+    why = None if prepare is not None else next(_shared_by_on_start(loaded, cls), None)
+    if prepare != "submitter" and why is None:
         return None, None
     if _has_slots(cls):
         settings.problems.append(_slots(cls, at))

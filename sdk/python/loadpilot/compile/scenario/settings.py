@@ -161,7 +161,9 @@ class Settings:
 
     def users(self) -> int | None:
         """Read the users of a closed loop; None when a rate is offered."""
-        if self.overrides.users is None and ("users" not in self.spec.said or self.says_pool()):
+        if self.overrides.users is None and (
+            "users" not in self.spec.arguments or self.sets_pool()
+        ):
             return USERS_OF_MAX if self.overrides.as_fast_as_possible else None
         return self.whole("users", 1, USERS_MAX)
 
@@ -170,26 +172,26 @@ class Settings:
 
         Without ``users`` arrivals are due on schedule: a pause is refused.
         """
-        said = self.spec.said
+        arguments = self.spec.arguments
         if users is None:
             for name in PAUSES:
-                if name in said:
+                if name in arguments:
                     what = (
                         "is for users= without a rate: arrivals come on schedule; "
                         "for think time inside a task, call self.wait()"
                     )
-                    self.problems.append(rule(self.place(name), what, said[name]))
+                    self.problems.append(rule(self.place(name), what, arguments[name]))
             return None
         if self.overrides.as_fast_as_possible:
             return None
-        if "pacing" in said:
-            if "wait" in said:
+        if "pacing" in arguments:
+            if "wait" in arguments:
                 what = "cannot be used with wait=: it says when a task begins; drop one of them"
-                self.problems.append(rule(self.place("pacing"), what, said["pacing"]))
+                self.problems.append(rule(self.place("pacing"), what, arguments["pacing"]))
             return {"pacing": {"every_us": self.duration_us("pacing", least_us=1)}}
-        if "wait" not in said:
+        if "wait" not in arguments:
             return None
-        place, wait = self.place("wait"), said["wait"]
+        place, wait = self.place("wait"), arguments["wait"]
         match wait:
             case (least, most):
                 from_us, to_us = self.duration_of(place, least), self.duration_of(place, most)
@@ -199,15 +201,17 @@ class Settings:
                 from_us = to_us = self.duration_of(place, wait, least_us=1)
         return {"wait": {"from_us": from_us, "to_us": to_us}}
 
-    def says_pool(self) -> bool:
+    def sets_pool(self) -> bool:
         """Whether the scenario sets the number of users that serve its rate."""
-        said = self.spec.said
+        arguments = self.spec.arguments
         flagged = self.overrides.users is not None or self.overrides.as_fast_as_possible
-        return "users" in said and ("rps" in said or "stages" in said) and not flagged
+        return (
+            "users" in arguments and ("rps" in arguments or "stages" in arguments) and not flagged
+        )
 
     def pool(self, profile: Mapping[str, Any]) -> int:
         """Return the number of users that serve the rate of a scenario in Python."""
-        if self.says_pool():
+        if self.sets_pool():
             return self.whole("users", 1, USERS_MAX)
         peak_urps: int = max(max(piece["from"], piece["to"]) for piece in profile["pieces"])
         users = round(peak_urps / 1e6 / ARRIVALS_PER_USER)
@@ -215,12 +219,12 @@ class Settings:
 
     def refuse_pool(self) -> None:
         """Add the problem that a compiled scenario needs no users to serve its rate."""
-        other = "stages" if "stages" in self.spec.said else "rps"
+        other = "stages" if "stages" in self.spec.arguments else "rps"
         what = (
             f"cannot be used with {other}=: nothing in this scenario runs in Python, so that no "
             "user is needed to serve its rate; drop one of them"
         )
-        self.problems.append(rule(self.place("users"), what, self.spec.said["users"]))
+        self.problems.append(rule(self.place("users"), what, self.spec.arguments["users"]))
 
     def closed_loop(self) -> dict[str, Any]:
         """Build the profile of a closed loop; settings of a schedule beside it are refused.
@@ -236,9 +240,9 @@ class Settings:
         if flag is None:
             for name in self.replaced():
                 what = f"cannot be used with users=: {OPEN_LOOP_ONLY[name]}; drop one of them"
-                self.problems.append(rule(self.place(name), what, self.spec.said[name]))
-        elif "stages" in self.spec.said and self.overrides.duration is None:
-            what = "replaces the stages, which said how long the run is; add --duration"
+                self.problems.append(rule(self.place(name), what, self.spec.arguments[name]))
+        elif "stages" in self.spec.arguments and self.overrides.duration is None:
+            what = "replaces the stages, which set how long the run is; add --duration"
             self.problems.append(Problem(flag, what))
         pieces = profile.closed(self.duration_us("duration", least_us=1))
         return {"shape": "closed", "pieces": pieces}
@@ -248,16 +252,16 @@ class Settings:
 
         A closed loop has no schedule; with ``--max`` it has no pauses, either.
         """
-        said = self.spec.said
+        arguments = self.spec.arguments
         pauses = PAUSES if self.overrides.as_fast_as_possible else ()
         names = (*OPEN_LOOP_ONLY, *pauses)
-        return [n for n in names if n in said and (n, said[n]) != ("arrivals", "uniform")]
+        return [n for n in names if n in arguments and (n, arguments[n]) != ("arrivals", "uniform")]
 
     def profile(self) -> dict[str, Any]:
         """Build the plan's profile."""
         if self.overrides.stages is not None:
             return {"shape": "stages", "pieces": self.flagged_stages(self.overrides.stages)}
-        if "stages" in self.spec.said:
+        if "stages" in self.spec.arguments:
             return {"shape": "stages", "pieces": self.stages()}
         mode = self.choice("mode", MODES)
         if mode == "stages":
@@ -282,8 +286,8 @@ class Settings:
         is a flag and the ramp is not: their author did not combine them.
         """
         us = self.duration_us("ramp_up")
-        is_said = "ramp_up" in self.spec.said and self.overrides.duration is None
-        if us > steady_us > 1 and self.overrides.ramp_up is None and not is_said:
+        is_set = "ramp_up" in self.spec.arguments and self.overrides.duration is None
+        if us > steady_us > 1 and self.overrides.ramp_up is None and not is_set:
             self.ramp_cut_from_us = us
             return steady_us
         if us > steady_us > 1:
@@ -297,9 +301,9 @@ class Settings:
         place = self.place("stages")
         self.refuse_beside_stages("the scenario has stages")
         for name in ("rps", "duration"):
-            if getattr(self.overrides, name) is None and name in self.spec.said:
+            if getattr(self.overrides, name) is None and name in self.spec.arguments:
                 self.problems.append(Problem(place, f"stages say it all; drop {name}="))
-        if self.spec.said.get("mode", "stages") != "stages":
+        if self.spec.arguments.get("mode", "stages") != "stages":
             self.problems.append(Problem(place, "stages say it all; drop mode="))
         stages = self.spec.get("stages")
         if not isinstance(stages, list | tuple) or not stages:
@@ -366,11 +370,11 @@ class Settings:
 
     def thresholds(self, gated: Measurable) -> list[dict[str, Any]]:
         """Read the gates of scenario and flags."""
-        said = self.spec.get("thresholds")
-        if said is not None and not isinstance(said, Mapping):
+        value = self.spec.get("thresholds")
+        if value is not None and not isinstance(value, Mapping):
             must = 'must be a dict such as {"p99_ms": 500}'
-            self.problems.append(rule(self.place("thresholds"), must, said))
-            said = None
+            self.problems.append(rule(self.place("thresholds"), must, value))
+            value = None
         flagged: list[tuple[str, str]] = []
         for text in self.overrides.thresholds:
             pair = assignment(text)
@@ -379,7 +383,7 @@ class Settings:
                 self.problems.append(rule("--threshold", must, text))
             else:
                 flagged.append(pair)
-        own = self._built(self.place("thresholds"), list((said or {}).items()), gated)
+        own = self._built(self.place("thresholds"), list((value or {}).items()), gated)
         flags = self._built("--threshold", flagged, gated)
         return overriding(own, flags)
 
@@ -396,26 +400,28 @@ class Settings:
 
     def tags(self, secrets: Secrets) -> dict[str, str]:
         """Read the tags of scenario and flags, sorted; flags replace those of the same name."""
-        said = self.spec.get("tags") or {}
-        sound = isinstance(said, Mapping) and all(
-            isinstance(text, str) for pair in said.items() for text in pair
+        value = self.spec.get("tags") or {}
+        sound = isinstance(value, Mapping) and all(
+            isinstance(text, str) for pair in value.items() for text in pair
         )
         if not sound:
             must = 'must be a dict of text to text such as {"team": "shop"}'
-            self.problems.append(rule(self.place("tags"), must, said))
-            said = {}
-        tags = {**said, **self.overrides.tags}
+            self.problems.append(rule(self.place("tags"), must, value))
+            value = {}
+        tags = {**value, **self.overrides.tags}
         if secrets.found_in(tags):
-            what = "hold the value of a secret; tags are shown to everybody"
+            what = "hold the value of a secret; all users of the log see tags"
             self.problems.append(Problem(self.place("tags"), what))
         return dict(sorted(tags.items()))
 
     def may_compile(self) -> bool:
         """Read ``compile``; an invalid value counts as True and adds a problem."""
-        said = self.spec.get("compile")
-        if said is not None and not isinstance(said, bool):
-            self.problems.append(rule(self.place("compile"), "compile must be True or False", said))
-        return said is not False
+        value = self.spec.get("compile")
+        if value is not None and not isinstance(value, bool):
+            self.problems.append(
+                rule(self.place("compile"), "compile must be True or False", value)
+            )
+        return value is not False
 
     def secret_headers(self) -> list[str]:
         """Read the names of further secret headers."""

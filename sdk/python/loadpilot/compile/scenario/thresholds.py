@@ -84,12 +84,12 @@ def overriding(
 
 def _measured(place: str, metric: str, gated: Measurable) -> tuple[dict[str, Any], list[Problem]]:
     """Read the metric: a built-in one, or a figure of a custom one."""
-    ours, figures = _native.metric_keys(), _native.figure_keys()
-    if metric in ours:
+    builtin, figures = _native.metric_keys(), _native.figure_keys()
+    if metric in builtin:
         return {"metric": metric}, []
     name, point, figure = metric.partition(".")
-    if not point or (figure not in figures and nearest(metric, ours)):
-        return {}, [_unknown(place, "metric", metric, ours)]
+    if not point or (figure not in figures and nearest(metric, builtin)):
+        return {}, [_unknown(place, "metric", metric, builtin)]
     own = {"metric": "own", "own": {"name": name, "figure": figure}}
     problems = []
     if not is_name(name):
@@ -99,8 +99,8 @@ def _measured(place: str, metric: str, gated: Measurable) -> tuple[dict[str, Any
         problems.append(_unknown(place, f"figure of {name}", figure, figures))
     if not gated.runs_in_python:
         what = "nothing is ever added to it: no task of this scenario runs in Python"
-        near = _near(metric, ours)
-        problems.append(Problem(place, f"{what}; {near}known: {', '.join(ours)}"))
+        near = _near(metric, builtin)
+        problems.append(Problem(place, f"{what}; {near}known: {', '.join(builtin)}"))
     return own, problems
 
 
