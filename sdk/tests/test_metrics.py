@@ -42,7 +42,7 @@ def added(monkeypatch: pytest.MonkeyPatch) -> list[tuple[str, str, float]]:
     """Play a scenario, as far as its metrics know; gives what they are given."""
     values: list[tuple[str, str, float]] = []
     monkeypatch.setattr(metrics, "_sink", None)
-    monkeypatch.setattr(metrics, "_known", {})
+    monkeypatch.setattr(metrics, "_by_name", {})
     metrics.attach(lambda *value: values.append(value))
     return values
 
