@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING, Protocol
 
 import pytest
 
-from loadpilot.compile.code.program import Coding
+from loadpilot.compile.code.program import CodeCompiler
 from loadpilot.compile.plan import Compiled, compile_scenario
 from loadpilot.compile.scenario.settings import Overrides
-from loadpilot.params import Given
+from loadpilot.params import ParameterSource
 from loadpilot.problem import Problem, Refused
 from loadpilot.scenario_file.load import choose, load
 
@@ -64,7 +64,7 @@ def compile_text(tmp_path: Path) -> Compile:
     def compile_(text: str, overrides: Overrides = NONE, scenario: str | None = None) -> Compiled:
         path = tmp_path / "scene.py"
         path.write_text(HEAD + textwrap.dedent(text), encoding="utf-8")
-        loaded = load(path, Given(ENVIRON, overrides.env))
+        loaded = load(path, ParameterSource(ENVIRON, overrides.env))
         return compile_scenario(loaded, choose(loaded, scenario), TARGET, overrides)
 
     return compile_
@@ -88,7 +88,7 @@ def reasons_of(compile_text: Compile, monkeypatch: pytest.MonkeyPatch) -> Reason
 
     It says why; whether the scenario can be compiled to code is another question.
     """
-    monkeypatch.setattr(Coding, "code", lambda *_: None)
+    monkeypatch.setattr(CodeCompiler, "compile", lambda *_: None)
 
     def reasons(text: str) -> Sequence[Problem]:
         compiled = compile_text(text)

@@ -1,14 +1,14 @@
 """Load tests in Python, run at wire speed: what a scenario file imports.
 
-Every process of a run imports this package, and most want nothing of it but the engine: whatever a
-scenario file asks for is looked up when it does.
+Every process of a run imports this package, and most of them need only the engine. Each public name
+is therefore imported on first use.
 """
 
 # ruff: noqa: PLC0415  (imports wait until they are needed: start-up is a promise)
 
 from __future__ import annotations
 
-# What type checkers take for true by its name: the module that has it costs 6 ms.
+# Type checkers take a variable of this name for true; importing `typing` costs 6 ms.
 TYPE_CHECKING = False
 
 if TYPE_CHECKING:
@@ -56,11 +56,11 @@ _MODULES = {
     "params": ("env",),
     "random": ("now", "rand"),
 }
-"""Where the words are."""
+"""The module of each public name."""
 
 
 def __getattr__(name: str) -> Any:
-    """Import a word when somebody asks for it, once; the same for the version."""
+    """Import a public name, or read the version, on first use; the result is kept."""
     from importlib import import_module
 
     if name == "__version__":
@@ -69,7 +69,7 @@ def __getattr__(name: str) -> Any:
         value: Any = version("loadpilot")
     elif name == "metrics":
         value = import_module(".metrics", __name__)
-    elif module := next((module for module, words in _MODULES.items() if name in words), None):
+    elif module := next((module for module, names in _MODULES.items() if name in names), None):
         value = getattr(import_module(f".{module}", __name__), name)
     else:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
@@ -78,5 +78,5 @@ def __getattr__(name: str) -> Any:
 
 
 def __dir__() -> list[str]:
-    """List the words, asked for or not."""
+    """List all public names, imported or not."""
     return sorted({*globals(), *__all__})

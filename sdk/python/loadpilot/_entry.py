@@ -1,6 +1,6 @@
-"""Console scripts and child processes that are Rust: hands the arguments over, nothing else.
+"""Entry points of console scripts and child processes that run in Rust.
 
-Must never import the rest of the package: an agent's start is part of the time to first request.
+Imports nothing else of the package: an agent's start is part of the time to the first request.
 """
 
 from __future__ import annotations
@@ -15,21 +15,21 @@ if TYPE_CHECKING:
     from typing import NoReturn
 
 
-def coordinator(words: Sequence[str] | None = None) -> int:
-    """Run a coordinator until it is told to stop; returns the exit code.
+def coordinator(argv: Sequence[str] | None = None) -> int:
+    """Run a coordinator until a stop signal; returns the exit code.
 
-    ``words`` are its flags, those of this process if there are none.
+    ``argv`` holds its flags; default: the arguments of this process.
     """
-    return _native.coordinator_main(list(sys.argv[1:] if words is None else words))
+    return _native.coordinator_main(list(sys.argv[1:] if argv is None else argv))
 
 
-def agent(words: Sequence[str] | None = None) -> NoReturn:
-    """Run an agent until it is told to stop, and exit; ``words`` as for :func:`coordinator`.
+def agent(argv: Sequence[str] | None = None) -> NoReturn:
+    """Run an agent until a stop signal, and exit; ``argv`` as for :func:`coordinator`.
 
-    Firing threads may still be about to end. Python would end them in the middle of Rust, so it is
-    left without being taken down; what a scenario has unpacked is removed here.
+    Firing threads may still be running. Python's finalization would end them inside Rust code, so
+    the process exits without it; the files that a scenario has unpacked are removed here.
     """
-    code = _native.agent_main(list(sys.argv[1:] if words is None else words))
+    code = _native.agent_main(list(sys.argv[1:] if argv is None else argv))
     if "loadpilot.play" in sys.modules:
         sys.modules["loadpilot.play"].clear()
     sys.stdout.flush()
@@ -38,5 +38,5 @@ def agent(words: Sequence[str] | None = None) -> NoReturn:
 
 
 def supervisor() -> int:
-    """Run a local stack until its owner ends it; returns the exit code."""
+    """Run a local stack until its parent process ends it; returns the exit code."""
     return _native.supervisor_main(sys.argv[1:])

@@ -1,6 +1,6 @@
-"""What Python may know of Rust: plans, logs and the processes of a run."""
+"""The interface of the native module: plans, logs, users and the processes of a run."""
 
-# ruff: noqa: PYI021  (this is the only place where Python people can read what Rust offers)
+# ruff: noqa: PYI021  (the native module has no other Python documentation)
 
 from collections.abc import Generator, Iterator, Sequence
 from contextlib import AbstractContextManager
@@ -11,35 +11,35 @@ from .client import Answers, Extras, InBatch
 from .play.reading import Event, Headers
 
 class Refused(ValueError):
-    """A request was refused; the user can fix it."""
+    """A request is refused; the user can fix it."""
 
     problems: str
     """JSON: a list of ``{"field", "rule", "value"}``."""
 
 class Fault(RuntimeError):
-    """The world failed: a connection, a file, a process."""
+    """A connection, a file or a process failed."""
 
 def check_plan(plan_json: str) -> str:
-    """Check a plan; JSON: a list of ``{"field", "rule", "value"}``, empty when it is sound."""
+    """Check a plan; JSON: a list of ``{"field", "rule", "value"}``, empty for a valid plan."""
 
 def check_target(plan_json: str, allow_targets: list[str]) -> str:
-    """Check where a sound plan connects to, on this machine; JSON as that of check_plan.
+    """Check, on this machine, where a valid plan connects to; JSON as that of check_plan.
 
-    Raises Refused for what ``allow_targets`` must not say.
+    Raises Refused for an invalid entry of ``allow_targets``.
     """
 
 def plan_facts(plan_json: str, seed: int) -> str:
-    """Work out what a sound plan amounts to.
+    """Compute the figures of a valid plan.
 
     JSON: ``{"hash", "canonical", "users", "planned", "duration_us", "peak_rps",
-    "planned_per_task"}``; ``users`` is null unless it is a closed loop, which plans nothing.
+    "planned_per_task"}``; ``users`` is null except for a closed loop, which plans no arrivals.
     """
 
 def check_asked(body: bytes, given: tuple[int, int, int]) -> str:
-    """Check what a caller posted, a plan or a request for a run.
+    """Check the body that a caller posted: a plan or a request for a run.
 
-    ``given`` holds where it says nothing: agents, how long they are waited for and the lead, in µs.
-    JSON: ``{"problems", "facts"}``; facts as plan_facts, null when the plan is not sound.
+    ``given`` holds the defaults: number of agents, time-out for them and lead, both in µs. JSON:
+    ``{"problems", "facts"}``; facts as in plan_facts, null for an invalid plan.
     """
 
 def ask(
@@ -50,9 +50,9 @@ def ask(
     key: str | None = None,
     caller: str = "",
 ) -> str:
-    """Ask for the run that was posted; once for each ``key`` of ``caller``, whose seed then holds.
+    """Request the run that was posted; one run per ``key`` of ``caller``, with its first seed.
 
-    Nobody owns it. JSON: ``{"run", "is_new"}``. Raises Refused, Fault.
+    The run has no owner. JSON: ``{"run", "is_new"}``. Raises Refused, Fault.
     """
 
 def parse_duration_us(field: str, text: str) -> int:
@@ -62,28 +62,28 @@ def parse_rate_urps(field: str, text: str) -> int:
     """Read a rate in millionths per second; raises ValueError that names field, rule and value."""
 
 def new_run_id() -> str:
-    """Make up what the next run is called."""
+    """Create the id of a run."""
 
 def seal_states(key: str, shared: str, users: list[str] | None) -> bytes:
-    """Seal what was prepared, each as JSON, with a key of 64 hex digits that serves once."""
+    """Encrypt prepared states, each as JSON, with a key of 64 hex digits, used only once."""
 
 def open_states(sealed: bytes, key: str) -> tuple[str, list[str] | None]:
-    """Open what was sealed: what all share and each user, as JSON; ValueError with another key."""
+    """Decrypt the shared state and that of each user, as JSON; ValueError for a wrong key."""
 
 def shown_address(url: str) -> str:
-    """Show an address of NATS without its user and password."""
+    """Return an address of NATS without user and password."""
 
 def token_exposed_to(url: str, has_token: bool) -> str | None:
-    """Name the first host to which a token would travel unencrypted."""
+    """Return the first host to which a token would travel unencrypted; None if there is none."""
 
 def metric_keys() -> list[str]:
-    """List the keys of all metrics that a threshold can name."""
+    """List the keys of all built-in metrics of thresholds."""
 
 def figure_keys() -> list[str]:
-    """List the figures of a scenario's own metrics that a threshold can name."""
+    """List the figures of custom metrics that a threshold can name."""
 
 def measure(kind: str, name: str, value: float) -> None:
-    """Add to a metric for the user whose turn it is on this thread, if it is doing a task."""
+    """Add a value to a metric of this thread's current user; ignored outside of tasks."""
 
 def coordinator_main(argv: list[str]) -> int:
     """Run a coordinator; returns the exit code."""
@@ -95,20 +95,20 @@ def supervisor_main(argv: list[str]) -> int:
     """Run a local stack; returns the exit code."""
 
 def drawn() -> int:
-    """Draw the next value of the part that a user is in, uniform over 64 bits."""
+    """Draw the next random value of the current part, uniform over 64 bits."""
 
 def due_us() -> int:
-    """Tell when that part is due, in µs since 1970."""
+    """Return the due time of the current part, in µs since 1970."""
 
 def row(feed: int) -> int:
-    """Tell which row of a feed that part takes, from 0; ``feed`` is its place in the plan.
+    """Return the row of a feed that the current part takes; ``feed`` is its index in the plan.
 
-    Raises LookupError when its task takes none.
+    Rows count from 0. Raises LookupError when the task takes no rows.
     """
 
 @final
 class Request:
-    """A request that a task made up, ready to be sent."""
+    """An encoded request of a task, ready to be sent."""
 
     def __new__(
         cls,
@@ -126,7 +126,7 @@ class Request:
     def led_to(
         self, method: str, path: str, headers: list[tuple[str, str]], body: bytes | None
     ) -> Request:
-        """Make the request that an answer leads to; how it is listened to stays."""
+        """Return the request that follows a redirect; name, time-out and stream options stay."""
     @property
     def method(self) -> str: ...
     @property
@@ -138,72 +138,72 @@ class Request:
 
 @final
 class Turn:
-    """One user's turn: what is drawn, taken or added meanwhile is that user's."""
+    """The current user of a thread: draws, rows and metric values meanwhile are that user's."""
 
     def begin(self) -> None:
-        """It is this user's turn now."""
+        """Make this user the current one."""
 
     def end(self) -> None:
-        """It is nobody's."""
+        """Leave the thread without a current user."""
 
 def whose_turn() -> Turn | None:
-    """Tell whose turn it is, if it is anybody's."""
+    """Return the current user of this thread; None if there is none."""
 
 def moves() -> int:
-    """Tell a number that is odd while a user's code runs, and another one each time."""
+    """Return a counter that is odd while a user's code runs, and changes at each switch."""
 
 def note_blocking(words: str) -> None:
-    """Say of the code that runs right now that it keeps everybody waiting."""
+    """Report that the code that runs right now blocks all users of the thread."""
 
 def raise_in(thread: int, error: type[BaseException]) -> None:
-    """Raise an error in the code that runs on a thread, as soon as that is Python's own."""
+    """Raise an error in the code of a thread, as soon as it executes Python."""
 
 @final
 class Response:
-    """The answer to one request of a task."""
+    """The response to one request of a task."""
 
     @property
     def status_code(self) -> int:
-        """Its status code."""
+        """HTTP status."""
 
     @property
     def ok(self) -> bool:
-        """Whether that is below 400."""
+        """Whether the status is below 400."""
 
     @property
     def content(self) -> bytes:
-        """Its body, decoded when it came as gzip or deflate; ValueError for other codings."""
+        """Body, with gzip or deflate decoded; ValueError for other encodings."""
 
     @property
     def text(self) -> str:
-        """Its body as text, by the charset of its content type, else UTF-8."""
+        """Body as text, by the charset of the content type; default UTF-8."""
 
     @property
     def headers(self) -> Headers:
-        """Its headers; names in any case."""
+        """Headers; names in any case."""
 
     @property
     def elapsed_ms(self) -> float:
-        """From dispatch to the last byte, in ms."""
+        """Time from dispatch to the last byte, in ms."""
 
     def json(self) -> Any:
-        """Read its body as JSON; raises ValueError when it is none."""
+        """Parse the body as JSON; raises ValueError for invalid JSON."""
 
     def events(self) -> Iterator[Event]:
-        """Read the server-sent events of a stream that has ended."""
+        """Parse the server-sent events of a stream that has ended."""
 
     def iter_lines(self) -> Iterator[str]:
-        """Read its body line by line."""
+        """Return the body line by line."""
 
     def raise_for_status(self) -> None:
-        """Raise HTTPStatusError when the status is 400 or more."""
+        """Raise HTTPStatusError for a status of 400 or more."""
 
     def __await__(self) -> Generator[Any, Any, Response]:
-        """In an ``async def``, a request is sent when it is awaited."""
+        """In an ``async def`` a request is sent when it is awaited."""
 
 @final
 class Player:
-    """Plays parts of a scenario aside of its load, one at a time, on a thread of its own."""
+    """Plays hooks of a scenario on the submitter, one at a time, on a thread of its own."""
 
     def __new__(
         cls,
@@ -215,25 +215,28 @@ class Player:
         seed: int,
         allow_targets: list[str],
     ) -> Self:
-        """Take a sound plan and what ``loadpilot.play.at_hand`` has; raises ValueError."""
+        """Take a valid plan and a ``loadpilot.play.local_runner.LocalScenario``.
+
+        Raises ValueError.
+        """
 
     def once(self, place: int) -> None:
-        """Begin what happens once per run, by its place in the scenario's list."""
+        """Start a setup or teardown, by its index in the scenario's list ``once``."""
 
     def prepare(self) -> None:
-        """Begin to prepare all users."""
+        """Start ``on_start`` of all users."""
 
     def retire(self) -> None:
-        """Begin to let those clean up that are prepared."""
+        """Start ``on_stop`` of the prepared users."""
 
     def told(self, timeout_secs: float) -> str | None:
-        """Wait for the end of what was begun: None when it is not over; empty when all was well."""
+        """Wait for the hook to end; None while it runs, else its error, empty without one."""
 
     def call_off(self) -> None:
-        """End what was begun, as soon as it waits for something."""
+        """Cancel the hook as soon as it waits for a response or a sleep."""
 
     def close(self, timeout_secs: float) -> bool:
-        """End the thread; False when it has not ended in time."""
+        """End the thread; False if it has not ended in time."""
 
 @final
 class Client:
@@ -251,17 +254,17 @@ class Client:
     def batch(self, requests: Sequence[InBatch]) -> Answers: ...
     def step(self, name: str) -> AbstractContextManager[None]: ...
     def send(self, wish: Request | list[Request]) -> Any:
-        """Send what is made already; returns the answer, or what is to be awaited for it."""
+        """Send encoded requests; returns the response, or an awaitable of it."""
 
     is_in_step: bool
-    """Whether the user is in a step, so that its requests are named after it."""
+    """Whether the user is in a step, which becomes part of the names of its requests."""
 
     def stir(self) -> None:
-        """Let the engine look at what the user's part on the event loop wants."""
+        """Make the engine read the requests of the user's part on the event loop."""
 
 @final
 class Session:
-    """One connection to a log."""
+    """A connection to a log."""
 
     def __new__(
         cls,
@@ -277,16 +280,16 @@ class Session:
     def join(
         url: str, token: str | None, creds: Path | None, tenant: str, cacert: Path | None = None
     ) -> Session:
-        """Connect to the log of a fleet that can be asked for runs.
+        """Connect to the log of a fleet, to request runs.
 
-        Raises Fault with what to do when there is none, Refused for a wrong tenant.
+        Raises Fault, with what to do, when there is none; Refused for a wrong tenant.
         """
 
     @staticmethod
     def visit(
         url: str, token: str | None, creds: Path | None, tenant: str, cacert: Path | None = None
     ) -> Session:
-        """Connect to the log of a fleet, to read it; raises Refused when there is none."""
+        """Connect to the log of a fleet, to read it; raises Refused if there is none."""
 
     def submit(
         self,
@@ -295,223 +298,221 @@ class Session:
         bodies: dict[str, bytes] = ...,
         run: str | None = None,
     ) -> str:
-        """Store a RunRequested and hand its secrets and bodies over; returns the run id.
+        """Store a RunRequested with its secrets and bodies; returns the run id.
 
-        ``run`` is its id when that is known already, from :func:`new_run_id`.
-
-        ``bodies`` holds what the plan keeps beside itself, by SHA-256 in hex.
-        Ownership is renewed in the background while the session is open. Raises Refused, Fault.
+        ``run`` is its id from :func:`new_run_id`; default: a new one. ``bodies`` holds the objects
+        beside the plan, by SHA-256 in hex. The session renews the ownership in the background
+        while it is open. Raises Refused, Fault.
         """
 
     def watch(self, run: str) -> Watch:
         """Follow a run."""
 
     def stop(self, run: str, by: str) -> None:
-        """Ask for a stop: no further arrival starts, what is in flight finishes."""
+        """Request a stop: no further arrival starts, arrivals in flight finish."""
 
     def steer(
         self, run: str, wish: str, by: str, patience_secs: float, rate_urps: int | None = None
     ) -> str:
-        """Ask for ``stop``, ``rate`` (then ``rate_urps``), ``pause`` or ``resume`` and wait.
+        """Request ``stop``, ``rate`` (then ``rate_urps``), ``pause`` or ``resume``, and wait.
 
-        JSON of what became of it: ``{"answer": …}``, as in `client/steer.rs` of the coordinator.
-        Raises Refused when there is no such run, Fault.
+        JSON of the result: ``{"answer": …}``. Raises Refused for an unknown run, Fault.
         """
 
     def agents(self, patience_secs: float) -> str:
-        """Listen for agents; JSON: a list, as in `client/roll.rs` there. Raises Fault."""
+        """List the agents that answer in time; JSON: a list. Raises Fault."""
 
     def unfinished(self, run: str) -> str:
-        """Tell what a run is that is not over; JSON: ``{"plan", "agents": {"want", …}}``.
+        """Describe an unfinished run; JSON: ``{"plan", "agents": {"want", …}}``.
 
-        Raises Refused when there is no such run, or it is over.
+        Raises Refused for an unknown or finished run.
         """
 
     def adopt(self, run: str) -> None:
-        """Keep a run owned in place of the command that asked for it; raises as unfinished."""
+        """Renew the ownership of a run in place of its submitter; raises as unfinished."""
 
     def halt(self, run: str) -> None:
-        """Abort a run: what is in flight is cancelled."""
+        """Abort a run: arrivals in flight are cancelled."""
 
     def report(self, run: str) -> str:
         """Fold a run's log; JSON of its report."""
 
     def plan(self, run: str) -> str:
-        """Tell what a run is; JSON of its plan. Raises Refused when there is no such run."""
+        """Return the plan of a run as JSON. Raises Refused for an unknown run."""
 
     def verify(self, run: str, known_json: str | None = None) -> str:
-        """Check every invariant of a run's log; JSON of what was found.
+        """Check every invariant of a run's log; JSON of the findings.
 
         ``known_json`` is the report of a results file: its digest must be the log's. Raises
-        ValueError when it is none.
+        ValueError when it is not a report.
         """
 
     def samples(self, run: str, path: Path) -> str:
-        """Write every call that a run's plan asked for one by one to a CSV file.
+        """Write the sampled calls of a run to a CSV file, one per row.
 
-        JSON: ``{"rows", "dropped", "unreadable"}``. Raises Refused when it asked for none, Fault,
-        OSError.
+        JSON: ``{"rows", "dropped", "unreadable"}``. Raises Refused for a plan without samples,
+        Fault, OSError.
         """
 
     def runs(self) -> str:
         """List the runs of this log, newest last; JSON."""
 
     def prune(self, runs: list[str], *, forgets: bool = False) -> int:
-        """Delete runs from the log; returns how many there were.
+        """Delete runs from the log; returns their number.
 
-        Raises Refused, also when one owes its teardown, unless ``forgets``.
+        Raises Refused, also when the teardown of one is owed, unless ``forgets``.
         """
 
     def read(self, run: str, cache: Path | None = None) -> Reading:
         """Read a run's log and index it.
 
-        ``cache`` is a folder for what makes that quicker the next time; it may be deleted at any
-        time. Raises Refused when there is no such run, Fault.
+        ``cache`` is a folder that makes the next reading faster; it may be deleted at any time.
+        Raises Refused for an unknown run, Fault.
         """
 
     def log_state(self) -> str:
-        """Tell how far the streams were written; JSON: ``{"ctl_seq", "data_seq"}``."""
+        """Return the last sequences of the streams; JSON: ``{"ctl_seq", "data_seq"}``."""
 
     def ledger(self, run: str, claimant: str) -> Ledger:
-        """Open what a run owes, for a command of this name."""
+        """Open the teardown claims of a run, for a command of this name."""
 
     def close(self) -> None:
         """End the connection and the renewal of ownership."""
 
 @final
 class Ledger:
-    """What one run owes, as the command of a name sees it."""
+    """The setup and teardown claims of one run, for one command."""
 
     def owed(self) -> str:
-        """Tell what is owed, and of what run.
+        """Return whether the teardown is owed, and by which setup.
 
         JSON: ``{"setup", "is_owed", "asked", "over", "holder"}``.
         """
 
     def claim_setup(self, claim_json: str, bundle: bytes, secrets: dict[str, str]) -> None:
-        """Take setup and teardown upon this command; raises Refused when somebody was first."""
+        """Claim setup and teardown for this command; raises Refused if another one was first."""
 
     def keep(self, sealed: bytes, key: str) -> None:
-        """Keep what the setup has left so far, for whoever plays the teardown."""
+        """Store the state that the setup has left so far, for the teardown."""
 
     def claim_teardown(self, by: str, is_gone: bool) -> str:
-        """Take the teardown upon this command.
+        """Claim the teardown for this command.
 
-        JSON: ``{"claim"}``: taken, settled, not_over or held. Unless ``is_gone`` whoever owed it
-        is listened for, 10 s.
+        JSON: ``{"claim"}``: taken, settled, not_over or held. Without ``is_gone`` it waits 10 s
+        for a sign of life of the present holder.
         """
 
     def finish(self, names: list[str]) -> None:
-        """Say that it was played, which of it failed, and shred what it needed."""
+        """Record that the teardown ran and which hooks failed, and delete its secrets."""
 
     def means(self) -> str:
-        """Read secrets and key. JSON: ``{"secrets", "left", "key"}``, null for what has ended."""
+        """Read secrets and key; JSON: ``{"secrets", "left", "key"}``, null for expired ones."""
 
     def kept(self, states: bool) -> bytes:
-        """Read the archive of the files, or the states; raises Refused when it is not there."""
+        """Read the archive of the files, or the states; raises Refused when it is absent."""
 
 @final
 class Reading:
-    """One run's log, indexed: many questions, answered from any thread.
+    """One run's log, folded and indexed; usable from any thread.
 
-    Answers are JSON of the types in ``proto/schema``. What is asked for as JSON is checked: Refused
-    names field, rule and value. ``as_of_us`` is an instant of the run, in µs after its start: the
-    answer is what the log told of it then.
+    Results are JSON of the types in ``proto/schema``. JSON arguments are checked: Refused names
+    field, rule and value. ``as_of_us`` is an instant of the run, in µs after its start: the result
+    holds what the log held at that time.
     """
 
     def refresh(self) -> bool:
-        """Read what was appended since; whether anything of this run was."""
+        """Read the events appended since; returns whether any is of this run."""
 
     def position(self) -> str:
-        """Tell how far it was read; JSON: ``{"ctl_seq", "evt_seq", "data_seq", "over"}``."""
+        """Return the last sequences read; JSON: ``{"ctl_seq", "evt_seq", "data_seq", "over"}``."""
 
     def report(self, as_of_us: int | None = None) -> str:
         """Close the fold; JSON of a report, the same as that of :meth:`Session.report`."""
 
     def series(self, slice_json: str) -> str:
-        """Tell the figures of a slice over time; JSON of a series."""
+        """Compute the figures of a slice over time; JSON of a series."""
 
     def heat(self, slice_json: str) -> str:
-        """Tell how response times of a slice are spread over time; JSON of a heat."""
+        """Compute the distribution of response times of a slice over time; JSON of a heat."""
 
     def errors(self, slice_json: str) -> str:
-        """Tell what went wrong in a slice, call by call; JSON of errors."""
+        """List the errors in a slice, per call; JSON of errors."""
 
     def agents(self, as_of_us: int | None = None) -> str:
-        """Tell who generated the load and how each fared over time; JSON of an attendance."""
+        """Compute the figures of each agent over time; JSON of an attendance."""
 
     def story(self, after: int, limit: int) -> str:
-        """Tell at most ``limit`` lines after a sequence; JSON: ``{"lines", "next"}``."""
+        """Return at most ``limit`` lines after a sequence; JSON: ``{"lines", "next"}``."""
 
     def verdict(self, question_json: str) -> str:
-        """Judge the run by other gates or another part of it; JSON: what-if to what-if-answer."""
+        """Judge the run by other gates or a part of it; JSON: what-if to what-if-answer."""
 
 @final
 class Watch:
-    """A run as it goes on."""
+    """A follower of a run in progress."""
 
     def next(self, timeout_secs: float) -> str | None:
-        """Wait for the next change; None when nothing changed in time.
+        """Wait for the next change; None if there is none in time.
 
         JSON: ``{"snapshot": …}``, ``{"story": …}`` or ``{"sealed": true}``.
         """
 
 @final
 class Wanted:
-    """What a rehearsed user wants next; the first that is not None says it, else it has ended."""
+    """The next action of a rehearsed user: the first field that is not None, else it has ended."""
 
     sends: tuple[str, str, list[tuple[str, str]], bytes | None, int | None, str | None] | None
     """Method, path, headers, body, time-out in µs, name."""
     batch: list[tuple[str, str, list[tuple[str, str]], bytes | None, int | None, str | None]] | None
-    """The same of several requests at a time."""
+    """Concurrent requests, each as in ``sends``."""
     rests_us: int | None
-    """How long, in µs."""
+    """Duration of a sleep, in µs."""
     check: tuple[bool, str] | None
-    """Whether its check was passed, and what it said; None when none was asked."""
+    """Whether the check passed, and its message; None without a check."""
     raised: str | None
-    """What the part itself raised."""
+    """Error that the part raised."""
     measured: list[str]
-    """What it added to metrics, in words, when it has ended."""
+    """Values added to metrics, as text, when the part has ended."""
 
 @final
 class RehearsedUser:
-    """One user without a run; what a test tells it is all that it hears."""
+    """A user without a run; a test supplies all responses."""
 
     def begin(self, part: int, arrival: int = 0, due_us: int = 0) -> Wanted:
-        """Begin its preparation (-1), its clean-up (-2) or a task, by its place.
+        """Begin ``on_start`` (-1), ``on_stop`` (-2) or a task, by its index.
 
-        A task is done for the arrival of a number, which is due so many µs after 1970.
+        A task is performed for the arrival of this number, due at ``due_us`` µs after 1970.
         """
 
     def all_answered(self, told: list[tuple[int, bytes, bytes] | str]) -> Wanted:
-        """Hear what became of a batch: answers, or "timed out", "stopped", why it was not sent."""
+        """Deliver the results of a batch: responses, "timed out", "stopped", or why unsendable."""
 
     def answered(self, status: int, head: bytes, body: bytes) -> Wanted:
-        """Get an answer."""
+        """Deliver a response."""
 
     def timed_out(self) -> Wanted:
-        """Get no answer."""
+        """Deliver a time-out."""
 
     def unsendable(self, why: str) -> Wanted:
-        """Hear why its request cannot be sent."""
+        """Deliver the reason why the request cannot be sent."""
 
     def rested(self) -> Wanted:
-        """Come to the end of a rest."""
+        """End the sleep."""
 
     def stopped(self) -> Wanted:
-        """Hear that the run is over."""
+        """Deliver the end of the run."""
 
 @final
 class Rehearsal:
-    """A scenario without a run: for tests, which hold code against Python."""
+    """A scenario without a run, for tests that compare compiled code with Python."""
 
     @staticmethod
     def in_python(bundle: bytes, file: str, plan: str, seed: int = 0) -> Rehearsal:
-        """Load the scenario of a plan as agents do that play it in Python."""
+        """Load the scenario of a plan as an agent does that runs it in Python."""
 
     @staticmethod
     def in_code(plan: str, rows: bytes | None = None, seed: int = 0) -> Rehearsal:
         """Take the code of a plan, and the rows of its feeds."""
 
     def user(self) -> RehearsedUser:
-        """Make a user that has done nothing yet."""
+        """Create a user that has done nothing yet."""

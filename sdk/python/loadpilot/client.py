@@ -1,7 +1,7 @@
-"""The client that a task is written against.
+"""The HTTP client that tasks and hooks use: :class:`LoadClient`.
 
-A task that is nothing but requests is compiled and never called. Any other runs in Python on the
-agents: there a request returns its answer, in an ``async def`` once it is awaited.
+A compiled task is not called during the run. Any other task runs in Python on the agents, where a
+request returns its response: at once in a plain ``def``, when awaited in an ``async def``.
 """
 
 from __future__ import annotations
@@ -17,69 +17,73 @@ if TYPE_CHECKING:
     from .files import File
 
     class Answers(list[Response]):
-        """The answers of a batch, in its order; in an ``async def`` they are there once awaited."""
+        """The responses of a batch, in its order; to be awaited in an ``async def``."""
 
         def __await__(self) -> Generator[Any, Any, list[Response]]: ...
 
 
 Fields: TypeAlias = Mapping[str, object]
-"""The fields of a query or a form: texts, numbers, truth, None; a list repeats its field."""
+"""Fields of a query or a form: text, numbers, booleans, None; a list repeats its field."""
 Json: TypeAlias = str | int | float | Mapping[str, object] | Sequence[object] | None
-"""What JSON can carry. No deeper: of a dict of mixed values, type checkers know no more."""
+"""A JSON value, typed one level deep: type checkers infer no more for a dict of mixed values."""
 
 
 class Extras(TypedDict, total=False):
-    """What a request may carry beside its method and path; all of it by keyword."""
+    """Keyword arguments of a request, beside its method and path."""
 
     headers: Mapping[str, str]
-    """``Authorization``, ``Cookie``, ``X-Api-Key``, ``Proxy-Authorization`` and the scenario's
-    ``secret_headers`` stay on this machine and its agents: never in a plan, log or report."""
+    """Header fields. The values of ``Authorization``, ``Cookie``, ``X-Api-Key``,
+    ``Proxy-Authorization`` and the scenario's ``secret_headers`` stay on this machine and its
+    agents: never in a plan, log or report."""
     params: Fields
-    """Fields of the query, added to those that the path already carries."""
+    """Query fields, appended to the query of the path."""
     json: Json
     """The body as JSON; at most one of ``json``, ``data`` and ``content`` may be given."""
     data: Fields | str | bytes
-    """The body as a form; text and bytes are sent as they are."""
+    """The body as a form; text and bytes are sent unchanged."""
     content: str | bytes | File
-    """The body as it is, or ``file("image.jpg")``."""
+    """The raw body, or ``file("image.jpg")``."""
     files: Mapping[str, Any] | Sequence[tuple[str, Any]]
     """Files of a multipart form, beside the fields in ``data``: bytes, an open file, ``file(…)``,
     or a tuple ``(filename, content, type)``."""
     cookies: Mapping[str, str]
-    """Cookies for this request alone; those that the target sets are kept for each user."""
+    """Cookies for this request only, sent beside those that the target has set for the user."""
     follow_redirects: bool
-    """Whether to go where an answer with status 301, 302, 303, 307 or 308 leads, each as a call of
-    its own; in hooks unless said otherwise, in tasks only when said."""
+    """Whether to follow responses with status 301, 302, 303, 307 or 308, each as a call of its
+    own. Default: True in hooks, False in tasks."""
     auth: tuple[str, str]
     """User and password, sent as Basic credentials and kept as a secret."""
     name: str
-    """What reports call the request, unless by method and path: one name for many paths."""
+    """Name of the request in reports, to group many paths. Default: method and path."""
     timeout: float | str
-    """From dispatch to the last byte, instead of the scenario's: seconds, or ``"500ms"``."""
+    """Time-out from dispatch to the last byte, in seconds or such as ``"500ms"``. Default: the
+    scenario's."""
     stream: Literal["sse", "lines", "chunks"]
-    """The answer is a stream: the times of its tokens are taken. A token is a server-sent event
-    that carries data, a line that is not empty, or a chunk as it was sent."""
+    """Reads the response as a stream and takes the times of its tokens. A token is a server-sent
+    event with data, a line that is not empty, or a chunk as the target sent it."""
     tokens_max: int
-    """Of a stream: after so many tokens the client hangs up, and the answer counts as whole."""
+    """Maximum number of tokens of a stream: then the client hangs up, and the response counts as
+    complete."""
     listen: float | str
-    """Of a stream: so long after dispatch the client hangs up, and an answer that has begun counts
-    as whole: seconds, or ``"30s"``; must be shorter than the time-out."""
+    """Duration from dispatch after which the client hangs up on a stream, in seconds or such as
+    ``"30s"``. A response that has begun by then counts as complete. Must be shorter than the
+    time-out."""
 
 
 class InBatch(Extras, total=False):
     """One request of a batch."""
 
     method: str
-    """``GET`` unless said."""
+    """HTTP method; default ``GET``."""
     path: Required[str]
-    """Where it goes, relative to the target."""
+    """Path, relative to the target."""
 
 
 class LoadClient:
-    """One virtual user's view of the target: a method per HTTP method.
+    """The HTTP client of one virtual user, with a method per HTTP method.
 
-    Paths start with ``/`` and are relative to the target. What else a request may carry is
-    listed in :class:`Extras`; it is encoded as httpx encodes it.
+    Paths start with ``/`` and are relative to the target. :class:`Extras` lists the keyword
+    arguments of a request; they are encoded as httpx encodes them.
     """
 
     def get(self, path: str, **extras: Unpack[Extras]) -> Response:
@@ -111,38 +115,35 @@ class LoadClient:
         return self._request("OPTIONS", path, extras)
 
     def batch(self, requests: Sequence[InBatch]) -> Answers:  # noqa: ARG002
-        """Make several requests at a time; returns their answers in the same order.
+        """Send several requests concurrently; returns their responses in the same order.
 
-        When one of them gets no answer its RequestError is raised, once all have ended.
+        Raises the RequestError of a request without a response, after all have ended.
         """
         raise RuntimeError("client.batch() was called outside a run")
 
     def request(self, method: str, path: str, **extras: Unpack[Extras]) -> Response:
-        """Request ``path`` with any of the methods above, ``"POST"``."""
+        """Request ``path`` with any of the HTTP methods above, such as ``"POST"``."""
         return self._request(method, path, extras)
 
     def stream(self, method: str, path: str, **extras: Unpack[Extras]) -> Response:
-        """Request ``path`` for a stream of server-sent events, unless ``stream=`` says otherwise.
+        """Request ``path`` as a stream; default ``stream="sse"``, server-sent events.
 
-        The times of its tokens are taken as they come. The answer is there when the stream has
-        ended, or when ``tokens_max=`` or ``listen=`` says that it is enough: read it with
+        The times of the tokens are taken as they arrive. The call returns when the stream has
+        ended or the limit of ``tokens_max=`` or ``listen=`` is reached. Read the response with
         ``response.events()`` or ``response.iter_lines()``.
         """
         extras.setdefault("stream", "sse")
         return self._request(method, path, extras)
 
     def step(self, name: str) -> AbstractContextManager[None]:  # noqa: ARG002
-        """Put the requests made inside ``with client.step("checkout"):`` under a name.
+        """Group the requests inside ``with client.step("checkout"):`` under a name.
 
-        Reports call them ``checkout / POST /orders``; steps may lie inside each other.
+        Reports show them as ``checkout / POST /orders``. Steps may be nested.
         """
         raise RuntimeError("client.step() was called outside a run")
 
     def _request(self, method: str, path: str, extras: Extras) -> Response:  # noqa: ARG002
-        """Send one request; only the clients that a scenario is given can.
-
-        Raises RuntimeError: outside a task there is nothing that would send it.
-        """
+        """Raise RuntimeError: only the client that a run passes to tasks and hooks sends."""
         raise RuntimeError(
             f"client.{method.lower()}({path!r}) was called outside `loadpilot run`: "
             "only tasks and hooks of a run have a client that sends"

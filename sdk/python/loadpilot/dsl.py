@@ -1,7 +1,7 @@
-"""The words of a scenario file: ``@scenario``, ``@task``, ``@setup``, ``@teardown``, ``VUser``.
+"""Decorators and base class of scenarios: ``@scenario``, ``@task``, ``@setup``, ``VUser``.
 
-They only take notes. Whether the notes make sense is the compiler's business, so that it can name
-every mistake of a file at once; nothing here may raise for a wrong value.
+The decorators only record their arguments. The compiler checks them, so that it can report all
+mistakes of a file at once: an invalid value raises nothing here.
 """
 
 from __future__ import annotations
@@ -21,55 +21,55 @@ if TYPE_CHECKING:
 Duration: TypeAlias = str | int | float
 """``"500ms"``, ``"30s"``, ``"2m30s"``, ``"1h"``, or a number of seconds."""
 RateLike: TypeAlias = str | int | float
-"""``50``, ``0.5``, ``"50/s"``, ``"3000/m"``, ``"10/500ms"``: arrivals per second unless said."""
+"""``50``, ``0.5``, ``"50/s"``, ``"3000/m"``, ``"10/500ms"``; default unit: arrivals per second."""
 Stage: TypeAlias = tuple[Duration, RateLike] | Mapping[str, Any]
-"""How long, and the rate at its end; or ``{"duration": …, "target": …}``."""
+"""Duration and rate at its end; or ``{"duration": …, "target": …}``."""
 Mode: TypeAlias = Literal["ramp", "constant", "step", "spike", "stages"]
 
 
 class Connections(TypedDict, total=False):
-    """How the target is spoken to; what is left out is as with any HTTP client.
+    """Connection settings; those left out have the defaults of any HTTP client.
 
     ``connections={"http": "2", "streams_max": 20}``
     """
 
     http: Literal["1.1", "2", "auto"]
-    """``auto``: what an https target chooses."""
+    """HTTP version; ``auto``: the one that an https target chooses."""
     max: int
-    """Most connections that each agent has open at a time; no limit unless said."""
+    """Maximum number of open connections of each agent; default: no limit."""
     open_first: int
-    """Connections that each agent opens before the run starts."""
+    """Number of connections that each agent opens before the run starts."""
     streams_max: int
-    """HTTP/2: most requests at a time on one connection; 100 unless said."""
+    """Maximum number of concurrent requests on one HTTP/2 connection; default 100."""
     reuse: str | float
-    """Which calls may use an open connection: ``always``, ``never``, or a share such as 0.3."""
+    """Calls that may use an open connection: ``always``, ``never``, or a share such as 0.3."""
     requests_max: int
-    """A connection is closed after so many requests."""
+    """Maximum number of requests of a connection; then it is closed."""
     age_max: Duration
-    """A connection that is older takes no further request."""
+    """Maximum age of a connection; an older one takes no further request."""
     connect_to: str
     """``host:port`` or ``unix:/path`` to connect to; Host and TLS keep the target's name."""
     sources: Sequence[str]
-    """Addresses of the agent's machine to connect from, in turn, such as ``10.0.0.5``, or
+    """Local addresses of the agent to connect from, in turn, such as ``10.0.0.5``, or
     ``10.0.0.5:20000-30000`` with the ports to use."""
     ip: Literal[4, 6]
-    """Only addresses of this family are connected to."""
+    """Address family; addresses of the other one are not used."""
     resolve_every: Duration
-    """How often the target's name is resolved; once per run unless said."""
+    """Interval between name lookups of the target; default: one lookup per run."""
 
 
 class TimeOuts(TypedDict, total=False):
-    """How long a call may take, as a whole and in parts.
+    """Time-outs of a call, as a whole and of its phases.
 
     ``timeout={"total": "10s", "connect": "1s", "first_byte": "3s"}``
     """
 
     total: Duration
-    """From dispatch to the last byte; 30 s unless said."""
+    """From dispatch to the last byte; default 30 s."""
     connect: Duration
-    """Until a new connection is open: name, TCP and TLS."""
+    """Until a new connection is open: name lookup, TCP and TLS."""
     first_byte: Duration
-    """From the request being written to the first byte of the answer."""
+    """From the end of writing the request to the first byte of the response."""
 
 
 C = TypeVar("C", bound=type)
@@ -91,30 +91,30 @@ DEFAULTS: Mapping[str, Any] = MappingProxyType(
         "arrivals": "uniform",
     }
 )
-"""What holds when a scenario does not say."""
+"""Defaults of the settings of a scenario."""
 
 
 class VUser:
     """A virtual user: the base class of scenarios.
 
-    The two hooks are here so that ``super().on_start(client)`` has somewhere to go. A scenario
-    without this base class gets them, and :meth:`wait`, where it has none of its own.
+    The two hooks exist so that ``super().on_start(client)`` works. A scenario without this base
+    class gets them, and :meth:`wait`, unless it defines its own.
     """
 
     def on_start(self, client: LoadClient) -> Awaitable[None] | None:
         """Prepare a user before the run starts; its requests are sent and not counted.
 
-        May be an ``async def``. Whatever it raises fails the run before it has begun.
+        May be an ``async def``. An exception fails the run before it starts.
         """
 
     def on_stop(self, client: LoadClient) -> Awaitable[None] | None:
-        """Clean up when the run is over, or was stopped; its requests are sent and not counted."""
+        """Clean up when the run is over or stopped; its requests are sent and not counted."""
 
     def wait(self, least: float, most: float | None = None) -> Awaitable[None]:
-        """Rest for ``least`` seconds, or for a time between ``least`` and ``most``.
+        """Sleep for ``least`` seconds, or for a random time between ``least`` and ``most``.
 
-        The time is drawn for the arrival, so that a seed repeats it. In an ``async def`` it is
-        awaited. Raises ValueError; outside a run nobody rests.
+        The time is drawn for the arrival, so that a seed repeats it. To be awaited in an
+        ``async def``. Raises ValueError for invalid bounds. Outside a run it returns at once.
         """
         bounds = (least, least if most is None else most)
         if not all(isfinite(bound) and bound >= 0 for bound in bounds) or bounds[0] > bounds[1]:
@@ -124,18 +124,19 @@ class VUser:
 
 @dataclass(frozen=True, slots=True)
 class ScenarioSpec:
-    """What a scenario says about itself, unchecked; only what it really said."""
+    """The arguments of ``@scenario``, unchecked."""
 
-    said: Mapping[str, Any]
+    arguments: Mapping[str, Any]
+    """The arguments that were passed, without those that are None."""
 
     def get(self, name: str) -> Any:
-        """Look up what was said about ``name``, or the default, or None."""
-        return self.said.get(name, DEFAULTS.get(name))
+        """Return the argument ``name``, its default, or None."""
+        return self.arguments.get(name, DEFAULTS.get(name))
 
 
 @dataclass(frozen=True, slots=True)
 class TaskSpec:
-    """What a task says about itself, unchecked."""
+    """The arguments of ``@task``, unchecked."""
 
     weight: Any
 
@@ -166,27 +167,30 @@ def scenario(
     prepare: Literal["agents", "submitter"] | None = None,
     compile: bool | None = None,
 ) -> Callable[[C], C]: ...
-def scenario(cls: Any = None, /, **said: Any) -> Any:
+def scenario(cls: Any = None, /, **arguments: Any) -> Any:
     """Mark a class as a scenario; its name is the class's name.
 
+    Defaults are in parentheses.
+
     ``rps`` (10)
-        The rate at the peak, in arrivals per second, or text such as ``"3000/m"``.
+        The peak rate, in arrivals per second, or text such as ``"3000/m"``.
     ``users``
-        A closed loop instead of a rate: that many users, each of which starts its next task when
-        its last one ended, and it has rested if ``wait`` or ``pacing`` says so. Its latency is not
-        counted from a schedule; prefer ``rps`` unless you want to know how much the target can
-        take. Beside ``rps`` or ``stages``:
-        how many users serve that rate in a scenario that runs in Python, one arrival at a time
-        each (one for each 100 arrivals a second of the peak, 5 at least and 100 at most).
+        Number of users of a closed loop, instead of a rate: each user starts its next task when
+        the last one has ended, after the pause of ``wait`` or ``pacing``. Its latency is not
+        counted from a schedule; prefer ``rps``, except to find out how much the target can take.
+        Beside ``rps`` or ``stages``: number of users that serve this rate in a scenario that runs
+        in Python, one arrival at a time each (default: one per 100 arrivals/s of the peak, at
+        least 5, at most 100).
     ``wait``, ``pacing``
-        What a user of a closed loop does between two tasks: thinks for so long, ``"2s"``, or for a
-        time drawn evenly, ``("1s", "3s")``; or begins a task every so often, ``"10s"``, at once
-        when the last one took longer. Users begin evenly over the first rest. For arrivals on
-        schedule think in a task: ``self.wait()``.
+        Pause of a user of a closed loop between two tasks. ``wait``: think time, ``"2s"``, or
+        drawn evenly from a range, ``("1s", "3s")``. ``pacing``: interval between the starts of two
+        tasks, ``"10s"``; the next one starts at once if the last one took longer. Users start
+        spread evenly over the first pause. With ``rps`` or ``stages`` use ``self.wait()`` in a
+        task.
     ``duration`` ("1m")
         The steady part for ``mode="ramp"``, the whole run for the other modes and with ``users``.
     ``ramp_up`` ("10s")
-        How long ``mode="ramp"`` rises from 0 to ``rps``; the other modes ignore it.
+        Duration of the rise from 0 to ``rps`` with ``mode="ramp"``; the other modes ignore it.
     ``mode`` ("ramp")
         ``ramp``; ``constant``; ``step``: ``steps`` equal windows at rps·k/steps;
         ``spike``: thirds of 20 %, 100 %, 20 %.
@@ -195,32 +199,33 @@ def scenario(cls: Any = None, /, **said: Any) -> Any:
         rate moves linearly from the target before (0 for the first stage) to the stage's own. A
         stage of length 0 jumps to its target: ``[("0s", 500), ("1m", 500)]`` begins at 500.
     ``thresholds``
-        Gates such as ``{"p99_ms": 500, "error_rate": 1, "browse:p95_ms": 200}``; ``"checks"`` in
-        percent that must pass. Text says which side passes, as a metric of your own needs it
-        (``loadpilot.metrics``): ``{"orders.count": ">= 100", "cart_value.p95": "<= 250"}``.
+        Gates such as ``{"p99_ms": 500, "error_rate": 1, "browse:p95_ms": 200}``; ``"checks"`` is
+        the minimum percentage of passed checks. A limit with an operator says which side passes;
+        a metric of your own (``loadpilot.metrics``) needs one:
+        ``{"orders.count": ">= 100", "cart_value.p95": "<= 250"}``.
     ``warm_up`` ("0s")
         Arrivals due in it are sent and counted, but left out of gates and percentiles.
     ``timeout`` ("30s"), ``max_wait`` (the time-out), ``max_in_flight`` (the agent's own)
-        A call's longest time, as a whole or also in parts (see :class:`TimeOuts`); the longest wait
-        for a free slot; the number of slots per agent.
+        Time-out of a call, as a whole or also of its phases (see :class:`TimeOuts`); maximum wait
+        for a free slot; number of slots per agent.
     ``arrivals`` ("uniform")
         ``uniform`` or ``poisson``.
     ``secret_headers``
         Names of further headers whose values must stay out of plan, log and report.
     ``connections``
-        How the target is spoken to: see :class:`Connections`.
+        Connection settings: see :class:`Connections`.
     ``tags``
-        What people tell its runs from others by, ``{"team": "shop"}``: shown in report, summary
-        and the list of runs, and nothing else. ``--tag team=shop`` says one on the command line.
+        Labels of its runs, ``{"team": "shop"}``: shown in report, summary and the list of runs,
+        without any other effect. ``--tag team=shop`` adds one on the command line.
     ``prepare`` ("agents", or "submitter" when ``on_start`` sets what all users share)
         Where ``on_start`` and ``on_stop`` run: ``agents``, each for its own users; ``submitter``,
-        on the side that asks for the run, once for each user of the whole run. What ``on_start``
-        leaves must then be JSON, and reaches the agents sealed.
+        once for each user of the whole run. The attributes that ``on_start`` sets must then be
+        JSON; they travel to the agents sealed.
     ``compile`` (True)
-        False runs tasks in Python that could be compiled.
+        False runs all tasks in Python, also those that could be compiled.
     """
-    spec = ScenarioSpec({name: value for name, value in said.items() if value is not None})
-    unknown = [name for name in said if name not in SETTINGS]
+    spec = ScenarioSpec({name: value for name, value in arguments.items() if value is not None})
+    unknown = [name for name in arguments if name not in SETTINGS]
     if unknown:
         known = ", ".join(SETTINGS)
         raise TypeError(f"@scenario knows no {', '.join(unknown)}; it knows {known}")
@@ -265,7 +270,7 @@ SETTINGS = (
     "prepare",
     "compile",
 )
-"""Everything that ``@scenario`` understands."""
+"""All arguments of ``@scenario``."""
 
 
 @overload
@@ -273,7 +278,7 @@ def task(function: F, /) -> F: ...
 @overload
 def task(*, weight: int = 1) -> Callable[[F], F]: ...
 def task(function: Any = None, /, *, weight: Any = 1) -> Any:
-    """Mark a method as a task that is done ``weight`` times out of the sum of all weights."""
+    """Mark a method as a task; ``weight`` out of the sum of all weights arrivals perform it."""
     spec = TaskSpec(weight)
 
     def mark(marked: Any) -> Any:
@@ -286,7 +291,7 @@ def task(function: Any = None, /, *, weight: Any = 1) -> Any:
 
 
 class Once(StrEnum):
-    """What happens once per run."""
+    """Kinds of methods that run once per run."""
 
     SETUP = "setup"
     TEARDOWN = "teardown"
@@ -295,17 +300,17 @@ class Once(StrEnum):
 def setup(function: F, /) -> F:
     """Mark a method, class method or static method that runs once per run, before everything else.
 
-    It runs on the side that asks for the run; its requests are sent and not counted. What it sets
-    on ``self`` or the class must be JSON, and is there for all users on all agents before their
-    ``on_start``. Whatever it raises ends the run before it is asked for.
+    It runs on the submitter; its requests are sent and not counted. The attributes that it sets on
+    ``self`` or the class must be JSON; all users on all agents have them before their
+    ``on_start``. An exception ends the run before it is requested.
     """
     return _marked(function, Once.SETUP)
 
 
 def teardown(function: F, /) -> F:
-    """Mark a method that runs once when the run is over, however it ended, beside :func:`setup`.
+    """Mark a method that runs once when the run is over, however it ended; see :func:`setup`.
 
-    It is also owed when the setup failed. What it raises is told, and changes no verdict.
+    It also runs when the setup failed. An exception is reported and changes no verdict.
     """
     return _marked(function, Once.TEARDOWN)
 
@@ -317,20 +322,26 @@ def _marked(marked: F, once: Once) -> F:
     return marked
 
 
+def attribute_names(cls: type) -> list[str]:
+    """Return the names of a class and its bases, bases first, each once, without those of VUser."""
+    bases = [base for base in reversed(cls.__mro__) if base not in (object, VUser)]
+    return list(dict.fromkeys(name for base in bases for name in vars(base)))
+
+
 def spec_of(cls: type) -> ScenarioSpec | None:
-    """Look up what ``cls`` itself, not a base of it, was marked with."""
+    """Return the ``@scenario`` arguments of ``cls`` itself, not of a base; None without a mark."""
     spec = vars(cls).get(SPEC_ATTRIBUTE)
     return spec if isinstance(spec, ScenarioSpec) else None
 
 
 def task_of(attribute: object) -> TaskSpec | None:
-    """Look up what a method was marked with."""
+    """Return the ``@task`` arguments of a method; None without a mark."""
     spec = getattr(attribute, TASK_ATTRIBUTE, None)
     return spec if isinstance(spec, TaskSpec) else None
 
 
 def once_of(attribute: object) -> Once | None:
-    """Look up what a method, or the function inside a static or class method, was marked with."""
+    """Return the mark of a method, or of the function inside a static or class method."""
     inner = getattr(attribute, "__func__", None)
     once = getattr(attribute, ONCE_ATTRIBUTE, getattr(inner, ONCE_ATTRIBUTE, None))
     return once if isinstance(once, Once) else None

@@ -1,4 +1,4 @@
-"""What can go wrong with a request of a task in Python."""
+"""Exceptions that a task in Python sees."""
 
 from __future__ import annotations
 
@@ -9,35 +9,35 @@ if TYPE_CHECKING:
 
 
 class Stopped(BaseException):
-    """The run is over: whatever a task still wants, it ends here."""
+    """The run is over; raised in a task at its next request or sleep."""
 
 
 class TookTooLong(BaseException):
-    """A task ran for ten seconds without a request or a rest, and nobody else could."""
+    """A task blocked all users of its thread for ten seconds, without a request or a sleep."""
 
 
 class RequestError(Exception):
-    """A request got no complete answer.
+    """A request got no complete response.
 
-    ``outcome`` is what the report counts it as, such as ``timeout`` or ``connect``; ``cause`` is
-    what is behind it, such as ``before_first_byte`` or ``refused``, or None.
+    ``outcome`` is its class in the report, such as ``timeout`` or ``connect``; ``cause`` is the
+    detail, such as ``before_first_byte`` or ``refused``, or None.
     """
 
     def __init__(self, outcome: str, cause: str | None) -> None:
-        """Tell what happened."""
+        """Take the outcome and the cause, which form the message."""
         super().__init__(f"{outcome}: {cause}" if cause else outcome)
         self.outcome = outcome
         self.cause = cause
 
 
 class RedirectError(Exception):
-    """A redirect leads too far: round and round, or away from the target."""
+    """A redirect leads away from the target, or more than 20 redirects follow each other."""
 
 
 class HTTPStatusError(Exception):
-    """An answer had a status of 400 or more, and the task asked that there be none."""
+    """``response.raise_for_status()`` was called on a status of 400 or more."""
 
     def __init__(self, response: Response) -> None:
-        """Tell which status it was; the answer is kept as ``response``."""
+        """Take the response, which is kept as ``response``."""
         super().__init__(f"the answer has the status {response.status_code}")
         self.response = response

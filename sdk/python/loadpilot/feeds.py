@@ -1,8 +1,8 @@
-"""Data of a scenario, of which each arrival takes a row: ``users = feed("users.csv")``.
+"""Feeds: data of which each arrival takes a row, ``users = feed("users.csv")``.
 
-Which row that is says the engine; here the rows are read. Only takes note of what is meant:
-whoever compiles the scenario, or plays it, reads the rows. Must never give two arrivals the same
-object to change.
+The engine chooses the row of an arrival; this module reads the rows. ``feed()`` only records its
+arguments: the compiler and the agent read the rows. Each arrival gets a copy of a dict row, so that
+a change does not reach other arrivals.
 """
 
 # ruff: noqa: PLC0415  (imports wait until they are needed: start-up is a promise)
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
 FEED_BYTES_MAX = 64 * 1024 * 1024
-"""Largest file with rows, in bytes: agents hold all of it in memory."""
+"""Maximum size of a file of rows, in bytes: agents hold all of it in memory."""
 SUFFIXES = (".csv", ".json", ".ndjson", ".jsonl")
 ORDERS = ("file", "shuffled")
 Source: TypeAlias = Union[str, os.PathLike[str], "Sequence[Any]"]
@@ -27,7 +27,7 @@ Rows: TypeAlias = list[Any]
 
 
 class FeedError(Exception):
-    """The rows of a feed cannot be had, or a row is taken where there is none to take."""
+    """The rows of a feed cannot be read, or a row is taken where no arrival has one."""
 
 
 class Feed:
@@ -36,14 +36,14 @@ class Feed:
     def __init__(
         self, source: object, folder: Path, place: str, *, cycle: object, order: object
     ) -> None:
-        """Take what was written, the folder that a relative path starts from, and the line."""
+        """Take the arguments of ``feed()``, the folder of relative paths, and the line."""
         self.source = source
         self.folder = folder
         self.place = place
         self.cycle = cycle
         self.order = order
-        self.place_of_row: Callable[[], int] | None = None
-        """Tells the place of the row of whoever asks, once the scenario is played."""
+        self.row_index: Callable[[], int] | None = None
+        """Returns the row index of the current arrival or user; None outside a run."""
 
     def __repr__(self) -> str:
         shown = self.source if isinstance(self.source, str | os.PathLike) else "…"
@@ -53,16 +53,16 @@ class Feed:
         return self
 
     def __next__(self) -> Any:
-        """Take the row of this arrival; in hooks, of this user. Again, it is the same row.
+        """Return the row of this arrival, or of this user in hooks; always the same row.
 
-        Raises FeedError where nobody takes rows, or in a task of which that was not seen.
+        Raises FeedError outside tasks and hooks, or when the compiler did not see the use.
         """
-        if self.place_of_row is None:
-            raise FeedError(f"{self!r}: {NOWHERE}")
+        if self.row_index is None:
+            raise FeedError(f"{self!r}: {OUTSIDE_A_PART}")
         try:
-            row = self.rows[self.place_of_row()]
+            row = self.rows[self.row_index()]
         except LookupError:
-            raise FeedError(f"{self!r}: {UNSEEN}") from None
+            raise FeedError(f"{self!r}: {USE_NOT_SEEN}") from None
         return dict(row) if isinstance(row, dict) else row
 
     @property
@@ -74,7 +74,7 @@ class Feed:
 
     @cached_property
     def rows(self) -> Rows:
-        """Its rows, at least one; raises FeedError with a sentence."""
+        """The rows, at least one; raises FeedError."""
         if self.order not in ORDERS:
             raise FeedError(f'{self!r}: order must be "file" or "shuffled" (got {self.order!r})')
         if not isinstance(self.cycle, bool):
@@ -111,7 +111,9 @@ class Feed:
             text = content.decode("utf-8-sig")
         except UnicodeDecodeError as error:
             line = content.count(b"\n", 0, error.start) + 1
-            raise FeedError(f"{self!r}: line {line}: is not UTF-8; save it as that") from None
+            raise FeedError(
+                f"{self!r}: line {line}: is not UTF-8; save the file as UTF-8"
+            ) from None
         if not text.strip():
             raise FeedError(f"{self!r}: {path} is empty")
         try:
@@ -120,18 +122,18 @@ class Feed:
             raise FeedError(f"{self!r}: {error}") from None
 
 
-NOWHERE = (
+OUTSIDE_A_PART = (
     "a row is taken inside a task, on_start or on_stop, by next(self.NAME) of a feed that is an "
     "attribute of the scenario's class and is named in its tasks"
 )
-UNSEEN = (
+USE_NOT_SEEN = (
     "this task takes a row, which could not be seen in its source before the run; write "
     "next(self.NAME) in the task itself, or in a method that it calls"
 )
 
 
 def _csv(text: str) -> Rows:
-    """Read lines of fields below a line of names (RFC 4180)."""
+    """Read CSV (RFC 4180) whose first line names the columns."""
     import csv
     import io
 
@@ -143,7 +145,7 @@ def _csv(text: str) -> Rows:
             if not fields:
                 continue
             if not names:
-                names = _names(fields)
+                names = _column_names(fields)
                 continue
             if len(fields) != len(names):
                 raise ValueError(
@@ -156,7 +158,7 @@ def _csv(text: str) -> Rows:
     return rows
 
 
-def _names(fields: list[str]) -> list[str]:
+def _column_names(fields: list[str]) -> list[str]:
     names = [field.strip() for field in fields]
     if not all(names):
         raise ValueError("line 1: the header must name every column (one has no name)")
@@ -172,14 +174,14 @@ def _json(text: str) -> Rows:
     try:
         rows = json.loads(text)
     except json.JSONDecodeError as error:
-        raise ValueError(f"line {error.lineno}: is no JSON: {error.msg}") from None
+        raise ValueError(f"line {error.lineno}: is not JSON: {error.msg}") from None
     if not isinstance(rows, list):
         kind = type(rows).__name__
         raise ValueError(f"must be a list of rows, not {kind}")  # noqa: TRY004  (a refusal)
     return rows
 
 
-def _lines(text: str) -> Rows:
+def _ndjson(text: str) -> Rows:
     """Read a JSON value from each line that is not blank."""
     import json
 
@@ -189,35 +191,35 @@ def _lines(text: str) -> Rows:
             try:
                 rows.append(json.loads(line))
             except json.JSONDecodeError as error:
-                raise ValueError(f"line {number}: is no JSON: {error.msg}") from None
+                raise ValueError(f"line {number}: is not JSON: {error.msg}") from None
     return rows
 
 
 READERS: dict[str, Callable[[str], Rows]] = {
     ".csv": _csv,
     ".json": _json,
-    ".ndjson": _lines,
-    ".jsonl": _lines,
+    ".ndjson": _ndjson,
+    ".jsonl": _ndjson,
 }
-"""How to read a file, by the end of its name."""
+"""The reader of a file, by its suffix."""
 
 
 def feed(
     source: Source, *, cycle: bool = False, order: Literal["file", "shuffled"] = "file"
 ) -> Feed:
-    """Name data of which each arrival takes a row, as an attribute of a scenario.
+    """Define a feed, as an attribute of a scenario; each arrival takes one of its rows.
 
     ``users = feed("users.csv")``, and in a task ``row = next(self.users)``
 
     ``source``
-        A file beside the scenario: CSV in UTF-8 whose first line names the columns, a JSON list, or
-        JSON values line by line (``.ndjson``, ``.jsonl``); or a list of rows. A row of CSV is a
-        dict of text to text.
+        A list of rows, or a file beside the scenario: CSV in UTF-8 whose first line names the
+        columns, a JSON list, or one JSON value per line (``.ndjson``, ``.jsonl``). A row of CSV is
+        a dict of text to text.
     ``cycle``
-        Rows may be used again when there are no more. They are in any case; unless this is said,
-        the certificate calls the run DEGRADED.
+        Whether rows are meant to be reused after the last one. They are reused in any case, but
+        without ``cycle=True`` the certificate is then DEGRADED.
     ``order``
-        ``file``, or ``shuffled`` as the seed says, anew for each time through.
+        ``file``, or ``shuffled``: a permutation by the seed, a new one for each pass.
     """
     caller = sys._getframe(1)  # noqa: SLF001  (CPython's documented door)
     written_in = Path(caller.f_code.co_filename)

@@ -1,7 +1,7 @@
 """A request body from a file: ``client.post("/infer", content=file("image.jpg"))``.
 
-Only takes note of which file is meant; whoever compiles the scenario reads it, once. Must never
-depend on the machine in anything but the file's content: two runs with equal files are equal.
+``file()`` only records the path; the compiler reads the file, once. The result depends on the
+file's content and name, not on the machine: equal files make equal plans.
 """
 
 from __future__ import annotations
@@ -13,14 +13,14 @@ from functools import cached_property
 from pathlib import Path
 
 FILE_BYTES_MAX = 64 * 1024 * 1024
-"""Largest file that can be a body, in bytes: the largest body of a plan."""
+"""Maximum size of a file, in bytes: that of the largest body of a plan."""
 
 
 class File:
-    """A file that is meant as a body, or as a tensor."""
+    """A file that serves as a body or a tensor."""
 
     def __init__(self, path: object, folder: Path) -> None:
-        """Take a path as it was written, and the folder that a relative one starts from."""
+        """Take the path as written, and the folder of relative paths."""
         self.path = path
         self.folder = folder
 
@@ -29,7 +29,7 @@ class File:
 
     @cached_property
     def content(self) -> bytes:
-        """Its bytes; raises ValueError with a sentence when they cannot be had."""
+        """The bytes of the file; raises ValueError when it cannot be read."""
         if not isinstance(self.path, str | os.PathLike):
             raise ValueError(  # noqa: TRY004  (every refusal of a body is a ValueError)
                 f"{self!r}: file() takes a path, not {type(self.path).__name__}"
@@ -56,7 +56,7 @@ class File:
 
     @property
     def content_type(self) -> str | None:
-        """What its name says of its type; None when that says nothing certain."""
+        """The media type that follows from the file's name; None when it is unknown."""
         from mimetypes import MimeTypes  # noqa: PLC0415  (start-up is a promise)
 
         # Without the machine's own tables: they differ, and so would the plans.
@@ -65,16 +65,15 @@ class File:
 
 
 CODED = {"gzip": "application/gzip"}
-"""Types of files whose name says that they are packed: the packing is what is sent."""
+"""Media types of compressed files, by their encoding: the compressed bytes are sent."""
 
 
 def file(path: str | os.PathLike[str]) -> File:
     """Name a file as a request body: ``content=file("image.jpg")``.
 
-    A relative path starts from the folder of the file in which this is written. The file is read
-    once, when the scenario is compiled, and all agents send the same bytes. Unless the request has
-    a ``Content-Type`` of its own, the type follows from the file's name; an unknown name gives
-    none.
+    A relative path starts from the folder of the file that contains the call. The file is read
+    once, when the scenario is compiled, and all agents send the same bytes. A request without a
+    ``Content-Type`` gets the one of the file's name, if that is known.
     """
     written_in = sys._getframe(1).f_code.co_filename  # noqa: SLF001  (CPython's documented door)
     folder = Path(written_in).parent
@@ -85,9 +84,9 @@ def file(path: str | os.PathLike[str]) -> File:
 
 
 _named: dict[tuple[str, str], File] = {}
-"""Each file once, however often a task that runs in Python names it."""
+"""All files, one entry each: a task that runs in Python calls ``file()`` at every arrival."""
 
 
 def named_files() -> list[File]:
-    """List the files that were named so far: they travel with a scenario that runs in Python."""
+    """List the files of all calls so far: they travel with a scenario that runs in Python."""
     return list(_named.values())

@@ -1,8 +1,8 @@
-"""Bodies for inference servers: tensors as bytes, as Triton and KServe take them.
+"""Request bodies for inference servers such as Triton and KServe, with binary tensors.
 
 The format is the binary tensor data extension of the Open Inference Protocol v2: a JSON object that
-describes the tensors, then their bytes, little-endian and row by row, in the same order. Needs no
-numpy, and takes its arrays. Must never send a tensor that is not what its description says.
+describes the tensors, then their bytes, little-endian and in row-major order, in the same sequence.
+Works with numpy arrays and without numpy. Refuses data that does not match shape and datatype.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ ITEM_BYTES = {
     "FP32": 4,
     "FP64": 8,
 }
-"""Bytes of one element; BYTES is not here, since each of its elements has its own length."""
+"""Size of one element in bytes, without BYTES: each of its elements has its own length."""
 DATATYPES = (*ITEM_BYTES, "BYTES")
 NUMPY_NAMES = {
     "BOOLEAN": "BOOL",
@@ -50,20 +50,24 @@ NUMPY_NAMES = {
     "STR": "BYTES",
     "STRING": "BYTES",
 }
-"""What others call a datatype, in upper case."""
-KINDS = {"?": "BOOL", **dict.fromkeys("bhilqn", "INT"), **dict.fromkeys("BHILQN", "UINT")}
-"""Families of datatypes by the type code of a buffer; e, f and d are FP."""
-RAW = frozenset("Bc")
-"""Type codes of buffers that are bytes and say nothing about what they hold."""
+"""Names of datatypes elsewhere, in upper case, used for suggestions."""
+TYPE_CODE_FAMILIES = {
+    "?": "BOOL",
+    **dict.fromkeys("bhilqn", "INT"),
+    **dict.fromkeys("BHILQN", "UINT"),
+}
+"""Prefix of the datatype by the type code of a buffer; e, f and d are FP."""
+UNTYPED_CODES = frozenset("Bc")
+"""Type codes of plain bytes, which fit any datatype."""
 
 Data: TypeAlias = Union["Buffer", File, Sequence[bytes | str | File]]
-"""A tensor: anything with the buffer protocol (bytes, array, numpy), a file; for BYTES a list."""
+"""A tensor: a buffer (bytes, array, numpy array) or a file; for BYTES a list of elements."""
 Input: TypeAlias = tuple[str, Sequence[int], str, Data]
 """Name, shape, datatype, data."""
 
 
 class BinaryRequest(TypedDict):
-    """What ``client.post(path, **…)`` needs."""
+    """Keyword arguments for ``client.post(path, **…)``."""
 
     content: bytes
     headers: dict[str, str]
@@ -77,7 +81,7 @@ def triton_binary(
     parameters: Mapping[str, str | int | float | bool] | None = None,
     headers: Mapping[str, str] | None = None,
 ) -> BinaryRequest:
-    """Build an inference request whose tensors are bytes.
+    """Build an inference request with binary tensors.
 
     ``client.post("/v2/models/m/infer", **triton_binary([("INPUT0", [1, 16], "FP32", DATA)]))``
 
@@ -85,33 +89,27 @@ def triton_binary(
         ``(name, shape, datatype, data)`` each. Data is anything with the buffer protocol or a
         ``file(…)``, shape times size of the datatype bytes long; for BYTES a list of its elements.
     ``outputs``
-        Names of the outputs that are wanted; all of the model's when there are none.
+        Names of the requested outputs; default: all outputs of the model.
     ``binary_outputs``
-        Whether they are to come as bytes too.
+        Whether the outputs are requested as bytes, too.
     ``parameters``, ``headers``
         Parameters of the request, such as ``{"priority": 1}``; headers beside the format's own.
 
-    Raises ValueError that names every input whose data is not what shape and datatype say.
+    Raises ValueError that names every input whose data does not match its shape and datatype.
     """
     problems: list[str] = []
     described: list[dict[str, object]] = []
     tensors: list[bytes] = []
-    for number, given in enumerate(inputs):
+    for number, one_input in enumerate(inputs):
         try:
-            name, shape, datatype, tensor = _tensor(number, given)
+            name, shape, datatype, tensor = _tensor(number, one_input)
         except ValueError as error:
             problems.append(str(error))
             continue
         if name in {one["name"] for one in described}:
             problems.append(f"input {name!r} is given twice")
         size = {"binary_data_size": len(tensor)}
-        one: dict[str, object] = {
-            "name": name,
-            "shape": shape,
-            "datatype": datatype,
-            "parameters": size,
-        }
-        described.append(one)
+        described.append({"name": name, "shape": shape, "datatype": datatype, "parameters": size})
         tensors.append(tensor)
     if not inputs:
         problems.append("inputs must have at least one (name, shape, datatype, data)")
@@ -119,17 +117,7 @@ def triton_binary(
         problems.append(f"outputs must be a list of names (got {outputs!r})")
     if problems:
         raise ValueError("triton_binary: " + "; ".join(problems))
-    request: dict[str, object] = {}
-    of_request = dict(parameters or {})
-    if binary_outputs and not outputs:
-        of_request["binary_data_output"] = True
-    if of_request:
-        request["parameters"] = of_request
-    request["inputs"] = described
-    if outputs:
-        binary = {"parameters": {"binary_data": True}} if binary_outputs else {}
-        request["outputs"] = [{"name": name} | binary for name in outputs]
-    head = json.dumps(request, ensure_ascii=False, separators=(",", ":"), allow_nan=False).encode()
+    head = _json_header(described, outputs, dict(parameters or {}), binary_outputs=binary_outputs)
     own = {
         "Content-Type": "application/octet-stream",
         "Inference-Header-Content-Length": str(len(head)),
@@ -137,25 +125,45 @@ def triton_binary(
     return {"content": b"".join([head, *tensors]), "headers": {**own, **(headers or {})}}
 
 
+def _json_header(
+    inputs: list[dict[str, object]],
+    outputs: Sequence[str],
+    parameters: dict[str, str | int | float | bool],
+    *,
+    binary_outputs: bool,
+) -> bytes:
+    """Write the JSON object that precedes the tensors."""
+    request: dict[str, object] = {}
+    if binary_outputs and not outputs:
+        parameters["binary_data_output"] = True
+    if parameters:
+        request["parameters"] = parameters
+    request["inputs"] = inputs
+    if outputs:
+        binary = {"parameters": {"binary_data": True}} if binary_outputs else {}
+        request["outputs"] = [{"name": name} | binary for name in outputs]
+    return json.dumps(request, ensure_ascii=False, separators=(",", ":"), allow_nan=False).encode()
+
+
 def _is_name(name: object) -> bool:
     return isinstance(name, str) and name != ""
 
 
-def _tensor(number: int, given: object) -> tuple[str, list[int], str, bytes]:
-    """Check one input and write its bytes."""
-    if not isinstance(given, tuple | list) or len(given) != 4:
+def _tensor(number: int, one_input: object) -> tuple[str, list[int], str, bytes]:
+    """Check one input; returns its name, shape, datatype and bytes."""
+    if not isinstance(one_input, tuple | list) or len(one_input) != 4:
         raise ValueError(f"inputs[{number}] must be (name, shape, datatype, data)")
-    name, shape, datatype, data = given
+    name, shape, datatype, data = one_input
     if not _is_name(name):
         raise ValueError(f"inputs[{number}] must begin with the input's name (got {name!r})")
     place = f"input {name!r}"
     if datatype not in DATATYPES:
-        raise ValueError(f"{place}: {datatype!r} is no datatype; {_nearest(datatype)}")
+        raise ValueError(f"{place}: unknown datatype {datatype!r}; {_nearest(datatype)}")
     sizes = _sizes(place, shape)
     elements = prod(sizes)
     if datatype == "BYTES":
-        return name, sizes, datatype, _texts(place, elements, data)
-    tensor = _flat(place, datatype, data)
+        return name, sizes, datatype, _bytes_elements(place, elements, data)
+    tensor = _buffer_bytes(place, datatype, data)
     wanted = elements * ITEM_BYTES[datatype]
     if len(tensor) != wanted:
         raise ValueError(
@@ -166,14 +174,14 @@ def _tensor(number: int, given: object) -> tuple[str, list[int], str, bytes]:
 
 
 def _nearest(datatype: object) -> str:
-    """Name the datatype that was probably meant, or all."""
-    said = str(datatype).upper()
-    near = nearest(NUMPY_NAMES.get(said, said), DATATYPES)
+    """Suggest the nearest datatype, or list all."""
+    name = str(datatype).upper()
+    near = nearest(NUMPY_NAMES.get(name, name), DATATYPES)
     return f"did you mean {near!r}?" if near else f"it must be one of {', '.join(DATATYPES)}"
 
 
 def _sizes(place: str, shape: object) -> list[int]:
-    """Read a shape."""
+    """Check a shape; returns its sizes."""
     rule = f"{place}: the shape must be a list of sizes, each 0 or more (got {shape!r})"
     if not isinstance(shape, Sequence) or any(isinstance(size, bool | str) for size in shape):
         raise ValueError(rule)
@@ -182,12 +190,12 @@ def _sizes(place: str, shape: object) -> list[int]:
     except TypeError:
         raise ValueError(rule) from None
     if any(size < 0 for size in sizes):
-        raise ValueError(f"{rule}; where the model says -1, say the size that is sent")
+        raise ValueError(f"{rule}; for a dimension of -1 in the model write the size that is sent")
     return sizes
 
 
-def _flat(place: str, datatype: str, data: object) -> bytes:
-    """Take the bytes of a buffer, row by row; raises ValueError if it holds something else."""
+def _buffer_bytes(place: str, datatype: str, data: object) -> bytes:
+    """Return the bytes of a buffer in row-major order; ValueError for another datatype."""
     if isinstance(data, File):
         return data.content
     try:
@@ -198,10 +206,10 @@ def _flat(place: str, datatype: str, data: object) -> bytes:
             f"protocol, not {type(data).__name__}"
         ) from None
     code = view.format.lstrip("@=<|")
-    if code not in RAW and not _holds(view, code, datatype):
+    if code not in UNTYPED_CODES and not _is_of_datatype(view, code, datatype):
         raise ValueError(
-            f"{place}: {datatype} was said, but the data holds elements of {view.itemsize} bytes "
-            f"with the type code {view.format!r}"
+            f"{place}: the datatype is {datatype}, but the elements have {view.itemsize} bytes "
+            f"and the type code {view.format!r}"
         )
     foreign = view.format[:1] in {">", "!"} or sys.byteorder == "big"
     if view.itemsize > 1 and foreign:
@@ -209,16 +217,16 @@ def _flat(place: str, datatype: str, data: object) -> bytes:
     return view.tobytes()
 
 
-def _holds(view: memoryview, code: str, datatype: str) -> bool:
-    """Whether the elements of a buffer are of the datatype."""
-    family = KINDS.get(code, "FP" if code in set("efd") else None)
+def _is_of_datatype(view: memoryview, code: str, datatype: str) -> bool:
+    """Whether the elements of a buffer have the datatype."""
+    family = TYPE_CODE_FAMILIES.get(code, "FP" if code in set("efd") else None)
     return family is not None and datatype == (
         family if family == "BOOL" else f"{family}{8 * view.itemsize}"
     )
 
 
-def _texts(place: str, elements: int, data: object) -> bytes:
-    """Write the elements of a BYTES tensor, each behind its length."""
+def _bytes_elements(place: str, elements: int, data: object) -> bytes:
+    """Write the elements of a BYTES tensor, each after its length in 4 bytes."""
     if not isinstance(data, list | tuple):
         what = f"{place}: BYTES takes a list of bytes, text or file(…), one per element"
         raise ValueError(what)  # noqa: TRY004  (every refusal of a tensor is a ValueError)

@@ -1,8 +1,8 @@
-"""Locks of a scenario: whoever waits for one lets the other users go on.
+"""Cooperative locks for scenarios: a user that waits for one lets the other users run.
 
-All users of an agent share a thread. A lock of the standard library that one of them holds while it
-waits for an answer would stop that thread when another wants it, and both for ever. Must stay what
-they were for everybody who is no user.
+The users of a firing thread share that thread. If one of them held a lock of the standard library
+while it waits for a response, a second user that wants the lock would block the thread, and both
+would wait for ever. For code outside of users these locks behave like those of ``threading``.
 """
 
 from __future__ import annotations
@@ -16,38 +16,38 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
-_Real = threading.Lock
-WAIT_SECS = 0.001
-"""How soon a user looks again whether a lock is free."""
+_ThreadLock = threading.Lock
+POLL_INTERVAL_S = 0.001
+"""Interval at which a waiting user tries to take a lock, in s."""
 
 
 class Lock:
-    """``threading.Lock``, which a user waits for as it waits for an answer."""
+    """``threading.Lock``, which a user waits for as it waits for a response."""
 
     def __init__(self) -> None:
-        """Start free."""
-        self._lock = _Real()
+        """Create the lock unlocked."""
+        self._lock = _ThreadLock()
 
     def acquire(self, blocking: bool = True, timeout: float = -1) -> bool:  # noqa: FBT001, FBT002
         """Take the lock as ``threading.Lock`` does."""
         if not blocking:
             return self._lock.acquire(blocking, timeout)
-        rest = _rest()
-        if rest is None:
+        sleep = _user_sleep()
+        if sleep is None:
             return self._lock.acquire(blocking, timeout)
         until = None if timeout < 0 else monotonic() + timeout
         while not self._lock.acquire(blocking=False):
             if until is not None and monotonic() >= until:
                 return False
-            rest(WAIT_SECS)
+            sleep(POLL_INTERVAL_S)
         return True
 
     def release(self) -> None:
-        """Give it back."""
+        """Release the lock."""
         self._lock.release()
 
     def locked(self) -> bool:
-        """Whether somebody has it."""
+        """Whether the lock is held."""
         return self._lock.locked()
 
     def __enter__(self) -> bool:
@@ -61,27 +61,27 @@ class Lock:
 
 
 class RLock:
-    """``threading.RLock``, which belongs to a user rather than to the thread of all users."""
+    """``threading.RLock``, owned by a user rather than by the thread of all users."""
 
     def __init__(self) -> None:
-        """Start free."""
+        """Create the lock unlocked."""
         self._lock = Lock()
         self._owner: object = None
         self._count = 0
 
     def acquire(self, blocking: bool = True, timeout: float = -1) -> bool:  # noqa: FBT001, FBT002
-        """Take the lock, again if it is one's own."""
-        me = _me()
-        if self._owner != me:
+        """Take the lock; its owner may take it again."""
+        owner = _current_owner()
+        if self._owner != owner:
             if not self._lock.acquire(blocking, timeout):
                 return False
-            self._owner = me
+            self._owner = owner
         self._count += 1
         return True
 
     def release(self) -> None:
-        """Give it back, once for each time that it was taken."""
-        if self._owner != _me():
+        """Release the lock once; it is free after as many releases as acquisitions."""
+        if self._owner != _current_owner():
             raise RuntimeError("cannot release un-acquired lock")
         self._count -= 1
         if self._count == 0:
@@ -94,10 +94,10 @@ class RLock:
     def __exit__(self, *_: object) -> None:
         self.release()
 
-    # What threading.Condition asks of a lock.
+    # The private interface that threading.Condition uses.
 
     def _is_owned(self) -> bool:
-        return self._owner == _me()
+        return self._owner == _current_owner()
 
     def _release_save(self) -> tuple[int, object]:
         saved, self._count, self._owner = (self._count, self._owner), 0, None
@@ -113,8 +113,8 @@ class RLock:
 
 
 @contextmanager
-def in_place() -> Iterator[None]:
-    """Let a file that is loaded meanwhile make these locks by the names of the standard library."""
+def thread_locks_replaced() -> Iterator[None]:
+    """Replace ``threading.Lock`` and ``RLock`` by these while a scenario file is loaded."""
     real: Any = threading.Lock, threading.RLock
     threading.Lock, threading.RLock = Lock, RLock  # type: ignore[assignment]
     try:
@@ -123,14 +123,18 @@ def in_place() -> Iterator[None]:
         threading.Lock, threading.RLock = real
 
 
-def _rest() -> Callable[[float], None] | None:
-    """How the one that runs now may wait, if it is a user."""
-    inside = sys.modules.get("loadpilot.play.greenlets")
-    return None if inside is None else inside.rest_of_current()
+def _user_sleep() -> Callable[[float], None] | None:
+    """Return the sleep function of the current user; None outside of users.
+
+    Looked up by name: a process that has not imported ``play`` runs no users, and compiling a
+    scenario must not import it.
+    """
+    greenlets = sys.modules.get("loadpilot.play.greenlets")
+    return None if greenlets is None else greenlets.sleep_of_current_user()
 
 
-def _me() -> object:
-    """Whose a lock is that is taken now."""
-    inside = sys.modules.get("loadpilot.play.greenlets")
-    user = None if inside is None else inside.current_user()
+def _current_owner() -> object:
+    """Return the current user, or the thread's id outside of users."""
+    greenlets = sys.modules.get("loadpilot.play.greenlets")
+    user = None if greenlets is None else greenlets.current_user()
     return threading.get_ident() if user is None else user

@@ -1,13 +1,13 @@
-"""Metrics of a scenario's own: counters, trends and rates that tasks and checks add to.
+"""Custom metrics of a scenario: counters, trends and rates that tasks and checks add to.
 
 ``metrics.counter("orders").add()`` counts, ``metrics.trend("cart_value").add(19.99)`` keeps a
-distribution, ``metrics.rate("cache_hit").add(hit)`` a percentage. Each shows in the report, for the
-run and for each task, and can be a gate: ``thresholds={"orders.count": ">= 100"}``.
+distribution, ``metrics.rate("cache_hit").add(hit)`` a percentage. The report shows each of them,
+for the run and per task, and a gate can limit it: ``thresholds={"orders.count": ">= 100"}``.
 
-A value belongs to the arrival whose task or check added it, and shares its fate: it is left out
-with the warm-up and with what others had taken over. Anywhere else values are checked and go
-nowhere: in ``on_start`` and ``on_stop``, whose requests are not counted either, in threads of your
-own, while a module is imported, in your unit tests.
+A value belongs to the arrival whose task or check added it: it is left out of the figures with the
+arrival, during the warm-up or after a takeover of its shard. Elsewhere values are checked and then
+discarded: in ``on_start`` and ``on_stop``, in threads of your own, while a module is imported, and
+in your unit tests.
 """
 
 from __future__ import annotations
@@ -21,22 +21,22 @@ if TYPE_CHECKING:
 __all__ = ["Counter", "Rate", "Trend", "counter", "rate", "trend"]
 
 METRICS_MAX = 100
-"""Most metrics of a scenario: names are for people to read, not for values."""
+"""Maximum number of metrics of a scenario: a name must not hold a value such as an id."""
 NAME_CHARS_MAX = 128
-"""Longest name."""
+"""Maximum length of a name, in characters."""
 AMOUNT_MAX = 1e9
-"""The greatest amount that is added to a counter at a time."""
+"""Maximum amount that one call adds to a counter."""
 VALUE_MAX = 1e15
-"""The greatest value of a trend, and with a minus the least."""
+"""Maximum absolute value of a trend."""
 
-_known: dict[str, _Metric] = {}
-"""The metrics of the scenario that is played."""
-_measure: Callable[[str, str, float], None] | None = None
-"""Where values go; an agent that plays a scenario sets it."""
+_by_name: dict[str, _Metric] = {}
+"""The metrics of the running scenario, by name."""
+_sink: Callable[[str, str, float], None] | None = None
+"""Receiver of kind, name and value; None outside of a run."""
 
 
 class _Metric:
-    """A metric by its name."""
+    """A metric, identified by its name."""
 
     KIND: ClassVar[str]
 
@@ -48,9 +48,9 @@ class _Metric:
     def __repr__(self) -> str:
         return f"metrics.{self.KIND}({self.name!r})"
 
-    def _give(self, value: float) -> None:
-        if _measure is not None:
-            _measure(self.KIND, self.name, value)
+    def _record(self, value: float) -> None:
+        if _sink is not None:
+            _sink(self.KIND, self.name, value)
 
 
 class Counter(_Metric):
@@ -60,15 +60,15 @@ class Counter(_Metric):
     __slots__ = ()
 
     def add(self, amount: float = 1) -> None:
-        """Add an amount of 0 to 1,000,000,000, kept to a millionth; raises ValueError.
+        """Add an amount of 0 to 1,000,000,000, in steps of a millionth; raises ValueError.
 
-        Add 0 where something could happen that a gate wants never to happen: a gate on a counter
-        that nothing was ever added to fails.
+        A gate on a counter without any value fails. Where a gate forbids an event, such as
+        ``"lost.count": "<= 0"``, add 0 when the event does not occur.
         """
         number = _number(self, amount)
         if not 0 <= number <= AMOUNT_MAX:
             raise ValueError(f"{self}.add() takes an amount of 0 to 1e9, not {amount!r}")
-        self._give(number)
+        self._record(number)
 
 
 class Trend(_Metric):
@@ -80,46 +80,46 @@ class Trend(_Metric):
     def add(self, value: float) -> None:
         """Add a value of at most 1e15 on either side of 0, in any unit; raises ValueError.
 
-        What is closer to 0 than 1e-15 counts as 0.
+        A value closer to 0 than 1e-15 counts as 0.
         """
         number = _number(self, value)
         if abs(number) > VALUE_MAX:
             what = f"{self}.add() takes a value of at most 1e15 on either side of 0"
             raise ValueError(f"{what}, not {value!r}; use a larger unit")
-        self._give(number)
+        self._record(number)
 
 
 class Rate(_Metric):
-    """A percentage: how many of the values were true."""
+    """The percentage of values that are true."""
 
     KIND = "rate"
     __slots__ = ()
 
     def add(self, value: object) -> None:
-        """Add a value that is true or false as ``if`` would see it."""
-        self._give(1.0 if value else 0.0)
+        """Add a value; its truth is that of ``bool(value)``."""
+        self._record(1.0 if value else 0.0)
 
 
 M = TypeVar("M", bound=_Metric)
 
 
 def counter(name: str) -> Counter:
-    """Get the counter of that name; raises ValueError for a name that cannot be one."""
+    """Return the counter of that name; raises ValueError for an invalid name."""
     return _metric(Counter, name)
 
 
 def trend(name: str) -> Trend:
-    """Get the trend of that name; raises ValueError for a name that cannot be one."""
+    """Return the trend of that name; raises ValueError for an invalid name."""
     return _metric(Trend, name)
 
 
 def rate(name: str) -> Rate:
-    """Get the rate of that name; raises ValueError for a name that cannot be one."""
+    """Return the rate of that name; raises ValueError for an invalid name."""
     return _metric(Rate, name)
 
 
 def is_name(name: str) -> bool:
-    """Whether a metric may be called that; a point stands between it and its figure."""
+    """Whether a metric may have this name; it has no point, which separates it from its figure."""
     return name.isascii() and name.isidentifier() and len(name) <= NAME_CHARS_MAX
 
 
@@ -134,21 +134,21 @@ def _metric(kind: type[M], name: str) -> M:
         near = f"_{near}" if near[:1].isdigit() else near or kind.KIND
         must = "letters, digits and _, not a digit first"
         raise ValueError(f"the name of a metric has {must}: {near!r} instead of {name!r}")
-    return kind(name) if _measure is None else _shared(kind, name)
+    return kind(name) if _sink is None else _shared(kind, name)
 
 
 def _shared(kind: type[M], name: str) -> M:
-    """Get the metric of a scenario that is played; each name is of one kind there."""
-    known = _known.get(name)
+    """Return the metric of the running scenario; ValueError if its name has another kind."""
+    known = _by_name.get(name)
     if isinstance(known, kind):
         return known
     if known is not None:
         raise ValueError(f"metrics.{kind.KIND}({name!r}): {name} is a {known.KIND} already")
-    if len(_known) >= METRICS_MAX:
+    if len(_by_name) >= METRICS_MAX:
         what = f"a scenario has at most {METRICS_MAX} metrics, and {name!r} would be one more"
         raise ValueError(f"{what}; a name must not hold a value, such as an id")
     made = kind(name)
-    _known[name] = made
+    _by_name[name] = made
     return made
 
 
@@ -162,15 +162,15 @@ def _number(metric: _Metric, value: object) -> float:
     return number
 
 
-def measuring(measure: Callable[[str, str, float], None]) -> None:
-    """Begin a scenario: forget the metrics of the one before, and give values to ``measure``."""
-    global _measure  # noqa: PLW0603  (an agent plays one scenario at a time)
-    _known.clear()
-    _measure = measure
+def attach(measure: Callable[[str, str, float], None]) -> None:
+    """Begin a scenario: forget the metrics of the last one and send values to ``measure``."""
+    global _sink  # noqa: PLW0603  (an agent plays one scenario at a time)
+    _by_name.clear()
+    _sink = measure
 
 
-def end() -> None:
-    """From now on nobody plays: values go nowhere."""
-    global _measure  # noqa: PLW0603  (an agent plays one scenario at a time)
-    _known.clear()
-    _measure = None
+def detach() -> None:
+    """End the scenario: values are discarded from now on."""
+    global _sink  # noqa: PLW0603  (an agent plays one scenario at a time)
+    _by_name.clear()
+    _sink = None

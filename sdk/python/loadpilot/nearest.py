@@ -1,6 +1,6 @@
-"""The known name that an unknown one was meant to be, if one is near enough to suggest it.
+"""Suggestion for an unknown name: the nearest known one, if it is near enough.
 
-Must never suggest what only looks alike: a wrong suggestion is worse than the list.
+The limits are strict because a wrong suggestion is worse than the list of known names.
 """
 
 from __future__ import annotations
@@ -10,21 +10,21 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-LETTERS_A_SLIP = 4
-"""One slip is allowed for so many letters of the longer name; one at least."""
+LETTERS_PER_EDIT = 4
+"""Number of letters of the longer name for which one edit is allowed; at least one edit is."""
 PREFIX_CHARS_MIN = 3
-"""A beginning of this length suggests the one name that begins so."""
+"""Minimum length of a prefix that suggests the only name with that prefix."""
 
 
 def nearest(name: str, known: Iterable[str]) -> str | None:
-    """Find the nearest of the known names; None when all are far from it."""
+    """Return the nearest of the known names; None when none is near enough."""
     known = list(known)
     written = name.strip("-")
-    found = [(slips(written, one.strip("-")), one) for one in known]
+    found = [(edit_distance(written, one.strip("-")), one) for one in known]
     near = [
         (distance, one)
         for distance, one in found
-        if distance <= max(1, max(len(written), len(one.strip("-"))) // LETTERS_A_SLIP)
+        if distance <= max(1, max(len(written), len(one.strip("-"))) // LETTERS_PER_EDIT)
         and distance < min(len(written), len(one.strip("-")))
     ]
     if near:
@@ -33,8 +33,8 @@ def nearest(name: str, known: Iterable[str]) -> str | None:
     return begun[0] if len(written) >= PREFIX_CHARS_MIN and len(begun) == 1 else None
 
 
-def slips(one: str, other: str) -> int:
-    """Count letters added, left out, replaced or swapped with the next (Damerau's distance)."""
+def edit_distance(one: str, other: str) -> int:
+    """Return the Damerau-Levenshtein distance (optimal string alignment) of two names."""
     before: list[int] = []
     row = list(range(len(other) + 1))
     for i, letter in enumerate(one, 1):

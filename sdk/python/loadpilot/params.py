@@ -1,7 +1,7 @@
 """Parameters of a scenario: ``env("NAME", "default")``.
 
-They are read once, where a run is submitted, and travel with its plan: agents get what was read
-there, and their own environment does not matter. Must never show the value of a secret.
+The submitter of a run reads them once, and they travel with the plan: an agent uses these values
+and ignores its own environment. Must never show the value of a secret.
 """
 
 from __future__ import annotations
@@ -18,58 +18,61 @@ if TYPE_CHECKING:
 NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]{0,127}")
 NAME_RULE = "must be a name of letters, digits and _, 128 at most"
 VALUE_BYTES_MAX = 16 * 1024
-"""Longest value, in bytes: what a header can carry."""
+"""Maximum size of a value, in bytes: a header can carry it."""
 
 
 class ParameterError(ValueError):
-    """A parameter cannot be had; for whoever wrote the scenario or started the run."""
+    """A parameter is invalid or absent; the author or the submitter can fix it."""
 
 
 @dataclass(frozen=True, slots=True)
 class Parameter:
-    """What a scenario asked for by name, and what it was given."""
+    """A parameter that the scenario requested, with its value."""
 
     value: str
     is_secret: bool
     place: str
-    """The line that asked first, ``shop.py:7``."""
+    """The line of the first request, ``shop.py:7``."""
 
 
 @dataclass
-class Given:
-    """Where parameters come from, and which were asked for so far."""
+class ParameterSource:
+    """The source of parameter values, and the parameters requested so far."""
 
     environ: Mapping[str, str] = field(default_factory=lambda: os.environ)
     flags: Mapping[str, str] = field(default_factory=dict)
-    """What ``--env`` says; it goes before the environment."""
+    """Values of ``--env``; they take precedence over the environment."""
     is_playing: bool = False
-    """On an agent ``environ`` is what the plan says, and there is nothing else."""
-    asked: dict[str, Parameter] = field(default_factory=dict)
+    """Whether this is an agent: then ``environ`` holds the values of the plan, and no other
+    source is read."""
+    requested: dict[str, Parameter] = field(default_factory=dict)
 
     def read(self, name: object, default: object, *, secret: bool, place: str) -> str:
-        """Read one; raises ParameterError with a sentence."""
+        """Return the value of a parameter; raises ParameterError."""
         if not isinstance(name, str) or not NAME.fullmatch(name):
             raise ParameterError(f"env({name!r}): {NAME_RULE}")
         if self.is_playing:
             if name not in self.environ:
                 raise ParameterError(f"env({name!r}): {UNRECORDED}")
             return self.environ[name]
-        value = self._found(name, default, secret=secret)
-        before = self.asked.setdefault(name, Parameter(value, secret, place))
+        value = self._lookup(name, default, secret=secret)
+        before = self.requested.setdefault(name, Parameter(value, secret, place))
         if before.is_secret != secret:
-            one = "a secret" if before.is_secret else "no secret"
-            raise ParameterError(f"env({name!r}): is {one} at {before.place}; say it the same way")
+            one = "a secret" if before.is_secret else "not a secret"
+            raise ParameterError(
+                f"env({name!r}): is {one} at {before.place}; declare it the same way"
+            )
         if before.value != value:
             raise ParameterError(
                 f"env({name!r}): has another default at {before.place}; a name has one value"
             )
         return value
 
-    def _found(self, name: str, default: object, *, secret: bool) -> str:
+    def _lookup(self, name: str, default: object, *, secret: bool) -> str:
         if default is not None and not isinstance(default, str):
             number = type(default).__name__
             raise ParameterError(
-                f"env({name!r}): a value is text, and so is a default (got {default!r}); "
+                f"env({name!r}): a default must be text, as values are (got {default!r}); "
                 f"write {number}(env({name!r}, {str(default)!r}))"
             )
         if secret and name in self.flags:
@@ -99,59 +102,59 @@ class Given:
         return value
 
     def masked(self, text: str) -> str:
-        """Take the values of secrets out of a text."""
-        return masked(text, (one.value for one in self.asked.values() if one.is_secret))
+        """Replace the values of secrets in a text with ``***``."""
+        return masked(text, (one.value for one in self.requested.values() if one.is_secret))
 
 
 def masked(text: str, secrets: Iterable[str]) -> str:
-    """Take secrets out of a text: as they are, percent-encoded, with their quotes escaped.
+    """Replace secrets in a text with ``***``: plain, percent-encoded or with escaped quotes.
 
-    Agents do the same (``fire/masks.rs``).
+    The agent masks in the same way.
     """
     longest_first = sorted(filter(None, secrets), key=len, reverse=True)
-    forms = ["".join(map(_written, secret)) for secret in longest_first]
+    forms = ["".join(map(_pattern, secret)) for secret in longest_first]
     return re.sub("|".join(forms), MASK, text) if forms else text
 
 
-def _written(sign: str) -> str:
-    """Give the pattern of one character in whatever form."""
-    plain = re.escape(sign)
-    encoded = "".join(f"%{byte:02x}" for byte in sign.encode())
-    more = {" ": "|[+]", "\\": r"|\\\\", "'": r"|\\'", '"': r'|\\"'}.get(sign, "")
+def _pattern(char: str) -> str:
+    """Return the pattern that matches one character in each of these forms."""
+    plain = re.escape(char)
+    encoded = "".join(f"%{byte:02x}" for byte in char.encode())
+    more = {" ": "|[+]", "\\": r"|\\\\", "'": r"|\\'", '"': r'|\\"'}.get(char, "")
     return f"(?:{plain}|(?i:{encoded}){more})"
 
 
 UNRECORDED = (
-    "was not asked for before the run, so that the plan does not hold it; ask for it at the top "
+    "was not requested before the run, so the plan does not hold it; call env() at the top "
     "level of the file"
 )
 MASK = "***"
-"""What is shown instead of a secret, as agents do."""
+"""Replacement of a secret, the same as on agents."""
 
-_given = Given()
+_source = ParameterSource()
 
 
 def env(name: str, default: str | None = None, *, secret: bool = False) -> str:
-    """Ask for a parameter of the scenario.
+    """Return the value of a parameter of the scenario.
 
     ``BASE = env("BASE", "/api")``
 
-    The value is that of ``--env NAME=VALUE``, else of the environment in which the run is
-    submitted, else ``default``; with none of them nothing starts. It is always text. Plan and
-    report show it, unless it is a secret: of that they have the name alone, and ``--env`` cannot
-    give it. In a function the arguments must be literals, so that they are known before the run.
+    The value is that of ``--env NAME=VALUE``, else that of the submitter's environment, else
+    ``default``; without any of them the run does not start. It is always text. Plan and report
+    show it, except for a secret: they hold only its name, and ``--env`` cannot set it. In a
+    function the arguments must be literals, so that they are known before the run.
     """
     caller = sys._getframe(1)  # noqa: SLF001  (CPython's documented door)
     place = f"{os.path.basename(caller.f_code.co_filename)}:{caller.f_lineno}"  # noqa: PTH119
-    return _given.read(name, default, secret=secret, place=place)
+    return _source.read(name, default, secret=secret, place=place)
 
 
-def given() -> Given:
-    """Look up where parameters come from now."""
-    return _given
+def parameter_source() -> ParameterSource:
+    """Return the source that :func:`env` reads from."""
+    return _source
 
 
-def give(source: Given) -> None:
-    """From now on parameters come from there; nothing was asked for yet."""
-    global _given  # noqa: PLW0603  (a scenario file asks a function, which has nowhere else to look)
-    _given = source
+def use_parameters_of(source: ParameterSource) -> None:
+    """Make :func:`env` read from ``source``."""
+    global _source  # noqa: PLW0603  (a scenario file asks a function, which has nowhere else to look)
+    _source = source

@@ -1,8 +1,8 @@
-"""What a scenario draws: ``rand.int(1, 6)``, ``now()``.
+"""Seeded random values and the time for scenarios: ``rand.int(1, 6)``, ``now()``.
 
-Fixed by the run's seed, by which arrival it is, and by how many values that arrival drew before:
-the same on whatever agent, and in every run with that seed. Where the values come from is said by
-whoever plays the scenario. Must never draw from anything else.
+A value depends on the run's seed, the number of the arrival and the number of values that this
+arrival has drawn before: it is the same on every agent, and in every run with that seed. The module
+``play`` attaches the source of the values, and no other source is used.
 """
 
 from __future__ import annotations
@@ -17,20 +17,20 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 
 BITS = 64
-"""Bits of a value that is drawn."""
+"""Number of bits of a drawn value."""
 LETTERS = "abcdefghijklmnopqrstuvwxyz0123456789"
-"""What :meth:`Rand.text` is made of."""
-NOWHERE = (
+"""Characters of :meth:`Rand.text`."""
+OUTSIDE_A_PART = (
     "works inside on_start, a task, a check or on_stop only, while a run plays them: elsewhere "
     "there is no arrival to draw for"
 )
 
 
 class Rand:
-    """Draws for the arrival that a task is done for; in hooks, for the user.
+    """Random values of the current arrival; in hooks, of the user.
 
-    One draw is one 64-bit value of the engine, but for :meth:`uuid` (two) and :meth:`text` (one a
-    letter).
+    Each call takes one 64-bit value of the engine; :meth:`uuid` takes two, :meth:`text` one per
+    letter.
     """
 
     def int(self, least: builtins.int, most: builtins.int) -> builtins.int:
@@ -62,20 +62,20 @@ class Rand:
         return str(UUID(int=_value() << BITS | _value(), version=4))
 
     def text(self, length: builtins.int) -> str:
-        """Draw a text of so many small letters and digits."""
+        """Draw a text of ``length`` lower-case letters and digits."""
         return "".join([self.choice(LETTERS) for _ in range(length)])
 
 
 rand = Rand()
-"""The one there is: its state is the arrival's."""
+"""The only instance: the arrival holds the state."""
 
 
 def now() -> datetime:
-    """Tell when the arrival is due, in UTC: the same for every call in one arrival.
+    """Return the due time of the arrival, in UTC: the same for every call in one arrival.
 
-    By the coordinator's clock: the start of the run plus the arrival's due time. In a closed loop
-    an iteration is due when it begins. In ``on_start`` and ``on_stop`` it is the time at which
-    these began, by the agent's own clock.
+    It is the start of the run by the coordinator's clock plus the arrival's due time. In a closed
+    loop an iteration is due when it begins. In ``on_start`` and ``on_stop`` it is the time at
+    which the hook began, by the agent's own clock.
     """
     from datetime import UTC, datetime, timedelta  # noqa: PLC0415  (start-up is a promise)
 
@@ -83,22 +83,22 @@ def now() -> datetime:
 
 
 def _no_value() -> int:
-    raise RuntimeError(f"rand {NOWHERE}")
+    raise RuntimeError(f"rand {OUTSIDE_A_PART}")
 
 
 def _no_due_us() -> int:
-    raise RuntimeError(f"now() {NOWHERE}")
+    raise RuntimeError(f"now() {OUTSIDE_A_PART}")
 
 
-class Rested:
-    """What is to be awaited of a rest that is over."""
+class CompletedRest:
+    """Awaitable of a sleep that is over."""
 
     def __await__(self) -> Generator[None, None, None]:
         yield from ()
 
 
-def _no_rest(_: float) -> Rested:
-    return Rested()
+def _no_rest(_: float) -> CompletedRest:
+    return CompletedRest()
 
 
 _value: Callable[[], int] = _no_value
@@ -106,21 +106,21 @@ _due_us: Callable[[], int] = _no_due_us
 _rest: Callable[[float], Awaitable[None]] = _no_rest
 
 
-def play(
+def attach(
     value: Callable[[], int],
     due_us: Callable[[], int],
     rest_for: Callable[[float], Awaitable[None]],
 ) -> None:
-    """From now on values and due times (µs since 1970) come from there, and users rest so."""
+    """Set the sources of 64-bit values and due times (µs since 1970), and the sleep function."""
     global _value, _due_us, _rest
     _value, _due_us, _rest = value, due_us, rest_for
 
 
 def rest(least: float, most: float) -> Awaitable[None]:
-    """Let the user that runs rest for a time in s that is drawn between two; to be awaited."""
+    """Let the current user sleep for a time drawn between two, in s; to be awaited."""
     return _rest(least if least == most else least + rand.float() * (most - least))
 
 
-def end() -> None:
-    """From now on nobody plays: whoever draws is told so."""
-    play(_no_value, _no_due_us, _no_rest)
+def detach() -> None:
+    """Remove the sources: drawing raises RuntimeError from now on."""
+    attach(_no_value, _no_due_us, _no_rest)

@@ -1,6 +1,6 @@
-"""Durations and rates as people write them, in any of the types that Python offers.
+"""Parsing of durations and rates, written as text or as numbers.
 
-The grammar is the native module's; numbers are written out in it first.
+The native module holds the grammar; numbers are converted to its text form first.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ class Wrong(ValueError):
     """A value that breaks a rule."""
 
     def __init__(self, problem: Problem) -> None:
-        """Take the problem."""
+        """Take the problem that names place, rule and value."""
         super().__init__(str(problem))
         self.problem = problem
 
@@ -47,7 +47,7 @@ def rate_urps(place: str, value: object) -> int:
 
 
 def _written(value: object) -> str | None:
-    """Write a number out without an exponent; None for what is neither number nor text."""
+    """Format a number without an exponent; None for a value that is neither number nor text."""
     if isinstance(value, str):
         return value
     if isinstance(value, bool) or not isinstance(value, int | float) or not isfinite(value):

@@ -56,7 +56,7 @@ unsafe impl Send for PyClient {}
 // SAFETY: the same.
 unsafe impl Sync for PyClient {}
 
-/// How a part of a user's life is moved on, as `loadpilot.play.awaiting` tells.
+/// How a part of a user's life is moved on, as `loadpilot.play.execution_mode` tells.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Moved {
     /// On a stack of its own: its requests return answers.

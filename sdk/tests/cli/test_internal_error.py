@@ -24,9 +24,9 @@ def test_an_internal_error_is_a_line_and_a_file(
     def fail(*_: object, **__: object) -> NoReturn:
         raise LookupError("no such key: hunter2\nand more")
 
-    given = params.Given({"TOKEN": "hunter2"})
+    given = params.ParameterSource({"TOKEN": "hunter2"})
     given.read("TOKEN", None, secret=True, place="scene.py:1")
-    monkeypatch.setattr(params, "_given", given)
+    monkeypatch.setattr(params, "_source", given)
     monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
     monkeypatch.setattr(app, "app", fail)
     assert main(["runs"]) == 4

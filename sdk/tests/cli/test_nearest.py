@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from loadpilot.cli import main
-from loadpilot.nearest import nearest, slips
+from loadpilot.nearest import edit_distance, nearest
 
 OPTIONS = ["--cert", "--duration", "--json", "--target", "--tenant", "--threshold", "--users"]
 NEAR = {
@@ -32,9 +32,9 @@ def test_only_what_is_near_is_suggested(name: str) -> None:
 @given(st.text("abc", max_size=5), st.text("abc", max_size=5))
 def test_slips_are_counted_alike_both_ways(one: str, other: str) -> None:
     """Broken if a letter too many is not what a letter too few is."""
-    assert slips(one, other) == slips(other, one)
-    assert (slips(one, other) == 0) == (one == other)
-    assert abs(len(one) - len(other)) <= slips(one, other) <= max(len(one), len(other))
+    assert edit_distance(one, other) == edit_distance(other, one)
+    assert (edit_distance(one, other) == 0) == (one == other)
+    assert abs(len(one) - len(other)) <= edit_distance(one, other) <= max(len(one), len(other))
 
 
 SAID = {

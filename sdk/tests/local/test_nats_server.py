@@ -55,20 +55,20 @@ def test_a_binary_that_changes_after_it_was_seen_is_hashed_again(
     bare: dict[str, str], tmp_path: Path
 ) -> None:
     binary = fake(tmp_path, "2.15.1")
-    seen = _nats_server.Seen.load(bare)
+    seen = _nats_server.BinaryCache.load(bare)
     before = seen.sha256(binary)
     binary.write_bytes(binary.read_bytes() + b"#")
-    assert not _nats_server.Seen.load(bare).remembers_sha256(binary, before)
+    assert not _nats_server.BinaryCache.load(bare).has_sha256(binary, before)
 
 
 def test_what_others_may_write_is_not_remembered(bare: dict[str, str], tmp_path: Path) -> None:
     binary = fake(tmp_path, "2.15.1")
-    digest = _nats_server.Seen.load(bare).sha256(binary)
+    digest = _nats_server.BinaryCache.load(bare).sha256(binary)
     file = tmp_path / "cache" / "loadpilot" / "nats-server.json"
     assert file.stat().st_mode & 0o777 == 0o600
-    assert _nats_server.Seen.load(bare).remembers_sha256(binary, digest)
+    assert _nats_server.BinaryCache.load(bare).has_sha256(binary, digest)
     file.chmod(0o666)
-    assert not _nats_server.Seen.load(bare).remembers_sha256(binary, digest)
+    assert not _nats_server.BinaryCache.load(bare).has_sha256(binary, digest)
 
 
 def test_the_environment_decides_and_is_asked_for_its_version_once(

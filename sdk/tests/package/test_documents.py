@@ -13,7 +13,7 @@ from sdk.tests.support.documents import Block, blocks
 from loadpilot.compile.plan import compile_scenario
 from loadpilot.compile.scenario import profile
 from loadpilot.compile.scenario.settings import Overrides
-from loadpilot.params import Given
+from loadpilot.params import ParameterSource
 from loadpilot.scenario_file.load import load
 
 if TYPE_CHECKING:
@@ -31,7 +31,7 @@ def test_a_scenario_in_a_document_compiles(block: Block, tmp_path: Path) -> None
     (tmp_path / "image.jpg").write_bytes(b"\xff\xd8")
     path = tmp_path / "scene.py"
     path.write_text(block.file)
-    loaded = load(path, Given(ENVIRON, {}))
+    loaded = load(path, ParameterSource(ENVIRON, {}))
     assert loaded.scenarios
     for cls in loaded.scenarios.values():
         compiled = compile_scenario(loaded, cls, "http://localhost:8000", Overrides())

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from loadpilot import VUser
-from loadpilot.play.awaiting import Moved, moved
+from loadpilot.play.execution_mode import ExecutionMode, execution_mode
 from loadpilot.play.reading import Event, events
 
 
@@ -82,29 +82,29 @@ def test_a_wait_of_no_time_is_refused(bounds: tuple[float, ...]) -> None:
 @pytest.mark.parametrize(
     ("name", "way"),
     [
-        ("plain", Moved.STACK),
-        ("answers_at_once", Moved.STACK),
-        ("answers_and_rests", Moved.STACK),
-        ("awaits_its_client", Moved.ENGINE),
-        ("lets_another_do_it", Moved.ENGINE),
-        ("awaits_a_thread", Moved.LOOP),
-        ("gathers", Moved.LOOP),
-        ("lets_another_await", Moved.LOOP),
-        ("awaits_what_it_was_given", Moved.LOOP),
-        ("spawns", Moved.LOOP),
-        ("iterates", Moved.LOOP),
-        ("comprehends", Moved.LOOP),
+        ("plain", ExecutionMode.STACK),
+        ("answers_at_once", ExecutionMode.STACK),
+        ("answers_and_rests", ExecutionMode.STACK),
+        ("awaits_its_client", ExecutionMode.ENGINE),
+        ("lets_another_do_it", ExecutionMode.ENGINE),
+        ("awaits_a_thread", ExecutionMode.LOOP),
+        ("gathers", ExecutionMode.LOOP),
+        ("lets_another_await", ExecutionMode.LOOP),
+        ("awaits_what_it_was_given", ExecutionMode.LOOP),
+        ("spawns", ExecutionMode.LOOP),
+        ("iterates", ExecutionMode.LOOP),
+        ("comprehends", ExecutionMode.LOOP),
     ],
 )
-def test_what_a_coroutine_awaits_says_how_it_is_moved_on(name: str, way: Moved) -> None:
+def test_what_a_coroutine_awaits_says_how_it_is_moved_on(name: str, way: ExecutionMode) -> None:
     """Broken if a task that needs an event loop gets none, or one that does not pays for it."""
-    assert moved(Ways, getattr(Ways, name)) is way
+    assert execution_mode(Ways, getattr(Ways, name)) is way
 
 
 def test_a_coroutine_on_a_loop_has_to_await_its_client() -> None:
     """Broken if a task whose client could only block the loop is found out under load."""
     with pytest.raises(TypeError, match=r"mixes\(\) awaits .*: await client.get"):
-        moved(Ways, Ways.mixes)
+        execution_mode(Ways, Ways.mixes)
 
 
 def test_events_are_read_as_browsers_read_them() -> None:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from loadpilot.play.tracebacks import TRACED_MAX, forget, know, told, trace
+from loadpilot.play.tracebacks import TRACE_LINES_MAX, add_root, remove_root, told, trace
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -32,14 +32,14 @@ def test_a_traceback_has_the_users_lines_and_nothing_of_what_stands_there(
     scene: dict[str, object], tmp_path: Path
 ) -> None:
     """Broken if a secret in a line reaches the log, or frames of a library hide the user's."""
-    know(tmp_path)
+    add_root(tmp_path)
     try:
         error = raised(scene, "buy")
         assert trace(error) == "shop.py:7 in buy\nshop.py:4 in deep\nshop.py:5 in deep"
         assert told(error).endswith("(shop.py:5)")
-        assert len(trace(raised(scene, "deep", 50)).split("\n")) == TRACED_MAX
+        assert len(trace(raised(scene, "deep", 50)).split("\n")) == TRACE_LINES_MAX
     finally:
-        forget(tmp_path)
+        remove_root(tmp_path)
     assert trace(error) == ""
 
 

@@ -126,8 +126,8 @@ def test_rows_are_read(tmp_path: Path, name: str, text: str) -> None:
         ("rows.csv", b"a,b\n1,2\n\xe9,4\n", "line 3: is not UTF-8"),
         ("rows.json", b'{"a": 1}', "must be a list of rows, not dict"),
         ("rows.json", b"[]", "has no rows"),
-        ("rows.json", b"[1,\n2", "line 2: is no JSON"),
-        ("rows.ndjson", b"1\n{\n", "line 2: is no JSON"),
+        ("rows.json", b"[1,\n2", "line 2: is not JSON"),
+        ("rows.ndjson", b"1\n{\n", "line 2: is not JSON"),
     ],
 )
 def test_a_wrong_file_is_refused_at_the_line_that_names_it(

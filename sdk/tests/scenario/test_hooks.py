@@ -47,11 +47,11 @@ SETTLED = """
 def test_what_happens_once_is_found_in_its_order(compile_text: Compile) -> None:
     """Broken if a base class seeds after what builds upon it, or if compiled tasks get Python."""
     compiled = compile_text(SETTLED)
-    assert compiled.aside is not None
-    assert [hook.name for hook in compiled.aside.setups] == ["seed", "more"]
-    assert [hook.name for hook in compiled.aside.teardowns] == ["less", "clear"]
-    assert compiled.aside.setups[0].place.endswith("scene.py:6")
-    assert compiled.aside.start is None
+    assert compiled.hooks is not None
+    assert [hook.name for hook in compiled.hooks.setups] == ["seed", "more"]
+    assert [hook.name for hook in compiled.hooks.teardowns] == ["less", "clear"]
+    assert compiled.hooks.setups[0].place.endswith("scene.py:6")
+    assert compiled.hooks.start is None
     assert "script" not in compiled.plan
 
 
@@ -112,7 +112,7 @@ def test_users_that_share_are_prepared_once(
     compile_text: Compile, statement: str, *, is_here: bool
 ) -> None:
     """Broken if each agent has a shared state of its own, or users travel that need not."""
-    aside = compile_text(start(statement)).aside
+    aside = compile_text(start(statement)).hooks
     assert (aside is not None and aside.start is not None) is is_here
     if aside is not None and aside.why is not None:
         assert aside.why.place.endswith("scene.py:6")
@@ -121,8 +121,8 @@ def test_users_that_share_are_prepared_once(
 def test_who_prepares_is_what_the_scenario_says(compile_text: Compile, refuse_text: Refuse) -> None:
     """Broken if a scenario cannot overrule what was found in it, or says what has no meaning."""
     agents = compile_text(start("S.token = 1", '(prepare="agents")'))
-    assert agents.aside is None
-    here = compile_text(start("self.token = 1", '(prepare="submitter")')).aside
+    assert agents.hooks is None
+    here = compile_text(start("self.token = 1", '(prepare="submitter")')).hooks
     assert here is not None
     assert here.start is not None
     assert here.why is None
@@ -131,7 +131,7 @@ def test_who_prepares_is_what_the_scenario_says(compile_text: Compile, refuse_te
     scene = "@scenario(prepare='agents')\nclass S(VUser):\n"
     scene += "    @task\n    def t(self, client): client.get('/')\n"
     (problem,) = refuse_text(scene)
-    assert "says who calls on_start, and S defines none; drop it" in problem.what
+    assert "has no effect, because S defines no on_start; drop it" in problem.what
 
 
 def test_slots_cannot_travel(refuse_text: Refuse) -> None:
@@ -166,17 +166,17 @@ class Made:
 def test_what_is_no_json_is_refused_by_name(change: Any, flaw: str) -> None:
     """Broken if an agent's user lacks something, or has it in another form, in silence."""
     user = Made()
-    before = states.note(vars(user))
+    before = states.snapshot(vars(user))
     change(user)
-    with pytest.raises(states.Unshareable) as refused:
-        states.kept(before, vars(user), "self")
+    with pytest.raises(states.NotPortable) as refused:
+        states.portable(before, vars(user), "self")
     assert str(refused.value).startswith(flaw)
 
 
 def test_a_user_is_the_same_on_the_other_side() -> None:
     """Broken if a user serves with less than it was prepared with."""
     user, conversation = Made(), Conversation("http://localhost")
-    before = states.note(vars(user))
+    before = states.snapshot(vars(user))
     user.seen.append({"id": 2**80, "name": "grün \ud800", "ok": True, "rate": 0.1, "none": None})
     del user.marks
     text = states.user_text(before, vars(user), conversation)
@@ -192,7 +192,7 @@ def test_a_user_is_the_same_on_the_other_side() -> None:
 def test_locks_of_a_scenario_are_those_that_users_can_wait_for(compile_text: Compile) -> None:
     """Broken if a user that waits for a lock stops the thread of all users."""
     scene = "import threading\nLOCKS = threading.Lock(), threading.RLock()\n" + start("pass")
-    aside = compile_text(scene.replace("pass", "S.pool.append(1)")).aside
+    aside = compile_text(scene.replace("pass", "S.pool.append(1)")).hooks
     assert aside is not None
     module = __import__("sys").modules[aside.cls.__module__]
     assert [type(lock) for lock in module.LOCKS] == [locks.Lock, locks.RLock]

@@ -41,9 +41,9 @@ class Plain(VUser):
 def added(monkeypatch: pytest.MonkeyPatch) -> list[tuple[str, str, float]]:
     """Play a scenario, as far as its metrics know; gives what they are given."""
     values: list[tuple[str, str, float]] = []
-    monkeypatch.setattr(metrics, "_measure", None)
-    monkeypatch.setattr(metrics, "_known", {})
-    metrics.measuring(lambda *value: values.append(value))
+    monkeypatch.setattr(metrics, "_sink", None)
+    monkeypatch.setattr(metrics, "_by_name", {})
+    metrics.attach(lambda *value: values.append(value))
     return values
 
 
@@ -137,7 +137,7 @@ def test_metrics_outside_a_run_go_nowhere() -> None:
         metrics.counter(f"order_{n}").add()
     metrics.trend("order_1").add(-19.99)
     metrics.rate("order_1").add("yes")
-    assert metrics._known == {}
+    assert metrics._by_name == {}
 
 
 def test_in_a_run_a_name_is_one_metric(added: list[tuple[str, str, float]]) -> None:

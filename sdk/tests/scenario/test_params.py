@@ -109,7 +109,9 @@ UNSET = (
     "env('NONE'): is not set and has no default; set it in the environment, as --env NONE=…, or "
     "give a default: env('NONE', default)"
 )
-NO_TEXT = "env('COUNT'): a value is text, and so is a default (got 5); write int(env('COUNT', '5'))"
+NO_TEXT = (
+    "env('COUNT'): a default must be text, as values are (got 5); write int(env('COUNT', '5'))"
+)
 LITERALS = (
     "in a function the arguments of env() must be literals, since they are read before the run"
 )
@@ -141,7 +143,7 @@ LITERALS = (
         (
             asking("env('SIZE'); env('SIZE', secret=True)"),
             4,
-            "env('SIZE'): is no secret at scene.py:4; say it the same way",
+            "env('SIZE'): is not a secret at scene.py:4; declare it the same way",
         ),
     ],
 )

@@ -22,17 +22,17 @@ from ..control.signals import NOW
 from ..control.teardown_ledger import FAULTS, KEY_BYTES
 from ..control.terminal import safe_lines, say
 from ..local.stack import StackFault
-from ..play.local_runner import AtHand
-from ..play.states import Unshareable
+from ..play.local_runner import LocalScenario
+from ..play.states import NotPortable
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
     from ..compile.plan import Compiled
-    from ..compile.scenario.hooks import Aside, Hook
+    from ..compile.scenario.hooks import Hook, SubmitterHooks
     from ..control.signals import Interruptions
     from ..control.teardown_ledger import Ledger
-    from ..play.local_runner import Left
+    from ..play.local_runner import SetupState
 
 KEY_SECRET = "prepared"  # noqa: S105  (the handle of a secret, not the secret)
 SEALED_BYTES_MAX = 64 * 1024 * 1024
@@ -68,7 +68,7 @@ class Asked(NamedTuple):
 @contextmanager
 def played(
     compiled: Compiled,
-    aside: Aside,
+    aside: SubmitterHooks,
     run: Asked,
     interruptions: Interruptions,
     ledger: Ledger,
@@ -111,11 +111,11 @@ class Company:
     def __init__(
         self,
         compiled: Compiled,
-        aside: Aside,
+        aside: SubmitterHooks,
         run: Asked,
         interruptions: Interruptions,
         ledger: Ledger,
-        left: Left | None = None,
+        left: SetupState | None = None,
     ) -> None:
         """Get ready; nothing is played yet.
 
@@ -134,7 +134,9 @@ class Company:
         """Whether anybody on the agents could see what is left here: compiled tasks see nothing."""
         self.users = plan["script"]["users"] if aside.start is not None else 0
         feeds = [(feed["name"], feed["rows"]) for feed in plan.get("script", {}).get("feeds", ())]
-        self.scenario = AtHand(aside.cls, aside.once, aside.root, plan["target"], feeds, left)
+        self.scenario = LocalScenario(
+            aside.cls, aside.once, aside.root, plan["target"], feeds, left
+        )
         self.player = _native.Player(
             compiled.plan_json(),
             run.id,
@@ -154,7 +156,7 @@ class Company:
             if told:
                 raise Failed(f"setup {hook.name}() failed: {told}")
             if self.is_shared:
-                self._shared(hook, self.scenario.settle)
+                self._shared(hook, self.scenario.share_setup)
             self._keep(None)
         users: list[str] | None = None
         start = self.aside.start
@@ -210,7 +212,7 @@ class Company:
 
     def _keep(self, users: list[str] | None) -> None:
         """Keep what there is by now, for a command that may have to play what comes after."""
-        shared, flaws = self.scenario.leaves()
+        shared, flaws = self.scenario.teardown_state()
         for flaw in flaws:
             what = "would be missing from a teardown by another command, should this one be killed"
             say(f"note: {safe_lines(flaw)}, which is no JSON: it {what}")
@@ -278,7 +280,7 @@ class Company:
         """Take what a part left; raises :class:`Failed` when that is no JSON."""
         try:
             return take()
-        except Unshareable as flaw:
+        except NotPortable as flaw:
             what = f"{hook.place}: {hook.name}() cannot be used here: {flaw}"
             rule = "what it leaves on self and the class travels to the agents and must be JSON: "
             rule += "text, numbers, true, false, None, lists, and dicts with text keys"

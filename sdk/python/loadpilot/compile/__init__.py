@@ -1,6 +1,8 @@
-"""From a scenario file to a plan: load, judge, record, encode, check.
+"""The compiler: from a loaded scenario class to a plan, which is data only.
 
-The result is data. Must never execute a task other than to record what was judged to be nothing
-but requests, and must never turn what it does not understand into a request. Nothing is imported
-here: an agent that plays a scenario needs to load it, and none of the rest.
+The parts in the order of a compilation: ``scenario`` reads the settings, ``recorded`` records tasks
+of constant requests, ``code`` translates tasks with logic, ``plan`` puts the plan together and
+checks it. A task is executed only to record it, after a check that it makes nothing but constant
+requests. What the compiler does not understand runs in Python or is refused. Nothing is imported
+here, to keep imports small.
 """

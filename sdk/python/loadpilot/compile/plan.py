@@ -1,7 +1,7 @@
-"""The whole plan of a scenario, put together and checked by the rules of the coordinator.
+"""Builds the plan of a scenario and checks it by the rules of the coordinator.
 
-The last word is the native checker's: it is the code that the coordinator runs too. What it finds
-is translated back to the line or flag that it came from.
+The native checker is the code that the coordinator runs, too. Its problems are translated back to
+the line or flag that caused them.
 """
 
 from __future__ import annotations
@@ -16,15 +16,15 @@ from ..dsl import VUser, once_of, spec_of
 from ..problem import Problem, Reason, Refused, rule
 from ..request.headers import Secrets
 from ..scenario_file.bundle import Bundle, bundle
-from ..scenario_file.feed_rules import feeds_of, plan_feeds
+from ..scenario_file.feed_usage import feeds_of, plan_feeds
 from .code.literals import NotCompiledError
-from .code.program import Coding
-from .code.rows import named, rows_of
+from .code.program import CodeCompiler
+from .code.rows import object_reference, rows_of
 from .recorded.tasks import Tasks, task_names
 from .scenario.connections import connections
-from .scenario.params import ask, parameters
+from .scenario.params import parameters, read_parameters
 from .scenario.settings import ARRIVALS, MAX_LATENESS_US, TICK_US, Overrides, Settings
-from .scenario.thresholds import Gated
+from .scenario.thresholds import Measurable
 from .scenario.timeouts import time_outs
 
 if TYPE_CHECKING:
@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from ..scenario_file.load import Loaded
-    from .scenario.hooks import Aside
+    from .scenario.hooks import SubmitterHooks
 
 PLAN_SCHEMA = "loadpilot.plan/1"
 
@@ -51,40 +51,40 @@ FIELDS = {
     "scenario": "the scenario's name",
     "tasks": "the tasks",
 }
-"""What people wrote for a field of the plan."""
+"""The setting behind a field of the plan."""
 FLAGS = {
     "target": "the target",
     "id_header": "--id-header",
     "samples_ppm": "--samples-share",
     "parameters": "the parameters",
 }
-"""Fields of the plan that only flags set."""
+"""The flag behind a field of the plan that only flags set."""
 STEP = re.compile(r"(tasks\[\d+\](?:\.steps\[\d+\])?)\.?(.*)")
 
 
 @dataclass(frozen=True, slots=True)
 class Compiled:
-    """A sound plan and what must not stand in it."""
+    """A valid plan and the data beside it."""
 
     plan: dict[str, Any]
     secrets: dict[str, str]
-    """Secret values by handle; they reach agents and nobody else."""
+    """Secret values by handle; only agents get them."""
     replaced: tuple[str, ...] = ()
-    """Settings of the scenario that a flag for a closed loop put aside."""
+    """Settings of the scenario that a flag for a closed loop replaces."""
     ramp_cut_from_us: int | None = None
-    """How long the ramp would be if the duration were not shorter."""
+    """Duration of the ramp before it was cut to the shorter total duration; else None."""
     bodies: Mapping[str, bytes] = field(default_factory=dict)
-    """What is kept beside the plan, large bodies and scripts, by its SHA-256."""
+    """Objects beside the plan, large bodies, bundles and rows, by SHA-256 in hex."""
     reasons: tuple[Problem, ...] = ()
-    """Why the scenario runs in Python; none when it is compiled."""
+    """Reasons why the scenario runs in Python; empty when it is compiled."""
     parts: tuple[str, ...] = ()
-    """Tasks, hooks and checks that became code, or could have: "task buy", "check_buy"."""
+    """Tasks, hooks and checks that are compiled or could be: "task buy", "check_buy"."""
     files: tuple[str, ...] = ()
-    """Files that agents get to run it."""
-    aside: Aside | None = None
-    """What is played on the side that asks for the run; None when that is nothing."""
+    """Names of the files in the bundle that agents get."""
+    hooks: SubmitterHooks | None = None
+    """Hooks that the submitter runs; None without any."""
     bundle: Bundle | None = None
-    """The scenario's files, where somebody else may have to load it."""
+    """The scenario's files, if another process may have to load it."""
 
     def plan_json(self) -> str:
         """Write the plan as JSON."""
@@ -92,24 +92,23 @@ class Compiled:
 
 
 def compile_scenario(loaded: Loaded, cls: type, target: str, overrides: Overrides) -> Compiled:
-    """Compile one scenario of a file; raises :class:`Refused` with everything that is wrong."""
+    """Compile one scenario of a file; raises :class:`Refused` with all problems."""
     spec = spec_of(cls)
     assert spec is not None, "only marked classes are scenarios"  # noqa: S101
     at = loaded.file.at(loaded.file.class_line(cls.__name__))
     settings = Settings(spec, overrides, at)
-    asking = ask(loaded, cls)
-    texts = frozenset(one.value for one in loaded.given.asked.values() if one.is_secret)
-    secrets = Secrets(texts=texts).with_names(settings.secret_headers())
+    parameter_problems = read_parameters(loaded, cls)
+    values = frozenset(one.value for one in loaded.parameters.requested.values() if one.is_secret)
+    secrets = Secrets(parameter_values=values).with_names(settings.secret_headers())
     tasks = Tasks(loaded.sources, secrets)
-    may_compile = settings.may_compile()
-    wish = None if may_compile else Reason(settings.place("compile"), "compile=False is set")
-    tasks.compile(cls, at, wish)
+    own_reason = Reason(settings.place("compile"), "compile=False is set")
+    tasks.compile(cls, at, None if settings.may_compile() else own_reason)
     plan = _plan(cls, settings, tasks, target)
-    plan |= parameters(loaded.given, overrides.env, secrets, asking)
-    aside = _aside(loaded, cls, settings, at)
-    problems = [*asking, *settings.problems, *tasks.problems]
+    plan |= parameters(loaded.parameters, overrides.env, secrets, parameter_problems)
+    hooks = _submitter_hooks(loaded, cls, settings, at)
+    problems = [*parameter_problems, *settings.problems, *tasks.problems]
     if problems:
-        raise Refused(_once(problems))
+        raise Refused(_deduplicated(problems))
     replaced = settings.replaced() if "users" in plan else ()
     compiled = Compiled(
         plan,
@@ -117,83 +116,91 @@ def compile_scenario(loaded: Loaded, cls: type, target: str, overrides: Override
         tuple(replaced),
         settings.ramp_cut_from_us,
         tasks.bodies.beside,
-        aside=aside,
+        hooks=hooks,
     )
-    # What is prepared on this side has to reach the users, and only Python has attributes.
-    is_prepared = aside is not None and (aside.start is not None or bool(aside.setups))
-    may_compile = may_compile and not is_prepared
     if tasks.reasons:
-        feeds, files, wrong = plan_feeds(loaded, cls, task_names(cls))
-        if wrong:
-            raise Refused(_once(wrong))
-        places = {feed["name"]: place for place, feed in enumerate(feeds)}
-        asked = loaded.given.asked
-        coding = Coding(cls, loaded.sources, loaded.file, secrets.names, places, asked)
-        users = plan.get("users") or settings.pool(plan["profile"])
-        more = {"users": users, **_more_secrets(secrets), **({"feeds": feeds} if feeds else {})}
-        if may_compile:
-            compiled = _encode(compiled, coding, more, secrets, at)
-        compiled = replace(compiled, parts=tuple(coding.compiled))
-        if "code" not in plan:
-            compiled = replace(compiled, reasons=tuple(coding.reasons or tasks.reasons))
-            compiled = _scripted(compiled, loaded, files, {**more, **_checked(cls)})
-            if overrides.prepares_here:
-                compiled = _prepared_here(compiled, loaded, cls, settings, at)
-    elif settings.says_pool():
+        compiled = _with_logic(compiled, loaded, cls, settings, tasks, at)
+    elif settings.sets_pool():
         settings.refuse_pool()
         raise Refused(settings.problems)
-    if compiled.aside is not None and compiled.bundle is None:
+    if compiled.hooks is not None and compiled.bundle is None:
         compiled = replace(compiled, bundle=bundle(loaded))
     found = json.loads(_native.check_plan(compiled.plan_json()))
     if found:
-        raise Refused(_once([_translated(one, settings, tasks) for one in found]))
+        raise Refused(_deduplicated([_translated(one, settings, tasks) for one in found]))
+    return compiled
+
+
+def _with_logic(
+    compiled: Compiled, loaded: Loaded, cls: type, settings: Settings, tasks: Tasks, at: str
+) -> Compiled:
+    """Complete the plan of a scenario that cannot be recorded: as code, else as a script."""
+    plan, hooks, secrets = compiled.plan, compiled.hooks, tasks.secrets
+    feeds, files, problems = plan_feeds(loaded, cls, task_names(cls))
+    if problems:
+        raise Refused(_deduplicated(problems))
+    indexes = {feed["name"]: index for index, feed in enumerate(feeds)}
+    requested = loaded.parameters.requested
+    compiler = CodeCompiler(cls, loaded.sources, loaded.file, secrets.names, indexes, requested)
+    users = plan.get("users") or settings.pool(plan["profile"])
+    more = {"users": users, **_more_secrets(secrets), **({"feeds": feeds} if feeds else {})}
+    # State that the submitter prepares has to reach the users, and only Python has attributes.
+    is_prepared = hooks is not None and (hooks.start is not None or bool(hooks.setups))
+    if settings.may_compile() and not is_prepared:
+        compiled = _encode(compiled, compiler, more, secrets, at)
+    compiled = replace(compiled, parts=tuple(compiler.compiled))
+    if "code" not in plan:
+        compiled = replace(compiled, reasons=tuple(compiler.reasons or tasks.reasons))
+        compiled = _scripted(compiled, loaded, files, {**more, **_checked(cls)})
+        if settings.overrides.prepares_here:
+            compiled = _prepared_here(compiled, loaded, cls, settings, at)
     return compiled
 
 
 def _encode(
-    compiled: Compiled, coding: Coding, more: dict[str, Any], secrets: Secrets, at: str
+    compiled: Compiled, compiler: CodeCompiler, more: dict[str, Any], secrets: Secrets, at: str
 ) -> Compiled:
-    """Put the scenario's code into the plan, if all of it becomes code that may stand there."""
+    """Put the scenario's code into the plan, if all of it compiles and holds no secret."""
     plan = compiled.plan
-    code = coding.code([task["name"] for task in plan["tasks"]])
+    code = compiler.compile([task["name"] for task in plan["tasks"]])
     if code is None:
         return compiled
     plan["code"] = {**code, **more}
     bodies: dict[str, bytes] = {}
-    if coding.feeds:
+    if compiler.feeds:
         try:
-            rows = rows_of({name: feeds_of(coding.cls)[name] for name in coding.feeds})
+            rows = rows_of({name: feeds_of(compiler.cls)[name] for name in compiler.feeds})
         except NotCompiledError as refused:
-            coding.reasons.append(Reason(at, refused.what))
+            compiler.reasons.append(Reason(at, refused.what))
             del plan["code"]
             return compiled
-        plan["code"]["rows"] = named(rows)
+        plan["code"]["rows"] = object_reference(rows)
         bodies = {plan["code"]["rows"]["sha256"]: rows}
-    flaw = _flaw(compiled)
-    if flaw is not None:
-        coding.reasons.append(Reason(at, flaw))
-    # Why a secret must not stand in a plan is told with the task that sends it.
-    if flaw is not None or secrets.held_by(plan["code"]):
+    problem = _code_problem(compiled)
+    if problem is not None:
+        compiler.reasons.append(Reason(at, problem))
+    # A secret in the code is a problem of the task that sends it, which has its own reason.
+    if problem is not None or secrets.found_in(plan["code"]):
         del plan["code"]
         return compiled
     return replace(compiled, bodies=bodies)
 
 
 def _checked(cls: type) -> dict[str, list[int]]:
-    """Places of the tasks that have a check, so that one that never runs is found."""
+    """Indexes of the tasks with a check; the report finds checks that never ran."""
     places = [place for place, name in enumerate(task_names(cls)) if _has_check(cls, name)]
     return {"checked": places} if places else {}
 
 
 def _has_check(cls: type, task: str) -> bool:
-    """Whether the class checks the answers of a task."""
+    """Whether the class has a check for a task."""
     return hasattr(cls, f"check_{task}")
 
 
 def _scripted(
     compiled: Compiled, loaded: Loaded, files: list[Path], more: dict[str, Any]
 ) -> Compiled:
-    """Let agents run the scenario in Python: give them its files."""
+    """Put a script into the plan: agents run the scenario in Python, from its bundle."""
     packed = bundle(loaded, files)
     compiled.plan["script"] = {
         "bundle": {"sha256": packed.sha256, "bytes": len(packed.content)},
@@ -207,31 +214,31 @@ def _scripted(
 def _prepared_here(
     compiled: Compiled, loaded: Loaded, cls: type, settings: Settings, at: str
 ) -> Compiled:
-    """Let users be prepared on the side that asks for the run, unless the scenario says where."""
-    aside = _aside(loaded, cls, settings, at, here=True)
+    """Let the submitter prepare the users, unless the scenario sets ``prepare``."""
+    hooks = _submitter_hooks(loaded, cls, settings, at, here=True)
     if settings.problems:
-        raise Refused(_once(settings.problems))
-    return replace(compiled, aside=aside)
+        raise Refused(_deduplicated(settings.problems))
+    return replace(compiled, hooks=hooks)
 
 
-def _aside(
+def _submitter_hooks(
     loaded: Loaded, cls: type, settings: Settings, at: str, *, here: bool = False
-) -> Aside | None:
-    """Find what is played on the side that asks for the run; most scenarios have nothing.
+) -> SubmitterHooks | None:
+    """Find the hooks that the submitter runs; most scenarios have none.
 
-    ``here`` says that users are prepared there when nothing else says where.
+    ``here``: the submitter prepares users unless the scenario sets ``prepare``.
     """
     marked = any(once_of(one) for base in cls.__mro__ for one in vars(base).values())
     starts = vars(VUser)["on_start"] is not getattr(cls, "on_start", None)
-    if not marked and not starts and "prepare" not in settings.spec.said:
+    if not marked and not starts and "prepare" not in settings.spec.arguments:
         return None
-    from .scenario.hooks import aside_of  # noqa: PLC0415  (start-up is a promise)
+    from .scenario.hooks import submitter_hooks  # noqa: PLC0415  (start-up is a promise)
 
-    return aside_of(loaded, cls, settings, at, here=here)
+    return submitter_hooks(loaded, cls, settings, at, here=here)
 
 
-def _flaw(compiled: Compiled) -> str | None:
-    """Say why code cannot stand in a plan; None when it can."""
+def _code_problem(compiled: Compiled) -> str | None:
+    """Return the reason why the plan cannot hold the code; None if it can."""
     found = json.loads(_native.check_plan(compiled.plan_json()))
     for one in found:
         if one["field"] == "plan" or one["field"].startswith("code"):
@@ -240,15 +247,15 @@ def _flaw(compiled: Compiled) -> str | None:
 
 
 def _more_secrets(secrets: Secrets) -> dict[str, list[str]]:
-    """Name further secret headers, if there are any."""
+    """Return the plan's field of additional secret headers, if there are any."""
     names = sorted(secrets.names)
     return {"secret_headers": names} if names else {}
 
 
 def _plan(cls: type, settings: Settings, tasks: Tasks, target: str) -> dict[str, Any]:
-    """Put the plan together, in the order of its schema."""
+    """Build the plan in the order of its schema."""
     timeout_us, timeouts = time_outs(settings)
-    said = settings.spec.said
+    arguments = settings.spec.arguments
     users = settings.users()
     closed = users is not None
     rest = settings.rest(users)
@@ -264,15 +271,15 @@ def _plan(cls: type, settings: Settings, tasks: Tasks, target: str) -> dict[str,
         "warm_up_us": settings.duration_us("warm_up"),
         "timeout_us": timeout_us,
         **({"timeouts": timeouts} if timeouts else {}),
-        "max_wait_us": settings.duration_us("max_wait") if "max_wait" in said else timeout_us,
+        "max_wait_us": settings.duration_us("max_wait") if "max_wait" in arguments else timeout_us,
         "max_lateness_us": MAX_LATENESS_US,
         "tick_us": TICK_US,
     }
-    if "max_in_flight" in said and not closed:
+    if "max_in_flight" in arguments and not closed:
         plan["max_in_flight"] = settings.whole("max_in_flight", 1, 2**32 - 1)
     names = task_names(cls)
     checked = [name for name in names if _has_check(cls, name)]
-    plan["thresholds"] = settings.thresholds(Gated(names, checked, bool(tasks.reasons)))
+    plan["thresholds"] = settings.thresholds(Measurable(names, checked, bool(tasks.reasons)))
     if settings.overrides.id_header is not None:
         plan["id_header"] = settings.overrides.id_header
     if settings.overrides.debug_requests:
@@ -280,16 +287,16 @@ def _plan(cls: type, settings: Settings, tasks: Tasks, target: str) -> dict[str,
     tags = settings.tags(tasks.secrets)
     if tags:
         plan["tags"] = tags
-    spoken = connections(settings, settings.overrides.connections, tasks.secrets)
-    if spoken:
-        plan["connections"] = spoken
+    connection_settings = connections(settings, settings.overrides.connections, tasks.secrets)
+    if connection_settings:
+        plan["connections"] = connection_settings
     if settings.overrides.samples_ppm is not None:
         plan["samples_ppm"] = settings.overrides.samples_ppm
     return plan
 
 
 def _translated(found: dict[str, str], settings: Settings, tasks: Tasks) -> Problem:
-    """Say where in the scenario a problem of the plan came from."""
+    """Translate a problem of the plan to its line or flag."""
     path, must, value = found["field"], found["rule"], found["value"]
     if path in FLAGS:
         return rule(FLAGS[path], must, value)
@@ -302,7 +309,7 @@ def _translated(found: dict[str, str], settings: Settings, tasks: Tasks) -> Prob
         flagged = {path.removeprefix("tags."), value} & settings.overrides.tags.keys()
         return rule("--tag" if flagged else settings.place("tags"), must, value)
     if root == "profile":
-        return rule(_place_of_shape(path, settings), must, value)
+        return rule(_profile_place(path, settings), must, value)
     name = FIELDS.get(root)
     if name is None:
         return rule(f"{settings.at}: {path}", must, value)
@@ -310,9 +317,9 @@ def _translated(found: dict[str, str], settings: Settings, tasks: Tasks) -> Prob
     return rule(place if path == root else f"{place} ({path})", must, value)
 
 
-def _place_of_shape(path: str, settings: Settings) -> str:
-    """Name what a wrong profile came from: the stages, or the rate, or the duration."""
-    if "stages" in settings.spec.said or settings.overrides.stages is not None:
+def _profile_place(path: str, settings: Settings) -> str:
+    """Return the setting behind an invalid profile: stages, rate or duration."""
+    if "stages" in settings.spec.arguments or settings.overrides.stages is not None:
         return settings.place("stages")
     if path.endswith((".from", ".to")):
         return settings.place("rps")
@@ -320,6 +327,6 @@ def _place_of_shape(path: str, settings: Settings) -> str:
     return settings.place("rps" if flagged else "duration")
 
 
-def _once(problems: list[Problem]) -> list[Problem]:
-    """Drop repetitions: two pieces of one shape break the same rule by the same word."""
+def _deduplicated(problems: list[Problem]) -> list[Problem]:
+    """Drop repetitions: two pieces of a profile break the same rule with the same value."""
     return list(dict.fromkeys(problems))

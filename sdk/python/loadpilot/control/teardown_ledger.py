@@ -18,7 +18,7 @@ from .trust import write_down
 
 if TYPE_CHECKING:
     from ..compile.plan import Compiled
-    from ..compile.scenario.hooks import Aside
+    from ..compile.scenario.hooks import SubmitterHooks
     from ..local.teardown_locks import Mark
     from .http_teardown_ledger import HttpLedger
 
@@ -57,7 +57,7 @@ class Ledger:
         self.is_recorded = True
         """Whether what is played now can be told to the log."""
 
-    def begin(self, compiled: Compiled, aside: Aside, seed: int) -> None:
+    def begin(self, compiled: Compiled, aside: SubmitterHooks, seed: int) -> None:
         """Take the setup, and with it the teardown, upon this command; raises Fault, Refused."""
         packed = compiled.bundle
         assert packed is not None  # noqa: S101  (compiled with what is played aside)

@@ -1,9 +1,9 @@
-"""Scenarios while they run: what an agent does with a class and its users.
+"""Execution of scenarios in Python: the class and its users, during a run.
 
-An agent's firing thread loads a scenario from its bundle with :func:`load` and moves each user on
-from request to request; nothing here waits for anything itself. A command line does the same with
-a class that it has loaded (:mod:`.at_hand`), for what is played aside of a run. Must be imported
-only where users are played: it changes what ``time.sleep`` and ``asyncio.sleep`` do.
+A firing thread of an agent loads a scenario from its bundle with :func:`load` and resumes each user
+after its requests and sleeps; nothing here blocks. The submitter does the same with a class that it
+has loaded (:mod:`.local_runner`), for setups, teardowns and prepared users. Loading a scenario
+replaces ``time.sleep`` and ``asyncio.sleep``, so import this only where users run.
 """
 
 from .scenario import ScenarioError, clear, load

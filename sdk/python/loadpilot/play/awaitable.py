@@ -1,4 +1,4 @@
-"""What a coroutine awaits: a wish of its own, until that has come true."""
+"""The awaitable by which a coroutine hands a request to the engine."""
 
 from __future__ import annotations
 
@@ -11,5 +11,5 @@ if TYPE_CHECKING:
 
 @types.coroutine
 def asked(wish: Any) -> Generator[Any, Any, Any]:
-    """Hand a wish to the engine, whoever awaits this; what it sends back is the value."""
+    """Yield a request to the engine; the value of the await is the engine's result."""
     return (yield wish)

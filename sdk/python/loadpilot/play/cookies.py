@@ -1,6 +1,6 @@
-"""The cookies of one user, kept as a browser keeps them: by host, path, age and security.
+"""The cookies of one user, with the rules of browsers: host, path, age and security.
 
-The standard library's jar does the keeping; here its idea of requests and answers is met.
+Adapts requests and responses to the interface of the standard library's cookie jar.
 """
 
 from __future__ import annotations
@@ -8,18 +8,18 @@ from __future__ import annotations
 from email.message import Message
 from http.cookiejar import Cookie, CookieJar
 from typing import TYPE_CHECKING, Any
-from urllib.request import Request as Asked
+from urllib.request import Request as JarRequest
 
 if TYPE_CHECKING:
     from .._native import Response
 
 
 COOKIES_MAX = 180
-"""Most cookies of a user, as many as browsers keep of a site; beyond them all are forgotten."""
+"""Maximum number of cookies of a user, as browsers keep of a site; beyond it all are dropped."""
 
 
-class _Heard:
-    """An answer as the jar wants to see it."""
+class _JarResponse:
+    """A response with the interface that the jar expects."""
 
     def __init__(self, response: Response) -> None:
         self._message = Message()
@@ -34,36 +34,37 @@ class Cookies:
     """The cookies of one user."""
 
     def __init__(self, target: str) -> None:
-        """Start with none; ``target`` is where all requests go."""
+        """Start without any; ``target`` is the origin of all requests."""
         self._target = target
         self._jar = CookieJar()
         self.is_empty = True
 
     def take(self, response: Response, path: str) -> None:
-        """Keep what an answer to a request of ``path`` brings."""
-        self._jar.extract_cookies(_Heard(response), self._asked(path))  # type: ignore[arg-type]
-        if len(self._jar) > COOKIES_MAX:  # a target that sets another one each time
+        """Store the cookies of the response to a request of ``path``."""
+        request = self._jar_request(path)
+        self._jar.extract_cookies(_JarResponse(response), request)  # type: ignore[arg-type]
+        if len(self._jar) > COOKIES_MAX:  # the target sets a new one each time
             self._jar.clear()
         self.is_empty = len(self._jar) == 0
 
     def header(self, path: str) -> str | None:
-        """Write the header of a request of ``path``; None when no cookie is meant for it."""
+        """Return the Cookie header of a request of ``path``; None when no cookie matches."""
         if self.is_empty:
             return None
-        asked = self._asked(path)
-        self._jar.add_cookie_header(asked)
-        return asked.get_header("Cookie")
+        request = self._jar_request(path)
+        self._jar.add_cookie_header(request)
+        return request.get_header("Cookie")
 
     def state(self) -> list[dict[str, Any]]:
-        """Write them as JSON."""
+        """Return the cookies as JSON values."""
         return [vars(cookie) for cookie in self._jar]
 
     def restore(self, state: list[dict[str, Any]]) -> None:
-        """Take what :meth:`state` wrote elsewhere."""
-        for written in state:
-            own = {("rest" if name == "_rest" else name): one for name, one in written.items()}
-            self._jar.set_cookie(Cookie(**own))
+        """Add the cookies of a :meth:`state`."""
+        for fields in state:
+            arguments = {("rest" if name == "_rest" else name): v for name, v in fields.items()}
+            self._jar.set_cookie(Cookie(**arguments))
         self.is_empty = len(self._jar) == 0
 
-    def _asked(self, path: str) -> Asked:
-        return Asked(self._target + path)  # noqa: S310  (it is never opened)
+    def _jar_request(self, path: str) -> JarRequest:
+        return JarRequest(self._target + path)  # noqa: S310  (it is never opened)

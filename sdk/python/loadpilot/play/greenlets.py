@@ -1,7 +1,7 @@
-"""The stack of a user whose tasks are plain functions.
+"""Greenlets: the stacks of users whose tasks are plain functions.
 
-A plain function cannot be left in the middle but by a switch of stacks: it runs on a greenlet,
-which switches to the engine's with a wish and is switched to when that has come true.
+A plain function can be suspended only by switching stacks. It runs on a greenlet, which switches to
+the engine's stack with a request or sleep, and is switched to with the result.
 """
 
 from __future__ import annotations
@@ -16,16 +16,16 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Coroutine
 
 
-class Playing(greenlet):
+class UserStack(greenlet):
     """The stack on which a user's plain functions run, part after part."""
 
     def __init__(self) -> None:
-        """Whoever makes it is who moves it on."""
-        super().__init__(self._live)
+        """Create it; the calling stack becomes its engine."""
+        super().__init__(self._run_parts)
         self.engine = getcurrent()
         _engines.add(self.engine)
 
-    def _live(self, function: Callable[..., Any], user: Any, client: Any) -> None:
+    def _run_parts(self, function: Callable[..., Any], user: Any, client: Any) -> None:
         while True:
             error: BaseException | None = None
             try:
@@ -37,54 +37,56 @@ class Playing(greenlet):
             function, user, client = self.engine.switch((error,))
 
     def rest(self, seconds: float) -> None:
-        """Let the engine come back after so many seconds."""
+        """Suspend the user for a number of seconds."""
         self.engine.switch(seconds)
 
 
 _engines: WeakSet[greenlet] = WeakSet()
-"""The stacks from which users are moved on: coroutines run on them, and nothing may block there."""
+"""The stacks of engines and loops: they run the coroutines of all users, so nothing may block."""
 
 
-def is_engine(stack: greenlet) -> bool:
-    """Whether users are moved on from this stack."""
+def is_engine_stack(stack: greenlet) -> bool:
+    """Whether a stack runs several users, so that nothing may block on it."""
     return stack in _engines
 
 
-def no_rest_on(stack: greenlet) -> None:
-    """Let nothing block on a stack from which several users are moved on."""
+def forbid_blocking_on(stack: greenlet) -> None:
+    """Mark a stack that runs several users."""
     _engines.add(stack)
 
 
-def current_user() -> Playing | None:
-    """The user that runs now, if it has a stack of its own."""
+def current_user() -> UserStack | None:
+    """Return the current stack, if it is that of one user."""
     current = getcurrent()
-    return current if isinstance(current, Playing) else None
+    return current if isinstance(current, UserStack) else None
 
 
-def rest_of_current() -> Callable[[float], None] | None:
-    """How the one that runs now may wait; None when it is no user, and may block."""
+def sleep_of_current_user() -> Callable[[float], None] | None:
+    """Return the function by which the current user waits; None where code may block."""
     user = current_user()
     if user is not None:
         return user.rest
-    if is_engine(getcurrent()):
-        return _never
+    if is_engine_stack(getcurrent()):
+        return _refuse_to_wait
     return None
 
 
-def _never(_: float) -> None:
+def _refuse_to_wait(_: float) -> None:
     raise RuntimeError(
         "another user has this lock, and waiting for it would stop every user here: make it a "
         "plain def, which may wait"
     )
 
 
-def driven(function: Callable[..., Coroutine[Any, Any, None]]) -> Callable[[Any, Any], None]:
-    """Make a plain function of a coroutine that makes its requests without awaiting them."""
+def as_plain_function(
+    function: Callable[..., Coroutine[Any, Any, None]],
+) -> Callable[[Any, Any], None]:
+    """Wrap a coroutine that does not await its requests as a plain function."""
 
     def play(user: Any, client: Any) -> None:
         coroutine = function(user, client)
         current = getcurrent()
-        assert isinstance(current, Playing), "plain functions run on a stack of their own"  # noqa: S101
+        assert isinstance(current, UserStack), "plain functions run on a stack of their own"  # noqa: S101
         step = partial(coroutine.send, None)
         while True:
             try:
@@ -96,7 +98,7 @@ def driven(function: Callable[..., Coroutine[Any, Any, None]]) -> Callable[[Any,
                 step = partial(coroutine.send, None)
             except GreenletExit:
                 raise
-            except BaseException as error:  # noqa: BLE001  (it belongs to where the wish was made)
+            except BaseException as error:  # noqa: BLE001  (raised where the request was made)
                 step = partial(coroutine.throw, error)
 
     return play

@@ -1,8 +1,7 @@
-"""A scenario as the side plays it that asks for the run: its class is loaded already.
+"""Execution of a scenario's hooks on the submitter, with a class that is loaded already.
 
-It plays what happens once per run, and prepares users whose state then travels to the agents; or,
-where another command has played the setup and is gone, goes on with what that left. Must never
-change what the class is to anybody else than the users of this run.
+It runs setups and teardowns, and prepares users whose state then travels to the agents. If the
+command that ran the setup is gone, another one continues from the state that the setup has left.
 """
 
 from __future__ import annotations
@@ -12,33 +11,33 @@ import json
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from . import states
-from .awaiting import Moved, moved
 from .conversation import Conversation
-from .greenlets import driven
-from .scenario import Part, Way, give, guest_of, made, part_of, ways
+from .execution_mode import ExecutionMode, execution_mode
+from .greenlets import as_plain_function
+from .scenario import Part, Switch, bind_feeds, guest_loop_of, new_instance, part_of, stack_switches
 from .sleep_patch import install
-from .tracebacks import know
+from .tracebacks import add_root
 
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from .loop import Guest
+    from .loop import GuestLoop
 
-NOBODY = 2**32 - 1
-"""The number of whoever plays what happens once per run."""
+HOOK_USER = 2**32 - 1
+"""Number of the user on which setups and teardowns run."""
 
 
-class Left(NamedTuple):
-    """What a setup has left."""
+class SetupState(NamedTuple):
+    """The state that a setup has left."""
 
     shared: str
-    """What users share, and what is on whoever plays what happens once, as JSON."""
+    """The attributes that users share and those of the hook user, as JSON."""
     users: list[str] | None
-    """Each user, if they were prepared."""
+    """The state of each user, as JSON, if they were prepared."""
 
 
-class AtHand:
-    """One scenario and its users on this side."""
+class LocalScenario:
+    """A scenario and its users on the submitter."""
 
     def __init__(
         self,
@@ -47,104 +46,111 @@ class AtHand:
         root: Path,
         target: str,
         feeds: list[tuple[str, int]],
-        left: Left | None = None,
+        left: SetupState | None = None,
     ) -> None:
-        """Take a class, the names of what happens once, the folder of its files.
+        """Take a class, the names of its setups and teardowns, and the folder of its files.
 
-        ``feeds`` are those of the plan, each with the number of its rows; ``left`` is what the
-        setup of another command has left: then users come prepared.
+        ``feeds`` are those of the plan, each with the number of its rows. ``left`` is the state
+        that the setup of another command has left; then ``on_start`` is not run again.
         """
         install()
-        know(root)
-        give(cls, feeds)
+        add_root(root)
+        bind_feeds(cls, feeds)
         self.cls = cls
         self.target = target
         self.start, self.stop = part_of(cls, "on_start"), part_of(cls, "on_stop")
         self.tasks: list[Part] = []
         self.once = [_once(cls, name) for name in once]
-        self.over: list[str] = []
-        self._classes = [states.note(states.own(one)) for one in states.classes(cls)]
-        self._users: dict[int, tuple[Any, Conversation, dict[str, states.Noted]]] = {}
+        self.shared_names: list[str] = []
+        self._classes = [
+            states.snapshot(states.class_attributes(one)) for one in states.shared_classes(cls)
+        ]
+        self._users: dict[int, tuple[Any, Conversation, dict[str, states.Snapshot]]] = {}
         self.left = left
         if left is not None:
-            self.over = states.share(left.shared, cls)
-            self.start = _nothing, Moved.STACK.name, None, False
+            self.shared_names = states.restore_shared(left.shared, cls)
+            self.start = _do_nothing, ExecutionMode.STACK.name, None, False
 
-    def guest(self) -> Guest | None:
-        """Make an event loop for the calling thread, if any part needs one."""
-        return guest_of((self.start, self.stop, *self.once))
+    def guest(self) -> GuestLoop | None:
+        """Create an event loop for the calling thread, if any part needs one."""
+        return guest_loop_of((self.start, self.stop, *self.once))
 
-    def user(self, number: int) -> tuple[Any, Conversation, Way, Way, Way]:
-        """Make a user; see :meth:`loadpilot.play.scenario.Scenario.user`."""
-        instance, conversation = made(self.cls, self.over), Conversation(self.target)
-        if self.left is not None and number == NOBODY:
+    def user(self, number: int) -> tuple[Any, Conversation, Switch, Switch, Switch]:
+        """Create a user; see :meth:`loadpilot.play.scenario.Scenario.user`."""
+        instance = new_instance(self.cls, self.shared_names)
+        conversation = Conversation(self.target)
+        if self.left is not None and number == HOOK_USER:
             vars(instance).update(json.loads(self.left.shared)["self"])
         elif self.left is not None and self.left.users is not None:
             states.restore(self.left.users[number], instance, conversation)
-        self._users[number] = instance, conversation, states.note(vars(instance))
-        return instance, conversation, *ways()
+        self._users[number] = instance, conversation, states.snapshot(vars(instance))
+        return instance, conversation, *stack_switches()
 
-    def settle(self) -> None:
-        """Give all users what a setup set on ``self``; raises Unshareable when that is no JSON."""
-        if NOBODY not in self._users:
+    def share_setup(self) -> None:
+        """Move attributes that a setup set on ``self`` to the class; NotPortable unless JSON."""
+        if HOOK_USER not in self._users:
             return
-        instance, conversation, before = self._users[NOBODY]
-        for name, value in states.changed(before, vars(instance), "self").items():
+        instance, conversation, before = self._users[HOOK_USER]
+        for name, value in states.portable_changes(before, vars(instance), "self").items():
             setattr(self.cls, name, value)
-            self.over = sorted({*self.over, name})
-        self._users[NOBODY] = instance, conversation, states.note(vars(instance))
+            self.shared_names = sorted({*self.shared_names, name})
+        self._users[HOOK_USER] = instance, conversation, states.snapshot(vars(instance))
 
     def shared(self) -> tuple[str, bool]:
-        """Write what users share, and whether that is more than the file says.
+        """Return the shared state as JSON, and whether it differs from that of the file.
 
-        Raises Unshareable.
+        Raises NotPortable.
         """
         found = []
-        for one, before in zip(states.classes(self.cls), self._classes, strict=True):
-            found.append(states.changed(before, states.own(one), one.__name__))
-        return states.shared_text(found, self.over), any(found)
+        for one, before in zip(states.shared_classes(self.cls), self._classes, strict=True):
+            found.append(
+                states.portable_changes(before, states.class_attributes(one), one.__name__)
+            )
+        return states.shared_text(found, self.shared_names), any(found)
 
-    def leaves(self) -> tuple[str, list[str]]:
-        """Write what a teardown may need, and say what of it cannot be written."""
+    def teardown_state(self) -> tuple[str, list[str]]:
+        """Return the state for a teardown as JSON, and the attributes that are not JSON."""
         found, flaws = [], []
-        for one, before in zip(states.classes(self.cls), self._classes, strict=True):
-            attributes, wrong = states.carried(before, states.own(one), one.__name__)
+        for one, before in zip(states.shared_classes(self.cls), self._classes, strict=True):
+            attributes, wrong = states.portable_part(
+                before, states.class_attributes(one), one.__name__
+            )
             found.append(attributes)
             flaws += wrong
         own: dict[str, Any] = {}
-        if NOBODY in self._users:
-            own, wrong = states.carried({}, vars(self._users[NOBODY][0]), "self")
+        if HOOK_USER in self._users:
+            own, wrong = states.portable_part({}, vars(self._users[HOOK_USER][0]), "self")
             flaws += wrong
-        shared = json.loads(states.shared_text(found, self.over))
+        shared = json.loads(states.shared_text(found, self.shared_names))
         return json.dumps({**shared, "self": own, "flaws": flaws}, allow_nan=False), flaws
 
     def users(self) -> list[str]:
-        """Write all users by their numbers; raises Unshareable."""
+        """Return the state of all users, ordered by number; raises NotPortable."""
         written = []
-        for number in sorted(self._users.keys() - {NOBODY}):
+        for number in sorted(self._users.keys() - {HOOK_USER}):
             instance, conversation, before = self._users[number]
             written.append(states.user_text(before, vars(instance), conversation))
         return written
 
     def forget(self) -> None:
-        """Let go of all users, on the thread that made them."""
+        """Drop all users; called on the thread that created them."""
         self._users.clear()
 
 
-def _nothing(_: Any, __: Any) -> None:
-    """Prepare a user that comes prepared."""
+def _do_nothing(_: Any, __: Any) -> None:
+    """Stand in for ``on_start`` of a prepared user."""
 
 
 def _once(cls: type, name: str) -> Part:
-    """Understand what happens once: any kind of method."""
+    """Build the part of a setup or teardown, which may be any kind of method."""
     if not isinstance(inspect.getattr_static(cls, name), staticmethod | classmethod):
         return part_of(cls, name)
     function = getattr(cls, name)
-    way = moved(cls, function)
+    mode = execution_mode(cls, function)
 
     def play(_: Any, client: Any) -> Any:
         return function(client)
 
-    if way is Moved.STACK and inspect.iscoroutinefunction(function):
-        return driven(play), way.name, None, False
-    return play, way.name, None, False
+    if mode is ExecutionMode.STACK and inspect.iscoroutinefunction(function):
+        return as_plain_function(play), mode.name, None, False
+    return play, mode.name, None, False

@@ -1,7 +1,7 @@
-"""An event loop that is a guest of the engine's thread.
+"""An asyncio event loop in guest mode on the engine's thread.
 
-It runs on a stack of its own, and when it has nothing to do it hands the thread back, with the time
-when it wants to go on. Must never wait for anything itself.
+It runs on a stack of its own. When it has nothing to do, it returns the thread to the engine, with
+the time of its next timer. It never blocks the thread.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 from greenlet import GreenletExit, getcurrent, greenlet
 
 from .._native import whose_turn
-from .greenlets import no_rest_on
+from .greenlets import forbid_blocking_on
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Coroutine, Generator
@@ -24,27 +24,27 @@ if TYPE_CHECKING:
     Way = Callable[..., Any]
 
 
-LAST_TURNS = 100
-"""So many turns does a loop get for what was cancelled at its end."""
+CANCEL_TURNS_MAX = 100
+"""Maximum number of turns in which cancelled tasks may end when the loop is closed."""
 
 
-class _Polled(selectors.DefaultSelector):
-    """A selector that never waits: whoever runs the loop does."""
+class _PollingSelector(selectors.DefaultSelector):
+    """A selector that never blocks: the engine waits in its place."""
 
     def __init__(self) -> None:
         super().__init__()
         self.host = getcurrent()
 
     def select(self, timeout: float | None = None) -> Any:
-        # At each turn, also when the loop has more to do: a loop that never rests would else stop
-        # everybody. What is ready already would not make the descriptor readable once more.
+        # The engine gets the thread at each turn, so that a busy loop does not starve it.
+        # Descriptors that are ready now would not make the selector's own readable again.
         ready = super().select(0)
         self.host.switch(0 if ready else timeout)
         return ready or super().select(0)
 
 
 class _InTurn:
-    """A coroutine that is moved on in a user's turn: what it draws or adds is that user's."""
+    """A coroutine that makes its user the current one while it runs, for draws and metrics."""
 
     def __init__(self, coroutine: Coroutine[Any, Any, Any], turn: Turn) -> None:
         self._coroutine = coroutine
@@ -66,7 +66,7 @@ class _InTurn:
             except GeneratorExit:
                 self._coroutine.close()
                 raise
-            except BaseException as error:  # noqa: BLE001  (it belongs to where the wish was made)
+            except BaseException as error:  # noqa: BLE001  (raised where the request was made)
                 step = partial(self._coroutine.throw, error)
 
 
@@ -77,41 +77,41 @@ async def _in_turn(coroutine: Coroutine[Any, Any, Any], turn: Turn) -> Any:
 def _task(
     loop: asyncio.AbstractEventLoop, coroutine: Coroutine[Any, Any, Any], **more: Any
 ) -> asyncio.Task[Any]:
-    """Make a task; it is of the user in whose turn it is made."""
-    whose = whose_turn()
-    if whose is not None:
-        coroutine = _in_turn(coroutine, whose)
+    """Create a task that belongs to the current user."""
+    turn = whose_turn()
+    if turn is not None:
+        coroutine = _in_turn(coroutine, turn)
     return asyncio.Task(coroutine, loop=loop, **more)
 
 
-class Guest:
+class GuestLoop:
     """The loop of a scenario, and its stack."""
 
     def __init__(self) -> None:
-        """Make it; it runs with :meth:`turn`."""
-        self._selector = _Polled()
+        """Create it; it runs in :meth:`turn`."""
+        self._selector = _PollingSelector()
         self.loop = asyncio.SelectorEventLoop(self._selector)
         self.loop.set_task_factory(_task)  # type: ignore[arg-type]
         self._stack = greenlet(self.loop.run_forever)
-        no_rest_on(self._stack)
+        forbid_blocking_on(self._stack)
 
     def fileno(self) -> int:
-        """Tell the descriptor that is readable when something has come for the loop."""
+        """Return the descriptor that is readable when a descriptor of the loop is ready."""
         return self._selector.fileno()
 
     def turn(self) -> float | None:
-        """Let the loop do what there is to do; returns in how many seconds it wants to go on.
+        """Run the loop once; returns the time until its next timer, in s.
 
-        None: only when something has come, or one of its tasks has heard from the engine.
+        None: no timer; it has to run again only for a ready descriptor or a result of the engine.
         """
         seconds: float | None = self._stack.switch()
         return seconds
 
     def close(self) -> None:
-        """End the loop, and whatever still runs on it."""
+        """End the loop and cancel its tasks."""
         for task in asyncio.all_tasks(self.loop):
             task.cancel()
-        for _ in range(LAST_TURNS):
+        for _ in range(CANCEL_TURNS_MAX):
             if self.turn() != 0:
                 break
         self._stack.throw(GreenletExit)
@@ -119,10 +119,10 @@ class Guest:
 
 
 class Looped:
-    """One user's parts on the loop: what they want of the engine, and what they hear."""
+    """The parts of one user on the loop: its requests to the engine, and their results."""
 
-    def __init__(self, guest: Guest, client: Client) -> None:
-        """Take part in a loop; ``client`` is what the user's tasks send with."""
+    def __init__(self, guest: GuestLoop, client: Client) -> None:
+        """Take the loop and the client of the user."""
         self._loop = guest.loop
         self._client = client
         self._task: asyncio.Task[None] | None = None
@@ -131,14 +131,14 @@ class Looped:
         self._number = 0
 
     def begin(self, function: Callable[..., Coroutine[Any, Any, None]], user: Any) -> None:
-        """Begin a part."""
+        """Start a part."""
         self._wishes = []
         self._futures = {}
         self._task = self._loop.create_task(function(user, self._client))
         self._task.add_done_callback(lambda _: self._client.stir())
 
     async def ask(self, wish: Any) -> Any:
-        """Have a wish, of a request or of several; returns when it has come true."""
+        """Hand one or several requests to the engine; returns the result."""
         self._number += 1
         future = self._futures[self._number] = self._loop.create_future()
         self._wishes.append((self._number, wish))
@@ -146,14 +146,14 @@ class Looped:
         return await future
 
     def wishes(self) -> list[tuple[int, Any]]:
-        """Take what is wished for, each with the number by which :meth:`hear` is told of it."""
+        """Take the new requests, each with its number for :meth:`hear`."""
         wishes, self._wishes = self._wishes, []
         return [(number, wish) for number, wish in wishes if not self._futures[number].done()]
 
     def hear(self, number: int, value: Any, error: BaseException | None) -> None:
-        """Hear what became of a wish."""
+        """Deliver the result of a request."""
         future = self._futures.pop(number)
-        if future.done():  # whoever waited was cancelled
+        if future.done():  # the task that awaited it was cancelled
             return
         if error is None:
             future.set_result(value)
@@ -161,13 +161,13 @@ class Looped:
             future.set_exception(error)
 
     def ended(self) -> tuple[BaseException | None] | None:
-        """Tell how the part ended, by an error or by none; None: it has not ended."""
+        """Return the error of the ended part, or None for no error, in a tuple; None: it runs."""
         if self._task is None or not self._task.done():
             return None
         task, self._task = self._task, None
         return (asyncio.CancelledError() if task.cancelled() else task.exception(),)
 
     def cancel(self) -> None:
-        """Call the part off."""
+        """Cancel the part."""
         if self._task is not None:
             self._task.cancel()

@@ -1,4 +1,4 @@
-"""The textual parts of an answer: its headers, its text, what its status means."""
+"""Parsing of responses: headers, text and server-sent events."""
 
 from __future__ import annotations
 
@@ -14,10 +14,10 @@ if TYPE_CHECKING:
 
 
 class Headers(Mapping[str, str]):
-    """The header lines of an answer; names in any case, several lines of one joined by a comma."""
+    """The headers of a response; names in any case, several lines of a name joined by a comma."""
 
     def __init__(self, head: bytes) -> None:
-        """Read a head as it came."""
+        """Parse the head of a response: status line and header lines."""
         self._lines: list[tuple[str, str]] = []
         for ended in head.decode("latin-1").split("\n")[1:]:
             line = ended.removesuffix("\r")
@@ -41,7 +41,7 @@ class Headers(Mapping[str, str]):
         return len({name for name, _ in self._lines})
 
     def get_list(self, name: str) -> list[str]:
-        """List the values of all lines of one name, in order."""
+        """Return the values of all lines of a name, in order."""
         return [value for known, value in self._lines if known == name.lower()]
 
     def __repr__(self) -> str:
@@ -53,15 +53,15 @@ class Event:
     """A server-sent event (WHATWG HTML, section 9.2.6)."""
 
     data: str
-    """Its lines of data, joined."""
+    """The lines of data, joined."""
     event: str = "message"
-    """Its type."""
+    """The type of the event."""
     id: str = ""
-    """The last id that the stream has named."""
+    """The last event id of the stream."""
 
 
 def events(stream: str) -> Iterator[Event]:
-    """Read the events of a stream; what it breaks off in the middle of is none."""
+    """Parse the events of a stream; an incomplete event at its end is dropped."""
     data: list[str] = []
     kind = last_id = ""
     whole = stream.removeprefix("\ufeff").replace("\r\n", "\n").replace("\r", "\n")
@@ -81,7 +81,7 @@ def events(stream: str) -> Iterator[Event]:
 
 
 def text(content: bytes, headers: Headers) -> str:
-    """Decode a body by the charset of its content type, UTF-8 unless it names one."""
+    """Decode a body by the charset of its content type; default UTF-8."""
     message = Message()
     message["content-type"] = headers.get("content-type", "")
     charset = message.get_param("charset")
@@ -93,5 +93,5 @@ def text(content: bytes, headers: Headers) -> str:
 
 
 def refuse(response: Response) -> None:
-    """Raise what a status of 400 or more stands for."""
+    """Raise HTTPStatusError for a response."""
     raise HTTPStatusError(response)

@@ -1,6 +1,6 @@
-"""A scenario as an agent plays it: its files unpacked, its class loaded, its parts understood.
+"""Loads a scenario on an agent: unpacks its bundle, imports its class, finds its parts.
 
-Must never leave a module of one scenario for another to import.
+When the scenario ends, its modules are removed, so that the next one cannot import them.
 """
 
 from __future__ import annotations
@@ -21,94 +21,98 @@ from typing import TYPE_CHECKING, Any, TypeAlias, TypedDict, Unpack
 
 from .. import _native, metrics, random
 from ..feeds import FeedError
-from ..params import Given
+from ..params import ParameterSource
 from ..problem import Refused
-from ..scenario_file.feed_rules import feeds_of
+from ..scenario_file.feed_usage import feeds_of
 from ..scenario_file.load import choose
 from ..scenario_file.load import load as load_file
 from . import sleep_patch, states
-from .awaiting import Moved, moved
 from .conversation import Conversation
-from .greenlets import Playing, driven
-from .tracebacks import forget, know, told_at_length
-from .watchdog import Watch
+from .execution_mode import ExecutionMode, execution_mode
+from .greenlets import UserStack, as_plain_function
+from .tracebacks import add_root, remove_root, told_at_length
+from .watchdog import Watchdog
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
 
-    from .loop import Guest
+    from .loop import GuestLoop
 
 
 class ScenarioError(Exception):
-    """A scenario cannot be played; for whoever wrote it."""
+    """A scenario cannot be executed; its author can fix it."""
 
 
-Way: TypeAlias = "Callable[..., Any]"
-"""A move from one stack to another."""
+Switch: TypeAlias = "Callable[..., Any]"
+"""A switch from one stack to another."""
 Part: TypeAlias = "tuple[Callable[..., Any], str, Callable[..., Any] | None, bool]"
-"""One part of a user's life: its function; how that is moved on, by the name in :class:`Moved`; its
-check; whether that is given the answer itself, not its status and JSON."""
+"""A part of a user's life: function; name of its :class:`ExecutionMode`; check, or None; whether
+the check takes the response itself, rather than its status and JSON."""
 
 
 @dataclass
 class Scenario:
-    """A class that is loaded, and what its users do."""
+    """A loaded class and the parts of its users."""
 
     cls: type
     target: str
     start: Part
     stop: Part
     tasks: list[Part]
-    over: list[str]
-    """Attributes of the class that what a user's ``__init__`` sets does not hide."""
+    shared_names: list[str]
+    """Class attributes that take precedence over those set by a user's ``__init__``."""
     users: list[str] | None
-    """The state of each user by its number, as JSON, when they were prepared elsewhere."""
+    """State of each user by number, as JSON, if the submitter prepared them."""
     once: tuple[Part, ...] = ()
-    """Agents play nothing that happens once per run."""
+    """Setups and teardowns; agents run none."""
 
-    def guest(self) -> Guest | None:
-        """Make its event loop, if any part needs one."""
-        return guest_of((self.start, self.stop, *self.tasks))
+    def guest(self) -> GuestLoop | None:
+        """Create an event loop for the calling thread, if any part needs one."""
+        return guest_loop_of((self.start, self.stop, *self.tasks))
 
-    def user(self, number: int) -> tuple[Any, Conversation, Way, Way, Way]:
-        """Make the user of a number: its instance, what it says, the ways to its stack and back.
+    def user(self, number: int) -> tuple[Any, Conversation, Switch, Switch, Switch]:
+        """Create a user: its instance, its HTTP session, and the switches of its stack.
 
-        The first way leads there as if all were well, the second with an error.
+        The switches: to the stack with a value, to it with an error, and back to the engine.
         """
-        instance, conversation = made(self.cls, self.over), Conversation(self.target)
+        instance = new_instance(self.cls, self.shared_names)
+        conversation = Conversation(self.target)
         if self.users is not None:
             states.restore(self.users[number], instance, conversation)
-        return instance, conversation, *ways()
+        return instance, conversation, *stack_switches()
 
 
-def made(cls: type, over: list[str]) -> Any:
-    """Make an instance of a class; raises ScenarioError with what that raised."""
+def new_instance(cls: type, shared_names: list[str]) -> Any:
+    """Create an instance without the attributes that the class shares.
+
+    Raises ScenarioError for an error of ``__init__``.
+    """
     try:
         instance = cls()
     except Exception as error:  # noqa: BLE001  (user code: any error is the user's)
         raise ScenarioError(told_at_length(error)) from None
-    for name in over:
+    for name in shared_names:
         vars(instance).pop(name, None)
     return instance
 
 
-def ways() -> tuple[Way, Way, Way]:
-    """Make a stack for a user: the ways to it, as if all were well or with an error, and back."""
-    playing = Playing()
-    return playing.switch, playing.throw, playing.engine.switch
+def stack_switches() -> tuple[Switch, Switch, Switch]:
+    """Create the stack of a user; returns the switches to it, with an error, and back."""
+    stack = UserStack()
+    return stack.switch, stack.throw, stack.engine.switch
 
 
-class Submitted(TypedDict):
-    """What came with a scenario from whoever submitted it."""
+class RunInputs(TypedDict):
+    """The data that the submitter sent with a scenario."""
 
     parameters: dict[str, str]
-    """What it was given, by name."""
+    """Values of the parameters, by name."""
     feeds: list[tuple[str, int]]
     """The feeds of the plan, each with the number of its rows."""
     shared: str | None
-    """What its users share, where they were prepared elsewhere."""
+    """The state that users share, as JSON, if the submitter prepared it."""
     users: list[str] | None
-    """The state of each user there."""
+    """The state of each user, as JSON, if the submitter prepared them."""
 
 
 def load(
@@ -117,30 +121,27 @@ def load(
     scenario: str,
     tasks: list[str],
     target: str,
-    **given: Unpack[Submitted],
+    **inputs: Unpack[RunInputs],
 ) -> Scenario:
-    """Load a scenario from the archive of its files, to play it against ``target``.
-
-    Raises ScenarioError when it cannot be loaded.
-    """
-    if _played:
-        what = "this agent plays another scenario in Python, and one at a time is all it can"
+    """Load a scenario from its bundle, to run it against ``target``; raises ScenarioError."""
+    if _loaded:
+        what = "this agent runs another scenario in Python; it can run one at a time"
         raise ScenarioError(what)
-    metrics.measuring(_native.measure)
+    metrics.attach(_native.measure)
     root = Path(tempfile.mkdtemp(prefix=f"{FOLDER}{os.getpid()}-")).resolve()
     try:
         with zipfile.ZipFile(io.BytesIO(bundle)) as archive:
             archive.extractall(root)
-        know(root)
-        _expect_asyncio(root)
+        add_root(root)
+        _import_asyncio_if_named(root)
         sleep_patch.install()
-        loaded = load_file(root / file, Given(given["parameters"], is_playing=True))
+        loaded = load_file(root / file, ParameterSource(inputs["parameters"], is_playing=True))
         sleep_patch.install()
         cls = choose(loaded, scenario)
-        give(cls, given["feeds"])
-        shared = given["shared"]
-        over = [] if shared is None else states.share(shared, cls)
-        played = _scenario(cls, tasks, target, over, given["users"])
+        bind_feeds(cls, inputs["feeds"])
+        shared = inputs["shared"]
+        shared_names = [] if shared is None else states.restore_shared(shared, cls)
+        played = _scenario(cls, tasks, target, shared_names, inputs["users"])
     except Refused as refused:
         _forget(root)
         lines = [str(problem).replace(f"{root}/", "") for problem in refused.problems]
@@ -148,36 +149,36 @@ def load(
     except BaseException:
         _forget(root)
         raise
-    _played.add(root)
+    _loaded.add(root)
     weakref.finalize(played, _forget, root)
-    watch = Watch()
-    weakref.finalize(played, watch.end)
-    watch.start()
+    watchdog = Watchdog()
+    weakref.finalize(played, watchdog.end)
+    watchdog.start()
     return played
 
 
 FOLDER = "loadpilot-scenario-"
-"""How the folders begin in which scenarios are unpacked."""
-_played: set[Path] = set()
-"""Where the scenario lies that is played: two could import modules of the same name."""
+"""Prefix of the folders in which scenarios are unpacked."""
+_loaded: set[Path] = set()
+"""Folder of the loaded scenario; one at a time, as two could import modules of the same name."""
 
 
-def _expect_asyncio(root: Path) -> None:
-    """Import asyncio for files that name it: what they take from it is replaced before they do.
+def _import_asyncio_if_named(root: Path) -> None:
+    """Import asyncio if a file names it, so that ``asyncio.sleep`` is replaced before its import.
 
-    For others it would be a third of the time that an agent's imports take.
+    Other scenarios are spared the import: a third of the time of all imports of an agent.
     """
     if any(b"asyncio" in file.read_bytes() for file in root.rglob("*.py")):
         import_module("asyncio")
 
 
 def _forget(root: Path) -> None:
-    """Let go of a scenario: its files, its modules, its place on the path."""
-    _played.discard(root)
-    forget(root)
+    """Remove a scenario: its files, its modules and its entry in ``sys.path``."""
+    _loaded.discard(root)
+    remove_root(root)
     sleep_patch.remove()
-    random.end()
-    metrics.end()
+    random.detach()
+    metrics.detach()
     shutil.rmtree(root, ignore_errors=True)
     for name, module in list(sys.modules.items()):
         path = getattr(module, "__file__", None) or ""
@@ -187,13 +188,13 @@ def _forget(root: Path) -> None:
 
 
 def clear() -> None:
-    """Remove what scenarios of this process have unpacked; it is about to end."""
-    for root in list(_played):
+    """Delete the unpacked files at the end of the process."""
+    for root in list(_loaded):
         shutil.rmtree(root, ignore_errors=True)
 
 
-def give(cls: type, planned: list[tuple[str, int]]) -> None:
-    """Let the feeds of the plan know their rows, and the scenario draw."""
+def bind_feeds(cls: type, planned: list[tuple[str, int]]) -> None:
+    """Connect the feeds of the plan and the random values of a scenario to the engine."""
     feeds = feeds_of(cls)
     for number, (name, rows) in enumerate(planned):
         feed = feeds[name]
@@ -206,41 +207,41 @@ def give(cls: type, planned: list[tuple[str, int]]) -> None:
             raise ScenarioError(
                 f"{feed.place}: {what}; rows must not depend on where they are read"
             )
-        feed.place_of_row = partial(_native.row, number)
-    random.play(_native.drawn, _native.due_us, sleep_patch.wait)
+        feed.row_index = partial(_native.row, number)
+    random.attach(_native.drawn, _native.due_us, sleep_patch.wait)
 
 
 def _scenario(
-    cls: type, tasks: list[str], target: str, over: list[str], users: list[str] | None
+    cls: type, tasks: list[str], target: str, shared_names: list[str], users: list[str] | None
 ) -> Scenario:
     start, stop = part_of(cls, "on_start"), part_of(cls, "on_stop")
     parts = [part_of(cls, name, getattr(cls, f"check_{name}", None)) for name in tasks]
-    return Scenario(cls, target, start, stop, parts, over, users)
+    return Scenario(cls, target, start, stop, parts, shared_names, users)
 
 
-def guest_of(parts: Iterable[Part]) -> Guest | None:
-    """Make an event loop for the calling thread, if any part needs one."""
-    if all(way != Moved.LOOP.name for _, way, _, _ in parts):
+def guest_loop_of(parts: Iterable[Part]) -> GuestLoop | None:
+    """Create an event loop for the calling thread, if any part needs one."""
+    if all(mode != ExecutionMode.LOOP.name for _, mode, _, _ in parts):
         return None
-    from .loop import Guest  # noqa: PLC0415  (few scenarios need one)
+    from .loop import GuestLoop  # noqa: PLC0415  (few scenarios need one)
 
-    return Guest()
+    return GuestLoop()
 
 
 def part_of(cls: type, name: str, check: Callable[..., Any] | None = None) -> Part:
-    """Understand one part of a user's life, by the name of its method."""
+    """Build a part of a user's life from the name of its method; raises ScenarioError."""
     function = getattr(cls, name, None)
     if not callable(function):
         raise ScenarioError(f"{cls.__name__} has no {name}()")
     try:
-        way = moved(cls, function)
+        mode = execution_mode(cls, function)
     except TypeError as error:
         raise ScenarioError(f"{cls.__name__}.{error}") from None
-    if way is Moved.STACK and inspect.iscoroutinefunction(function):
-        function = driven(function)
+    if mode is ExecutionMode.STACK and inspect.iscoroutinefunction(function):
+        function = as_plain_function(function)
     if check is None:
-        return function, way.name, None, False
+        return function, mode.name, None, False
     if inspect.iscoroutinefunction(check):
         raise ScenarioError(f"{cls.__name__}.{check.__name__}() must be a plain def")
     parameters = list(inspect.signature(check).parameters.values())[1:]
-    return function, way.name, check, len(parameters) == 1
+    return function, mode.name, check, len(parameters) == 1

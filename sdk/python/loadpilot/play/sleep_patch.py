@@ -1,6 +1,6 @@
-"""Think time that stops nobody else: what ``time.sleep`` and ``asyncio.sleep`` do inside a user.
+"""Replacements of ``time.sleep`` and ``asyncio.sleep`` that suspend only the user that calls them.
 
-Outside a user, in a thread or an event loop of the scenario's own, both are what they always were.
+Outside of users, in a thread or an event loop of the scenario's own, both work as before.
 """
 
 from __future__ import annotations
@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING, Any
 
 from greenlet import getcurrent
 
-from ..random import Rested
-from .greenlets import Playing, is_engine
+from ..random import CompletedRest
+from .greenlets import UserStack, is_engine_stack
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Generator
@@ -21,9 +21,9 @@ _real_sleep = time.sleep
 
 
 def install() -> None:
-    """Put both in place; that of asyncio if anything has imported it, since that is costly.
+    """Replace both; that of asyncio only if it is imported, since its import is slow.
 
-    Must be called before a scenario is loaded, and again when that may have imported it.
+    Called before a scenario is loaded, and again afterwards, as loading may import asyncio.
     """
     time.sleep = _sleep  # type: ignore[assignment]
     if asyncio := _asyncio():
@@ -31,7 +31,7 @@ def install() -> None:
 
 
 def remove() -> None:
-    """Put back what was there."""
+    """Restore the original functions."""
     time.sleep = _real_sleep
     if asyncio := _asyncio():
         asyncio.sleep = asyncio.tasks.sleep
@@ -43,8 +43,8 @@ def _asyncio() -> Any:
 
 def _sleep(seconds: float, /) -> None:
     current = getcurrent()
-    if not isinstance(current, Playing):
-        if is_engine(current):
+    if not isinstance(current, UserStack):
+        if is_engine_stack(current):
             raise RuntimeError("time.sleep would stop every user here; await asyncio.sleep instead")
         _real_sleep(seconds)
         return
@@ -56,8 +56,8 @@ def _sleep(seconds: float, /) -> None:
 async def _asyncio_sleep(delay: float, result: Any = None) -> Any:
     if _is_on_a_loop():
         return await _asyncio().tasks.sleep(delay, result)
-    # The engine is what moves this coroutine on.
-    await _Rest(max(0.0, float(delay)))
+    # The engine resumes this coroutine.
+    await _Sleep(max(0.0, float(delay)))
     return result
 
 
@@ -70,16 +70,16 @@ def _is_on_a_loop() -> bool:
 
 
 def wait(seconds: float) -> Awaitable[None]:
-    """Rest at once on a stack of one's own; elsewhere, when it is awaited."""
+    """Sleep: at once on a user's own stack, elsewhere when awaited."""
     current = getcurrent()
-    if not isinstance(current, Playing):
+    if not isinstance(current, UserStack):
         return _asyncio_sleep(seconds)
     current.rest(float(seconds))
-    return Rested()
+    return CompletedRest()
 
 
-class _Rest:
-    """A wish to rest."""
+class _Sleep:
+    """Awaitable by which a coroutine asks the engine for a sleep."""
 
     def __init__(self, seconds: float) -> None:
         self.seconds = seconds

@@ -1,7 +1,7 @@
-"""What a scenario keeps on its users and its class, as JSON: written here, restored elsewhere.
+"""State of prepared users and their class: written as JSON on one side, restored on the other.
 
-Users that are prepared on one side and serve on another must be the same users there. Whatever
-cannot be carried over is refused by its name, never left behind in silence.
+A restored user equals the prepared one. An attribute that cannot be transferred is an error that
+names it, never dropped silently.
 """
 
 from __future__ import annotations
@@ -21,71 +21,73 @@ if TYPE_CHECKING:
     from .conversation import Conversation
 
 DEPTH_MAX = 64
-"""How deep lists and dicts may hold one another."""
+"""Maximum nesting of lists and dicts."""
 CONTAINERS = (list, dict, set, bytearray, deque)
-"""What may change without becoming another object."""
+"""Types that change in place."""
 
 
-class Unshareable(Exception):
-    """An attribute cannot be carried over; the message names it and its type."""
+class NotPortable(Exception):
+    """An attribute cannot be transferred; the message names it and its type."""
 
 
 @dataclass(frozen=True, slots=True)
-class Noted:
-    """An attribute as it once was."""
+class Snapshot:
+    """An attribute at an earlier time."""
 
     value: Any
     text: str | None
-    """As JSON, if it was that."""
+    """The value as JSON; None if it is not JSON."""
     content: Any
-    """A shallow copy, of what may change in place."""
+    """A shallow copy of a container, else None."""
 
 
-def note(attributes: Mapping[str, Any]) -> dict[str, Noted]:
-    """Note what is there now, to tell later what has changed."""
+def snapshot(attributes: Mapping[str, Any]) -> dict[str, Snapshot]:
+    """Record attributes, to find later changes."""
     return {
-        name: Noted(value, _text(value), copy.copy(value) if type(value) in CONTAINERS else None)
+        name: Snapshot(value, _text(value), copy.copy(value) if type(value) in CONTAINERS else None)
         for name, value in attributes.items()
     }
 
 
-def kept(before: Mapping[str, Noted], now: Mapping[str, Any], owner: str) -> dict[str, Any]:
-    """List what is to be carried over: all that is JSON.
+def portable(before: Mapping[str, Snapshot], now: Mapping[str, Any], owner: str) -> dict[str, Any]:
+    """Return the attributes to transfer: all that are JSON.
 
-    What was there ``before``, is no JSON and has not changed is made anew elsewhere by the code
-    that made it here. Raises :class:`Unshareable` for anything else; ``owner`` is its name there.
+    An unchanged attribute of ``before`` that is not JSON is left out: the same code creates it on
+    the other side. Raises :class:`NotPortable` for any other; ``owner`` prefixes its name.
     """
     found = {}
     for name, value in now.items():
-        flaw = flaw_of(value, f"{owner}.{name}")
+        flaw = json_flaw(value, f"{owner}.{name}")
         if flaw is None:
             found[name] = value
             continue
         was = before.get(name)
         if was is None or was.value is not value:
-            raise Unshareable(flaw)
+            raise NotPortable(flaw)
         if type(value) in CONTAINERS and was.content != value:
-            raise Unshareable(flaw)
+            raise NotPortable(flaw)
     return found
 
 
-def changed(before: Mapping[str, Noted], now: Mapping[str, Any], owner: str) -> dict[str, Any]:
-    """List what is to be carried over and was not there before, or not the same."""
-    found = kept(before, now, owner)
+def portable_changes(
+    before: Mapping[str, Snapshot], now: Mapping[str, Any], owner: str
+) -> dict[str, Any]:
+    """Return the attributes to transfer that are new or changed; raises :class:`NotPortable`."""
+    found = portable(before, now, owner)
     return {n: v for n, v in found.items() if n not in before or before[n].text != _text(v)}
 
 
-def carried(
-    before: Mapping[str, Noted], now: Mapping[str, Any], owner: str
+def portable_part(
+    before: Mapping[str, Snapshot], now: Mapping[str, Any], owner: str
 ) -> tuple[dict[str, Any], list[str]]:
-    """List what of the changes is JSON, and say of each other one what it is.
+    """Return the changed attributes that are JSON, and a message for each of the others.
 
-    For a teardown that somebody else may have to play: better half of what it needs than nothing.
+    For a teardown that another command may have to run: an incomplete state is better than none.
     """
     found, flaws = {}, []
     for name, value in now.items():
         was = before.get(name)
-        flaw = flaw_of(value, f"{owner}.{name}")
+        flaw = json_flaw(value, f"{owner}.{name}")
         if flaw is None:
             if was is None or was.text != _text(value):
                 found[name] = value
@@ -94,42 +96,46 @@ def carried(
     return found, flaws
 
 
-def own(cls: type) -> dict[str, Any]:
-    """List what a class itself holds, but for what Python put there."""
-    return {name: one for name, one in vars(cls).items() if not name.startswith("__")}
+def class_attributes(cls: type) -> dict[str, Any]:
+    """Return the attributes of a class itself, without those of Python."""
+    return {name: value for name, value in vars(cls).items() if not name.startswith("__")}
 
 
-def classes(cls: type) -> list[type]:
-    """List the classes of which users share the attributes."""
+def shared_classes(cls: type) -> list[type]:
+    """Return the classes whose attributes the users share."""
     return [one for one in cls.__mro__ if one not in {object, VUser}]
 
 
-def shared_text(attributes: list[dict[str, Any]], over: list[str]) -> str:
-    """Write what users share: of each class in :func:`classes`, and what no user may hide."""
-    return json.dumps({"classes": attributes, "over": over}, allow_nan=False)
+def shared_text(attributes: list[dict[str, Any]], shared_names: list[str]) -> str:
+    """Write the shared state as JSON.
+
+    ``attributes`` are those of each class in :func:`shared_classes`. ``shared_names`` are class
+    attributes that take precedence over those of a user.
+    """
+    return json.dumps({"classes": attributes, "over": shared_names}, allow_nan=False)
 
 
-def share(text: str, cls: type) -> list[str]:
-    """Put in place what users share; returns the attributes that no user may hide."""
-    told = json.loads(text)
-    for one, attributes in zip(classes(cls), told["classes"], strict=True):
+def restore_shared(text: str, cls: type) -> list[str]:
+    """Set the shared attributes; returns those that take precedence over a user's."""
+    state = json.loads(text)
+    for one, attributes in zip(shared_classes(cls), state["classes"], strict=True):
         for name, value in attributes.items():
             setattr(one, name, value)
-    over: list[str] = told["over"]
-    return over
+    shared_names: list[str] = state["over"]
+    return shared_names
 
 
 def user_text(
-    before: Mapping[str, Noted], now: Mapping[str, Any], conversation: Conversation
+    before: Mapping[str, Snapshot], now: Mapping[str, Any], conversation: Conversation
 ) -> str:
-    """Write one user, as it is after ``before``; raises :class:`Unshareable`."""
+    """Write the state of a user, changed since ``before``; raises :class:`NotPortable`."""
     gone = sorted(before.keys() - now.keys())
-    state = {"self": kept(before, now, "self"), "gone": gone, "cookies": conversation.state()}
+    state = {"self": portable(before, now, "self"), "gone": gone, "cookies": conversation.state()}
     return json.dumps(state, allow_nan=False)
 
 
 def restore(text: str, instance: Any, conversation: Conversation) -> None:
-    """Make a new user the one that was written."""
+    """Give a new user the state of :func:`user_text`."""
     state = json.loads(text)
     for name in state["gone"]:
         vars(instance).pop(name, None)
@@ -137,10 +143,10 @@ def restore(text: str, instance: Any, conversation: Conversation) -> None:
     conversation.restore(state["cookies"])
 
 
-def flaw_of(  # noqa: PLR0911  (one line per kind of value)
+def json_flaw(  # noqa: PLR0911  (one line per kind of value)
     value: Any, name: str, depth: int = 0
 ) -> str | None:
-    """Say what of a value is not JSON; None when it would be read back as it is."""
+    """Describe the part of a value that is not JSON; None if it survives a round trip."""
     kind = type(value)
     if value is None or kind in {str, bool, int}:
         return None
@@ -149,13 +155,13 @@ def flaw_of(  # noqa: PLR0911  (one line per kind of value)
     if depth > DEPTH_MAX:
         return f"{name} holds itself, or lists and dicts more than {DEPTH_MAX} deep"
     if kind is list:
-        flaws = (flaw_of(one, f"{name}[{place}]", depth + 1) for place, one in enumerate(value))
+        flaws = (json_flaw(one, f"{name}[{place}]", depth + 1) for place, one in enumerate(value))
         return next(filter(None, flaws), None)
     if kind is dict:
         for key, one in value.items():
             if type(key) is not str:
-                return f"{name} has the key {key!r}, which is no text"
-            flaw = flaw_of(one, f"{name}[{key!r}]", depth + 1)
+                return f"{name} has the key {key!r}, which is not text"
+            flaw = json_flaw(one, f"{name}[{key!r}]", depth + 1)
             if flaw is not None:
                 return flaw
         return None
@@ -163,4 +169,4 @@ def flaw_of(  # noqa: PLR0911  (one line per kind of value)
 
 
 def _text(value: Any) -> str | None:
-    return json.dumps(value) if flaw_of(value, "") is None else None
+    return json.dumps(value) if json_flaw(value, "") is None else None

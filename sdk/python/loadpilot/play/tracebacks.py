@@ -1,6 +1,6 @@
-"""Errors of a scenario in words: their kind, their message, and the user's own line.
+"""Errors of a scenario as text: kind, message, and the lines of the user's own code.
 
-Must never show a frame that is not the user's, nor a path of the agent's machine.
+Frames outside of the user's files, and paths of the agent's machine, are left out.
 """
 
 from __future__ import annotations
@@ -17,31 +17,31 @@ if TYPE_CHECKING:
     from pathlib import Path
     from types import FrameType
 
-TRACED_MAX = 12
-"""Lines of a traceback that are told: the innermost."""
+TRACE_LINES_MAX = 12
+"""Maximum number of lines of a traceback; the innermost are kept."""
 
 _roots: list[str] = []
-"""Folders whose files are a user's."""
+"""Folders of the user's files."""
 
 
-def know(root: Path) -> None:
-    """Take the files below ``root`` for a user's."""
+def add_root(root: Path) -> None:
+    """Treat the files below ``root`` as the user's."""
     _roots.append(f"{root}/")
 
 
-def forget(root: Path) -> None:
-    """Take them for that no longer."""
+def remove_root(root: Path) -> None:
+    """Undo :func:`add_root`."""
     if f"{root}/" in _roots:
         _roots.remove(f"{root}/")
 
 
 def told(error: BaseException) -> str:
-    """Tell an error in one line: ``AssertionError: no cart (shop.py:23)``.
+    """Describe an error in one line: ``AssertionError: no cart (shop.py:23)``.
 
-    An error without a message of its own, a bare ``assert`` for instance, shows its line. This may
-    be called for every arrival of a run that fails, so it looks no further than it must.
+    An error without a message, such as a bare ``assert``, shows its source line. Fast, because a
+    run may call it for every arrival.
     """
-    places = _own(error)
+    places = _user_places(error)
     what = str(error)
     if not what and places:
         what = places[-1].line
@@ -51,22 +51,23 @@ def told(error: BaseException) -> str:
 
 
 def told_at_length(error: BaseException) -> str:
-    """Tell an error with each of the user's own lines that led to it."""
-    return "\n".join([told(error), *(f"    {place}: {place.line}" for place in _own(error))])
+    """Describe an error with all of the user's lines that led to it."""
+    lines = (f"    {place}: {place.line}" for place in _user_places(error))
+    return "\n".join([told(error), *lines])
 
 
 def trace(error: BaseException) -> str:
-    """List the user's own lines that led to an error, the outermost first.
+    """Return the places of the user's code that led to an error, the outermost first.
 
-    ``shop.py:40 in buy``, each on a line of its own. What stands in them is left out: it may hold
-    a secret.
+    ``shop.py:40 in buy``, one per line. The source lines are left out: they may hold a secret.
     """
-    return "\n".join(f"{place} in {place.function}" for place in _own(error)[-TRACED_MAX:])
+    places = _user_places(error)[-TRACE_LINES_MAX:]
+    return "\n".join(f"{place} in {place.function}" for place in places)
 
 
 @dataclass(frozen=True, slots=True)
 class _Place:
-    """A line of the user's."""
+    """A line of the user's code."""
 
     path: str
     shown: str
@@ -75,7 +76,7 @@ class _Place:
 
     @property
     def line(self) -> str:
-        """What stands there."""
+        """The text of the line."""
         return linecache.getline(self.path, self.number).strip()
 
     def __str__(self) -> str:
@@ -83,7 +84,7 @@ class _Place:
 
 
 def places_below(frame: FrameType | None) -> list[_Place]:
-    """List the user's own lines that lead to a frame, the innermost first."""
+    """Return the places of the user's code that lead to a frame, the innermost first."""
     places = []
     while frame is not None:
         place = _place(frame.f_code.co_filename, frame.f_lineno)
@@ -93,15 +94,13 @@ def places_below(frame: FrameType | None) -> list[_Place]:
 
 
 def _place(path: str, number: int, function: str = "") -> _Place | None:
-    path = _whole(path)
+    path = _user_path(path)
     root = next((root for root in _roots if path.startswith(root)), None)
     return None if root is None else _Place(path, path.removeprefix(root), number, function)
 
 
-def _own(error: BaseException) -> list[_Place]:
-    """List the user's own lines that led to an error. What is installed is not the user's, even
-    when it lies below the scenario.
-    """  # noqa: D205
+def _user_places(error: BaseException) -> list[_Place]:
+    """Return the places of the user's code that led to an error, the outermost first."""
     places = []
     trace = error.__traceback__
     while trace is not None:
@@ -113,8 +112,11 @@ def _own(error: BaseException) -> list[_Place]:
     return places
 
 
-def _whole(path: str) -> str:
-    """Write the path of a file in full; nothing for what is no file of a user's."""
+def _user_path(path: str) -> str:
+    """Return an absolute path; empty for this package, no file, or an installed package.
+
+    Installed packages are not the user's, even below the folder of the scenario.
+    """
     if path.startswith((PACKAGE, "<")) or any(f"/{one}/" in path for one in INSTALLED):
         return ""
     return os.path.abspath(path)  # noqa: PTH100  (a string, and for each error of a run)

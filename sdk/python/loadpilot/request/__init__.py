@@ -1,1 +1,4 @@
-"""How a request is written: body, headers, form parts, streamed answers."""
+"""Encoding of requests: path, body, headers, multipart forms, stream options.
+
+A leaf: compiler and player both use it, and it imports neither.
+"""

@@ -1,7 +1,7 @@
-"""Paths, queries and bodies on the wire, encoded as httpx encodes them.
+"""Encoding of paths, queries and bodies, the same as that of httpx.
 
-Pure. Raises ``ValueError`` with a sentence where httpx would raise too, and where httpx would
-silently send something other than what was written.
+Pure functions. They raise ``ValueError`` where httpx raises, and where httpx would silently send
+something else than the scenario wrote.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from urllib.parse import urlencode
 
 from ..files import File
-from .multipart import multipart
+from .multipart import field_text, multipart
 
 METHODS = ("GET", "POST", "PUT", "PATCH", "DELETE", "HEAD", "OPTIONS")
 JSON_TYPE = "application/json"
@@ -37,8 +37,8 @@ class EncodedBody:
     content_type: str | None
 
 
-def method(name: object) -> str:
-    """Write a method as the plan does."""
+def checked_method(name: object) -> str:
+    """Return a method in upper case; raises ValueError for an unknown one."""
     if not isinstance(name, str) or name.upper() not in METHODS:
         raise ValueError(f"the method must be one of {', '.join(METHODS)}, not {name!r}")
     return name.upper()
@@ -54,13 +54,13 @@ def target_path(path: object, params: object) -> str:
     base, mark, query = path.partition("?")
     queries = [_quote(query, QUERY_SAFE)] if query else []
     if params:
-        queries.append(_quote(form(params, "params"), QUERY_SAFE))
+        queries.append(_quote(encode_fields(params, "params"), QUERY_SAFE))
     encoded = _quote(base, PATH_SAFE)
     return f"{encoded}?{'&'.join(queries)}" if queries or mark else encoded
 
 
-def form(fields: object, name: str) -> str:
-    """Encode the fields of a query or form; a list repeats its field."""
+def encode_fields(fields: object, name: str) -> str:
+    """Encode the fields of a query or form; a list repeats its field. ``name`` is the keyword."""
     if isinstance(fields, Mapping):
         pairs: Iterable[tuple[object, object]] = fields.items()
     elif isinstance(fields, list | tuple) and all(_is_pair(pair) for pair in fields):
@@ -70,37 +70,38 @@ def form(fields: object, name: str) -> str:
     flat: list[tuple[str, str]] = []
     for key, value in pairs:
         values = value if isinstance(value, list | tuple) else [value]
-        flat.extend((str(key), _primitive(item, name)) for item in values)
+        flat.extend((str(key), field_text(item, name)) for item in values)
     try:
         return urlencode(flat)
     except UnicodeEncodeError as error:
         raise ValueError(f"{name}= holds text that has no UTF-8 form") from error
 
 
-def body(extras: Mapping[str, object]) -> EncodedBody | None:
+def encode_body(extras: Mapping[str, object]) -> EncodedBody | None:
     """Encode the body of a request from its ``json``, ``data``, ``files`` or ``content``."""
     if extras.get("files"):
         return _multipart(extras)
-    given = [name for name in ("json", "data", "content") if extras.get(name) is not None]
-    if len(given) > 1:
-        raise ValueError(f"a request has one body, but {' and '.join(given)} are given")
-    if not given:
+    names = [name for name in ("json", "data", "content") if extras.get(name) is not None]
+    if len(names) > 1:
+        raise ValueError(f"a request has one body, but {' and '.join(names)} are given")
+    if not names:
         return None
-    value = extras[given[0]]
+    (name,) = names
+    value = extras[name]
     if isinstance(value, File):
-        if given != ["content"]:
-            raise ValueError(f"{given[0]}= cannot be {value!r}; write content={value!r}")
+        if name != "content":
+            raise ValueError(f"{name}= cannot be {value!r}; write content={value!r}")
         return EncodedBody(value.content, value.content_type)
-    if given == ["json"]:
+    if name == "json":
         return EncodedBody(_json(value), JSON_TYPE)
-    if given == ["data"] and not isinstance(value, str | bytes):
+    if name == "data" and not isinstance(value, str | bytes):
         if isinstance(value, Mapping):
-            return EncodedBody(form(value, "data").encode(), FORM_TYPE) if value else None
+            return EncodedBody(encode_fields(value, "data").encode(), FORM_TYPE) if value else None
         raise ValueError(f"data= must be a dict of fields, text or bytes, not {_kind(value)}")
     if not isinstance(value, str | bytes):
-        what = f"{given[0]}= must be text, bytes or file(…), not {_kind(value)}"
+        what = f"{name}= must be text, bytes or file(…), not {_kind(value)}"
         raise ValueError(what)  # noqa: TRY004  (every refusal here is a ValueError)
-    content = _utf8(value, given[0]) if isinstance(value, str) else value
+    content = _utf8(value, name) if isinstance(value, str) else value
     return EncodedBody(content, None) if content else None
 
 
@@ -129,7 +130,7 @@ def _check_path(path: str) -> None:
 
 
 def _quote(text: str, safe: frozenset[str]) -> str:
-    """Percent-encode as httpx does: what is encoded already stays."""
+    """Percent-encode as httpx does: existing escapes stay."""
     keep = safe | UNRESERVED
     parts = ENCODED.split(text)
     for index in range(0, len(parts), 2):
@@ -154,20 +155,6 @@ def _utf8(text: str, name: str) -> bytes:
         return text.encode()
     except UnicodeEncodeError as error:
         raise ValueError(f"{name}= holds text that has no UTF-8 form") from error
-
-
-def _primitive(value: object, name: str) -> str:
-    match value:
-        case True:
-            return "true"
-        case False:
-            return "false"
-        case None:
-            return ""
-        case str() | int() | float():
-            return str(value)
-        case _:
-            raise ValueError(f"{name}= holds {_kind(value)}; fields are text, numbers or booleans")
 
 
 def _is_pair(value: object) -> bool:

@@ -1,7 +1,7 @@
-"""Request headers: what may be sent, and which values are secrets.
+"""Request headers: which may be set, and which values are secrets.
 
-A secret's value never enters a plan; a handle does, and the value is kept apart. Must never put a
-value into a message, because it may be one.
+The plan holds a handle in place of a secret, whose value is kept apart. No message may quote the
+value of a header, because it may be a secret.
 """
 
 from __future__ import annotations
@@ -18,129 +18,130 @@ if TYPE_CHECKING:
 HeaderValue: TypeAlias = str | dict[str, str]
 """Text, or ``{"secret": handle}``."""
 
-STEMS = ("auth", "cookie", "passw", "secret", "session", "token")
-"""Parts of a word that say that the value of its header is a secret."""
-PLAIN_WORDS = frozenset({"author", "authority", "authors", "tokens"})
-"""Words that hold one of them and say no such thing."""
-PLAIN_NAMES = frozenset(
+SECRET_STEMS = ("auth", "cookie", "passw", "secret", "session", "token")
+"""Parts of words in the names of headers with secret values."""
+PUBLIC_WORDS = frozenset({"author", "authority", "authors", "tokens"})
+"""Words with one of these parts that do not indicate a secret."""
+PUBLIC_NAMES = frozenset(
     {"idempotency-key", "sec-websocket-key", "surrogate-key", "x-idempotency-key"}
 )
-"""Headers that are named after a key and hold no secret."""
+"""Headers whose names end in "key" although their values are not secret."""
 WORDS = re.compile(r"[a-z0-9]+")
 
 FORBIDDEN: Mapping[str, str] = {
     "content-length": "the engine counts the body itself",
     "transfer-encoding": "the engine frames the body itself",
-    "connection": "the engine keeps its connections open itself",
-    "keep-alive": "the engine keeps its connections open itself",
+    "connection": "the engine manages its connections itself",
+    "keep-alive": "the engine manages its connections itself",
     "upgrade": "the engine speaks HTTP only",
     "te": "the engine frames the body itself",
     "trailer": "the engine sends no trailers",
     "expect": "the engine sends the body at once",
 }
-"""Headers that a scenario may not set, in lower case, and why."""
+"""Headers that a scenario may not set, in lower case, with the reason."""
 
 TOKEN = re.compile(r"[!#$%&'*+\-.^_`|~0-9A-Za-z]+")
 
 
 @dataclass
 class Secrets:
-    """The secret values of a scenario under their handles; equal values share one."""
+    """The secret values of a scenario by handle; equal values share one handle."""
 
     names: frozenset[str] = frozenset()
-    """Header names that are secret though they do not say so, in lower case."""
-    texts: frozenset[str] = frozenset()
-    """Values of secret parameters: whatever holds one is secret too."""
+    """Additional names of secret headers, in lower case."""
+    parameter_values: frozenset[str] = frozenset()
+    """Values of secret parameters: a value that contains one is secret, too."""
     _handles: dict[str, str] = field(default_factory=dict)
 
     def with_names(self, more: Iterable[str]) -> Secrets:
-        """Build an empty store that treats ``more`` header names as secret too."""
-        return Secrets(frozenset(name.lower() for name in more), self.texts)
+        """Create an empty store that also treats the header names ``more`` as secret."""
+        return Secrets(frozenset(name.lower() for name in more), self.parameter_values)
 
     def handle(self, header: str, value: str) -> str:
-        """Keep a value; its handle names the header and a number, never the value."""
+        """Store a value; returns its handle, made of the header's name and a number."""
         if value not in self._handles:
             self._handles[value] = f"{header.lower()}-{len(self._handles) + 1}"
         return self._handles[value]
 
-    def held_by(self, what: object) -> bool:
-        """Whether the value of a secret parameter stands anywhere in what a request says."""
+    def found_in(self, what: object) -> bool:
+        """Whether any text in a value, however nested, contains that of a secret parameter."""
         match what:
-            case _ if not self.texts:
+            case _ if not self.parameter_values:
                 return False
             case str():
-                return any(text in what for text in self.texts)
+                return any(text in what for text in self.parameter_values)
             case bytes() | bytearray():
-                return any(text.encode() in what for text in self.texts)
+                return any(text.encode() in what for text in self.parameter_values)
             case Mapping():
-                return any(self.held_by(pair) for pair in what.items())
+                return any(self.found_in(pair) for pair in what.items())
             case list() | tuple():
-                return any(map(self.held_by, what))
+                return any(map(self.found_in, what))
             case _:
                 return False
 
     def values(self) -> dict[str, str]:
-        """All values by handle."""
+        """Return all values by handle."""
         return {handle: value for value, handle in self._handles.items()}
 
 
 def is_secret_name(name: str, more: frozenset[str] = frozenset()) -> bool:
-    """Whether the name of a header says that its value is a secret, or is one of ``more``.
+    """Whether the name of a header indicates a secret value, or is one of ``more``.
 
     The plan's checker has the same rule.
     """
     lower = name.lower()
     if lower in more:
         return True
-    return lower not in PLAIN_NAMES and any(
-        word.endswith("key") or (word not in PLAIN_WORDS and any(stem in word for stem in STEMS))
+    return lower not in PUBLIC_NAMES and any(
+        word.endswith("key")
+        or (word not in PUBLIC_WORDS and any(stem in word for stem in SECRET_STEMS))
         for word in WORDS.findall(lower)
     )
 
 
 def is_secret_entry(key: str, more: frozenset[str] = frozenset()) -> bool:
-    """Whether the key of a dict in code is taken for the name of such a header.
+    """Whether the key of a dict in code counts as the name of a secret header.
 
-    The fields of bodies stand in dicts as well, and names of headers have hyphens. The plan's
-    checker has the same rule.
+    Fields of bodies are keys of dicts, too; a key counts as a header only if it has a hyphen or is
+    well known. The plan's checker has the same rule.
     """
     lower = key.lower()
     is_header = lower in {"authorization", "cookie"} or "-" in lower
     return lower in more or (is_header and is_secret_name(lower))
 
 
-def with_auth(given: object, auth: object) -> object:
+def with_auth(headers: object, auth: object) -> object:
     """Add the header of ``auth=(user, password)`` to the headers of a request (RFC 7617)."""
     match auth:
         case None:
-            return given
+            return headers
         case (str() as user, str() as password) if ":" not in user:
             credentials = b64encode(f"{user}:{password}".encode()).decode()
-            return [*_pairs(given), ("Authorization", f"Basic {credentials}")]
+            return [*_pairs(headers), ("Authorization", f"Basic {credentials}")]
         case _:
             raise ValueError("auth= must be a pair of texts, (user, password)")
 
 
-def with_cookies(given: object, cookies: object) -> object:
+def with_cookies(headers: object, cookies: object) -> object:
     """Add the header of ``cookies={"name": "value"}`` to the headers of a request."""
     match cookies:
         case None:
-            return given
+            return headers
         case Mapping() if all(isinstance(text, str) for pair in cookies.items() for text in pair):
             pairs = "; ".join(f"{name}={value}" for name, value in cookies.items())
-            return [*_pairs(given), ("Cookie", pairs)] if pairs else given
+            return [*_pairs(headers), ("Cookie", pairs)] if pairs else headers
         case _:
             raise ValueError("cookies= must be a dict of names to text")
 
 
 def plan_headers(
-    given: object, body: EncodedBody | None, secrets: Secrets
+    written: object, body: EncodedBody | None, secrets: Secrets
 ) -> list[dict[str, HeaderValue]]:
-    """Build the headers of a step in the order in which they are sent.
+    """Build the headers of a step from those that the scenario wrote, in their order.
 
-    Raises ValueError with a sentence per line for whatever cannot be sent.
+    Raises ValueError with one line for each header that cannot be sent.
     """
-    pairs = _pairs(given)
+    pairs = _pairs(written)
     wrong = [problem for name, value in pairs for problem in _problems(name, value)]
     names = [name.lower() for name, _ in pairs if isinstance(name, str)]
     wrong += [
@@ -150,7 +151,7 @@ def plan_headers(
         raise ValueError("\n".join(wrong))
     headers: list[dict[str, HeaderValue]] = []
     for name, value in pairs:
-        secret = is_secret_name(name, secrets.names) or secrets.held_by(value)
+        secret = is_secret_name(name, secrets.names) or secrets.found_in(value)
         kept: HeaderValue = {"secret": secrets.handle(name, value)} if secret else value
         headers.append({"name": name, "value": kept})
     if body is not None and body.content_type is not None and "content-type" not in names:
@@ -158,16 +159,16 @@ def plan_headers(
     return headers
 
 
-def _pairs(given: object) -> list[tuple[Any, Any]]:
-    if given is None:
+def _pairs(headers: object) -> list[tuple[Any, Any]]:
+    if headers is None:
         return []
-    if isinstance(given, Mapping):
-        return list(given.items())
-    if isinstance(given, list | tuple) and all(
-        isinstance(pair, list | tuple) and len(pair) == 2 for pair in given
+    if isinstance(headers, Mapping):
+        return list(headers.items())
+    if isinstance(headers, list | tuple) and all(
+        isinstance(pair, list | tuple) and len(pair) == 2 for pair in headers
     ):
-        return [(name, value) for name, value in given]
-    raise ValueError(f"headers= must be a dict of names to text, not a {type(given).__name__}")
+        return [(name, value) for name, value in headers]
+    raise ValueError(f"headers= must be a dict of names to text, not a {type(headers).__name__}")
 
 
 def _problems(name: object, value: object) -> list[str]:  # noqa: PLR0911  (one line per rule)

@@ -1,6 +1,6 @@
-"""What a request may carry by keyword, and what to write instead of what it may not.
+"""Keyword arguments of a request, and suggestions for unknown ones.
 
-Must never let a keyword pass that nothing would come of.
+An unknown keyword is an error, never ignored.
 """
 
 from __future__ import annotations
@@ -23,9 +23,9 @@ EXTRAS = (
     "timeout",
     "tokens_max",
 )
-"""What the client understands beside method and path."""
+"""All keyword arguments of a request."""
 
-INSTEAD = {
+REPLACEMENTS = {
     "allow_redirects": "write follow_redirects=",
     "extensions": "give timeout= for a time-out; there are no other extensions",
     "verify": "it holds for the whole run: --insecure or --cacert",
@@ -35,12 +35,12 @@ INSTEAD = {
     "url": "give the path by position, relative to the target",
     "body": "give content=, json= or data=",
 }
-"""Keywords that httpx, requests or habit would expect, and what to use."""
+"""Keywords of httpx or requests that do not exist here, and what to use instead."""
 
 
-def unknown(callee: str, name: str) -> str:
-    """Say that ``callee`` takes no such keyword, and what to use."""
-    instead = INSTEAD.get(name)
+def unknown_keyword(callee: str, name: str) -> str:
+    """Return the message that ``callee`` takes no keyword ``name``, with the replacement."""
+    instead = REPLACEMENTS.get(name)
     if instead is None:
         near = nearest(name, EXTRAS)
         instead = f"did you mean {near}=? " if near else ""

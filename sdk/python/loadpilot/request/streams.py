@@ -1,4 +1,4 @@
-"""How a streamed answer is listened to: what its tokens are, and when the client hangs up."""
+"""Options of streamed responses: what counts as a token, and when the client hangs up."""
 
 from __future__ import annotations
 
@@ -11,45 +11,42 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
 STREAMS = ("sse", "lines", "chunks")
-"""What a token can be."""
+"""Kinds of tokens."""
 KEYWORDS = ("stream", "tokens_max", "listen")
 TOKENS_MAX = 2**32 - 1
 LISTEN_US_MIN = 1_000
 
 
-class Listening(TypedDict, total=False):
-    """What a step of a plan says of it."""
+class StreamOptions(TypedDict, total=False):
+    """The stream options of a step in the plan."""
 
     stream: str
     tokens_max: int
     listen_us: int
 
 
-def listening(extras: Mapping[str, Any]) -> Listening:
-    """Read what the keywords of a request say of it; raises ValueError, a line for each rule."""
-    said = {name: extras[name] for name in KEYWORDS if name in extras}
-    if not said:
+def stream_options(extras: Mapping[str, Any]) -> StreamOptions:
+    """Read the stream options of a request; raises ValueError with a line for each broken rule."""
+    given = {name: extras[name] for name in KEYWORDS if name in extras}
+    if not given:
         return {}
-    told: Listening = {}
-    wrong = []
-    if "stream" not in said:
-        wrong.append(f"tokens_max and listen need stream=, one of {', '.join(STREAMS)}")
-    elif said["stream"] in STREAMS:
-        told["stream"] = said["stream"]
+    options: StreamOptions = {}
+    broken = []
+    if "stream" not in given:
+        broken.append(f"tokens_max and listen need stream=, one of {', '.join(STREAMS)}")
+    elif given["stream"] in STREAMS:
+        options["stream"] = given["stream"]
     else:
-        wrong.append(f"stream must be one of {', '.join(STREAMS)} (got {shown(said['stream'])})")
-    if "tokens_max" in said:
-        told["tokens_max"] = most = said["tokens_max"]
-        if not _is_whole(most) or not 1 <= most <= TOKENS_MAX:
-            wrong.append(f"tokens_max must be a whole number from 1 (got {shown(most)})")
-    if "listen" in said:
-        told["listen_us"] = duration_us("listen", said["listen"])
-        if told["listen_us"] < LISTEN_US_MIN:
-            wrong.append(f"listen must be at least 1ms (got {shown(said['listen'])})")
-    if wrong:
-        raise ValueError("\n".join(wrong))
-    return told
-
-
-def _is_whole(value: object) -> bool:
-    return isinstance(value, int) and not isinstance(value, bool)
+        broken.append(f"stream must be one of {', '.join(STREAMS)} (got {shown(given['stream'])})")
+    if "tokens_max" in given:
+        options["tokens_max"] = most = given["tokens_max"]
+        is_whole = isinstance(most, int) and not isinstance(most, bool)
+        if not is_whole or not 1 <= most <= TOKENS_MAX:
+            broken.append(f"tokens_max must be a whole number from 1 (got {shown(most)})")
+    if "listen" in given:
+        options["listen_us"] = duration_us("listen", given["listen"])
+        if options["listen_us"] < LISTEN_US_MIN:
+            broken.append(f"listen must be at least 1ms (got {shown(given['listen'])})")
+    if broken:
+        raise ValueError("\n".join(broken))
+    return options

@@ -1,1 +1,4 @@
-"""From a path to a loaded scenario class, its source and its bundle."""
+"""Scenario files: loading, the source of their functions, their feeds and their bundle.
+
+A leaf: compiler and player both use it, and it imports neither.
+"""

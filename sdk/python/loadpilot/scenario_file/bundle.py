@@ -1,7 +1,8 @@
-"""The files of a scenario that runs in Python: what agents need to load it, and nothing else.
+"""The bundle: an archive of the files that agents need to load a scenario that runs in Python.
 
-Modules that lie beside the scenario travel with it, whatever is installed does not: agents have
-their own. Equal files make equal bytes. Must never take in a file that nobody imported or named.
+It holds the scenario's file, the modules beside it that are imported, and the files named with
+``file(…)`` or used as feeds. Installed packages are left out: agents have their own. Equal files
+make equal bytes.
 """
 
 from __future__ import annotations
@@ -24,13 +25,13 @@ if TYPE_CHECKING:
     from .load import Loaded
 
 BUNDLE_BYTES_MAX = 64 * 1024 * 1024
-"""Largest archive, in bytes: the largest object beside a plan."""
+"""Maximum size of the archive, in bytes: that of the largest object beside a plan."""
 EPOCH = (1980, 1, 1, 0, 0, 0)
-"""The date of every file in it: the oldest that the format knows."""
+"""Date of every file in the archive: the earliest of the zip format."""
 PREFIXES = tuple({Path(prefix).resolve() for prefix in (sys.prefix, sys.base_prefix)})
-"""Where Python and what is installed lies."""
+"""Folders of Python and its installed packages."""
 INSTALLED = frozenset({"site-packages", "dist-packages", ".venv", "venv"})
-"""Folders of which modules are installed, even when they lie beside the scenario."""
+"""Names of folders with installed packages, even beside the scenario."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,20 +40,20 @@ class Bundle:
 
     content: bytes
     file: str
-    """The scenario's own file in it."""
+    """Name of the scenario's own file in the archive."""
     names: tuple[str, ...]
-    """All files in it, sorted."""
+    """Names of all files in the archive, sorted."""
 
     @property
     def sha256(self) -> str:
-        """The hash under which it is kept."""
+        """The key of the bundle in the object store, in hex."""
         return hashlib.sha256(self.content).hexdigest()
 
 
 def bundle(loaded: Loaded, more: Iterable[Path] = ()) -> Bundle:
-    """Pack the files of a scenario, and ``more``, which lie beside it too.
+    """Pack the files of a scenario, and ``more`` files beside it.
 
-    Raises :class:`Refused` when they are too many.
+    Raises :class:`Refused` for a missing file or an archive above the limit.
     """
     file, paths, problems = _files(loaded)
     paths.update(more)
@@ -67,19 +68,19 @@ def bundle(loaded: Loaded, more: Iterable[Path] = ()) -> Bundle:
             archive.writestr(entry, names[name].read_bytes(), zipfile.ZIP_DEFLATED)
     content = packed.getvalue()
     if len(content) > BUNDLE_BYTES_MAX:
-        what = f"it and the files beside it come to {len(content):,} bytes, 64 MiB are the most"
+        what = f"its bundle has {len(content):,} bytes, the maximum is 64 MiB"
         raise Refused([Problem(loaded.file.shown, what)])
     return Bundle(content, file.name, tuple(sorted(names)))
 
 
-def beside(loaded: Loaded) -> list[Path]:
+def imported_beside(loaded: Loaded) -> list[Path]:
     """List the modules beside a scenario's file that it imports, sorted."""
     file, paths, _ = _files(loaded)
     return sorted(path for path in paths if path.suffix == ".py" and path != file)
 
 
 def _files(loaded: Loaded) -> tuple[Path, set[Path], list[Problem]]:
-    """Find a scenario's own file, all that belong to it, and what is missing."""
+    """Find a scenario's own file, all files of its bundle, and the missing ones."""
     file = Path(loaded.file.path).resolve()
     root = file.parent
     paths = {file, *_modules(root), *_named(root)}
@@ -90,9 +91,9 @@ def _files(loaded: Loaded) -> tuple[Path, set[Path], list[Problem]]:
 
 
 def _modules(root: Path) -> list[Path]:
-    """List the files of modules that were imported from beside the scenario."""
+    """List the files of imported modules that lie beside the scenario."""
     found = []
-    # Most are Python's own: told by their names alone, since to resolve them all takes 5 ms.
+    # Most modules are Python's own: skipped by prefix, since resolving all paths takes 5 ms.
     own = tuple(f"{prefix}/" for prefix in PREFIXES if not root.is_relative_to(prefix))
     for module in list(sys.modules.values()):
         path = getattr(module, "__file__", None)
@@ -105,7 +106,7 @@ def _modules(root: Path) -> list[Path]:
 
 
 def _follow(path: Path, root: Path, paths: set[Path], problems: list[Problem]) -> None:
-    """Add what functions of a file import or name only when they run, as far as it lies beside."""
+    """Add the files beside the scenario that functions of a file import or name when they run."""
     try:
         tree = ast.parse(path.read_bytes())
     except SyntaxError:
@@ -127,12 +128,12 @@ def _follow(path: Path, root: Path, paths: set[Path], problems: list[Problem]) -
 
 
 def _sources(node: ast.Import | ast.ImportFrom, path: Path, root: Path) -> Iterator[Path]:
-    """List where the modules of an import would lie: each with the packages that it is in."""
+    """List the possible files of the modules of an import, with those of their packages."""
     base, names = root, [one.name for one in node.names]
     if isinstance(node, ast.ImportFrom):
         if node.level > 0:
             base = path.parents[node.level - 1]
-        # What is imported from a package may be a module of it.
+        # A name imported from a package may be one of its modules.
         module = node.module or ""
         names = [module, *(f"{module}.{name}".lstrip(".") for name in names)]
     for name in names:
@@ -146,7 +147,7 @@ def _sources(node: ast.Import | ast.ImportFrom, path: Path, root: Path) -> Itera
 
 
 def _has_our_file(tree: ast.Module) -> bool:
-    """Whether ``file`` is what ``from loadpilot import file`` brings, and nothing else."""
+    """Whether ``file`` in this module is only ever that of ``from loadpilot import file``."""
     if any(isinstance(n, ast.Name) and n.id == "file" and not _is_load(n) for n in ast.walk(tree)):
         return False
     imports = [node for node in ast.walk(tree) if isinstance(node, ast.ImportFrom)]
@@ -159,18 +160,18 @@ def _is_load(name: ast.Name) -> bool:
 
 
 def _existing(path: Path, root: Path) -> set[Path]:
-    """Give a file that is there and lies beside the scenario, as a set; else an empty one."""
+    """Return a set of the path if it is a file beside the scenario, else an empty set."""
     try:
         resolved = path.resolve()
-    except (OSError, RuntimeError, ValueError):  # no file, which is told where it is used
+    except (OSError, RuntimeError, ValueError):  # an invalid path is reported where it is used
         return set()
     return {resolved} if _is_beside(resolved, root) and resolved.is_file() else set()
 
 
 def _named(root: Path) -> list[Path]:
     """List the files that the scenario names with ``file(…)``."""
-    beside = [one for one in named_files() if _is_beside(one.folder, root)]
-    return [path for one in beside for path in _existing(one.folder / str(one.path), root)]
+    files = [file for file in named_files() if _is_beside(file.folder, root)]
+    return [path for file in files for path in _existing(file.folder / str(file.path), root)]
 
 
 def _is_beside(path: Path, root: Path) -> bool:

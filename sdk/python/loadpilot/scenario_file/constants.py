@@ -1,8 +1,8 @@
-"""Which names of a module are constants: bound once, at the top level, to something literal.
+"""Which names of a module are constants: bound once, at the top level, to a literal.
 
-What one of our own makers of request bodies returns counts as literal. This is what makes a
-recorded request a fact about the scenario rather than about the moment in which it was compiled.
-Must never evaluate anything.
+The result of a function in :data:`CONSTANT_FUNCTIONS` counts as a literal. A request with constant
+arguments depends on the scenario only, not on the time of its compilation, so that it may be
+recorded. Nothing is evaluated here.
 """
 
 from __future__ import annotations
@@ -17,33 +17,33 @@ if TYPE_CHECKING:
 
 Scope: TypeAlias = ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda | ast.ClassDef
 
-MAKERS = frozenset({"loadpilot.env", "loadpilot.file", "loadpilot.infer.triton_binary"})
-"""Functions whose calls are as good as literals: what they return depends on their arguments, on
-files and on parameters only, none of which change in a run. At the top level the arguments may be
-anything: the call is made once, on loading."""
+CONSTANT_FUNCTIONS = frozenset({"loadpilot.env", "loadpilot.file", "loadpilot.infer.triton_binary"})
+"""Functions whose calls count as literals: their result depends only on their arguments, on files
+and on parameters, which do not change during a run. At the top level the arguments may be anything,
+because the call is made once, on import."""
 
 LITERALS = str, bytes, int, float, bool, type(None)
-"""Types of a literal that a request can carry (complex numbers and ``...`` cannot)."""
+"""Types of literals in a request; complex numbers and ``...`` are not among them."""
 
 
 @dataclass(frozen=True, slots=True)
 class Binding:
-    """One place that binds a name."""
+    """A statement that binds a name."""
 
     line: int
     how: str
-    """In words, for people: "imported", "a loop variable"."""
+    """Kind of binding for messages: "imported", "a function"."""
     value: ast.expr | None
-    """The expression, for a plain assignment at the top level; else None."""
+    """The expression of a plain assignment at the top level; else None."""
     origin: str | None = None
-    """What an import bound it to, "loadpilot.file"; None for everything else."""
+    """The dotted path that an import bound, "loadpilot.file"; else None."""
 
 
 class Bindings:
-    """The names of one module."""
+    """The names that one module binds."""
 
     def __init__(self, found: dict[str, list[Binding]]) -> None:
-        """Take what was found."""
+        """Take the bindings of each name."""
         self._found = found
 
     @classmethod
@@ -57,16 +57,16 @@ class Bindings:
             found[name].append(Binding(getattr(node, "lineno", 0), how, value, origin))
         return cls(dict(found))
 
-    def is_maker(self, call: ast.Call) -> bool:
-        """Whether a call is one of :data:`MAKERS`, by whatever name it was imported."""
-        return self.origin_of(call.func) in MAKERS
+    def is_constant_call(self, call: ast.Call) -> bool:
+        """Whether a call is of one of :data:`CONSTANT_FUNCTIONS`, under any imported name."""
+        return self.origin_of(call.func) in CONSTANT_FUNCTIONS
 
     def binds(self, name: str) -> bool:
-        """Whether the module has a name of its own."""
+        """Whether the module binds a name."""
         return name in self._found
 
     def origin_of(self, node: ast.expr) -> str | None:
-        """Say what was imported under a name, or is an attribute of that: "time.sleep"."""
+        """Return the dotted path of an imported name or its attribute, "time.sleep"; else None."""
         attributes = []
         while isinstance(node, ast.Attribute):
             attributes.append(node.attr)
@@ -79,18 +79,18 @@ class Bindings:
         return ".".join([*map(str, origins), *reversed(attributes)])
 
     def is_function(self, name: str) -> bool:
-        """Whether a name is a function of the module, and nothing else at any time."""
+        """Whether the only binding of a name is the definition of a function."""
         return [binding.how for binding in self._found.get(name, [])] == ["a function"]
 
     def value_of(self, name: str) -> ast.expr | None:
-        """Look up what the one plain assignment of a name assigns; None when there is none."""
+        """Return the expression of the only assignment of a name; None if it is no such name."""
         bindings = self._found.get(name, [])
         return bindings[0].value if len(bindings) == 1 else None
 
-    def refusal(  # noqa: PLR0911  (one line per reason)
+    def why_not_constant(  # noqa: PLR0911  (one line per reason)
         self, name: str, _open: frozenset[str] = frozenset()
     ) -> str | None:
-        """Say why ``name`` is not a constant; None when it is one."""
+        """Return the reason why ``name`` is not a constant; None for a constant."""
         bindings = self._found.get(name)
         if not bindings:
             return f"`{name}` is not a constant of this module"
@@ -102,25 +102,25 @@ class Bindings:
             return f"`{name}` is {binding.how} (line {binding.line}), not a literal"
         if name in _open:
             return f"`{name}` refers to itself (line {binding.line})"
-        for part, problem in parts(binding.value):
-            if isinstance(part, ast.Call) and self.is_maker(part):
+        for part, problem in literal_parts(binding.value):
+            if isinstance(part, ast.Call) and self.is_constant_call(part):
                 continue
             if problem is not None:
                 return f"`{name}` is not a literal: {problem} (line {part.lineno})"
             if isinstance(part, ast.Name):
-                inner = self.refusal(part.id, _open | {name})
+                inner = self.why_not_constant(part.id, _open | {name})
                 if inner is not None:
                     return f"`{name}` depends on another name (line {part.lineno}): {inner}"
         return None
 
 
-def parts(  # noqa: C901, PLR0912  (a table of syntax, read from top to bottom)
+def literal_parts(  # noqa: C901, PLR0912  (a table of syntax, read from top to bottom)
     node: ast.expr,
 ) -> Iterator[tuple[ast.expr, str | None]]:
-    """Walk a literal-like expression down to its names and to whatever is not literal.
+    """Walk an expression down to its names and its parts that are not literal.
 
-    Yields ``(name node, None)`` for each name, which the caller must judge, and ``(node, what it
-    is)`` for each part that no literal can have.
+    Yields ``(name node, None)`` for each name, which the caller has to check, and ``(node,
+    description)`` for each part that a literal cannot have.
     """
     match node:
         case ast.Constant(value=value) if isinstance(value, LITERALS):
@@ -129,34 +129,34 @@ def parts(  # noqa: C901, PLR0912  (a table of syntax, read from top to bottom)
             yield node, None
         case ast.List(elts=elements) | ast.Tuple(elts=elements):
             for element in elements:
-                yield from parts(element)
+                yield from literal_parts(element)
         case ast.Starred(value=value) | ast.FormattedValue(value=value, format_spec=None):
-            yield from parts(value)
+            yield from literal_parts(value)
         case ast.FormattedValue(value=value, format_spec=ast.expr() as spec):
-            yield from parts(value)
-            yield from parts(spec)
+            yield from literal_parts(value)
+            yield from literal_parts(spec)
         case ast.Dict(keys=keys, values=values):
             for key, value in zip(keys, values, strict=True):
                 if key is not None:
-                    yield from parts(key)
-                yield from parts(value)
+                    yield from literal_parts(key)
+                yield from literal_parts(value)
         case ast.JoinedStr(values=values):
             for value in values:
-                yield from parts(value)
+                yield from literal_parts(value)
         case ast.BinOp(left=left, op=ast.Add() | ast.Mult(), right=right):
-            yield from parts(left)
-            yield from parts(right)
+            yield from literal_parts(left)
+            yield from literal_parts(right)
         case ast.UnaryOp(op=ast.USub() | ast.UAdd(), operand=ast.Constant(value=int() | float())):
             return
         case _:
-            yield node, named(node)
+            yield node, describe(node)
 
 
-def named(node: ast.AST) -> str:
-    """Say what a piece of syntax is, for people."""
+def describe(node: ast.AST) -> str:
+    """Describe a piece of syntax for messages, "a loop"."""
     match node:
         case ast.Call(func=function):
-            return _named_call(ast.unparse(function))
+            return _describe_call(ast.unparse(function))
         case ast.Attribute():
             return f"the attribute `{ast.unparse(node)}`"
         case ast.Subscript():
@@ -166,10 +166,10 @@ def named(node: ast.AST) -> str:
         case ast.Constant(value=value):
             return f"the value {value!r}"
         case _:
-            return NAMES.get(type(node), f"{type(node).__name__} syntax")
+            return DESCRIPTIONS.get(type(node), f"{type(node).__name__} syntax")
 
 
-NAMES: dict[type[ast.AST], str] = {
+DESCRIPTIONS: dict[type[ast.AST], str] = {
     ast.IfExp: "a branch",
     ast.If: "a branch",
     ast.Match: "a branch",
@@ -206,10 +206,10 @@ NAMES: dict[type[ast.AST], str] = {
     ast.AsyncFunctionDef: "a function definition",
     ast.ClassDef: "a class definition",
 }
-"""Syntax that people have a word for."""
+"""Descriptions of kinds of syntax."""
 
 
-def _named_call(callee: str) -> str:
+def _describe_call(callee: str) -> str:
     root = callee.split(".", maxsplit=1)[0]
     if root in {"random", "secrets", "uuid"} or callee.startswith("os.urandom"):
         return f"randomness, `{callee}()`"
@@ -230,7 +230,7 @@ def _plain_assignments(tree: ast.Module) -> Iterator[tuple[ast.Name, ast.expr]]:
 
 
 def _origin(node: ast.AST, name: str) -> str | None:
-    """What an import binds a name to, as a dotted path."""
+    """Return the dotted path that an import binds to a name; None for other statements."""
     match node:
         case ast.Import(names=aliases):
             for alias in aliases:
@@ -248,7 +248,7 @@ def _origin(node: ast.AST, name: str) -> str | None:
 def _bindings(  # noqa: C901, PLR0912  (a table of syntax, read from top to bottom)
     tree: ast.Module,
 ) -> Iterator[tuple[str, ast.AST, str]]:
-    """Every binding of a module-level name: (name, node, how)."""
+    """Yield (name, node, kind) for every binding of a module-level name."""
     for node in _module_scope(tree):
         match node:
             case ast.Name(id=name, ctx=ast.Store() | ast.Del()):
@@ -275,13 +275,13 @@ def _bindings(  # noqa: C901, PLR0912  (a table of syntax, read from top to bott
 
 
 def _module_scope(tree: ast.Module) -> Iterator[ast.AST]:
-    """Walk whatever runs in the module's own scope; comprehensions keep their variables."""
+    """Walk the nodes in the module's own scope, without the variables of comprehensions."""
     open_nodes: list[ast.AST] = list(tree.body)
     while open_nodes:
         node = open_nodes.pop(0)
         yield node
         if isinstance(node, ast.ListComp | ast.SetComp | ast.DictComp | ast.GeneratorExp):
-            # Only := leaves a comprehension; its own variables stay inside.
+            # Only := binds a name outside of its comprehension.
             inner = [n for n in ast.walk(node) if isinstance(n, ast.NamedExpr)]
             open_nodes.extend(n.target for n in inner)
         elif isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef | ast.Lambda):
@@ -291,7 +291,7 @@ def _module_scope(tree: ast.Module) -> Iterator[ast.AST]:
 
 
 def _outer_parts(node: Scope) -> list[ast.expr]:
-    """The parts of a definition that run in the scope around it."""
+    """Return the parts of a definition that run in the enclosing scope."""
     if isinstance(node, ast.Lambda):
         return [d for d in [*node.args.defaults, *node.args.kw_defaults] if d is not None]
     if isinstance(node, ast.ClassDef):

@@ -1,8 +1,8 @@
-"""Loading a scenario file: running it as Python does, and finding the scenarios in it.
+"""Loads a scenario file: executes it as Python does, and finds the scenarios in it.
 
-The file is the user's code and may do anything while it is imported: fail, print, exit. Whatever
-goes wrong becomes one message that shows the user's own lines. Must never let it write to standard
-output, which belongs to the plan and the summary.
+The file is the user's code and may do anything while it is imported: fail, print, exit. Each
+failure becomes one message with the user's own lines. Its standard output goes to standard error,
+because standard output belongs to the plan and the summary.
 """
 
 from __future__ import annotations
@@ -18,16 +18,16 @@ from types import ModuleType, TracebackType
 
 from .. import locks
 from ..dsl import spec_of
-from ..params import Given, ParameterError, give
+from ..params import ParameterError, ParameterSource, use_parameters_of
 from ..problem import Problem, Refused
 from .source import SourceFile, Sources
 
 PACKAGE = str(Path(__file__).resolve().parents[1])
-"""Frames below this folder are ours, not the user's."""
+"""Folder of this package; frames below it are not the user's."""
 MODULE_PREFIX = "loadpilot_scenario_"
-"""What a scenario file is called in ``sys.modules``: it must not hide a module of its stem."""
+"""Prefix of the scenario's module name, so that it does not hide a module named like the file."""
 SCENARIO_BYTES_MAX = 4 * 1024 * 1024
-"""Largest scenario file: more is data, which does not belong in code."""
+"""Maximum size of a scenario file, in bytes; data belongs in files of its own."""
 
 
 @dataclass(frozen=True)
@@ -36,19 +36,19 @@ class Loaded:
 
     file: SourceFile
     scenarios: dict[str, type]
-    """By name, in the order of the file; at least one."""
+    """Its scenario classes by name, in the order of the file; at least one."""
     sources: Sources
-    given: Given
-    """What it asked for by name so far."""
+    parameters: ParameterSource
+    """The source of its parameters, with those requested so far."""
 
 
-def load(path: Path, given: Given | None = None) -> Loaded:
+def load(path: Path, parameters: ParameterSource | None = None) -> Loaded:
     """Load a scenario file; raises :class:`Refused`.
 
-    ``given`` is where its parameters come from: the environment unless said.
+    ``parameters`` is the source of its parameters; default: the environment.
     """
-    given = given or Given()
-    give(given)
+    parameters = parameters or ParameterSource()
+    use_parameters_of(parameters)
     text = _read(path)
     sources = Sources()
     try:
@@ -65,17 +65,17 @@ def load(path: Path, given: Given | None = None) -> Loaded:
     sys.path.insert(0, str(path.resolve().parent))
     linecache.checkcache(str(path))
     try:
-        with contextlib.redirect_stdout(sys.stderr), locks.in_place():
+        with contextlib.redirect_stdout(sys.stderr), locks.thread_locks_replaced():
             exec(code, module.__dict__)  # noqa: S102  (loading the user's file is the purpose)
     except KeyboardInterrupt:
         raise
-    except BaseException as error:  # noqa: BLE001  (user code: whatever it raises is the user's)
-        raise Refused([_raised(error, file)]) from None
-    return Loaded(file, _scenarios(module, file), sources, given)
+    except BaseException as error:  # noqa: BLE001  (user code: any error is the user's)
+        raise Refused([_import_problem(error, file)]) from None
+    return Loaded(file, _scenarios(module, file), sources, parameters)
 
 
 def choose(loaded: Loaded, name: str | None) -> type:
-    """Choose the scenario to run; raises :class:`Refused` that lists them."""
+    """Return the scenario ``name``, or the only one; else raises :class:`Refused` with a list."""
     names = list(loaded.scenarios)
     if name is None and len(names) == 1:
         return loaded.scenarios[names[0]]
@@ -126,7 +126,7 @@ def _scenarios(module: ModuleType, file: SourceFile) -> dict[str, type]:
 
 
 def _syntax(error: SyntaxError, path: Path) -> Problem:
-    """Describe a syntax error with its place."""
+    """Build the problem of a syntax error."""
     place = f"{error.filename or path}:{error.lineno or 1}"
     line = (error.text or "").strip()
     return Problem(
@@ -134,8 +134,8 @@ def _syntax(error: SyntaxError, path: Path) -> Problem:
     )
 
 
-def _raised(error: BaseException, file: SourceFile) -> Problem:
-    """Describe what the file raised while it was imported, with the user's own frames only."""
+def _import_problem(error: BaseException, file: SourceFile) -> Problem:
+    """Build the problem of an error that the file raised on import, with the user's frames."""
     if isinstance(error, SyntaxError):
         return _syntax(error, Path(file.path))
     frames = user_frames(error.__traceback__)
@@ -159,7 +159,7 @@ def _raised(error: BaseException, file: SourceFile) -> Problem:
 
 
 def user_frames(trace: TracebackType | None) -> list[traceback.FrameSummary]:
-    """Keep the frames that are neither ours nor the import machinery's."""
+    """Return the frames outside of this package and the import machinery."""
     return [
         frame
         for frame in traceback.extract_tb(trace)

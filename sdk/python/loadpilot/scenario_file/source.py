@@ -1,7 +1,7 @@
-"""Source files as text and syntax tree, and where things stand in them.
+"""Source files as text and syntax tree, with lookup of functions and lines.
 
-A function is found by the line that its code object names, so that the tree that is judged is the
-code that Python runs. Must never guess between two candidates.
+A function is found by the line in its code object, so that the checked tree is the code that Python
+runs. Of two candidates neither is taken.
 """
 
 from __future__ import annotations
@@ -12,55 +12,52 @@ import os
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING
+from types import FunctionType
 
 from .constants import Bindings
-
-if TYPE_CHECKING:
-    from types import FunctionType
 
 
 @dataclass(frozen=True)
 class SourceFile:
-    """One Python file that takes part in a scenario."""
+    """A Python file of a scenario."""
 
     path: str
-    """As Python names it in code objects."""
+    """The path as in code objects."""
     tree: ast.Module
-    """The whole of it."""
+    """The syntax tree of the file."""
 
     @property
     def shown(self) -> str:
-        """The path as people know it: relative when it lies below the working directory."""
+        """The path for messages: relative if it lies below the working directory."""
         relative = os.path.relpath(self.path)
         return self.path if relative.startswith("..") else relative
 
     @property
     def name(self) -> str:
-        """The path below the folder that the scenario's file lies in, for the file itself."""
+        """The name of the file in the bundle of its scenario."""
         return Path(self.path).name
 
     @property
     def folder(self) -> str:
-        """The folder that it lies in."""
+        """The folder of the file, resolved."""
         return str(Path(self.path).resolve().parent)
 
     def line(self, number: int) -> str:
-        """What stands on a line, without the blanks around it."""
+        """Return the text of a line, without surrounding blanks."""
         return linecache.getline(self.path, number).strip()
 
     def at(self, line: int | ast.AST) -> str:
-        """Name a line of this file."""
+        """Return the place of a line for messages, ``shop.py:7``."""
         number = line if isinstance(line, int) else getattr(line, "lineno", 1)
         return f"{self.shown}:{number}"
 
     @cached_property
     def bindings(self) -> Bindings:
-        """Which names the module binds, and to what."""
+        """The names that the module binds, and their values."""
         return Bindings.of(self.tree)
 
     def function(self, function: FunctionType) -> ast.FunctionDef | ast.AsyncFunctionDef | None:
-        """Find the definition of a function of this file; None when there is no single one."""
+        """Find the definition of a function of this file; None unless it is unique."""
         line = function.__code__.co_firstlineno
         found = [
             node
@@ -72,7 +69,7 @@ class SourceFile:
         return found[0] if len(found) == 1 else None
 
     def class_line(self, name: str) -> int:
-        """Find the line where the last class of this name begins, decorators included; else 1."""
+        """Return the first line, decorators included, of the last class of this name; else 1."""
         lines = [
             min([node.lineno, *(d.lineno for d in node.decorator_list)])
             for node in ast.walk(self.tree)
@@ -82,24 +79,33 @@ class SourceFile:
 
 
 class Sources:
-    """All files that were looked at, each parsed once."""
+    """Cache of parsed files."""
 
     def __init__(self) -> None:
-        """Start with none."""
+        """Create it empty."""
         self._files: dict[str, SourceFile | None] = {}
 
     def add(self, path: str, tree: ast.Module) -> SourceFile:
-        """Take a file that was parsed already."""
+        """Add a file that is parsed already."""
         file = SourceFile(path, tree)
         self._files[path] = file
         return file
 
     def of(self, function: FunctionType) -> SourceFile | None:
-        """Look up the file of a function; None when its source cannot be had."""
+        """Return the file of a function; None when its source is not available."""
         path = function.__code__.co_filename
         if path not in self._files:
             self._files[path] = self._read(path)
         return self._files[path]
+
+    def place_of(self, attribute: object, default: str) -> str:
+        """Return file and line of a method, however decorated; ``default`` without its source."""
+        function = getattr(attribute, "__func__", attribute)
+        if isinstance(function, FunctionType):
+            file = self.of(function)
+            if file is not None:
+                return file.at(function.__code__.co_firstlineno)
+        return default
 
     @staticmethod
     def _read(path: str) -> SourceFile | None:

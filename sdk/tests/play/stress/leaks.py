@@ -24,7 +24,7 @@ from typing import TYPE_CHECKING, Any
 from loadpilot._native import Player, Rehearsal, new_run_id
 from loadpilot.compile.plan import compile_scenario
 from loadpilot.compile.scenario.settings import Overrides
-from loadpilot.play.local_runner import AtHand
+from loadpilot.play.local_runner import LocalScenario
 from loadpilot.scenario_file.bundle import bundle
 from loadpilot.scenario_file.load import choose, load
 
@@ -191,7 +191,7 @@ def sent(url: str) -> Callable[[], None]:
 
 def begun(cls: type, made: Any, url: str) -> Player:
     """Somebody who plays the scene aside."""
-    hand = AtHand(cls, [], SCENE.parent, url, [])
+    hand = LocalScenario(cls, [], SCENE.parent, url, [])
     return Player(made.plan_json(), new_run_id(), {}, hand, USERS, 1, [])
 
 

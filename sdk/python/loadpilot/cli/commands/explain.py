@@ -41,7 +41,7 @@ def lines(compiled: Compiled) -> list[str]:
     """Say how a scenario is executed."""
     plan = compiled.plan
     name = safe(plan["scenario"])
-    aside = [f"  {safe(line)}" for line in on_this_side(compiled.aside)] if compiled.aside else []
+    aside = [f"  {safe(line)}" for line in on_this_side(compiled.hooks)] if compiled.hooks else []
     if "code" in plan:
         parts = [f"  {safe(part)}: compiled" for part in compiled.parts]
         return [f"{name}: compiled, no Python runs under load", *parts, *aside]

@@ -25,7 +25,7 @@ from ...control.terminal import safe, safe_lines, say, write_product
 from ...local import teardown_locks
 from ...local.folders import ROOT, connect, log_dirs
 from ...local.stack import LocalStack, LogUnavailable, StackFault
-from ...params import Given, given
+from ...params import ParameterSource, parameter_source
 from ...problem import Problem, Refused, rule
 from ...scenario_file.load import choose, load
 from ..flags import allow
@@ -68,7 +68,7 @@ def _compiled(options: Options | None, problems: list[Problem]) -> Compiled:
     """Compile the scenario; raises Refused, also when there is none to compile."""
     if options is None:
         raise Refused([])
-    loaded = load(options.file, Given(os.environ, options.overrides.env))
+    loaded = load(options.file, ParameterSource(os.environ, options.overrides.env))
     cls = choose(loaded, options.scenario)
     # A target that was refused already is not refused again by the plan's checker.
     sound = not any(problem.place == options.target.place for problem in problems)
@@ -79,7 +79,7 @@ def _compiled(options: Options | None, problems: list[Problem]) -> Compiled:
     if users is not None and options.agents > users:
         must = f"must be at most the users of the closed loop, {users}: each agent holds one"
         raise Refused([rule(options.agents_flag, must, options.agents)])
-    aside = compiled.aside
+    aside = compiled.hooks
     if aside is not None and options.fleet is not None and options.fleet.detach:
         told = "; ".join(on_this_side(aside))
         raise Refused([Problem("--detach", f"does not stay, and this command is needed: {told}")])
@@ -94,7 +94,7 @@ def _compiled(options: Options | None, problems: list[Problem]) -> Compiled:
 def refuse(problems: list[Problem], outcome: str = "nothing was started") -> ExitCode:
     """Say everything that is wrong, and that nothing came of it."""
     for problem in problems:
-        say(f"error: {safe_lines(given().masked(str(problem)))}")
+        say(f"error: {safe_lines(parameter_source().masked(str(problem)))}")
     if len(problems) > 1:
         say(f"{len(problems)} errors; {outcome}")
     else:
@@ -125,8 +125,8 @@ def _dry_run(compiled: Compiled, options: Options) -> ExitCode:
     say(execution(compiled).rstrip("\n"))
     for line in given_lines(compiled.plan):
         say(f"  {line}")
-    if compiled.aside is not None:
-        for line in on_this_side(compiled.aside):
+    if compiled.hooks is not None:
+        for line in on_this_side(compiled.hooks):
             say(f"  {safe(line)}")
     for handle in compiled.secrets:
         say(f"  secret kept out of the plan: {handle}")
@@ -202,7 +202,7 @@ class Run:
             if self.interruptions.any():
                 return self.cancelled()
             run = _native.new_run_id()
-            aside = self.compiled.aside
+            aside = self.compiled.hooks
             fleet = self.options.fleet
             if fleet is not None and fleet.detach:
                 return self.detach(session, run)

@@ -38,7 +38,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
     from ...control.signals import Interruptions
-    from ...play.local_runner import Left
+    from ...play.local_runner import SetupState
     from .history import Past
 
 SEAL_SECS = 30.0
@@ -95,7 +95,7 @@ def settle_debt(
 
 def _settled(ledger: Ledger, interruptions: Interruptions, trusted: str | None) -> ExitCode:
     from ...compile.plan import Compiled
-    from ...compile.scenario.hooks import Aside, Hook
+    from ...compile.scenario.hooks import Hook, SubmitterHooks
     from ..hooks import Asked, Company
 
     owed = ledger.owed()
@@ -112,7 +112,7 @@ def _settled(ledger: Ledger, interruptions: Interruptions, trusted: str | None) 
     left = _left(ledger, means)
     with _unpacked(bundle, setup, secrets) as (cls, root):
         place = str(setup["file"])
-        aside = Aside(
+        aside = SubmitterHooks(
             cls,
             root,
             (),
@@ -169,9 +169,9 @@ def _parameters(plan: Mapping[str, Any], secrets: Mapping[str, str]) -> dict[str
     }
 
 
-def _left(ledger: Ledger, means: Mapping[str, Any]) -> Left | None:
+def _left(ledger: Ledger, means: Mapping[str, Any]) -> SetupState | None:
     """Open what the setup left; nothing when it was killed before it had left anything."""
-    from ...play.local_runner import Left
+    from ...play.local_runner import SetupState
 
     if not means["left"]:
         say("note: its setup was not finished: what it had set on self is not there")
@@ -180,7 +180,7 @@ def _left(ledger: Ledger, means: Mapping[str, Any]) -> Left | None:
         say("note: what its setup set on self has ended and is not there")
         return None
     try:
-        left = Left(*_native.open_states(ledger.kept(states=True), means["key"]))
+        left = SetupState(*_native.open_states(ledger.kept(states=True), means["key"]))
     except ValueError as error:
         raise Unplayable(str(error)) from None
     for flaw in json.loads(left.shared)["flaws"]:
@@ -193,7 +193,7 @@ def _unpacked(
     bundle: bytes, setup: Mapping[str, Any], secrets: Mapping[str, str]
 ) -> Iterator[tuple[type, Path]]:
     """Load the scenario that was set up, in a folder of its own; raises Unplayable."""
-    from ...params import Given, masked
+    from ...params import ParameterSource, masked
     from ...scenario_file.load import choose, load
 
     root = Path(tempfile.mkdtemp(prefix=FOLDER)).resolve()
@@ -201,7 +201,7 @@ def _unpacked(
         with zipfile.ZipFile(io.BytesIO(bundle)) as archive:
             archive.extractall(root)
         try:
-            given = Given(_parameters(setup["plan"], secrets), is_playing=True)
+            given = ParameterSource(_parameters(setup["plan"], secrets), is_playing=True)
             loaded = load(root / setup["file"], given)
             cls = choose(loaded, setup["plan"]["scenario"])
         except Refused as refused:

@@ -17,11 +17,11 @@ PREFIX, SUFFIX = "loadpilot-error-", ".txt"
 
 def report(error: Exception) -> None:
     """Write the trace to a file that only its user can read, and say where it is."""
-    from ...params import given  # noqa: PLC0415  (most commands never come here)
+    from ...params import parameter_source  # noqa: PLC0415  (most commands never come here)
 
-    trace = given().masked("".join(traceback.format_exception(error)))
+    trace = parameter_source().masked("".join(traceback.format_exception(error)))
     last = traceback.format_exception_only(error)[-1].strip().splitlines()
-    what = safe(given().masked(last[0] if last else type(error).__name__))
+    what = safe(parameter_source().masked(last[0] if last else type(error).__name__))
     try:
         place = _written(trace)
     except OSError as refused:

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
     from ...compile.plan import Compiled
-    from ...compile.scenario.hooks import Aside
+    from ...compile.scenario.hooks import SubmitterHooks
     from ..flags.options import Options
 
 
@@ -135,7 +135,7 @@ def execution(compiled: Compiled) -> str:
     )
 
 
-def on_this_side(aside: Aside) -> list[str]:
+def on_this_side(aside: SubmitterHooks) -> list[str]:
     """Say what is played on this side and when, and why, a line each."""
     told = [f"{hook.place}: {hook.name}() runs once, before the users" for hook in aside.setups]
     if aside.start is not None:

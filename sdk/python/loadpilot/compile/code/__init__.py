@@ -1,1 +1,1 @@
-"""Tasks with logic: translated to a program that the agent plays without Python."""
+"""Tasks with logic: translated to code, data in the plan that agents execute without Python."""

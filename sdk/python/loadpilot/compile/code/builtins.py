@@ -1,8 +1,8 @@
-"""What a scenario calls of ours, turned into code: draws, the time, parameters, feeds, metrics.
+"""Compiles calls of LoadPilot's own functions: random values, time, parameters, feeds, metrics.
 
-Each is a function of the seed, of the arrival and of what stands in the plan, so that the engine
-computes it as `loadpilot.random` and `loadpilot.metrics` do. Must never take a name for ours that
-could mean anything else.
+Each depends only on the seed, the arrival and the plan, so that the engine computes the same as
+`loadpilot.random` and `loadpilot.metrics`. A name counts as LoadPilot's only if the import and the
+value both say so.
 """
 
 from __future__ import annotations
@@ -13,9 +13,10 @@ from typing import TYPE_CHECKING, Any
 from ... import metrics as own_metrics
 from ... import params, random
 from ...problem import Reason
-from .literals import literal, no
+from .literals import literal, reject
+from .signatures import global_value, root
 
-if TYPE_CHECKING:
+if TYPE_CHECKING:  # expressions imports this module; only the type refers back
     from collections.abc import Iterator
 
     from ...scenario_file.source import SourceFile
@@ -28,9 +29,9 @@ DRAWS = {
     "rand.uuid": ("rand_uuid", 0),
     "rand.text": ("rand_text", 1),
 }
-"""By what they are called: what they are in code, and how many arguments they take."""
+"""Functions for random values: name in code, and number of arguments."""
 TIMES = {"isoformat": "now_isoformat", "timestamp": "now_timestamp"}
-"""What can be asked of ``now()``."""
+"""Methods of ``now()`` that code can compute."""
 METRICS = {
     "loadpilot.metrics.counter": own_metrics.counter,
     "loadpilot.metrics.trend": own_metrics.trend,
@@ -39,7 +40,7 @@ METRICS = {
 
 
 def value(lowering: Lowering, node: ast.Call) -> Any:
-    """Turn a call of ours that has a value into code; None when it is none."""
+    """Compile a call of one of these functions that returns a value; None for another call."""
     match node.func:
         case ast.Name(id="next") if lowering.is_builtin("next"):
             return _row(lowering, node)
@@ -47,7 +48,7 @@ def value(lowering: Lowering, node: ast.Call) -> Any:
             _origin(lowering, function) == "now" and attr in TIMES
         ):
             if node.args or node.keywords:
-                no(node, f"asks for the time with arguments of `{attr}()`")
+                reject(node, f"calls `now().{attr}()` with arguments")
             return _call(lowering, node, TIMES[attr], [])
         case function:
             origin = _origin(lowering, function)
@@ -57,8 +58,10 @@ def value(lowering: Lowering, node: ast.Call) -> Any:
         return None
     made, count = DRAWS[origin]
     if node.keywords or len(node.args) != count:
-        no(node, f"calls `{ast.unparse(function)}()` with other arguments than it takes in code")
-    given = [lowering.plain(one) for one in node.args]
+        reject(
+            node, f"calls `{ast.unparse(function)}()` with other arguments than it takes in code"
+        )
+    given = [lowering.not_starred(one) for one in node.args]
     is_choice = origin == "rand.choice"
     to = [lowering.collection(one) if is_choice else lowering.expression(one) for one in given]
     return _call(lowering, node, made, to)
@@ -66,58 +69,52 @@ def value(lowering: Lowering, node: ast.Call) -> Any:
 
 def _call(lowering: Lowering, node: ast.Call, function: str, to: list[Any]) -> Any:
     # Python names the line of a method's name.
-    lowering.touched = True
-    line = lowering.at(node.func.end_lineno or node.lineno)
+    lowering.may_have_raised = True
+    line = lowering.note_line(node.func.end_lineno or node.lineno)
     return {"call": {"function": function, "to": to, "line": line}}
 
 
 def _origin(lowering: Lowering, node: ast.expr) -> str | None:
-    """Say what of ours an expression names: "rand.int"; None when it is nothing of ours."""
-    path: list[str] = []
-    root = node
-    while isinstance(root, ast.Attribute):
-        path.insert(0, root.attr)
-        root = root.value
-    if not isinstance(root, ast.Name) or lowering.hides(root.id):
+    """Return the name of LoadPilot's function in an expression, "rand.int"; None for others."""
+    name = root(node)
+    if not name or lowering.hides(name):
         return None
     origin = lowering.file.bindings.origin_of(node) or ""
-    found = lowering.function.__globals__.get(root.id)
-    for name in path:
-        found = getattr(found, name, None)
+    found = global_value(lowering.function, node)
     name = origin.removeprefix("loadpilot.")
-    ours: dict[str, Any] = {"now": random.now, "env": params.env}
-    ours |= {one: getattr(random.rand, one.removeprefix("rand.")) for one in DRAWS}
-    is_ours = origin.startswith("loadpilot.") and name in ours and ours[name] == found
-    return name if is_ours else None
+    own: dict[str, Any] = {"now": random.now, "env": params.env}
+    own |= {one: getattr(random.rand, one.removeprefix("rand.")) for one in DRAWS}
+    is_own = origin.startswith("loadpilot.") and name in own and own[name] == found
+    return name if is_own else None
 
 
 def _parameter(lowering: Lowering, node: ast.Call) -> Any:
-    """Turn a call of ``env()`` into what it returns: that was read before the run."""
+    """Compile a call of ``env()`` into its value, which is read before the run."""
     named = {keyword.arg: keyword.value for keyword in node.keywords}
     match node.args[0] if node.args else named.get("name"):
-        case ast.Constant(value=str() as name) if name in lowering.own.parameters:
-            found = lowering.own.parameters[name]
+        case ast.Constant(value=str() as name) if name in lowering.context.parameters:
+            found = lowering.context.parameters[name]
         case _:
-            no(node, "asks for a parameter whose name is computed")
+            reject(node, "calls env() with a computed name")
     if found.is_secret:
-        no(node, f"asks for the secret {name}, which must not stand in code")
+        reject(node, f"reads the secret {name}, which code must not hold")
     return {"literal": literal(node, found.value)}
 
 
 def _row(lowering: Lowering, node: ast.Call) -> Any:
-    """Turn ``next(self.users)`` into code; None when that is no feed."""
+    """Compile ``next(self.users)``; None unless that is a feed."""
     match node:
         case ast.Call(args=[ast.Attribute(value=ast.Name(id=user), attr=name)], keywords=[]) if (
             user == lowering.user and not lowering.is_local(user)
         ):
-            feed = lowering.own.feeds.get(name)
+            feed = lowering.context.feeds.get(name)
             return None if feed is None else {"row": {"feed": feed}}
         case _:
             return None
 
 
 def measure(lowering: Lowering, node: ast.expr) -> Any:
-    """Turn what is added to a metric into a statement; None when it is none."""
+    """Compile the ``add()`` of a metric into a statement; None for another expression."""
     match node:
         case ast.Call(func=ast.Attribute(value=of, attr="add"), args=args, keywords=[]):
             pass
@@ -127,18 +124,18 @@ def measure(lowering: Lowering, node: ast.expr) -> Any:
     if isinstance(of, ast.Name) and not lowering.hides(of.id):
         found = lowering.file.bindings.value_of(of.id) or of
     is_inside = found is of
-    if not isinstance(found, ast.Call) or (is_inside and lowering.hides(_root(found.func))):
+    if not isinstance(found, ast.Call) or (is_inside and lowering.hides(root(found.func))):
         return None
     kind = _kind(lowering.file, found)
     if kind is None:
         return None
     name = _name(found)
     if name is None or len(args) > 1 or (not args and kind != "counter"):
-        no(node, f"contains a call of `{ast.unparse(node.func)}()`")
+        reject(node, f"contains a call of `{ast.unparse(node.func)}()`")
     made: dict[str, Any] = {"kind": kind, "name": name}
     if args:
-        made["value"] = lowering.expression(lowering.plain(args[0]))
-    return {"measure": {**made, "line": lowering.at(node.func.end_lineno or node.lineno)}}
+        made["value"] = lowering.expression(lowering.not_starred(args[0]))
+    return {"measure": {**made, "line": lowering.note_line(node.func.end_lineno or node.lineno)}}
 
 
 def _kind(file: SourceFile, call: ast.Call) -> str | None:
@@ -147,7 +144,7 @@ def _kind(file: SourceFile, call: ast.Call) -> str | None:
 
 
 def _name(call: ast.Call) -> str | None:
-    """Read the name of a metric; None when it is not written out, or none could have it."""
+    """Return the name of a metric; None unless it is a valid literal."""
     match call:
         case ast.Call(args=[ast.Constant(value=str() as name)], keywords=[]):
             return name if own_metrics.is_name(name) else None
@@ -155,14 +152,8 @@ def _name(call: ast.Call) -> str | None:
             return None
 
 
-def _root(node: ast.expr) -> str:
-    while isinstance(node, ast.Attribute):
-        node = node.value
-    return node.id if isinstance(node, ast.Name) else ""
-
-
-def unsure_metrics(file: SourceFile) -> Iterator[Reason]:
-    """Find what could make a metric of a file raise: two kinds of one name, or too many."""
+def ambiguous_metrics(file: SourceFile) -> Iterator[Reason]:
+    """Find metrics of a file that could raise: two kinds of one name, or too many names."""
     known: dict[str, str] = {}
     for node in ast.walk(file.tree):
         if not isinstance(node, ast.Call):
@@ -171,9 +162,9 @@ def unsure_metrics(file: SourceFile) -> Iterator[Reason]:
         if kind is None:
             continue
         if name is None:
-            yield Reason(file.at(node), "a metric has no name that is written out")
+            yield Reason(file.at(node), "a metric has no literal name")
         elif known.setdefault(name, kind) != kind:
             yield Reason(file.at(node), f"the metric {name} is a {known[name]} elsewhere")
     if len(known) > own_metrics.METRICS_MAX:
-        what = f"it has {len(known)} metrics, {own_metrics.METRICS_MAX} are the most"
+        what = f"it has {len(known)} metrics, the maximum is {own_metrics.METRICS_MAX}"
         yield Reason(file.at(1), what)

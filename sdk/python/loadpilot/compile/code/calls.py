@@ -1,7 +1,6 @@
-"""Functions of the scenario's own that are called: what they do becomes code where they are called.
+"""Inlines calls of the scenario's own functions: methods of the class and functions of the file.
 
-Methods of the class and functions of the file, with variables of their own. Must never compute
-what they are given in another order, or more than once.
+An inlined function has its own variables. Its arguments are computed once, in Python's order.
 """
 
 from __future__ import annotations
@@ -13,20 +12,20 @@ from types import FunctionType
 from typing import TYPE_CHECKING, Any
 
 from ...dsl import VUser
-from ...scenario_file.constants import named
-from .literals import literal, no
-from .signatures import Function, Stores, is_call_of, is_waiting, refuse_shape
+from ...scenario_file.constants import describe
+from .literals import literal, reject
+from .signatures import Assignments, Function, awaits_requests, check_signature, is_call_of
 
-if TYPE_CHECKING:
+if TYPE_CHECKING:  # statements imports this module; only the type refers back
     from .statements import Body
 
-DEEPEST = 8
-"""Most functions that call one another."""
+CALL_DEPTH_MAX = 8
+"""Maximum depth of nested calls."""
 
 
 @dataclass(frozen=True)
-class Target:
-    """A function that is called."""
+class Callee:
+    """A called function."""
 
     function: FunctionType
     node: Function
@@ -34,17 +33,17 @@ class Target:
 
     @property
     def parameters(self) -> list[str]:
-        """The names of what it is given, without the user."""
+        """The names of the parameters, without the user."""
         arguments = [*self.node.args.posonlyargs, *self.node.args.args]
         return [argument.arg for argument in arguments][self.is_method :]
 
 
-def target_of(body: Body, node: ast.expr) -> tuple[ast.Call, Target] | None:
-    """Find the function of the scenario's own that an expression calls; None when there is none."""
+def callee_of(body: Body, node: ast.expr) -> tuple[ast.Call, Callee] | None:
+    """Find the scenario's own function that an expression calls; None for another expression."""
     call = node.value if isinstance(node, ast.Await) else node
     match call:
         case ast.Call(func=ast.Attribute(value=ast.Name(id=user), attr=name)) if user == body.user:
-            found = inspect.getattr_static(body.own.cls, name, None)
+            found = inspect.getattr_static(body.context.cls, name, None)
             if name in vars(VUser):
                 return None
         case ast.Call(func=ast.Name(id=name)) if not body.hides(name):
@@ -55,23 +54,23 @@ def target_of(body: Body, node: ast.expr) -> tuple[ast.Call, Target] | None:
             return None
     if not isinstance(found, FunctionType):
         return None
-    source = body.own.sources.of(found)
+    source = body.context.sources.of(found)
     made = source.function(found) if source is body.file else None
     if made is None:
         return None
-    return call, Target(found, made, isinstance(call.func, ast.Attribute))
+    return call, Callee(found, made, isinstance(call.func, ast.Attribute))
 
 
 def returns_answer(body: Body, node: ast.expr, depth: int = 0) -> bool:
-    """Whether an expression calls a function of the scenario's own that returns an answer."""
-    found = target_of(body, node)
-    if found is None or depth > DEEPEST:
+    """Whether an expression calls one of the scenario's functions that returns a response."""
+    found = callee_of(body, node)
+    if found is None or depth > CALL_DEPTH_MAX:
         return False
     call, target = found
     client = _client(body, call, target)
     if client is None:
         return False
-    stores = Stores.of(target.node, client, lambda _: False)
+    stores = Assignments.of(target.node, client, lambda _: False)
     for one in _returns(target.node):
         value = one.value.value if isinstance(one.value, ast.Await) else one.value
         match value:
@@ -84,8 +83,8 @@ def returns_answer(body: Body, node: ast.expr, depth: int = 0) -> bool:
     return False
 
 
-def _client(body: Body, call: ast.Call, target: Target) -> str | None:
-    """What a function calls the client that it is given; None when it is given none."""
+def _client(body: Body, call: ast.Call, target: Callee) -> str | None:
+    """Return the parameter that gets the client; None if the call does not pass it."""
     pairs = [*zip(target.parameters, call.args, strict=False)]
     pairs += [(keyword.arg or "", keyword.value) for keyword in call.keywords]
     for name, value in pairs:
@@ -94,56 +93,56 @@ def _client(body: Body, call: ast.Call, target: Target) -> str | None:
     return None
 
 
-def called(body: Body, node: ast.expr, into: int | None = None) -> tuple[str, int] | None:
-    """Do what a function of the scenario's own does, ahead of the statement that calls it.
+def inline_call(body: Body, node: ast.expr, into: int | None = None) -> tuple[str, int] | None:
+    """Inline a call of one of the scenario's functions before the statement that contains it.
 
-    Returns what it returns, "answer", "value" or "nothing", and the local variable that holds it;
-    an answer goes ``into`` that variable, if one is named. None when none is called.
+    Returns the kind of the result, "answer", "value" or "nothing", and its local variable;
+    ``into`` names the variable for a response. None for an expression that is no such call.
     """
-    found = target_of(body, node)
+    found = callee_of(body, node)
     if found is None:
         return None
     call, target = found
     name = target.function.__name__
-    if body.touched or body.branches:
-        no(node, f"calls `{name}()` in the middle of an expression")
-    if target.function in body.open or len(body.open) >= DEEPEST:
-        no(node, f"calls `{name}()`, which calls itself or too many others")
+    if body.may_have_raised or body.conditional_depth:
+        reject(node, f"calls `{name}()` in the middle of an expression")
+    if target.function in body.call_stack or len(body.call_stack) >= CALL_DEPTH_MAX:
+        reject(node, f"calls `{name}()`, which is recursive or nests too many calls")
     if isinstance(node, ast.Await) != isinstance(target.node, ast.AsyncFunctionDef):
-        no(node, f"calls `{name}()` without awaiting it, or awaits what is no coroutine")
+        reject(node, f"calls `{name}()` without awaiting it, or awaits a plain function")
     if not node.lineno == call.lineno == call.func.end_lineno:
-        no(node, f"calls `{name}()` on several lines")
+        reject(node, f"calls `{name}()` on several lines")
     if isinstance(target.node, ast.AsyncFunctionDef) and not target.is_method:
-        no(node, f"awaits `{name}()`, which is no method")
-    refuse_shape(target.function, target.node, None)
+        reject(node, f"awaits `{name}()`, which is not a method")
+    check_signature(target.function, target.node, None)
     inner = _inner(body, call, target, into)
     kind, result = _result(body, inner, target, into)
     inner.result = (kind, result)
     does = inner.block(target.node.body)
     if kind == "value" and not _ends(target.node.body):
         does.insert(0, {"set": {"local": result, "to": {"literal": "none"}}})
-    body.does.append({"within": {"does": does, "line": body.at(node.lineno)}})
-    body.touched = False
+    body.does.append({"within": {"does": does, "line": body.note_line(node.lineno)}})
+    body.may_have_raised = False
     return kind, result
 
 
-def _inner(body: Body, call: ast.Call, target: Target, into: int | None) -> Body:
-    """Give a function what it is called with, in variables of its own."""
+def _inner(body: Body, call: ast.Call, target: Callee, into: int | None) -> Body:
+    """Create the body of an inlined function and assign its arguments to its variables."""
     node, name = target.node, target.function.__name__
     parameters = target.parameters
     client = _client(body, call, target)
     user = node.args.args[0].arg if target.is_method and node.args.args else ""
-    inner = body.inside(target.function, user, client)
-    stores = Stores.of(node, client, lambda value: returns_answer(inner, value))
+    inner = body.inlined(target.function, user, client)
+    stores = Assignments.of(node, client, lambda value: returns_answer(inner, value))
     given = [*zip(parameters, call.args, strict=False)]
     given += [(keyword.arg or "", keyword.value) for keyword in call.keywords]
     names = [parameter for parameter, _ in given]
     is_sound = len(call.args) <= len(parameters) and set(names) <= set(parameters)
     if not is_sound or len(set(names)) != len(names):
-        no(call, f"calls `{name}()` with other arguments than it takes")
-    if client is not None and is_waiting(node, client) != body.is_awaiting:
-        no(call, f"calls `{name}()`, which does not wait for its client as this function does")
-    inner.is_awaiting = body.is_awaiting if client is not None else is_waiting(node, None)
+        reject(call, f"calls `{name}()` with other arguments than it takes")
+    if client is not None and awaits_requests(node, client) != body.is_awaiting:
+        reject(call, f"calls `{name}()`, and only one of the two functions awaits its requests")
+    inner.is_awaiting = body.is_awaiting if client is not None else awaits_requests(node, None)
     inner.is_async = isinstance(node, ast.AsyncFunctionDef)
     answers: set[str] = set()
     for parameter, value in given:
@@ -153,15 +152,15 @@ def _inner(body: Body, call: ast.Call, target: Target, into: int | None) -> Body
             case ast.Name(id=known) if known in body.answers:
                 body.must_be_bound(value)
                 if parameter in stores.all or body.slot(known) == into:
-                    no(value, f"uses the name `{parameter}` of `{name}()` for different things")
+                    reject(value, f"uses the name `{parameter}` of `{name}()` for different things")
                 inner.names[parameter] = body.slot(known)
                 answers.add(parameter)
             case ast.Starred():
-                no(value, "unpacks something with *")
+                reject(value, "unpacks something with *")
             case _:
-                body.touched = False
+                body.may_have_raised = False
                 made = body.expression(value)
-                slot = body.new(parameter)
+                slot = body.new_local(parameter)
                 body.does.append({"set": {"local": slot, "to": made}})
                 inner.names[parameter] = slot
     _default(target, inner, client, body)
@@ -170,14 +169,14 @@ def _inner(body: Body, call: ast.Call, target: Target, into: int | None) -> Body
     inner.batches = stores.batches
     reserved = stores.all & {user, client}
     if stores.mixed or reserved:
-        no(node, f"uses the name `{min({*stores.mixed, *reserved})}` for different things")
+        reject(node, f"uses the name `{min({*stores.mixed, *reserved})}` for different things")
     for own in sorted(stores.all - inner.names.keys()):
-        inner.names[own] = body.new(own)
+        inner.names[own] = body.new_local(own)
     return inner
 
 
-def _default(target: Target, inner: Body, client: str | None, body: Body) -> None:
-    """Give a function what it takes and was not given."""
+def _default(target: Callee, inner: Body, client: str | None, body: Body) -> None:
+    """Assign the defaults of the parameters without an argument."""
     defaults = target.function.__defaults__ or ()
     by_name = dict(zip(reversed(target.parameters), reversed(defaults), strict=False))
     for parameter in target.parameters:
@@ -185,37 +184,37 @@ def _default(target: Target, inner: Body, client: str | None, body: Body) -> Non
             continue
         if parameter not in by_name:
             name = target.function.__name__
-            no(target.node, f"calls `{name}()` with other arguments than it takes")
-        slot = body.new(parameter)
+            reject(target.node, f"calls `{name}()` with other arguments than it takes")
+        slot = body.new_local(parameter)
         made = {"literal": literal(target.node, by_name[parameter])}
         body.does.append({"set": {"local": slot, "to": made}})
         inner.names[parameter] = slot
 
 
-def _result(body: Body, inner: Body, target: Target, into: int | None) -> tuple[str, int]:
-    """Tell what a function returns, and which variable is to hold it."""
+def _result(body: Body, inner: Body, target: Callee, into: int | None) -> tuple[str, int]:
+    """Return the kind of a function's result, and the variable for it."""
     values = [one.value for one in _returns(target.node)]
-    said = [one for one in values if one is not None]
-    plain = [one.value if isinstance(one, ast.Await) else one for one in said]
+    value = [one for one in values if one is not None]
+    plain = [one.value if isinstance(one, ast.Await) else one for one in value]
     names = {one.id for one in plain if isinstance(one, ast.Name) and one.id in inner.answers}
     asks = [one for one in plain if is_call_of(one, inner.client)]
-    if not said or all(isinstance(one, ast.Constant) and one.value is None for one in plain):
+    if not value or all(isinstance(one, ast.Constant) and one.value is None for one in plain):
         return "nothing", 0
     if not names and not asks:
-        return "value", body.new(f"{target.function.__name__}()")
-    is_whole = len(said) == len(values) and _ends(target.node.body)
+        return "value", body.new_local(f"{target.function.__name__}()")
+    is_whole = len(value) == len(values) and _ends(target.node.body)
     is_one = len(names) + bool(asks) == 1
     is_all = len(asks) == len(plain) or not asks
     others = [one for one in plain if not (isinstance(one, ast.Name) and one.id in names)]
     if not is_whole or not is_one or not is_all or (names and others):
-        no(target.node, f"has returns in `{target.function.__name__}()` of different kinds")
+        reject(target.node, f"has returns in `{target.function.__name__}()` of different kinds")
     for name in names:
         if into is not None and name in target.parameters:
-            no(target.node, f"returns `{name}`, which it was given")
+            reject(target.node, f"returns its argument `{name}`")
         if into is not None:
             inner.names[name] = into
         return "answer", inner.slot(name)
-    return "answer", body.new("answer") if into is None else into
+    return "answer", body.new_local("answer") if into is None else into
 
 
 def _returns(node: Function) -> list[ast.Return]:
@@ -223,7 +222,7 @@ def _returns(node: Function) -> list[ast.Return]:
 
 
 def _ends(statements: list[ast.stmt]) -> bool:
-    """Whether every way through these statements returns, or raises."""
+    """Whether every path through these statements returns or raises."""
     match statements[-1]:
         case ast.Return() | ast.Raise():
             return True
@@ -235,8 +234,8 @@ def _ends(statements: list[ast.stmt]) -> bool:
             return False
 
 
-def returned(body: Body, node: ast.Return) -> None:
-    """Turn a return of a function that was called into statements."""
+def inline_return(body: Body, node: ast.Return) -> None:
+    """Compile a return of an inlined function."""
     kind, result = body.result or ("nothing", 0)
     value = node.value
     is_none = value is None or (isinstance(value, ast.Constant) and value.value is None)
@@ -244,10 +243,10 @@ def returned(body: Body, node: ast.Return) -> None:
         body.must_be_bound(value)
     elif kind == "answer" and value is not None:
         if not body.request(value, result):
-            no(node, f"returns {named(value)}")
+            reject(node, f"returns {describe(value)}")
     elif kind == "value":
         made: Any = {"literal": "none"} if is_none or value is None else body.expression(value)
         body.does.append({"set": {"local": result, "to": made}})
     elif value is not None and not is_none:
-        body.alone(value)
+        body.expression_statement(value)
     body.does.append("return")

@@ -1,7 +1,7 @@
-"""Expressions of tasks and checks, turned into code.
+"""Compiles expressions of tasks, hooks and checks.
 
-Only what the engine computes exactly as Python does is let through. Names are resolved here: a
-local variable, something of the user's own, a constant. Must never reorder what Python computes.
+Only expressions that the engine computes exactly as Python does are compiled, in Python's order.
+Names are resolved here: a local variable, an attribute of the user, a constant.
 """
 
 from __future__ import annotations
@@ -11,9 +11,9 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from ...request.headers import is_secret_entry
-from ...scenario_file.constants import named
+from ...scenario_file.constants import describe
 from . import builtins, str_methods
-from .literals import literal, no
+from .literals import literal, reject
 from .secret_flow import SCHEMES
 
 if TYPE_CHECKING:
@@ -49,38 +49,38 @@ PROPERTIES = {name: name for name in ("status_code", "ok", "text", "elapsed_ms")
 
 
 @dataclass
-class Own:
-    """What a user has of its own, as far as the class shows it."""
+class ScenarioContext:
+    """The facts about a scenario that all of its functions share."""
 
     constants: Mapping[str, Any]
-    """Class attributes that nothing changes, by name."""
-    kept: frozenset[str]
-    """What ``on_start`` gives a user."""
+    """Constant class attributes, by name."""
+    instance_attributes: frozenset[str]
+    """Names of the attributes that ``on_start`` sets on a user."""
     secret_headers: frozenset[str]
-    """Names of headers whose values are secret, in lower case."""
-    is_above_nothing: bool
+    """Names of additional secret headers, in lower case."""
+    extends_vuser_only: bool
     """Whether ``super()`` leads to the empty hooks of VUser."""
     can_wait: bool
     """Whether ``self.wait`` is that of VUser."""
     feeds: Mapping[str, int]
-    """The feeds of the plan, with their places, by name."""
+    """Indexes of the feeds in the plan, by name."""
     parameters: Mapping[str, Parameter]
-    """What was asked for with ``env()``, by name."""
+    """Parameters requested with ``env()``, by name."""
     cls: type
-    """The class itself."""
+    """The scenario's class."""
     sources: Sources
     """The files of its functions."""
     used: set[str] = field(default_factory=set)
-    """The constants that code reads."""
+    """Names of the constants that code reads."""
 
 
 @dataclass
 class Lowering:
-    """One function while it becomes code."""
+    """Compiles the expressions of one function."""
 
     function: FunctionType
     file: SourceFile
-    own: Own
+    context: ScenarioContext
     user: str
     client: str | None
     is_awaiting: bool
@@ -88,59 +88,59 @@ class Lowering:
     is_async: bool
     """Whether it is a coroutine."""
     locals: list[str]
-    """The names of all variables so far, those of functions that it calls too, in their order."""
+    """Names of all variables so far by number, with those of inlined functions."""
     names: dict[str, int] = field(default_factory=dict)
-    """Its own local variables, with their numbers."""
+    """Numbers of its own local variables, by name."""
     answers: frozenset[str] = frozenset()
-    """Those of them that hold answers."""
+    """Names of its variables that hold a response."""
     batches: Mapping[str, int | None] = field(default_factory=dict)
-    """Those that hold the answers of a batch, with how many these are, if that is known."""
+    """Names of its variables that hold the responses of a batch, with their number if known."""
     lines: set[int] = field(default_factory=set)
     """Lines that errors may name."""
     asserted: set[int] = field(default_factory=set)
-    """Those of them whose text errors may show: an assertion without a message does."""
+    """Lines whose text errors may show, such as an assertion without a message."""
     bound: set[str] = field(default_factory=set)
-    """Local variables that are set here, whatever way led here. On the others CPython does not
-    always name the line where it fails, so that they are not read in code."""
-    touched: bool = False
-    """Whether something that may raise was computed before, in this statement."""
-    branches: int = 0
-    """In how many parts of expressions we are that may not be computed at all."""
-    helped: Callable[[ast.expr], Any] = field(default=lambda _: None)
-    """Does what a function of the scenario's own does, ahead of the statement; returns what that
-    returns, as code, or None when no such function is called."""
-    ask: Callable[[ast.expr], int | None] = field(default=lambda _: None)
-    """Makes a call of the client a request of its own, ahead of the statement; returns the
-    local variable that holds its answer, or None when the expression is no such call."""
+    """Names of variables that are set on every path to this point. Reading any other is refused:
+    CPython does not always name the line of that error."""
+    may_have_raised: bool = False
+    """Whether this statement has computed something that may raise."""
+    conditional_depth: int = 0
+    """Nesting of conditionally evaluated parts of the current expression."""
+    inline_value: Callable[[ast.expr], Any] = field(default=lambda _: None)
+    """Inlines a call of one of the scenario's functions before the statement; returns its value as
+    code, or None for another expression."""
+    send_first: Callable[[ast.expr], int | None] = field(default=lambda _: None)
+    """Sends a request of the client before the statement; returns the variable of its response, or
+    None for another expression."""
 
     def slot(self, name: str) -> int:
-        """Give the number of a local variable."""
+        """Return the number of a local variable."""
         return self.names[name]
 
-    def new(self, name: str) -> int:
-        """Make one more variable; returns its number."""
+    def new_local(self, name: str) -> int:
+        """Create a variable; returns its number."""
         self.locals.append(name)
         return len(self.locals) - 1
 
-    def at(self, line: int) -> int:
-        """Note a line that an error may name; returns it."""
+    def note_line(self, line: int) -> int:
+        """Record a line that an error may name; returns the line."""
         self.lines.add(line)
         return line
 
     def expression(self, node: ast.expr) -> Any:  # noqa: C901, PLR0911, PLR0912  (a table of syntax)
-        """Turn an expression into code."""
+        """Compile an expression."""
         match node:
             case ast.Constant(value=value):
                 return {"literal": literal(node, value)}
             case ast.Name():
                 return self.name(node)
             case ast.List(elts=elements):
-                return {"list": [self.expression(self.plain(one)) for one in elements]}
+                return {"list": [self.expression(self.not_starred(one)) for one in elements]}
             case ast.Dict():
                 return self.dict(node)
             case ast.JoinedStr(values=values):
                 if node.lineno != node.end_lineno:
-                    no(node, "contains an f-string over several lines")
+                    reject(node, "contains an f-string over several lines")
                 return {"join": [self.formatted(value) for value in values]}
             case ast.BinOp(left=left, op=op, right=right):
                 return self.binary(node, left, op, right)
@@ -150,16 +150,16 @@ class Lowering:
                 return {"literal": literal(node, -value)}
             case ast.UnaryOp(op=ast.USub(), operand=operand):
                 of = self.expression(operand)
-                return {"negate": {"of": of, "line": self.raises(node)}}
+                return {"negate": {"of": of, "line": self.note_raise(node)}}
             case ast.Compare():
                 return self.compare(node)
             case ast.BoolOp(op=op, values=values):
                 first = self.expression(values[0])
-                rest = [self.maybe(value) for value in values[1:]]
+                rest = [self.conditional(value) for value in values[1:]]
                 return {"and" if isinstance(op, ast.And) else "or": [first, *rest]}
             case ast.IfExp(test=test, body=body, orelse=orelse):
                 chosen = self.expression(test)
-                then, otherwise = self.maybe(body), self.maybe(orelse)
+                then, otherwise = self.conditional(body), self.conditional(orelse)
                 return {"choose": {"test": chosen, "then": then, "otherwise": otherwise}}
             case ast.Subscript(value=value, slice=key):
                 return self.item(node, value, key)
@@ -168,69 +168,69 @@ class Lowering:
             case ast.Call():
                 return self.call(node)
             case ast.Await(value=ast.Call()):
-                found = self.helped(node)
-                return no(node, f"contains {named(node)}") if found is None else found
+                found = self.inline_value(node)
+                return reject(node, f"contains {describe(node)}") if found is None else found
             case ast.ListComp():
                 return str_methods.comprehension(self, node)
             case _:
-                return no(node, f"contains {named(node)}")
+                return reject(node, f"contains {describe(node)}")
 
     def is_local(self, name: str) -> bool:
         """Whether a name is a local variable here."""
         return name in self.names
 
     def hides(self, name: str) -> bool:
-        """Whether a name is something of the function's own, and not the module's."""
+        """Whether a name belongs to the function, and not to the module."""
         return self.is_local(name) or name in (self.user, self.client)
 
-    def plain(self, node: ast.expr) -> ast.expr:
-        """Refuse what is unpacked with ``*``."""
+    def not_starred(self, node: ast.expr) -> ast.expr:
+        """Refuse an argument or element unpacked with ``*``; returns any other."""
         if isinstance(node, ast.Starred):
-            no(node, "unpacks something with *")
+            reject(node, "unpacks something with *")
         return node
 
-    def maybe(self, node: ast.expr) -> Any:
-        """Turn an expression into code that may not be computed at all."""
-        self.branches += 1
+    def conditional(self, node: ast.expr) -> Any:
+        """Compile an expression that is not always evaluated."""
+        self.conditional_depth += 1
         made = self.expression(node)
-        self.branches -= 1
+        self.conditional_depth -= 1
         return made
 
-    def raises(self, node: ast.expr) -> int:
-        """Note that something here may raise; returns the line that Python would name."""
-        self.touched = True
-        return self.at(node.lineno)
+    def note_raise(self, node: ast.expr) -> int:
+        """Record that an expression may raise; returns the line that Python names then."""
+        self.may_have_raised = True
+        return self.note_line(node.lineno)
 
     def name(self, node: ast.Name) -> Any:
-        """Turn a name into code."""
+        """Compile a name."""
         name = node.id
         if name in self.answers or name in self.batches:
-            no(node, f"uses the response `{name}` as a value")
+            reject(node, f"uses the response `{name}` as a value")
         if name in self.names:
             self.must_be_bound(node)
-            return {"local": {"local": self.slot(name), "line": self.raises(node)}}
+            return {"local": {"local": self.slot(name), "line": self.note_raise(node)}}
         if name in (self.user, self.client):
-            no(node, f"uses `{name}` as a value")
+            reject(node, f"uses `{name}` as a value")
         return {"literal": literal(node, self.constant(node))}
 
     def must_be_bound(self, node: ast.Name) -> None:
-        """Refuse a variable that some way here leaves unset."""
+        """Refuse a variable that some path to this point leaves unset."""
         if node.id not in self.bound:
-            no(node, f"reads `{node.id}`, which may not be set there")
+            reject(node, f"reads `{node.id}`, which may not be set there")
 
     def constant(self, node: ast.Name, *, may_be_tuple: bool = False) -> Any:
-        """Look up a constant of the module."""
-        refusal = self.file.bindings.refusal(node.id)
+        """Return the value of a constant of the module; refuses any other name."""
+        refusal = self.file.bindings.why_not_constant(node.id)
         if refusal is not None:
-            no(node, f"uses {refusal}")
+            reject(node, f"uses {refusal}")
         value = self.function.__globals__.get(node.id)
         if isinstance(value, tuple) and not may_be_tuple:
-            no(node, f"uses `{node.id}`, a tuple, as a value")
+            reject(node, f"uses `{node.id}`, a tuple, as a value")
         self.no_secret(node, value)
         return value
 
     def dict(self, node: ast.Dict) -> Any:
-        """Turn a dict that is written out into code."""
+        """Compile a dict display."""
         entries = []
         for key, value in zip(node.keys, node.values, strict=True):
             match key:
@@ -239,14 +239,14 @@ class Lowering:
                 case ast.Name() if key.id not in self.names:
                     text = self.constant(key)
                 case None:
-                    no(value, "unpacks something with **")
+                    reject(value, "unpacks something with **")
                 case _:
-                    no(key, "makes a dict whose keys are computed")
+                    reject(key, "makes a dict whose keys are computed")
             if not isinstance(text, str):
-                no(key, "makes a dict whose keys are not texts")
+                reject(key, "makes a dict whose keys are not text")
             made = self.expression(value)
-            if is_secret_entry(text, self.own.secret_headers) and _writes(made):
-                no(value, f"writes the secret value of {text} into the code")
+            if is_secret_entry(text, self.context.secret_headers) and _writes(made):
+                reject(value, f"writes the secret value of {text} into the code")
             entries.append({"key": literal(key, text)["text"], "value": made})
         return {"dict": entries}
 
@@ -254,16 +254,18 @@ class Lowering:
         """Refuse a constant that holds the value of a secret header."""
         if isinstance(value, dict):
             for key, inner in value.items():
-                is_secret = isinstance(key, str) and is_secret_entry(key, self.own.secret_headers)
+                is_secret = isinstance(key, str) and is_secret_entry(
+                    key, self.context.secret_headers
+                )
                 if is_secret and not (isinstance(inner, str) and inner in SCHEMES):
-                    no(node, f"writes the secret value of {key} into the code")
+                    reject(node, f"writes the secret value of {key} into the code")
                 self.no_secret(node, inner)
         elif isinstance(value, list | tuple):
             for inner in value:
                 self.no_secret(node, inner)
 
     def formatted(self, node: ast.expr) -> Any:
-        """Turn a part of an f-string into code."""
+        """Compile a part of an f-string."""
         match node:
             case ast.Constant():
                 return self.expression(node)
@@ -274,24 +276,24 @@ class Lowering:
             case ast.FormattedValue(value=value, conversion=conversion, format_spec=None):
                 made = self.expression(value)
                 if conversion == ord("r"):
-                    line = self.raises(node)
+                    line = self.note_raise(node)
                     return {"call": {"function": "repr", "to": [made], "line": line}}
                 if conversion in (-1, ord("s")):
                     return made
-        return no(node, "formats a value in a way of its own")
+        return reject(node, "formats a value in an unsupported way")
 
     def binary(self, node: ast.expr, left: ast.expr, op: ast.operator, right: ast.expr) -> Any:
-        """Turn an operation on two values into code."""
+        """Compile an operation on two values."""
         operator = OPERATORS.get(type(op))
         if operator is None:
-            no(node, "computes with an operator other than + - * / // %")
+            reject(node, "computes with an operator other than + - * / // %")
         if isinstance(op, ast.Mod) and isinstance(left, ast.Constant | ast.JoinedStr):
-            no(node, "formats text with %")
+            reject(node, "formats text with %")
         sides = {"left": self.expression(left), "right": self.expression(right)}
-        return {"binary": {"operator": operator, **sides, "line": self.raises(node)}}
+        return {"binary": {"operator": operator, **sides, "line": self.note_raise(node)}}
 
     def compare(self, node: ast.Compare) -> Any:
-        """Turn a chain of comparisons into code."""
+        """Compile a chain of comparisons."""
         first = self.expression(node.left)
         others = []
         for place, (op, right) in enumerate(zip(node.ops, node.comparators, strict=True)):
@@ -301,20 +303,22 @@ class Lowering:
                     case ast.Constant(value=None | True | False):
                         pass
                     case _:
-                        no(right, "asks whether two things are one and the same")
-            self.branches += place > 0
+                        reject(
+                            right, "compares with `is` to something else than None, True or False"
+                        )
+            self.conditional_depth += place > 0
             if isinstance(op, ast.In | ast.NotIn):
                 others.append({"how": how, "to": self.collection(right)})
             else:
                 others.append({"how": how, "to": self.expression(right)})
-            self.branches -= place > 0
-        return {"compare": {"first": first, "others": others, "line": self.raises(node)}}
+            self.conditional_depth -= place > 0
+        return {"compare": {"first": first, "others": others, "line": self.note_raise(node)}}
 
     def collection(self, node: ast.expr) -> Any:
-        """Turn the right side of `in` into code: a tuple is as good as a list there."""
+        """Compile the right side of ``in``, or the iterable of a loop; a tuple counts as a list."""
         match node:
             case ast.Tuple(elts=elements):
-                return {"list": [self.expression(self.plain(one)) for one in elements]}
+                return {"list": [self.expression(self.not_starred(one)) for one in elements]}
             case ast.Name(id=name) if not self.hides(name):
                 value = self.constant(node, may_be_tuple=True)
                 return {"literal": literal(node, list(value) if type(value) is tuple else value)}
@@ -322,21 +326,21 @@ class Lowering:
                 return self.expression(node)
 
     def item(self, node: ast.Subscript, value: ast.expr, key: ast.expr) -> Any:
-        """Turn ``a[key]`` into code."""
+        """Compile ``a[key]``."""
         if isinstance(key, ast.Slice):
             return str_methods.slice_of(self, node, key)
         if isinstance(key, ast.Tuple):
-            no(node, "takes a slice")
+            reject(node, "takes a slice")
         found = self.header(node, value, key, None)
         if found is not None:
             return found
         sides = {"of": self.expression(value), "key": self.expression(key)}
-        return {"item": {**sides, "line": self.raises(node)}}
+        return {"item": {**sides, "line": self.note_raise(node)}}
 
     def header(
         self, node: ast.expr, value: ast.expr, key: ast.expr, otherwise: ast.expr | None
     ) -> Any:
-        """Turn ``r.headers[key]`` into code; None when it is none."""
+        """Compile ``r.headers[key]``; None for another expression."""
         match value:
             case ast.Attribute(value=inner, attr="headers"):
                 slot = self.answer(inner)
@@ -348,71 +352,71 @@ class Lowering:
             case ast.Constant(value=str() as name) if name.isascii():
                 pass
             case _:
-                no(key, "looks up a header whose name is computed")
-        found = {"local": slot, "name": name, "line": self.raises(node)}
+                reject(key, "looks up a header by a computed name")
+        found = {"local": slot, "name": name, "line": self.note_raise(node)}
         if otherwise is not None:
             found["otherwise"] = self.expression(otherwise)
         return {"header": found}
 
     def answer(self, node: ast.expr) -> int | None:
-        """Find the local variable that holds an answer; None when the expression is none."""
+        """Return the variable that holds a response; None for another expression."""
         match node:
             case ast.Name(id=name) if name in self.answers:
                 self.must_be_bound(node)
                 return self.slot(name)
             case _:
-                return self.ask(node)
+                return self.send_first(node)
 
     def attribute(self, node: ast.Attribute) -> Any:
-        """Turn an attribute of the user or of an answer into code."""
+        """Compile an attribute of the user or of a response."""
         match node.value:
             case ast.Name(id=name) if name == self.user and name not in self.locals:
-                return self.users(node)
+                return self.user_attribute(node)
         slot = self.answer(node.value)
         if slot is None:
-            no(node, f"uses the attribute `{ast.unparse(node)}`")
+            reject(node, f"uses the attribute `{ast.unparse(node)}`")
         part = PROPERTIES.get(node.attr)
         if part is None:
-            no(node, f"uses `.{node.attr}` of a response")
-        self.touched = True
-        line = self.at(node.end_lineno or node.lineno)
+            reject(node, f"uses `.{node.attr}` of a response")
+        self.may_have_raised = True
+        line = self.note_line(node.end_lineno or node.lineno)
         return {"answer": {"local": slot, "part": part, "line": line}}
 
-    def users(self, node: ast.Attribute) -> Any:
-        """Turn an attribute of the user into code."""
+    def user_attribute(self, node: ast.Attribute) -> Any:
+        """Compile an attribute of the user."""
         name = node.attr
-        if name in self.own.constants:
-            self.own.used.add(name)
-            self.no_secret(node, self.own.constants[name])
-        elif name not in self.own.kept:
-            what = f"`self.{name}`, which is neither a constant nor kept by on_start"
-            no(node, f"uses {what}")
-        self.touched = True
-        return {"own": {"name": name, "line": self.at(node.end_lineno or node.lineno)}}
+        if name in self.context.constants:
+            self.context.used.add(name)
+            self.no_secret(node, self.context.constants[name])
+        elif name not in self.context.instance_attributes:
+            what = f"`self.{name}`, which is neither a constant nor set by on_start"
+            reject(node, f"uses {what}")
+        self.may_have_raised = True
+        return {"own": {"name": name, "line": self.note_line(node.end_lineno or node.lineno)}}
 
     def call(self, node: ast.Call) -> Any:  # noqa: C901, PLR0911  (a table of syntax)
-        """Turn a call of one of Python's own functions into code."""
-        function, given = node.func, [self.plain(one) for one in node.args]
-        if self.ask(node) is not None:
-            no(node, "uses a response as a value")
-        for known in (builtins.value, Lowering.helps, str_methods.method):
+        """Compile a call: of a builtin, a method, or one of the scenario's functions."""
+        function, given = node.func, [self.not_starred(one) for one in node.args]
+        if self.send_first(node) is not None:
+            reject(node, "uses a response as a value")
+        for known in (builtins.value, Lowering.inlined_call, str_methods.text_method):
             found = known(self, node)
             if found is not None:
                 return found
         if node.keywords:
-            no(node, f"contains {named(node)}")
+            reject(node, f"contains {describe(node)}")
         match function:
             case ast.Name(id=name) if self.is_builtin(name):
                 if name == "isinstance" and len(given) == 2:
                     return self.isinstance(given[0], given[1])
                 if name in FUNCTIONS and len(given) == 1:
                     of = self.expression(given[0])
-                    return {"call": {"function": name, "to": [of], "line": self.raises(node)}}
+                    return {"call": {"function": name, "to": [of], "line": self.note_raise(node)}}
             case ast.Attribute(value=value, attr="json") if not given:
                 slot = self.answer(value)
                 if slot is not None:
-                    self.touched = True
-                    line = self.at(function.end_lineno or function.lineno)
+                    self.may_have_raised = True
+                    line = self.note_line(function.end_lineno or function.lineno)
                     return {"answer": {"local": slot, "part": "json", "line": line}}
             case ast.Attribute(value=value, attr="get") if len(given) in (1, 2):
                 otherwise = given[1] if len(given) == 2 else ast.Constant(None)
@@ -422,25 +426,25 @@ class Lowering:
                 return self.get(function, given)
             case _:
                 pass
-        return no(node, f"contains {named(node)}")
+        return reject(node, f"contains {describe(node)}")
 
-    def helps(self, node: ast.Call) -> Any:
-        """Turn a call of a function of the scenario's own into code; None when it is none."""
-        return self.helped(node)
+    def inlined_call(self, node: ast.Call) -> Any:
+        """Compile a call of one of the scenario's functions; None for another call."""
+        return self.inline_value(node)
 
     def get(self, function: ast.Attribute, given: list[ast.expr]) -> Any:
-        """Turn ``d.get(key)`` of a dict into code."""
+        """Compile ``d.get(key)`` of a dict."""
         match function.value:
             case ast.Name(id=name) if name not in self.names:
-                if name == self.client or self.file.bindings.refusal(name) is not None:
-                    no(function, f"contains a call of `{ast.unparse(function)}()`")
+                if name == self.client or self.file.bindings.why_not_constant(name) is not None:
+                    reject(function, f"contains a call of `{ast.unparse(function)}()`")
         to = [self.expression(one) for one in [function.value, *given]]
-        self.touched = True
-        line = self.at(function.end_lineno or function.lineno)
+        self.may_have_raised = True
+        line = self.note_line(function.end_lineno or function.lineno)
         return {"call": {"function": "get", "to": to, "line": line}}
 
     def isinstance(self, of: ast.expr, kinds: ast.expr) -> Any:
-        """Turn ``isinstance(a, int)`` into code."""
+        """Compile ``isinstance(a, int)``."""
         listed = kinds.elts if isinstance(kinds, ast.Tuple) else [kinds]
         names = []
         for kind in listed:
@@ -448,19 +452,22 @@ class Lowering:
                 case ast.Name(id=name) if name in KINDS and self.is_builtin(name):
                     names.append(name)
                 case _:
-                    no(kind, "asks for a type other than bool, int, float, str, list and dict")
+                    reject(
+                        kind,
+                        "calls isinstance() with a type beside bool, int, float, str, list, dict",
+                    )
         if not names:
-            no(kinds, "asks for no type")
+            reject(kinds, "calls isinstance() with no type")
         return {"is_instance": {"of": self.expression(of), "kinds": names}}
 
     def is_builtin(self, name: str) -> bool:
-        """Whether a name is Python's own here."""
+        """Whether a name stands for Python's builtin here."""
         is_bound = self.file.bindings.binds(name) or name in self.function.__globals__
         return not self.hides(name) and not is_bound
 
 
 def _writes(made: Any) -> bool:
-    """Whether code for the value of a secret writes out more than its scheme."""
+    """Whether the code of a secret value contains a literal other than an authentication scheme."""
     if isinstance(made, dict):
         if "literal" in made:
             value = made["literal"]

@@ -1,9 +1,8 @@
-"""Whether a scenario file does nothing but define things while it is imported.
+"""Checks that the import of a scenario file only defines things.
 
-Only of such a file is it certain that a name means the same at every moment, and on every agent,
-as it means here: nothing has patched a builtin, rebound a class attribute or started a thread. What
-functions do that nobody calls does not matter. Must never guess: whatever is not known to be
-harmless is a reason.
+Then each name has the same value at any time and on every agent: nothing has patched a builtin,
+rebound a class attribute or started a thread. The bodies of functions do not matter, as long as the
+import does not call them. Anything not known to be safe is a reason to run in Python.
 """
 
 from __future__ import annotations
@@ -13,7 +12,7 @@ import sys
 from typing import TYPE_CHECKING
 
 from ...problem import Reason
-from ...scenario_file.constants import named
+from ...scenario_file.constants import describe
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -21,9 +20,9 @@ if TYPE_CHECKING:
     from ...scenario_file.source import SourceFile
 
 HARMLESS = frozenset({"loadpilot", *sys.stdlib_module_names})
-"""Packages whose import changes nothing that a scenario could see."""
+"""Packages whose import has no effect on a scenario."""
 PURE_BUILTINS = frozenset({"int", "float", "str", "bool", "len", "dict", "list", "tuple", "range"})
-"""Builtins that may be called while a file is imported."""
+"""Builtins that may be called during the import."""
 PURE = frozenset(
     {
         "os.environ.get",
@@ -36,21 +35,21 @@ PURE = frozenset(
         "loadpilot.metrics.rate",
     }
 )
-"""Other functions that may."""
-OURS = frozenset({"loadpilot.scenario", "loadpilot.dsl.scenario"})
-TASK = frozenset({"loadpilot.task", "loadpilot.dsl.task"})
+"""Other functions that may be called during the import."""
+CLASS_DECORATORS = frozenset({"loadpilot.scenario", "loadpilot.dsl.scenario"})
+METHOD_DECORATORS = frozenset({"loadpilot.task", "loadpilot.dsl.task"})
 KNOWN_DUNDERS = frozenset({"__all__", "__version__", "__author__"})
-"""Names of the module that mean nothing to Python while it runs."""
-ON_METHODS = frozenset({"staticmethod", "classmethod", "property"})
+"""Double-underscore names of a module without a meaning at run time."""
+BUILTIN_DECORATORS = frozenset({"staticmethod", "classmethod", "property"})
 
 
-def activities(file: SourceFile) -> list[Reason]:
-    """List what a file does on import beside defining things."""
-    judge = _Judge(file)
-    return [Reason(file.at(node), f"the file {what}") for node, what in judge.module()]
+def import_effects(file: SourceFile) -> list[Reason]:
+    """List everything that the import of a file may do beside defining things."""
+    check = _ImportCheck(file)
+    return [Reason(file.at(node), f"the file {what}") for node, what in check.module()]
 
 
-class _Judge:
+class _ImportCheck:
     def __init__(self, file: SourceFile) -> None:
         self.file = file
 
@@ -77,7 +76,7 @@ class _Judge:
     def definition(
         self, statement: ast.stmt, decorators: frozenset[str]
     ) -> Iterator[tuple[ast.AST, str]]:
-        """Judge what may stand in a module as well as in a class."""
+        """Check a statement of a module or a class."""
         match statement:
             case ast.Expr(value=ast.Constant()) | ast.Pass():
                 pass
@@ -94,7 +93,7 @@ class _Judge:
             case ast.FunctionDef() | ast.AsyncFunctionDef():
                 yield from self.function(statement, decorators)
             case _:
-                yield statement, f"contains {named(statement)} outside of its functions"
+                yield statement, f"contains {describe(statement)} outside of its functions"
 
     def class_(self, node: ast.ClassDef) -> Iterator[tuple[ast.AST, str]]:
         if node.keywords:
@@ -102,27 +101,29 @@ class _Judge:
         for base in node.bases:
             yield from self.value(base)
         for decorator in node.decorator_list:
-            yield from self.decorator(decorator, OURS)
+            yield from self.decorator(decorator, CLASS_DECORATORS)
         for statement in node.body:
             for name in _defined(statement):
                 if name.startswith("__"):
                     yield statement, f"defines {name} in class {node.name}"
-            yield from self.definition(statement, TASK)
+            yield from self.definition(statement, METHOD_DECORATORS)
 
     def function(
         self, node: ast.FunctionDef | ast.AsyncFunctionDef, decorators: frozenset[str]
     ) -> Iterator[tuple[ast.AST, str]]:
         for decorator in node.decorator_list:
             match decorator:
-                case ast.Name(id=name) if decorators and name in ON_METHODS and self.is_free(name):
+                case ast.Name(id=name) if (
+                    decorators and name in BUILTIN_DECORATORS and self.is_free(name)
+                ):
                     pass
                 case _:
                     yield from self.decorator(decorator, decorators)
         arguments = node.args
         every = [*arguments.posonlyargs, *arguments.args, *arguments.kwonlyargs]
         every += [one for one in (arguments.vararg, arguments.kwarg) if one is not None]
-        given: list[ast.expr | None] = [*arguments.defaults, *arguments.kw_defaults, node.returns]
-        for value in [*given, *(one.annotation for one in every)]:
+        values: list[ast.expr | None] = [*arguments.defaults, *arguments.kw_defaults, node.returns]
+        for value in [*values, *(one.annotation for one in every)]:
             if value is not None:
                 yield from self.value(value)
 
@@ -141,7 +142,7 @@ class _Judge:
                     if not self.is_pure(part):
                         yield part, f"calls `{ast.unparse(part.func)}()` while it is imported"
                 case ast.NamedExpr() | ast.Await() | ast.Yield() | ast.YieldFrom():
-                    yield part, f"contains {named(part)} outside of its functions"
+                    yield part, f"contains {describe(part)} outside of its functions"
                 case _:
                     pass
 
@@ -150,8 +151,8 @@ class _Judge:
             case ast.Name(id=name) if name in PURE_BUILTINS and self.is_free(name):
                 return True
             case _:
-                is_maker = self.file.bindings.is_maker(call)
-                return is_maker or self.file.bindings.origin_of(call.func) in PURE
+                is_constant = self.file.bindings.is_constant_call(call)
+                return is_constant or self.file.bindings.origin_of(call.func) in PURE
 
     def is_free(self, name: str) -> bool:
         return not self.file.bindings.binds(name)

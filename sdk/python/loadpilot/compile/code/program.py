@@ -1,8 +1,8 @@
-"""Code: a scenario whose tasks look at answers, so that any agent can play it without Python.
+"""Compiles a whole scenario to code, so that any agent can execute it without Python.
 
-All of it becomes code, or nothing: each user has its own state, which tasks, hooks and checks
-share. What keeps a part in Python is told with its line. Must never let anything through that
-could mean something else at another moment or on another machine.
+Either all parts become code or none, because tasks, hooks and checks share the state of a user.
+Each reason for Python names its line. A part compiles only if its meaning depends neither on the
+time nor on the machine.
 """
 
 from __future__ import annotations
@@ -17,12 +17,12 @@ from typing import TYPE_CHECKING, Any
 
 from ...dsl import VUser
 from ...problem import Reason
-from ...scenario_file.constants import parts
-from .builtins import unsure_metrics
-from .expressions import Own
-from .import_safety import activities
+from ...scenario_file.constants import literal_parts
+from .builtins import ambiguous_metrics
+from .expressions import ScenarioContext
+from .import_safety import import_effects
 from .literals import NotCompiledError, literal
-from .secret_flow import holds_text, kept_out, written_out
+from .secret_flow import exposed_header, holds_literal_text, literal_attributes
 from .statements import routine
 
 if TYPE_CHECKING:
@@ -32,47 +32,49 @@ if TYPE_CHECKING:
     from ...scenario_file.source import SourceFile, Sources
 
 CODE_BYTES_MAX = 256 * 1024
-"""Largest code, as JSON: the plan that holds it has a limit, too."""
+"""Maximum size of the code as JSON, in bytes; the plan that holds it has a limit, too."""
 
 
 @dataclass
-class Coding:
-    """One scenario while it becomes code."""
+class CodeCompiler:
+    """Compiles one scenario."""
 
     cls: type
     sources: Sources
     file: SourceFile
-    """The scenario's own file: all of its parts must stand in it."""
+    """The scenario's own file, which must hold all of its parts."""
     secret_headers: frozenset[str]
     feeds: dict[str, int]
-    """The feeds of the plan, with their places, by name."""
+    """Indexes of the feeds in the plan, by name."""
     parameters: Mapping[str, Parameter]
-    """What was asked for with ``env()``, by name."""
+    """Parameters requested with ``env()``, by name."""
     reasons: list[Reason] = field(default_factory=list)
     compiled: list[str] = field(default_factory=list)
-    """The parts that could be compiled, by name."""
+    """Names of the parts that could be compiled."""
     lines: set[int] = field(default_factory=set)
-    written: frozenset[str] = frozenset()
-    """Attributes that hold text that is written out, as far as parts were compiled."""
+    literal_attributes: frozenset[str] = frozenset()
+    """Attributes that hold literal text, as found in the parts compiled so far."""
 
-    def code(self, tasks: list[str]) -> dict[str, Any] | None:
-        """Turn the whole scenario into code; None when something of it needs Python."""
-        self.shape()
+    def compile(self, tasks: list[str]) -> dict[str, Any] | None:
+        """Compile the whole scenario; None when a part of it needs Python."""
+        self.check_class()
         if self.reasons:
             return None
-        # The parts are looked at all the same: people want to know what of each is in the way.
-        self.reasons += [*activities(self.file), *unsure_metrics(self.file)]
-        constants, kept = self.constants(), self.kept()
-        hidden = kept & (set(dir(self.cls)) - set(constants))
+        # The parts are compiled all the same, so that the user gets the reasons of each.
+        self.reasons += [*import_effects(self.file), *ambiguous_metrics(self.file)]
+        constants, attributes = self.constants(), self.instance_attributes()
+        hidden = attributes & (set(dir(self.cls)) - set(constants))
         if hidden:
             at = self.file.class_line(self.cls.__name__)
-            self.refuse(at, f"on_start: keeps `self.{min(hidden)}`, which the class has too")
+            self.add_reason(
+                at, f"on_start: sets `self.{min(hidden)}`, which the class defines, too"
+            )
             return None
         is_direct = self.cls.__mro__[1] is VUser
-        can_wait = "wait" not in kept and getattr(self.cls, "wait", None) is VUser.wait
-        own = Own(
+        can_wait = "wait" not in attributes and getattr(self.cls, "wait", None) is VUser.wait
+        context = ScenarioContext(
             constants,
-            kept,
+            attributes,
             self.secret_headers,
             is_direct,
             can_wait,
@@ -82,17 +84,21 @@ class Coding:
             self.sources,
         )
         literals = {name: literal(None, one) for name, one in constants.items()}
-        self.written = frozenset(name for name, one in literals.items() if holds_text(one))
-        # `on_start` comes first: it alone keeps something.
-        hooks = {name: self.part(name, name, own, ("client",)) for name in ("on_start", "on_stop")}
+        self.literal_attributes = frozenset(
+            name for name, one in literals.items() if holds_literal_text(one)
+        )
+        # `on_start` comes first: only it sets attributes.
+        hooks = {
+            name: self.part(name, name, context, ("client",)) for name in ("on_start", "on_stop")
+        }
         made = []
         for name in tasks:
-            one = {"body": self.part(f"task {name}", name, own, ("client",))}
-            check = self.check(f"check_{name}", own)
+            one = {"body": self.part(f"task {name}", name, context, ("client",))}
+            check = self.check(f"check_{name}", context)
             made.append(one | ({"check": check} if check else {}))
         if self.reasons:
             return None
-        used = {name: literals[name] for name in sorted(own.used)}
+        used = {name: literals[name] for name in sorted(context.used)}
         code: dict[str, Any] = {
             "file": self.file.name,
             "python_minor": sys.version_info.minor,
@@ -105,73 +111,75 @@ class Coding:
         }
         size = len(json.dumps(code))
         if size > CODE_BYTES_MAX:
-            what = f"its code is {size:,} bytes, {CODE_BYTES_MAX:,} are the most"
+            what = f"its code has {size:,} bytes, the maximum is {CODE_BYTES_MAX:,}"
             self.reasons.append(Reason(self.file.at(1), what))
             return None
         return code
 
-    def shape(self) -> None:
-        """Refuse a class that is more than its attributes."""
+    def check_class(self) -> None:
+        """Refuse a class with a metaclass, ``__getattr__``, or bases outside of its file."""
         cls, at = self.cls, self.file.class_line(self.cls.__name__)
         bases = [base for base in cls.__mro__ if base not in (object, VUser)]
         defined = [node.name for node in self.file.tree.body if isinstance(node, ast.ClassDef)]
         for base in bases:
             if base.__module__ != cls.__module__:
-                self.refuse(at, f"class {cls.__name__} inherits from another file")
+                self.add_reason(at, f"class {cls.__name__} inherits from another file")
             elif defined.count(base.__name__) != 1:
-                self.refuse(at, f"class {base.__name__} is not defined once, at the top level")
+                self.add_reason(at, f"class {base.__name__} is not defined once, at the top level")
         if type(cls) is not type or hasattr(cls, "__getattr__"):
-            self.refuse(at, f"class {cls.__name__} has a metaclass or __getattr__")
+            self.add_reason(at, f"class {cls.__name__} has a metaclass or __getattr__")
 
-    def refuse(self, at: int | ast.AST, what: str) -> None:
-        """Note a reason for Python."""
+    def add_reason(self, at: int | ast.AST, what: str) -> None:
+        """Add a reason for Python."""
         self.reasons.append(Reason(self.file.at(at), what))
 
-    def part(self, label: str, name: str, own: Own, takes: tuple[str, ...]) -> Any:
-        """Turn one function of the class into code; None when it is VUser's own or refused."""
+    def part(self, label: str, name: str, context: ScenarioContext, takes: tuple[str, ...]) -> Any:
+        """Compile one function of the class; None if it is that of VUser or refused."""
         function = getattr(self.cls, name)
         if function is getattr(VUser, name, None):
             return None
         static = inspect.getattr_static(self.cls, name)
         if not isinstance(function, FunctionType) or static is not function:
-            self.refuse(self.file.class_line(self.cls.__name__), f"{label}: is no plain function")
+            self.add_reason(
+                self.file.class_line(self.cls.__name__), f"{label}: is not a plain function"
+            )
             return None
         source = self.sources.of(function)
         node = source.function(function) if source is not None else None
         if source is not self.file or node is None:
             first = function.__code__.co_firstlineno
-            self.refuse(first, f"{label}: its source is not in {self.file.shown}")
+            self.add_reason(first, f"{label}: its source is not in {self.file.shown}")
             return None
         try:
             hook = name if label == name and takes == ("client",) else None
-            made, lines = routine(function, node, self.file, own, takes, hook)
+            made, lines = routine(function, node, self.file, context, takes, hook)
         except NotCompiledError as refused:
-            self.refuse(refused.node or node, f"{label}: {refused.what}")
+            self.add_reason(refused.node or node, f"{label}: {refused.what}")
             return None
-        self.written = kept_out(made, self.written)
-        header = written_out(made, self.secret_headers, self.written)
+        self.literal_attributes = literal_attributes(made, self.literal_attributes)
+        header = exposed_header(made, self.secret_headers, self.literal_attributes)
         if header is not None:
-            self.refuse(node, f"{label}: writes the secret value of {header} into the code")
+            self.add_reason(node, f"{label}: writes the secret value of {header} into the code")
             return None
         self.compiled.append(label)
         self.lines |= lines
         return made
 
-    def check(self, name: str, own: Own) -> Any:
-        """Turn a check into code, if there is one."""
+    def check(self, name: str, context: ScenarioContext) -> Any:
+        """Compile a check; None if there is none or it is refused."""
         function = getattr(self.cls, name, None)
         if function is None:
             return None
         if inspect.iscoroutinefunction(function) or not isinstance(function, FunctionType):
-            self.refuse(self.file.class_line(self.cls.__name__), f"{name}: is no plain def")
+            self.add_reason(self.file.class_line(self.cls.__name__), f"{name}: is not a plain def")
             return None
         count = len(inspect.signature(function).parameters) - 1
         takes = ("response",) if count == 1 else ("status", "body")
-        made = self.part(name, name, own, takes)
+        made = self.part(name, name, context, takes)
         return made and {"takes": "answer" if count == 1 else "status_and_body", "body": made}
 
-    def kept(self) -> frozenset[str]:
-        """Name what ``on_start`` may give a user, by itself or by the methods that it calls."""
+    def instance_attributes(self) -> frozenset[str]:
+        """Return the attributes that ``on_start``, or a method that it mentions, may set."""
         names: set[str] = set()
         looked_at, open_names = set(), ["on_start"]
         while open_names:
@@ -188,7 +196,7 @@ class Coding:
         return frozenset(names)
 
     def constants(self) -> dict[str, Any]:
-        """Collect the class attributes that are constants."""
+        """Return the constant class attributes, by name."""
         found: dict[str, Any] = {}
         for base in reversed(self.cls.__mro__):
             if base in (object, VUser):
@@ -204,16 +212,16 @@ class Coding:
         return {name: value for name, value in found.items() if _has_form(value)}
 
     def is_literal(self, value: ast.expr) -> bool:
-        """Say whether a value is written out, with constants of the module at most."""
-        for part, problem in parts(value):
+        """Whether a value consists of literals and constants of the module."""
+        for part, problem in literal_parts(value):
             name = part.id if isinstance(part, ast.Name) else ""
-            if problem is not None or self.file.bindings.refusal(name) is not None:
+            if problem is not None or self.file.bindings.why_not_constant(name) is not None:
                 return False
         return True
 
 
 def _stored(node: ast.FunctionDef | ast.AsyncFunctionDef) -> frozenset[str]:
-    """Name the attributes that a method gives its user."""
+    """Return the attributes that a method sets on its user."""
     user = [*node.args.posonlyargs, *node.args.args][:1]
     names = set()
     for one in ast.walk(node):
@@ -227,7 +235,7 @@ def _stored(node: ast.FunctionDef | ast.AsyncFunctionDef) -> frozenset[str]:
 
 
 def _class_assignments(file: SourceFile, name: str) -> dict[str, ast.expr]:
-    """Collect what the body of a class of the module binds to a value, by name."""
+    """Return the values that the body of a class of the module assigns, by name."""
     found: dict[str, ast.expr] = {}
     for node in file.tree.body:
         if isinstance(node, ast.ClassDef) and node.name == name:

@@ -1,6 +1,6 @@
-"""The rows of a scenario's feeds for its code: JSON that is kept beside the plan.
+"""The rows of the feeds of compiled code: JSON that is kept beside the plan.
 
-Must never let a row through that would be another value in code.
+A row without an exact form in code is refused.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ from hashlib import sha256
 from typing import TYPE_CHECKING, Any
 
 from ...feeds import FEED_BYTES_MAX
-from .literals import NotCompiledError, literal, no
+from .literals import NotCompiledError, literal, reject
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -18,34 +18,34 @@ if TYPE_CHECKING:
     from ...feeds import Feed
 
 ROWS_MAX = 4_000_000
-"""Most rows of a feed that code takes: a list of it has as many items at most."""
+"""Maximum number of rows of a feed in code, the same as the number of items of a list."""
 DEPTH_MAX = 20
-"""Deepest nesting of a row."""
+"""Maximum nesting of a row."""
 
 
 def rows_of(feeds: Mapping[str, Feed]) -> bytes:
-    """Write the rows of feeds, by what the scenario calls these; raises NotCompiledError."""
+    """Write the rows of feeds, given by attribute, as JSON; raises NotCompiledError."""
     for name, feed in feeds.items():
         if len(feed.rows) > ROWS_MAX:
-            no(None, f"self.{name} has {len(feed.rows):,} rows, {ROWS_MAX:,} are the most")
+            reject(None, f"self.{name} has {len(feed.rows):,} rows, the maximum is {ROWS_MAX:,}")
         # A row of CSV is a dict of text to text.
         if feed.path is None or feed.path.suffix.lower() != ".csv":
             for row in feed.rows:
                 try:
                     literal(None, row)
                 except NotCompiledError as refused:
-                    no(None, f"a row of self.{name} {refused.what}")
+                    reject(None, f"a row of self.{name} {refused.what}")
                 if _depth(row) > DEPTH_MAX:
-                    no(None, f"a row of self.{name} nests deeper than {DEPTH_MAX}")
+                    reject(None, f"a row of self.{name} nests deeper than {DEPTH_MAX}")
     rows = [feed.rows for feed in feeds.values()]
     written = json.dumps(rows, ensure_ascii=False, separators=(",", ":")).encode()
     if len(written) > FEED_BYTES_MAX:
-        no(None, f"its rows are {len(written):,} bytes, {FEED_BYTES_MAX:,} are the most")
+        reject(None, f"its rows have {len(written):,} bytes, the maximum is {FEED_BYTES_MAX:,}")
     return written
 
 
-def named(content: bytes) -> dict[str, Any]:
-    """Name what is kept beside the plan."""
+def object_reference(content: bytes) -> dict[str, Any]:
+    """Return the plan's reference to an object that is kept beside it."""
     return {"sha256": sha256(content).hexdigest(), "bytes": len(content)}
 
 

@@ -1,7 +1,7 @@
-"""Whether code writes the value of a secret header out: the plan that holds it is kept and shown.
+"""Data-flow check that code holds no literal value of a secret header: plans are stored and shown.
 
-What stands in the header itself is looked at where it is compiled. This follows what variables are
-given, those of functions that are called too, and what users keep on ``self``.
+Literals inside of the header's own expression are found where that is compiled. This check follows
+variables, those of inlined functions, too, and the attributes on ``self``.
 """
 
 from __future__ import annotations
@@ -14,97 +14,98 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
 SCHEMES = frozenset({"", "Bearer ", "Basic ", "Token "})
-"""What may stand before a secret in a header: it is none itself."""
-ALL_GIVEN = frozenset({"join", "rand_choice"})
-"""Functions that return what they are given behind the first, too."""
+"""Prefixes of a secret value that are not secret: authentication schemes."""
+RETURNS_ANY_ARGUMENT = frozenset({"join", "rand_choice"})
+"""Functions whose result contains any of their arguments, not only the first."""
 
 
-Written = set[int | str]
-"""What holds text that is written out: variables by their number, attributes by their name."""
+Literals = set[int | str]
+"""Holders of literal text: variables by number, attributes by name."""
 
 
-def kept_out(routine: Any, attributes: Iterable[str]) -> frozenset[str]:
-    """Name the attributes that hold text that is written out, those before and those kept here."""
-    written = _written(routine, attributes)
-    return frozenset(one for one in written if isinstance(one, str))
+def literal_attributes(routine: Any, attributes: Iterable[str]) -> frozenset[str]:
+    """Return ``attributes`` with those to which this routine assigns literal text."""
+    literals = _literals(routine, attributes)
+    return frozenset(one for one in literals if isinstance(one, str))
 
 
-def written_out(routine: Any, secret: frozenset[str], attributes: Iterable[str]) -> str | None:
-    """Name a secret header whose value is written out by way of a variable; None if there is none.
+def exposed_header(routine: Any, secret: frozenset[str], attributes: Iterable[str]) -> str | None:
+    """Return a secret header whose value contains literal text; None if there is none.
 
-    ``secret`` are the names of further secret headers in lower case, ``attributes`` those that are
-    known to hold text that is written out.
+    ``secret`` holds the names of additional secret headers in lower case, ``attributes`` those that
+    are known to hold literal text.
     """
-    written = _written(routine, attributes)
-    for piece in _pieces(routine):
-        if {"key", "value"} == piece.keys() and isinstance(piece["key"], str):
-            name = piece["key"]
-            if is_secret_entry(name, secret) and _writes(piece["value"], written):
+    literals = _literals(routine, attributes)
+    for node in _nodes(routine):
+        if {"key", "value"} == node.keys() and isinstance(node["key"], str):
+            name = node["key"]
+            if is_secret_entry(name, secret) and _is_literal(node["value"], literals):
                 return name
     return None
 
 
-def _written(routine: Any, attributes: Iterable[str]) -> Written:
-    written: Written = set(attributes)
+def _literals(routine: Any, attributes: Iterable[str]) -> Literals:
+    """Return all holders of literal text: the least fixed point of the assignments."""
+    literals: Literals = set(attributes)
     while True:
-        found = {place for place, value in _given(routine) if _writes(value, written)}
-        if found <= written:
-            return written
-        written |= found
+        found = {holder for holder, value in _assignments(routine) if _is_literal(value, literals)}
+        if found <= literals:
+            return literals
+        literals |= found
 
 
-def _given(routine: Any) -> Iterator[tuple[int | str, Any]]:
-    """List what variables and attributes are given."""
-    for piece in _pieces(routine):
-        if piece.keys() == {"local", "to"}:
-            yield piece["local"], piece["to"]
-        elif {"local", "over"} <= piece.keys():
-            yield piece["local"], piece["over"]
-        elif piece.keys() == {"name", "value"}:
-            yield piece["name"], piece["value"]
+def _assignments(routine: Any) -> Iterator[tuple[int | str, Any]]:
+    """Yield the variables and attributes that a routine assigns, with their values."""
+    for node in _nodes(routine):
+        if node.keys() == {"local", "to"}:
+            yield node["local"], node["to"]
+        elif {"local", "over"} <= node.keys():
+            yield node["local"], node["over"]
+        elif node.keys() == {"name", "value"}:
+            yield node["name"], node["value"]
 
 
-def _pieces(made: Any) -> Iterator[dict[str, Any]]:
+def _nodes(made: Any) -> Iterator[dict[str, Any]]:
     if isinstance(made, dict):
         yield made
         for part in made.values():
-            yield from _pieces(part)
+            yield from _nodes(part)
     elif isinstance(made, list):
         for part in made:
-            yield from _pieces(part)
+            yield from _nodes(part)
 
 
-def _writes(made: Any, written: Written) -> bool:  # noqa: PLR0911  (a table of code)
-    """Whether the value of an expression holds text that is written out."""
+def _is_literal(made: Any, literals: Literals) -> bool:  # noqa: PLR0911  (a table of code)
+    """Whether the value of an expression contains literal text."""
     match made:
         case {"literal": value}:
-            return holds_text(value)
+            return holds_literal_text(value)
         case {"local": {"local": slot}}:
-            return slot in written
+            return slot in literals
         case {"own": {"name": name}}:
-            return name in written
+            return name in literals
         case {"item": {"of": of}} | {"slice": {"of": of}}:
-            return _writes(of, written)
-        case {"call": {"function": function, "to": to}} if function not in ALL_GIVEN:
-            return bool(to) and _writes(to[0], written)
+            return _is_literal(of, literals)
+        case {"call": {"function": function, "to": to}} if function not in RETURNS_ANY_ARGUMENT:
+            return bool(to) and _is_literal(to[0], literals)
         case {"compare": _} | {"not": _} | {"is_instance": _} | {"answer": _} | {"header": _}:
             return False
         case dict():
-            return any(_writes(part, written) for part in made.values())
+            return any(_is_literal(part, literals) for part in made.values())
         case list():
-            return any(_writes(part, written) for part in made)
+            return any(_is_literal(part, literals) for part in made)
         case _:
             return False
 
 
-def holds_text(value: Any) -> bool:
-    """Whether a literal of the code holds text that may be a secret."""
+def holds_literal_text(value: Any) -> bool:
+    """Whether a literal in code contains text that may be a secret."""
     match value:
         case {"text": text}:
             return text not in SCHEMES
         case dict():
-            return any(map(holds_text, value.values()))
+            return any(map(holds_literal_text, value.values()))
         case list():
-            return any(map(holds_text, value))
+            return any(map(holds_literal_text, value))
         case _:
             return False

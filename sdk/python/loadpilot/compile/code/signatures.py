@@ -1,7 +1,4 @@
-"""The outside of a function, and what its variables hold, before it becomes code.
-
-Must never look at a function that it could not see whole.
-"""
+"""Checks of a function before its compilation: its signature, and the kinds of its variables."""
 
 from __future__ import annotations
 
@@ -9,10 +6,10 @@ import ast
 import inspect
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TYPE_CHECKING, Any, TypeAlias
 
-from ...scenario_file.constants import named
-from .literals import no
+from ...scenario_file.constants import describe
+from .literals import reject
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -21,56 +18,57 @@ if TYPE_CHECKING:
 Function: TypeAlias = ast.FunctionDef | ast.AsyncFunctionDef
 IsAnswer: TypeAlias = Callable[[ast.expr], bool]
 DEFINITIONS = (ast.ExceptHandler, ast.FunctionDef, ast.AsyncFunctionDef)
-"""Statements that give a name to something."""
+"""Syntax nodes that bind a name without an assignment."""
 
 
-def refuse_shape(  # noqa: C901  (a list of rules)
+def check_signature(  # noqa: C901  (a list of rules)
     function: FunctionType, node: Function, takes: tuple[str, ...] | None
 ) -> None:
-    """Refuse what makes a function more than its body.
+    """Refuse a function whose meaning is more than its body.
 
-    ``takes`` is what a part of a user's life is given beside the user; any other function takes
-    what it likes.
+    ``takes`` names the exact parameters of a task, hook or check beside the user; None for any
+    other function.
     """
     arguments = node.args
     more = arguments.kwonlyargs or arguments.vararg or arguments.kwarg
     positional = [*arguments.posonlyargs, *arguments.args]
     if more:
-        no(node, "takes arguments by * or by name only")
+        reject(node, "has *, ** or keyword-only parameters")
     is_exact = not arguments.defaults and not function.__defaults__
     if takes is not None and not (is_exact and len(positional) == 1 + len(takes)):
-        no(node, f"does not take exactly self and {', '.join(takes)}")
+        reject(node, f"does not take exactly self and {', '.join(takes)}")
     names = [argument.arg for argument in positional]
     if len(set(names)) != len(names):
-        no(node, "takes two arguments of one name")
+        reject(node, "takes two arguments of one name")
     closure = set(function.__code__.co_freevars) - {"__class__"}
     if closure:
-        no(node, f"uses `{min(closure)}`, a variable of the function around the class")
+        reject(node, f"uses `{min(closure)}`, a variable of the function around the class")
     if hasattr(function, "__wrapped__") or function.__kwdefaults__:
-        no(node, "is wrapped by another function")
+        reject(node, "is wrapped by another function")
     if inspect.isgeneratorfunction(function) or inspect.isasyncgenfunction(function):
-        no(node, "contains a yield")
+        reject(node, "contains a yield")
     for one in ast.walk(node):
         if isinstance(one, ast.Name) and one.id.startswith("__"):
-            no(one, f"uses `{one.id}`")
+            reject(one, f"uses `{one.id}`")
         if isinstance(one, ast.Attribute) and one.attr.startswith("__"):
-            no(one, f"uses `{ast.unparse(one)}`")
+            reject(one, f"uses `{ast.unparse(one)}`")
         if isinstance(one, ast.Global | ast.Nonlocal | ast.NamedExpr):
-            no(one, f"contains {named(one)}")
+            reject(one, f"contains {describe(one)}")
 
 
 @dataclass(frozen=True)
-class Stores:
-    """The local variables of a function, by what they hold."""
+class Assignments:
+    """The local variables of a function, by the kinds of their contents."""
 
     values: frozenset[str]
     answers: frozenset[str]
+    """Variables that hold a response."""
     batches: Mapping[str, int | None]
-    """Those that hold the answers of a batch, with how many these are, if that is known."""
+    """Variables that hold the responses of a batch, with their number if known."""
 
     @classmethod
-    def of(cls, node: Function, client: str | None, is_answer: IsAnswer) -> Stores:
-        """Look at what a function assigns; ``is_answer`` knows calls that return one."""
+    def of(cls, node: Function, client: str | None, is_answer: IsAnswer) -> Assignments:
+        """Collect the assignments of a function; ``is_answer``: whether a call returns one."""
         held, batches = _held(node, client, is_answer)
         answers: set[str] = set()
         values: set[str] = set()
@@ -86,12 +84,12 @@ class Stores:
 
     @property
     def all(self) -> frozenset[str]:
-        """Every one of them."""
+        """All local variables."""
         return self.values | self.answers | self.batches.keys()
 
     @property
     def mixed(self) -> frozenset[str]:
-        """Those that hold different things."""
+        """Variables with contents of different kinds."""
         several = self.batches.keys()
         pairs = (self.values & self.answers, self.values & several, self.answers & several)
         return frozenset().union(*pairs)
@@ -100,9 +98,11 @@ class Stores:
 def _held(
     node: Function, client: str | None, is_answer: IsAnswer
 ) -> tuple[dict[int, str], dict[str, int | None]]:
-    """Find the names that are given an answer, or the answers of a batch, and these with how many
-    there are.
-    """  # noqa: D205
+    """Find the names that hold a response or those of a batch.
+
+    Returns the kind of each name's node by id, and the variables of batches with the number of
+    responses if known.
+    """
     held: dict[int, str] = {}
     batches: dict[str, int | None] = {}
     for target, value in _assignments(node):
@@ -144,7 +144,7 @@ def _assignments(node: ast.AST) -> Iterator[tuple[ast.expr, ast.expr]]:
 
 
 def _count(call: ast.expr) -> int | None:
-    """Count the requests of a batch that are written out."""
+    """Return the number of requests in a batch; None unless it is a list display."""
     match call:
         case ast.Call(args=[ast.List(elts=elements)]):
             return len(elements)
@@ -152,8 +152,8 @@ def _count(call: ast.expr) -> int | None:
             return None
 
 
-def is_waiting(node: Function, client: str | None) -> bool:
-    """Whether a coroutine awaits its requests; one that has none is taken to."""
+def awaits_requests(node: Function, client: str | None) -> bool:
+    """Whether a coroutine awaits its requests; True without any requests."""
     awaited = {id(one.value) for one in ast.walk(node) if isinstance(one, ast.Await)}
     calls = [one for one in ast.walk(node) if client is not None and _is_of(one, client)]
     return isinstance(node, ast.AsyncFunctionDef) and (
@@ -170,7 +170,7 @@ def _is_of(node: ast.AST, client: str) -> bool:
 
 
 def is_batch_of(node: ast.AST, client: str | None) -> bool:
-    """Whether an expression makes several requests at a time."""
+    """Whether an expression is a batch of the client."""
     match node:
         case ast.Call(func=ast.Attribute(value=ast.Name(id=name), attr="batch")):
             return name == client
@@ -179,7 +179,7 @@ def is_batch_of(node: ast.AST, client: str | None) -> bool:
 
 
 def is_call_of(node: ast.AST, client: str | None) -> bool:
-    """Whether an expression makes one request."""
+    """Whether an expression is one request of the client."""
     match node:
         case ast.Call(func=ast.Attribute(value=ast.Name(id=name), attr=attr)) if name == client:
             return attr not in ("batch", "step")
@@ -188,16 +188,19 @@ def is_call_of(node: ast.AST, client: str | None) -> bool:
 
 
 def root(node: ast.expr) -> str:
-    """Find the name that a path of attributes begins with."""
+    """Return the first name of a dotted path, ``a`` of ``a.b.c``; empty for another expression."""
     while isinstance(node, ast.Attribute):
         node = node.value
     return node.id if isinstance(node, ast.Name) else ""
 
 
-def attributes(node: ast.expr) -> list[str]:
-    """List the attributes behind that."""
-    names: list[str] = []
+def global_value(function: FunctionType, node: ast.expr) -> Any:
+    """Return the value of a dotted path in the module of a function; None if it has none."""
+    attributes: list[str] = []
     while isinstance(node, ast.Attribute):
-        names.insert(0, node.attr)
+        attributes.insert(0, node.attr)
         node = node.value
-    return names
+    value = function.__globals__.get(node.id) if isinstance(node, ast.Name) else None
+    for attribute in attributes:
+        value = getattr(value, attribute, None)
+    return value

@@ -1,4 +1,4 @@
-"""Methods of text, formats of f-strings, slices and comprehensions, turned into code."""
+"""Compiles methods of ``str``, formats of f-strings, slices and comprehensions."""
 
 from __future__ import annotations
 
@@ -6,9 +6,9 @@ import ast
 import re
 from typing import TYPE_CHECKING, Any
 
-from .literals import literal, no
+from .literals import literal, reject
 
-if TYPE_CHECKING:
+if TYPE_CHECKING:  # expressions imports this module; only the type refers back
     from .expressions import Lowering
 
 METHODS = {
@@ -23,33 +23,33 @@ METHODS = {
     "replace": (2, 2),
     "join": (1, 1),
 }
-"""How many arguments they take in code."""
+"""Minimum and maximum number of arguments in code."""
 SPEC = re.compile(r"(0?)(\d{0,2})(?:d|\.(\d{1,2})f)")
-"""Formats that code knows: `04d`, `8.2f`."""
+"""Formats in code: `04d`, `8.2f`."""
 TIMES_MAX = 10_000
 
 
-def method(lowering: Lowering, node: ast.Call) -> Any:
-    """Turn ``a.lower()`` into code; None when it is no method of text."""
+def text_method(lowering: Lowering, node: ast.Call) -> Any:
+    """Compile ``a.lower()``; None for another method."""
     match node.func:
         case ast.Attribute(value=of, attr=name) if name in METHODS:
             least, most = METHODS[name]
         case _:
             return None
     if node.keywords or not least <= len(node.args) <= most:
-        no(node, f"calls `.{name}()` with other arguments than it takes in code")
+        reject(node, f"calls `.{name}()` with other arguments than it takes in code")
     if isinstance(of, ast.Name) and not lowering.is_local(of.id):
-        refusal = lowering.file.bindings.refusal(of.id)
+        refusal = lowering.file.bindings.why_not_constant(of.id)
         if of.id in (lowering.user, lowering.client) or refusal is not None:
             return None
-    to = [lowering.expression(lowering.plain(one)) for one in [of, *node.args]]
-    lowering.touched = True
-    line = lowering.at(node.func.end_lineno or node.lineno)
+    to = [lowering.expression(lowering.not_starred(one)) for one in [of, *node.args]]
+    lowering.may_have_raised = True
+    line = lowering.note_line(node.func.end_lineno or node.lineno)
     return {"call": {"function": name, "to": to, "line": line}}
 
 
 def formatted(lowering: Lowering, node: ast.FormattedValue) -> Any:
-    """Turn ``{x:04d}`` of an f-string into code; None when code does not know the format."""
+    """Compile ``{x:04d}`` of an f-string; None for another format."""
     match node.format_spec:
         case ast.JoinedStr(values=[ast.Constant(value=str() as spec)]) if node.conversion == -1:
             found = SPEC.fullmatch(spec)
@@ -61,45 +61,45 @@ def formatted(lowering: Lowering, node: ast.FormattedValue) -> Any:
     made: dict[str, Any] = {"of": lowering.expression(node.value)}
     if digits is not None:
         made["digits"] = int(digits)
-    made |= {"width": int(width or 0), "zeros": bool(zero), "line": lowering.raises(node)}
+    made |= {"width": int(width or 0), "zeros": bool(zero), "line": lowering.note_raise(node)}
     return {"format": made}
 
 
 def slice_of(lowering: Lowering, node: ast.Subscript, key: ast.Slice) -> Any:
-    """Turn ``a[1:3]`` into code."""
+    """Compile ``a[1:3]``."""
     if key.step is not None:
-        no(node, "takes a slice with a step")
+        reject(node, "takes a slice with a step")
     of = lowering.expression(node.value)
     nothing = ast.copy_location(ast.Constant(None), node)
     ends = [lowering.expression(one or nothing) for one in (key.lower, key.upper)]
-    line = lowering.raises(node)
+    line = lowering.note_raise(node)
     return {"slice": {"of": of, "from": ends[0], "to": ends[1], "line": line}}
 
 
 def comprehension(lowering: Lowering, node: ast.ListComp) -> Any:
-    """Turn ``[item for name in over if test]`` into code."""
+    """Compile ``[item for name in over if test]``."""
     match node.generators:
         case [ast.comprehension(target=ast.Name(id=name), iter=over, ifs=tests, is_async=0)] if (
             len(tests) < 2 and name not in lowering.answers and name not in lowering.batches
         ):
             pass
         case _:
-            no(node, "contains a comprehension of several parts")
+            reject(node, "contains a comprehension of several parts")
     made: dict[str, Any] = {"over": _over(lowering, over)}
     around, was_bound = lowering.names.get(name), name in lowering.bound
-    made["local"] = lowering.new(name)
+    made["local"] = lowering.new_local(name)
     lowering.names[name] = made["local"]
     lowering.bound.add(name)
     if tests:
-        made["test"] = lowering.maybe(tests[0])
-    made["item"] = lowering.maybe(node.elt)
+        made["test"] = lowering.conditional(tests[0])
+    made["item"] = lowering.conditional(node.elt)
     if around is None:
         del lowering.names[name]
     else:
         lowering.names[name] = around
     if not was_bound:
         lowering.bound.discard(name)
-    return {"comprehension": {**made, "line": lowering.raises(node)}}
+    return {"comprehension": {**made, "line": lowering.note_raise(node)}}
 
 
 def _over(lowering: Lowering, node: ast.expr) -> Any:

@@ -1,1 +1,1 @@
-"""Tasks that are nothing but constant requests: executed once, and recorded."""
+"""Tasks of constant requests: checked, executed once, and recorded as steps."""

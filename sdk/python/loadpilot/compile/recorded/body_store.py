@@ -1,7 +1,7 @@
-"""Where the bodies of a plan stand: in it, or beside it under their hash.
+"""Stores the bodies of a plan: inside of it, or beside it under their hash.
 
-A plan is one message of the log, so that large bodies do not fit. Which ones stand beside it
-depends on their content alone: equal scenarios have equal plans. Must never change a byte.
+A plan is one message of the log, so large bodies do not fit. The choice depends on the content of
+the bodies only: equal scenarios have equal plans.
 """
 
 from __future__ import annotations
@@ -12,22 +12,22 @@ import json
 from typing import Any
 
 INLINE_BYTES_MAX = 64 * 1024
-"""Largest body that stands in a plan, in bytes."""
+"""Maximum size of a body inside of a plan, in bytes."""
 INLINE_TOTAL_BYTES_MAX = 256 * 1024
-"""All bodies that stand in a plan, together, as JSON in bytes; the largest ones leave first."""
+"""Maximum size of all bodies inside of a plan, as JSON, in bytes; the largest are moved first."""
 
 
-class Bodies:
+class BodyStore:
     """The bodies of one plan."""
 
     def __init__(self) -> None:
-        """Start with none."""
+        """Start without bodies."""
         self.beside: dict[str, bytes] = {}
-        """Those that are kept beside the plan, by their SHA-256 in hex."""
+        """The bodies beside the plan, by SHA-256 in hex."""
         self._inline: list[tuple[int, bytes, dict[str, Any]]] = []
 
-    def give(self, step: dict[str, Any], content: bytes) -> None:
-        """Give a step of the plan its body."""
+    def add(self, step: dict[str, Any], content: bytes) -> None:
+        """Add the body of a step."""
         if len(content) > INLINE_BYTES_MAX:
             self._keep_beside(step, content)
             return
@@ -38,8 +38,8 @@ class Bodies:
         written = len(json.dumps(step["body"], ensure_ascii=False).encode())
         self._inline.append((written, content, step))
 
-    def settle(self) -> None:
-        """Move bodies out of the plan until the rest of them fits; the last step of a plan."""
+    def move_largest_beside(self) -> None:
+        """Move the largest bodies beside the plan until the others fit; called once, at the end."""
         self._inline.sort(key=lambda one: one[:2])
         total = sum(written for written, _, _ in self._inline)
         while total > INLINE_TOTAL_BYTES_MAX:

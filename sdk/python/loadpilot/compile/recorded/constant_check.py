@@ -1,8 +1,7 @@
-"""The judge of task bodies: which of them are nothing but requests with constant arguments.
+"""Checks whether the body of a task is only requests with constant arguments.
 
-Only such a body may be recorded, because only for such a body one recording says what every run of
-it would send. Whatever else is in it is a reason to run it in Python, told with its line, or a
-mistake there too: never guessed, never left out.
+Only such a body may be recorded, because each execution of it sends the same requests. Anything
+else in it is a reason to run the task in Python, or a mistake there, too; both name their line.
 """
 
 from __future__ import annotations
@@ -12,8 +11,8 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from ...problem import Problem, Reason
-from ...request.kwargs import EXTRAS, unknown
-from ...scenario_file.constants import named, parts
+from ...request.kwargs import EXTRAS, unknown_keyword
+from ...scenario_file.constants import describe, literal_parts
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -23,13 +22,13 @@ if TYPE_CHECKING:
 
 METHODS = frozenset({"get", "post", "put", "patch", "delete", "head", "options"})
 BATCH = "batch"
-"""The method of the client that makes several requests at a time."""
+"""Client method for several concurrent requests."""
 ANY_METHOD = "request"
-"""The method of the client that takes the HTTP method by position, before the path."""
+"""Client method that takes the HTTP method by position, before the path."""
 STREAM = "stream"
-"""The same for an answer that is read event by event, or line by line."""
+"""Client method for streamed responses, with the same arguments."""
 STEP = "step"
-"""The method of the client that groups requests under a name."""
+"""Client method that groups requests under a name."""
 
 CONSTANTS_ONLY = (
     "compiled are literals, constants of the module, file(…), env(…), and f-strings, sums and "
@@ -39,25 +38,25 @@ BODIES = (ast.FunctionDef, ast.AsyncFunctionDef)
 
 
 @dataclass(frozen=True, slots=True)
-class Judged:
-    """A task body after judgement."""
+class ConstantCheck:
+    """The result of the check of one task."""
 
     calls: list[ast.Call]
     """The requests in order; complete only without problems."""
     problems: list[Problem]
-    """What is wrong with it, and each :class:`Reason` why it cannot be compiled."""
+    """The mistakes, and each :class:`Reason` why the task cannot be recorded."""
 
 
-def judge(
+def check_constant(
     function: FunctionType, node: ast.FunctionDef | ast.AsyncFunctionDef, file: SourceFile
-) -> Judged:
-    """Judge one task."""
-    judge_ = _Judge(function, node, file)
-    return Judged(*judge_.body())
+) -> ConstantCheck:
+    """Check one task."""
+    checker = _Checker(function, node, file)
+    return ConstantCheck(*checker.body())
 
 
-class _Judge:
-    """One task under judgement."""
+class _Checker:
+    """Checks one task."""
 
     def __init__(
         self,
@@ -96,7 +95,7 @@ class _Judge:
         return calls, problems
 
     def mistakes(self) -> Iterator[Problem]:
-        """What would be wrong in Python, too."""
+        """Find mistakes that are mistakes in Python, too."""
         names = {node.id for node in ast.walk(self.node) if isinstance(node, ast.Name)}
         if self.client not in names:
             what = f"makes no request; add a call such as {self.client}.get('/path')"
@@ -108,7 +107,7 @@ class _Judge:
                 yield from self.call(node)
 
     def call(self, call: ast.Call) -> Iterator[Problem]:
-        """What is wrong with a call of the client, whatever its arguments are."""
+        """Find the mistakes of a call of the client, except those in the values of arguments."""
         assert isinstance(call.func, ast.Attribute), "only those are calls of the client"  # noqa: S101
         callee, verb = f"{ast.unparse(call.func)}()", call.func.attr
         if verb in {BATCH, STEP}:
@@ -130,9 +129,9 @@ class _Judge:
             if name not in given and not unpacked:
                 yield self.problem(call, f"{callee} needs a {name}")
         for keyword in call.keywords:
-            # What ** unpacks is known only when it has been recorded, and judged there.
+            # Keywords unpacked with ** are known after the recording, and checked there.
             if keyword.arg is not None and keyword.arg not in {*EXTRAS, *needed}:
-                yield self.problem(keyword.value, unknown(callee, keyword.arg))
+                yield self.problem(keyword.value, unknown_keyword(callee, keyword.arg))
 
     def signature(self) -> Iterator[Problem]:
         arguments = self.node.args
@@ -146,7 +145,7 @@ class _Judge:
             yield self.reason(extra, what)
 
     def request(self, statement: ast.stmt) -> ast.Call | None:
-        """The request that a statement makes, if it is one and nothing else."""
+        """Return the call if a statement is one request; else None."""
         match statement:
             case ast.Expr(
                 value=ast.Call(func=ast.Attribute(value=ast.Name(id=name), attr=method)) as call
@@ -157,7 +156,7 @@ class _Judge:
                 return None
 
     def arguments(self, call: ast.Call) -> Iterator[Problem]:
-        """Why the arguments of a request cannot be compiled."""
+        """Find the reasons why the arguments of a request are not constant."""
         for argument in call.args:
             if isinstance(argument, ast.Starred):
                 yield self.reason(argument, "unpacks arguments with *")
@@ -168,9 +167,9 @@ class _Judge:
             yield from self.constant(keyword.value)
 
     def constant(self, node: ast.expr) -> Iterator[Problem]:
-        """What keeps an argument from being constant."""
-        for part, found in parts(node):
-            if isinstance(part, ast.Call) and self.makes_a_body(part):
+        """Find the reasons why an argument is not constant."""
+        for part, found in literal_parts(node):
+            if isinstance(part, ast.Call) and self.is_constant_call(part):
                 for argument in [*part.args, *(keyword.value for keyword in part.keywords)]:
                     yield from self.constant(argument)
                 continue
@@ -184,21 +183,21 @@ class _Judge:
                 what = f"an argument uses {found}; {CONSTANTS_ONLY}"
                 yield self.reason(part, what)
 
-    def makes_a_body(self, call: ast.Call) -> bool:
-        """Whether a call is one of our own that a literal could stand for."""
+    def is_constant_call(self, call: ast.Call) -> bool:
+        """Whether a call counts as a literal, see ``CONSTANT_FUNCTIONS``."""
         hidden = {self.user, self.client, *self.closure}
-        return _root(call.func) not in hidden and self.file.bindings.is_maker(call)
+        return _root(call.func) not in hidden and self.file.bindings.is_constant_call(call)
 
     def name(self, name: str) -> str | None:
-        """Why a name in an argument is not constant; None when it is."""
+        """Return the reason why a name is not constant; None for a constant."""
         if name in {self.user, self.client}:
             return f"`{name}`"
         if name in self.closure:
             return f"`{name}`, a variable of the function around the class"
-        return self.file.bindings.refusal(name)
+        return self.file.bindings.why_not_constant(name)
 
     def refuse(self, statement: ast.stmt) -> Iterator[Problem]:
-        """Say why a statement is not a request, as exactly as the syntax allows."""
+        """Yield the reason why a statement is not a request, as exact as the syntax allows."""
         match statement:
             case (
                 ast.Assign(targets=[ast.Name(id=name)], value=ast.Call() as call)
@@ -218,12 +217,12 @@ class _Judge:
             case ast.Pass():
                 yield self.reason(statement, "contains a pass")
             case _:
-                yield self.reason(statement, f"contains {named(statement)}")
+                yield self.reason(statement, f"contains {describe(statement)}")
 
     def found(self, node: ast.expr) -> str:
         if isinstance(node, ast.Call) and _root(node.func) == self.user:
             return f"a call of `{ast.unparse(node.func)}()`, which belongs to the virtual user"
-        return named(node)
+        return describe(node)
 
     def kept_response(self, name: str, call: ast.Call) -> Reason:
         uses = [

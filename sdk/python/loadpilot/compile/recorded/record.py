@@ -1,7 +1,7 @@
-"""The recording client: runs a judged task body once and takes down its requests.
+"""The recording client: executes the body of a task once and records its requests.
 
-Python itself evaluates the arguments, so that an f-string means here what it means anywhere. Must
-only run bodies that :mod:`.body` has judged to be requests with constant arguments.
+Python itself evaluates the arguments, so that an f-string has its usual meaning. Only for bodies
+that passed :mod:`.constant_check`.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Recorded:
-    """One request as its task wrote it."""
+    """One request with the arguments of the task."""
 
     method: str
     path: object
@@ -27,19 +27,19 @@ class Recorded:
 
 
 class RecordingClient(LoadClient):
-    """Takes requests down instead of sending them."""
+    """Records requests instead of sending them."""
 
     def __init__(self) -> None:
-        """Start with none."""
+        """Start without requests."""
         self.requests: list[Recorded] = []
 
     def _request(self, method: str, path: str, extras: Extras) -> Response:
         self.requests.append(Recorded(method, path, dict(extras)))
-        return cast("Response", None)  # a judged body never looks at it
+        return cast("Response", None)  # a checked body does not use it
 
 
 def record(function: FunctionType) -> list[Recorded]:
-    """Run a judged task; whatever its arguments raise while they are evaluated is raised."""
+    """Execute a checked task; raises any exception of the evaluation of its arguments."""
     client = RecordingClient()
     function(object(), client)
     return client.requests

@@ -1,62 +1,64 @@
-"""The tasks of a scenario class: found, judged, recorded, turned into steps.
+"""The tasks of a scenario class: found, checked, recorded and turned into steps.
 
-A class is read as Python reads it: along its method resolution order, so that mixins work and an
-override replaces what it overrides, in its place.
+Attributes follow Python's method resolution order: mixins work, and an override keeps the position
+of the overridden task.
 """
 
 from __future__ import annotations
 
 import inspect
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from traceback import extract_tb
 from types import FunctionType
 from typing import TYPE_CHECKING, Any
 
-from ...dsl import VUser, task_of
+from ...dsl import VUser, attribute_names, task_of
 from ...params import ParameterError
 from ...problem import Problem, Reason, rule
-from ...request.encoding import body, method, target_path
+from ...request.encoding import checked_method, encode_body, target_path
 from ...request.headers import Secrets, plan_headers, with_auth, with_cookies
-from ...request.kwargs import EXTRAS, unknown
-from ...request.streams import listening
+from ...request.kwargs import EXTRAS, unknown_keyword
+from ...request.streams import stream_options
 from ...units import Wrong, duration_us
-from .body_store import Bodies
-from .constant_check import judge
+from .body_store import BodyStore
+from .constant_check import check_constant
 from .record import Recorded, record
 
 if TYPE_CHECKING:
     import ast
+    from collections.abc import Iterator
 
     from ...scenario_file.source import SourceFile, Sources
 
 NAME_BYTES_MAX = 128
-"""Longest name in a plan, in bytes."""
+"""Maximum length of a name in a plan, in bytes."""
 HOOKS = ("on_start", "on_stop")
 KEPT_APART = frozenset({"headers", "auth", "cookies"})
-"""Parts of a request whose secrets stay out of the plan."""
+"""Keywords whose secret values are kept apart from the plan."""
 
 
 @dataclass
 class Tasks:
-    """The tasks of one scenario while they are compiled."""
+    """Compiles the tasks of one scenario."""
 
     sources: Sources
     secrets: Secrets
-    bodies: Bodies = field(default_factory=Bodies)
+    bodies: BodyStore = field(default_factory=BodyStore)
     tasks: list[dict[str, Any]] = field(default_factory=list)
     problems: list[Problem] = field(default_factory=list)
     reasons: list[Reason] = field(default_factory=list)
-    """Why the scenario has to run in Python; nothing of it is compiled then."""
+    """Reasons why the tasks cannot be recorded; with any, no task has steps."""
     lines: dict[str, str] = field(default_factory=dict)
-    """Places of tasks and steps by their field in the plan, ``tasks[0].steps[1]``."""
+    """Places of tasks and steps by field of the plan, ``tasks[0].steps[1]``."""
 
-    def compile(self, cls: type, at: str, wish: Reason | None = None) -> None:
+    def compile(self, cls: type, at: str, own_reason: Reason | None = None) -> None:
         """Compile every task of a class; ``at`` is the place of the class.
 
-        ``wish`` is a reason for Python that its author gave.
+        ``own_reason`` is the author's reason for Python, ``compile=False``.
         """
         names = task_names(cls)
-        self.reasons += [wish] if wish else []
+        self.reasons += [own_reason] if own_reason else []
         self.note(self.hooks(cls, names, at))
         if not names:
             what = f"scenario {cls.__name__} has no task; mark at least one method with @task"
@@ -64,22 +66,22 @@ class Tasks:
         for name in names:
             self.task(name, inspect.getattr_static(cls, name), at)
         if self.reasons:
-            self.bodies = Bodies()
+            self.bodies = BodyStore()
             for task in self.tasks:
                 task["steps"] = []
-        self.bodies.settle()
+        self.bodies.move_largest_beside()
 
     def note(self, problems: list[Problem]) -> None:
-        """Tell mistakes from reasons for Python."""
+        """Add mistakes to the problems, and reasons for Python to the reasons."""
         self.reasons += [one for one in problems if isinstance(one, Reason)]
         self.problems += [one for one in problems if not isinstance(one, Reason)]
 
     def hooks(self, cls: type, names: list[str], at: str) -> list[Problem]:
-        """Find what needs Python beside the tasks: hooks and checks."""
+        """Find hooks and checks, which cannot be recorded."""
         problems: list[Problem] = []
-        for name in _attributes(cls):
+        for name in attribute_names(cls):
             what = f"{cls.__name__} defines {name}()"
-            line = self._line_of(getattr(cls, name), at)
+            line = self.sources.place_of(getattr(cls, name), at)
             if name in HOOKS and getattr(cls, name) is not getattr(VUser, name):
                 problems.append(Reason(line, what))
             elif name.startswith("check_"):
@@ -105,17 +107,17 @@ class Tasks:
             self.problems.append(Problem(at, what))
             return
         self.lines[place] = file.at(node)
-        judged = judge(function, node, file)
+        checked = check_constant(function, node, file)
         weight = self.weight(name, function, file.at(node))
-        if judged.problems:
-            self.note(judged.problems)
+        if checked.problems:
+            self.note(checked.problems)
             self.tasks.append({"name": name, "weight": weight, "steps": []})
             return
-        steps = self.steps(name, function, judged.calls, file, place)
+        steps = self.steps(name, function, checked.calls, file, place)
         self.tasks.append({"name": name, "weight": weight, "steps": steps})
 
     def weight(self, name: str, function: FunctionType, at: str) -> int:
-        """Read a task's weight; 1 stands for what is wrong, beside its problem."""
+        """Read a task's weight; returns 1 for an invalid one and adds a problem."""
         spec = task_of(function)
         weight = spec.weight if spec is not None else None
         if isinstance(weight, bool) or not isinstance(weight, int) or not 1 <= weight < 2**32:
@@ -132,7 +134,7 @@ class Tasks:
         file: SourceFile,
         place: str,
     ) -> list[dict[str, Any]]:
-        """Record a judged task and turn its requests into steps."""
+        """Record a checked task and turn its requests into steps."""
         try:
             requests = record(function)
         except Exception as error:  # noqa: BLE001  (user code: any error is the user's)
@@ -143,34 +145,36 @@ class Tasks:
             line = own[-1].lineno if own else None
             self.problems.append(Problem(file.at(line or function.__code__.co_firstlineno), what))
             return []
-        assert len(requests) == len(calls), "a judged body makes exactly the calls that it shows"  # noqa: S101
+        assert len(requests) == len(calls), "a checked body makes exactly the calls in its source"  # noqa: S101
         steps = []
         for number, (request, call) in enumerate(zip(requests, calls, strict=True)):
             self.lines[f"{place}.steps[{number}]"] = file.at(call)
             shown = [v for k, v in request.extras.items() if k not in KEPT_APART]
-            if self.secrets.held_by([request.path, *shown]):
+            if self.secrets.found_in([request.path, *shown]):
                 what = f"task {name}: sends the value of a secret elsewhere than in a header"
                 self.reasons.append(Reason(file.at(call), what))
             steps.append(self.step(name, request, file.at(call)))
         return steps
 
     def step(self, name: str, request: Recorded, at: str) -> dict[str, Any]:
-        """Turn one request into a step; whatever is wrong with it is noted."""
+        """Turn one request into a step; its mistakes are added to the problems."""
         step: dict[str, Any] = {"method": request.method}
         with self._noting(name, at):
-            step["method"] = method(request.method)
+            step["method"] = checked_method(request.method)
         for extra in request.extras:
             if extra not in EXTRAS:
-                self.problems.append(Problem(at, f"task {name}: {unknown('a request', extra)}"))
+                self.problems.append(
+                    Problem(at, f"task {name}: {unknown_keyword('a request', extra)}")
+                )
         encoded = None
         with self._noting(name, at):
-            encoded = body(request.extras)
+            encoded = encode_body(request.extras)
         with self._noting(name, at):
             step["path"] = target_path(request.path, request.extras.get("params"))
         with self._noting(name, at):
-            given = with_auth(request.extras.get("headers"), request.extras.get("auth"))
-            given = with_cookies(given, request.extras.get("cookies"))
-            headers = plan_headers(given, encoded, self.secrets)
+            written = with_auth(request.extras.get("headers"), request.extras.get("auth"))
+            written = with_cookies(written, request.extras.get("cookies"))
+            headers = plan_headers(written, encoded, self.secrets)
             if headers:
                 step["headers"] = headers
         if "timeout" in request.extras:
@@ -181,7 +185,7 @@ class Tasks:
             except Wrong as wrong:
                 self.problems.append(wrong.problem)
         with self._noting(name, at):
-            step |= listening(request.extras)
+            step |= stream_options(request.extras)
         name_ = request.extras.get("name")
         if name_ is not None and not isinstance(name_, str):
             must = "name must be text"
@@ -189,46 +193,27 @@ class Tasks:
             name_ = None
         step = {"name": name_ or step_name(step["method"], request.path)} | step
         if encoded is not None:
-            self.bodies.give(step, encoded.content)
+            self.bodies.add(step, encoded.content)
         return step
 
-    def _noting(self, name: str, at: str) -> _Noting:
-        return _Noting(self.problems, name, at)
-
-    def _line_of(self, function: object, at: str) -> str:
-        if isinstance(function, FunctionType):
-            file = self.sources.of(function)
-            if file is not None:
-                return file.at(function.__code__.co_firstlineno)
-        return at
-
-
-class _Noting:
-    """Turns the sentences of a ValueError into problems of one request, and goes on."""
-
-    def __init__(self, problems: list[Problem], name: str, at: str) -> None:
-        self.problems = problems
-        self.name = name
-        self.at = at
-
-    def __enter__(self) -> None:
-        pass
-
-    def __exit__(self, kind: object, error: BaseException | None, trace: object) -> bool:
-        if not isinstance(error, ValueError):
-            return False
-        sentences = str(error).splitlines()
-        self.problems += [Problem(self.at, f"task {self.name}: {line}") for line in sentences]
-        return True
+    @contextmanager
+    def _noting(self, name: str, at: str) -> Iterator[None]:
+        """Turn the lines of a ValueError into problems of one request, and continue."""
+        try:
+            yield
+        except ValueError as error:
+            lines = str(error).splitlines()
+            self.problems += [Problem(at, f"task {name}: {line}") for line in lines]
 
 
 def task_names(cls: type) -> list[str]:
-    """List the tasks of a class in the order in which their names were first defined."""
-    return [name for name in _attributes(cls) if _is_marked(inspect.getattr_static(cls, name))]
+    """Return the tasks of a class in the order of the first definitions of their names."""
+    names = attribute_names(cls)
+    return [name for name in names if _is_marked(inspect.getattr_static(cls, name))]
 
 
 def step_name(sent: str, path: object) -> str:
-    """Name a step for reports: method and path without the query, cut to what a plan allows."""
+    """Name a step: method and path without the query, cut to the limit of a plan."""
     name = f"{sent} {str(path).partition('?')[0]}"
     encoded = name.encode(errors="replace")
     if len(encoded) <= NAME_BYTES_MAX:
@@ -240,12 +225,3 @@ def _is_marked(attribute: object) -> bool:
     """Whether an attribute, or the function inside a static or class method, is marked."""
     inner = getattr(attribute, "__func__", None)
     return task_of(attribute) is not None or task_of(inner) is not None
-
-
-def _attributes(cls: type) -> list[str]:
-    """Names of a class and its bases, bases first, each once; nothing of VUser or object."""
-    names: dict[str, None] = {}
-    for base in reversed(cls.__mro__):
-        if base is not object and base is not VUser:
-            names.update(dict.fromkeys(vars(base)))
-    return list(names)

@@ -1,1 +1,1 @@
-"""What stands in the decorators and the class: settings, profile, thresholds, parameters."""
+"""Settings of a scenario and its flags: rate, connections, thresholds, parameters, hooks."""

@@ -1,7 +1,7 @@
-"""How a scenario and its flags want the target to be spoken to.
+"""Connection settings of a scenario and its flags.
 
-Flags win over the scenario, setting by setting. Must never put a private key into the plan: the
-plan holds its handle.
+A flag replaces the scenario's setting of the same name. The plan holds the handle of a private key,
+never the key.
 """
 
 from __future__ import annotations
@@ -14,22 +14,22 @@ from typing import TYPE_CHECKING, Any
 from ...problem import Problem, rule
 from ...units import Wrong, duration_us
 
-if TYPE_CHECKING:
+if TYPE_CHECKING:  # settings imports this module; only the type refers back
     from ...request.headers import Secrets
     from .settings import Settings
 
 HTTP = ("1.1", "2", "auto")
 IP = ("4", "6")
 PEM_BYTES_MAX = 256 << 10
-"""Largest certificate or key file."""
+"""Maximum size of a certificate or key file, in bytes."""
 FLAGS = {"max": "--connections", "sources": "--source"}
-"""The flags that have another name than their setting."""
+"""Flags whose name differs from that of their setting."""
 REUSE_RULE = "must be always, never, or the share of calls that may reuse, such as 0.3"
 
 
 @dataclass(frozen=True, slots=True)
 class ConnectionFlags:
-    """What flags say of connections; None where they say nothing."""
+    """Connection flags; None for those not set."""
 
     http: str | None = None
     max: str | None = None
@@ -45,7 +45,7 @@ class ConnectionFlags:
 
 
 def connections(settings: Settings, flags: ConnectionFlags, secrets: Secrets) -> dict[str, Any]:
-    """Build the plan's connections; empty when everything is as usual."""
+    """Build the plan's connections; empty when all settings have their defaults."""
     reader = Reader(settings, flags)
     built = {
         "http": reader.http(),
@@ -66,32 +66,32 @@ def connections(settings: Settings, flags: ConnectionFlags, secrets: Secrets) ->
 
 
 class Reader:
-    """The settings of ``connections=`` and the flags beside them, while they are read."""
+    """Reads the settings of ``connections=`` and the flags that replace them."""
 
     def __init__(self, settings: Settings, flags: ConnectionFlags) -> None:
-        """Take what was said, a dict or nothing."""
+        """Take the settings of the scenario and the flags."""
         self.flags = flags
         self.problems = settings.problems
         self.scenario = settings.place("connections")
-        said = settings.spec.get("connections")
-        if said is not None and not isinstance(said, Mapping):
+        value = settings.spec.get("connections")
+        if value is not None and not isinstance(value, Mapping):
             must = 'must be a dict such as {"http": "2", "reuse": 0.3}'
-            self.problems.append(rule(self.scenario, must, said))
-            said = None
-        self.said: dict[Any, Any] = dict(said or {})
+            self.problems.append(rule(self.scenario, must, value))
+            value = None
+        self.settings: dict[Any, Any] = dict(value or {})
         self.known: list[str] = []
 
     def find(self, name: str) -> tuple[str, Any]:
-        """Look up where and what was said about ``name``."""
+        """Return the place and the value of a setting; a flag takes precedence."""
         self.known.append(name)
         flag = getattr(self.flags, name, None)
         if flag is not None and flag != ():
             return FLAGS.get(name, f"--{name.replace('_', '-')}"), flag
-        return f"{self.scenario} {name}", self.said.get(name)
+        return f"{self.scenario} {name}", self.settings.get(name)
 
     def refuse_unknown(self) -> None:
-        """Refuse what no reader has asked for."""
-        for name in self.said:
+        """Refuse the settings that no reader has looked up."""
+        for name in self.settings:
             if name not in self.known:
                 must = f"must be one of {', '.join(self.known)}"
                 self.problems.append(rule(self.scenario, must, name))
@@ -105,7 +105,7 @@ class Reader:
         return None
 
     def ip(self) -> str | None:
-        """Read the family of the addresses to connect to."""
+        """Read the address family."""
         place, value = self.find("ip")
         if value is None or (not isinstance(value, bool) and str(value) in IP):
             return value if value is None else str(value)
@@ -113,7 +113,7 @@ class Reader:
         return None
 
     def reuse(self) -> str | dict[str, int] | None:
-        """Read how many calls may use an open connection."""
+        """Read the share of calls that may use an open connection."""
         place, value = self.find("reuse")
         if value in (None, "always"):
             return None
@@ -129,7 +129,7 @@ class Reader:
         return None
 
     def whole(self, name: str) -> int | None:
-        """Read a count of at least 1; a flag says it in digits."""
+        """Read a count of at least 1; that of a flag is text."""
         place, value = self.find(name)
         if value is None:
             return None
@@ -155,7 +155,7 @@ class Reader:
         return us
 
     def text(self, name: str) -> str | None:
-        """Read text."""
+        """Read a text."""
         place, value = self.find(name)
         if value is None or isinstance(value, str):
             return value
@@ -163,7 +163,7 @@ class Reader:
         return None
 
     def sources(self) -> list[str]:
-        """Read the addresses to connect from."""
+        """Read the local addresses."""
         place, value = self.find("sources")
         listed = isinstance(value, list | tuple) and all(isinstance(one, str) for one in value)
         if value is None or listed:
@@ -184,12 +184,12 @@ class Reader:
                 "key_secret": secrets.handle("client-key", key),
             }
         elif flags.cert is not None or flags.key is not None:
-            said, missing = ("--cert", "--key") if flags.key is None else ("--key", "--cert")
-            self.problems.append(Problem(said, f"needs {missing} to go with it"))
+            present, missing = ("--cert", "--key") if flags.key is None else ("--key", "--cert")
+            self.problems.append(Problem(present, f"needs {missing} to go with it"))
         return tls
 
     def _pem(self, flag: str, path: str, kind: str) -> str:
-        """Read a file in PEM; its content is never quoted."""
+        """Read a PEM file; no message quotes its content."""
         try:
             with Path(path).open("rb") as file:
                 content = file.read(PEM_BYTES_MAX + 1)

@@ -1,7 +1,8 @@
-"""What a scenario has done on the side that asks for the run, beside its load: found and judged.
+"""Finds and checks the hooks that the submitter runs.
 
-``@setup`` and ``@teardown`` happen there once per run; so do ``on_start`` and ``on_stop`` of all
-users when the scenario says so, or when ``on_start`` sets what they share: agents share nothing.
+These are ``@setup`` and ``@teardown``, once per run, and ``on_start`` and ``on_stop`` of all users
+if the scenario sets ``prepare="submitter"`` or its ``on_start`` sets a shared attribute: agents
+share no memory.
 """
 
 from __future__ import annotations
@@ -13,7 +14,7 @@ from pathlib import Path
 from types import FunctionType
 from typing import TYPE_CHECKING, Any
 
-from ...dsl import Once, VUser, once_of, task_of
+from ...dsl import Once, VUser, attribute_names, once_of, task_of
 from ...problem import Problem, Reason, rule
 
 if TYPE_CHECKING:
@@ -23,71 +24,70 @@ if TYPE_CHECKING:
     from .settings import Settings
 
 PREPARERS = ("agents", "submitter")
-"""Who may prepare the users of a scenario."""
+"""Values of ``prepare``."""
 HOOKS_MAX = 100
-"""Most methods of one kind that happen once per run."""
+"""Maximum number of setups, and of teardowns."""
 MUTATORS = frozenset({"add", "append", "extend", "insert", "pop", "remove", "setdefault", "update"})
-"""Methods that change the list, set or dict that they belong to."""
+"""Methods that change a list, set or dict in place."""
 
 
 @dataclass(frozen=True, slots=True)
 class Hook:
-    """A method that happens once per run."""
+    """A method that the submitter runs."""
 
     name: str
     place: str
-    """Its file and line."""
+    """File and line of its definition."""
 
 
 @dataclass(frozen=True, slots=True)
-class Aside:
-    """What is played on the side that asks for the run."""
+class SubmitterHooks:
+    """The hooks of a scenario that the submitter runs."""
 
     cls: type
     root: Path
-    """The folder of the scenario's file, in full."""
+    """The folder of the scenario's file, resolved."""
     setups: tuple[Hook, ...]
-    """Those of base classes first."""
+    """Setups, those of base classes first."""
     teardowns: tuple[Hook, ...]
-    """Those of base classes last."""
+    """Teardowns, those of base classes last."""
     start: Hook | None
-    """``on_start``, when users are prepared on this side."""
+    """``on_start``, if the submitter prepares the users."""
     why: Reason | None
-    """Why they are, when the scenario does not say that they should be."""
+    """The reason for that, unless the scenario sets ``prepare``."""
 
     @property
     def once(self) -> list[str]:
-        """Names of what happens once, setups first."""
+        """Names of the setups, then of the teardowns."""
         return [hook.name for hook in (*self.setups, *self.teardowns)]
 
 
-def aside_of(
+def submitter_hooks(
     loaded: Loaded, cls: type, settings: Settings, at: str, *, here: bool = False
-) -> Aside | None:
-    """Find what a scenario has done on this side; None when that is nothing.
+) -> SubmitterHooks | None:
+    """Find the hooks that the submitter runs; None without any.
 
-    ``here`` says that users are prepared on this side when nothing else says where.
-
-    Mistakes are added to the problems of the settings.
+    ``here``: the submitter prepares users unless the scenario sets ``prepare``. Mistakes are added
+    to the problems of the settings.
     """
     hooks: dict[Once, list[Hook]] = {Once.SETUP: [], Once.TEARDOWN: []}
-    for name in _names(cls):
+    for name in attribute_names(cls):
         attribute = inspect.getattr_static(cls, name)
         once = once_of(attribute)
         if once is not None:
-            place = _place(loaded, attribute, at)
+            place = loaded.sources.place_of(attribute, at)
             settings.problems += _flaws(name, once, attribute, place)
             hooks[once].append(Hook(name, place))
     for once, found in hooks.items():
         if len(found) > HOOKS_MAX:
-            what = f"marks {len(found)} methods with @{once}; {HOOKS_MAX} are the most"
+            what = f"marks {len(found)} methods with @{once}; the maximum is {HOOKS_MAX}"
             settings.problems.append(Problem(at, what))
     start, why = _prepared_here(loaded, cls, settings, at)
-    if here and start is None and "prepare" not in settings.spec.said:
+    if here and start is None and "prepare" not in settings.spec.arguments:
         start, why = _prepared_for_others(loaded, cls, settings, at)
     if start is None and not any(hooks.values()):
         return None
-    return Aside(
+    return SubmitterHooks(
         cls,
         Path(loaded.file.path).resolve().parent,
         tuple(hooks[Once.SETUP]),
@@ -97,23 +97,8 @@ def aside_of(
     )
 
 
-def _names(cls: type) -> list[str]:
-    """List the attributes of a class and its bases, bases first, each once."""
-    bases = [one for one in reversed(cls.__mro__) if one not in {object, VUser}]
-    return list(dict.fromkeys(name for one in bases for name in vars(one)))
-
-
-def _place(loaded: Loaded, attribute: object, at: str) -> str:
-    function = getattr(attribute, "__func__", attribute)
-    if isinstance(function, FunctionType):
-        file = loaded.sources.of(function)
-        if file is not None:
-            return file.at(function.__code__.co_firstlineno)
-    return at
-
-
 def _flaws(name: str, once: Once, attribute: object, place: str) -> Iterator[Problem]:
-    """Find what is wrong with a method that happens once."""
+    """Find the mistakes of a setup or teardown."""
     function = getattr(attribute, "__func__", attribute)
     if task_of(function) is not None:
         yield Problem(place, f"{name}() is marked with @task and with @{once}; drop one of them")
@@ -136,21 +121,21 @@ def _flaws(name: str, once: Once, attribute: object, place: str) -> Iterator[Pro
 def _prepared_here(
     loaded: Loaded, cls: type, settings: Settings, at: str
 ) -> tuple[Hook | None, Reason | None]:
-    """Decide whether users are prepared on this side: their ``on_start``, and why."""
-    said = settings.spec.said.get("prepare")
-    if said is not None and said not in PREPARERS:
+    """Decide whether the submitter prepares users; returns their ``on_start`` and the reason."""
+    prepare = settings.spec.arguments.get("prepare")
+    if prepare is not None and prepare not in PREPARERS:
         must = f"must be one of {', '.join(PREPARERS)}"
-        settings.problems.append(rule(settings.place("prepare"), must, said))
+        settings.problems.append(rule(settings.place("prepare"), must, prepare))
         return None, None
     function: Any = inspect.getattr_static(cls, "on_start")
     if function is VUser.on_start:
-        if said is not None:
-            what = f"says who calls on_start, and {cls.__name__} defines none; drop it"
+        if prepare is not None:
+            what = f"has no effect, because {cls.__name__} defines no on_start; drop it"
             settings.problems.append(Problem(settings.place("prepare"), what))
         return None, None
-    start = Hook("on_start", _place(loaded, function, at))
-    why = None if said is not None else next(_shared_by_on_start(loaded, cls), None)
-    if said != "submitter" and why is None:
+    start = Hook("on_start", loaded.sources.place_of(function, at))
+    why = None if prepare is not None else next(_shared_by_on_start(loaded, cls), None)
+    if prepare != "submitter" and why is None:
         return None, None
     if _has_slots(cls):
         settings.problems.append(_slots(cls, at))
@@ -160,13 +145,13 @@ def _prepared_here(
 def _prepared_for_others(
     loaded: Loaded, cls: type, settings: Settings, at: str
 ) -> tuple[Hook | None, Reason | None]:
-    """Prepare users on this side because of where the run goes, if there is anything to prepare."""
+    """Let the submitter prepare users because the run goes to a fleet, if ``on_start`` exists."""
     function: Any = inspect.getattr_static(cls, "on_start")
     if function is VUser.on_start:
         return None, None
     if _has_slots(cls):
         settings.problems.append(_slots(cls, at))
-    start = Hook("on_start", _place(loaded, function, at))
+    start = Hook("on_start", loaded.sources.place_of(function, at))
     what = 'agents of a fleet get users that are prepared (prepare="agents" lets each do it)'
     return start, Reason(start.place, what)
 
@@ -181,7 +166,7 @@ def _slots(cls: type, at: str) -> Problem:
 
 
 def _shared_by_on_start(loaded: Loaded, cls: type) -> Iterator[Reason]:
-    """Find where ``on_start`` of a class or its bases sets an attribute of the class."""
+    """Find the lines where ``on_start`` of a class or its bases sets a class attribute."""
     names = {one.__name__ for one in cls.__mro__} - {"object", "VUser"}
     for one in cls.__mro__:
         function = vars(one).get("on_start")
@@ -199,7 +184,7 @@ def _shared_by_on_start(loaded: Loaded, cls: type) -> Iterator[Reason]:
 
 
 def _set_on_class(node: ast.AST, names: set[str]) -> ast.Attribute | None:
-    """Find the attribute of the class that a statement or a call changes, if it changes one."""
+    """Return the class attribute that a statement or call changes; None if it changes none."""
     targets: list[ast.expr] = []
     match node:
         case ast.Assign(targets=targets) | ast.Delete(targets=targets):
@@ -213,7 +198,7 @@ def _set_on_class(node: ast.AST, names: set[str]) -> ast.Attribute | None:
 
 
 def _leaves(target: ast.expr) -> Iterator[ast.Attribute]:
-    """List the attributes that an assignment to ``target`` changes."""
+    """Yield the attributes that an assignment to ``target`` changes."""
     match target:
         case ast.Tuple(elts=elements) | ast.List(elts=elements):
             for element in elements:
@@ -225,7 +210,7 @@ def _leaves(target: ast.expr) -> Iterator[ast.Attribute]:
 
 
 def _is_class(node: ast.expr, names: set[str]) -> bool:
-    """Whether an expression is the class: by its name, ``type(self)``, ``self.__class__``."""
+    """Whether an expression is the class: its name, ``type(self)`` or ``self.__class__``."""
     match node:
         case ast.Name(id=name):
             return name in names

@@ -1,8 +1,8 @@
-"""The parameters that functions ask for with ``env(…)``: found in the source, before the run.
+"""Finds the parameters that functions request with ``env(…)``, in the source, before the run.
 
-Whatever is asked for while a file is imported has been read by then. Tasks ask on agents, when it
-is too late to read anything: so their names must be known from the syntax tree. Must never run
-anything of the user's.
+Calls at the top level have been executed on import. Those in tasks run on agents, where the
+submitter's environment is out of reach, so their names are read from the syntax tree. No code of
+the user is executed.
 """
 
 from __future__ import annotations
@@ -14,13 +14,13 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 from ...nearest import nearest
 from ...params import ParameterError
 from ...problem import Problem
-from ...scenario_file.bundle import beside
+from ...scenario_file.bundle import imported_beside
 from ...scenario_file.source import SourceFile
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
-    from ...params import Given
+    from ...params import ParameterSource
     from ...request.headers import Secrets
     from ...scenario_file.load import Loaded
 
@@ -30,47 +30,47 @@ LITERALS = (
 Function: TypeAlias = ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda
 
 
-def ask(loaded: Loaded, cls: type) -> list[Problem]:
-    """Ask for what the functions of a scenario's files name; returns what cannot be had."""
+def read_parameters(loaded: Loaded, cls: type) -> list[Problem]:
+    """Read the parameters in the functions of a scenario's files; returns the problems."""
     bases = {base.__name__ for base in cls.__mro__}
     others = frozenset(loaded.scenarios) - bases
-    problems = _ask(loaded.file, others, loaded)
-    for path in beside(loaded):
+    problems = _read_in_file(loaded.file, others, loaded)
+    for path in imported_beside(loaded):
         text = path.read_bytes()
         if b"env" not in text:
             continue
-        with contextlib.suppress(SyntaxError):  # it is told where the module is imported
+        with contextlib.suppress(SyntaxError):  # reported where the module is imported
             file = SourceFile(str(path), ast.parse(text, str(path)))
-            problems += _ask(file, frozenset(), loaded)
+            problems += _read_in_file(file, frozenset(), loaded)
     return problems
 
 
 def parameters(
-    given: Given, flags: Mapping[str, str], secrets: Secrets, problems: list[Problem]
+    source: ParameterSource, flags: Mapping[str, str], secrets: Secrets, problems: list[Problem]
 ) -> dict[str, Any]:
-    """Write what was asked for as the plan's ``parameters``.
+    """Build the plan's ``parameters`` from those requested.
 
-    A flag for what nobody asked for is one more of ``problems``.
+    Adds a problem for each flag whose parameter the scenario does not request.
     """
     for name in flags:
-        if name not in given.asked:
-            near = nearest(name, given.asked)
-            known = f"did you mean {near}?" if near else f"it asks for {_listed(given)}"
+        if name not in source.requested:
+            near = nearest(name, source.requested)
+            known = f"did you mean {near}?" if near else f"it asks for {_listed(source)}"
             what = f"the scenario never asks for {name!r} with env(); {known}"
             problems.append(Problem("--env", what))
     written: dict[str, str | dict[str, str]] = {}
-    for name, one in sorted(given.asked.items()):
+    for name, one in sorted(source.requested.items()):
         secret = {"secret": secrets.handle(f"env-{name}", one.value)} if one.is_secret else None
         written[name] = secret or one.value
     return {"parameters": written} if written else {}
 
 
-def _listed(given: Given) -> str:
-    return ", ".join(sorted(given.asked)) or "nothing"
+def _listed(source: ParameterSource) -> str:
+    return ", ".join(sorted(source.requested)) or "nothing"
 
 
-def _ask(file: SourceFile, others: frozenset[str], loaded: Loaded) -> list[Problem]:
-    """Ask for what one file names, but for the classes ``others``."""
+def _read_in_file(file: SourceFile, others: frozenset[str], loaded: Loaded) -> list[Problem]:
+    """Read the parameters in the functions of one file, without the classes ``others``."""
     names, modules = _imported(file.tree)
     if not names and not modules:
         return []
@@ -87,16 +87,16 @@ def _ask(file: SourceFile, others: frozenset[str], loaded: Loaded) -> list[Probl
         if read is None:
             problems.append(Problem(file.at(call), LITERALS))
             continue
-        asked, default, secret = read
+        parameter, default, secret = read
         try:
-            loaded.given.read(asked, default, secret=secret, place=file.at(call))
+            loaded.parameters.read(parameter, default, secret=secret, place=file.at(call))
         except ParameterError as error:
             problems.append(Problem(file.at(call), str(error)))
     return problems
 
 
 def _imported(tree: ast.Module) -> tuple[set[str], set[str]]:
-    """The names by which a file calls ``env``, and the module that has it."""
+    """Return the names under which a file imports ``env``, and those of its module."""
     names, modules = set(), set()
     for node in ast.walk(tree):
         match node:
@@ -110,7 +110,7 @@ def _imported(tree: ast.Module) -> tuple[set[str], set[str]]:
 
 
 def _calls(tree: ast.Module, others: frozenset[str]) -> Iterator[ast.Call]:
-    """Every call that a function makes, in the order of the file."""
+    """Yield every call inside of a function, in the order of the file."""
     open_nodes: list[tuple[ast.AST, frozenset[str] | None]] = [(tree, None)]
     while open_nodes:
         node, hidden = open_nodes.pop()
@@ -128,7 +128,7 @@ def _calls(tree: ast.Module, others: frozenset[str]) -> Iterator[ast.Call]:
 
 
 def _own(function: Function) -> frozenset[str]:
-    """The parameters and variables of a function, which hide what its file imports."""
+    """Return the parameters and variables of a function, which hide names of the module."""
     walked = list(ast.walk(function))
     arguments = {node.arg for node in walked if isinstance(node, ast.arg)}
     stored = {n.id for n in walked if isinstance(n, ast.Name) and not isinstance(n.ctx, ast.Load)}
@@ -136,7 +136,7 @@ def _own(function: Function) -> frozenset[str]:
 
 
 def _arguments(call: ast.Call) -> tuple[object, object, bool] | None:
-    """Read the arguments of a call of ``env``; None when they are no literals, or are wrong."""
+    """Read the arguments of a call of ``env``; None unless they are valid literals."""
     keywords = {keyword.arg: keyword.value for keyword in call.keywords}
     given = dict(zip(("name", "default"), call.args, strict=False)) | keywords
     literal = {name: one.value for name, one in given.items() if isinstance(one, ast.Constant)}

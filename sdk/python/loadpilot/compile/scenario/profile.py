@@ -1,7 +1,7 @@
-"""The offered rate over time: from what a scenario says to linear pieces.
+"""The offered rate over time, as linear pieces.
 
-Pure arithmetic on integers: µs, and millionths of an arrival per second. A window that does not
-divide evenly gives its remainder to the later windows, so that the pieces always add up.
+Pure arithmetic on integers: µs, and millionths of an arrival per second. If a duration does not
+divide evenly, later windows get the remainder, so that the pieces always add up.
 """
 
 from __future__ import annotations
@@ -22,23 +22,23 @@ def piece(duration_us: int, start_urps: int, end_urps: int) -> dict[str, int]:
 
 
 def ramp(ramp_up_us: int, steady_us: int, urps: int) -> Pieces:
-    """Build the shape that rises from 0 and then holds; its length is the sum of both."""
+    """Build a rise from 0 and a constant part; the length is the sum of both."""
     rise = [piece(ramp_up_us, 0, urps)] if ramp_up_us else []
     return [*rise, piece(steady_us, urps, urps)]
 
 
 def constant(duration_us: int, urps: int) -> Pieces:
-    """Build the shape that holds from the first instant on."""
+    """Build a constant rate."""
     return [piece(duration_us, urps, urps)]
 
 
 def closed(duration_us: int) -> Pieces:
-    """Build the profile of a closed loop, which says a length and no rate."""
+    """Build the profile of a closed loop, which has a length and no rate."""
     return [piece(duration_us, 0, 0)]
 
 
 def step(duration_us: int, urps: int, steps: int) -> Pieces:
-    """Build equal windows; window k of ``steps`` holds rate·k/steps."""
+    """Build equal windows; window k of ``steps`` has the rate urps·k/steps."""
     rates = [urps * k // steps for k in range(1, steps + 1)]
     return _windows(duration_us, rates)
 

@@ -1,7 +1,7 @@
-"""What a scenario and its flags say, read and checked: rate, times, gates.
+"""Reads and checks the settings of a scenario and its flags: rate, durations, gates, tags.
 
-Flags win over the scenario. Every value is judged at the place where it was said, so that a
-message names the flag or the line; all problems are collected.
+A flag replaces the setting. Each problem names the flag or line of its value; all problems are
+collected.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from ...problem import Problem, rule
 from ...units import Wrong, duration_us, rate_urps
 from . import profile
 from .connections import ConnectionFlags
-from .thresholds import Gated, assignment, overriding, threshold
+from .thresholds import Measurable, assignment, overriding, threshold
 
 if TYPE_CHECKING:
     from ...dsl import ScenarioSpec
@@ -24,38 +24,38 @@ if TYPE_CHECKING:
 MODES = ("ramp", "constant", "step", "spike", "stages")
 ARRIVALS = ("uniform", "poisson")
 STEPS_MAX = 10_000
-"""Most windows of a step profile: the plan holds one piece for each."""
+"""Maximum number of windows of a step profile: the plan holds one piece for each."""
 USERS_MAX = 1_000_000
-"""Most users of a closed loop."""
+"""Maximum number of users of a closed loop."""
 USERS_OF_MAX = 64
-"""The users of ``--max`` when nobody says how many."""
-ARRIVALS_A_USER = 100
-"""So many arrivals a second make one user of a scenario in Python …"""
-POOL_LEAST, POOL_MOST = 5, 100
-"""… but there are this many at least, and at most, unless the scenario says."""
-FLAGGED = frozenset({"rps", "users", "duration", "warm_up", "mode", "ramp_up", "stages"})
-"""Settings that a flag of the same name replaces."""
-OF_A_SCHEDULE = {
+"""Default number of users of ``--max``."""
+ARRIVALS_PER_USER = 100
+"""Arrivals per second for which a scenario in Python gets one user by default."""
+POOL_MIN, POOL_MAX = 5, 100
+"""Minimum and maximum of the default number of users of a scenario in Python."""
+FLAG_SETTINGS = frozenset({"rps", "users", "duration", "warm_up", "mode", "ramp_up", "stages"})
+"""Settings with a flag of the same name."""
+OPEN_LOOP_ONLY = {
     "rps": "it has no rate",
     "mode": "it has no shape",
     "ramp_up": "it has no shape",
     "steps": "it has no shape",
     "stages": "it has no rate; say how long with duration=",
-    "arrivals": "its users come when they were answered",
-    "max_in_flight": "as many are in flight as it has users",
+    "arrivals": "its users start the next task when the last one has ended",
+    "max_in_flight": "its number of users is the maximum in flight",
 }
-"""What a closed loop cannot have, and why."""
-RESTS = ("wait", "pacing")
-"""What users of a closed loop do between two tasks."""
+"""Settings that a closed loop cannot have, with the reason."""
+PAUSES = ("wait", "pacing")
+"""Settings of the pause of a closed loop's user between two tasks."""
 MAX_LATENESS_US = 500_000
-"""An arrival that the pacer reaches later than this is dropped, not sent late."""
+"""Maximum lateness of the pacer, in µs; a later arrival is dropped, not sent late."""
 TICK_US = 1_000_000
-"""The grain of deltas and series."""
+"""Length of the ticks of deltas and series, in µs."""
 
 
 @dataclass(frozen=True, slots=True)
 class Overrides:
-    """What flags say; None where they say nothing."""
+    """Values of flags; None for those not set."""
 
     rps: str | None = None
     duration: str | None = None
@@ -64,25 +64,25 @@ class Overrides:
     id_header: str | None = None
     users: int | None = None
     as_fast_as_possible: bool = False
-    """``--max``: a closed loop, of as many users as somebody says or :data:`USERS_OF_MAX`."""
+    """``--max``: a closed loop without pauses; default :data:`USERS_OF_MAX` users."""
     connections: ConnectionFlags = field(default_factory=ConnectionFlags)
     debug_requests: int = 0
-    """The exchanges of so many arrivals are written out."""
+    """Number of arrivals whose exchanges are written out."""
     samples_ppm: int | None = None
-    """The share of calls that are told one by one, in millionths."""
+    """Share of calls that are sampled, in millionths."""
     env: Mapping[str, str] = field(default_factory=dict, hash=False)
-    """Parameters; they go before the environment."""
+    """Parameters; they take precedence over the environment."""
     tags: Mapping[str, str] = field(default_factory=dict, hash=False)
     mode: str | None = None
     ramp_up: str | None = None
     stages: str | None = None
-    """``30s:50,1m:50``, unread."""
+    """``30s:50,1m:50``, as text."""
     prepares_here: bool = False
-    """The users of a scenario in Python are prepared on this side unless it says otherwise: the
-    agents are not this user's alone."""
+    """Whether the submitter prepares the users of a scenario in Python by default, because its
+    agents are shared."""
 
     def loop_flag(self) -> str | None:
-        """Name the flag that asks for a closed loop, if one does."""
+        """Return the flag that requests a closed loop; None if none is set."""
         if self.users is not None:
             return "--users"
         return "--max" if self.as_fast_as_possible else None
@@ -90,7 +90,7 @@ class Overrides:
 
 @dataclass
 class Settings:
-    """A scenario's settings while they are read."""
+    """Reads the settings of a scenario; collects the problems."""
 
     spec: ScenarioSpec
     overrides: Overrides
@@ -98,25 +98,25 @@ class Settings:
     """File and line of the scenario."""
     problems: list[Problem] = field(default_factory=list)
     ramp_cut_from_us: int | None = None
-    """The ramp that holds by default, where the duration that a flag gave is shorter."""
+    """Duration of the ramp before it was cut to a shorter total duration; else None."""
 
     def place(self, name: str) -> str:
-        """Name the place where a setting was said: its flag, or its line in the file."""
-        if name in FLAGGED and getattr(self.overrides, name) is not None:
+        """Return the place of a setting: its flag, or the scenario's line."""
+        if name in FLAG_SETTINGS and getattr(self.overrides, name) is not None:
             return f"--{name.replace('_', '-')}"
         return f"{self.at}: {name}"
 
     def value(self, name: str) -> Any:
-        """Look up what was said about ``name``, flags first."""
+        """Return the value of a setting: that of its flag, else the scenario's or the default."""
         flag = getattr(self.overrides, name, None)
         return self.spec.get(name) if flag is None else flag
 
     def duration_us(self, name: str, *, least_us: int = 0) -> int:
-        """Read a duration in µs; 1 stands for what is wrong, beside its problem."""
+        """Read a duration in µs; returns 1 for an invalid one and adds a problem."""
         return self.duration_of(self.place(name), self.value(name), least_us=least_us)
 
     def duration_of(self, place: str, value: object, *, least_us: int = 0) -> int:
-        """Read what was said at ``place`` as :meth:`duration_us` does."""
+        """Read the duration at ``place`` as :meth:`duration_us` does."""
         try:
             us = duration_us(place, value)
         except Wrong as wrong:
@@ -128,7 +128,7 @@ class Settings:
         return us
 
     def rate_urps(self) -> int:
-        """Read the peak rate; 1 stands for what is wrong, beside its problem."""
+        """Read the peak rate; returns 1 for an invalid one and adds a problem."""
         value, place = self.value("rps"), self.place("rps")
         try:
             urps = rate_urps(place, value)
@@ -141,7 +141,7 @@ class Settings:
         return urps
 
     def choice(self, name: str, choices: Sequence[str]) -> str:
-        """Read one of a closed set; the first stands for what is wrong, beside its problem."""
+        """Read one of a closed set; returns the first for an invalid one and adds a problem."""
         value = self.value(name)
         if not isinstance(value, str) or value not in choices:
             must = f"must be one of {', '.join(choices)}"
@@ -150,7 +150,7 @@ class Settings:
         return value
 
     def whole(self, name: str, least: int, most: int) -> int:
-        """Read a whole number; ``least`` stands for what is wrong, beside its problem."""
+        """Read a whole number; returns ``least`` for an invalid one and adds a problem."""
         value = self.value(name)
         sound = isinstance(value, int) and not isinstance(value, bool)
         if not sound or not least <= value <= most:
@@ -161,35 +161,37 @@ class Settings:
 
     def users(self) -> int | None:
         """Read the users of a closed loop; None when a rate is offered."""
-        if self.overrides.users is None and ("users" not in self.spec.said or self.says_pool()):
+        if self.overrides.users is None and (
+            "users" not in self.spec.arguments or self.sets_pool()
+        ):
             return USERS_OF_MAX if self.overrides.as_fast_as_possible else None
         return self.whole("users", 1, USERS_MAX)
 
     def rest(self, users: int | None) -> dict[str, Any] | None:
-        """Read what users of a closed loop do between two tasks; None when it is nothing.
+        """Read the pause of a closed loop's users between two tasks; None without one.
 
-        Without ``users`` arrivals are due on schedule, and nobody may rest.
+        Without ``users`` arrivals are due on schedule: a pause is refused.
         """
-        said = self.spec.said
+        arguments = self.spec.arguments
         if users is None:
-            for name in RESTS:
-                if name in said:
+            for name in PAUSES:
+                if name in arguments:
                     what = (
-                        "is for users= without a rate: arrivals on schedule wait for nobody; "
-                        "to think inside a task, self.wait()"
+                        "is for users= without a rate: arrivals come on schedule; "
+                        "for think time inside a task, call self.wait()"
                     )
-                    self.problems.append(rule(self.place(name), what, said[name]))
+                    self.problems.append(rule(self.place(name), what, arguments[name]))
             return None
         if self.overrides.as_fast_as_possible:
             return None
-        if "pacing" in said:
-            if "wait" in said:
+        if "pacing" in arguments:
+            if "wait" in arguments:
                 what = "cannot be used with wait=: it says when a task begins; drop one of them"
-                self.problems.append(rule(self.place("pacing"), what, said["pacing"]))
+                self.problems.append(rule(self.place("pacing"), what, arguments["pacing"]))
             return {"pacing": {"every_us": self.duration_us("pacing", least_us=1)}}
-        if "wait" not in said:
+        if "wait" not in arguments:
             return None
-        place, wait = self.place("wait"), said["wait"]
+        place, wait = self.place("wait"), arguments["wait"]
         match wait:
             case (least, most):
                 from_us, to_us = self.duration_of(place, least), self.duration_of(place, most)
@@ -199,33 +201,35 @@ class Settings:
                 from_us = to_us = self.duration_of(place, wait, least_us=1)
         return {"wait": {"from_us": from_us, "to_us": to_us}}
 
-    def says_pool(self) -> bool:
-        """Whether the scenario says how many users serve its rate."""
-        said = self.spec.said
+    def sets_pool(self) -> bool:
+        """Whether the scenario sets the number of users that serve its rate."""
+        arguments = self.spec.arguments
         flagged = self.overrides.users is not None or self.overrides.as_fast_as_possible
-        return "users" in said and ("rps" in said or "stages" in said) and not flagged
+        return (
+            "users" in arguments and ("rps" in arguments or "stages" in arguments) and not flagged
+        )
 
     def pool(self, profile: Mapping[str, Any]) -> int:
-        """Read how many users serve the rate of a scenario in Python."""
-        if self.says_pool():
+        """Return the number of users that serve the rate of a scenario in Python."""
+        if self.sets_pool():
             return self.whole("users", 1, USERS_MAX)
         peak_urps: int = max(max(piece["from"], piece["to"]) for piece in profile["pieces"])
-        users = round(peak_urps / 1e6 / ARRIVALS_A_USER)
-        return min(max(users, POOL_LEAST), POOL_MOST)
+        users = round(peak_urps / 1e6 / ARRIVALS_PER_USER)
+        return min(max(users, POOL_MIN), POOL_MAX)
 
     def refuse_pool(self) -> None:
-        """Say that a compiled scenario has no users to serve its rate."""
-        other = "stages" if "stages" in self.spec.said else "rps"
+        """Add the problem that a compiled scenario needs no users to serve its rate."""
+        other = "stages" if "stages" in self.spec.arguments else "rps"
         what = (
             f"cannot be used with {other}=: nothing in this scenario runs in Python, so that no "
             "user is needed to serve its rate; drop one of them"
         )
-        self.problems.append(rule(self.place("users"), what, self.spec.said["users"]))
+        self.problems.append(rule(self.place("users"), what, self.spec.arguments["users"]))
 
     def closed_loop(self) -> dict[str, Any]:
-        """Build the profile of a closed loop; what says a schedule beside it is refused.
+        """Build the profile of a closed loop; settings of a schedule beside it are refused.
 
-        A flag is different: it replaces all that the scenario says of a schedule.
+        A flag for a closed loop replaces the scenario's schedule instead.
         """
         flag = self.overrides.loop_flag()
         for name in ("rps", "mode", "ramp_up", "stages"):
@@ -235,29 +239,29 @@ class Settings:
                 self.problems.append(Problem(self.place(name), what))
         if flag is None:
             for name in self.replaced():
-                what = f"cannot be used with users=: {OF_A_SCHEDULE[name]}; drop one of them"
-                self.problems.append(rule(self.place(name), what, self.spec.said[name]))
-        elif "stages" in self.spec.said and self.overrides.duration is None:
-            what = "replaces the stages, which said how long the run is; add --duration"
+                what = f"cannot be used with users=: {OPEN_LOOP_ONLY[name]}; drop one of them"
+                self.problems.append(rule(self.place(name), what, self.spec.arguments[name]))
+        elif "stages" in self.spec.arguments and self.overrides.duration is None:
+            what = "replaces the stages, which set how long the run is; add --duration"
             self.problems.append(Problem(flag, what))
         pieces = profile.closed(self.duration_us("duration", least_us=1))
         return {"shape": "closed", "pieces": pieces}
 
     def replaced(self) -> list[str]:
-        """Name what the scenario says that does not go with what it is to be.
+        """Return the scenario's settings that a closed loop cannot have.
 
-        A closed loop has no schedule, and nobody rests who is as fast as possible.
+        A closed loop has no schedule; with ``--max`` it has no pauses, either.
         """
-        said = self.spec.said
-        rests = RESTS if self.overrides.as_fast_as_possible else ()
-        names = (*OF_A_SCHEDULE, *rests)
-        return [n for n in names if n in said and (n, said[n]) != ("arrivals", "uniform")]
+        arguments = self.spec.arguments
+        pauses = PAUSES if self.overrides.as_fast_as_possible else ()
+        names = (*OPEN_LOOP_ONLY, *pauses)
+        return [n for n in names if n in arguments and (n, arguments[n]) != ("arrivals", "uniform")]
 
     def profile(self) -> dict[str, Any]:
         """Build the plan's profile."""
         if self.overrides.stages is not None:
             return {"shape": "stages", "pieces": self.flagged_stages(self.overrides.stages)}
-        if "stages" in self.spec.said:
+        if "stages" in self.spec.arguments:
             return {"shape": "stages", "pieces": self.stages()}
         mode = self.choice("mode", MODES)
         if mode == "stages":
@@ -278,12 +282,12 @@ class Settings:
     def ramp_up_us(self, steady_us: int) -> int:
         """Read the ramp of ramp mode, at most as long as the steady part.
 
-        The default ramp gives way to a shorter duration, and so does that of the scenario where
-        only the duration is a flag: these two were not said together.
+        A shorter duration cuts the default ramp. It also cuts the scenario's ramp if the duration
+        is a flag and the ramp is not: their author did not combine them.
         """
         us = self.duration_us("ramp_up")
-        is_said = "ramp_up" in self.spec.said and self.overrides.duration is None
-        if us > steady_us > 1 and self.overrides.ramp_up is None and not is_said:
+        is_set = "ramp_up" in self.spec.arguments and self.overrides.duration is None
+        if us > steady_us > 1 and self.overrides.ramp_up is None and not is_set:
             self.ramp_cut_from_us = us
             return steady_us
         if us > steady_us > 1:
@@ -293,26 +297,23 @@ class Settings:
         return us
 
     def stages(self) -> Pieces:
-        """Read the stages; flags and settings that they replace are refused, not ignored."""
+        """Read the stages; flags and settings that they replace are refused."""
         place = self.place("stages")
         self.refuse_beside_stages("the scenario has stages")
         for name in ("rps", "duration"):
-            if getattr(self.overrides, name) is None and name in self.spec.said:
+            if getattr(self.overrides, name) is None and name in self.spec.arguments:
                 self.problems.append(Problem(place, f"stages say it all; drop {name}="))
-        if self.spec.said.get("mode", "stages") != "stages":
+        if self.spec.arguments.get("mode", "stages") != "stages":
             self.problems.append(Problem(place, "stages say it all; drop mode="))
         stages = self.spec.get("stages")
         if not isinstance(stages, list | tuple) or not stages:
             must = 'must be a list such as [("1m", 3000), ("10s", 90000)]'
             self.problems.append(rule(place, must, stages))
             return profile.constant(1, 1)
-        pieces = profile.stages([self.stage(k, one) for k, one in enumerate(stages, 1)])
-        if not pieces:
-            self.problems.append(rule(place, "must hold a stage longer than 0", stages))
-        return pieces
+        return self.joined_stages(stages, stages)
 
     def flagged_stages(self, text: str) -> Pieces:
-        """Read ``--stages``, which replaces whatever the scenario says of its schedule."""
+        """Read ``--stages``, which replaces the scenario's schedule."""
         self.refuse_beside_stages("--stages says it all")
         place = self.place("stages")
         pairs = [tuple(one.strip().split(":", 1)) for one in text.split(",")]
@@ -320,9 +321,15 @@ class Settings:
             must = "must be DURATION:RATE pairs such as 30s:50,1m:50"
             self.problems.append(rule(place, must, text))
             return profile.constant(1, 1)
-        pieces = profile.stages([self.stage(k, pair) for k, pair in enumerate(pairs, 1)])
+        return self.joined_stages(pairs, text)
+
+    def joined_stages(self, stages: Sequence[object], value: object) -> Pieces:
+        """Join stages to pieces, at least one; ``value`` is what the problem quotes."""
+        pieces = profile.stages([self.stage(k, one) for k, one in enumerate(stages, 1)])
         if not pieces:
-            self.problems.append(rule(place, "must hold a stage longer than 0", text))
+            self.problems.append(
+                rule(self.place("stages"), "must hold a stage longer than 0", value)
+            )
         return pieces
 
     def refuse_beside_stages(self, why: str) -> None:
@@ -361,13 +368,13 @@ class Settings:
             self.problems.append(wrong.problem)
         return us, urps
 
-    def thresholds(self, gated: Gated) -> list[dict[str, Any]]:
+    def thresholds(self, gated: Measurable) -> list[dict[str, Any]]:
         """Read the gates of scenario and flags."""
-        said = self.spec.get("thresholds")
-        if said is not None and not isinstance(said, Mapping):
+        value = self.spec.get("thresholds")
+        if value is not None and not isinstance(value, Mapping):
             must = 'must be a dict such as {"p99_ms": 500}'
-            self.problems.append(rule(self.place("thresholds"), must, said))
-            said = None
+            self.problems.append(rule(self.place("thresholds"), must, value))
+            value = None
         flagged: list[tuple[str, str]] = []
         for text in self.overrides.thresholds:
             pair = assignment(text)
@@ -376,12 +383,12 @@ class Settings:
                 self.problems.append(rule("--threshold", must, text))
             else:
                 flagged.append(pair)
-        own = self._built(self.place("thresholds"), list((said or {}).items()), gated)
+        own = self._built(self.place("thresholds"), list((value or {}).items()), gated)
         flags = self._built("--threshold", flagged, gated)
         return overriding(own, flags)
 
     def _built(
-        self, place: str, pairs: Sequence[tuple[Any, Any]], gated: Gated
+        self, place: str, pairs: Sequence[tuple[Any, Any]], gated: Measurable
     ) -> list[tuple[str, dict[str, Any]]]:
         built = []
         for key, limit in pairs:
@@ -393,26 +400,28 @@ class Settings:
 
     def tags(self, secrets: Secrets) -> dict[str, str]:
         """Read the tags of scenario and flags, sorted; flags replace those of the same name."""
-        said = self.spec.get("tags") or {}
-        sound = isinstance(said, Mapping) and all(
-            isinstance(text, str) for pair in said.items() for text in pair
+        value = self.spec.get("tags") or {}
+        sound = isinstance(value, Mapping) and all(
+            isinstance(text, str) for pair in value.items() for text in pair
         )
         if not sound:
             must = 'must be a dict of text to text such as {"team": "shop"}'
-            self.problems.append(rule(self.place("tags"), must, said))
-            said = {}
-        tags = {**said, **self.overrides.tags}
-        if secrets.held_by(tags):
-            what = "hold the value of a secret; tags are shown to everybody"
+            self.problems.append(rule(self.place("tags"), must, value))
+            value = {}
+        tags = {**value, **self.overrides.tags}
+        if secrets.found_in(tags):
+            what = "hold the value of a secret; all users of the log see tags"
             self.problems.append(Problem(self.place("tags"), what))
         return dict(sorted(tags.items()))
 
     def may_compile(self) -> bool:
-        """Read whether tasks may become code; raises nothing for what is wrong."""
-        said = self.spec.get("compile")
-        if said is not None and not isinstance(said, bool):
-            self.problems.append(rule(self.place("compile"), "compile must be True or False", said))
-        return said is not False
+        """Read ``compile``; an invalid value counts as True and adds a problem."""
+        value = self.spec.get("compile")
+        if value is not None and not isinstance(value, bool):
+            self.problems.append(
+                rule(self.place("compile"), "compile must be True or False", value)
+            )
+        return value is not False
 
     def secret_headers(self) -> list[str]:
         """Read the names of further secret headers."""

@@ -1,8 +1,8 @@
-"""Thresholds: gates as people write them, ``p99_ms`` or ``browse:p99_ms`` with a limit.
+"""Thresholds: gates such as ``p99_ms`` or ``browse:p99_ms`` with a limit.
 
-A limit is a number, or text with the side that passes: ``"<= 250"``. A metric of the scenario's own
-is named with its figure, ``cart_value.p95``, and needs that text. A gate that cannot be understood
-or can never be measured is an error with the nearest name, never a gate less.
+A limit is a number, or text with an operator: ``"<= 250"``. A custom metric is named with its
+figure, ``cart_value.p95``, and needs the operator. A gate that is invalid or can never be measured
+is an error with the nearest name; it is never dropped.
 """
 
 from __future__ import annotations
@@ -24,25 +24,25 @@ LIMIT_RULE = 'must be a number that is finite and not negative, or text such as 
 OWN_RULE = 'must be text that says which side passes, such as ">= 100" or "<= 250"'
 OPERATORS = ("<=", ">=", "<", ">")
 SIDED = re.compile(r"\s*([<>=!~]+)\s*(.*)", re.DOTALL)
-"""A limit with a sign before it, whether or not that is one of ours."""
+"""A limit with an operator, valid or not."""
 ASSIGNED = re.compile(r"\s*([^<>=]*[^<>=\s])\s*(=(?!=)|<=|>=|<|>)\s*(\S.*)", re.DOTALL)
-"""A gate as a flag gives it: ``p99_ms=500``, ``orders.count>=100``, ``orders.count=>= 100``."""
+"""The value of a flag: ``p99_ms=500``, ``orders.count>=100``, ``orders.count=>= 100``."""
 
 
 @dataclass(frozen=True, slots=True)
-class Gated:
-    """What the gates of a scenario can measure."""
+class Measurable:
+    """The subjects that gates of a scenario can name."""
 
     tasks: Sequence[str]
     checked: Sequence[str]
-    """The tasks that have a check."""
+    """The tasks with a check."""
     runs_in_python: bool
 
 
 def threshold(
-    place: str, key: object, limit: object, gated: Gated
+    place: str, key: object, limit: object, gated: Measurable
 ) -> tuple[dict[str, Any] | None, list[Problem]]:
-    """Build one threshold of the plan; None beside what is wrong with it."""
+    """Build one threshold of the plan; returns None and the problems if it is invalid."""
     if not isinstance(key, str):
         return None, [rule(place, "must be named by text such as 'p99_ms'", key)]
     task, colon, metric = key.rpartition(":")
@@ -65,7 +65,7 @@ def threshold(
 
 
 def assignment(text: str) -> tuple[str, str] | None:
-    """Split ``key=limit`` as a flag gives it; None when it is not of that form."""
+    """Split the ``key=limit`` of a flag; None for another form."""
     found = ASSIGNED.fullmatch(text)
     if found is None:
         return None
@@ -82,14 +82,14 @@ def overriding(
     return list(merged.values())
 
 
-def _measured(place: str, metric: str, gated: Gated) -> tuple[dict[str, Any], list[Problem]]:
-    """Read what is measured: a metric of ours, or a figure of one of the scenario's own."""
-    ours, figures = _native.metric_keys(), _native.figure_keys()
-    if metric in ours:
+def _measured(place: str, metric: str, gated: Measurable) -> tuple[dict[str, Any], list[Problem]]:
+    """Read the metric: a built-in one, or a figure of a custom one."""
+    builtin, figures = _native.metric_keys(), _native.figure_keys()
+    if metric in builtin:
         return {"metric": metric}, []
     name, point, figure = metric.partition(".")
-    if not point or (figure not in figures and nearest(metric, ours)):
-        return {}, [_unknown(place, "metric", metric, ours)]
+    if not point or (figure not in figures and nearest(metric, builtin)):
+        return {}, [_unknown(place, "metric", metric, builtin)]
     own = {"metric": "own", "own": {"name": name, "figure": figure}}
     problems = []
     if not is_name(name):
@@ -99,13 +99,13 @@ def _measured(place: str, metric: str, gated: Gated) -> tuple[dict[str, Any], li
         problems.append(_unknown(place, f"figure of {name}", figure, figures))
     if not gated.runs_in_python:
         what = "nothing is ever added to it: no task of this scenario runs in Python"
-        near = _near(metric, ours)
-        problems.append(Problem(place, f"{what}; {near}known: {', '.join(ours)}"))
+        near = _near(metric, builtin)
+        problems.append(Problem(place, f"{what}; {near}known: {', '.join(builtin)}"))
     return own, problems
 
 
 def _limit(limit: object, *, is_own: bool) -> tuple[str | None, float | None]:
-    """Read which side passes, if that is said, and the limit; no limit when it is not sound."""
+    """Read the operator, if there is one, and the limit; None for an invalid limit."""
     if isinstance(limit, bool) or not isinstance(limit, str | int | float):
         return None, None
     operator = None

@@ -1,4 +1,4 @@
-"""The time-outs of a scenario: one for a call as a whole, and those of its parts."""
+"""The time-outs of a scenario: that of a call as a whole, and those of its phases."""
 
 from __future__ import annotations
 
@@ -12,22 +12,22 @@ if TYPE_CHECKING:
     from .settings import Settings
 
 PARTS = {"connect": "connect_us", "first_byte": "first_byte_us"}
-"""Parts of a call that can have a time-out of their own, and what a plan calls it."""
+"""Phases of a call with a time-out of their own, and its field in the plan."""
 
 
 def time_outs(settings: Settings) -> tuple[int, dict[str, int]]:
-    """Read the time-out of a call and those of its parts, in µs."""
-    said, place = settings.value("timeout"), settings.place("timeout")
-    if not isinstance(said, Mapping):
-        return settings.duration_of(place, said, least_us=1), {}
-    for name in said:
+    """Read the time-out of a call and those of its phases, in µs."""
+    value, place = settings.value("timeout"), settings.place("timeout")
+    if not isinstance(value, Mapping):
+        return settings.duration_of(place, value, least_us=1), {}
+    for name in value:
         if name not in ("total", *PARTS):
             must = f"must be one of total, {', '.join(PARTS)}"
             settings.problems.append(rule(place, must, name))
-    total = said.get("total", DEFAULTS["timeout"])
+    total = value.get("total", DEFAULTS["timeout"])
     parts = {
-        field: settings.duration_of(f"{place} {name}", said[name], least_us=1)
+        field: settings.duration_of(f"{place} {name}", value[name], least_us=1)
         for name, field in PARTS.items()
-        if name in said
+        if name in value
     }
     return settings.duration_of(f"{place} total", total, least_us=1), parts

@@ -14,7 +14,7 @@ from loadpilot._generated.heat import Heat
 from loadpilot._generated.report import Outcome
 from loadpilot._generated.series import Series
 from loadpilot._generated.what_if_answer import WhatIfAnswer
-from loadpilot.compile.scenario.thresholds import Gated, threshold
+from loadpilot.compile.scenario.thresholds import Measurable, threshold
 
 from ..limits import NAMED_MAX, TEXT_CHARS_MAX
 from ..problem import UNSOUND, Code, No
@@ -108,7 +108,7 @@ def gates(said: dict[str, str | float], report: dict[str, Any]) -> list[dict[str
         raise No(UNSOUND, Code.USAGE, "too many gates", wrong)
     tasks = [task["name"] for task in report["tasks"]]
     # A log does not say which tasks have checks: one that was never passed is not measured.
-    gated = Gated(tasks, tasks, runs_in_python=True)
+    gated = Measurable(tasks, tasks, runs_in_python=True)
     read = [(key, *threshold("thresholds", key, limit, gated)) for key, limit in said.items()]
     problems = [
         {"field": problem.place, "rule": problem.what, "value": str(said[key])}

@@ -1,8 +1,8 @@
-"""The feeds of a scenario: its attributes that hold rows, and which of its tasks take them.
+"""The feeds of a scenario, and which of its tasks take their rows.
 
-That a task takes rows is read from its source, since it fixes before the run which arrival gets
-which row: whoever names the feed, or calls a method or function of the file that does, takes them.
-Must never run anything of the user's.
+Which arrival gets which row is fixed before the run, so the tasks that take rows are found in the
+source: a task takes rows if it names the feed, or a method or function of the file that does. No
+code of the user is executed.
 """
 
 from __future__ import annotations
@@ -24,12 +24,12 @@ if TYPE_CHECKING:
     from .load import Loaded
 
 HOOKS = ("on_start", "on_stop")
-Named = dict[str, set[str]]
-"""By name of a method or function: the names that it mentions."""
+NamesByFunction = dict[str, set[str]]
+"""The names that each method or function mentions."""
 
 
 def feeds_of(cls: type) -> dict[str, Feed]:
-    """List the feeds of a class and its bases, by attribute."""
+    """Return the feeds of a class and its bases, by attribute."""
     names = {name: None for base in reversed(cls.__mro__) for name in vars(base)}
     found = {name: inspect.getattr_static(cls, name) for name in names}
     return {name: value for name, value in found.items() if isinstance(value, Feed)}
@@ -38,14 +38,14 @@ def feeds_of(cls: type) -> dict[str, Feed]:
 def plan_feeds(
     loaded: Loaded, cls: type, tasks: Sequence[str]
 ) -> tuple[list[dict[str, Any]], list[Path], list[Problem]]:
-    """Write the feeds of a scenario in Python; and list their files, and what is wrong."""
-    problems = _astray(loaded, cls)
+    """Return the plan's feeds of a scenario in Python, their files, and the problems."""
+    problems = _unowned(loaded, cls)
     feeds, files = [], []
-    mentioned = _mentioned(loaded, cls)
+    mentioned = _names_by_function(loaded, cls)
     root = Path(loaded.file.path).resolve().parent
     for name, feed in feeds_of(cls).items():
-        takers = [place for place, task in enumerate(tasks) if _takes(mentioned, name, task)]
-        prepares = any(_takes(mentioned, name, hook) for hook in HOOKS)
+        takers = [place for place, task in enumerate(tasks) if _mentions(mentioned, name, task)]
+        prepares = any(_mentions(mentioned, name, hook) for hook in HOOKS)
         if not takers and not prepares:
             continue
         try:
@@ -59,18 +59,18 @@ def plan_feeds(
             if not path.is_relative_to(root):
                 what = f"{feed!r}: agents get files beside the scenario only, and {path} is not"
                 problems.append(Problem(feed.place, what))
-        said = {
+        settings = {
             "prepares": prepares,
             "cycles": feed.cycle,
             "shuffled": feed.order == "shuffled",
         }
-        flags = {flag: True for flag, holds in said.items() if holds}
+        flags = {name: True for name, is_set in settings.items() if is_set}
         feeds.append({"name": name, "rows": rows, "tasks": takers, **flags})
     return feeds, files, problems
 
 
-def _astray(loaded: Loaded, cls: type) -> list[Problem]:
-    """Find feeds of the scenario's file that no scenario has: nothing says who takes their rows."""
+def _unowned(loaded: Loaded, cls: type) -> list[Problem]:
+    """Find feeds of the scenario's file that are no attribute of a scenario: no task takes them."""
     owned = {id(feed) for one in loaded.scenarios.values() for feed in feeds_of(one).values()}
     module = vars(sys.modules[cls.__module__])
     what = "must be an attribute of the scenario: write it inside the class, and next(self.NAME)"
@@ -80,8 +80,8 @@ def _astray(loaded: Loaded, cls: type) -> list[Problem]:
     ]
 
 
-def _takes(mentioned: Mapping[str, set[str]], feed: str, function: str) -> bool:
-    """Whether a function mentions a feed, or one that does."""
+def _mentions(mentioned: Mapping[str, set[str]], feed: str, function: str) -> bool:
+    """Whether a function mentions a feed, directly or through functions that it mentions."""
     seen: set[str] = set()
     open_names = [function, f"check_{function}"]
     while open_names:
@@ -96,9 +96,9 @@ def _takes(mentioned: Mapping[str, set[str]], feed: str, function: str) -> bool:
     return False
 
 
-def _mentioned(loaded: Loaded, cls: type) -> Named:
-    """Collect what the methods of a class mention, and the functions of its file."""
-    mentioned: Named = defaultdict(set)
+def _names_by_function(loaded: Loaded, cls: type) -> NamesByFunction:
+    """Collect the names that the methods of a class and the functions of its file mention."""
+    mentioned: NamesByFunction = defaultdict(set)
     for node in loaded.file.tree.body:
         if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
             mentioned[node.name] |= _names(node)

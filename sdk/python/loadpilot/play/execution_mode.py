@@ -1,7 +1,7 @@
-"""What a coroutine of a scenario awaits, as its source says.
+"""Execution mode of a task or hook, found from what its source awaits.
 
-Most tasks await their client and nothing else: the engine moves those on by itself. Whatever else
-is awaited needs an event loop. Must never take one that needs a loop for one that does not.
+Most coroutines await only their client, and the engine resumes them itself. A coroutine that awaits
+anything else needs an event loop. In doubt a coroutine gets the loop.
 """
 
 from __future__ import annotations
@@ -20,51 +20,52 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
 
-class Moved(Enum):
-    """How a part of a user's life is moved on."""
+class ExecutionMode(Enum):
+    """How a part of a user's life is executed."""
 
     STACK = "on a stack of its own"
-    """A plain function, or a coroutine that expects answers of its client at once."""
+    """A plain function, or a coroutine that does not await its client's requests."""
     ENGINE = "by the engine"
-    """A coroutine that awaits its client, and rests."""
+    """A coroutine that awaits only its client and sleeps."""
     LOOP = "by an event loop"
-    """A coroutine that awaits anything else too."""
+    """A coroutine that awaits anything else, too."""
 
 
-def moved(cls: type, function: Callable[..., Any]) -> Moved:
-    """Tell how a function of a scenario's class has to be moved on.
+def execution_mode(cls: type, function: Callable[..., Any]) -> ExecutionMode:
+    """Return the execution mode of a function of a scenario's class.
 
-    Raises TypeError with a sentence when it can be in no way.
+    Raises TypeError for a coroutine that needs a loop and does not await its client.
     """
     if not inspect.iscoroutinefunction(function):
-        return Moved.STACK
+        return ExecutionMode.STACK
     is_bound = inspect.ismethod(function) or isinstance(
         inspect.getattr_static(cls, function.__name__, None), staticmethod
     )
     parameters = list(inspect.signature(function).parameters)
-    seen = _Seen.of(function, "".join(parameters[:1] if is_bound else parameters[1:2]))
-    if seen is None:
-        return Moved.LOOP  # without its source nobody knows what it awaits
-    is_plain = seen.is_plain(cls, set())
-    if seen.calls and not seen.calls & seen.awaited_calls and (is_plain or seen.used_at_once):
-        if not is_plain:
-            what = "awaits what needs an event loop, so it has to await its client too"
-            raise TypeError(f"{function.__name__}() {what}: await {seen.client}.get(…)")
-        return Moved.STACK
-    return Moved.ENGINE if is_plain else Moved.LOOP
+    source = _CoroutineSource.of(function, "".join(parameters[:1] if is_bound else parameters[1:2]))
+    if source is None:
+        return ExecutionMode.LOOP  # without the source it is unknown what it awaits
+    needs_no_loop = source.needs_no_loop(cls, set())
+    awaits_none = bool(source.calls) and not source.calls & source.awaited_calls
+    if awaits_none and (needs_no_loop or source.used_at_once):
+        if not needs_no_loop:
+            what = "awaits something that needs an event loop, so it has to await its client, too"
+            raise TypeError(f"{function.__name__}() {what}: await {source.client}.get(…)")
+        return ExecutionMode.STACK
+    return ExecutionMode.ENGINE if needs_no_loop else ExecutionMode.LOOP
 
 
 @dataclass
-class _Seen:
-    """The body of a coroutine, as its source shows it."""
+class _CoroutineSource:
+    """The syntax tree of a coroutine."""
 
     function: Callable[..., Any]
     tree: ast.AST
     client: str
 
     @classmethod
-    def of(cls, function: Callable[..., Any], client: str) -> _Seen | None:
-        """Look at a function; ``client`` is what its client is called."""
+    def of(cls, function: Callable[..., Any], client: str) -> _CoroutineSource | None:
+        """Parse a function; ``client`` is the name of its client. None without a source."""
         try:
             tree = ast.parse(textwrap.dedent(inspect.getsource(function)))
         except (OSError, SyntaxError):
@@ -73,27 +74,30 @@ class _Seen:
 
     @property
     def calls(self) -> set[int]:
-        """Calls of the client."""
+        """Ids of the calls of the client."""
         return {id(node) for node in ast.walk(self.tree) if self._is_of_client(node)}
 
     @property
     def used_at_once(self) -> set[int]:
-        """Calls of the client whose results are taken for answers."""
+        """Calls of the client whose results are used as responses, without an await."""
         users = [n for n in ast.walk(self.tree) if isinstance(n, ast.Attribute | ast.Expr)]
         return self.calls & {id(node.value) for node in users}
 
     @property
     def awaits(self) -> list[ast.expr]:
-        """Whatever is awaited."""
+        """All awaited expressions."""
         return [node.value for node in ast.walk(self.tree) if isinstance(node, ast.Await)]
 
     @property
     def awaited_calls(self) -> set[int]:
-        """Calls whose results are awaited where they are made, or entered."""
+        """Ids of the calls that are awaited in place, or entered by ``async with``."""
         return {id(node) for node in (*self.awaits, *self._entered())}
 
-    def is_plain(self, cls: type, known: set[str]) -> bool:
-        """Whether only the client, a rest, and coroutines of the same kind are awaited."""
+    def needs_no_loop(self, cls: type, known: set[str]) -> bool:
+        """Whether it awaits only the client, sleeps, and coroutines of the same kind.
+
+        ``known`` names the methods under examination, so that recursion ends.
+        """
         loops = (ast.AsyncFor, ast.comprehension)
         for node in ast.walk(self.tree):
             if isinstance(node, loops) and getattr(node, "is_async", True):
@@ -101,7 +105,7 @@ class _Seen:
             if isinstance(node, ast.Name) and self._is_foreign(node):
                 return False
         entered = all(self._is_of_client(node) for node in self._entered())
-        return entered and all(self._is_plain_await(node, cls, known) for node in self.awaits)
+        return entered and all(self._awaits_no_loop(node, cls, known) for node in self.awaits)
 
     def _entered(self) -> Iterator[ast.expr]:
         for node in ast.walk(self.tree):
@@ -116,31 +120,31 @@ class _Seen:
             and node.func.value.id == self.client
         )
 
-    def _is_plain_await(self, node: ast.expr, cls: type, known: set[str]) -> bool:
+    def _awaits_no_loop(self, node: ast.expr, cls: type, known: set[str]) -> bool:
         if self._is_of_client(node):
             return True
         if not isinstance(node, ast.Call):
             return False
-        if _is_rest(self._value(node.func)):
+        if _is_sleep(self._value(node.func)):
             return True
         match node.func:
             case ast.Attribute(value=ast.Name(id="self"), attr=name):
-                return name in known or self._is_plain_method(name, cls, known)
+                return name in known or self._method_needs_no_loop(name, cls, known)
             case _:
                 return False
 
-    def _is_plain_method(self, name: str, cls: type, known: set[str]) -> bool:
-        """Whether a method of the user's is a coroutine of the same kind."""
+    def _method_needs_no_loop(self, name: str, cls: type, known: set[str]) -> bool:
+        """Whether a method of the class is a coroutine that needs no loop."""
         function = getattr(cls, name, None)
         if function is VUser.wait:
             return True
         if not inspect.iscoroutinefunction(function):
             return False
-        seen = _Seen.of(function, self.client)
-        return seen is not None and seen.is_plain(cls, {*known, name})
+        source = _CoroutineSource.of(function, self.client)
+        return source is not None and source.needs_no_loop(cls, {*known, name})
 
     def _value(self, node: ast.expr) -> Any:
-        """Find what a name stands for in the function's module; None when that is not known."""
+        """Return the value of a name in the function's module; None when it is unknown."""
         names = getattr(self.function, "__globals__", {})
         if isinstance(node, ast.Name):
             return names.get(node.id)
@@ -149,15 +153,15 @@ class _Seen:
         return None
 
     def _is_foreign(self, name: ast.Name) -> bool:
-        """Whether a name is asyncio's, other than to rest."""
+        """Whether a name stands for anything of asyncio but its ``sleep``."""
         value = getattr(self.function, "__globals__", {}).get(name.id)
         if value is not None and value is sys.modules.get("asyncio"):
             used = [node for node in ast.walk(self.tree) if isinstance(node, ast.Attribute)]
-            return any(node.value is name and not _is_rest(self._value(node)) for node in used)
+            return any(node.value is name and not _is_sleep(self._value(node)) for node in used)
         module = getattr(value, "__module__", None) or ""
-        return not _is_rest(value) and module.split(".")[0] == "asyncio"
+        return not _is_sleep(value) and module.split(".")[0] == "asyncio"
 
 
-def _is_rest(value: object) -> bool:
-    """Whether something is ``asyncio.sleep``; who has not imported asyncio cannot mean that."""
+def _is_sleep(value: object) -> bool:
+    """Whether a value is ``asyncio.sleep``; False as long as asyncio is not imported."""
     return value is not None and value is getattr(sys.modules.get("asyncio"), "sleep", None)
