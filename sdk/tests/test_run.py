@@ -15,7 +15,7 @@ from loadpilot._native import Fault
 from loadpilot.cli import main
 from loadpilot.cli.commands import run as module
 from loadpilot.cli.output.summary import summary
-from loadpilot.local.stack import Address, Event, Said, StackFault
+from loadpilot.local.stack import Address, Event, EventKind, StackFault
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
@@ -136,7 +136,7 @@ class FakeStack:
     def heard(self, _timeout_secs: float = 0) -> Event | None:
         return self.events.pop(0) if self.events else None
 
-    def is_news(self, _restarted: dict[str, Any]) -> bool:
+    def is_new(self, _restarted: dict[str, Any]) -> bool:
         return True
 
     def fault(self, event: Event) -> StackFault:
@@ -373,7 +373,7 @@ def test_a_third_signal_leaves_at_once(scene: Scene) -> None:
 
 FAULTS: dict[str, Callable[[Scene], None]] = {
     "the local stack failed: nats-server ended": lambda scene: scene.stack.events.append(
-        Event(Said.FAILED, {"reason": "nats-server ended"})
+        Event(EventKind.FAILED, {"reason": "nats-server ended"})
     ),
     "no nats-server": lambda scene: setattr(scene.stack, "error", StackFault("no nats-server")),
     "cannot store": lambda scene: setattr(scene.log, "error", Fault("cannot store the request")),
@@ -394,7 +394,7 @@ def test_restarts_are_told_and_the_run_goes_on(
     scene: Scene, capsys: pytest.CaptureFixture[str]
 ) -> None:
     """Broken if a restarted coordinator ends a run, or goes unmentioned."""
-    scene.stack.events.append(Event(Said.RESTARTED, {"child": "coordinator", "because": "killed"}))
+    scene.stack.events.append(Event(EventKind.RESTARTED, {"child": "coordinator", "because": "killed"}))
     assert scene.run() == 0
     assert "restarted coordinator: killed" in capsys.readouterr().err
 

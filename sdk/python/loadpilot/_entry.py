@@ -1,6 +1,7 @@
-"""Console scripts and child processes that are Rust: hands the arguments over, nothing else.
+"""Console scripts and child processes in Rust: pass the arguments on, nothing else.
 
-Must never import the rest of the package: an agent's start is part of the time to first request.
+The rest of the package must never be imported here: the start of an agent is part of the time to
+the first request.
 """
 
 from __future__ import annotations
@@ -15,21 +16,21 @@ if TYPE_CHECKING:
     from typing import NoReturn
 
 
-def coordinator(words: Sequence[str] | None = None) -> int:
-    """Run a coordinator until it is told to stop; returns the exit code.
+def coordinator(arguments: Sequence[str] | None = None) -> int:
+    """Run a coordinator until it is asked to stop; returns the exit code.
 
-    ``words`` are its flags, those of this process if there are none.
+    ``arguments`` are its flags; without them, those of this process.
     """
-    return _native.coordinator_main(list(sys.argv[1:] if words is None else words))
+    return _native.coordinator_main(list(sys.argv[1:] if arguments is None else arguments))
 
 
-def agent(words: Sequence[str] | None = None) -> NoReturn:
-    """Run an agent until it is told to stop, and exit; ``words`` as for :func:`coordinator`.
+def agent(arguments: Sequence[str] | None = None) -> NoReturn:
+    """Run an agent until it is asked to stop, and exit; ``arguments`` as for :func:`coordinator`.
 
-    Firing threads may still be about to end. Python would end them in the middle of Rust, so it is
-    left without being taken down; what a scenario has unpacked is removed here.
+    Firing threads may still be about to end. Python would end them in the middle of Rust, so the
+    process exits without finalising Python; the unpacked files of a scenario are removed here.
     """
-    code = _native.agent_main(list(sys.argv[1:] if words is None else words))
+    code = _native.agent_main(list(sys.argv[1:] if arguments is None else arguments))
     if "loadpilot.play" in sys.modules:
         sys.modules["loadpilot.play"].clear()
     sys.stdout.flush()

@@ -14,7 +14,7 @@ from enum import StrEnum
 from time import monotonic
 from typing import TYPE_CHECKING
 
-from ..local.stack import LocalStack, LogUnavailable, hear
+from ..local.stack import LocalStack, LogUnavailable, relay_events
 
 if TYPE_CHECKING:
     from ..cli.output.live import View
@@ -153,4 +153,4 @@ class Follower:
         self._abort_by = monotonic() + ABORT_SECS
 
     def _hear(self, stack: LocalStack) -> None:
-        hear(stack, self.view.tell)
+        relay_events(stack, self.view.tell)

@@ -10,8 +10,8 @@ if TYPE_CHECKING:
     from ...problem import Problem
 
 
-def whole(place: str, text: str, least: int, most: int, problems: list[Problem]) -> int:
-    """Read a whole number; ``least`` stands for what is wrong, beside its problem."""
+def parse_int(place: str, text: str, least: int, most: int, problems: list[Problem]) -> int:
+    """Read a whole number; an invalid one adds a problem and reads as ``least``."""
     digits = text.strip()
     sound = digits.isascii() and digits.isdigit() and len(digits) <= 20
     if sound and least <= int(digits) <= most:
