@@ -163,7 +163,10 @@ def test_agents_of_other_machines_come_beside_those_here(tmp_path: Path) -> None
         (ListenFlags(listen_key="k"), "--listen-key: needs agents of other machines; add"),
         (ListenFlags(place, "c.pem"), "--listen-key: is missing"),
         (ListenFlags(place, "c.pem"), "--listen-cert: must be a PEM file"),
-        (ListenFlags(place, listen_cacert="c"), "--listen-cacert: names the authority of --listen-cert"),
+        (
+            ListenFlags(place, listen_cacert="c"),
+            "--listen-cacert: names the authority of --listen-cert",
+        ),
     ):
         assert expected in read_with(listen)[1], listen
 

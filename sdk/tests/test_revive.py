@@ -66,8 +66,8 @@ def one_log(monkeypatch: pytest.MonkeyPatch) -> None:
         yield FakeSession()
 
     monkeypatch.setattr(history, "log_dirs", lambda _root: [LOG])
-    monkeypatch.setattr(history, "opened", opened)
-    monkeypatch.setattr(resume, "opened", opened)
+    monkeypatch.setattr(history, "open_log", opened)
+    monkeypatch.setattr(resume, "open_log", opened)
 
 
 @pytest.mark.usefixtures("one_log")

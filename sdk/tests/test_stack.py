@@ -10,7 +10,7 @@ import pytest
 
 from loadpilot.local import stack as module
 from loadpilot.local.folders import log_dirs
-from loadpilot.local.stack import Event, LocalStack, EventKind, StackFault, relay_events, parse
+from loadpilot.local.stack import Event, EventKind, LocalStack, StackFault, parse, relay_events
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -103,7 +103,7 @@ def test_a_restart_is_heard_and_a_death_is_a_fault(
     assert stack.ready(never) is not None
     restarted, failed = stack.next_event(5), stack.next_event(5)
     assert restarted is not None
-    assert restarted.said is EventKind.RESTARTED
+    assert restarted.kind is EventKind.RESTARTED
     assert failed is not None
     text = str(stack.fault(failed))
     assert "coordinator ended 5 times" in text

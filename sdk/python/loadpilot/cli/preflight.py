@@ -70,7 +70,8 @@ def warnings(plan: Mapping[str, Any], agents: int, machine: Machine) -> list[str
         most = machine.ports / TIME_WAIT_SECS
         lines.append(
             f"up to {number(round(rate, 1))} new connections/s, and each port rests "
-            f"{TIME_WAIT_SECS} s when one is closed: {count(machine.ports)} ports last for {number(round(most, 1))}/s "
+            f"{TIME_WAIT_SECS} s when one is closed: {count(machine.ports)} ports last for "
+            f"{number(round(most, 1))}/s "
             "in the long run; add addresses with --source, or set net.ipv4.tcp_tw_reuse=1"
         )
     return lines

@@ -17,8 +17,7 @@ from typing import TYPE_CHECKING
 from ..local.stack import LocalStack, LogUnavailable, relay_events
 
 if TYPE_CHECKING:
-    from ..cli.output.live import View
-    from .protocols import Session, Watch
+    from .protocols import Session, View, Watch
     from .signals import Interruptions
 
 WATCH_SECS = 0.2

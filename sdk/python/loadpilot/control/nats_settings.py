@@ -101,7 +101,7 @@ def read_server(
     creds = Path(file) if file is not None else None
     if creds is not None and not creds.is_file():
         place = "--creds" if flags.creds is not None else CREDS_VARIABLE
-        problems.append(rule(place, "must be a NATS credentials file", str(creds)))
+        problems.append(rule(place, "must be a credentials file of NATS", str(creds)))
     tenant = TENANT_DEFAULT if flags.tenant is None else flags.tenant
     if not re.fullmatch(r"[a-z0-9_-]{1,128}", tenant):
         must = "must be 1 to 128 characters out of a-z 0-9 _ -"

@@ -1,4 +1,4 @@
-"""The interface of a place that takes runs: a log, or a coordinator over HTTP.
+"""Interfaces of a place that takes runs, a log or a coordinator over HTTP, and of a view of a run.
 
 Types and timeouts only.
 """
@@ -11,12 +11,26 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from .. import _native
+    from .._generated.snapshot import Snapshot
     from .http_teardown_ledger import HttpLedger
 
 ANSWER_TIMEOUT_SECS = 15.0
 """Timeout of a decision: longer than another coordinator needs to take over."""
 LISTEN_SECS = 2.5
 """Duration of listening for agents: each sends a sign of life every second."""
+
+
+class View(Protocol):
+    """A display of a run under way."""
+
+    def show(self, snapshot: Snapshot) -> None:
+        """Show the run as of now."""
+
+    def tell(self, text: str) -> None:
+        """Show one line that stays."""
+
+    def close(self) -> None:
+        """Leave the terminal as it was."""
 
 
 class Watch(Protocol):

@@ -23,8 +23,8 @@ from .history import find_run, fleet_of, open_log, reporting
 if TYPE_CHECKING:
     from ..._native import Session
     from ...control.nats_settings import ServerFlags
+    from ...control.protocols import View
     from ...control.signals import Interruptions
-    from ..output.live import View
     from .history import PastRun
 
 REOPEN_SECS = 30.0

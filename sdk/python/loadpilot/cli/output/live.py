@@ -11,7 +11,7 @@ from __future__ import annotations
 import os
 import sys
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Protocol, Self
+from typing import TYPE_CHECKING, Any, Self
 
 from ...control.figures import clock, closed_loop, count, number, percent, plural
 from ...control.terminal import safe, wants_colour
@@ -20,22 +20,10 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from ..._generated.snapshot import Gathering, LatencyMs, Snapshot
+    from ...control.protocols import View
 
 BAR_WIDTH = 40
 """Columns of the progress bar."""
-
-
-class View(Protocol):
-    """A display of a run under way."""
-
-    def show(self, snapshot: Snapshot) -> None:
-        """Show the run as of now."""
-
-    def tell(self, text: str) -> None:
-        """Show one line that stays."""
-
-    def close(self) -> None:
-        """Leave the terminal as it was."""
 
 
 @dataclass(frozen=True, slots=True)
