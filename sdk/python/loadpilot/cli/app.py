@@ -346,7 +346,7 @@ Words = Annotated[str, Parameter(allow_leading_hyphen=True)]
 
 @agent_app.default
 def agent(*words: Words) -> int:
-    """Run an agent of a fleet until it is told to leave."""
+    """Run an agent of a fleet until it is asked to leave."""
     from .._entry import agent as execute
 
     execute(words)
@@ -354,7 +354,7 @@ def agent(*words: Words) -> int:
 
 @coordinator_app.default
 def coordinator(*words: Words) -> int:
-    """Run a coordinator of a fleet until it is told to end."""
+    """Run a coordinator of a fleet until it is asked to end."""
     from .._entry import coordinator as execute
 
     return execute(words)

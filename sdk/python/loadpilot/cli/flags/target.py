@@ -52,7 +52,7 @@ def problems(target: Target) -> list[Problem]:
         _ = parts.port
     except ValueError:
         return [rule(target.place, RULE, url)]
-    sound = (
+    is_valid = (
         parts.scheme in {"http", "https"}
         and parts.hostname
         and all(SEGMENT.fullmatch(segment) for segment in parts.path.split("/")[1:])
@@ -62,7 +62,7 @@ def problems(target: Target) -> list[Problem]:
         and url.isprintable()
         and " " not in url
     )
-    return [] if sound else [rule(target.place, RULE, _without_user(url))]
+    return [] if is_valid else [rule(target.place, RULE, _without_user(url))]
 
 
 def _trimmed(url: str) -> str:

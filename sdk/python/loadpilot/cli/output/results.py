@@ -49,7 +49,7 @@ def write_report(path: Path | None, report_json: str) -> bool:
 def write_samples(path: Path, session: Session, run: str) -> str:
     """Write all calls of a run or nothing; returns a line about the file.
 
-    Raises OSError, Refused when the run kept no calls, Fault.
+    Raises OSError, Refused when the log of the run has no calls, Fault.
     """
     with _draft(path) as draft:
         counts = json.loads(session.samples(run, draft))
