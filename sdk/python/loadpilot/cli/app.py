@@ -74,7 +74,14 @@ def run(
 
 
 @app.command(group=PROJECT, usage="Usage: loadpilot explain [OPTIONS] FILE")
-def explain(file: File = None, /, *, scenario: Scenario = None) -> ExitCode:
+def explain(
+    file: File = None,
+    /,
+    *,
+    scenario: Annotated[
+        Scenario, Parameter(group=OUTPUT, help="Only this scenario of the file.")
+    ] = None,
+) -> ExitCode:
     """Print which scenarios of a file are compiled, which run in Python, and why."""
     from .commands.explain import explain as execute
 
@@ -262,10 +269,11 @@ def resume(
 ) -> ExitCode:
     """Resume a paused run, or one whose command or stack is gone.
 
-    Nothing is caught up: arrivals that were due meanwhile stay dropped, or are reported as not
-    offered. A run whose command is gone is followed to its end; any other command in this directory
-    ends such a run instead. The teardown that a run owes is played here at its end, for a run that
-    is over at once. Over HTTP only teardowns can be played, and the id must be whole.
+    Nothing is caught up: arrivals that were due meanwhile stay dropped, or are
+    reported as not offered. A run whose command is gone is followed to its end;
+    any other command in this directory ends such a run instead. The teardown
+    that a run owes is played here at its end; for a run that is over, at once.
+    Over HTTP only teardowns can be played, and RUN must be the full id.
     """
     from .commands.resume import resume as execute
 
@@ -306,8 +314,8 @@ def halt(
 def agents(*, json: Json = False, server: Server = NO_SERVER) -> ExitCode:
     """List the agents of a fleet, or of the stacks in this directory, with load and clock.
 
-    Clock offsets are against the coordinator's clock where a run has measured them, else
-    approximate, against this machine's.
+    Clock offsets are to the coordinator where a run has measured them, else
+    approximate, to this machine.
     """
     from .commands.agents import agents as execute
 

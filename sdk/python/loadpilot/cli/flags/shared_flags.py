@@ -21,7 +21,7 @@ Scenario = Annotated[
     flag(
         LOAD,
         "NAME",
-        "Scenario of the file; needed by `run` when the file defines several.",
+        "Scenario to run; needed when the file defines several.",
         "--scenario",
         "-s",
     ),
