@@ -93,16 +93,14 @@ class UsageError(Exception):
 
 def runs(tags: list[str], last: int, server: ServerFlags, *, verbose: bool) -> ExitCode:
     """List the newest runs of this directory or a fleet that have all of ``tags``, newest last."""
-    problems: list[Problem] = []
-    if last < 1:
-        problems.append(Problem("--last", f"must be at least 1 (got {last})"))
-    wanted = pairs_of("--tag", tags, "team=shop", problems)
-    found = read_server(server, os.environ, problems)
-    if problems:
-        from .run import refuse
-
-        return refuse(problems, NOTHING_DONE)
     with reporting() as (interruptions, outcome):
+        problems: list[Problem] = []
+        if last < 1:
+            problems.append(Problem("--last", f"must be at least 1 (got {last})"))
+        wanted = pairs_of("--tag", tags, "team=shop", problems)
+        found = read_server(server, os.environ, problems)
+        if problems:
+            raise Refused(problems)
         every, where = every_run(interruptions, found), place_of(found)
         past = [one for one in every if wanted.items() <= one.facts["tags"].items()]
         if not every:
@@ -123,14 +121,9 @@ def report(
     name: str, *, as_json: bool, samples: str | None, server: ServerFlags, verbose: bool = False
 ) -> ExitCode:
     """Print one run again, from its log alone."""
-    problems: list[Problem] = []
-    found = read_server(server, os.environ, problems)
-    if problems:
-        from .run import refuse
-
-        return refuse(problems, NOTHING_DONE)
     path = Path(samples) if samples is not None else None
     with reporting() as (interruptions, outcome):
+        found = fleet_of(server)
         problems = results.problems(path, "--samples") if path is not None else []
         if problems:
             raise UsageError("; ".join(map(str, problems)))

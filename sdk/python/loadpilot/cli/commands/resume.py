@@ -22,11 +22,12 @@ from ...control.terminal import say, write_product
 from ...control.trust import problems as trust_problems
 from ...local.folders import connect
 from ...local.stack import LocalStack, LogUnavailable, StackFault, is_running
+from ...problem import Refused
 from ..flags import allow
 from ..flags.fleet import read_place
 from ..output import results
 from ..output.log_unavailable import report_log_unavailable
-from .history import NOTHING_DONE, PastRun, UsageError, find_run, open_log, place_of, reporting
+from .history import PastRun, UsageError, find_run, open_log, place_of, reporting
 from .steer import print_result, request
 
 if TYPE_CHECKING:
@@ -61,23 +62,19 @@ def resume(
     For a run that is over, or was never asked for, the teardown is played if the run owes one; with
     ``teardown``, or over HTTP at ``api``, nothing else is ever done.
     """
-    problems: list[Problem] = []
-    place = read_place(server, api, os.environ, problems)
-    coordinator = place if isinstance(place, Api) else None
-    fleet = place if isinstance(place, Server) else None
-    path = Path(results_json) if results_json is not None else None
-    if path is not None:
-        problems += results.problems(path, "--results-json")
-    problems += trust_problems(trust)
-    if problems:
-        from .run import refuse
-
-        return refuse(problems, NOTHING_DONE)
     with reporting() as (interruptions, outcome):
-        if coordinator is not None:
-            outcome.append(_play_teardown_over_http(name, coordinator, interruptions, trust))
+        problems: list[Problem] = []
+        place = read_place(server, api, os.environ, problems)
+        path = Path(results_json) if results_json is not None else None
+        if path is not None:
+            problems += results.problems(path)
+        problems += trust_problems(trust)
+        if problems:
+            raise Refused(problems)
+        if isinstance(place, Api):
+            outcome.append(_play_teardown_over_http(name, place, interruptions, trust))
             return outcome[-1]
-        found = find_run(name, interruptions, fleet)
+        found = find_run(name, interruptions, place)
         if teardown or (found.owes_teardown and found.has_no_load_left):
             outcome.append(_play_teardown(found, interruptions, trust))
             return outcome[-1]
