@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import re
 import subprocess
 import tomllib
@@ -134,3 +135,42 @@ def test_subjects_are_built_in_one_place() -> None:
     sources = [path for path in tracked("*.rs", "sdk/python/*.py") if "tests" not in path.parts]
     found = {str(path) for path in sources if any(spelled.search(line) for line in lines(path))}
     assert found == {"proto/events/src/wire/subject.rs"}
+
+
+MUST_NOT_IMPORT = {
+    "sdk/python/loadpilot/control": ("loadpilot.cli",),
+    "sdk/python/loadpilot/request": ("loadpilot.compile", "loadpilot.play", "loadpilot.cli"),
+    "sdk/python/loadpilot/play": ("loadpilot.compile",),
+    "services/gateway/python/loadpilot_gateway": ("loadpilot.cli",),
+}
+"""Packages that a folder must never import: those above it."""
+
+
+def imported(path: Path) -> set[str]:
+    """List the modules that a Python file imports, anywhere in it, by their full names."""
+    parts = path.with_suffix("").parts
+    package = parts[parts.index("python") + 1 :][:-1]
+    found: set[str] = set()
+    for node in ast.walk(ast.parse((ROOT / path).read_text(encoding="utf-8"))):
+        if isinstance(node, ast.Import):
+            found |= {name.name for name in node.names}
+        elif isinstance(node, ast.ImportFrom):
+            above = package[: len(package) - node.level + 1] if node.level else ()
+            base = ".".join([*above, *((node.module or "").split(".") if node.module else ())])
+            found |= {f"{base}.{name.name}" for name in node.names}
+    return found
+
+
+def test_no_python_package_imports_one_above_it() -> None:
+    """Broken if a package that others share needs the command line, or play the compiler."""
+    for folder, banned in MUST_NOT_IMPORT.items():
+        sources = tracked(f"{folder}/*.py")
+        assert sources, folder
+        upward = {
+            (str(path), name)
+            for path in sources
+            for name in imported(path)
+            for module in banned
+            if name == module or name.startswith(f"{module}.")
+        }
+        assert not upward, upward

@@ -1,6 +1,7 @@
-"""Entry points of console scripts and child processes that run in Rust.
+"""Console scripts and child processes in Rust: pass the arguments on, nothing else.
 
-Imports nothing else of the package: an agent's start is part of the time to the first request.
+The rest of the package must never be imported here: the start of an agent is part of the time to
+the first request.
 """
 
 from __future__ import annotations
@@ -15,21 +16,21 @@ if TYPE_CHECKING:
     from typing import NoReturn
 
 
-def coordinator(argv: Sequence[str] | None = None) -> int:
-    """Run a coordinator until a stop signal; returns the exit code.
+def coordinator(arguments: Sequence[str] | None = None) -> int:
+    """Run a coordinator until it is asked to stop; returns the exit code.
 
-    ``argv`` holds its flags; default: the arguments of this process.
+    ``arguments`` are its flags; without them, those of this process.
     """
-    return _native.coordinator_main(list(sys.argv[1:] if argv is None else argv))
+    return _native.coordinator_main(list(sys.argv[1:] if arguments is None else arguments))
 
 
-def agent(argv: Sequence[str] | None = None) -> NoReturn:
-    """Run an agent until a stop signal, and exit; ``argv`` as for :func:`coordinator`.
+def agent(arguments: Sequence[str] | None = None) -> NoReturn:
+    """Run an agent until it is asked to stop, and exit; ``arguments`` as for :func:`coordinator`.
 
-    Firing threads may still be running. Python's finalization would end them inside Rust code, so
-    the process exits without it; the files that a scenario has unpacked are removed here.
+    Firing threads may still be about to end. Python would end them in the middle of Rust, so the
+    process exits without finalising Python; the unpacked files of a scenario are removed here.
     """
-    code = _native.agent_main(list(sys.argv[1:] if argv is None else argv))
+    code = _native.agent_main(list(sys.argv[1:] if arguments is None else arguments))
     if "loadpilot.play" in sys.modules:
         sys.modules["loadpilot.play"].clear()
     sys.stdout.flush()

@@ -4,13 +4,15 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from loadpilot.cli.flags.agent_flags import CrewFlags
+from loadpilot.cli.flags.agent_flags import AgentFlags
 from loadpilot.cli.flags.coordinator_flags import ApiFlags
 from loadpilot.cli.flags.fleet import FleetFlags, read_fleet
 from loadpilot.cli.flags.listen_flags import ListenFlags, invitation
-from loadpilot.cli.flags.options import Flags, read
+from loadpilot.cli.flags.options import read
+from loadpilot.cli.flags.run_flags import RunFlags
+from loadpilot.cli.flags.server_flags import ServerFlags
 from loadpilot.control.coordinator_address import Api
-from loadpilot.control.nats_settings import Server, ServerFlags
+from loadpilot.control.nats_settings import Server
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -31,7 +33,7 @@ def test_an_address_alone_asks_for_one_agent() -> None:
     fleet, wrong = asked(FleetFlags(ServerFlags(URL)), {"NATS_TOKEN": "s3cret"})
     assert not wrong
     assert fleet is not None
-    assert (fleet.crew.want, fleet.crew.least, fleet.crew.wait_us) == (1, 1, 60_000_000)
+    assert (fleet.agents.want, fleet.agents.least, fleet.agents.wait_us) == (1, 1, 60_000_000)
     assert isinstance(fleet.server, Server)
     assert (fleet.server.token, fleet.server.tenant) == ("s3cret", "local")
     assert "s3cret" not in repr(fleet)
@@ -41,17 +43,17 @@ def test_every_mistake_is_named() -> None:
     """Broken if one mistake hides another, or a flag is taken and means nothing."""
     flags = FleetFlags(
         ServerFlags("http://bob:hunter2@host", "t0ken", "/none.creds", "A b", "/none.pem"),
-        crew=CrewFlags("2", "3", "soon", ("zone",)),
+        agents=AgentFlags("2", "3", "soon", ("zone",)),
     )
     _, wrong = asked(flags)
     assert "--nats-url: must be nats://host:port or tls://host:port (got 'http://host')" in wrong
-    assert "--creds: says who you are, and so does --nats-token" in wrong
+    assert "--creds: authenticates you, and so does --nats-token" in wrong
     assert "--tenant: must be" in wrong
     assert "--nats-cacert: must be a file of certificates in PEM (got '/none.pem')" in wrong
-    assert "--nats-cacert: is for tls://host:port" in wrong
+    assert "--nats-cacert: needs a tls:// address" in wrong
     assert "--min-agents: must be a whole number from 1 to 2" in wrong
     assert "--wait-agents" in wrong
-    assert "--need: must be a label that agents have, KEY=VALUE such as zone=eu" in wrong
+    assert "--need: must be a label that agents have, NAME=VALUE such as zone=eu" in wrong
     assert "hunter2" not in wrong
     assert "t0ken" not in wrong
 
@@ -73,25 +75,25 @@ def test_a_fleet_is_never_meant_by_accident(tmp_path: Path) -> None:
     """An environment that names a server for agents must not turn a run at home into one there."""
     fleet, wrong = asked(FleetFlags(), {"NATS_URL": URL, "NATS_TOKEN": "s3cret"})
     assert (fleet, wrong) == (None, "")
-    said = FleetFlags(ServerFlags(tenant="shop"), crew=CrewFlags("2", need=("zone=eu",)))
-    options, problems = read(Flags(file="x.py", fleet=said), {}, tmp_path)
+    said = FleetFlags(ServerFlags(tenant="shop"), agents=AgentFlags("2", need=("zone=eu",)))
+    options, problems = read("x.py", RunFlags(fleet=said), {}, tmp_path)
     assert options is not None
     assert options.fleet is None
     told = "\n".join(map(str, problems))
-    assert "--tenant: is for a fleet, and no fleet was named; add --nats-url URL" in told
+    assert "--tenant: needs a fleet, and no fleet is named; add --nats-url URL" in told
     for flag in ("--external-agents", "--need"):
-        assert f"{flag}: is for agents that others start; add --nats-url URL, or --listen" in told
+        assert f"{flag}: needs agents that others start; add --nats-url URL, or --listen" in told
 
 
 def test_agents_are_started_here_or_found_there(tmp_path: Path) -> None:
     """Broken if somebody believes that his machine helps a fleet."""
-    both = Flags(file="x.py", agents="2", fleet=FleetFlags(ServerFlags(URL)))
-    _, problems = read(both, {}, tmp_path)
+    both = RunFlags(agents="2", fleet=FleetFlags(ServerFlags(URL)))
+    _, problems = read("x.py", both, {}, tmp_path)
     (problem,) = problems
-    assert "how many of a fleet: --external-agents" in str(problem)
-    options, problems = read(Flags(file="x.py"), {}, tmp_path)
+    assert "for a fleet use --external-agents" in str(problem)
+    options, problems = read("x.py", RunFlags(), {}, tmp_path)
     assert options is not None
-    assert (options.agents, options.fleet, problems) == (1, None, [])
+    assert (options.agents.want, options.fleet, problems) == (1, None, [])
 
 
 def test_a_coordinator_is_named_once_and_never_in_the_clear(tmp_path: Path) -> None:
@@ -111,7 +113,7 @@ def test_a_coordinator_is_named_once_and_never_in_the_clear(tmp_path: Path) -> N
     assert fleet is not None
     assert isinstance(fleet.server, Server), "a flag goes before the environment"
     _, wrong = asked(FleetFlags(ServerFlags(URL), ApiFlags("http://[::1]:1")))
-    assert "--coordinator-url: names who takes the run, and so does --nats-url" in wrong
+    assert "--coordinator-url: names where the run goes, and so does --nats-url" in wrong
     for url, told in (
         ("http://lab:8080", "must be https:// unless it is this machine"),
         ("https://bob:hunter2@lab", "must be https://host[:port] (got 'https://lab')"),
@@ -128,10 +130,8 @@ def test_a_coordinator_is_named_once_and_never_in_the_clear(tmp_path: Path) -> N
         _, wrong = asked(FleetFlags(), environ | {"LOADPILOT_COORDINATOR_TOKEN": token})
         assert "LOADPILOT_COORDINATOR_TOKEN: must hold a token" in wrong
         assert "s3cret" not in wrong
-    flags = Flags(
-        file="x.py", samples="calls.csv", fleet=FleetFlags(api=ApiFlags("http://[::1]:1"))
-    )
-    _, problems = read(flags, {}, tmp_path)
+    flags = RunFlags(samples="calls.csv", fleet=FleetFlags(api=ApiFlags("http://[::1]:1")))
+    _, problems = read("x.py", flags, {}, tmp_path)
     assert "--samples: needs the log itself" in "\n".join(map(str, problems))
 
 
@@ -139,31 +139,34 @@ def test_agents_of_other_machines_come_beside_those_here(tmp_path: Path) -> None
     """Broken if somebody who opens a stack counts his guests wrongly."""
 
     def read_with(
-        listen: ListenFlags, agents: str | None = None, crew: CrewFlags | None = None
+        listen: ListenFlags, agents: str | None = None, others: AgentFlags | None = None
     ) -> tuple[tuple[int, int, int], str]:
-        fleet = FleetFlags(crew=crew or CrewFlags())
-        flags = Flags(file="x.py", agents=agents, fleet=fleet, listen=listen)
-        options, problems = read(flags, {}, tmp_path)
+        fleet = FleetFlags(agents=others or AgentFlags())
+        flags = RunFlags(agents=agents, fleet=fleet, listen=listen)
+        options, problems = read("x.py", flags, {}, tmp_path)
         assert options is not None
-        counts = (options.here, options.crew.want, options.crew.lead_us)
+        counts = (options.local_agents, options.agents.want, options.agents.lead_us)
         return counts, "\n".join(map(str, problems))
 
     place = "0.0.0.0:4222"
     open_to_all = ListenFlags(place)
     assert read_with(open_to_all) == ((1, 1, 500_000), "")
-    assert read_with(open_to_all, "2", CrewFlags("3")) == ((2, 5, 3_000_000), "")
-    assert read_with(open_to_all, "0", CrewFlags("1")) == ((0, 1, 3_000_000), "")
+    assert read_with(open_to_all, "2", AgentFlags("3")) == ((2, 5, 3_000_000), "")
+    assert read_with(open_to_all, "0", AgentFlags("1")) == ((0, 1, 3_000_000), "")
     _, told = read_with(open_to_all, "0")
     assert "--agents: must be a whole number from 1" in told
-    _, told = read_with(open_to_all, crew=CrewFlags(need=("a=b",)))
-    assert "--need: is about agents of other machines; say how many" in told
+    _, told = read_with(open_to_all, others=AgentFlags(need=("a=b",)))
+    assert "--need: needs agents of other machines; add --external-agents" in told
     for listen, expected in (
         (ListenFlags("4222"), "--listen: must be HOST:PORT"),
         (ListenFlags("host:65536"), "--listen: must be HOST:PORT"),
-        (ListenFlags(listen_key="k"), "--listen-key: is for agents of other machines; add"),
-        (ListenFlags(place, "c.pem"), "--listen-key: belongs to the other one"),
+        (ListenFlags(listen_key="k"), "--listen-key: needs agents of other machines; add"),
+        (ListenFlags(place, "c.pem"), "--listen-key: is missing"),
         (ListenFlags(place, "c.pem"), "--listen-cert: must be a PEM file"),
-        (ListenFlags(place, listen_cacert="c"), "--listen-cacert: says who signed --listen-cert"),
+        (
+            ListenFlags(place, listen_cacert="c"),
+            "--listen-cacert: names the authority of --listen-cert",
+        ),
     ):
         assert expected in read_with(listen)[1], listen
 

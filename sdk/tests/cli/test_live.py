@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from sdk.tests.support.snapshots import SCENE, snapshot
 
-from loadpilot.cli.output.live import LineView, Scene, ScreenView, frame, line, progress
+from loadpilot.cli.output.live import LineView, PlanInfo, ScreenView, frame, line, progress
 
 if TYPE_CHECKING:
     import pytest
@@ -45,7 +45,7 @@ def test_the_cause_of_failed_calls_stands_beside_their_share() -> None:
 
 def test_a_closed_loop_has_no_target() -> None:
     """Broken if a closed loop looks as if it fell short of a rate of 0."""
-    scene = Scene("Shop", 64)
+    scene = PlanInfo("Shop", 64)
     rates = "  96 arrivals/s, 108 requests/s, closed loop, 64 users  "
     assert f"{rates}total 1,440" in line(scene, snapshot(target_rps=0.0))
     assert frame(scene, snapshot())[0].endswith(f"{rates}2 agents")

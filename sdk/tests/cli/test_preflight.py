@@ -8,7 +8,7 @@ import pytest
 
 from loadpilot.cli.preflight import Machine, warnings
 
-SMALL = Machine(files=1_024, ports=28_232, rests=True)
+SMALL = Machine(files=1_024, ports=28_232, has_time_wait=True)
 
 
 def plan(rps: float = 100, steps: int = 1, **settings: Any) -> dict[str, Any]:
@@ -56,9 +56,9 @@ def test_what_runs_out_is_said(asked: dict[str, Any], agents: int, told: str | N
 
 def test_a_machine_that_says_nothing_is_not_judged() -> None:
     """Broken if a limit that is not known is taken for none, or for nothing."""
-    unknown = Machine(files=None, ports=None, rests=True)
+    unknown = Machine(files=None, ports=None, has_time_wait=True)
     assert warnings(plan(users=1_000_000, reuse="never"), 1, unknown) == []
-    resting = Machine(files=None, ports=28_232, rests=False)
+    resting = Machine(files=None, ports=28_232, has_time_wait=False)
     assert warnings(plan(rps=10_000, reuse="never"), 1, resting) == []
     here = Machine.this("http://127.0.0.1:80")
     assert here.ports is None or here.ports > 0

@@ -66,8 +66,8 @@ def one_log(monkeypatch: pytest.MonkeyPatch) -> None:
         yield FakeSession()
 
     monkeypatch.setattr(history, "log_dirs", lambda _root: [LOG])
-    monkeypatch.setattr(history, "opened", opened)
-    monkeypatch.setattr(resume, "opened", opened)
+    monkeypatch.setattr(history, "open_log", opened)
+    monkeypatch.setattr(resume, "open_log", opened)
 
 
 @pytest.mark.usefixtures("one_log")
@@ -87,7 +87,7 @@ def test_a_disk_that_fails_ends_a_resumed_run_as_it_ends_any_other(
 ) -> None:
     """Broken if a script cannot tell a full disk from a bug of ours when it resumes a run."""
     stack = DeadStack(fault)
-    monkeypatch.setattr(resume.LocalStack, "for_revival", lambda *_: stack)
+    monkeypatch.setattr(resume.LocalStack, "for_resume", lambda *_: stack)
     assert main(["resume", "01aaa"]) == code
     assert said in capsys.readouterr().err
     assert stack.is_stopped

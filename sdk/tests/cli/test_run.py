@@ -15,7 +15,7 @@ from loadpilot._native import Fault
 from loadpilot.cli import main
 from loadpilot.cli.commands import run as module
 from loadpilot.cli.output.summary import summary
-from loadpilot.local.stack import Address, Event, Said, StackFault
+from loadpilot.local.stack import Address, Event, EventKind, StackFault
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
@@ -133,10 +133,10 @@ class FakeStack:
     def ready(self, interrupted: Callable[[], bool]) -> Address | None:
         return None if interrupted() else Address("nats://x", "t", self.log_dir, 1, 2)
 
-    def heard(self, _timeout_secs: float = 0) -> Event | None:
+    def next_event(self, _timeout_secs: float = 0) -> Event | None:
         return self.events.pop(0) if self.events else None
 
-    def is_news(self, _restarted: dict[str, Any]) -> bool:
+    def is_new(self, _restarted: dict[str, Any]) -> bool:
         return True
 
     def fault(self, event: Event) -> StackFault:
@@ -306,7 +306,7 @@ USAGE = {
     ("scene.py", "--nope"): "Unknown option: --nope",
     ("scene.py", "--rps"): "requires an argument",
     ("scene.py", "more.py"): "more.py",
-    ("scene.py", "--results-json", "."): "is a directory; name a file",
+    ("scene.py", "--results-json", "."): "must be a file, and . is a directory",
     ("scene.py", "--results-json", "scene.py/r.json"): "is not a directory",
     ("scene.py", "--warm-up", "10s"): "--warm-up",
     ("scene.py", "--id-header", "a b"): "--id-header",
@@ -373,7 +373,7 @@ def test_a_third_signal_leaves_at_once(scene: Scene) -> None:
 
 FAULTS: dict[str, Callable[[Scene], None]] = {
     "the local stack failed: nats-server ended": lambda scene: scene.stack.events.append(
-        Event(Said.FAILED, {"reason": "nats-server ended"})
+        Event(EventKind.FAILED, {"reason": "nats-server ended"})
     ),
     "no nats-server": lambda scene: setattr(scene.stack, "error", StackFault("no nats-server")),
     "cannot store": lambda scene: setattr(scene.log, "error", Fault("cannot store the request")),
@@ -394,7 +394,9 @@ def test_restarts_are_told_and_the_run_goes_on(
     scene: Scene, capsys: pytest.CaptureFixture[str]
 ) -> None:
     """Broken if a restarted coordinator ends a run, or goes unmentioned."""
-    scene.stack.events.append(Event(Said.RESTARTED, {"child": "coordinator", "because": "killed"}))
+    scene.stack.events.append(
+        Event(EventKind.RESTARTED, {"child": "coordinator", "because": "killed"})
+    )
     assert scene.run() == 0
     assert "restarted coordinator: killed" in capsys.readouterr().err
 

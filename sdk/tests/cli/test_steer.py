@@ -13,7 +13,7 @@ from loadpilot.cli.commands.agents import table
 from loadpilot.cli.output.live import line
 from loadpilot.cli.output.summary import summary
 from loadpilot.control.identity import author
-from loadpilot.control.steering_result import stop_halted, told
+from loadpilot.control.steering_result import describe, stop_halted
 
 REFUSED = {"answer": "refused", "why": "too_late", "words": "the run ends before"}
 PAUSED = {"answer": "refused", "why": "already_paused", "words": "the run is paused already"}
@@ -46,7 +46,7 @@ def test_each_answer_has_its_words_and_code(
     answer: dict[str, Any], wish: str, code: int, words: str
 ) -> None:
     """Broken if a script cannot tell what was done from what was not."""
-    said, exit_code = told(answer, wish)
+    said, exit_code = describe(answer, wish)
     assert said.startswith(words)
     assert exit_code == code
 

@@ -43,7 +43,7 @@ def test_what_was_submitted_here_may_be_executed(state: Path) -> None:
     with pytest.raises(trust.Untrusted):
         trust.check("01r", SETUP, BUNDLE, None)
     for _ in range(2):
-        trust.write_down(HASH, json.dumps(PLAN))
+        trust.record_submission(HASH, json.dumps(PLAN))
     trust.check("01r", SETUP, BUNDLE, None)
     assert state.stat().st_mode & 0o777 == 0o600
     assert len(state.read_text(encoding="ascii").splitlines()) == 1
@@ -51,7 +51,7 @@ def test_what_was_submitted_here_may_be_executed(state: Path) -> None:
 
 def test_files_of_ours_with_a_plan_of_others_are_refused() -> None:
     """Broken if the log can have our own files sent, with our secrets, to another target."""
-    trust.write_down(HASH, json.dumps(PLAN))
+    trust.record_submission(HASH, json.dumps(PLAN))
     other = {**SETUP, "plan": {**PLAN, "target": "http://elsewhere:1"}}
     with pytest.raises(trust.Untrusted, match="target     http://elsewhere:1"):
         trust.check("01r", other, BUNDLE, None)
@@ -74,7 +74,7 @@ def test_a_file_that_others_can_write_is_not_believed(
     state: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     """Broken if another user of this machine decides what is executed."""
-    trust.write_down(HASH, json.dumps(PLAN))
+    trust.record_submission(HASH, json.dumps(PLAN))
     state.chmod(0o620)
     with pytest.raises(trust.Untrusted):
         trust.check("01r", SETUP, BUNDLE, None)
@@ -85,5 +85,5 @@ def test_old_lines_make_room_for_new_ones(state: Path, monkeypatch: pytest.Monke
     """Broken if the file grows without an end, or forgets what was submitted last."""
     monkeypatch.setattr(submitted, "LINES_MAX", 3)
     for number in range(5):
-        submitted.write_down(f"{number}", "p")
+        submitted.record(f"{number}", "p")
     assert state.read_text(encoding="ascii").split() == ["2", "p", "3", "p", "4", "p"]

@@ -10,7 +10,7 @@ import pytest
 
 from loadpilot.local import stack as module
 from loadpilot.local.folders import log_dirs
-from loadpilot.local.stack import Event, LocalStack, Said, StackFault, hear, parse
+from loadpilot.local.stack import Event, EventKind, LocalStack, StackFault, parse, relay_events
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -101,9 +101,9 @@ def test_a_restart_is_heard_and_a_death_is_a_fault(
         "say('failed', reason='coordinator ended 5 times within a minute')\n"
     )
     assert stack.ready(never) is not None
-    restarted, failed = stack.heard(5), stack.heard(5)
+    restarted, failed = stack.next_event(5), stack.next_event(5)
     assert restarted is not None
-    assert restarted.said is Said.RESTARTED
+    assert restarted.kind is EventKind.RESTARTED
     assert failed is not None
     text = str(stack.fault(failed))
     assert "coordinator ended 5 times" in text
@@ -127,7 +127,7 @@ def test_a_part_that_cannot_start_says_its_cause_once(
     assert stack.ready(never) is not None
     told: list[str] = []
     with pytest.raises(StackFault) as failed:
-        hear(stack, told.append, 5)
+        relay_events(stack, told.append, 5)
     assert told == [
         "restarted agent-1: exit code 1",
         "restarted agent-2: signal 9",
@@ -157,7 +157,7 @@ def test_a_stack_that_does_not_stop_is_killed(
 
 def test_only_events_of_the_supervisor_are_events() -> None:
     """Broken if a stray line is taken for an event, or ends the listening."""
-    assert parse(b'{"event": "failed", "reason": "x"}') == Event(Said.FAILED, {"reason": "x"})
+    assert parse(b'{"event": "failed", "reason": "x"}') == Event(EventKind.FAILED, {"reason": "x"})
     for line in (b"", b"x", b"[]", b"5", b"{}", b'{"event": 5}', b'{"event": "odd"}', b"\xff"):
         assert parse(line) is None
 

@@ -1,4 +1,4 @@
-"""How the target is spoken to: what scenario and flags say, and what of it is refused."""
+"""How the target is connections_text to: what scenario and flags say, and what of it is refused."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from sdk.tests.conftest import HEAD
 
-from loadpilot.cli.output.plan_summary import spoken
+from loadpilot.cli.output.plan_summary import connections_text
 from loadpilot.compile.plan import compile_scenario
 from loadpilot.compile.scenario.connections import ConnectionFlags
 from loadpilot.compile.scenario.settings import Overrides
@@ -89,7 +89,7 @@ def test_what_is_said_is_planned_and_told(said: str, tmp_path: Path) -> None:
     target = "http://shop.example" if "unix:" in said else HTTPS
     plan = compiled(tmp_path, said, ConnectionFlags(), target).plan
     assert plan.get("connections", {}) == planned
-    assert spoken(planned) == words
+    assert connections_text(planned) == words
 
 
 def test_flags_win_setting_by_setting(tmp_path: Path) -> None:
@@ -121,14 +121,14 @@ def test_a_private_key_is_a_secret(tmp_path: Path) -> None:
     assert tls["identity"]["certificate_pem"] == tls["roots_pem"] == CERTIFICATE
     assert done.secrets == {handle: KEY}
     assert "hunter2" not in done.plan_json()
-    words = spoken(done.plan["connections"])
+    words = connections_text(done.plan["connections"])
     assert words == "certificates trusted as given, with a client certificate"
 
 
 def test_unverified_tls_is_told(tmp_path: Path) -> None:
     """Broken if nobody could see that a man in the middle would have passed."""
     plan = compiled(tmp_path, "", ConnectionFlags(insecure=True)).plan
-    assert "NOT verified" in spoken(plan["connections"])
+    assert "NOT verified" in connections_text(plan["connections"])
 
 
 REFUSED: dict[str, tuple[str, ConnectionFlags, str, str]] = {

@@ -9,6 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from loadpilot.cli.flags import options
+from loadpilot.cli.flags.run_flags import RunFlags
 from loadpilot.compile.scenario import profile
 from loadpilot.compile.scenario.settings import Overrides
 
@@ -356,12 +357,12 @@ def test_exchanges_are_written_out_where_flag_or_environment_asks(tmp_path: Path
     """Broken if the variable is not seen, wins over the flag, or takes anything."""
     for flag, variable, wanted in [(None, "3", 3), ("2", "3", 2), (None, None, 0)]:
         environ = {} if variable is None else {"LOADPILOT_DEBUG_REQUESTS": variable}
-        flags = options.Flags(file="x.py", debug_requests=flag)
-        found, problems = options.read(flags, environ, tmp_path)
+        flags = RunFlags(debug_requests=flag)
+        found, problems = options.read("x.py", flags, environ, tmp_path)
         assert found is not None
         assert (found.overrides.debug_requests, problems) == (wanted, [])
-    flags = options.Flags(file="x.py")
-    _, problems = options.read(flags, {"LOADPILOT_DEBUG_REQUESTS": "true"}, tmp_path)
+    flags = RunFlags()
+    _, problems = options.read("x.py", flags, {"LOADPILOT_DEBUG_REQUESTS": "true"}, tmp_path)
     assert [problem.place for problem in problems] == ["LOADPILOT_DEBUG_REQUESTS"]
 
 

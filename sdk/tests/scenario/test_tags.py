@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from loadpilot.cli.flags.options import Flags, read
+from loadpilot.cli.flags.options import read
+from loadpilot.cli.flags.run_flags import RunFlags
 from loadpilot.compile.scenario.settings import Overrides
 
 if TYPE_CHECKING:
@@ -63,8 +64,8 @@ def test_a_wrong_flag_is_refused_where_it_is_said(refuse_text: Refuse) -> None:
 def test_a_flag_is_a_name_and_a_value(argument: str) -> None:
     """Broken if half a tag is taken for one."""
     given: dict[str, Any] = {"env": (argument,), "tag": ("a=1", "a=2")}
-    _, problems = read(Flags("scene.py", **given), {}, Path())
+    _, problems = read("scene.py", RunFlags(**given), {}, Path())
     assert [str(problem) for problem in problems] == [
         "--env: must be NAME=VALUE such as BASE=/api",
-        "--tag: says 'a' twice",
+        "--tag: has 'a' twice; give each name once",
     ]

@@ -5,9 +5,9 @@ from __future__ import annotations
 from typing import Any
 
 from loadpilot._generated.snapshot import Snapshot
-from loadpilot.cli.output.live import Scene
+from loadpilot.cli.output.live import PlanInfo
 
-SCENE = Scene("Sh\x1bop")
+SCENE = PlanInfo("Sh\x1bop")
 
 
 def snapshot(**changes: Any) -> Snapshot:

@@ -290,8 +290,8 @@ def test_what_has_not_started_is_not_steered(
     assert oracle.counts().received == 0
     scene = str(WEIGHTED)
     for argv, word in [
-        (("run", scene, "--detach"), "--detach: is for a fleet"),
-        (("run", scene, "--detach", "--samples", "a.csv", *at), "--detach does not stay"),
+        (("run", scene, "--detach"), "--detach: needs a fleet"),
+        (("run", scene, "--detach", "--samples", "a.csv", *at), "--detach leaves"),
         (("stop", "01nosuchrun", *at), "there is no run '01nosuchrun'"),
     ]:
         refused = loadpilot.call(*argv)

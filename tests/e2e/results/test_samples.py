@@ -99,8 +99,8 @@ def test_mistakes_are_named_and_nothing_starts(
 ) -> None:
     """A table that cannot be had is said before the load, or where it is asked for."""
     for flags, said in (
-        (("--samples-share", "0.5"), "error: --samples-share: says of which file?"),
-        (("--samples", str(tmp_path)), "is a directory; name a file"),
+        (("--samples-share", "0.5"), "error: --samples-share: needs a file to write"),
+        (("--samples", str(tmp_path)), "must be a file, and"),
         (("--samples", "x.csv", "--samples-share", "0"), "above 0 and at most 1, such as 0.01"),
         (("--samples", "x.csv", "--samples-share", "nan"), "above 0 and at most 1, such as 0.01"),
     ):

@@ -6,7 +6,6 @@ import tarfile
 from pathlib import Path
 
 import pytest
-
 from tests.e2e.support.command import Loadpilot
 
 STORED = Path(__file__).with_name("stored_logs")

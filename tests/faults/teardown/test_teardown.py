@@ -204,7 +204,7 @@ def test_what_a_living_command_owes_is_left_to_it(loadpilot: Loadpilot, oracle: 
         assert oracle.wait_count(2, 30)
         told = loadpilot.call("resume", "last")
         assert told.code == 2
-        assert "is left to the command that it is on" in told.stderr
+        assert "is left to the command that plays it" in told.stderr
         other = loadpilot.run(PLAIN, oracle.url)
         assert other.judged == 0, other.stderr
         assert not torn_down(oracle)

@@ -76,7 +76,7 @@ def test_the_teardown_of_a_killed_command_is_played_by_the_next_one(
     while (told := loadpilot.call("resume", run)).code == 2:
         assert "is not over" in told.stderr, told.stderr
     assert told.code == 0, told.stderr
-    assert f"settled    run {run} owes nothing any more" in told.stderr
+    assert f"settled    run {run} owes no teardown any more" in told.stderr
     assert torn_down(oracle) == [("/seed/i-7", SECRET)]
     assert routes(oracle.requests())["POST /logout"] == 4
     again = loadpilot.call("resume", run)
@@ -97,7 +97,7 @@ def test_one_that_is_killed_before_its_run_owes_it_too(
         assert oracle.wait_count(reached, 30)
         run = run_of(oracle)
         told = loadpilot.call("resume", run)
-        assert "is left to the command that it is on" in told.stderr
+        assert "is left to the command that plays it" in told.stderr
         assert not torn_down(oracle)
         running.kill()
     told = loadpilot.call("resume", run)

@@ -1,7 +1,7 @@
-"""The command line. What a command does is in the module of its name.
+"""The command line; each command is a module in ``commands``.
 
-Must import as little as possible before it knows the command: this is part of the time from Enter
-to the first request.
+Imports wait until the command is known: start-up is part of the time from Enter to the first
+request.
 """
 
 # ruff: noqa: PLC0415  (imports wait until they are needed: start-up is a promise)
@@ -21,22 +21,22 @@ def main(argv: list[str] | None = None) -> int:
     except KeyboardInterrupt:
         code = ExitCode.INTERRUPTED
     except BrokenPipeError:
-        # Whoever read our output has gone; what is still buffered must not complain at exit.
+        # The reader of our output is gone; the flush at exit must not fail on buffered text.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return ExitCode.INFRASTRUCTURE
-    except Exception as error:  # noqa: BLE001  (what no command expects is an error of our own)
+    except Exception as error:  # noqa: BLE001  (an unexpected exception is an error of ours)
         from .output.internal_error import report
 
         report(error)
         code = ExitCode.INFRASTRUCTURE
-    aside = sys.modules.get("loadpilot.cli.hooks")
-    if aside is not None and aside.is_stuck():
-        aside.leave(code)
+    hooks = sys.modules.get("loadpilot.cli.hooks")
+    if hooks is not None and hooks.is_stuck():
+        hooks.leave(code)
     return code
 
 
 def _command(argv: list[str]) -> int:
-    """Read the command line and do what it says."""
+    """Parse the command line and run the command."""
     from cyclopts import CycloptsError
 
     from ..control.exit_code import ExitCode

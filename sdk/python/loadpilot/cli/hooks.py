@@ -1,7 +1,7 @@
-"""What a run has done on this side: setup and users before it is asked for, the rest after it.
+"""The hooks of a scenario that this command plays: setups and users before a run, teardowns after.
 
-All of it is played by the engine of the agents, on a thread of its own. Must never count a request,
-and must never let what comes after a run hide what became of the run.
+The engine of the agents plays them on a thread of its own. Their requests must never be counted,
+and a hook after a run must never change the result of the run.
 """
 
 from __future__ import annotations
@@ -36,106 +36,106 @@ if TYPE_CHECKING:
 
 KEY_SECRET = "prepared"  # noqa: S105  (the handle of a secret, not the secret)
 SEALED_BYTES_MAX = 64 * 1024 * 1024
-"""Largest states of all users together, in bytes: the largest object beside a plan."""
+"""Maximum size of the states of all users, in bytes: that of an object beside a plan."""
 POLL_SECS = 0.05
-"""How soon an interruption is noticed."""
+"""Interval at which interruptions are noticed."""
 TEARDOWN_SECS = 30.0
-"""How long one teardown may take."""
-RETIRE_SECS = 12.0
-"""How long the users may take to clean up; the engine gives them 10 s."""
-LEAVE_SECS = 12.0
-"""How long something that was called off may take to end."""
+"""Timeout of one teardown."""
+ON_STOP_SECS = 12.0
+"""Timeout of `on_stop` of all users; that of the engine is 10 s."""
+CANCEL_SECS = 12.0
+"""Timeout of a hook to end once it is cancelled."""
 CLOSE_SECS = 2.0
-"""How long the thread may take to end when it plays nothing any more."""
+"""Timeout of the thread to end when it plays nothing."""
 
 _stuck: list[str] = []
-"""What did not end."""
+"""Names of hooks and scenarios that did not end."""
 
 
-class Failed(Exception):
-    """What comes before a run failed, and the run is not asked for; the message says why."""
+class HookFailed(Exception):
+    """A hook before the run failed, for the reason in the message; the run is not asked for."""
 
 
-class Asked(NamedTuple):
-    """The run that is about to be asked for."""
+class RequestedRun(NamedTuple):
+    """The run that is about to be requested."""
 
     id: str
     seed: int
     allow_target: tuple[str, ...] = ()
-    """What this machine may connect to beside what is always open."""
+    """Targets that this machine may connect to beside those that are always open."""
 
 
 @contextmanager
-def played(
+def play_hooks(
     compiled: Compiled,
-    aside: SubmitterHooks,
-    run: Asked,
+    hooks: SubmitterHooks,
+    run: RequestedRun,
     interruptions: Interruptions,
     ledger: Ledger,
 ) -> Iterator[Compiled]:
-    """Play what comes before a run, give the plan with what that left, play what comes after.
+    """Play the hooks before a run, yield the plan with their results, play the hooks after it.
 
-    Raises :class:`Failed`, and what the log raises. What comes after happens however the block
-    ends, unless the user does not want to wait for anything: then it is owed.
+    Raises :class:`HookFailed`, and the errors of the log. The hooks after the run are played
+    however the block ends; at the third interruption they stay owed instead.
     """
     try:
-        company = Company(compiled, aside, run, interruptions, ledger)
+        player = HookPlayer(compiled, hooks, run, interruptions, ledger)
     except (ValueError, RuntimeError) as error:
         ledger.release()
-        raise Failed(str(error)) from None
+        raise HookFailed(str(error)) from None
     try:
-        ledger.begin(compiled, aside, run.seed)
+        ledger.begin(compiled, hooks, run.seed)
         try:
-            yield company.before()
+            yield player.before()
         except StackFault:
             ledger.is_recorded = False
             raise
         finally:
             if interruptions.count < NOW:
-                company.after()
+                player.after()
             else:
-                ledger.put_off()
+                ledger.postpone()
     finally:
         ledger.release()
-        company.close()
+        player.close()
 
 
 def is_stuck() -> bool:
-    """Whether something of a scenario still runs and cannot be ended."""
+    """Whether a hook still runs and cannot be ended."""
     return bool(_stuck)
 
 
-class Company:
-    """Everybody who plays on this side for one run."""
+class HookPlayer:
+    """Plays the hooks of one run."""
 
     def __init__(
         self,
         compiled: Compiled,
-        aside: SubmitterHooks,
-        run: Asked,
+        hooks: SubmitterHooks,
+        run: RequestedRun,
         interruptions: Interruptions,
         ledger: Ledger,
         left: SetupState | None = None,
     ) -> None:
-        """Get ready; nothing is played yet.
+        """Load the scenario; nothing is played yet.
 
-        ``left`` is what the setup of another command has left, if this one only plays what comes
-        after.
+        ``left`` is the state that the setup of another command stored, if this command only plays
+        the hooks after the run.
         """
         self.compiled = compiled
         self.ledger = ledger
-        self.is_heir = left is not None
-        self.aside = aside
+        self.is_successor = left is not None
+        self.hooks = hooks
         self.interruptions = interruptions
-        self._heard = 0
-        """So many interruptions were answered already: one more ends what is played."""
+        self._answered = 0
+        """Number of answered interruptions: one more cancels the current hook."""
         plan = compiled.plan
         self.is_shared = "script" in plan
-        """Whether anybody on the agents could see what is left here: compiled tasks see nothing."""
-        self.users = plan["script"]["users"] if aside.start is not None else 0
+        """Whether agents get the state of the hooks: compiled tasks cannot see it."""
+        self.users = plan["script"]["users"] if hooks.start is not None else 0
         feeds = [(feed["name"], feed["rows"]) for feed in plan.get("script", {}).get("feeds", ())]
         self.scenario = LocalScenario(
-            aside.cls, aside.once, aside.root, plan["target"], feeds, left
+            hooks.cls, hooks.once, hooks.root, plan["target"], feeds, left
         )
         self.player = _native.Player(
             compiled.plan_json(),
@@ -148,78 +148,80 @@ class Company:
         )
 
     def before(self) -> Compiled:
-        """Play the setups, prepare the users; raises :class:`Failed`."""
-        for place, hook in enumerate(self.aside.setups):
-            self._go_on()
+        """Play the setups, prepare the users; raises :class:`HookFailed`."""
+        for place, hook in enumerate(self.hooks.setups):
+            self._check_interruption()
             say(f"setup      {safe_lines(hook.name)}()")
-            told = self._play(hook.name, partial(self.player.once, place))
-            if told:
-                raise Failed(f"setup {hook.name}() failed: {told}")
+            error = self._play(hook.name, partial(self.player.once, place))
+            if error:
+                raise HookFailed(f"setup {hook.name}() failed: {error}")
             if self.is_shared:
                 self._shared(hook, self.scenario.share_setup)
-            self._keep(None)
+            self._store(None)
         users: list[str] | None = None
-        start = self.aside.start
+        start = self.hooks.start
         if start is not None:
-            self._go_on()
+            self._check_interruption()
             say(f"preparing  {self.users} users on this side")
-            told = self._play("on_start", self.player.prepare)
-            if told:
-                raise Failed(told)
+            error = self._play("on_start", self.player.prepare)
+            if error:
+                raise HookFailed(error)
             users = self._shared(start, self.scenario.users)
-            self._keep(users)
-        last = start or (self.aside.setups[-1] if self.aside.setups else None)
+            self._store(users)
+        last = start or (self.hooks.setups[-1] if self.hooks.setups else None)
         if last is None or not self.is_shared:
             return self.compiled
-        shared, is_more = self._shared(last, self.scenario.shared)
-        return self._sealed(shared, users) if is_more or users is not None else self.compiled
+        shared, has_state = self._shared(last, self.scenario.shared)
+        if not has_state and users is None:
+            return self.compiled
+        return self._sealed(shared, users)
 
     def after(self) -> list[str]:
-        """Let the users clean up, play the teardowns; what fails is told, and returned.
+        """Play `on_stop` of the users and the teardowns; returns the names of those that failed.
 
-        Nothing is played when the log says that it is on somebody else.
+        Nothing is played when another command has claimed the teardown.
         """
-        self._heard = self.interruptions.count
-        if not self.ledger.take():
+        self._answered = self.interruptions.count
+        if not self.ledger.claim():
             return []
-        failed = self._retire() + self._tear_down()
+        failed = self._stop_users() + self._tear_down()
         self.ledger.finish(failed)
         return failed
 
-    def _retire(self) -> list[str]:
-        """Let the users clean up."""
-        if self.aside.start is None:
+    def _stop_users(self) -> list[str]:
+        """Play `on_stop` of the users."""
+        if self.hooks.start is None:
             return []
-        told = ""
-        if self.is_heir:
-            told = self._play("on_stop", self.player.prepare)
-        told = told or self._play("on_stop", self.player.retire, RETIRE_SECS)
-        if told:
-            say(f"error: {safe_lines(told)}")
-        return ["on_stop"] if told else []
+        error = ""
+        if self.is_successor:
+            error = self._play("on_stop", self.player.prepare)
+        error = error or self._play("on_stop", self.player.retire, ON_STOP_SECS)
+        if error:
+            say(f"error: {safe_lines(error)}")
+        return ["on_stop"] if error else []
 
     def _tear_down(self) -> list[str]:
         """Play the teardowns."""
         failed = []
-        first = len(self.aside.setups)
-        for place, hook in enumerate(self.aside.teardowns, first):
+        first = len(self.hooks.setups)
+        for place, hook in enumerate(self.hooks.teardowns, first):
             say(f"teardown   {safe_lines(hook.name)}()")
-            told = self._play(hook.name, partial(self.player.once, place), TEARDOWN_SECS)
-            if told:
-                say(f"error: teardown {hook.name}() failed: {safe_lines(told)}")
+            error = self._play(hook.name, partial(self.player.once, place), TEARDOWN_SECS)
+            if error:
+                say(f"error: teardown {hook.name}() failed: {safe_lines(error)}")
                 failed.append(hook.name)
         return failed
 
-    def _keep(self, users: list[str] | None) -> None:
-        """Keep what there is by now, for a command that may have to play what comes after."""
+    def _store(self, users: list[str] | None) -> None:
+        """Store the current state, for another command that may have to play the teardown."""
         shared, flaws = self.scenario.teardown_state()
         for flaw in flaws:
-            what = "would be missing from a teardown by another command, should this one be killed"
-            say(f"note: {safe_lines(flaw)}, which is no JSON: it {what}")
+            what = "a teardown by another command would miss it, should this one be killed"
+            say(f"note: {safe_lines(flaw)}, which is not JSON: {what}")
         try:
-            self.ledger.keep(shared, users)
+            self.ledger.store_states(shared, users)
         except FAULTS as fault:
-            raise Failed(f"what the setup left cannot be kept: {fault}") from None
+            raise HookFailed(f"the state of the setup cannot be stored: {fault}") from None
 
     def close(self) -> None:
         """End the thread of the scenario."""
@@ -228,74 +230,72 @@ class Company:
             has_ended = self.player.close(CLOSE_SECS)
         finally:
             if not has_ended:
-                _stuck.append(self.aside.cls.__name__)
+                _stuck.append(self.hooks.cls.__name__)
 
-    def _go_on(self) -> None:
-        """Raise :class:`Failed` when the user has asked to end meanwhile."""
+    def _check_interruption(self) -> None:
+        """Raise :class:`HookFailed` after an interruption."""
         if self._is_interrupted():
-            raise Failed("it was interrupted")
+            raise HookFailed("it was interrupted")
 
     def _is_interrupted(self) -> bool:
-        return self.interruptions.count > self._heard
+        return self.interruptions.count > self._answered
 
-    def _play(
-        self, name: str, begin: Callable[[], None], patience_secs: float | None = None
-    ) -> str:
-        """Play one part to its end; returns what failed, or nothing.
+    def _play(self, name: str, begin: Callable[[], None], timeout_secs: float | None = None) -> str:
+        """Play one hook to its end; returns its error, empty if it passed.
 
-        A further interruption ends it, and so does its time.
+        A further interruption or the timeout cancels it.
         """
         if _stuck:
             return f"{_stuck[0]} is still busy and cannot be ended"
-        # What a part leaves in cycles belongs to its thread, which collects it in the end.
+        # Cycles that a hook leaves belong to its thread, which collects them in the end.
         gc.disable()
         begin()
-        told = self._told(name, patience_secs)
+        error = self._wait(name, timeout_secs)
         if not _stuck:
             gc.enable()
-        return told
+        return error
 
-    def _told(self, name: str, patience_secs: float | None) -> str:
-        """Wait for the end of what is played, and call it off when it is time to."""
+    def _wait(self, name: str, timeout_secs: float | None) -> str:
+        """Wait for the end of a hook; cancel it at its timeout or at an interruption."""
         began = monotonic()
-        called_off: float | None = None
+        cancelled_at: float | None = None
         is_late = False
         while True:
-            told = self.player.told(POLL_SECS)
+            error = self.player.told(POLL_SECS)
             now = monotonic()
-            if told is not None:
-                if called_off is not None:
-                    self._heard = self.interruptions.count
-                return f"it took longer than {patience_secs:.0f} s" if is_late else told
-            if called_off is None:
-                is_late = patience_secs is not None and now > began + patience_secs
+            if error is not None:
+                if cancelled_at is not None:
+                    self._answered = self.interruptions.count
+                return f"it took longer than {timeout_secs:.0f} s" if is_late else error
+            if cancelled_at is None:
+                is_late = timeout_secs is not None and now > began + timeout_secs
                 if is_late or self._is_interrupted():
                     self.player.call_off()
-                    called_off = now
-            elif now > called_off + LEAVE_SECS:
+                    cancelled_at = now
+            elif now > cancelled_at + CANCEL_SECS:
                 _stuck.append(f"{name}()")
-                return "it waits for something that is not the client, and could not be ended"
+                return "it waits for something other than the client and could not be ended"
 
     def _shared(self, hook: Hook, take: Callable[[], Any]) -> Any:
-        """Take what a part left; raises :class:`Failed` when that is no JSON."""
+        """Take the state of a hook; raises :class:`HookFailed` when it is not JSON."""
         try:
             return take()
         except NotPortable as flaw:
             what = f"{hook.place}: {hook.name}() cannot be used here: {flaw}"
-            rule = "what it leaves on self and the class travels to the agents and must be JSON: "
+            rule = "its state on self and the class travels to the agents and must be JSON: "
             rule += "text, numbers, true, false, None, lists, and dicts with text keys"
             advice = ""
             if hook.name == "on_start":
                 advice = '; with @scenario(prepare="agents") each agent calls on_start itself'
-            raise Failed(f"{what}; {rule}{advice}") from None
+            raise HookFailed(f"{what}; {rule}{advice}") from None
 
     def _sealed(self, shared: str, users: list[str] | None) -> Compiled:
-        """Put what was prepared beside the plan, sealed."""
+        """Put the prepared state beside the plan, sealed."""
         key = secrets.token_hex(KEY_BYTES)
         sealed = _native.seal_states(key, shared, users)
         if len(sealed) > SEALED_BYTES_MAX:
-            what = f"the states of all users come to {len(sealed):,} bytes, 64 MiB are the most"
-            raise Failed(f"{what}: keep less on self, or run fewer users")
+            what = f"the states of all users must be at most 64 MiB (got {len(sealed):,} bytes)"
+            raise HookFailed(f"{what}; keep less on self, or run fewer users")
         digest = sha256(sealed).hexdigest()
         states = {"sha256": digest, "bytes": len(sealed)}
         prepared = {"states": states, "key_secret": KEY_SECRET, "users": users is not None}
@@ -310,7 +310,7 @@ class Company:
 
 
 def leave(code: int) -> None:
-    """End this process at once: a thread of the scenario's still runs Python."""
+    """End this process at once: a thread of the scenario still runs Python."""
     sys.stdout.flush()
     sys.stderr.flush()
     os._exit(code)

@@ -1,7 +1,7 @@
-"""What this machine may lack for a run that is about to start on it: open files, and ports.
+"""Warnings about limits of this machine that a run may hit: open files, and ports.
 
-A warning, never a refusal: agents judge their own machine, and the certificate what came of it.
-Must never warn of what nobody asked for.
+A warning, never a refusal: agents check their own machine, and the certificate judges the result.
+Only settings of the plan must cause a warning.
 """
 
 from __future__ import annotations
@@ -19,11 +19,11 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
 SPARE_FILES = 100
-"""Open files of an agent beside its connections."""
+"""Number of open files of an agent beside its connections."""
 STREAMS_MAX = 100
-"""Requests at a time on one HTTP/2 connection when nothing is said."""
-REST_SECS = 60
-"""A port rests for so long after its connection was closed on this side, on Linux."""
+"""Number of concurrent requests of an HTTP/2 connection by default."""
+TIME_WAIT_SECS = 60
+"""Duration of TIME_WAIT on Linux: the rest of a port whose connection this side has closed."""
 MILLION = 1_000_000
 RANGE = Path("/proc/sys/net/ipv4/ip_local_port_range")
 REUSE = Path("/proc/sys/net/ipv4/tcp_tw_reuse")
@@ -31,53 +31,54 @@ REUSE = Path("/proc/sys/net/ipv4/tcp_tw_reuse")
 
 @dataclass(frozen=True, slots=True)
 class Machine:
-    """What a process of this machine may have; None: the system does not say."""
+    """The limits of a process on this machine; None where the system does not tell."""
 
     files: int | None
-    """Open files of one process."""
+    """Maximum number of open files of a process."""
     ports: int | None
-    """Ports to connect from to one address."""
-    rests: bool
+    """Number of local ports for connections to one address."""
+    has_time_wait: bool
     """Whether a port rests after its connection to the target was closed."""
 
     @classmethod
     def this(cls, target: str) -> Self:
-        """Look at this machine, as far as it matters for a target."""
-        return cls(_files(), _ports(), _rests(target))
+        """Read the limits of this machine, for connections to a target."""
+        return cls(_files(), _ports(), _has_time_wait(target))
 
 
 def warnings(plan: Mapping[str, Any], agents: int, machine: Machine) -> list[str]:
-    """Say what may run out, a line each."""
+    """Write the limits that the plan may hit, a line each."""
     settings: Mapping[str, Any] = plan.get("connections", {})
     if str(settings.get("connect_to", "")).startswith("unix:"):
         return []
-    told = []
+    lines = []
     each = _connections(plan, settings, agents)
     if each is not None and machine.files is not None and each + SPARE_FILES > machine.files:
-        told.append(
+        lines.append(
             f"an agent may need {count(each)} connections, and a process may have "
             f"{count(machine.files)} open files: raise `ulimit -n`, or use more --agents"
         )
     if settings.get("sources") or machine.ports is None:
-        return told
+        return lines
     if each is not None and each * agents > machine.ports:
-        told.append(
+        lines.append(
             f"{count(each * agents)} connections at a time, and {count(machine.ports)} ports to "
             "connect from: widen net.ipv4.ip_local_port_range, or add addresses with --source"
         )
     rate = _new_connections(plan, settings)
-    if machine.rests and rate * REST_SECS > machine.ports:
-        most = machine.ports / REST_SECS
-        told.append(
-            f"up to {number(round(rate, 1))} new connections/s, and each port rests {REST_SECS} s "
-            f"when one is closed: {count(machine.ports)} ports last for {number(round(most, 1))}/s "
+    if machine.has_time_wait and rate * TIME_WAIT_SECS > machine.ports:
+        most = machine.ports / TIME_WAIT_SECS
+        lines.append(
+            f"up to {number(round(rate, 1))} new connections/s, and each port rests "
+            f"{TIME_WAIT_SECS} s when one is closed: {count(machine.ports)} ports last for "
+            f"{number(round(most, 1))}/s "
             "in the long run; add addresses with --source, or set net.ipv4.tcp_tw_reuse=1"
         )
-    return told
+    return lines
 
 
 def _connections(plan: Mapping[str, Any], settings: Mapping[str, Any], agents: int) -> int | None:
-    """Most connections of one agent at a time, if the plan says anything about it."""
+    """Maximum number of concurrent connections of an agent, if the plan limits it."""
     users = plan.get("users")
     calls = -(-users // agents) if users is not None else plan.get("max_in_flight")
     if calls is not None and settings.get("http") == "2" and "reuse" not in settings:
@@ -87,7 +88,7 @@ def _connections(plan: Mapping[str, Any], settings: Mapping[str, Any], agents: i
 
 
 def _new_connections(plan: Mapping[str, Any], settings: Mapping[str, Any]) -> float:
-    """Connections per second that the reuse of the plan asks for at its peak."""
+    """New connections per second at the peak of the plan, from its reuse."""
     reuse = settings.get("reuse")
     share = 1.0 if reuse == "never" else 0.0
     if isinstance(reuse, dict):
@@ -101,7 +102,7 @@ def _new_connections(plan: Mapping[str, Any], settings: Mapping[str, Any]) -> fl
 def _files() -> int | None:
     if sys.platform == "win32":
         return None
-    import resource  # noqa: PLC0415  (not everywhere)
+    import resource  # noqa: PLC0415  (absent on Windows)
 
     # Agents raise the soft limit to the hard one.
     _, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
@@ -116,7 +117,7 @@ def _ports() -> int | None:
         return None
 
 
-def _rests(target: str) -> bool:
+def _has_time_wait(target: str) -> bool:
     """Whether ports rest: tcp_tw_reuse is 1 for all connections, 2 for those within a machine."""
     try:
         reuse = int(REUSE.read_text(encoding="ascii"))

@@ -1,7 +1,6 @@
-"""How the command line ends: one closed set of codes and one pure function that chooses.
+"""Exit codes of the command line: one closed set, and one pure function that chooses.
 
-Must never turn doubt into 0: a run that is not known to be complete, trusted and within its gates
-has a code of its own.
+A run that is not known to be complete, trusted and within its gates must never exit with 0.
 """
 
 from __future__ import annotations
@@ -14,7 +13,7 @@ if TYPE_CHECKING:
 
 
 class ExitCode(IntEnum):
-    """What a caller may rely on; when several hold, USAGE beats INFRASTRUCTURE beats an
+    """The exit codes; when several hold, USAGE beats INFRASTRUCTURE beats an
     interruption beats INCOMPLETE beats GATE_FAILED.
     """  # noqa: D205
 
@@ -25,11 +24,10 @@ class ExitCode(IntEnum):
     USAGE = 2
     """The flags or the scenario were wrong; nothing was started."""
     INCOMPLETE = 3
-    """The run did not come to its end, nothing answered, or its certificate says that it cannot be
-    trusted; or what comes before the run failed, a setup or the users' preparation, and it was not
-    asked for."""
+    """The run did not end, nothing answered, or its certificate is INVALID; or a setup or the
+    preparation of users failed, and the run was not asked for."""
     INFRASTRUCTURE = 4
-    """Something of ours, or of the machine, failed."""
+    """The machine, the local stack or the fleet failed."""
     INTERRUPTED = 130
     """Ctrl-C; summary and report were still written where there was a run."""
     TERMINATED = 143
@@ -46,10 +44,10 @@ def exit_code(  # noqa: PLR0911  (one line per rule, in the order of precedence)
     strict: bool,
     fault: bool = False,
 ) -> ExitCode:
-    """Choose the code of a run whose flags and scenario were sound.
+    """Choose the code of a run whose flags and scenario were valid.
 
-    ``report`` is None when none could be had; ``interruption`` is one of the interruptions or
-    None; ``fault`` says that the local stack or the log failed.
+    ``report`` is None when there is none; ``interruption`` is one of INTERRUPTIONS or None;
+    ``fault`` says that the local stack or the log failed.
     """
     if fault or (report is None and interruption is None):
         return ExitCode.INFRASTRUCTURE
@@ -76,6 +74,6 @@ def exit_code(  # noqa: PLR0911  (one line per rule, in the order of precedence)
 
 
 def _is_users_fault(report: Report) -> bool:
-    """Whether a refusal names the request; that too few agents came is the machine's fault."""
+    """Whether a refusal names the request; too few agents are a fault of the machine."""
     fields = [problem.field for problem in report.run.refused]
     return bool(fields) and not any(field.startswith("agents") for field in fields)

@@ -1,4 +1,4 @@
-"""Figures as people read them: the same value always gives the same text."""
+"""Figures as text for people: the same value always gives the same text."""
 
 from __future__ import annotations
 
@@ -21,26 +21,26 @@ def plural(value: int, noun: str) -> str:
 
 
 def closed_loop(users: int, rest: Mapping[str, Mapping[str, int]] | None = None) -> str:
-    """Write what stands where a rate stands otherwise: ``closed loop, 64 users``.
+    """Write the load of a closed loop: ``closed loop, 64 users``.
 
-    ``rest`` is that of a plan: what they do between two tasks.
+    ``rest`` is that of a plan: pacing or think time between two tasks.
     """
-    told = f"closed loop, {plural(users, 'user')}"
+    text = f"closed loop, {plural(users, 'user')}"
     match rest:
         case {"pacing": {"every_us": every_us}}:
-            return f"{told}, each begins every {seconds(every_us)}"
+            return f"{text}, each begins every {seconds(every_us)}"
         case {"wait": {"from_us": from_us, "to_us": to_us}} if from_us == to_us:
-            return f"{told}, thinking {seconds(to_us)}"
+            return f"{text}, thinking {seconds(to_us)}"
         case {"wait": {"from_us": from_us, "to_us": to_us}}:
-            return f"{told}, thinking {seconds(from_us)} to {seconds(to_us)}"
+            return f"{text}, thinking {seconds(from_us)} to {seconds(to_us)}"
         case _:
-            return told
+            return text
 
 
 def number(value: float) -> str:
-    """Write a measured number with what matters of it: ``0.25``, ``99.7``, ``1,234``.
+    """Write a measured number with its significant digits: ``0.25``, ``99.7``, ``1,234``.
 
-    What is not zero never looks like zero.
+    Only zero looks like zero.
     """
     if value == int(value) and abs(value) < 1e15:
         return f"{int(value):,}"
@@ -51,14 +51,14 @@ def number(value: float) -> str:
 
 
 def percent(value: float) -> str:
-    """Write a percentage; what is not zero never looks like zero."""
+    """Write a percentage; only zero looks like zero."""
     if 0 < value < 0.01:
         return "<0.01 %"
     return f"{value:.2f} %"
 
 
 def millis(us: float) -> str:
-    """Write microseconds as milliseconds, to the microsecond while that says something."""
+    """Write microseconds as milliseconds, to the microsecond below 100 ms."""
     ms = us / 1000
     places = 3 if ms < 100 else 2 if ms < 1_000 else 1
     return f"{ms:.{places}f}"
@@ -80,5 +80,5 @@ def size(value: float) -> str:
 
 def clock(secs: float) -> str:
     """Write seconds as ``mm:ss``; minutes go on counting after an hour."""
-    whole = max(0, int(secs))
-    return f"{whole // 60:02d}:{whole % 60:02d}"
+    full_secs = max(0, int(secs))
+    return f"{full_secs // 60:02d}:{full_secs % 60:02d}"

@@ -14,11 +14,10 @@ from enum import StrEnum
 from time import monotonic
 from typing import TYPE_CHECKING
 
-from ..local.stack import LocalStack, LogUnavailable, hear
+from ..local.stack import LocalStack, LogUnavailable, relay_events
 
 if TYPE_CHECKING:
-    from ..cli.output.live import View
-    from .protocols import Session, Watch
+    from .protocols import Session, View, Watch
     from .signals import Interruptions
 
 WATCH_SECS = 0.2
@@ -153,4 +152,4 @@ class Follower:
         self._abort_by = monotonic() + ABORT_SECS
 
     def _hear(self, stack: LocalStack) -> None:
-        hear(stack, self.view.tell)
+        relay_events(stack, self.view.tell)

@@ -1,4 +1,4 @@
-"""Who asks, for people who read the log, and under which name a command beats."""
+"""Identity of a command: its author, for readers of the log, and its claimant id."""
 
 from __future__ import annotations
 
@@ -9,14 +9,14 @@ import uuid
 
 
 def author() -> str:
-    """Say who asks: user@host, for people to read."""
+    """Name the author of a request: user@host, for people."""
     try:
         user = getpass.getuser()
-    except (OSError, KeyError):  # a container may run as a user that has no name
+    except (OSError, KeyError):  # a container may run as a user without a name
         user = f"uid-{os.getuid()}"
     return f"{user}@{platform.node() or 'unknown'}"
 
 
 def new_claimant() -> str:
-    """Make up the name under which a command beats, and under which a run is its own."""
+    """Make a random id under which a command sends signs of life and owns a run."""
     return f"cli-{uuid.uuid4().hex}"

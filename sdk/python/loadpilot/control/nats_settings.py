@@ -1,4 +1,4 @@
-"""Which NATS server is meant, as flags and environment name it: for commands and for the gateway.
+"""The NATS server of a fleet, from flags and environment: for commands and for the gateway.
 
 Must never show a token.
 """
@@ -21,31 +21,13 @@ TOKEN_VARIABLE = "NATS_TOKEN"  # noqa: S105  (the name of a variable, not what i
 CREDS_VARIABLE = "NATS_CREDS"
 CACERT_VARIABLE = "NATS_CACERT"
 INSECURE_VARIABLE = "NATS_INSECURE"
-NO_SERVER = "is for a fleet, and no fleet was named; add --nats-url URL"
+NO_SERVER = "needs a fleet, and no fleet is named; add --nats-url URL"
 ADDRESS = re.compile(r"(nats|tls)://[^\s/,]+/?")
 
 
 @dataclass(frozen=True, slots=True)
 class ServerFlags:
-    """What was written about a server, unread. The words below are those of ``--help``.
-
-    Parameters
-    ----------
-    nats_url
-        A fleet instead of this machine and directory: the NATS server, nats://host:port or
-        tls://host:port, at which its coordinator and agents are.
-    nats_token
-        The token for it. Better in the environment as NATS_TOKEN: others see command lines.
-    creds
-        A credentials file for it instead of a token. Else NATS_CREDS.
-    tenant
-        Whose fleet; `local` if nothing is said.
-    nats_cacert
-        Trust the certificates of this PEM file instead of those of this machine, at tls://.
-        Else NATS_CACERT.
-    insecure_nats
-        Send the token unencrypted to a nats:// address off loopback. Else NATS_INSECURE=1.
-    """
+    """The flags of a NATS server, unread; :mod:`loadpilot.cli.flags.server_flags` explains them."""
 
     nats_url: str | None = None
     nats_token: str | None = None
@@ -57,14 +39,14 @@ class ServerFlags:
 
 @dataclass(frozen=True, slots=True)
 class Server:
-    """Where the log of a fleet is, and how to log in."""
+    """Address of the log of a fleet, and the credentials for it."""
 
     url: str
     token: str | None
     creds: Path | None
     tenant: str
     cacert: Path | None = None
-    """Whom to trust instead of the authorities of this machine."""
+    """Certificates to trust instead of those of this machine."""
 
     @property
     def place(self) -> str:
@@ -73,7 +55,7 @@ class Server:
         return shown if self.tenant == TENANT_DEFAULT else f"{shown}, tenant {self.tenant}"
 
     def join(self) -> _native.Session:
-        """Connect to ask for runs; raises Fault when nobody would hear, Refused."""
+        """Connect to ask for runs; raises Fault when no coordinator listens, Refused."""
         return _native.Session.join(self.url, self.token, self.creds, self.tenant, self.cacert)
 
     def visit(self) -> _native.Session:
@@ -87,32 +69,32 @@ class Server:
 def read_server(
     flags: ServerFlags, environ: Mapping[str, str], problems: list[Problem]
 ) -> Server | None:
-    """Read where a server is; None when no flag names one. What is wrong is never quoted."""
+    """Read the address of a server; None when no flag names one. No secret is quoted."""
     url = flags.nats_url
     if url is None:
-        said = {
+        written = {
             "--nats-token": flags.nats_token,
             "--creds": flags.creds,
             "--tenant": flags.tenant,
             "--nats-cacert": flags.nats_cacert,
             "--insecure-nats": "yes" if flags.insecure_nats else None,
         }
-        problems += without(said, NO_SERVER)
+        problems += without(written, NO_SERVER)
         return None
     if not all(ADDRESS.fullmatch(one.strip()) for one in url.split(",")):
         must = "must be nats://host:port or tls://host:port"
         problems.append(rule("--nats-url", must, _native.shown_address(url)))
     token, file = flags.nats_token, flags.creds
     if token is not None and file is not None:
-        problems.append(Problem("--creds", "says who you are, and so does --nats-token; drop one"))
-    # What a flag says goes before all of the environment.
+        problems.append(Problem("--creds", "authenticates you, and so does --nats-token; drop one"))
+    # A flag goes before all of the environment.
     if token is None and file is None:
         file = environ.get(CREDS_VARIABLE) or None
         token = None if file is not None else environ.get(TOKEN_VARIABLE) or None
     if token == "":
         problems.append(Problem("--nats-token", "is empty"))
-    insists = flags.insecure_nats or environ.get(INSECURE_VARIABLE) == "1"
-    host = None if insists else _native.token_exposed_to(url, token is not None)
+    is_insecure = flags.insecure_nats or environ.get(INSECURE_VARIABLE) == "1"
+    host = None if is_insecure else _native.token_exposed_to(url, token is not None)
     if host is not None:
         must = "must be tls://, or the token travels unencrypted; --insecure-nats insists"
         problems.append(rule("--nats-url", must, host))
@@ -128,7 +110,7 @@ def read_server(
 
 
 def _cacert(flags: ServerFlags, environ: Mapping[str, str], problems: list[Problem]) -> Path | None:
-    """Read whom to trust instead of the authorities of this machine."""
+    """Read the certificates to trust instead of those of this machine."""
     place = "--nats-cacert" if flags.nats_cacert else CACERT_VARIABLE
     file = flags.nats_cacert or environ.get(CACERT_VARIABLE) or None
     if file is None:
@@ -136,5 +118,7 @@ def _cacert(flags: ServerFlags, environ: Mapping[str, str], problems: list[Probl
     if not Path(file).is_file():
         problems.append(rule(place, "must be a file of certificates in PEM", file))
     if flags.nats_cacert and "tls://" not in (flags.nats_url or ""):
-        problems.append(Problem(place, "is for tls://host:port; nats:// shows no certificate"))
+        problems.append(
+            Problem(place, "needs a tls:// address in --nats-url; nats:// has no certificate")
+        )
     return Path(file)

@@ -1,6 +1,6 @@
-"""What is shown as the verdict of a run: derived from its report, which keeps its values.
+"""Verdict and key figures of a run, derived from its report.
 
-Must never show a run as passed that proves nothing or was cut short.
+A run that proves nothing or was cut short must never look passed.
 """
 
 from __future__ import annotations
@@ -14,9 +14,9 @@ if TYPE_CHECKING:
 Verdict = Literal["PASS", "FAIL", "VOID", "STOPPED"]
 
 FINAL_STATES = frozenset({"sealed", "refused"})
-"""States in which nothing happens to a run any more."""
+"""States that a run never leaves."""
 
-WHY = {
+VERDICT_TEXTS = {
     "VOID": "VOID: the gates hold, but an INVALID run proves nothing",
     "STOPPED": "STOPPED, passing so far",
 }
@@ -24,7 +24,7 @@ WHY = {
 
 @dataclass(frozen=True, slots=True)
 class RunOutcome:
-    """What became of a run, as a list of runs shows it; all figures are of the measured time."""
+    """Outcome of a run in a list of runs; all figures are of the measured time."""
 
     verdict: Verdict
     p99_us: int | None
@@ -36,7 +36,7 @@ class RunOutcome:
 
 
 def verdict(report: Report) -> Verdict:
-    """Judge the run in a word."""
+    """Choose the verdict."""
     if not report.verdict.passed:
         return "FAIL"
     if report.certificate.grade.value == "INVALID":
@@ -45,14 +45,14 @@ def verdict(report: Report) -> Verdict:
     return "STOPPED" if ending is not None and ending.value == "stopped" else "PASS"
 
 
-def judged(report: Report) -> str:
-    """Write the verdict: ``PASS``, ``FAIL``, or why a pass is none."""
+def verdict_text(report: Report) -> str:
+    """Write the verdict: ``PASS``, ``FAIL``, or why a pass does not count."""
     word = verdict(report)
-    return WHY.get(word, word)
+    return VERDICT_TEXTS.get(word, word)
 
 
 def outcome(report: Report) -> RunOutcome:
-    """Find what a list shows of a run."""
+    """Read the outcome of a run from its report."""
     response = report.latency.response
     is_measured = response is not None and (report.latency.unconnected or 0) < response.count
     return RunOutcome(

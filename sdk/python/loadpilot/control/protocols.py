@@ -1,6 +1,6 @@
-"""What a run needs of whoever takes it: a log that is open here, or a coordinator over HTTP.
+"""Interfaces of a place that takes runs, a log or a coordinator over HTTP, and of a view of a run.
 
-Must never do anything: these are the shapes that both have.
+Types and timeouts only.
 """
 
 from __future__ import annotations
@@ -11,18 +11,37 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from .. import _native
+    from .._generated.snapshot import Snapshot
     from .http_teardown_ledger import HttpLedger
+
+ANSWER_TIMEOUT_SECS = 15.0
+"""Timeout of a decision: longer than another coordinator needs to take over."""
+LISTEN_SECS = 2.5
+"""Duration of listening for agents: each sends a sign of life every second."""
+
+
+class View(Protocol):
+    """A display of a run under way."""
+
+    def show(self, snapshot: Snapshot) -> None:
+        """Show the run as of now."""
+
+    def tell(self, text: str) -> None:
+        """Show one line that stays."""
+
+    def close(self) -> None:
+        """Leave the terminal as it was."""
 
 
 class Watch(Protocol):
-    """A run as it goes on."""
+    """The changes of a run under way."""
 
     def next(self, timeout_secs: float) -> str | None:
-        """Wait for what happens next, as JSON; None when nothing did in time. Raises Fault."""
+        """Wait for the next change, as JSON; None after the timeout. Raises Fault."""
 
 
 class Session(Protocol):
-    """Where a run is asked for."""
+    """A connection over which runs are asked for."""
 
     def submit(
         self,
@@ -37,10 +56,10 @@ class Session(Protocol):
         """Follow a run."""
 
     def stop(self, run: str, by: str) -> None:
-        """Ask for a stop: what is in flight finishes."""
+        """Ask for a stop: calls in flight finish."""
 
     def halt(self, run: str) -> None:
-        """Abort: what is in flight is cancelled."""
+        """Abort: calls in flight are cancelled."""
 
     def report(self, run: str) -> str:
         """Read the report, as JSON."""
@@ -49,7 +68,7 @@ class Session(Protocol):
         """Write every call to a file; returns how many, as JSON."""
 
     def ledger(self, run: str, claimant: str) -> _native.Ledger | HttpLedger:
-        """Open what a run owes, for a command of this name."""
+        """Open the teardown record of a run, for the command with this claimant id."""
 
     def close(self) -> None:
-        """Let go of it."""
+        """Close the connection; it no longer keeps a run alive."""

@@ -1,7 +1,7 @@
-"""Ctrl-C and SIGTERM, counted: once means stop, twice means abort, more means now.
+"""Ctrl-C and SIGTERM, counted: the first stops, the second aborts, the third ends at once.
 
-The handler only counts, so that nothing is torn in the middle; every wait of the command line is
-short and looks at the count.
+The first two are only counted, so that no step is cut in the middle; every wait of the command line
+is short and checks the count.
 """
 
 from __future__ import annotations
@@ -16,11 +16,11 @@ if TYPE_CHECKING:
 
 SIGNALS = {signal.SIGINT: ExitCode.INTERRUPTED, signal.SIGTERM: ExitCode.TERMINATED}
 NOW = 3
-"""This many interruptions mean that the user does not want to wait for anything."""
+"""Number of interruptions at which the command ends without waiting."""
 
 
 class Interruptions:
-    """How often, and by what first, the user asked to end; active inside a with block."""
+    """Number of interruptions and the first of them; active inside a with block."""
 
     def __init__(self) -> None:
         """Start with none."""
@@ -29,7 +29,7 @@ class Interruptions:
         self._before: dict[signal.Signals, signal._HANDLER] = {}
 
     def __enter__(self) -> Self:
-        self._before = {number: signal.signal(number, self._heard) for number in SIGNALS}
+        self._before = {number: signal.signal(number, self._count) for number in SIGNALS}
         return self
 
     def __exit__(self, *_: object) -> None:
@@ -40,7 +40,7 @@ class Interruptions:
         """Whether there was any."""
         return self.count > 0
 
-    def _heard(self, number: int, _frame: FrameType | None) -> None:
+    def _count(self, number: int, _frame: FrameType | None) -> None:
         self.count += 1
         self.first = self.first or SIGNALS[signal.Signals(number)]
         if self.count >= NOW:

@@ -1,6 +1,6 @@
-"""What became of a wish to steer a run, in words and as a code: the same wherever it was said.
+"""Result of steering a run, as text and exit code: the same for command line and gateway.
 
-Must never say that something was done which no decision says.
+Must never claim that something was done without a decision.
 """
 
 from __future__ import annotations
@@ -12,12 +12,12 @@ from .. import _native
 from ..problem import Problem, Refused, rule
 from .exit_code import ExitCode
 from .figures import number
-from .timeouts import ANSWER_TIMEOUT_SECS
+from .protocols import ANSWER_TIMEOUT_SECS
 
 RATE_MAX_URPS = 10_000_000_000_000
-"""Highest rate, in millionths of an arrival per second."""
+"""Maximum rate, in millionths of an arrival per second."""
 IDEMPOTENT = frozenset({"already_paused", "not_paused"})
-"""Refusals that say that the run is as it was wanted."""
+"""Refusals for a run that is already in the requested state."""
 
 
 def rate_urps(place: str, text: str) -> int:
@@ -35,8 +35,8 @@ def rate_urps(place: str, text: str) -> int:
 def stop_halted(session: _native.Session, run: str, by: str) -> dict[str, Any]:
     """Stop a run whose kill switch was thrown, and store its author; raises Refused, Fault.
 
-    The kill switch is no event. A run that stops already is not asked to stop again by `steer`:
-    that request is stored here, for its author.
+    The kill switch is not an event. `steer` does not ask a stopping run to stop again, so that
+    request is stored here, for its author.
     """
     author = f"{by} (halt)"
     answer: dict[str, Any] = json.loads(session.steer(run, "stop", author, ANSWER_TIMEOUT_SECS))
@@ -45,47 +45,47 @@ def stop_halted(session: _native.Session, run: str, by: str) -> dict[str, Any]:
     return answer
 
 
-def told(answer: dict[str, Any], wish: str) -> tuple[str, ExitCode]:
-    """Put what became of a wish into words."""
+def describe(answer: dict[str, Any], action: str) -> tuple[str, ExitCode]:
+    """Write the result of an action, with its exit code."""
     match answer:
         case {"answer": "rate_changed", "was_rps": was, "rps": rps, "from_secs": begin, **rest}:
             soon = f", in {number(round(rest['in_secs'], 1))} s" if rest["in_secs"] > 0 else ""
-            words = f"rate {number(was)} -> {number(rps)}/s from second {number(begin)} on{soon}"
+            text = f"rate {number(was)} -> {number(rps)}/s from second {number(begin)} on{soon}"
         case {"answer": "paused", "at_secs": at}:
-            words = f"paused at second {_at(at)}: nothing is started, its time goes on"
+            text = f"paused at second {_at(at)}: nothing is started, its time goes on"
         case {"answer": "resumed", "at_secs": at}:
-            words = f"resumed at second {_at(at)}: what was due meanwhile stays dropped"
-        case {"answer": "stopping", "at_secs": at, "because": because} if wish == "stop":
+            text = f"resumed at second {_at(at)}: what was due meanwhile stays dropped"
+        case {"answer": "stopping", "at_secs": at, "because": because} if action == "stop":
             since = f" after second {_at(at)}" if at is not None else ""
-            words = f"stops: nothing is started{since} ({because}); what is in flight ends"
-        case {"answer": "refused", "why": why, "words": words} if why in IDEMPOTENT:
-            words = f"{words}; nothing was changed"
+            text = f"stops: nothing is started{since} ({because}); what is in flight ends"
+        case {"answer": "refused", "why": why, "words": text} if why in IDEMPOTENT:
+            text = f"{text}; nothing was changed"
         case _:
-            return _refused(answer, wish)
-    return words, ExitCode.PASSED
+            return _refused(answer, action)
+    return text, ExitCode.PASSED
 
 
-def _refused(answer: dict[str, Any], wish: str) -> tuple[str, ExitCode]:
+def _refused(answer: dict[str, Any], action: str) -> tuple[str, ExitCode]:
     code = ExitCode.USAGE
     match answer:
-        case {"answer": "refused", "words": str(words)}:
+        case {"answer": "refused", "words": str(text)}:
             pass
         case {"answer": "stopping", "because": because}:
-            words = f"it stops already ({because}); there is nothing to {wish}"
+            text = f"it stops already ({because}); there is nothing to {action}"
         case {"answer": "not_started", "state": state}:
-            words = f"it has not started yet ({state}); ask again when it runs"
+            text = f"it has not started yet ({state}); ask again when it runs"
         case {"answer": "over", "ending": ending}:
-            words = f"it is over ({str(ending or 'refused').replace('_', ' ')})"
+            text = f"it is over ({str(ending or 'refused').replace('_', ' ')})"
         case {"answer": "silent", "no_agent": True}:
-            words = "no agent of it is left, or no coordinator answered within "
-            words += f"{ANSWER_TIMEOUT_SECS:.0f} s"
-            words += "; the request stands in its log and holds when both are back"
+            text = "no agent of it is left, or no coordinator answered within "
+            text += f"{ANSWER_TIMEOUT_SECS:.0f} s"
+            text += "; the request stands in its log and holds when both are back"
             code = ExitCode.INFRASTRUCTURE
         case _:
-            words = f"no coordinator answered within {ANSWER_TIMEOUT_SECS:.0f} s"
-            words += "; the request stands in its log and holds when one is back"
+            text = f"no coordinator answered within {ANSWER_TIMEOUT_SECS:.0f} s"
+            text += "; the request stands in its log and holds when one is back"
             code = ExitCode.INFRASTRUCTURE
-    return words, code
+    return text, code
 
 
 def _at(secs: float) -> str:

@@ -1,7 +1,7 @@
-"""Text for terminals: foreign text made harmless, and colour as a wrapper around finished text.
+"""Text for terminals: escapes for foreign text, and colour around finished text.
 
-Names, evidence and addresses come from users and targets; what they contain must never move the
-cursor, change a colour or reverse a line.
+Names, evidence and addresses come from users and targets; they must never move the cursor, change a
+colour or reverse a line.
 """
 
 from __future__ import annotations
@@ -32,28 +32,28 @@ def safe(text: str) -> str:
     """Write every character that is not printable as a hexadecimal escape.
 
     That covers controls, bidirectional marks and other formats, odd blanks and line separators,
-    surrogates, and code points that nobody has assigned.
+    surrogates, and unassigned code points.
     """
     return "".join(c if c.isprintable() else _escaped(c) for c in text)
 
 
 def safe_lines(text: str) -> str:
-    """Make foreign text harmless line by line."""
+    """Escape foreign text line by line."""
     return "\n".join(safe(line) for line in text.split("\n"))
 
 
 def wants_colour(stream: TextIO) -> bool:
-    """Whether a stream is a terminal that takes colour; NO_COLOR and TERM=dumb are heard."""
+    """Whether a stream is a terminal that takes colour; NO_COLOR and TERM=dumb turn it off."""
     return stream.isatty() and not os.environ.get("NO_COLOR") and os.environ.get("TERM") != "dumb"
 
 
 def coloured(text: str) -> str:
-    """Wrap the words that decide in their colours; the text without escapes stays the same."""
+    """Colour verdicts, grades and marks; the text without escapes stays the same."""
     return WORD.sub(lambda word: _wrapped(word[1]), text)
 
 
 def say(text: str, stream: TextIO | None = None) -> None:
-    """Print a line for people: on standard error, which is not the product."""
+    """Print a line for people on standard error, apart from the product."""
     print(text, file=stream or sys.stderr, flush=True)
 
 

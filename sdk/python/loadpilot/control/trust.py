@@ -38,15 +38,15 @@ def problems(trusted: str | None) -> list[Problem]:
 
     if trusted is None or HASH.fullmatch(trusted):
         return []
-    return [rule(FLAG, "must be the hash of a bundle, 64 characters out of 0-9 a-f", trusted)]
+    return [rule(FLAG, "must be the hash of a bundle, 64 characters of 0-9 a-f", trusted)]
 
 
-def write_down(bundle: str, plan_json: str) -> None:
-    """Keep which files this command submits; without it they need ``--trust`` later."""
+def record_submission(bundle: str, plan_json: str) -> None:
+    """Record the files that this command submits; otherwise they need ``--trust`` later."""
     try:
-        submitted.write_down(bundle, _plan_hash(plan_json))
+        submitted.record(bundle, _plan_hash(plan_json))
     except (OSError, RuntimeError) as error:
-        what = f"cannot be written down here, and `loadpilot resume` will need {FLAG}"
+        what = f"cannot be recorded here, and `loadpilot resume` will need {FLAG}"
         say(f"warning: the hash of the scenario's files {what}: {safe(str(error))}")
 
 
@@ -57,7 +57,7 @@ def check(run: str, setup: Mapping[str, Any], bundle: bytes, trusted: str | None
         return
     plan_hash = _plan_hash(json.dumps(setup["plan"], ensure_ascii=False, allow_nan=False))
     try:
-        if submitted.is_written_down(found, plan_hash):
+        if submitted.is_recorded(found, plan_hash):
             return
     except OSError as error:
         say(f"warning: {safe(str(error))}")

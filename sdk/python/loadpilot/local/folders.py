@@ -14,11 +14,11 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
 ROOT = Path(".loadpilot")
-"""Where the logs of a directory are."""
+"""Folder of the logs of a directory."""
 AGENTS = "agents"
-"""Where agents keep what must outlive them, in a log."""
+"""Folder of a log with the files that outlive an agent."""
 REMAINS = ("spool", "ring")
-"""The files of a run there; a spool first, since rings alone are nothing to report."""
+"""Suffixes of the files of a run there; a spool first: rings alone hold nothing to report."""
 NAME = re.compile(r"log-(\d+)")
 
 
@@ -31,12 +31,12 @@ def log_dirs(root: Path) -> list[Path]:
 
 
 def running(root: Path) -> list[Path]:
-    """List the logs below ``root`` that a stack seems to use; one that was killed may seem to."""
+    """List the logs below ``root`` with a stack file; that of a killed stack remains."""
     return [path for path in log_dirs(root) if (path / STACK_FILE).exists()]
 
 
 def forget_remains(log_dir: Path, runs: list[str]) -> None:
-    """Delete what killed agents left of these runs; raises OSError."""
+    """Delete the files that killed agents left of these runs; raises OSError."""
     for run in runs:
         for kind in REMAINS:
             for file in (log_dir / AGENTS).glob(f"{run}.*.{kind}"):

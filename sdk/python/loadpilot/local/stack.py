@@ -1,7 +1,7 @@
-"""One local stack: started for a run or for reading, heard while it lives, ended with its owner.
+"""Client of one local stack: started for a run or for reading, stopped with this process.
 
-The supervisor leads a session of its own, so that Ctrl-C reaches the command line only; it ends
-everything when its standard input closes, also when this process is killed.
+The supervisor leads its own session, so that Ctrl-C reaches the command line only. It ends the
+whole stack when its standard input closes, also when this process is killed.
 """
 
 from __future__ import annotations
@@ -25,35 +25,35 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
 READY_SECS = 30.0
-"""How long a stack may take to be ready; a healthy one takes a fraction of a second."""
+"""Timeout of a stack to be ready; a healthy one takes a fraction of a second."""
 STOP_SECS = 10.0
-"""How long a stack may take to end by itself once it was asked to."""
+"""Timeout of a stack to end by itself after the request to stop."""
 POLL_SECS = 0.1
-"""How soon an interruption is noticed while a stack starts."""
+"""Interval at which interruptions are noticed while a stack starts."""
 LAST_WORDS_SECS = 1.0
-"""How long the code and the last lines of an ended supervisor are waited for."""
+"""Timeout of the wait for the exit code and last lines of an ended supervisor."""
 LOCAL_WAIT_US = 30_000_000
-"""How long a run waits for agents that were started for it."""
+"""Timeout of a run for the agents that were started for it."""
 LOCAL_LEAD_US = 500_000
-"""From the decision to start to the start: on one machine this is plenty."""
+"""Time from the decision to start to the start; ample on one machine."""
 STACK_FILE = "stack.json"
-"""What tells others how to reach a stack, in the folder of its log, while it runs."""
+"""File in the folder of a log with the address of its stack, while that runs."""
 OUTPUT = "; its output: "
-"""What stands between the reason of a failed stack and what its part wrote."""
-COMPLAINT_CHARS_MAX = 4_000
-"""How much of what a dying supervisor said is shown."""
+"""Separator between the reason of a failed stack and the output of the failed part."""
+STDERR_CHARS_MAX = 4_000
+"""Maximum number of shown characters of the supervisor's standard error, the last ones."""
 
 
 class StackFault(Exception):
-    """The local stack could not be started or died; the message says why and where the logs are."""
+    """The local stack could not be started or died; the message has the reason and the logs."""
 
 
 class LogUnavailable(StackFault):
-    """The disk of the log refuses writes: no run can be completed. What is stored stays stored."""
+    """The disk of the log refuses writes: no run can be completed. Stored events stay."""
 
 
-class Said(StrEnum):
-    """What a supervisor may say."""
+class EventKind(StrEnum):
+    """The kinds of events of a supervisor."""
 
     READY = "ready"
     RESTARTED = "restarted"
@@ -61,14 +61,14 @@ class Said(StrEnum):
     LOG_UNAVAILABLE = "log_unavailable"
     BUSY = "busy"
     ENDED = "ended"
-    """Not said: its output closed."""
+    """Its output closed; never sent."""
 
 
 @dataclass(frozen=True, slots=True)
 class Event:
-    """One thing that the supervisor said."""
+    """One event of the supervisor."""
 
-    said: Said
+    kind: EventKind
     facts: dict[str, Any]
 
 
@@ -82,7 +82,7 @@ class Address:
     ctl_bytes: int
     data_bytes: int
     cacert: Path | None = None
-    """Whom to trust for the certificate of a stack that is open to other machines."""
+    """Certificates to trust for a stack that is open to other machines."""
 
 
 class LocalStack:
@@ -101,18 +101,18 @@ class LocalStack:
         except OSError as error:
             raise StackFault(f"the supervisor could not be started: {error}") from error
         self._events: queue.SimpleQueue[Event] = queue.SimpleQueue()
-        self._complaint = ""
+        self._stderr_tail = ""
         assert self._process.stdout and self._process.stderr  # noqa: PT018, S101  (both are PIPE)
-        self._listeners = [
-            threading.Thread(target=self._hear, args=(self._process.stdout,), daemon=True),
-            threading.Thread(target=self._overhear, args=(self._process.stderr,), daemon=True),
+        self._readers = [
+            threading.Thread(target=self._read_events, args=(self._process.stdout,), daemon=True),
+            threading.Thread(target=self._read_stderr, args=(self._process.stderr,), daemon=True),
         ]
-        for listener in self._listeners:
-            listener.start()
+        for reader in self._readers:
+            reader.start()
         self._causes: set[tuple[object, object]] = set()
         self.log_dir: Path | None = None
         self.listening: dict[str, Any] | None = None
-        """How other machines reach it, if they may."""
+        """Address and token for other machines, if the stack is open to them."""
 
     @classmethod
     def for_run(
@@ -120,8 +120,8 @@ class LocalStack:
     ) -> Self:
         """Start a stack that can run scenarios, on the first free log below ``root``.
 
-        ``listen`` are the words that open it to other machines, ``opened`` those that open targets
-        to its agents.
+        ``listen`` are the arguments that open it to other machines, ``opened`` those that open
+        targets to its agents.
         """
         return cls(
             [
@@ -134,8 +134,8 @@ class LocalStack:
         )
 
     @classmethod
-    def for_revival(cls, log_dir: Path, agents: int, run: str, opened: Sequence[str] = ()) -> Self:
-        """Start a stack on the log of one that died, which goes on with one run of it."""
+    def for_resume(cls, log_dir: Path, agents: int, run: str, opened: Sequence[str] = ()) -> Self:
+        """Start a stack on the log of one that died, to go on with one run of it."""
         spared = [*entry("coordinator"), *opened, "--spare", run]
         return cls(
             [
@@ -148,7 +148,7 @@ class LocalStack:
 
     @classmethod
     def for_reading(cls, log_dir: Path) -> Self:
-        """Start the server of one log alone, to read what it holds."""
+        """Start only the server of a log, for reading."""
         return cls(["--log-dir", str(log_dir), "--nats-server", _nats_server(), "--reader"])
 
     def ready(self, interrupted: Callable[[], bool]) -> Address | None:
@@ -157,22 +157,22 @@ class LocalStack:
         while monotonic() < deadline:
             if interrupted():
                 return None
-            event = self.heard(POLL_SECS)
+            event = self.next_event(POLL_SECS)
             match event:
-                case None | Event(Said.RESTARTED):
+                case None | Event(EventKind.RESTARTED):
                     continue
-                case Event(Said.READY, facts):
+                case Event(EventKind.READY, facts):
                     self.log_dir = Path(facts["log_dir"])
                     self.listening = facts.get("listening")
                     return address(Path(facts["stack_file"]))
-                case Event(Said.BUSY, facts):
+                case Event(EventKind.BUSY, facts):
                     return _address_of_other(Path(facts["stack_file"]), deadline, interrupted)
                 case _:
                     raise self.fault(event)
         raise StackFault(f"the local stack was not ready within {READY_SECS:.0f} s{self._where()}")
 
-    def heard(self, timeout_secs: float = 0) -> Event | None:
-        """Take the next thing that the supervisor said; None when it said nothing in time."""
+    def next_event(self, timeout_secs: float = 0) -> Event | None:
+        """Take the next event of the supervisor; None after the timeout."""
         try:
             return (
                 self._events.get(timeout=timeout_secs)
@@ -182,20 +182,20 @@ class LocalStack:
         except queue.Empty:
             return None
 
-    def is_news(self, restarted: dict[str, Any]) -> bool:
-        """Whether a restart is to be told: one that cannot start ends again by the same cause."""
-        one = restarted.get("child"), restarted.get("because")
-        is_known = one in self._causes and str(one[1]).startswith("exit code")
-        self._causes.add(one)
+    def is_new(self, restarted: dict[str, Any]) -> bool:
+        """Whether a restart has a new cause; a part that cannot start repeats its exit code."""
+        cause = restarted.get("child"), restarted.get("because")
+        is_known = cause in self._causes and str(cause[1]).startswith("exit code")
+        self._causes.add(cause)
         return not is_known
 
     def fault(self, event: Event) -> StackFault:
-        """Put into words why a stack ended that should not have."""
-        if event.said is Said.LOG_UNAVAILABLE:
+        """Build the error of a stack that ended unexpectedly."""
+        if event.kind is EventKind.LOG_UNAVAILABLE:
             reason = str(event.facts.get("reason", "no reason was given"))
             return LogUnavailable(f"log unavailable: {reason}")
-        if event.said is Said.FAILED:
-            reason = once(str(event.facts.get("reason", "no reason was given")))
+        if event.kind is EventKind.FAILED:
+            reason = without_repetition(str(event.facts.get("reason", "no reason was given")))
         else:
             reason = self._last_words()
         return StackFault(f"the local stack failed: {reason}{self._where()}")
@@ -204,11 +204,11 @@ class LocalStack:
         """Describe the end of a supervisor that closed its output without a reason."""
         with suppress(subprocess.TimeoutExpired):
             self._process.wait(LAST_WORDS_SECS)
-        for listener in self._listeners:
-            listener.join(LAST_WORDS_SECS)
-        said = self._complaint.strip()
+        for reader in self._readers:
+            reader.join(LAST_WORDS_SECS)
+        stderr = self._stderr_tail.strip()
         code = self._process.returncode
-        return f"the supervisor ended with code {code}" + (f": {said}" if said else "")
+        return f"the supervisor ended with code {code}" + (f": {stderr}" if stderr else "")
 
     def stop(self) -> None:
         """End the stack and wait for it; a stack that does not end in time is killed."""
@@ -221,34 +221,34 @@ class LocalStack:
         try:
             process.wait(STOP_SECS)
         except subprocess.TimeoutExpired:
-            process.kill()  # everything below it has asked the kernel to end with it
+            process.kill()  # its children have asked the kernel to end with it
             process.wait()
-        for listener in self._listeners:
-            listener.join(LAST_WORDS_SECS)
+        for reader in self._readers:
+            reader.join(LAST_WORDS_SECS)
 
-    def _hear(self, lines: IO[bytes]) -> None:
+    def _read_events(self, lines: IO[bytes]) -> None:
         with lines:
             for line in lines:
                 event = parse(line)
                 if event is not None:
                     self._events.put(event)
-        self._events.put(Event(Said.ENDED, {}))
+        self._events.put(Event(EventKind.ENDED, {}))
 
-    def _overhear(self, lines: IO[bytes]) -> None:
+    def _read_stderr(self, lines: IO[bytes]) -> None:
         with lines:
-            self._keep_end_of(lines)
+            self._keep_tail(lines)
 
-    def _keep_end_of(self, lines: IO[bytes]) -> None:
+    def _keep_tail(self, lines: IO[bytes]) -> None:
         for line in lines:
-            text = self._complaint + line.decode(errors="replace")
-            self._complaint = text[-COMPLAINT_CHARS_MAX:]
+            text = self._stderr_tail + line.decode(errors="replace")
+            self._stderr_tail = text[-STDERR_CHARS_MAX:]
 
     def _where(self) -> str:
         return f" (logs: {self.log_dir})" if self.log_dir is not None else ""
 
 
-def once(text: str) -> str:
-    """Drop lines that were there before: what cannot start says the same each time."""
+def without_repetition(text: str) -> str:
+    """Drop repeated lines: a part that cannot start writes the same each time."""
     head, mark, output = text.partition(OUTPUT)
     lines = output.splitlines()
     return head + mark + "\n".join(dict.fromkeys(lines)) if mark else text
@@ -258,7 +258,7 @@ def parse(line: bytes) -> Event | None:
     """Read one line of a supervisor; None when it is not one of its events."""
     try:
         facts = json.loads(line)
-        return Event(Said(facts.pop("event")), facts)
+        return Event(EventKind(facts.pop("event")), facts)
     except (ValueError, KeyError, AttributeError, TypeError):
         return None
 
@@ -292,20 +292,20 @@ def is_running(log_dir: Path) -> bool:
 
 
 def entry(part: str) -> list[str]:
-    """Build the command that starts a part of ours; ``-P`` keeps the user's folder off its path."""
+    """Build the command of a part of LoadPilot; ``-P`` keeps the user's folder off its path."""
     code = f"import sys; from loadpilot._entry import {part}; sys.exit({part}())"
     return [sys.executable, "-P", "-c", code]
 
 
 def _agent(opened: Sequence[str]) -> list[str]:
-    """Build the command of an agent on its user's machine: private networks are open to it."""
+    """Build the command of an agent on its user's machine, which may use private networks."""
     return [*entry("agent"), "--local-stack", *opened]
 
 
 def _address_of_other(
     stack_file: Path, deadline: float, interrupted: Callable[[], bool]
 ) -> Address | None:
-    """Read the file of a stack that another command runs; it may be about to write it."""
+    """Read the stack file of another command, which may not have written it yet."""
     while not stack_file.exists() and monotonic() < deadline:
         if interrupted():
             return None
@@ -314,7 +314,7 @@ def _address_of_other(
 
 
 def _nats_server() -> str:
-    """Find the server to run; raises StackFault in the finder's words."""
+    """Find the server to run; raises StackFault with the message of the search."""
     try:
         found = find_nats_server()
     except (NatsServerRefusal, NatsServerFault) as error:
@@ -324,14 +324,14 @@ def _nats_server() -> str:
     return str(found.path)
 
 
-def hear(stack: LocalStack, tell: Callable[[str], None], wait_secs: float = 0) -> None:
-    """Pass on what the supervisor said; raises StackFault when the stack is gone."""
-    while (event := stack.heard(wait_secs)) is not None:
+def relay_events(stack: LocalStack, tell: Callable[[str], None], wait_secs: float = 0) -> None:
+    """Print restarts through ``tell``; raises StackFault when the stack is gone."""
+    while (event := stack.next_event(wait_secs)) is not None:
         match event:
-            case Event(Said.RESTARTED, facts):
-                if stack.is_news(facts):
+            case Event(EventKind.RESTARTED, facts):
+                if stack.is_new(facts):
                     tell(f"restarted {facts.get('child')}: {facts.get('because')}")
-            case Event(Said.FAILED | Said.LOG_UNAVAILABLE | Said.ENDED):
+            case Event(EventKind.FAILED | EventKind.LOG_UNAVAILABLE | EventKind.ENDED):
                 raise stack.fault(event)
             case _:
                 pass

@@ -1,8 +1,8 @@
-"""Scenario files that this user submitted from this machine: the ones that may be played here.
+"""Record of the scenario files that this user submitted from this machine: those may run here.
 
 The log of a fleet names files for a teardown, and every user of that log could have put them there.
-A line of the file is the hash of a bundle and the hash of the plan that it was submitted with. Must
-never take a line from a file that another user can write.
+A line of the record is the hash of a bundle and the hash of the plan submitted with it. A record
+that another user can write must never be read.
 """
 
 from __future__ import annotations
@@ -21,19 +21,19 @@ STATE_VARIABLE = "XDG_STATE_HOME"
 STATE_DEFAULT = Path(".local/state")
 """The user's state, in the home directory, when the environment names no other."""
 FILE = Path("loadpilot/submitted")
-"""The file, in the user's state."""
+"""Path of the record in the user's state."""
 LINES_MAX = 10_000
 """Maximum number of lines; the oldest are dropped."""
 
 
 def submitted_file() -> Path:
-    """Name the file; raises RuntimeError when the user has no home directory."""
+    """Locate the record; raises RuntimeError when the user has no home directory."""
     named = os.environ.get(STATE_VARIABLE, "")
     state = Path(named) if Path(named).is_absolute() else Path.home() / STATE_DEFAULT
     return state / FILE
 
 
-def write_down(bundle: str, plan: str) -> None:
+def record(bundle: str, plan: str) -> None:
     """Add a bundle and its plan, by their hashes; raises OSError, RuntimeError."""
     path = submitted_file()
     path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
@@ -48,13 +48,13 @@ def write_down(bundle: str, plan: str) -> None:
             lines = lines[len(lines) - LINES_MAX + 1 :]
             file.seek(0)
             file.truncate()
-            file.writelines(f"{kept}\n" for kept in lines)
+            file.writelines(f"{old}\n" for old in lines)
         file.write(f"{line}\n")
         file.flush()
         os.fsync(handle)
 
 
-def is_written_down(bundle: str, plan: str) -> bool:
+def is_recorded(bundle: str, plan: str) -> bool:
     """Whether this user submitted the bundle with this plan from this machine; raises OSError."""
     try:
         path = submitted_file()

@@ -1,7 +1,7 @@
-"""Which runs of this directory owe a teardown: a file for each, locked by the command that owes it.
+"""Locks of owed teardowns: a file for each run of this directory, locked by the owing command.
 
-The log says what is owed; a file only says where to look, and by its lock, which the kernel lets go
-with the process, whether somebody is at it. Must never be taken for the debt itself.
+The record of a teardown is in the log. A file only names a run to check; the kernel releases its
+lock with the process, so a locked file shows that the command lives.
 """
 
 from __future__ import annotations
@@ -15,33 +15,33 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 FOLDER = "owed"
-"""Where they lie, in the folder of a log."""
+"""Folder of the files, in the folder of a log."""
 
 
-class Mark:
-    """The file of one debt, held by this process until it is let go."""
+class TeardownLock:
+    """The locked file of one run, held by this process until it is released."""
 
     def __init__(self, path: Path, handle: int) -> None:
-        """Take what :func:`hold` has locked."""
+        """Hold a file that :func:`acquire` has locked."""
         self._path = path
         self._handle = handle
 
     def remove(self) -> None:
-        """Nothing is owed any more; raises OSError."""
+        """Delete the file: the teardown is no longer owed. Raises OSError."""
         self._path.unlink(missing_ok=True)
         self.release()
 
     def release(self) -> None:
-        """Let others look after it."""
+        """Release the lock; another command may play the teardown."""
         if self._handle >= 0:
             os.close(self._handle)
             self._handle = -1
 
 
-def hold(log_dir: Path, run: str) -> Mark | None:
-    """Lock the file of a debt, making it if need be; None when a living process holds it.
+def acquire(log_dir: Path, run: str) -> TeardownLock | None:
+    """Lock the file of a run, creating it if absent; None when a living process holds it.
 
-    It is on disk when this returns: a debt that is stored after it can be found. Raises OSError.
+    The file is on disk on return, so that a teardown recorded later is found. Raises OSError.
     """
     folder = log_dir / FOLDER
     folder.mkdir(mode=0o700, exist_ok=True)
@@ -53,7 +53,7 @@ def hold(log_dir: Path, run: str) -> Mark | None:
         except BlockingIOError:
             os.close(handle)
             return None
-        # Whoever held it may have removed it between the opening and the lock.
+        # The previous holder may have removed the file between open and lock.
         if path.exists() and path.stat().st_ino == os.fstat(handle).st_ino:
             break
         os.close(handle)
@@ -62,11 +62,11 @@ def hold(log_dir: Path, run: str) -> Mark | None:
         entry = os.open(directory, os.O_RDONLY)
         os.fsync(entry)
         os.close(entry)
-    return Mark(path, handle)
+    return TeardownLock(path, handle)
 
 
-def marked(log_dirs: list[Path]) -> Iterator[tuple[Path, str]]:
-    """List the debts that a file tells of: log and run."""
+def owed_runs(log_dirs: list[Path]) -> Iterator[tuple[Path, str]]:
+    """List the runs with a file, as log and run."""
     for log_dir in log_dirs:
         folder = log_dir / FOLDER
         if folder.is_dir():
@@ -75,6 +75,6 @@ def marked(log_dirs: list[Path]) -> Iterator[tuple[Path, str]]:
 
 
 def forget(log_dir: Path, runs: list[str]) -> None:
-    """Delete the files of runs that are removed; raises OSError."""
+    """Delete the files of deleted runs; raises OSError."""
     for run in runs:
         (log_dir / FOLDER / run).unlink(missing_ok=True)

@@ -20,11 +20,11 @@ from loadpilot import _native
 from loadpilot.control.exit_code import ExitCode
 from loadpilot.control.identity import author
 from loadpilot.control.outcome import FINAL_STATES
+from loadpilot.control.protocols import ANSWER_TIMEOUT_SECS
 from loadpilot.control.signals import Interruptions
 from loadpilot.control.terminal import safe, say
-from loadpilot.control.timeouts import ANSWER_TIMEOUT_SECS
 from loadpilot.local.folders import ROOT, connect
-from loadpilot.local.stack import LOCAL_LEAD_US, LOCAL_WAIT_US, LocalStack, StackFault, hear
+from loadpilot.local.stack import LOCAL_LEAD_US, LOCAL_WAIT_US, LocalStack, StackFault, relay_events
 
 from .app import application
 from .gateway import Gateway, Given
@@ -122,7 +122,7 @@ class Ui:
         """Pass on what becomes of the stack; when it is gone, the gateway is of no use."""
         while not self._ended:
             try:
-                hear(stack, say, HEAR_SECS)
+                relay_events(stack, say, HEAR_SECS)
             except StackFault as fault:
                 self.fault = fault
                 serving.end()

@@ -1,6 +1,6 @@
-"""``loadpilot agents``: who is there, and what they do.
+"""``loadpilot agents``: the agents of a fleet, with load and clock.
 
-Must never show anybody as there who was not heard.
+An agent without signs of life must never look present.
 """
 
 from __future__ import annotations
@@ -9,10 +9,10 @@ import json
 from typing import TYPE_CHECKING, Any
 
 from ...control.figures import number
+from ...control.protocols import LISTEN_SECS
 from ...control.terminal import safe, say, write_product
-from ...control.timeouts import LISTEN_SECS
 from ...local.folders import ROOT, running
-from .history import fleet_of, opened, place_of, reporting
+from .history import fleet_of, open_log, place_of, reporting
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -32,20 +32,20 @@ def agents(server: ServerFlags, *, as_json: bool) -> ExitCode:
         logs: list[Log] = [place] if place is not None else [*running(ROOT)]
         present: list[dict[str, Any]] = []
         for log in logs:
-            with opened(log, interruptions) as session:
+            with open_log(log, interruptions) as session:
                 present += json.loads(session.agents(LISTEN_SECS))
         if as_json:
             write_product(json.dumps(present, indent=2) + "\n")
         elif not present:
-            say(_nobody(place))
+            say(_no_agents(place))
         else:
             write_product("".join(f"{row}\n" for row in table(present)))
     return outcome[-1]
 
 
-def _nobody(place: Server | None) -> str:
+def _no_agents(place: Server | None) -> str:
     if place is not None:
-        return f"no agent was heard at {place_of(place)}; start one: loadpilot agent --nats-url URL"
+        return f"no agent answered at {place_of(place)}; start one: loadpilot agent --nats-url URL"
     return f"no stack runs in {ROOT}; the agents of a fleet: --nats-url URL"
 
 
@@ -73,7 +73,7 @@ def _row(cells: tuple[str, ...]) -> str:
 
 
 def _clock(one: dict[str, Any]) -> str:
-    """How far it is ahead: of the coordinator's if a run measured it, else about, of this one."""
+    """Clock offset: to the coordinator if a run measured it, else approximate, to this machine."""
     clock, ahead_us = one["clock"], one["ahead_us"]
     if clock is not None:
         return f"{-clock['offset_us'] / 1e3:+.2f} ± {clock['bound_us'] / 1e3:.2f} ms"

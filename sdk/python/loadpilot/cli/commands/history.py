@@ -1,6 +1,6 @@
 """``loadpilot runs``, ``loadpilot report`` and ``loadpilot runs prune``: past runs, from logs.
 
-Everything shown here comes out of a log; nothing is kept beside it.
+Everything shown here is read from a log; nothing is kept beside it.
 """
 
 # ruff: noqa: PLC0415  (imports wait until they are needed: start-up is a promise)
@@ -25,6 +25,7 @@ from ...control.terminal import safe, say, write_product
 from ...local import teardown_locks
 from ...local.folders import ROOT, forget_remains, log_dirs, reading, running
 from ...local.stack import StackFault
+from ...nearest import nearest
 from ...problem import Problem, Refused
 from ..flags.options import pairs_of
 from ..output import results
@@ -36,24 +37,24 @@ if TYPE_CHECKING:
     from ...control.outcome import RunOutcome
 
 NOTHING_DONE = "nothing was done"
-"""How a command ends that was wrong and would have started nothing."""
+"""Last line of a refused command that would not have started anything."""
 NEWEST = "last"
-"""What names the newest run."""
+"""Name of the newest run."""
 NONE = "—"
-"""What stands where there is no figure."""
+"""Placeholder of an absent figure."""
 NO_FIGURES = f"{NONE:>11}{NONE:>9}{NONE:>9}"
 SCENARIO_WIDTH = 13
-"""What 100 columns leave of a scenario's name."""
-ERRORS = (StackFault, _native.Fault, OSError)
+"""Width of a scenario's name in a row of 100 columns."""
+FAULTS = (StackFault, _native.Fault, OSError)
 
 
 Log = Path | Server
-"""Where runs are: a folder, or a fleet."""
+"""Place of a log: a folder, or a fleet."""
 
 
 @dataclass(frozen=True, slots=True)
-class Past:
-    """One run and the log that holds it."""
+class PastRun:
+    """A run and the log that holds it."""
 
     log: Log
     facts: dict[str, Any]
@@ -65,41 +66,41 @@ class Past:
 
     @property
     def is_over(self) -> bool:
-        """Whether nothing happens to it any more."""
-        return self.facts["state"] in FINAL_STATES or (not self.facts["asked"] and not self.owes)
+        """Whether the run cannot change any more."""
+        return self.facts["state"] in FINAL_STATES or (
+            not self.facts["asked"] and not self.owes_teardown
+        )
 
     @property
-    def owes(self) -> bool:
-        """Whether its teardown is owed, by a command that lives or by the next one that can."""
+    def owes_teardown(self) -> bool:
+        """Whether its teardown is still to be played, by its command or by another."""
         return bool(self.facts["teardown"] == "owed")
 
     @property
-    def has_no_rest(self) -> bool:
-        """Whether there is no load to go on with."""
+    def has_no_load_left(self) -> bool:
+        """Whether no load is left to offer."""
         return self.facts["state"] in FINAL_STATES or not self.facts["asked"]
 
     @property
-    def stands(self) -> str:
-        """How it ended, else where it stands."""
+    def state(self) -> str:
+        """Its ending, else its state."""
         return str(self.facts["ending"] or self.facts["state"]) if self.facts["asked"] else "set up"
 
 
-class Asked(Exception):
-    """The user asked for something that there is not."""
+class UsageError(Exception):
+    """The command cannot be done as written; exit code 2."""
 
 
 def runs(tags: list[str], last: int, server: ServerFlags, *, verbose: bool) -> ExitCode:
     """List the newest runs of this directory or a fleet that have all of ``tags``, newest last."""
-    problems: list[Problem] = []
-    if last < 1:
-        problems.append(Problem("--last", f"must be at least 1 (got {last})"))
-    wanted = pairs_of("--tag", tags, "team=shop", problems)
-    found = read_server(server, os.environ, problems)
-    if problems:
-        from .run import refuse
-
-        return refuse(problems, NOTHING_DONE)
     with reporting() as (interruptions, outcome):
+        problems: list[Problem] = []
+        if last < 1:
+            problems.append(Problem("--last", f"must be at least 1 (got {last})"))
+        wanted = pairs_of("--tag", tags, "team=shop", problems)
+        found = read_server(server, os.environ, problems)
+        if problems:
+            raise Refused(problems)
         every, where = every_run(interruptions, found), place_of(found)
         past = [one for one in every if wanted.items() <= one.facts["tags"].items()]
         if not every:
@@ -120,21 +121,16 @@ def report(
     name: str, *, as_json: bool, samples: str | None, server: ServerFlags, verbose: bool = False
 ) -> ExitCode:
     """Print one run again, from its log alone."""
-    problems: list[Problem] = []
-    found = read_server(server, os.environ, problems)
-    if problems:
-        from .run import refuse
-
-        return refuse(problems, NOTHING_DONE)
     path = Path(samples) if samples is not None else None
     with reporting() as (interruptions, outcome):
-        wrong = results.problems(path, "--samples") if path is not None else []
-        if wrong:
-            raise Asked("; ".join(map(str, wrong)))
-        one = named(name, every_run(interruptions, found), place_of(found))
+        found = fleet_of(server)
+        problems = results.problems(path, "--samples") if path is not None else []
+        if problems:
+            raise UsageError("; ".join(map(str, problems)))
+        one = match_run(name, every_run(interruptions, found), place_of(found))
         if not one.facts["asked"]:
-            raise Asked(f"run {one.run} was set up and never asked for: there is nothing to report")
-        with opened(one.log, interruptions) as session:
+            raise UsageError(f"run {one.run} was set up and never asked for; it has no report")
+        with open_log(one.log, interruptions) as session:
             text = session.report(one.run)
             if path is not None:
                 say(results.write_samples(path, session, one.run))
@@ -151,9 +147,9 @@ def report(
 def prune(
     names: list[str], *, everything: bool, keep: str | None, forget_teardowns: bool
 ) -> ExitCode:
-    """Delete runs that are over; exactly one way to say which."""
+    """Delete runs that are over; exactly one of ids, ``everything`` and ``keep`` selects them."""
     if sum((bool(names), everything, keep is not None)) != 1:
-        say("error: say which runs to delete: their ids, or --all, or --keep N")
+        say("error: runs prune: give the ids of runs, or --all, or --keep INT")
         return ExitCode.USAGE
     if keep is not None and not (keep.isascii() and keep.isdigit()):
         say(f"error: --keep: must be a whole number of at least 0 (got {keep!r})")
@@ -161,24 +157,26 @@ def prune(
     with reporting() as (interruptions, outcome):
         past = every_run(interruptions)
         if names:
-            chosen = [named(name, past, place_of(None)) for name in names]
+            chosen = [match_run(name, past, place_of(None)) for name in names]
         else:
             chosen = past[: len(past) - int(keep or 0)] if len(past) > int(keep or 0) else []
-        running = [one.run for one in chosen if not (one.is_over or one.has_no_rest)]
+        running = [one.run for one in chosen if not (one.is_over or one.has_no_load_left)]
         if running and names:
-            raise Asked(f"{', '.join(running)} is not over; stop it first")
-        over = [one for one in chosen if one.is_over or (one.owes and one.has_no_rest)]
-        owing = [] if forget_teardowns else [one.run for one in over if one.owes]
+            raise UsageError(f"{', '.join(running)} is not over; stop it first")
+        over = [
+            one for one in chosen if one.is_over or (one.owes_teardown and one.has_no_load_left)
+        ]
+        owing = [] if forget_teardowns else [one.run for one in over if one.owes_teardown]
         if owing:
             what = f"{', '.join(owing)} still owes a teardown, which `loadpilot resume` plays"
             if names:
-                raise Asked(f"{what}; --forget-teardowns gives it up")
+                raise UsageError(f"{what}; --forget-teardowns gives it up")
             say(f"kept: {what}; --forget-teardowns gives it up")
             over = [one for one in over if one.run not in owing]
         deleted = 0
         for log in dict.fromkeys(one.log for one in over):
             ids = [one.run for one in over if one.log == log]
-            with opened(log, interruptions) as session:
+            with open_log(log, interruptions) as session:
                 deleted += session.prune(ids, forgets=forget_teardowns)
             if isinstance(log, Path):
                 forget_remains(log, ids)
@@ -187,15 +185,15 @@ def prune(
     return outcome[-1]
 
 
-def outcomes(past: list[Past], interruptions: Interruptions) -> dict[str, RunOutcome]:
-    """Fold the logs of those that ended."""
+def outcomes(past: list[PastRun], interruptions: Interruptions) -> dict[str, RunOutcome]:
+    """Read the outcomes of the runs that ended, by id."""
     from ..._generated.report import Report
     from ...control.outcome import outcome
 
     found = {}
     ended = [one for one in past if one.facts["ending"] is not None]
     for log in dict.fromkeys(one.log for one in ended):
-        with opened(log, interruptions) as session:
+        with open_log(log, interruptions) as session:
             for one in ended:
                 if one.log == log:
                     report = Report.model_validate_json(session.report(one.run))
@@ -204,24 +202,24 @@ def outcomes(past: list[Past], interruptions: Interruptions) -> dict[str, RunOut
 
 
 def table(
-    past: list[Past], outcomes: Mapping[str, RunOutcome], *, verbose: bool = False
+    past: list[PastRun], outcomes: Mapping[str, RunOutcome], *, verbose: bool = False
 ) -> Iterator[str]:
     """Write the runs as rows of at most 100 columns; ``verbose`` adds a line to each.
 
-    A line is added, too, where somebody has to do something or gave the run tags.
+    Tags and an owed teardown add a line, too.
     """
     figures = f"{'p99':>11}{'req/s':>9}{'errors':>9}"
     yield f"{'run':<27}{'UTC':<12}{'state':<10}{'verdict':<7}{figures}  scenario"
     for one in past:
         facts = one.facts
-        became = outcomes.get(one.run)
-        verdict, figures = (became.verdict, _figures(became)) if became else (NONE, NO_FIGURES)
+        outcome = outcomes.get(one.run)
+        verdict, figures = (outcome.verdict, _figures(outcome)) if outcome else (NONE, NO_FIGURES)
         yield (
-            f"{safe(one.run):<27}{_instant(facts['created_at']):<12}{safe(one.stands):<10}"
+            f"{safe(one.run):<27}{_instant(facts['created_at']):<12}{safe(one.state):<10}"
             f"{verdict:<7}{figures}  {shortened(safe(facts['scenario']), SCENARIO_WIDTH)}"
         )
         notes = [pairs(facts["tags"])] if facts["tags"] else []
-        if one.owes and one.has_no_rest:
+        if one.owes_teardown and one.has_no_load_left:
             notes.append("teardown owed")
         if verbose:
             planned = f"{seconds(facts['profile_us'])} planned"
@@ -232,34 +230,34 @@ def table(
             yield f"  {' · '.join(notes)}"
 
 
-def _figures(became: RunOutcome) -> str:
-    p99 = NONE if became.p99_us is None else f"{millis(became.p99_us)} ms"
-    rate = NONE if became.requests_per_sec is None else number(became.requests_per_sec)
-    errors = NONE if became.error_rate_pct is None else percent(became.error_rate_pct)
+def _figures(outcome: RunOutcome) -> str:
+    p99 = NONE if outcome.p99_us is None else f"{millis(outcome.p99_us)} ms"
+    rate = NONE if outcome.requests_per_sec is None else number(outcome.requests_per_sec)
+    errors = NONE if outcome.error_rate_pct is None else percent(outcome.error_rate_pct)
     return f"{p99:>11}{rate:>9}{errors:>9}"
 
 
 def shortened(text: str, width: int) -> str:
-    """Cut a text that is longer."""
+    """Cut a text to ``width`` columns."""
     return text if len(text) <= width else f"{text[: width - 1]}…"
 
 
 def every_run(
     interruptions: Interruptions, server: Server | None = None, folders: list[Path] | None = None
-) -> list[Past]:
-    """Read the runs of a fleet, else of these or all logs of this directory, newest last."""
-    past: list[Past] = []
+) -> list[PastRun]:
+    """Read the runs of a fleet, else of ``folders`` or all logs of this directory, newest last."""
+    past: list[PastRun] = []
     here = log_dirs(ROOT) if folders is None else folders
     logs: list[Log] = [server] if server is not None else [*here]
     for log in logs:
-        with opened(log, interruptions) as session:
-            past += [Past(log, facts) for facts in json.loads(session.runs())]
+        with open_log(log, interruptions) as session:
+            past += [PastRun(log, facts) for facts in json.loads(session.runs())]
     return sorted(past, key=lambda one: one.run)
 
 
 @contextmanager
-def opened(log: Log, interruptions: Interruptions) -> Iterator[_native.Session]:
-    """Connect to a log."""
+def open_log(log: Log, interruptions: Interruptions) -> Iterator[_native.Session]:
+    """Open a session on a log for the length of the block."""
     if isinstance(log, Path):
         with reading(log, interruptions.any) as session:
             yield session
@@ -272,12 +270,12 @@ def opened(log: Log, interruptions: Interruptions) -> Iterator[_native.Session]:
 
 
 def place_of(log: Log | None) -> str:
-    """Where a log is, or those of this directory are."""
+    """Place of a log; without one, that of the logs of this directory."""
     return log.place if isinstance(log, Server) else str(log or ROOT)
 
 
 def fleet_of(flags: ServerFlags) -> Server | None:
-    """Read which fleet is meant, if any; raises Refused."""
+    """Read the server of a fleet, if flags name one; raises Refused."""
     problems: list[Problem] = []
     server = read_server(flags, os.environ, problems)
     if problems:
@@ -285,20 +283,20 @@ def fleet_of(flags: ServerFlags) -> Server | None:
     return server
 
 
-def find(name: str, interruptions: Interruptions, server: Server | None) -> Past:
-    """Find the run that a name means; of this directory rather one that is not over.
+def find_run(name: str, interruptions: Interruptions, server: Server | None) -> PastRun:
+    """Find a run by its name; in this directory, runs that are not over come first.
 
-    Raises Asked.
+    Raises UsageError.
     """
     if server is None:
         alive = [one for one in every_run(interruptions, None, running(ROOT)) if not one.is_over]
-        with suppress(Asked):
-            return named(name, alive, place_of(None))
-    return named(name, every_run(interruptions, server), place_of(server))
+        with suppress(UsageError):
+            return match_run(name, alive, place_of(None))
+    return match_run(name, every_run(interruptions, server), place_of(server))
 
 
-def named(name: str, past: list[Past], where: str) -> Past:
-    """Find the run that a name means; raises Asked."""
+def match_run(name: str, past: list[PastRun], where: str) -> PastRun:
+    """Find a run by its id, its first characters, or `last`; raises UsageError."""
     if name == NEWEST and past:
         return past[-1]
     found = [one for one in past if one.run.startswith(name.lower())]
@@ -308,13 +306,15 @@ def named(name: str, past: list[Past], where: str) -> Past:
     if len(found) == 1:
         return found[0]
     if found:
-        raise Asked(f"{name!r} may be any of {', '.join(one.run for one in found)}")
-    raise Asked(f"there is no run {name!r} in {where}; `loadpilot runs` lists them")
+        raise UsageError(f"{name!r} matches several runs: {', '.join(one.run for one in found)}")
+    near = nearest(name.lower(), [one.run for one in past])
+    hint = f"did you mean {near}?" if near is not None else "`loadpilot runs` lists them"
+    raise UsageError(f"there is no run {name!r} in {where}; {hint}")
 
 
 @contextmanager
 def reporting() -> Iterator[tuple[Interruptions, list[ExitCode]]]:
-    """Turn what may go wrong into a message and the exit code."""
+    """Turn refusals, faults and interruptions into a message and the exit code."""
     outcome = [ExitCode.PASSED]
     with Interruptions() as interruptions:
         try:
@@ -323,10 +323,10 @@ def reporting() -> Iterator[tuple[Interruptions, list[ExitCode]]]:
             from .run import refuse
 
             outcome.append(refuse(refused.problems, NOTHING_DONE))
-        except (Asked, _native.Refused) as asked:
-            say(f"error: {safe(str(asked))}")
+        except (UsageError, _native.Refused) as error:
+            say(f"error: {safe(str(error))}")
             outcome.append(ExitCode.USAGE)
-        except ERRORS as fault:
+        except FAULTS as fault:
             say(f"error: {safe(str(fault))}")
             outcome.append(ExitCode.INFRASTRUCTURE)
         except KeyboardInterrupt:

@@ -1,8 +1,8 @@
-"""``loadpilot resume``: going on with a run that is paused, or whose command or stack is gone.
+"""``loadpilot resume``: go on with a run that is paused, or whose command or stack is gone.
 
-Such a run is where its log says: agents take it up at the tick that is now, what was due meanwhile
-was offered by nobody and is reported so. If it owes a teardown, that is played at its end, and all
-that is done for a run that is over. Must never go on with a run that is over.
+The log holds the position of the run: agents continue at the current tick, and arrivals that were
+due meanwhile are reported as not offered. A teardown that the run owes is played at its end; for a
+run that is over, that is all that is done. Must never go on with a run that is over.
 """
 
 # ruff: noqa: PLC0415  (imports wait until they are needed: start-up is a promise)
@@ -22,12 +22,13 @@ from ...control.terminal import say, write_product
 from ...control.trust import problems as trust_problems
 from ...local.folders import connect
 from ...local.stack import LocalStack, LogUnavailable, StackFault, is_running
+from ...problem import Refused
 from ..flags import allow
 from ..flags.fleet import read_place
 from ..output import results
-from ..output.log_unavailable import without_log
-from .history import NOTHING_DONE, Asked, Past, find, opened, place_of, reporting
-from .steer import asked, say_told
+from ..output.log_unavailable import report_log_unavailable
+from .history import PastRun, UsageError, find_run, open_log, place_of, reporting
+from .steer import print_result, request
 
 if TYPE_CHECKING:
     from ... import _native
@@ -37,13 +38,13 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, slots=True)
-class Wanted:
-    """What the user wants of the rest of a run."""
+class ResumeOptions:
+    """Options for the rest of a run."""
 
     results_json: Path | None
     strict: bool
     trusted: str | None
-    """Hash of a bundle that may be executed though it was not submitted from here."""
+    """Hash of a bundle that may be executed though it was not submitted from this machine."""
 
 
 def resume(
@@ -56,152 +57,151 @@ def resume(
     teardown: bool = False,
     trust: str | None = None,
 ) -> ExitCode:
-    """Go on with a run that is not over: unpause it, or own it and follow it to its end.
+    """Resume a run that is not over: unpause it, or own it and follow it to its end.
 
-    Of a run that is over, or was never asked for, the teardown is played if it owes one; with
-    ``teardown`` that is all that is ever done. A coordinator at ``api`` lets nothing else be done.
+    For a run that is over, or was never asked for, the teardown is played if the run owes one; with
+    ``teardown``, or over HTTP at ``api``, nothing else is ever done.
     """
-    problems: list[Problem] = []
-    place = read_place(server, api, os.environ, problems)
-    coordinator = place if isinstance(place, Api) else None
-    fleet = place if isinstance(place, Server) else None
-    path = Path(results_json) if results_json is not None else None
-    if path is not None:
-        problems += results.problems(path, "--results-json")
-    problems += trust_problems(trust)
-    if problems:
-        from .run import refuse
-
-        return refuse(problems, NOTHING_DONE)
     with reporting() as (interruptions, outcome):
-        if coordinator is not None:
-            outcome.append(_torn_down_over_http(name, coordinator, interruptions, trust))
+        problems: list[Problem] = []
+        place = read_place(server, api, os.environ, problems)
+        path = Path(results_json) if results_json is not None else None
+        if path is not None:
+            problems += results.problems(path)
+        problems += trust_problems(trust)
+        if problems:
+            raise Refused(problems)
+        if isinstance(place, Api):
+            outcome.append(_play_teardown_over_http(name, place, interruptions, trust))
             return outcome[-1]
-        found = find(name, interruptions, fleet)
-        if teardown or (found.owes and found.has_no_rest):
-            outcome.append(_torn_down(found, interruptions, trust))
+        found = find_run(name, interruptions, place)
+        if teardown or (found.owes_teardown and found.has_no_load_left):
+            outcome.append(_play_teardown(found, interruptions, trust))
             return outcome[-1]
-        alive(found)
-        outcome.append(_gone_on(found, interruptions, Wanted(path, strict, trust)))
+        require_unfinished(found)
+        outcome.append(_go_on(found, interruptions, ResumeOptions(path, strict, trust)))
     return outcome[-1]
 
 
-def _torn_down(one: Past, interruptions: Interruptions, trusted: str | None) -> ExitCode:
+def _play_teardown(one: PastRun, interruptions: Interruptions, trusted: str | None) -> ExitCode:
     """Play the teardown of a run that is over."""
-    from .teardown import settle
+    from .teardown import play_owed_teardown
 
-    if not one.owes:
-        raise Asked(f"run {one.run} owes no teardown")
-    if not one.has_no_rest:
+    if not one.owes_teardown:
+        raise UsageError(f"run {one.run} owes no teardown")
+    if not one.has_no_load_left:
         what = "is not over, and its teardown comes last"
-        raise Asked(f"run {one.run} {what}; `loadpilot resume {one.run}` goes on with it")
-    with opened(one.log, interruptions) as session:
-        return settle(session, one, interruptions, trusted)
+        raise UsageError(f"run {one.run} {what}; `loadpilot resume {one.run}` goes on with it")
+    with open_log(one.log, interruptions) as session:
+        return play_owed_teardown(session, one, interruptions, trusted)
 
 
-def _torn_down_over_http(
+def _play_teardown_over_http(
     run: str, api: Api, interruptions: Interruptions, trusted: str | None
 ) -> ExitCode:
-    """Play the teardown of a run that a coordinator knows by its whole id."""
+    """Play the teardown of a run through a coordinator, which needs the whole id."""
     from ...control.identity import new_claimant
     from ...control.teardown_ledger import Ledger
-    from .teardown import settle_debt
+    from .teardown import play_and_report
 
     session, claimant = api.join(), new_claimant()
     try:
         ledger = Ledger(session.ledger(run, claimant), run, claimant, is_begun=True)
         owed = ledger.owed()
         if not owed["is_owed"]:
-            raise Asked(f"run {run} owes no teardown")
+            raise UsageError(f"run {run} owes no teardown")
         if owed["asked"] and not owed["over"]:
             what = "is not over, and its teardown comes last"
-            raise Asked(f"run {run} {what}; only at the log (--nats-url) can others go on with it")
-        return settle_debt(ledger, interruptions, trusted)
+            raise UsageError(
+                f"run {run} {what}; another command can go on with it only at the log (--nats-url)"
+            )
+        return play_and_report(ledger, interruptions, trusted)
     finally:
         session.close()
 
 
-def _gone_on(one: Past, interruptions: Interruptions, wanted: Wanted) -> ExitCode:
-    """Do what the run lacks."""
+def _go_on(one: PastRun, interruptions: Interruptions, options: ResumeOptions) -> ExitCode:
+    """Start a stack for the run, own it, or unpause it: what it needs."""
     if isinstance(one.log, Path) and not is_running(one.log):
-        return _on_a_new_stack(one, one.log, interruptions, wanted)
-    answer = asked(one, "resume", interruptions)
+        return _on_new_stack(one, one.log, interruptions, options)
+    answer = request(one, "resume", interruptions)
     if isinstance(one.log, Server) and answer.get("why") == "not_paused":
-        return taken_up(one.log.join(), one, None, interruptions, wanted)
-    return say_told(one, answer, "resume")
+        return adopt_and_follow(one.log.join(), one, None, interruptions, options)
+    return print_result(one, answer, "resume")
 
 
-def alive(one: Past) -> None:
-    """Raise Asked for a run that is over, or never began."""
+def require_unfinished(one: PastRun) -> None:
+    """Raise UsageError for a run that is over, or was never asked for."""
     if not one.facts["asked"]:
-        what = "was set up and never asked for; nothing is left to be done"
-        raise Asked(f"run {one.run} {what}")
+        raise UsageError(f"run {one.run} was set up and never asked for; it cannot be resumed")
     if one.is_over:
         ended = one.facts["ending"] or one.facts["state"]
-        raise Asked(f"run {one.run} is over ({ended}); `loadpilot report {one.run}` shows it")
+        raise UsageError(f"run {one.run} is over ({ended}); `loadpilot report {one.run}` shows it")
 
 
-def _on_a_new_stack(one: Past, log: Path, interruptions: Interruptions, wanted: Wanted) -> ExitCode:
-    """Start a stack on the log of the one that died; it ends whatever happens."""
-    with opened(log, interruptions) as session:
+def _on_new_stack(
+    one: PastRun, log: Path, interruptions: Interruptions, options: ResumeOptions
+) -> ExitCode:
+    """Start a stack on the log of the one that died; it is always stopped in the end."""
+    with open_log(log, interruptions) as session:
         agents = json.loads(session.unfinished(one.run))["agents"]["want"]
-    targets = allow.words(allow.allowed((), os.environ))
-    stack = LocalStack.for_revival(log, agents, one.run, targets)
+    targets = allow.arguments(allow.allowed((), os.environ))
+    stack = LocalStack.for_resume(log, agents, one.run, targets)
     try:
         address = stack.ready(interruptions.any)
         if address is None:
             raise KeyboardInterrupt
         if stack.log_dir is None:
-            raise Asked(f"run {one.run} is under way: another command has the stack of {log}")
-        return taken_up(connect(address), one, stack, interruptions, wanted)
+            raise UsageError(f"run {one.run} is under way: another command has the stack of {log}")
+        return adopt_and_follow(connect(address), one, stack, interruptions, options)
     except LogUnavailable as fault:
-        return without_log(fault, stack.log_dir or log)
+        return report_log_unavailable(fault, stack.log_dir or log)
     finally:
         stack.stop()
 
 
-def taken_up(
+def adopt_and_follow(
     session: _native.Session,
-    one: Past,
+    one: PastRun,
     stack: LocalStack | None,
     interruptions: Interruptions,
-    wanted: Wanted,
+    options: ResumeOptions,
 ) -> ExitCode:
-    """Own the run from now on, follow it to its end, and report it."""
+    """Own the run, follow it to its end, and report it."""
     from ...control.follow import Follower
-    from ..output.live import Scene, view
+    from ..output.live import PlanInfo, view
 
     run = one.run
     try:
         plan: dict[str, Any] = json.loads(session.unfinished(run))["plan"]
         session.adopt(run)
         say(f"run {run}, log {place_of(one.log)}: goes on")
-        screen = view(Scene.of(plan))
+        screen = view(PlanInfo.of(plan))
         try:
             Follower(session, run, screen, interruptions).follow(session.watch(run), stack)
         finally:
             screen.close()
         session.close()
-        if one.owes:
-            from .teardown import settle
+        if one.owes_teardown:
+            from .teardown import play_owed_teardown
 
-            settle(session, one, interruptions, wanted.trusted)
-        return _ended(session.report(run), interruptions, wanted)
+            play_owed_teardown(session, one, interruptions, options.trusted)
+        return _ended(session.report(run), interruptions, options)
     except LogUnavailable:
         raise
     except StackFault as fault:
         say(f"error: {fault}")
-        return exit_code(None, interruptions.first, strict=wanted.strict, fault=True)
+        return exit_code(None, interruptions.first, strict=options.strict, fault=True)
     finally:
         session.close()
 
 
-def _ended(report_json: str, interruptions: Interruptions, wanted: Wanted) -> ExitCode:
+def _ended(report_json: str, interruptions: Interruptions, options: ResumeOptions) -> ExitCode:
     """Print the summary, write the results, choose the code."""
     from ..._generated.report import Report
     from ..output.summary import summary
 
-    fault = not results.keep(wanted.results_json, report_json)
+    fault = not results.write_report(options.results_json, report_json)
     report = Report.model_validate_json(report_json)
     write_product(summary(report))
-    return exit_code(report, interruptions.first, strict=wanted.strict, fault=fault)
+    return exit_code(report, interruptions.first, strict=options.strict, fault=fault)

@@ -1,7 +1,7 @@
 """``loadpilot run``: from a scenario file to a summary and an exit code.
 
-Reads and compiles everything before it starts anything, so that a mistake costs nothing; imports
-what only the end needs while the stack is busy starting.
+Flags and scenario are read and compiled before anything is started, so that a mistake costs
+nothing. Modules that only the end needs are imported while the stack starts.
 """
 
 # ruff: noqa: PLC0415  (imports wait until they are needed: start-up is a promise)
@@ -29,26 +29,27 @@ from ...params import ParameterSource, parameter_source
 from ...problem import Problem, Refused, rule
 from ...scenario_file.load import choose, load
 from ..flags import allow
-from ..flags import options as reading
-from ..output.log_unavailable import without_log
-from ..output.opening import execution, given_lines, on_this_side, opening
+from ..flags.options import read
+from ..output.log_unavailable import report_log_unavailable
+from ..output.opening import execution, hook_lines, input_lines, opening
 
 if TYPE_CHECKING:
     from ...control.coordinator_address import Api
     from ...control.nats_settings import Server
     from ...control.protocols import Session
     from ...control.teardown_ledger import Ledger
-    from ..flags.options import Flags, Options
+    from ..flags.options import Options
+    from ..flags.run_flags import RunFlags
 
 
 DETACH_SECS = 15.0
-"""How long a run that nobody stays with waits for a coordinator to take it."""
+"""Timeout of a detached run for a coordinator to take it."""
 DETACH_POLL_SECS = 0.2
 
 
-def run(flags: Flags) -> ExitCode:
-    """Do the whole command."""
-    options, problems = reading.read(flags, os.environ, Path.cwd())
+def run(file: str | None, flags: RunFlags) -> ExitCode:
+    """Run the command."""
+    options, problems = read(file, flags, os.environ, Path.cwd())
     try:
         compiled = _compiled(options, problems)
     except Refused as refused:
@@ -65,34 +66,34 @@ def run(flags: Flags) -> ExitCode:
 
 
 def _compiled(options: Options | None, problems: list[Problem]) -> Compiled:
-    """Compile the scenario; raises Refused, also when there is none to compile."""
+    """Compile the scenario; raises Refused, also without a scenario file."""
     if options is None:
         raise Refused([])
     loaded = load(options.file, ParameterSource(os.environ, options.overrides.env))
     cls = choose(loaded, options.scenario)
-    # A target that was refused already is not refused again by the plan's checker.
-    sound = not any(problem.place == options.target.place for problem in problems)
-    url = options.target.url if sound else "http://localhost"
+    # The checker of the plan must not refuse an invalid target a second time.
+    is_valid = not any(problem.place == options.target.place for problem in problems)
+    url = options.target.url if is_valid else "http://localhost"
     compiled = compile_scenario(loaded, cls, url, options.overrides)
     allow.check(compiled, options.allow_target, options.target.place)
     users = compiled.plan.get("users")
-    if users is not None and options.agents > users:
+    if users is not None and options.agents.want > users:
         must = f"must be at most the users of the closed loop, {users}: each agent holds one"
-        raise Refused([rule(options.agents_flag, must, options.agents)])
-    aside = compiled.hooks
-    if aside is not None and options.fleet is not None and options.fleet.detach:
-        told = "; ".join(on_this_side(aside))
-        raise Refused([Problem("--detach", f"does not stay, and this command is needed: {told}")])
-    if aside is not None and aside.start is not None:
+        raise Refused([rule(options.agents_flag, must, options.agents.want)])
+    hooks = compiled.hooks
+    if hooks is not None and options.fleet is not None and options.fleet.detach:
+        needed = "; ".join(hook_lines(hooks))
+        raise Refused([Problem("--detach", f"leaves, and this command is needed: {needed}")])
+    if hooks is not None and hooks.start is not None:
         users = compiled.plan["script"]["users"]
-        if options.agents > users:
+        if options.agents.want > users:
             must = f"must be at most the users that are prepared, {users}: each exists once"
-            raise Refused([rule(options.agents_flag, must, options.agents)])
+            raise Refused([rule(options.agents_flag, must, options.agents.want)])
     return compiled
 
 
 def refuse(problems: list[Problem], outcome: str = "nothing was started") -> ExitCode:
-    """Say everything that is wrong, and that nothing came of it."""
+    """Print every problem, and that nothing was done."""
     for problem in problems:
         say(f"error: {safe_lines(parameter_source().masked(str(problem)))}")
     if len(problems) > 1:
@@ -123,10 +124,10 @@ def _dry_run(compiled: Compiled, options: Options) -> ExitCode:
     for name in compiled.files:
         say(f"    {safe(name)}")
     say(execution(compiled).rstrip("\n"))
-    for line in given_lines(compiled.plan):
+    for line in input_lines(compiled.plan):
         say(f"  {line}")
     if compiled.hooks is not None:
-        for line in on_this_side(compiled.hooks):
+        for line in hook_lines(compiled.hooks):
             say(f"  {safe(line)}")
     for handle in compiled.secrets:
         say(f"  secret kept out of the plan: {handle}")
@@ -138,28 +139,29 @@ class Run:
     """One run, on a local stack or on a fleet."""
 
     def __init__(self, compiled: Compiled, options: Options, interruptions: Interruptions) -> None:
-        """Take what was compiled."""
+        """Keep the compiled scenario and the options."""
         self.compiled = compiled
         self.options = options
         self.interruptions = interruptions
         self.owner = new_claimant()
-        """The name under which this command beats."""
+        """The id under which this command sends signs of life."""
 
     def execute(self) -> ExitCode:
-        """Run and summarise; a stack that was started for it ends whatever happened."""
+        """Run and summarise; a stack that was started for the run is always stopped."""
         if self.options.fleet is not None:
             return self.on_fleet(self.options.fleet.server)
         try:
             listen = self.options.listen
-            opened = allow.words(self.options.allow_target)
-            words = listen.words() if listen else ()
-            stack = LocalStack.for_run(ROOT, self.options.here, words, opened)
+            opened = allow.arguments(self.options.allow_target)
+            listen_arguments = listen.arguments() if listen else ()
+            local_agents = self.options.local_agents
+            stack = LocalStack.for_run(ROOT, local_agents, listen_arguments, opened)
         except StackFault as fault:
             return self.failed(fault)
         try:
             return self.on(stack)
         except LogUnavailable as fault:
-            return without_log(fault, stack.log_dir)
+            return report_log_unavailable(fault, stack.log_dir)
         except StackFault as fault:
             return self.failed(fault)
         except (_native.Fault, _native.Refused, OSError) as fault:
@@ -168,12 +170,12 @@ class Run:
             stack.stop()
 
     def on_fleet(self, server: Server | Api) -> ExitCode:
-        """Run on agents that others keep."""
+        """Run on the agents of a fleet."""
         self.opening()
         try:
             return self.play(server.join(), None, server.place)
         except LogUnavailable as fault:
-            return without_log(fault, None)
+            return report_log_unavailable(fault, None)
         except (_native.Fault, _native.Refused, StackFault, OSError) as fault:
             return self.failed(fault)
 
@@ -190,65 +192,65 @@ class Run:
 
             say(safe_lines(invitation(stack.listening)))
         session = connect(address)
-        if any(teardown_locks.marked(log_dirs(ROOT))):
-            from .teardown import settled_before
+        if any(teardown_locks.owed_runs(log_dirs(ROOT))):
+            from .teardown import play_earlier_teardowns
 
-            settled_before(session, address.log_dir, self.interruptions)
+            play_earlier_teardowns(session, address.log_dir, self.interruptions)
         return self.play(session, stack, str(stack.log_dir))
 
     def play(self, session: Session, stack: LocalStack | None, log: str) -> ExitCode:
-        """Do everything that a run is, once somebody is there to ask for it."""
+        """Ask for the run with its hooks, follow it and summarise it."""
         try:
             if self.interruptions.any():
                 return self.cancelled()
             run = _native.new_run_id()
-            aside = self.compiled.hooks
+            hooks = self.compiled.hooks
             fleet = self.options.fleet
             if fleet is not None and fleet.detach:
                 return self.detach(session, run)
-            if aside is None:
+            if hooks is None:
                 run = self.follow(self.compiled, run, session, (stack, log))
             else:
-                from ..hooks import Asked, Failed, played
+                from ..hooks import HookFailed, RequestedRun, play_hooks
 
-                asked = Asked(run, self.options.seed, self.options.allow_target)
+                requested = RequestedRun(run, self.options.seed, self.options.allow_target)
                 ledger = self.ledger(session, run, stack)
                 try:
-                    with played(
-                        self.compiled, aside, asked, self.interruptions, ledger
+                    with play_hooks(
+                        self.compiled, hooks, requested, self.interruptions, ledger
                     ) as compiled:
                         run = self.follow(compiled, run, session, (stack, log))
-                except Failed as failed:
+                except HookFailed as failed:
                     return self.failed_before(failed)
             return self.end(session.report(run), session, run)
         finally:
             session.close()
 
     def ledger(self, session: Session, run: str, stack: LocalStack | None) -> Ledger:
-        """Say where it is kept that a teardown is owed."""
+        """Open the record of the teardown that this command owes."""
         from ...control.teardown_ledger import Ledger
 
-        mark = None
+        lock = None
         if stack is not None and stack.log_dir is not None:
-            mark = teardown_locks.hold(stack.log_dir, run)
-        return Ledger(session.ledger(run, self.owner), run, self.owner, mark)
+            lock = teardown_locks.acquire(stack.log_dir, run)
+        return Ledger(session.ledger(run, self.owner), run, self.owner, lock)
 
     def follow(
         self,
         compiled: Compiled,
         run: str,
         session: Session,
-        ground: tuple[LocalStack | None, str],
+        source: tuple[LocalStack | None, str],
     ) -> str:
         """Ask for the run and follow it to its end; returns its id."""
         from ...control.follow import Follower
-        from ..output.live import Scene, view
+        from ..output.live import PlanInfo, view
 
-        stack, log = ground
+        stack, log = source
         request = self.request(compiled.plan)
         run = session.submit(request, compiled.secrets, dict(compiled.bodies), run)
         say(f"run {run}, log {log}")
-        screen = view(Scene.of(compiled.plan))
+        screen = view(PlanInfo.of(compiled.plan))
         try:
             follower = Follower(session, run, screen, self.interruptions, self.options.verbose)
             follower.follow(session.watch(run), stack)
@@ -257,7 +259,7 @@ class Run:
         return run
 
     def detach(self, session: Session, run: str) -> ExitCode:
-        """Ask for the run, see that somebody takes it, and print its id."""
+        """Ask for the run, wait until a coordinator takes it, and print its id."""
         compiled = self.compiled
         request = self.request(compiled.plan)
         run = session.submit(request, compiled.secrets, dict(compiled.bodies), run)
@@ -276,7 +278,7 @@ class Run:
         return exit_code(None, self.interruptions.first, strict=False, fault=True)
 
     def failed_before(self, failed: Exception) -> ExitCode:
-        """Say why the run was not asked for: what comes before it failed, or was interrupted."""
+        """Print why the run was not asked for: a hook before it failed or was interrupted."""
         if self.interruptions.any():
             return self.cancelled()
         say(f"error: {safe_lines(str(failed))}")
@@ -285,47 +287,47 @@ class Run:
 
     def request(self, plan: dict[str, Any]) -> str:
         """Write the request for the run."""
-        crew, fleet = self.options.crew, self.options.fleet
+        agents, fleet = self.options.agents, self.options.fleet
         is_detached = fleet is not None and fleet.detach
         request = {
             "plan": plan,
             "seed": self.options.seed,
-            "agents": {"want": crew.want, "min": crew.least, "wait_us": crew.wait_us},
+            "agents": {"want": agents.want, "min": agents.least, "wait_us": agents.wait_us},
             "owner": None if is_detached else self.owner,
-            "lead_us": crew.lead_us,
-            "needs": list(crew.needs),
+            "lead_us": agents.lead_us,
+            "needs": list(agents.needs),
         }
-        # Coordinators of an earlier version know no such key.
+        # Coordinators of an earlier version refuse the key.
         if self.options.no_early_abort:
             request["no_early_abort"] = True
         return json.dumps(request, ensure_ascii=False, separators=(",", ":"), allow_nan=False)
 
     def opening(self) -> None:
-        """Say what is about to happen."""
+        """Print the opening."""
         say(opening(self.compiled, self.options))
 
     def warnings(self) -> list[str]:
-        """Say what this machine may lack; it starts agents meanwhile."""
+        """List what this machine may lack, while its agents start."""
         from ..preflight import Machine, warnings
 
         plan = self.compiled.plan
-        return warnings(plan, max(1, self.options.here), Machine.this(plan["target"]))
+        return warnings(plan, max(1, self.options.local_agents), Machine.this(plan["target"]))
 
     def end(self, report_json: str, session: Session, run: str) -> ExitCode:
-        """Print the summary, write what was asked for, choose the code."""
+        """Print the summary, write the requested files, choose the code."""
         from ..._generated.report import Report
         from ..output import results
         from ..output.summary import summary
 
         report = Report.model_validate_json(report_json)
-        fault = not results.keep(self.options.results_json, report_json)
+        fault = not results.write_report(self.options.results_json, report_json)
         fault |= not self.write_samples(session, run)
         write_product(summary(report, verbose=self.options.verbose))
         first = self.interruptions.first
         return exit_code(report, first, strict=self.options.strict, fault=fault)
 
     def write_samples(self, session: Session, run: str) -> bool:
-        """Write the table of calls, if one was asked for; False when that failed."""
+        """Write the table of calls if --samples is set; False when that failed."""
         from ..output import results
 
         path = self.options.samples
@@ -339,12 +341,12 @@ class Run:
         return True
 
     def cancelled(self) -> ExitCode:
-        """End before anything was asked for."""
+        """End before the run is asked for."""
         say("interrupted before the run was started")
         return exit_code(None, self.interruptions.first, strict=self.options.strict)
 
     def failed(self, fault: Exception, log_dir: Path | None = None) -> ExitCode:
-        """Say what failed, and where its logs are."""
+        """Print the fault and the folder of its logs."""
         where = f" (logs: {log_dir})" if log_dir is not None else ""
         say(f"error: {safe_lines(str(fault))}{where}")
         return exit_code(None, self.interruptions.first, strict=self.options.strict, fault=True)

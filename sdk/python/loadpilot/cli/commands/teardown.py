@@ -1,7 +1,7 @@
-"""Teardowns that a command owed which is gone: played by the next one that can.
+"""Teardowns owed by a command that is gone: the next command that can plays them.
 
-The scenario is the one that was set up, from the archive that its command left in the object store,
-whatever became of its file. Must never play the teardown of a run that goes on, or can.
+The scenario is the one that was set up, from the archive that its command stored in the object
+store; its file may have changed. Must never play the teardown of a run that goes on, or can.
 """
 
 # ruff: noqa: PLC0415  (imports wait until they are needed: start-up is a promise)
@@ -32,56 +32,56 @@ from ...local.folders import ROOT, log_dirs
 from ...local.stack import is_running
 from ...problem import Refused
 from ..flags import allow
-from .history import opened
+from .history import open_log
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
     from ...control.signals import Interruptions
     from ...play.local_runner import SetupState
-    from .history import Past
+    from .history import PastRun
 
 SEAL_SECS = 30.0
-"""How long a new stack may take to seal what an earlier one left."""
+"""Timeout of a new stack to seal the runs of an earlier one."""
 WATCH_SECS = 0.2
-"""How soon an interruption is noticed."""
+"""Interval at which interruptions are noticed."""
 FOLDER = "loadpilot-teardown-"
-"""How the folders begin in which scenarios are unpacked."""
+"""Prefix of the folders in which scenarios are unpacked."""
 RESUME = "import sys; from loadpilot.cli import main; sys.exit(main())"
 
 
 class Unplayable(Exception):
-    """A teardown cannot be played here; the message says why. It stays owed."""
+    """A teardown that cannot be played here, for the reason in the message. It stays owed."""
 
 
-def settle(
-    session: _native.Session, one: Past, interruptions: Interruptions, trusted: str | None = None
+def play_owed_teardown(
+    session: _native.Session, one: PastRun, interruptions: Interruptions, trusted: str | None = None
 ) -> ExitCode:
-    """Play the teardown that a run owes; a run that is not over keeps it.
+    """Play the teardown that a run owes; the teardown of a run that is not over stays owed.
 
-    Of a log of this directory the lock of its file tells whether the command that owes it is gone;
-    of a fleet it is listened for. ``trusted`` is the hash of a bundle that may be executed though
-    this user did not submit it from this machine.
+    In a log of this directory, a locked file shows that the owing command lives; in a fleet, its
+    signs of life do. ``trusted`` is the hash of a bundle that may be executed though this user did
+    not submit it from this machine.
     """
-    mark = None
-    is_here = isinstance(one.log, Path)
+    lock = None
+    is_local = isinstance(one.log, Path)
     if isinstance(one.log, Path):
-        mark = teardown_locks.hold(one.log, one.run)
-        if mark is None:
-            say(f"the teardown of run {one.run} is left to the command that it is on")
+        lock = teardown_locks.acquire(one.log, one.run)
+        if lock is None:
+            say(f"the teardown of run {one.run} is left to the command that plays it")
             return ExitCode.USAGE
     claimant = new_claimant()
-    books = session.ledger(one.run, claimant)
-    ledger = Ledger(books, one.run, claimant, mark, is_begun=True, is_gone=is_here)
-    return settle_debt(ledger, interruptions, trusted)
+    store = session.ledger(one.run, claimant)
+    ledger = Ledger(store, one.run, claimant, lock, is_begun=True, is_gone=is_local)
+    return play_and_report(ledger, interruptions, trusted)
 
 
-def settle_debt(
+def play_and_report(
     ledger: Ledger, interruptions: Interruptions, trusted: str | None = None
 ) -> ExitCode:
-    """Play it and say what became of it."""
+    """Play a teardown and print what prevents it."""
     try:
-        return _settled(ledger, interruptions, trusted)
+        return _play(ledger, interruptions, trusted)
     except Untrusted as error:
         say(f"error: the teardown of run {ledger.run} stays owed: {safe_lines(str(error))}")
         return ExitCode.USAGE
@@ -93,10 +93,10 @@ def settle_debt(
         ledger.release()
 
 
-def _settled(ledger: Ledger, interruptions: Interruptions, trusted: str | None) -> ExitCode:
+def _play(ledger: Ledger, interruptions: Interruptions, trusted: str | None) -> ExitCode:
     from ...compile.plan import Compiled
     from ...compile.scenario.hooks import Hook, SubmitterHooks
-    from ..hooks import Asked, Company
+    from ..hooks import HookPlayer, RequestedRun
 
     owed = ledger.owed()
     setup = owed["setup"]
@@ -105,14 +105,14 @@ def _settled(ledger: Ledger, interruptions: Interruptions, trusted: str | None) 
         return ExitCode.PASSED
     say(f"owed       the teardown of run {ledger.run}, which {safe(setup['by'])} set up")
     plan = setup["plan"]
-    bundle = ledger.kept(states=False)
+    bundle = ledger.read_object(states=False)
     _check(ledger.run, setup, bundle, trusted)
     means = ledger.means()
     secrets = _secrets(plan, means["secrets"])
     left = _left(ledger, means)
     with _unpacked(bundle, setup, secrets) as (cls, root):
         place = str(setup["file"])
-        aside = SubmitterHooks(
+        hooks = SubmitterHooks(
             cls,
             root,
             (),
@@ -121,17 +121,18 @@ def _settled(ledger: Ledger, interruptions: Interruptions, trusted: str | None) 
             None,
         )
         try:
-            asked = Asked(ledger.run, setup["seed"], allow.allowed((), os.environ))
-            company = Company(Compiled(plan, secrets), aside, asked, interruptions, ledger, left)
+            requested = RequestedRun(ledger.run, setup["seed"], allow.allowed((), os.environ))
+            compiled = Compiled(plan, secrets)
+            player = HookPlayer(compiled, hooks, requested, interruptions, ledger, left)
         except (ValueError, RuntimeError) as error:
             raise Unplayable(str(error)) from None
         try:
-            failed = company.after()
+            failed = player.after()
         finally:
-            company.close()
+            player.close()
     if failed or ledger.owed()["is_owed"]:
         return ExitCode.INCOMPLETE
-    say(f"settled    run {ledger.run} owes nothing any more")
+    say(f"settled    run {ledger.run} owes no teardown any more")
     return ExitCode.PASSED
 
 
@@ -144,47 +145,47 @@ def _check(run: str, setup: Mapping[str, Any], bundle: bytes, trusted: str | Non
     except zipfile.BadZipFile as error:
         raise Unplayable(f"its files cannot be unpacked: {error}") from None
     if setup["file"] not in names:
-        raise Unplayable(f"its files lack {setup['file']!r}, which it was loaded from")
+        raise Unplayable(f"its files lack {setup['file']!r}, the scenario file")
 
 
-def _secrets(plan: Mapping[str, Any], kept: dict[str, str] | None) -> dict[str, str]:
-    """Take the secrets that were kept; those that have ended come from the environment again."""
-    if kept is not None:
-        return kept
+def _secrets(plan: Mapping[str, Any], stored: dict[str, str] | None) -> dict[str, str]:
+    """Take the stored secrets; expired ones are read from the environment again."""
+    if stored is not None:
+        return stored
     found = {}
     for name, value in plan.get("parameters", {}).items():
         if isinstance(value, dict):
             if name not in os.environ:
-                what = "its secrets have ended; set this one in the environment again"
+                what = "the stored secrets have expired; set this one in the environment again"
                 raise Unplayable(f"env({name!r}): {what}")
             found[value["secret"]] = os.environ[name]
     return found
 
 
 def _parameters(plan: Mapping[str, Any], secrets: Mapping[str, str]) -> dict[str, str]:
-    given = plan.get("parameters", {}).items()
+    parameters = plan.get("parameters", {}).items()
     return {
         name: secrets[value["secret"]] if isinstance(value, dict) else value
-        for name, value in given
+        for name, value in parameters
     }
 
 
 def _left(ledger: Ledger, means: Mapping[str, Any]) -> SetupState | None:
-    """Open what the setup left; nothing when it was killed before it had left anything."""
+    """Open the state that the setup stored; None if it was killed before it stored any."""
     from ...play.local_runner import SetupState
 
     if not means["left"]:
-        say("note: its setup was not finished: what it had set on self is not there")
+        say("note: the setup was not finished: its attributes on self are missing")
         return None
     if means["key"] is None:
-        say("note: what its setup set on self has ended and is not there")
+        say("note: the stored attributes of the setup have expired: they are missing")
         return None
     try:
-        left = SetupState(*_native.open_states(ledger.kept(states=True), means["key"]))
+        left = SetupState(*_native.open_states(ledger.read_object(states=True), means["key"]))
     except ValueError as error:
         raise Unplayable(str(error)) from None
     for flaw in json.loads(left.shared)["flaws"]:
-        say(f"note: {safe_lines(flaw)}, which could not be kept: it is not there")
+        say(f"note: {safe_lines(flaw)}, which could not be stored: it is missing")
     return left
 
 
@@ -192,7 +193,7 @@ def _left(ledger: Ledger, means: Mapping[str, Any]) -> SetupState | None:
 def _unpacked(
     bundle: bytes, setup: Mapping[str, Any], secrets: Mapping[str, str]
 ) -> Iterator[tuple[type, Path]]:
-    """Load the scenario that was set up, in a folder of its own; raises Unplayable."""
+    """Load the scenario that was set up from a temporary folder; raises Unplayable."""
     from ...params import ParameterSource, masked
     from ...scenario_file.load import choose, load
 
@@ -212,36 +213,38 @@ def _unpacked(
         shutil.rmtree(root, ignore_errors=True)
 
 
-def settled_before(session: _native.Session, own: Path, interruptions: Interruptions) -> None:
-    """Have the teardowns played that commands of this directory owe which are gone.
+def play_earlier_teardowns(
+    session: _native.Session, own: Path, interruptions: Interruptions
+) -> None:
+    """Play the teardowns that are owed by earlier commands of this directory.
 
-    ``session`` is on the log ``own``, whose coordinator seals what an earlier stack left.
+    ``session`` is on the log ``own``, whose coordinator seals the runs of an earlier stack.
     """
-    for log, run in teardown_locks.marked(log_dirs(ROOT)):
+    for log, run in teardown_locks.owed_runs(log_dirs(ROOT)):
         if interruptions.any():
             return
         is_own = log.resolve() == own.resolve()
         if not is_own and is_running(log):
             continue
-        mark = teardown_locks.hold(log, run)
-        if mark is None:
+        lock = teardown_locks.acquire(log, run)
+        if lock is None:
             continue
-        with nullcontext(session) if is_own else opened(log, interruptions) as its:
-            owed = json.loads(its.ledger(run, new_claimant()).owed())
+        with nullcontext(session) if is_own else open_log(log, interruptions) as log_session:
+            owed = json.loads(log_session.ledger(run, new_claimant()).owed())
         if not owed["is_owed"]:
-            mark.remove()
+            lock.remove()
             continue
-        mark.release()
+        lock.release()
         if owed["asked"] and not owed["over"]:
             if not is_own:
                 say(f"note: run {run} is not over; `loadpilot resume {run}` ends it")
                 continue
             _await_end(session, run, interruptions)
-        _in_a_command_of_its_own(run, interruptions)
+        _in_own_process(run, interruptions)
 
 
 def _await_end(session: _native.Session, run: str, interruptions: Interruptions) -> None:
-    """Wait until the coordinator has sealed what an earlier stack left."""
+    """Wait until the coordinator has sealed a run of an earlier stack."""
     watch = session.watch(run)
     deadline = monotonic() + SEAL_SECS
     while monotonic() < deadline and not interruptions.any():
@@ -249,18 +252,18 @@ def _await_end(session: _native.Session, run: str, interruptions: Interruptions)
             return
 
 
-def _in_a_command_of_its_own(run: str, interruptions: Interruptions) -> None:
-    """Play one teardown in a process of its own: two scenarios may have modules of one name."""
+def _in_own_process(run: str, interruptions: Interruptions) -> None:
+    """Play one teardown in its own process: two scenarios may have modules of the same name."""
     argv = [sys.executable, "-P", "-c", RESUME, "resume", run, "--teardown"]
     with subprocess.Popen(argv, stdin=subprocess.DEVNULL, stdout=sys.stderr) as child:
-        is_told = False
+        is_terminated = False
         while True:
             try:
                 child.wait(WATCH_SECS)
             except subprocess.TimeoutExpired:
-                # Ctrl-C reaches it by itself.
-                if interruptions.first is ExitCode.TERMINATED and not is_told:
+                # The terminal sends Ctrl-C to the child as well.
+                if interruptions.first is ExitCode.TERMINATED and not is_terminated:
                     child.terminate()
-                    is_told = True
+                    is_terminated = True
             else:
                 return

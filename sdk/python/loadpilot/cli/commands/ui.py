@@ -1,6 +1,6 @@
 """``loadpilot ui``: the runs of this directory in a browser.
 
-Must never import the gateway for any other command: it is a package of its own.
+The gateway is a package of its own: no other command may import it.
 """
 
 # ruff: noqa: PLC0415  (imports wait until they are needed: start-up is a promise)
@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 from ...control.exit_code import ExitCode
 from ...control.terminal import say
 from ..flags.agent_flags import AGENTS_MAX
-from ..flags.parse_int import whole
+from ..flags.parse_int import parse_int
 
 if TYPE_CHECKING:
     from ...problem import Problem
@@ -23,8 +23,8 @@ PORT_MAX = 65_535
 def ui(*, port: str | None, agents: str | None, browser: bool) -> ExitCode:
     """Serve the web UI until the user ends it."""
     problems: list[Problem] = []
-    count = whole("--agents", agents or "1", 1, AGENTS_MAX, problems)
-    number = whole("--port", port, 0, PORT_MAX, problems) if port is not None else None
+    count = parse_int("--agents", agents or "1", 1, AGENTS_MAX, problems)
+    number = parse_int("--port", port, 0, PORT_MAX, problems) if port is not None else None
     if problems:
         from .run import refuse
 

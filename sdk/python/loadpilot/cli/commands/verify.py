@@ -1,7 +1,7 @@
-"""``loadpilot verify``: the log of a run read again, and each invariant judged.
+"""``loadpilot verify``: read the log of a run again and check each invariant.
 
-What is judged is the engine's; here it is only shown. Must never show a log as sound that could not
-be read to its end.
+The engine checks; this command prints the result. A log that could not be read to its end must
+never look sound.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from ...control.exit_code import ExitCode
 from ...control.terminal import safe, write_product
-from .history import Asked, find, fleet_of, opened, reporting
+from .history import UsageError, find_run, fleet_of, open_log, reporting
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -24,13 +24,13 @@ def verify(run: str, *, as_json: bool, known: str | None, server: ServerFlags) -
     """Check every invariant of one run's log, and compare with a results file if one is named."""
     with reporting() as (interruptions, outcome):
         place = fleet_of(server)
-        written = _results(known)
-        one = find(run, interruptions, place)
-        with opened(one.log, interruptions) as session:
+        results = _results(known)
+        one = find_run(run, interruptions, place)
+        with open_log(one.log, interruptions) as session:
             try:
-                text = session.verify(one.run, written)
+                text = session.verify(one.run, results)
             except ValueError as error:
-                raise Asked(
+                raise UsageError(
                     f"--report: must be a results file of a run: {known}: {error}"
                 ) from None
         verification = json.loads(text)
@@ -47,11 +47,11 @@ def _results(path: str | None) -> str | None:
     try:
         return Path(path).read_text(encoding="utf-8")
     except (OSError, UnicodeDecodeError) as error:
-        raise Asked(f"--report: must be a results file of a run: {path}: {error}") from None
+        raise UsageError(f"--report: must be a results file of a run: {path}: {error}") from None
 
 
 def lines_of(verification: dict[str, Any]) -> Iterator[str]:
-    """Write what was found: a line for each invariant, and below it where it is broken."""
+    """Write a line for each invariant, with its violations below it."""
     events, deltas, late = (verification[key] for key in ("events", "deltas", "late_deltas"))
     after = f", {late} of them after the seal" if late else ""
     yield f"run {safe(verification['run'])}, {safe(verification['state'])}"

@@ -1,4 +1,4 @@
-"""``loadpilot watch``: attach to a run that somebody else started, and see its end.
+"""``loadpilot watch``: follow a run that another command started to its end.
 
 Must never steer: leaving a watch leaves the run as it is.
 """
@@ -17,67 +17,67 @@ from ...control.exit_code import ExitCode, exit_code
 from ...control.follow import Follower
 from ...control.terminal import say, write_product
 from ...local.stack import StackFault, is_running
-from ..output.live import Scene, view
-from .history import find, fleet_of, opened, reporting
+from ..output.live import PlanInfo, view
+from .history import find_run, fleet_of, open_log, reporting
 
 if TYPE_CHECKING:
     from ..._native import Session
     from ...control.nats_settings import ServerFlags
+    from ...control.protocols import View
     from ...control.signals import Interruptions
-    from ..output.live import View
-    from .history import Past
+    from .history import PastRun
 
 REOPEN_SECS = 30.0
-"""How long the log of a stack that ends is waited for."""
-AGAIN_SECS = 0.2
-"""How soon it is tried again."""
+"""Timeout of the wait for the log of a stack that ends."""
+RETRY_SECS = 0.2
+"""Retry delay of that wait."""
 
 
-class Left(Exception):
-    """The watcher has seen enough."""
+class UserLeft(Exception):
+    """The user left the watch."""
 
 
-class Gone(Exception):
-    """The stack that ran it is gone; its log stays."""
+class StackGone(Exception):
+    """The stack of the run is gone; its log stays."""
 
 
-class Onlooker(Follower):
-    """A follower that touches nothing."""
+class Watcher(Follower):
+    """A follower that does not steer the run."""
 
     def __init__(
         self,
         session: Session,
-        one: Past,
+        one: PastRun,
         screen: View,
         interruptions: Interruptions,
         verbose: bool,  # noqa: FBT001  (the flag of the command)
     ) -> None:
-        """Take what the run can be seen with."""
+        """Follow the run through ``session``."""
         super().__init__(session, one.run, screen, interruptions, verbose)
         self._log = one.log
 
     def answer(self) -> None:
-        """Leave when the user wants to, and when nothing will come any more."""
+        """Raise UserLeft on an interruption, StackGone when no more events can come."""
         if self.interruptions.any():
-            raise Left
+            raise UserLeft
         if isinstance(self._log, Path) and not is_running(self._log):
-            raise Gone
+            raise StackGone
 
     def without_log(self, what: str) -> None:
-        """Say it, and see whether the log comes back."""
+        """Print it, and go on: the log may come back."""
         self.view.tell(what)
 
 
 def watch(name: str, server: ServerFlags, *, strict: bool, verbose: bool = False) -> ExitCode:
-    """Follow a run to its end and print its summary; the code is the run's."""
+    """Follow a run to its end and print its summary; the exit code is that of the run."""
     with reporting() as (interruptions, outcome):
         place = fleet_of(server)
-        one = find(name, interruptions, place)
+        one = find_run(name, interruptions, place)
         try:
             if not one.is_over:
                 _follow(one, interruptions, verbose=verbose)
             text = _report(one, interruptions)
-        except Left:
+        except UserLeft:
             say(f"left; run {one.run} goes on (loadpilot stop {one.run} ends it)")
             outcome.append(interruptions.first or ExitCode.INTERRUPTED)
             return outcome[-1]
@@ -90,33 +90,33 @@ def watch(name: str, server: ServerFlags, *, strict: bool, verbose: bool = False
     return outcome[-1]
 
 
-def _follow(one: Past, interruptions: Interruptions, *, verbose: bool) -> None:
-    """See a run to its end, or to that of the stack that ran it."""
+def _follow(one: PastRun, interruptions: Interruptions, *, verbose: bool) -> None:
+    """Follow a run to its end, or to the end of its stack."""
     try:
-        with opened(one.log, interruptions) as session:
+        with open_log(one.log, interruptions) as session:
             say(f"run {one.run}, log {one.log if isinstance(one.log, Path) else one.log.place}")
-            screen = view(Scene.of(json.loads(session.plan(one.run))))
+            screen = view(PlanInfo.of(json.loads(session.plan(one.run))))
             try:
-                looking = Onlooker(session, one, screen, interruptions, verbose)
-                looking.follow(session.watch(one.run), None)
+                watcher = Watcher(session, one, screen, interruptions, verbose)
+                watcher.follow(session.watch(one.run), None)
             finally:
                 screen.close()
-    except Gone:
+    except StackGone:
         pass
     except (StackFault, _native.Fault):
-        # The stack ended between two questions, or the fleet's server is gone for good.
+        # The stack ended between two requests, or the server of the fleet is gone.
         if not isinstance(one.log, Path):
             raise
 
 
-def _report(one: Past, interruptions: Interruptions) -> str:
-    """Fold the log; that of a stack which is about to end is opened again."""
+def _report(one: PastRun, interruptions: Interruptions) -> str:
+    """Read the report; the log of a stack that is about to end is opened again."""
     give_up = monotonic() + REOPEN_SECS
     while True:
         try:
-            with opened(one.log, interruptions) as session:
+            with open_log(one.log, interruptions) as session:
                 return session.report(one.run)
         except (StackFault, _native.Fault):
             if not isinstance(one.log, Path) or monotonic() > give_up:
                 raise
-            sleep(AGAIN_SECS)
+            sleep(RETRY_SECS)

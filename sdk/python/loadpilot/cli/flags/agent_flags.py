@@ -1,36 +1,66 @@
-"""How many agents a run asks for, and how long it waits for them, as flags say it."""
+"""Number of agents that a run asks for, and timeout of the wait for them."""
 
 from __future__ import annotations
 
 import re
 from dataclasses import dataclass
+from typing import Annotated
 
 from ...local.stack import LOCAL_LEAD_US, LOCAL_WAIT_US
 from ...problem import Problem, rule
 from ...units import Wrong, duration_us
-from .parse_int import whole
+from .declaration import FLEET, flag
+from .parse_int import parse_int
 
 AGENTS_MAX = 4_096
-"""Most agents that one run may ask for."""
+"""Maximum number of agents of one run."""
 NEEDS_MAX = 20
-"""Most labels that a run may ask of its agents."""
+"""Maximum number of labels that a run may ask of its agents."""
 WAIT_DEFAULT = "60s"
 LEAD_US = 3_000_000
-"""The same with other machines: the last agent hears of it in its next heartbeat, at the latest."""
+"""Time from the decision to start to the start when agents of other machines take part: each learns
+of it with its next heartbeat."""
 NEED = re.compile(r"[A-Za-z0-9._-]{1,63}=[A-Za-z0-9._-]{1,64}")
 
 
 @dataclass(frozen=True, slots=True)
-class CrewFlags:
-    """What was written about agents that others start, unread."""
+class AgentFlags:
+    """The flags of agents that the run does not start itself, unread."""
 
-    external_agents: str | None = None
-    min_agents: str | None = None
-    wait_agents: str | None = None
-    need: tuple[str, ...] = ()
+    external_agents: Annotated[
+        str | None,
+        flag(
+            FLEET,
+            "INT",
+            "Number of agents that others start and that share the load: those of a fleet, or "
+            "those that join by --listen.",
+            default="1, with --listen 0",
+        ),
+    ] = None
+    min_agents: Annotated[
+        str | None,
+        flag(
+            FLEET,
+            "INT",
+            "Number of agents that suffice for the start when the wait is over.",
+            default="all",
+        ),
+    ] = None
+    wait_agents: Annotated[
+        str | None,
+        flag(FLEET, "DURATION", "Timeout of the wait for agents.", default=WAIT_DEFAULT),
+    ] = None
+    need: Annotated[
+        tuple[str, ...],
+        flag(
+            FLEET,
+            "NAME=VALUE",
+            "Label that each agent must have, such as zone=eu. Repeatable: all of them.",
+        ),
+    ] = ()
 
-    def said(self) -> dict[str, str | None]:
-        """Tell which flags were written, with what."""
+    def written(self) -> dict[str, str | None]:
+        """Map each flag to its value; None where it was not written."""
         return {
             "--external-agents": self.external_agents,
             "--min-agents": self.min_agents,
@@ -40,38 +70,42 @@ class CrewFlags:
 
 
 @dataclass(frozen=True, slots=True)
-class Crew:
-    """The agents of a run."""
+class RequestedAgents:
+    """The agents that a run asks for."""
 
     want: int
     least: int
-    """So many suffice when the wait is over."""
+    """Number that suffices when the wait is over."""
     wait_us: int
     lead_us: int
     needs: tuple[str, ...]
 
     @classmethod
-    def here(cls, agents: int) -> Crew:
-        """Those that are started for the run, all of them on this machine."""
+    def local(cls, agents: int) -> RequestedAgents:
+        """Ask only for agents that are started for the run on this machine."""
         return cls(agents, agents, LOCAL_WAIT_US, LOCAL_LEAD_US, ())
 
 
-def read_crew(flags: CrewFlags, here: int, least: int, problems: list[Problem]) -> Crew:
-    """Read how many others come beside those ``here``; ``least`` if nothing is said."""
-    asked = flags.external_agents or str(least)
-    others = whole("--external-agents", asked, least, AGENTS_MAX, problems)
-    want = minimum = max(1, here + others)
+def read_agents(
+    flags: AgentFlags, local: int, least: int, problems: list[Problem]
+) -> RequestedAgents:
+    """Read how many agents join the ``local`` ones; without a flag that is ``least``."""
+    others = parse_int(
+        "--external-agents", flags.external_agents or str(least), least, AGENTS_MAX, problems
+    )
+    want = minimum = max(1, local + others)
     if flags.min_agents is not None:
-        minimum = whole("--min-agents", flags.min_agents, 1, want, problems)
+        minimum = parse_int("--min-agents", flags.min_agents, 1, want, problems)
     wait_us = 1
     try:
         wait_us = duration_us("--wait-agents", flags.wait_agents or WAIT_DEFAULT)
     except Wrong as wrong:
         problems.append(wrong.problem)
     if len(flags.need) > NEEDS_MAX:
-        problems.append(rule("--need", f"must be said at most {NEEDS_MAX} times", len(flags.need)))
+        problems.append(rule("--need", f"must be given at most {NEEDS_MAX} times", len(flags.need)))
     for need in flags.need:
         if not NEED.fullmatch(need):
-            must = "must be a label that agents have, KEY=VALUE such as zone=eu"
+            must = "must be a label that agents have, NAME=VALUE such as zone=eu"
             problems.append(rule("--need", must, need))
-    return Crew(want, minimum, wait_us, LEAD_US if others else LOCAL_LEAD_US, flags.need)
+    lead_us = LEAD_US if others else LOCAL_LEAD_US
+    return RequestedAgents(want, minimum, wait_us, lead_us, flags.need)

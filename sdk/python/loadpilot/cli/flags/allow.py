@@ -1,7 +1,7 @@
-"""What a run may connect to beside public, loopback and private addresses: ``--allow-target``.
+"""Targets beside public, loopback and private addresses that a run may use: ``--allow-target``.
 
-Judged are the addresses and sockets that a plan names; names are judged by each agent when it has
-resolved them.
+Here the addresses and sockets that a plan names are checked; each agent checks the names that it
+resolves.
 """
 
 from __future__ import annotations
@@ -18,16 +18,16 @@ if TYPE_CHECKING:
     from ...compile.plan import Compiled
 
 VARIABLE = "LOADPILOT_ALLOW_TARGET"
-"""Says what is open where no flag does, by commas."""
+"""Open targets where no flag names one, separated by commas."""
 
 
 def allowed(flags: Sequence[str], environ: Mapping[str, str]) -> tuple[str, ...]:
-    """Give what is open: what the flags say, else what the environment says."""
+    """Read the open targets: from the flags, else from the environment."""
     return tuple(flags) or tuple(environ.get(VARIABLE, "").replace(",", " ").split())
 
 
 def check(compiled: Compiled, opened: Sequence[str], target: str) -> None:
-    """Refuse a plan that names an address or socket which is closed; ``target`` says where."""
+    """Refuse a plan with a closed address or socket; ``target`` is the place of the target."""
     try:
         found = json.loads(_native.check_target(compiled.plan_json(), list(opened)))
     except _native.Refused as refused:
@@ -43,6 +43,6 @@ def check(compiled: Compiled, opened: Sequence[str], target: str) -> None:
         )
 
 
-def words(opened: Sequence[str]) -> list[str]:
-    """Put it as the flags of agents and coordinators."""
-    return [word for one in opened for word in ("--allow-target", one)]
+def arguments(opened: Sequence[str]) -> list[str]:
+    """Write the open targets as arguments of agents and coordinators."""
+    return [word for target in opened for word in ("--allow-target", target)]

@@ -8,11 +8,13 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Annotated
 from urllib.parse import urlsplit
 
 from ...control.coordinator_address import TOKEN_VARIABLE, Api, shown
 from ...problem import Problem, rule
+from .connection_flags import MACHINE_CERTIFICATES
+from .declaration import FLEET, flag
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -24,22 +26,34 @@ LOOPBACK = re.compile(r"localhost|127(\.\d{1,3}){3}|::1")
 
 @dataclass(frozen=True, slots=True)
 class ApiFlags:
-    """What was written about a coordinator, unread. The words below are those of ``--help``.
+    """The flags of a coordinator that is reached over HTTP, unread."""
 
-    Parameters
-    ----------
-    coordinator_url
-        Let the coordinator at this address take the run over HTTP, https://host:port; http://
-        only on this machine. Else LOADPILOT_COORDINATOR_URL.
-    coordinator_token_file
-        The file of the token that it asks for. Else LOADPILOT_COORDINATOR_TOKEN.
-    coordinator_cacert
-        Trust the certificates of this PEM file for it instead of those of this machine.
-    """
-
-    coordinator_url: str | None = None
-    coordinator_token_file: str | None = None
-    coordinator_cacert: str | None = None
+    coordinator_url: Annotated[
+        str | None,
+        flag(
+            FLEET,
+            "URL",
+            "Coordinator that takes the run over HTTP, https://host:port; http:// only on this "
+            "machine. Without the flag: LOADPILOT_COORDINATOR_URL.",
+        ),
+    ] = None
+    coordinator_token_file: Annotated[
+        str | None,
+        flag(
+            FLEET,
+            "FILE",
+            "File of the coordinator's token. Without the flag: LOADPILOT_COORDINATOR_TOKEN.",
+        ),
+    ] = None
+    coordinator_cacert: Annotated[
+        str | None,
+        flag(
+            FLEET,
+            "FILE",
+            "Certificates to trust for the coordinator, PEM.",
+            default=MACHINE_CERTIFICATES,
+        ),
+    ] = None
 
 
 def read_api(flags: ApiFlags, environ: Mapping[str, str], problems: list[Problem]) -> Api | None:

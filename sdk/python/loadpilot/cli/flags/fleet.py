@@ -1,4 +1,4 @@
-"""A fleet: agents and coordinators that others keep, reached through NATS, as flags name it.
+"""A fleet as flags name it: agents and coordinators that run elsewhere, reached through NATS.
 
 Must never show a token, nor start anything on this machine.
 """
@@ -6,27 +6,40 @@ Must never show a token, nor start anything on this machine.
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Annotated
 
-from ...control.nats_settings import Server, ServerFlags, read_server
+from cyclopts import Parameter
+
+from ...control.nats_settings import Server, read_server
 from ...problem import Problem
-from .agent_flags import Crew, CrewFlags, read_crew
+from .agent_flags import AgentFlags, RequestedAgents, read_agents
 from .coordinator_flags import URL_VARIABLE, ApiFlags, read_api
+from .declaration import FLEET, flag
+from .server_flags import ServerFlags
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
+    from ...control import nats_settings
     from ...control.coordinator_address import Api
 
 
 @dataclass(frozen=True, slots=True)
 class FleetFlags:
-    """What was written about a fleet, unread."""
+    """The flags of a fleet, unread."""
 
-    server: ServerFlags = field(default_factory=ServerFlags)
-    api: ApiFlags = field(default_factory=ApiFlags)
-    crew: CrewFlags = field(default_factory=CrewFlags)
-    detach: bool = False
+    server: Annotated[ServerFlags, Parameter(name="*")] = field(default_factory=ServerFlags)
+    api: Annotated[ApiFlags, Parameter(name="*")] = field(default_factory=ApiFlags)
+    agents: Annotated[AgentFlags, Parameter(name="*")] = field(default_factory=AgentFlags)
+    detach: Annotated[
+        bool,
+        flag(
+            FLEET,
+            "",
+            "Ask a fleet for the run, print its id and leave; `loadpilot watch` then follows it. "
+            "The run has no owner and goes on without this command.",
+        ),
+    ] = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,25 +47,25 @@ class Fleet:
     """A fleet, and how many of its agents a run asks for."""
 
     server: Server | Api
-    crew: Crew
+    agents: RequestedAgents
     detach: bool = False
-    """Whether nobody stays with the run."""
+    """Whether the command leaves once the run is asked for."""
 
 
 def read_place(
-    server_flags: ServerFlags,
+    server_flags: nats_settings.ServerFlags,
     api_flags: ApiFlags,
     environ: Mapping[str, str],
     problems: list[Problem],
 ) -> Server | Api | None:
-    """Read where a fleet is asked, at its log or over HTTP; None when no fleet is named."""
+    """Read where a fleet takes runs, at its log or over HTTP; None when no fleet is named."""
     server = read_server(server_flags, environ, problems)
     if server is not None and api_flags.coordinator_url is None:
-        # What a flag says goes before the environment.
+        # A flag goes before the environment.
         environ = {key: value for key, value in environ.items() if key != URL_VARIABLE}
     api = read_api(api_flags, environ, problems)
     if server is not None and api is not None:
-        what = "names who takes the run, and so does --nats-url; drop one"
+        what = "names where the run goes, and so does --nats-url; drop one"
         problems.append(Problem("--coordinator-url", what))
     return server or api
 
@@ -63,8 +76,8 @@ def read_fleet(
     """Read which fleet a run is for; None when it is for this machine."""
     place = read_place(flags.server, flags.api, environ, problems)
     if flags.detach and not isinstance(place, Server):
-        what = "is for a fleet that is named by its server; add --nats-url URL"
+        what = "needs a fleet that is named by its server; add --nats-url URL"
         problems.append(Problem("--detach", what))
     if place is None:
         return None
-    return Fleet(place, read_crew(flags.crew, 0, 1, problems), flags.detach)
+    return Fleet(place, read_agents(flags.agents, 0, 1, problems), flags.detach)

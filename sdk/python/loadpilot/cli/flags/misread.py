@@ -1,4 +1,4 @@
-"""A command line that cannot be read, in one sentence: what is wrong, and what there is."""
+"""The message for a command line that cannot be parsed: the problem and the known names."""
 
 from __future__ import annotations
 
@@ -11,17 +11,17 @@ from ...nearest import nearest
 if TYPE_CHECKING:
     from cyclopts import CycloptsError
 
-VERBS = frozenset({"--help", "-h", "--version"})
+NO_FLAGS = frozenset({"--help", "-h", "--version"})
 
 
 def misread(error: CycloptsError) -> str:
-    """Say what is wrong; with a suggestion where one is near, else with the whole list."""
+    """Write the message, with the nearest known name, else with all of them."""
     chain = " ".join(error.command_chain or ())
     command = f"loadpilot {chain}".strip()
     if isinstance(error, UnknownOptionError):
         written = (error.token.keyword or error.token.value).partition("=")[0]
         options = [name for one in error.argument_collection for name in one.names]
-        known = sorted({name for name in options if name.startswith("--")} - VERBS)
+        known = sorted({name for name in options if name.startswith("--")} - NO_FLAGS)
         if not known:
             return f"Unknown option: {written}; {command} takes none"
         return f"Unknown option: {written}; {_hint(written, known, f'{command} takes ')}"
@@ -33,6 +33,6 @@ def misread(error: CycloptsError) -> str:
     return " ".join(str(error).split())
 
 
-def _hint(written: str, known: list[str], whole: str) -> str:
+def _hint(written: str, known: list[str], heading: str) -> str:
     near = nearest(written, known)
-    return f"did you mean {near}?" if near is not None else f"{whole}{', '.join(known)}"
+    return f"did you mean {near}?" if near is not None else f"{heading}{', '.join(known)}"

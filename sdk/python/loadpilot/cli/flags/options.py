@@ -1,91 +1,52 @@
-"""The flags of ``loadpilot run``, read and checked together: every mistake is named at once."""
+"""The flags of ``loadpilot run``, read and checked together: all problems are reported at once."""
 
 from __future__ import annotations
 
 import secrets
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from ...compile.scenario.connections import ConnectionFlags
 from ...compile.scenario.settings import USERS_MAX, Overrides
 from ...control.coordinator_address import Api
 from ...problem import Problem, rule, without
 from ..output import results
 from . import target
-from .agent_flags import Crew, read_crew
+from .agent_flags import RequestedAgents, read_agents
 from .allow import allowed
-from .fleet import Fleet, FleetFlags, read_fleet
-from .listen_flags import Listen, ListenFlags, read_listen
-from .parse_int import whole
+from .fleet import Fleet, read_fleet
+from .listen_flags import Listen, read_listen
+from .parse_int import parse_int
+from .run_flags import DEBUG_REQUESTS_MAX, DEBUG_VARIABLE
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
+    from .run_flags import RunFlags
+
 AGENTS_MAX = 256
-"""Most agents of a local stack: each is a process."""
+"""Maximum number of agents of a local stack: each is a process."""
 SHARE_PPM = 1_000_000
 """All calls, in millionths."""
 SEED_MAX = 2**53 - 1
 """Largest seed: readers that know only doubles must read it exactly."""
 
 
-DEBUG_REQUESTS_MAX = 100
-"""Most arrivals whose exchanges are written out."""
-DEBUG_VARIABLE = "LOADPILOT_DEBUG_REQUESTS"
-
-
-@dataclass(frozen=True, slots=True)
-class Flags:
-    """What was written on the command line, unread."""
-
-    file: str | None = None
-    target: str | None = None
-    scenario: str | None = None
-    agents: str | None = None
-    rps: str | None = None
-    users: str | None = None
-    max: bool = False
-    duration: str | None = None
-    mode: str | None = None
-    ramp_up: str | None = None
-    stages: str | None = None
-    warm_up: str | None = None
-    threshold: tuple[str, ...] = ()
-    shortfall: str | None = None
-    results_json: str | None = None
-    samples: str | None = None
-    samples_share: str | None = None
-    dry_run: bool = False
-    seed: str | None = None
-    strict: bool = False
-    no_early_abort: bool = False
-    verbose: bool = False
-    id_header: str | None = None
-    debug_requests: str | None = None
-    env: tuple[str, ...] = ()
-    tag: tuple[str, ...] = ()
-    allow_target: tuple[str, ...] = ()
-    connections: ConnectionFlags = field(default_factory=ConnectionFlags)
-    fleet: FleetFlags = field(default_factory=FleetFlags)
-    listen: ListenFlags = field(default_factory=ListenFlags)
-
-
 @dataclass(frozen=True, slots=True)
 class Options:
-    """What the flags, the environment and ``.env`` mean together."""
+    """The flags, the environment and ``.env``, read together."""
 
     file: Path
     target: target.Target
     scenario: str | None
-    here: int
-    """How many agents are started for this run."""
-    crew: Crew
-    """All agents that it asks for, those beside them."""
+    local_agents: int
+    """Number of agents that are started for this run."""
+    agents: RequestedAgents
+    """All agents that the run asks for, local ones included."""
     fleet: Fleet | None
-    """Whose agents these are; None: those of a stack that is started here."""
+    """Fleet of the agents; None for a stack that is started here."""
     listen: Listen | None
-    """Where that stack is opened to others."""
+    """Address at which that stack is open to other machines."""
     overrides: Overrides
     results_json: Path | None
     samples: Path | None
@@ -94,31 +55,26 @@ class Options:
     strict: bool
     no_early_abort: bool
     verbose: bool
-    """Opening, story and summary in full."""
+    """Whether opening, story and summary are printed in full."""
     allow_target: tuple[str, ...] = ()
-    """What is open beside what always is."""
+    """Targets that are open beside those that always are."""
 
     @property
     def agents_flag(self) -> str:
-        """The flag that says how many agents."""
-        return "--agents" if self.here == self.agents else "--external-agents"
-
-    @property
-    def agents(self) -> int:
-        """How many agents share the load."""
-        return self.crew.want
+        """The flag that sets the number of agents."""
+        return "--agents" if self.local_agents == self.agents.want else "--external-agents"
 
 
 def read(
-    flags: Flags, environ: Mapping[str, str], folder: Path
+    file: str | None, flags: RunFlags, environ: Mapping[str, str], folder: Path
 ) -> tuple[Options | None, list[Problem]]:
-    """Read the flags; no options when no scenario file was named, beside all problems."""
+    """Read the flags; returns no options when no scenario file was named, and all problems."""
     found = target.resolve(flags.target, environ, folder)
     problems = target.problems(found)
-    fleet, listen, here, crew = _agents(flags, environ, problems)
+    fleet, listen, local_agents, agents = _agents(flags, environ, problems)
     seed = secrets.randbelow(SEED_MAX + 1)
     if flags.seed is not None:
-        seed = whole("--seed", flags.seed, 0, SEED_MAX, problems)
+        seed = parse_int("--seed", flags.seed, 0, SEED_MAX, problems)
     path = Path(flags.results_json) if flags.results_json is not None else None
     if path is not None:
         problems += results.problems(path)
@@ -129,17 +85,12 @@ def read(
             what = "needs the log itself: name the server with --nats-url instead of a coordinator"
             problems.append(Problem("--samples", what))
     if fleet is not None and fleet.detach:
-        problems += _stays(flags)
-    if not flags.file:
+        problems += _not_when_detached(flags)
+    if not file:
         return None, [*problems, Problem("FILE", MISSING)]
     users = None
     if flags.users is not None:
-        users = whole("--users", flags.users, 1, USERS_MAX, problems)
-    asked = flags.debug_requests or environ.get(DEBUG_VARIABLE)
-    debug_requests = 0
-    if asked is not None:
-        place = "--debug-requests" if flags.debug_requests else DEBUG_VARIABLE
-        debug_requests = whole(place, asked, 0, DEBUG_REQUESTS_MAX, problems)
+        users = parse_int("--users", flags.users, 1, USERS_MAX, problems)
     overrides = Overrides(
         flags.rps,
         flags.duration,
@@ -149,21 +100,21 @@ def read(
         users,
         flags.max,
         flags.connections,
-        debug_requests,
-        _share(flags, problems),
+        _debug_requests(flags, environ, problems),
+        _samples_ppm(flags, problems),
         pairs_of("--env", flags.env, "BASE=/api", problems),
         pairs_of("--tag", flags.tag, "team=shop", problems),
         mode=flags.mode,
         ramp_up=flags.ramp_up,
         stages=flags.stages,
-        prepares_here=crew.want > here,
+        prepares_here=agents.want > local_agents,
     )
     options = Options(
-        Path(flags.file),
+        Path(file),
         found,
         flags.scenario,
-        here,
-        crew,
+        local_agents,
+        agents,
         fleet,
         listen,
         overrides,
@@ -180,60 +131,71 @@ def read(
 
 
 def _agents(
-    flags: Flags, environ: Mapping[str, str], problems: list[Problem]
-) -> tuple[Fleet | None, Listen | None, int, Crew]:
-    """Read whose agents share the load, and how many are started here."""
+    flags: RunFlags, environ: Mapping[str, str], problems: list[Problem]
+) -> tuple[Fleet | None, Listen | None, int, RequestedAgents]:
+    """Read the fleet or the open stack, the number of local agents, and all agents."""
     fleet = read_fleet(flags.fleet, environ, problems)
     listen = read_listen(flags.listen, problems)
     if fleet is not None:
         if flags.agents is not None:
-            what = "starts agents on this machine; how many of a fleet: --external-agents"
+            what = "starts agents on this machine; for a fleet use --external-agents"
             problems.append(Problem("--agents", what))
         if listen is not None:
             what = "opens a stack of this machine, and the run is for a fleet; drop one"
             problems.append(Problem("--listen", what))
-        return fleet, listen, 0, fleet.crew
-    others = flags.fleet.crew
-    # Without any here, somebody has to come.
+        return fleet, listen, 0, fleet.agents
+    others = flags.fleet.agents
+    # Without local agents at least one other has to join.
     least = 0 if listen is None or others.external_agents in {None, "0"} else 1
-    here = whole("--agents", flags.agents or "1", 1 - least, AGENTS_MAX, problems)
+    local = parse_int("--agents", flags.agents or "1", 1 - least, AGENTS_MAX, problems)
     if listen is None:
-        what = "is for agents that others start; add --nats-url URL, or --listen HOST:PORT"
-        problems += without(others.said(), what)
-        return None, None, here, Crew.here(here)
+        what = "needs agents that others start; add --nats-url URL, or --listen HOST:PORT"
+        problems += without(others.written(), what)
+        return None, None, local, RequestedAgents.local(local)
     if others.external_agents in {None, "0"}:
-        what = "is about agents of other machines; say how many: --external-agents N"
-        told = {flag: value for flag, value in others.said().items() if value != "0"}
-        problems += without(told, what)
-        return None, listen, here, Crew.here(here)
-    return None, listen, here, read_crew(others, here, least, problems)
+        what = "needs agents of other machines; add --external-agents INT"
+        written = {flag: value for flag, value in others.written().items() if value != "0"}
+        problems += without(written, what)
+        return None, listen, local, RequestedAgents.local(local)
+    return None, listen, local, read_agents(others, local, least, problems)
 
 
 MISSING = (
     "no scenario file was named; write `loadpilot run scenario.py`, or see `loadpilot run --help`"
 )
-
-
 SHARE = "must be the share of calls to write, above 0 and at most 1, such as 0.01"
 
 
-def _stays(flags: Flags) -> list[Problem]:
-    """Name the flags for which somebody has to stay until the end."""
-    said = {"--results-json": flags.results_json, "--samples": flags.samples}
+def _not_when_detached(flags: RunFlags) -> list[Problem]:
+    """Name the flags that need this command at the end of the run."""
+    written = {"--results-json": flags.results_json, "--samples": flags.samples}
     instead = {"--results-json": "report RUN --json", "--samples": "report RUN --samples FILE"}
-    return [
-        Problem(place, f"is written at the end, and --detach does not stay; then: {instead[place]}")
-        for place, value in said.items()
+    problems = [
+        Problem(flag, f"is written at the end, and --detach leaves; then: {instead[flag]}")
+        for flag, value in written.items()
         if value is not None
-    ] + ([Problem("--strict", "is for the exit code; then: watch RUN --strict")] * flags.strict)
+    ]
+    if flags.strict:
+        what = "sets the exit code at the end, and --detach leaves; then: watch RUN --strict"
+        problems.append(Problem("--strict", what))
+    return problems
 
 
-def _share(flags: Flags, problems: list[Problem]) -> int | None:
-    """Read which share of the calls is told one by one, in millionths; None for none of them."""
+def _debug_requests(flags: RunFlags, environ: Mapping[str, str], problems: list[Problem]) -> int:
+    """Read of how many arrivals the exchanges are written out."""
+    text = flags.debug_requests or environ.get(DEBUG_VARIABLE)
+    if text is None:
+        return 0
+    place = "--debug-requests" if flags.debug_requests else DEBUG_VARIABLE
+    return parse_int(place, text, 0, DEBUG_REQUESTS_MAX, problems)
+
+
+def _samples_ppm(flags: RunFlags, problems: list[Problem]) -> int | None:
+    """Read the share of calls that the log keeps one by one, in millionths; None for none."""
     if flags.samples_share is None:
         return SHARE_PPM if flags.samples is not None else None
     if flags.samples is None:
-        problems.append(Problem("--samples-share", "says of which file? Add --samples FILE"))
+        problems.append(Problem("--samples-share", "needs a file to write; add --samples FILE"))
     try:
         share_ppm = round(float(flags.samples_share) * SHARE_PPM)
     except (ValueError, OverflowError):
@@ -244,8 +206,8 @@ def _share(flags: Flags, problems: list[Problem]) -> int | None:
     return None
 
 
-def _shortfall(flags: Flags, problems: list[Problem]) -> list[str]:
-    """Read the share of planned arrivals that may remain unstarted, as a gate."""
+def _shortfall(flags: RunFlags, problems: list[Problem]) -> list[str]:
+    """Read the maximum share of planned arrivals that were not started, as a gate."""
     if flags.shortfall is None:
         return []
     try:
@@ -261,14 +223,14 @@ def _shortfall(flags: Flags, problems: list[Problem]) -> list[str]:
 def pairs_of(
     place: str, texts: Sequence[str], example: str, problems: list[Problem]
 ) -> dict[str, str]:
-    """Read NAME=VALUE, each name once. What is wrong is not quoted: it may be a secret."""
+    """Read NAME=VALUE, each name once. Invalid text is not quoted: it may be a secret."""
     pairs: dict[str, str] = {}
     for text in texts:
         name, separator, value = text.partition("=")
         if not separator or not name:
             problems.append(Problem(place, f"must be NAME=VALUE such as {example}"))
         elif name in pairs:
-            problems.append(Problem(place, f"says {name!r} twice"))
+            problems.append(Problem(place, f"has {name!r} twice; give each name once"))
         else:
             pairs[name] = value
     return pairs

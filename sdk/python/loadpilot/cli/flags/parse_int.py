@@ -10,11 +10,11 @@ if TYPE_CHECKING:
     from ...problem import Problem
 
 
-def whole(place: str, text: str, least: int, most: int, problems: list[Problem]) -> int:
-    """Read a whole number; ``least`` stands for what is wrong, beside its problem."""
+def parse_int(place: str, text: str, least: int, most: int, problems: list[Problem]) -> int:
+    """Read a whole number; an invalid one adds a problem and reads as ``least``."""
     digits = text.strip()
-    sound = digits.isascii() and digits.isdigit() and len(digits) <= 20
-    if sound and least <= int(digits) <= most:
+    is_valid = digits.isascii() and digits.isdigit() and len(digits) <= 20
+    if is_valid and least <= int(digits) <= most:
         return int(digits)
     problems.append(rule(place, f"must be a whole number from {least} to {most}", text))
     return least

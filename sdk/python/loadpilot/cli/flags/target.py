@@ -1,6 +1,6 @@
-"""Where the load goes: from the flag, the environment, the ``.env`` file, or the default.
+"""The target of a run: from the flag, the environment, the ``.env`` file, or the default.
 
-Must never fall through a source that is there but empty: that is a mistake, not an absence.
+A source that is present but empty is an error; the next source must never be used instead.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ LINE = re.compile(rf"\s*(?:export\s+)?{VARIABLE}\s*=(.*)")
 
 @dataclass(frozen=True, slots=True)
 class Target:
-    """A target and the place that named it."""
+    """A target and the place that names it."""
 
     url: str
     place: str
@@ -45,14 +45,14 @@ def resolve(flag: str | None, environ: Mapping[str, str], folder: Path) -> Targe
 
 
 def problems(target: Target) -> list[Problem]:
-    """Say what is wrong with a target: it must be an origin, with a base path if need be."""
+    """Check a target: it must be an origin, optionally with a base path."""
     url = target.url
     try:
         parts = urlsplit(url)
         _ = parts.port
     except ValueError:
         return [rule(target.place, RULE, url)]
-    sound = (
+    is_valid = (
         parts.scheme in {"http", "https"}
         and parts.hostname
         and all(SEGMENT.fullmatch(segment) for segment in parts.path.split("/")[1:])
@@ -62,11 +62,11 @@ def problems(target: Target) -> list[Problem]:
         and url.isprintable()
         and " " not in url
     )
-    return [] if sound else [rule(target.place, RULE, _without_user(url))]
+    return [] if is_valid else [rule(target.place, RULE, _without_user(url))]
 
 
 def _trimmed(url: str) -> str:
-    """Drop blanks and the one slash that people add: paths of calls begin with their own."""
+    """Drop blanks and one slash at the end: paths of calls begin with their own slash."""
     url = url.strip()
     return url[:-1] if url.endswith("/") and not url.endswith("//") else url
 
@@ -87,5 +87,5 @@ def _unquoted(text: str) -> str:
 
 
 def _without_user(url: str) -> str:
-    """Hide a password that somebody put into the target."""
+    """Hide a user and password in the target."""
     return re.sub(r"//[^/@]*@", "//…@", url)

@@ -1,6 +1,6 @@
-"""An exception that no command expects: one line for the user, the trace in a file.
+"""Unexpected exceptions: one line for the user, the trace in a file.
 
-Must never print a trace: the trace is for a bug report, and the line says where it is.
+A trace must never be printed: it belongs into a bug report, and the line names its file.
 """
 
 from __future__ import annotations
@@ -12,11 +12,11 @@ import traceback
 from ...control.terminal import safe, say
 
 PREFIX, SUFFIX = "loadpilot-error-", ".txt"
-"""Name of a trace's file in the folder for temporary files."""
+"""File name of a trace in the folder for temporary files."""
 
 
 def report(error: Exception) -> None:
-    """Write the trace to a file that only its user can read, and say where it is."""
+    """Write the trace to a file that only its user can read, and print its path."""
     from ...params import parameter_source  # noqa: PLC0415  (most commands never come here)
 
     trace = parameter_source().masked("".join(traceback.format_exception(error)))

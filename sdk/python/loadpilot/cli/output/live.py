@@ -1,7 +1,7 @@
-"""The live view: what a run does now, labelled as live, beside what it did so far.
+"""The live view of a run on standard error: figures of now, labelled as live, beside the totals.
 
 Live figures are for watching. Gates and the summary use the closed view of the report, so nothing
-here may look like a result. Written to standard error.
+here may look like a result.
 """
 
 # ruff: noqa: PLC0415  (imports wait until they are needed: start-up is a promise)
@@ -11,7 +11,7 @@ from __future__ import annotations
 import os
 import sys
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Protocol, Self
+from typing import TYPE_CHECKING, Any, Self
 
 from ...control.figures import clock, closed_loop, count, number, percent, plural
 from ...control.terminal import safe, wants_colour
@@ -20,27 +20,15 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from ..._generated.snapshot import Gathering, LatencyMs, Snapshot
+    from ...control.protocols import View
 
 BAR_WIDTH = 40
 """Columns of the progress bar."""
 
 
-class View(Protocol):
-    """Something that shows a run as it goes on."""
-
-    def show(self, snapshot: Snapshot) -> None:
-        """Show the run as of now."""
-
-    def tell(self, text: str) -> None:
-        """Show one line that stays."""
-
-    def close(self) -> None:
-        """Leave the terminal as it was."""
-
-
 @dataclass(frozen=True, slots=True)
-class Scene:
-    """What a view must know of the plan."""
+class PlanInfo:
+    """The part of a plan that a view shows."""
 
     scenario: str
     users: int | None = None
@@ -52,24 +40,24 @@ class Scene:
         return cls(plan["scenario"], plan.get("users"))
 
 
-def view(scene: Scene) -> View:
-    """Choose the view that standard error can show: a dumb terminal cannot draw over itself."""
+def view(info: PlanInfo) -> View:
+    """Choose the view for standard error: only a capable terminal can be redrawn."""
     if sys.stderr.isatty() and os.environ.get("TERM") != "dumb":
-        return ScreenView(scene)
-    return LineView(scene, lambda line: print(line, file=sys.stderr, flush=True))
+        return ScreenView(info)
+    return LineView(info, lambda line: print(line, file=sys.stderr, flush=True))
 
 
 class LineView:
-    """One plain line for each snapshot."""
+    """A view that prints one plain line for each snapshot."""
 
-    def __init__(self, scene: Scene, write: Callable[[str], object]) -> None:
-        """Take what writes a line."""
-        self._scene = scene
+    def __init__(self, info: PlanInfo, write: Callable[[str], object]) -> None:
+        """Print lines with ``write``."""
+        self._info = info
         self._write = write
 
     def show(self, snapshot: Snapshot) -> None:
         """Write one line."""
-        self._write(line(self._scene, snapshot))
+        self._write(line(self._info, snapshot))
 
     def tell(self, text: str) -> None:
         """Write one line."""
@@ -80,14 +68,14 @@ class LineView:
 
 
 class ScreenView:
-    """A block of lines that is drawn over itself."""
+    """A view that redraws a block of lines."""
 
-    def __init__(self, scene: Scene) -> None:
+    def __init__(self, info: PlanInfo) -> None:
         """Take over the lines below the cursor until closed."""
         from rich.console import Console
         from rich.live import Live
 
-        self._scene = scene
+        self._info = info
         plain = not wants_colour(sys.stderr)
         self._console = Console(stderr=True, highlight=False, markup=False, no_color=plain)
         self._live = Live(console=self._console, auto_refresh=False, transient=True)
@@ -95,7 +83,7 @@ class ScreenView:
 
     def show(self, snapshot: Snapshot) -> None:
         """Draw the block again."""
-        self._live.update(_drawn(frame(self._scene, snapshot)), refresh=True)
+        self._live.update(_drawn(frame(self._info, snapshot)), refresh=True)
 
     def tell(self, text: str) -> None:
         """Write a line above the block."""
@@ -112,26 +100,26 @@ def _drawn(lines: list[str]) -> Any:
     return Text("\n".join(lines), no_wrap=True, overflow="ellipsis")
 
 
-def line(scene: Scene, snapshot: Snapshot) -> str:
+def line(info: PlanInfo, snapshot: Snapshot) -> str:
     """Write a snapshot as one line."""
     if snapshot.gathering is not None:
         return _gathering(snapshot.gathering)
     return (
         f"{clock(snapshot.elapsed_secs)}/{clock(snapshot.duration_secs)} {_phase(snapshot):<8} "
-        f"{_rates(scene, snapshot)}  total {count(snapshot.requests_total)}  "
+        f"{_rates(info, snapshot)}  total {count(snapshot.requests_total)}  "
         f"errors {_errors(snapshot)}{_cause(snapshot)}  live {_latency(snapshot.latency)}  "
         f"{_waiting(snapshot)}"
     )
 
 
-def frame(scene: Scene, snapshot: Snapshot) -> list[str]:
+def frame(info: PlanInfo, snapshot: Snapshot) -> list[str]:
     """Write a snapshot as a block of lines."""
     if snapshot.gathering is not None:
         return [_gathering(snapshot.gathering)]
     dropped = snapshot.arrivals_dropped
     title = (
-        f"{safe(scene.scenario)}  {clock(snapshot.elapsed_secs)}  {_phase(snapshot)}  "
-        f"{_rates(scene, snapshot)}  "
+        f"{safe(info.scenario)}  {clock(snapshot.elapsed_secs)}  {_phase(snapshot)}  "
+        f"{_rates(info, snapshot)}  "
         f"{plural(snapshot.active_workers, 'agent')}"
     )
     requests = (
@@ -176,12 +164,12 @@ def _phase(snapshot: Snapshot) -> str:
     return snapshot.state.value
 
 
-def _rates(scene: Scene, snapshot: Snapshot) -> str:
+def _rates(info: PlanInfo, snapshot: Snapshot) -> str:
     """Write arrivals beside those planned for the same time, and requests per second."""
     requests = f"{number(round(snapshot.current_rps, 1))} requests/s"
     arrivals = number(round(snapshot.arrivals_per_sec or 0.0, 1))
-    if scene.users is not None:
-        return f"{arrivals} arrivals/s, {requests}, {closed_loop(scene.users)}"
+    if info.users is not None:
+        return f"{arrivals} arrivals/s, {requests}, {closed_loop(info.users)}"
     planned = number(round(snapshot.planned_per_sec or 0.0, 1))
     return f"{arrivals} of {planned} arrivals/s planned, {requests}"
 
@@ -194,18 +182,18 @@ def _errors(snapshot: Snapshot) -> str:
 
 
 def _cause(snapshot: Snapshot) -> str:
-    """Say why most calls without a complete answer have none."""
+    """Write the most frequent cause of calls without a complete answer."""
     return "" if snapshot.failing is None else f": {safe(snapshot.failing.why)}"
 
 
 def _latency(latency: LatencyMs) -> str:
-    rungs = {
+    percentiles = {
         "p50": latency.p50_ms,
         "p95": latency.p95_ms,
         "p99": latency.p99_ms,
         "max": latency.max_ms,
     }
-    return "  ".join(f"{k} {'—' if v is None else f'{v:.1f} ms'}" for k, v in rungs.items())
+    return "  ".join(f"{k} {'—' if v is None else f'{v:.1f} ms'}" for k, v in percentiles.items())
 
 
 def _connections(snapshot: Snapshot) -> str:

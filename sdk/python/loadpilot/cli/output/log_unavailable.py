@@ -1,4 +1,4 @@
-"""What is said, and how it ends, when the disk of a log refuses writes under a run."""
+"""Message and exit code of a run whose log cannot be written to: its disk refuses writes."""
 
 from __future__ import annotations
 
@@ -13,8 +13,8 @@ if TYPE_CHECKING:
     from ...local.stack import LogUnavailable
 
 
-def without_log(fault: LogUnavailable, log_dir: Path | None) -> ExitCode:
-    """Say that the disk failed the run, and what is to be done; a fleet has no folder here."""
+def report_log_unavailable(fault: LogUnavailable, log_dir: Path | None) -> ExitCode:
+    """Print that the disk failed the run, and what to do; a fleet has no ``log_dir`` here."""
     where = f" (logs: {log_dir})" if log_dir is not None else ""
     say(f"error: {safe_lines(str(fault))}{where}")
     if log_dir is not None:

@@ -1,6 +1,6 @@
-"""What makes corrected latency differ from uncorrected, in words.
+"""Text on why corrected latency differs from uncorrected.
 
-Must never speak of coordinated omission where the generator was late, nor where nothing waited.
+Must never name coordinated omission where the generator was late, nor where nothing waited.
 """
 
 from __future__ import annotations
@@ -15,11 +15,11 @@ if TYPE_CHECKING:
     from ..._generated.report import Omission
 
 DEFINED_AT = 99.0
-"""The percentile of the CO factor itself."""
+"""Percentile of the CO factor."""
 
 
-def told(omission: Omission | None) -> Iterator[str]:
-    """Say where the two differ most, and by what, a line each; nothing of a log of before."""
+def omission_lines(omission: Omission | None) -> Iterator[str]:
+    """Write where the two differ most and why, a line each; nothing for a log without it."""
     if omission is None:
         return
     if omission.percentile != DEFINED_AT:

@@ -1,7 +1,7 @@
-"""The opening of a run: what runs where, how much load, for how long, on how many agents.
+"""The opening of a run: scenario and target, load, duration, number of agents.
 
-A pure function from plan and flags to text. Whatever else there is to say is for ``-v``, but for
-what is not as usual: a run over unverified TLS must not open like any other.
+A pure function from plan and flags to text. Further details need ``-v``, except unusual settings:
+a run over unverified TLS must not open like any other.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from ...control.figures import closed_loop, count, number, plural, seconds
 from ...control.terminal import safe
-from .plan_summary import pairs, spoken
+from .plan_summary import connections_text, pairs
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -35,10 +35,10 @@ def _lines(compiled: Compiled, options: Options) -> Iterator[str]:
     warm_up = f", of which warm-up {seconds(plan['warm_up_us'])}" if plan["warm_up_us"] else ""
     yield f"  duration   {total}{warm_up}"
     yield f"  on         {_agents(options)}"
-    words = spoken(plan.get("connections", {}))
+    words = connections_text(plan.get("connections", {}))
     if words:
         yield f"  connections {words}"
-    yield from (f"  {line}" for line in given_lines(plan))
+    yield from (f"  {line}" for line in input_lines(plan))
     if options.verbose:
         yield execution(compiled).rstrip("\n")
         yield "             redirects and retries are off"
@@ -48,7 +48,7 @@ def _lines(compiled: Compiled, options: Options) -> Iterator[str]:
 
 
 def _execution(plan: Mapping[str, Any]) -> str:
-    """Say in a line whether Python runs under load."""
+    """Write in one line whether Python runs under load."""
     if "script" in plan:
         users = plural(plan["script"]["users"], "user")
         return f"Python: {users}, each with one arrival at a time (why: -v)"
@@ -59,11 +59,11 @@ def _execution(plan: Mapping[str, Any]) -> str:
 
 
 def _load(compiled: Compiled) -> str:
-    """Say how much load there will be."""
+    """Write the planned load."""
     plan, profile = compiled.plan, compiled.plan["profile"]
     if "users" in plan:
-        put_aside = compiled.replaced
-        instead = f"; not used: {', '.join(put_aside)}" if put_aside else ""
+        unused = compiled.replaced
+        instead = f"; not used: {', '.join(unused)}" if unused else ""
         return f"{closed_loop(plan['users'], plan.get('rest'))}{instead}"
     peak = max(max(piece["from"], piece["to"]) for piece in profile["pieces"]) / 1e6
     poisson = ", at random times (poisson)" if plan["arrivals"] == "poisson" else ""
@@ -85,35 +85,35 @@ def _shape(profile: Mapping[str, Any], cut_from_us: int | None) -> str:
 
 
 def _agents(options: Options) -> str:
-    """Say how many agents there are to be, and whose."""
-    here, crew, fleet = options.here, options.crew, options.fleet
-    if here == crew.want:
-        return plural(here, "agent")
-    least = f", at least {crew.least} after {seconds(crew.wait_us)}"
-    needs = f" with {' and '.join(crew.needs)}" if crew.needs else ""
+    """Write the number of agents and where they run."""
+    local, agents, fleet = options.local_agents, options.agents, options.fleet
+    if local == agents.want:
+        return plural(local, "agent")
+    least = f", at least {agents.least} after {seconds(agents.wait_us)}"
+    needs = f" with {' and '.join(agents.needs)}" if agents.needs else ""
     if fleet is None:
-        told = f"{plural(here, 'agent')} here and {crew.want - here} of other machines{needs}"
+        text = f"{plural(local, 'agent')} here and {agents.want - local} of other machines{needs}"
     else:
-        told = f"{plural(crew.want, 'agent')}{needs} of the fleet at {safe(fleet.server.place)}"
-    return told + (least if crew.least < crew.want else "")
+        text = f"{plural(agents.want, 'agent')}{needs} of the fleet at {safe(fleet.server.place)}"
+    return text + (least if agents.least < agents.want else "")
 
 
-def given_lines(plan: Mapping[str, Any]) -> Iterator[str]:
-    """Say what a plan was given, its feeds and its tags, a line each."""
+def input_lines(plan: Mapping[str, Any]) -> Iterator[str]:
+    """Write the parameters, feeds and tags of a plan, a line each."""
     parameters, tags = plan.get("parameters", {}), plan.get("tags", {})
     feeds = plan.get("script", {}).get("feeds", [])
     if parameters:
         yield f"parameters {pairs(parameters)}"
     if feeds:
         rows = ((safe(feed["name"]), feed["rows"]) for feed in feeds)
-        told = (f"{name}, {plural(of, 'row')}" for name, of in rows)
-        yield f"feeds      {'; '.join(told)}"
+        texts = (f"{name}, {plural(number_of_rows, 'row')}" for name, number_of_rows in rows)
+        yield f"feeds      {'; '.join(texts)}"
     if tags:
         yield f"tags       {pairs(tags)}"
 
 
 def execution(compiled: Compiled) -> str:
-    """Say whether Python runs under load, and why, in whole lines."""
+    """Write whether Python runs under load, and why, as lines."""
     script, code = compiled.plan.get("script"), compiled.plan.get("code")
     if code is not None:
         users = code["users"]
@@ -135,12 +135,12 @@ def execution(compiled: Compiled) -> str:
     )
 
 
-def on_this_side(aside: SubmitterHooks) -> list[str]:
-    """Say what is played on this side and when, and why, a line each."""
-    told = [f"{hook.place}: {hook.name}() runs once, before the users" for hook in aside.setups]
-    if aside.start is not None:
-        because = f": {aside.why.what}" if aside.why is not None else ""
-        place = aside.start.place if aside.why is None else aside.why.place
-        told.append(f"{place}: users are prepared once, on this side{because}")
+def hook_lines(hooks: SubmitterHooks) -> list[str]:
+    """Write which hooks this command plays, when and why, a line each."""
+    lines = [f"{hook.place}: {hook.name}() runs once, before the users" for hook in hooks.setups]
+    if hooks.start is not None:
+        because = f": {hooks.why.what}" if hooks.why is not None else ""
+        place = hooks.start.place if hooks.why is None else hooks.why.place
+        lines.append(f"{place}: users are prepared once, on this side{because}")
     over = "runs once, when the run is over"
-    return told + [f"{hook.place}: {hook.name}() {over}" for hook in aside.teardowns]
+    return lines + [f"{hook.place}: {hook.name}() {over}" for hook in hooks.teardowns]

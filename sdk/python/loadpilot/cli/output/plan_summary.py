@@ -1,7 +1,7 @@
-"""What a plan says beside its load, in one line of words: for the banner and for the summary.
+"""The unusual settings of a plan in one line: for the opening and for the summary.
 
-Says only what is not as usual, and all of that: a figure made over unverified TLS or with a new
-connection per call must not look like any other.
+All of them are named: a figure made over unverified TLS or with a new connection per call must not
+look like any other.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
 
 VALUE_CHARS_MAX = 60
-"""Longest value of a parameter or tag that is shown, in characters; the results file holds all."""
+"""Maximum length of a shown parameter or tag, in characters; the results file holds all."""
 HTTP = {"2": "HTTP/2", "auto": "HTTP as the target chooses"}
 
 
@@ -42,7 +42,7 @@ def _tls(tls: Mapping[str, Any]) -> Iterator[str]:
         yield "with a client certificate"
 
 
-WORDS: dict[str, Callable[[Any], str]] = {
+TEXTS: dict[str, Callable[[Any], str]] = {
     "http": lambda version: HTTP.get(version, ""),
     "max": lambda most: f"at most {_connections(most)} an agent",
     "open_first": lambda first: f"{_connections(first)} an agent opened before the start",
@@ -56,13 +56,13 @@ WORDS: dict[str, Callable[[Any], str]] = {
     "resolve_us": lambda us: f"name resolved every {seconds(us)}",
     "tls": lambda tls: ", ".join(_tls(tls)),
 }
-"""The words for each setting of the plan's ``connections``, in the order they are said."""
+"""The text for each setting of the plan's ``connections``, in the order of the line."""
 
 
-def spoken(connections: Mapping[str, Any]) -> str:
-    """Write the plan's ``connections``; empty when all is as usual."""
-    said = (say(connections[name]) for name, say in WORDS.items() if name in connections)
-    return ", ".join(words for words in said if words)
+def connections_text(connections: Mapping[str, Any]) -> str:
+    """Write the plan's ``connections``; empty when all have their defaults."""
+    texts = (text(connections[name]) for name, text in TEXTS.items() if name in connections)
+    return ", ".join(text for text in texts if text)
 
 
 def pairs(texts: Mapping[str, Any]) -> str:

@@ -1,4 +1,4 @@
-"""The files that a run leaves on request: the report exactly as it was folded, every call."""
+"""The files that a run writes on request: its report, byte for byte, and its calls."""
 
 from __future__ import annotations
 
@@ -19,9 +19,9 @@ if TYPE_CHECKING:
 
 
 def problems(path: Path, flag: str = "--results-json") -> list[Problem]:
-    """Say why a file could not be written there, before anything starts."""
+    """Check before the run that the file can be written."""
     if path.is_dir():
-        return [Problem(flag, f"{path} is a directory; name a file")]
+        return [Problem(flag, f"must be a file, and {path} is a directory")]
     folder = path.parent
     while not folder.exists() and folder != folder.parent:
         folder = folder.parent
@@ -32,8 +32,8 @@ def problems(path: Path, flag: str = "--results-json") -> list[Problem]:
     return []
 
 
-def keep(path: Path | None, report_json: str) -> bool:
-    """Write the report as a whole or not at all, if that was asked for; False when it failed."""
+def write_report(path: Path | None, report_json: str) -> bool:
+    """Write the whole report or nothing, if there is a path; False when that failed."""
     if path is None:
         return True
     try:
@@ -47,23 +47,23 @@ def keep(path: Path | None, report_json: str) -> bool:
 
 
 def write_samples(path: Path, session: Session, run: str) -> str:
-    """Write the calls of a run as a whole or not at all, and say what is in the file.
+    """Write all calls of a run or nothing; returns a line about the file.
 
-    Raises OSError, Refused when its plan asked for none, Fault.
+    Raises OSError, Refused when the log of the run has no calls, Fault.
     """
     with _draft(path) as draft:
-        written = json.loads(session.samples(run, draft))
-    said = f"samples {path}: {count(written['rows'])} calls"
-    if written["dropped"]:
-        said += f"; {count(written['dropped'])} more found no room in the log"
-    if written["unreadable"]:
-        said += f"; those of {count(written['unreadable'])} deltas cannot be read"
-    return said
+        counts = json.loads(session.samples(run, draft))
+    text = f"samples {path}: {count(counts['rows'])} calls"
+    if counts["dropped"]:
+        text += f"; {count(counts['dropped'])} more found no room in the log"
+    if counts["unreadable"]:
+        text += f"; those of {count(counts['unreadable'])} deltas cannot be read"
+    return text
 
 
 @contextmanager
 def _draft(path: Path) -> Iterator[Path]:
-    """Lend a file that takes the place of ``path`` when nothing goes wrong."""
+    """Open a file that replaces ``path`` at the end of the block, unless it raises."""
     path.parent.mkdir(parents=True, exist_ok=True)
     draft = path.with_name(f".{path.name}.{os.getpid()}")
     try:

@@ -1,7 +1,7 @@
 """The summary of a run: a pure function from its report to text.
 
 ``loadpilot run`` and ``loadpilot report`` print the same bytes for the same report, so nothing here
-may look at a clock, a terminal, a path or a flag. All foreign text is made harmless first.
+may read a clock, a terminal, a path or a flag. Text of users and targets is escaped.
 """
 
 from __future__ import annotations
@@ -10,11 +10,11 @@ from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 
 from ...control.figures import closed_loop, count, millis, number, percent, seconds, size
-from ...control.outcome import judged, requests_per_sec
+from ...control.outcome import requests_per_sec, verdict_text
 from ...control.terminal import safe
-from . import omission
-from .measured import tables
-from .plan_summary import pairs, spoken
+from .metric_tables import tables
+from .omission import omission_lines
+from .plan_summary import connections_text, pairs
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
@@ -22,15 +22,15 @@ if TYPE_CHECKING:
     from ..._generated.report import Checks, Ladder, Report, TaskReport
 
 LABEL_WIDTH = 13
-"""Columns of the label in front of a line."""
+"""Width of the label of a line, in columns."""
 NAME_WIDTH = 26
-"""Columns of a task's or call's name in a table."""
-RAISED_SHOWN = 5
-RAISED = {"check": "check failed", "task": "task failed", "blocking": "blocked"}
-"""Most errors of a task's Python that are shown; the results file holds more."""
+"""Width of the name of a task or call in a table, in columns."""
+ERRORS_SHOWN_MAX = 5
+"""Maximum number of shown errors of a task's Python; the results file holds more."""
+ERROR_LABELS = {"check": "check failed", "task": "task failed", "blocking": "blocked"}
 LOST_LINES_MAX = 10
-"""Most lost intervals that are listed; the results file holds all."""
-RUNGS = (
+"""Maximum number of listed lost intervals; the results file holds all."""
+PERCENTILES = (
     ("p50", "p50_us"),
     ("p75", "p75_us"),
     ("p90", "p90_us"),
@@ -40,22 +40,22 @@ RUNGS = (
     ("p99.99", "p99_99_us"),
     ("max", "max_us"),
 )
-"""The ladder, as shown and as the report names it."""
+"""The percentiles: label and field of the report."""
 
 
-IN_FULL = frozenset({"p75", "p99.99"})
-"""Rungs that are shown to users who ask for everything."""
-TASKS_SHOWN = 6
-"""Most tasks whose rows are shown to users who do not ask for everything."""
+VERBOSE_PERCENTILES = frozenset({"p75", "p99.99"})
+"""Percentiles that only the full summary shows."""
+TASKS_SHOWN_MAX = 6
+"""Maximum number of tasks with rows in the short summary."""
 
 
 def summary(report: Report, *, verbose: bool = False) -> str:
     """Write the summary; ends with a line break.
 
-    What decides comes first: verdict, gates, failures, latency, throughput. It fits a screen;
-    ``verbose`` adds the rest.
+    Verdict, gates, failures, latency and throughput come first and fit a screen; ``verbose`` adds
+    the rest.
     """
-    few = 1 < len(report.tasks) <= TASKS_SHOWN
+    few = 1 < len(report.tasks) <= TASKS_SHOWN_MAX
     parts = (
         _head(report),
         _thresholds(report),
@@ -76,9 +76,9 @@ def summary(report: Report, *, verbose: bool = False) -> str:
 
 
 def _head(report: Report) -> Iterator[str]:
-    """Say whether it passed and whether that can be trusted."""
+    """Write the verdict and the certificate."""
     verdict = report.verdict
-    yield _line("verdict", judged(report))
+    yield _line("verdict", verdict_text(report))
     yield from (_line("", safe(reason)) for reason in verdict.reasons)
     failed = [result.key for result in verdict.thresholds if not result.passed]
     if failed:
@@ -102,7 +102,7 @@ def _head(report: Report) -> Iterator[str]:
 
 
 def _steered(report: Report) -> Iterator[str]:
-    """Say what users changed while it ran: what it offered is not what it was planned to."""
+    """Write how users steered the run: its load is then not the planned one."""
     steered = report.run.steered or []
     for place, one in enumerate(steered):
         at = datetime.fromtimestamp(one.at // 1_000_000, UTC).strftime("%H:%M:%S UTC")
@@ -119,7 +119,7 @@ def _steered(report: Report) -> Iterator[str]:
 
 
 def _offered(report: Report) -> Iterator[str]:
-    """Say how much of the plan was really offered, and what became of the rest."""
+    """Write which part of the planned load was offered."""
     rates, arrivals = report.rates, report.arrivals
     users = report.run.users
     if users is not None:
@@ -139,16 +139,18 @@ def _offered(report: Report) -> Iterator[str]:
             f"{count(arrivals.started)} started of {count(arrivals.planned)} planned"
             + (f", {count(arrivals.waiting)} not yet reported" if arrivals.waiting else ""),
         )
-    said = report.run.connections
-    if said is not None:
-        words = spoken(said.model_dump(mode="json", exclude_none=True, exclude_defaults=True))
+    settings = report.run.connections
+    if settings is not None:
+        words = connections_text(
+            settings.model_dump(mode="json", exclude_none=True, exclude_defaults=True)
+        )
         if words:
             yield _line("connections", words)
     yield from _missing(report)
 
 
 def _peak(report: Report) -> str:
-    """Name the peak of the plan where the rate was lower for a part of the measured time."""
+    """Write the planned peak where the rate was lower for a part of the measured time."""
     peak = number(report.rps_target)
     return "" if peak == number(report.rates.planned_rps) else f" (peak {peak})"
 
@@ -159,7 +161,7 @@ def _requests(report: Report) -> str:
 
 
 def _missing(report: Report) -> Iterator[str]:
-    """Say what was not started or is not known."""
+    """Write the arrivals that were not started, or are not known."""
     arrivals, users = report.arrivals, report.run.users
     dropped = sum(arrivals.dropped.values())
     if dropped:
@@ -201,7 +203,7 @@ def _missing(report: Report) -> Iterator[str]:
 
 
 def _latency(report: Report, *, verbose: bool) -> Iterator[str]:
-    """Show the ladder, corrected and uncorrected side by side."""
+    """Write the percentiles, corrected and uncorrected side by side."""
     latency = report.latency
     if latency.response is None or latency.service is None:
         yield _line("latency", "nothing finished, so there is none")
@@ -213,12 +215,12 @@ def _latency(report: Report, *, verbose: bool) -> Iterator[str]:
         yield from _closed_latency(latency.response, verbose=verbose)
     else:
         yield f"{'latency':<{LABEL_WIDTH}}{'corrected':>16}{'uncorrected':>16}"
-        for label, key in _rungs_apart(latency.response, latency.service, verbose=verbose):
+        for label, key in _distinct_percentiles(latency.response, latency.service, verbose=verbose):
             corrected, uncorrected = getattr(latency.response, key), getattr(latency.service, key)
             yield f"  {label:<{LABEL_WIDTH - 2}}{_ms(corrected):>16}{_ms(uncorrected):>16}"
         factor = "—" if latency.co_factor is None else number(latency.co_factor)
         yield _line("CO factor", f"{factor} (corrected p99 / uncorrected p99)")
-        yield from (_line("", text) for text in omission.told(latency.omission))
+        yield from (_line("", text) for text in omission_lines(latency.omission))
         yield _line("", "corrected counts from when a call was due, uncorrected from its dispatch")
     if latency.response_failed is not None:
         ok = "ok: none" if latency.response_ok is None else _short("ok", latency.response_ok)
@@ -227,30 +229,30 @@ def _latency(report: Report, *, verbose: bool) -> Iterator[str]:
         yield _line("", "neither half alone is what users saw")
 
 
-def _rungs_apart(*ladders: Ladder, verbose: bool) -> Iterator[tuple[str, str]]:
-    """List the rungs to show: of few calls the last ones are all the longest call."""
+def _distinct_percentiles(*ladders: Ladder, verbose: bool) -> Iterator[tuple[str, str]]:
+    """List the percentiles to show: with few calls the last ones all are the longest call."""
     longest = [ladder.max_us for ladder in ladders]
-    for label, key in RUNGS[:-1]:
-        if not verbose and label in IN_FULL:
+    for label, key in PERCENTILES[:-1]:
+        if not verbose and label in VERBOSE_PERCENTILES:
             continue
         if [getattr(ladder, key) for ladder in ladders] == longest:
             yield f"{label} = max", key
             return
         yield label, key
-    yield RUNGS[-1]
+    yield PERCENTILES[-1]
 
 
 def _closed_latency(response: Ladder, *, verbose: bool) -> Iterator[str]:
-    """Show the ladder of a closed loop, with what it leaves out."""
+    """Write the percentiles of a closed loop, and what they leave out."""
     yield f"{'latency':<{LABEL_WIDTH}}{'closed loop':>16}"
-    for label, key in _rungs_apart(response, verbose=verbose):
+    for label, key in _distinct_percentiles(response, verbose=verbose):
         yield f"  {label:<{LABEL_WIDTH - 2}}{_ms(getattr(response, key)):>16}"
     yield _line("", "not counted from a schedule: while users wait for a slow answer they send")
     yield _line("", "nothing, and what they did not send is left out (coordinated omission)")
 
 
 def _answers(report: Report) -> Iterator[str]:
-    """Show outcomes, status codes and bytes."""
+    """Write outcomes, causes, status codes and errors."""
     calls = report.calls
     yield _line("requests", f"{count(calls.attempted)} in the whole run, warm-up included")
     yield _line("outcomes", _counts(calls.outcomes))
@@ -274,18 +276,18 @@ def _answers(report: Report) -> Iterator[str]:
 
 
 def _task_errors(report: Report) -> Iterator[str]:
-    """Say how many tasks raised an error, and which of those are errors beside the outcomes."""
+    """Write how many tasks raised an error, and how many of those after an ok request."""
     raises = report.task_raises
     if raises is None:
         return
     ok, failed, none = raises.after_ok or 0, raises.after_failed or 0, raises.without_call or 0
     parts = {"after an ok request": ok, "after a failed one": failed, "without a request": none}
-    told = ", ".join(f"{words} {count(n)}" for words, n in parts.items() if n)
-    yield _line("task_error", f"{count(ok + failed + none)} tasks raised an error: {told}")
+    text = ", ".join(f"{words} {count(n)}" for words, n in parts.items() if n)
+    yield _line("task_error", f"{count(ok + failed + none)} tasks raised an error: {text}")
 
 
 def _tasks(report: Report, *, calls: bool) -> Iterator[str]:
-    """Show a row per task, and with ``calls`` one per call where a task makes several."""
+    """Write a row per task, and with ``calls`` one per call of a task with several."""
     heads = ("requests", "errors", "p50", "p95", "p99", "max", "min", "mean")
     yield f"{'task, ms':<{NAME_WIDTH}}" + "".join(f"{head:>9}" for head in heads)
     for task in report.tasks:
@@ -295,21 +297,21 @@ def _tasks(report: Report, *, calls: bool) -> Iterator[str]:
 
 
 def _raised(report: Report, *, verbose: bool) -> Iterator[str]:
-    """Show what checks and tasks raised, the most frequent first; ``verbose`` with tracebacks."""
+    """Write the errors of checks and tasks by frequency; ``verbose`` adds tracebacks."""
     for task in report.tasks:
         raised = task.raised or []
-        for one in raised[:RAISED_SHOWN]:
-            yield _line(RAISED[one.by], f"{safe(task.name)}, {count(one.count)} times")
+        for one in raised[:ERRORS_SHOWN_MAX]:
+            yield _line(ERROR_LABELS[one.by], f"{safe(task.name)}, {count(one.count)} times")
             yield from (_line("", safe(line)) for line in one.text.split("\n"))
             if verbose and one.trace is not None:
                 yield from (_line("", f"  {safe(line)}") for line in one.trace.split("\n"))
-        if len(raised) > RAISED_SHOWN:
-            more = count(len(raised) - RAISED_SHOWN)
+        if len(raised) > ERRORS_SHOWN_MAX:
+            more = count(len(raised) - ERRORS_SHOWN_MAX)
             yield _line("", f"{safe(task.name)}: {more} other errors are in the report")
 
 
 def _measured(report: Report) -> Iterator[str]:
-    """Show how many checks passed, and what the scenario measured itself."""
+    """Write how many checks passed, and the metrics of the scenario."""
     if report.checks is not None:
         yield _line("checks", _passed(report.checks))
         checked = [(task.name, task.checks) for task in report.tasks if task.checks is not None]
@@ -320,11 +322,11 @@ def _measured(report: Report) -> Iterator[str]:
 
 
 def _passed(checks: Checks) -> str:
-    whole = checks.passed + checks.failed
-    share = checks.passed * 100 / whole
+    total = checks.passed + checks.failed
+    share = checks.passed * 100 / total
     # Rounded up, a check that failed would be hidden.
     shown = "99.99 %" if checks.failed and share > 99.99 else percent(share)
-    return f"{shown} of {count(whole)} passed"
+    return f"{shown} of {count(total)} passed"
 
 
 def _calls(task: TaskReport) -> Iterator[str]:
@@ -348,7 +350,7 @@ def _cut(name: str) -> str:
 
 
 def _streams(report: Report) -> Iterator[str]:
-    """Show when streamed answers began to say something, and how steadily they went on."""
+    """Write the time to the first token of streamed answers, and the gaps between tokens."""
     rows = [(safe(task.name), task.streams) for task in report.tasks if task.streams is not None]
     if not rows or report.streams is None:
         return
@@ -371,7 +373,7 @@ def _rungs(ladder: Ladder | None, *keys: str) -> list[str]:
 
 
 def _exchanges(report: Report) -> Iterator[str]:
-    """Show the exchanges that were to be written out, heads only."""
+    """Write the exchanges of --debug-requests, heads only."""
     for seen in report.exchanges or []:
         who = "user" if report.run.users is not None else "arrival"
         cause = f" ({seen.cause.value.replace('_', ' ')})" if seen.cause is not None else ""
@@ -386,7 +388,7 @@ def _exchanges(report: Report) -> Iterator[str]:
 
 
 def _thresholds(report: Report) -> Iterator[str]:
-    """Show a row per gate: mark, name, actual, operator, limit."""
+    """Write a row per gate: mark, name, actual, operator, limit."""
     results = report.verdict.thresholds
     if not results:
         yield _line("thresholds", "none were set")
@@ -404,7 +406,7 @@ def _thresholds(report: Report) -> Iterator[str]:
 
 
 def _against(actual: float | None, limit: float) -> tuple[str, str]:
-    """Write a figure and its limit so that two that differ never look the same."""
+    """Write a figure and its limit; unequal ones must never look equal."""
     if actual is None:
         return "not measured", number(limit)
     shown = number(actual), number(limit)
@@ -413,7 +415,7 @@ def _against(actual: float | None, limit: float) -> tuple[str, str]:
 
 
 def _foot(report: Report) -> Iterator[str]:
-    """Say how much was moved, and how the generator fared."""
+    """Write the bytes moved, and the state of the generator."""
     moved = report.bytes
     yield _line(
         "bytes",
@@ -441,7 +443,7 @@ def _foot(report: Report) -> Iterator[str]:
 
 
 def _which(report: Report, *, verbose: bool) -> Iterator[str]:
-    """Say what was left out, and which run this is."""
+    """Write the warm-up that was left out, and the identity of the run."""
     warm_up = report.warm_up
     if warm_up.warm_up_us:
         yield _line(

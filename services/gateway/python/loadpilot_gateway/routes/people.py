@@ -11,7 +11,7 @@ from fastapi.responses import PlainTextResponse, Response
 from pydantic import BaseModel, Field
 
 from loadpilot import _native
-from loadpilot.control.timeouts import LISTEN_SECS
+from loadpilot.control.protocols import LISTEN_SECS
 
 from ..problem import Code, No, away
 from ..sessions import Lane

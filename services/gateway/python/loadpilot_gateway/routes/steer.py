@@ -10,9 +10,9 @@ from fastapi import APIRouter, Path
 from pydantic import BaseModel, Field
 
 from loadpilot.control.exit_code import ExitCode
+from loadpilot.control.protocols import ANSWER_TIMEOUT_SECS
+from loadpilot.control.steering_result import describe as in_words
 from loadpilot.control.steering_result import rate_urps, stop_halted
-from loadpilot.control.steering_result import told as in_words
-from loadpilot.control.timeouts import ANSWER_TIMEOUT_SECS
 from loadpilot.problem import Refused
 
 from ..gateway import Gateway

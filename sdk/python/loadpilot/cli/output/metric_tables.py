@@ -1,4 +1,4 @@
-"""What a scenario measured itself, as tables of the summary: its counters, trends and rates."""
+"""The metrics of a scenario as tables of the summary: its counters, trends and rates."""
 
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ if TYPE_CHECKING:
     from ..._generated.report import MetricsReport
 
 TREND = ("p50", "p90", "p95", "p99", "max", "min", "mean")
-"""What is shown of a trend, as its report names it."""
+"""Figures of a trend that are shown, as the report names them."""
 
 
 def tables(metrics: MetricsReport, name_width: int) -> Iterator[str]:
-    """Write a table for each kind of metric that there is."""
+    """Write a table for each kind of metric in the report."""
     counters = [
         (name, [number(counter.count), number(counter.rate)])
         for name, counter in (metrics.counters or {}).items()

@@ -1,0 +1,52 @@
+"""How a flag is declared: its value, its text, its default and its group in ``--help``.
+
+A flag that is off unless it is typed has no value and no default to show.
+"""
+
+from __future__ import annotations
+
+from typing import Literal
+
+from cyclopts import Group, Parameter
+
+MOST_USED = Group("Most used", sort_key=1)
+LOAD = Group("Load", sort_key=2)
+TARGET = Group("Target and connections", sort_key=3)
+GATES = Group("Gates and results", sort_key=4)
+FLEET = Group("Agents and fleet", sort_key=5)
+OUTPUT = Group("Output", sort_key=6)
+
+Value = Literal[
+    "",
+    "1.1|2|auto",
+    "4|6",
+    "ADDRESS",
+    "DURATION",
+    "DURATION:RATE,...",
+    "FILE",
+    "HASH",
+    "HOST:PORT",
+    "INT",
+    "KEY=LIMIT",
+    "MODE",
+    "NAME",
+    "NAME=VALUE",
+    "PERCENT",
+    "RATE",
+    "SHARE",
+    "TOKEN",
+    "URL",
+    "always|never|SHARE",
+]
+"""Types of values, as users know them."""
+
+
+def flag(group: Group, value: Value, text: str, *names: str, default: object = "") -> Parameter:
+    """Declare a flag; its name is that of its field unless ``names`` has others."""
+    return Parameter(
+        name=names or None,
+        group=group,
+        metavar=value,
+        help=text,
+        show_default=str(default) or False,
+    )

@@ -1,0 +1,241 @@
+"""The flags of ``loadpilot run``, each declared once; :mod:`.options` reads them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Annotated
+
+from cyclopts import Parameter
+
+from ...compile.scenario.settings import USERS_OF_MAX
+from . import target as targets
+from .allow import VARIABLE as ALLOW_VARIABLE
+from .connection_flags import ConnectionFlags
+from .declaration import GATES, LOAD, MOST_USED, OUTPUT, TARGET, flag
+from .fleet import FleetFlags
+from .listen_flags import ListenFlags
+from .shared_flags import (  # cyclopts evaluates annotations
+    Agents,  # noqa: TC001
+    ResultsJson,  # noqa: TC001
+    Scenario,  # noqa: TC001
+    Strict,  # noqa: TC001
+    Verbose,  # noqa: TC001
+)
+
+DEBUG_REQUESTS_MAX = 100
+"""Maximum number of arrivals whose exchanges are written out."""
+DEBUG_VARIABLE = "LOADPILOT_DEBUG_REQUESTS"
+SCENARIO_DEFAULT = "the scenario's"
+"""The default of each flag that replaces a setting of the scenario."""
+
+
+@dataclass(frozen=True, slots=True)
+class RunFlags:
+    """What was written on the command line, unread."""
+
+    target: Annotated[
+        str | None,
+        flag(
+            MOST_USED,
+            "URL",
+            "Target of the load, http://host[:port][/path]; paths of calls are below the path. "
+            f"Without the flag: {targets.VARIABLE} in the environment, then in .env.",
+            "--target",
+            "-t",
+            default=targets.DEFAULT,
+        ),
+    ] = None
+    rps: Annotated[
+        str | None,
+        flag(
+            MOST_USED,
+            "RATE",
+            "Peak rate of arrivals: 50, 0.5, 50/s, 3000/m.",
+            default=SCENARIO_DEFAULT,
+        ),
+    ] = None
+    users: Annotated[
+        str | None,
+        flag(
+            MOST_USED,
+            "INT",
+            "Number of users of a closed loop, instead of a rate: each starts its next task when "
+            "its last one ended. Latency is then not counted from a schedule.",
+        ),
+    ] = None
+    duration: Annotated[
+        str | None,
+        flag(
+            MOST_USED,
+            "DURATION",
+            "Duration of the run: 500ms, 30s, 2m30s, 1h, or seconds. A longer ramp of the "
+            "scenario is shortened to it.",
+            default=SCENARIO_DEFAULT,
+        ),
+    ] = None
+    threshold: Annotated[
+        tuple[str, ...],
+        flag(
+            MOST_USED,
+            "KEY=LIMIT",
+            "Gate that fails the run, also TASK:KEY=LIMIT, such as p99_ms=500. Repeatable; "
+            "replaces the scenario's gate of the same key. For a metric of the scenario write the "
+            'side that passes: "orders.count>=100".',
+        ),
+    ] = ()
+
+    scenario: Scenario = None
+    max: Annotated[
+        bool,
+        flag(
+            LOAD,
+            "",
+            "As fast as possible: a closed loop of --users, else of the scenario's users, else of "
+            f"{USERS_OF_MAX}.",
+        ),
+    ] = False
+    mode: Annotated[
+        str | None,
+        flag(
+            LOAD,
+            "MODE",
+            "Shape of the rate: ramp, constant, step or spike.",
+            default=SCENARIO_DEFAULT,
+        ),
+    ] = None
+    ramp_up: Annotated[
+        str | None,
+        flag(
+            LOAD,
+            "DURATION",
+            "Duration of the rise from 0 in mode ramp, at most that of the run.",
+            default=SCENARIO_DEFAULT,
+        ),
+    ] = None
+    stages: Annotated[
+        str | None,
+        flag(
+            LOAD,
+            "DURATION:RATE,...",
+            "Stages with the rate at the end of each, instead of rate, duration and mode: "
+            "30s:50,1m:50.",
+        ),
+    ] = None
+    warm_up: Annotated[
+        str | None,
+        flag(
+            LOAD,
+            "DURATION",
+            "Duration of the first part whose arrivals are left out of gates, rates and "
+            "percentiles.",
+            default=SCENARIO_DEFAULT,
+        ),
+    ] = None
+    env: Annotated[
+        tuple[str, ...],
+        flag(
+            LOAD,
+            "NAME=VALUE",
+            "Parameter that the scenario reads; goes before the environment. Repeatable. Not for "
+            "secrets: other users can read command lines.",
+            "--env",
+            "-e",
+        ),
+    ] = ()
+    seed: Annotated[
+        str | None,
+        flag(
+            LOAD,
+            "INT",
+            "Seed of every random choice; each run prints its own.",
+            default="random",
+        ),
+    ] = None
+    no_early_abort: Annotated[
+        bool,
+        flag(
+            LOAD,
+            "",
+            "Go on where every call fails to connect. Without it the run ends with exit code 3 "
+            "when the calls of the first 5 s all fail to connect.",
+        ),
+    ] = False
+
+    connections: Annotated[ConnectionFlags, Parameter(name="*")] = field(
+        default_factory=ConnectionFlags
+    )
+    allow_target: Annotated[
+        tuple[str, ...],
+        flag(
+            TARGET,
+            "ADDRESS",
+            "Open a target that agents refuse: a network such as 169.254.8.0/24, an address, a "
+            "host name, or unix:/folder for the sockets below it. Repeatable. Refused are "
+            "link-local and cloud metadata addresses, Unix sockets, and always the NATS server of "
+            "the agent. Agents of a fleet have flags of their own. Without the flag: "
+            f"{ALLOW_VARIABLE}.",
+        ),
+    ] = ()
+    id_header: Annotated[
+        str | None,
+        flag(TARGET, "NAME", "Request header in which each call sends run/arrival/step."),
+    ] = None
+
+    shortfall: Annotated[
+        str | None,
+        flag(
+            GATES,
+            "PERCENT",
+            "Maximum share of planned arrivals that were not started; more fails the run. Same as "
+            "--threshold shortfall=PERCENT.",
+            default=5,
+        ),
+    ] = None
+    strict: Strict = False
+    results_json: ResultsJson = None
+    samples: Annotated[
+        str | None,
+        flag(
+            GATES,
+            "FILE",
+            "Write every call to this CSV file, one row each: about ten bytes a call in the log.",
+        ),
+    ] = None
+    samples_share: Annotated[
+        str | None,
+        flag(
+            GATES,
+            "SHARE",
+            "Share of the calls that --samples writes, such as 0.01, drawn from the seed.",
+            default=1,
+        ),
+    ] = None
+    tag: Annotated[
+        tuple[str, ...],
+        flag(
+            GATES,
+            "NAME=VALUE",
+            "Label of this run, such as team=shop. Repeatable; shown in report, summary and "
+            "`loadpilot runs`.",
+        ),
+    ] = ()
+
+    agents: Agents = None
+    fleet: Annotated[FleetFlags, Parameter(name="*")] = field(default_factory=FleetFlags)
+    listen: Annotated[ListenFlags, Parameter(name="*")] = field(default_factory=ListenFlags)
+
+    dry_run: Annotated[
+        bool, flag(OUTPUT, "", "Check everything and print the plan; start nothing.")
+    ] = False
+    debug_requests: Annotated[
+        str | None,
+        flag(
+            OUTPUT,
+            "INT",
+            "Number of first arrivals whose exchanges are printed below the summary, at most "
+            f"{DEBUG_REQUESTS_MAX}: heads only, secrets masked. Without the flag: "
+            f"{DEBUG_VARIABLE}.",
+            default=0,
+        ),
+    ] = None
+    verbose: Verbose = False

@@ -1,0 +1,64 @@
+"""The NATS server of a fleet, as flags of every command that reaches one."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Annotated
+
+from ...control import nats_settings
+from ...control.nats_settings import TENANT_DEFAULT
+from .connection_flags import MACHINE_CERTIFICATES
+from .declaration import FLEET, flag
+
+
+@dataclass(frozen=True, slots=True)
+class ServerFlags(nats_settings.ServerFlags):
+    """The flags of a NATS server, unread; without --nats-url the command stays on this machine."""
+
+    nats_url: Annotated[
+        str | None,
+        flag(
+            FLEET,
+            "URL",
+            "NATS server of a fleet, nats://host:port or tls://host:port, instead of this machine "
+            "and directory.",
+        ),
+    ] = None
+    nats_token: Annotated[
+        str | None,
+        flag(
+            FLEET,
+            "TOKEN",
+            "Token for the NATS server. Better in the environment as NATS_TOKEN: other users can "
+            "read command lines.",
+        ),
+    ] = None
+    creds: Annotated[
+        str | None,
+        flag(
+            FLEET,
+            "FILE",
+            "NATS credentials file instead of a token. Without the flag: NATS_CREDS.",
+        ),
+    ] = None
+    tenant: Annotated[
+        str | None, flag(FLEET, "NAME", "Tenant of the fleet.", default=TENANT_DEFAULT)
+    ] = None
+    nats_cacert: Annotated[
+        str | None,
+        flag(
+            FLEET,
+            "FILE",
+            "Certificates to trust for a tls:// server, PEM. Without the flag: NATS_CACERT.",
+            default=MACHINE_CERTIFICATES,
+        ),
+    ] = None
+    insecure_nats: Annotated[
+        bool,
+        flag(
+            FLEET,
+            "",
+            "Send the token unencrypted to a nats:// address off loopback. Without the flag: "
+            "NATS_INSECURE=1.",
+        ),
+    ] = False

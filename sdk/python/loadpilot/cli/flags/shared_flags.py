@@ -1,0 +1,52 @@
+"""Flags and arguments that several commands take."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+from cyclopts import Parameter
+
+from .declaration import FLEET, GATES, LOAD, OUTPUT, flag
+from .server_flags import ServerFlags
+
+File = Annotated[str | None, Parameter(help="Scenario file.")]
+RunId = Annotated[
+    str, Parameter(help="Id of the run, or its first characters; `last` is the newest.")
+]
+Server = Annotated[ServerFlags, Parameter(name="*")]
+NO_SERVER = ServerFlags()
+"""No fleet: the command is about this directory and this machine."""
+Scenario = Annotated[
+    str | None,
+    flag(
+        LOAD,
+        "NAME",
+        "Scenario to run; needed when the file defines several.",
+        "--scenario",
+        "-s",
+    ),
+]
+Agents = Annotated[
+    str | None,
+    flag(
+        FLEET,
+        "INT",
+        "Number of agent processes on this machine that share the load.",
+        "--agents",
+        "-a",
+        default=1,
+    ),
+]
+Strict = Annotated[bool, flag(GATES, "", "Exit with 3 when the certificate is DEGRADED, too.")]
+ResultsJson = Annotated[str | None, flag(GATES, "FILE", "Write the full report to this file.")]
+Verbose = Annotated[
+    bool,
+    flag(
+        OUTPUT,
+        "",
+        "Print everything: how the scenario is executed, each step of the run, the full summary.",
+        "--verbose",
+        "-v",
+    ),
+]
+Json = Annotated[bool, flag(OUTPUT, "", "Print JSON instead.")]
