@@ -13,7 +13,6 @@ from datetime import UTC, datetime
 from enum import StrEnum
 from typing import TYPE_CHECKING
 
-from bench import build, logged, machine, peers
 from bench.families import (
     arrivals,
     honesty,
@@ -26,8 +25,11 @@ from bench.families import (
     soak,
     tls,
 )
-from bench.page import Page
-from bench.rounds import Setting
+from bench.install import build, peers
+from bench.measure import machine
+from bench.measure.rounds import Setting
+from bench.pages.family_page import Page
+from bench.servers import oracle
 from bench.tools.h2load import H2load
 from bench.tools.hey import Hey
 from bench.tools.k6 import K6
@@ -41,9 +43,9 @@ from bench.tools.wrk import Wrk
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from bench.build import Build
     from bench.families.family import Result
-    from bench.peers import Found
+    from bench.install.build import Build
+    from bench.install.peers import Found
     from bench.tools.tool import Tool
 
 RESULTS = machine.ROOT / "bench" / "results"
@@ -165,7 +167,7 @@ def compare(wish: Wish) -> list[Path]:
     found = {name: peers.install(name) for name in _needed(wish)}
     made = build.release() if wish.wheel is None else build.unpacked(wish.wheel)
     if LOG_TARGET & set(wish.families):
-        logged.build()
+        oracle.build()
     tool_core, target_core = _keep_apart()
     pages = []
     for family in wish.families:

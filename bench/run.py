@@ -22,19 +22,19 @@ ROOT = Path(__file__).resolve().parents[1]
 sys.path.insert(0, str(ROOT))
 
 # They are found by the line above.
-from bench import (  # noqa: E402
-    build,
-    compare,
-    fidelity,
-    machine,
-    pages,
-    peers,
-    reading,
-    scale,
-    startup,
-)
+from bench import compare
+from bench.install import build, peers
+from bench.measure import machine
+from bench.single import browser, fidelity, log_reading, scale, startup
 
-ALONE = ("fidelity", "startup", "scale", "reading", "pages")
+MODULES = {
+    "fidelity": fidelity,
+    "startup": startup,
+    "scale": scale,
+    "reading": log_reading,
+    "pages": browser,
+}
+ALONE = tuple(MODULES)
 """What looks at LoadPilot alone."""
 
 
@@ -94,11 +94,11 @@ def alone(what: str, args: argparse.Namespace) -> None:
         title = f"Schedule fidelity, {args.rps:,} rps for {secs} s"
     elif what == "reading":
         rounds = args.rounds or (1 if args.quick else 3)
-        table = reading.measure(made, rounds, args.patience_secs, quick=args.quick)
+        table = log_reading.measure(made, rounds, args.patience_secs, quick=args.quick)
         title = "Reading a log"
     elif what == "pages":
         rounds = args.rounds or (1 if args.quick else 3)
-        table = pages.measure(made, rounds, args.patience_secs, quick=args.quick)
+        table = browser.measure(made, rounds, args.patience_secs, quick=args.quick)
         title = "The pages of a run that goes on"
     else:
         rounds = args.rounds or (1 if args.quick else 7)
@@ -112,7 +112,7 @@ def alone(what: str, args: argparse.Namespace) -> None:
         (folder / f"{name}.svg").write_text(drawn + "\n", encoding="utf-8")
         table += ["", f"![{fidelity.CHART.caption}]({name}.svg)"]
     path = folder / f"{name}.md"
-    path.write_text(page(title, sys.modules[f"bench.{what}"].__doc__ or "", facts, table))
+    path.write_text(page(title, MODULES[what].__doc__ or "", facts, table))
     print(f"written to {path.relative_to(ROOT)}")
 
 

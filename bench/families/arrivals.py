@@ -14,8 +14,8 @@ from __future__ import annotations
 from bench.families.family import Result
 from bench.families.max import OURS
 from bench.families.paced import CLOCK, COLUMNS, shoot_paced
-from bench.goals import Goal, at_least, at_most
-from bench.rounds import Figures, Setting, Table, play
+from bench.measure.rounds import Figures, Setting, Table, play
+from bench.pages.goals import Goal, at_least, at_most
 from bench.tools.tool import Tool  # noqa: TC001  (an annotation of a nested function)
 
 RATES = (1_000, 10_000)

@@ -6,8 +6,8 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from bench.goals import Goal
-    from bench.rounds import Table
+    from bench.measure.rounds import Table
+    from bench.pages.goals import Goal
 
 
 @dataclass(frozen=True)

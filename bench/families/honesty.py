@@ -19,13 +19,13 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from bench import rounds
 from bench.families.family import COST, PARTS_COST, Column, Result
 from bench.families.max import OURS
-from bench.goals import Goal, at_most
-from bench.logged import shoot_at_oracle
-from bench.rounds import Figures, Setting, Table, cost, play
-from bench.spread import of, quantile
+from bench.measure import rounds
+from bench.measure.rounds import Figures, Setting, Table, cost, play
+from bench.measure.spread import of, quantile
+from bench.pages.goals import Goal, at_most
+from bench.servers.oracle import shoot_at_oracle
 from bench.tools.loadpilot import parts
 
 if TYPE_CHECKING:

@@ -15,13 +15,13 @@ from typing import TYPE_CHECKING
 from bench.families.family import COST, PARTS_COST, Column, Result
 from bench.families.max import per_cpu_goal
 from bench.families.nginx_closed import PER_CPU, play_closed
-from bench.nginx import Speaks
+from bench.servers.nginx import Speaks
 from bench.tools.tool import Load, Tool
 
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from bench.rounds import Setting
+    from bench.measure.rounds import Setting
 
 SHAPES = ((4, 64), (64, 4))
 """Connections, and requests at a time on each: few with many streams, many with few."""

@@ -18,9 +18,9 @@ from typing import TYPE_CHECKING
 
 from bench.families.family import COST, PARTS_COST, Column, Result
 from bench.families.nginx_closed import PER_CPU, play_closed
-from bench.goals import Goal, at_least, at_most
-from bench.nginx import Speaks
-from bench.rounds import Setting, Table, agent_of
+from bench.measure.rounds import Setting, Table, agent_of
+from bench.pages.goals import Goal, at_least, at_most
+from bench.servers.nginx import Speaks
 from bench.tools.tool import Load, Tool
 
 if TYPE_CHECKING:

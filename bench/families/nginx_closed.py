@@ -6,9 +6,9 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from bench import rounds
-from bench.nginx import Nginx, Speaks
-from bench.rounds import Figures, Setting, Table, cost, play, shoot
+from bench.measure import rounds
+from bench.measure.rounds import Figures, Setting, Table, cost, play, shoot
+from bench.servers.nginx import Nginx, Speaks
 from bench.tools.loadpilot import parts
 
 if TYPE_CHECKING:

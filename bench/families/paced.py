@@ -6,11 +6,11 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from bench import grid, rounds
-from bench.curve import Chart
 from bench.families.family import COST, PARTS_COST, Column
-from bench.logged import shoot_at_oracle
-from bench.rounds import Figures, Setting, Table, cost
+from bench.measure import rounds, schedule_fit
+from bench.measure.rounds import Figures, Setting, Table, cost
+from bench.pages.distribution_plot import Chart
+from bench.servers.oracle import shoot_at_oracle
 from bench.tools.loadpilot import parts
 
 if TYPE_CHECKING:
@@ -76,12 +76,12 @@ def shoot_paced(tool: Tool, table: Table, rps: int, setting: Setting) -> Figures
         **cost(ran, requests),
         **parts(ran, requests),
     }
-    found, read = grid.fit(logged.arrivals_us, rps), grid.fit(logged.read_us, rps)
+    found, read = schedule_fit.fit(logged.arrivals_us, rps), schedule_fit.fit(logged.read_us, rps)
     if found is None or read is None:
         return figures
     table.draw(DISTANCE, tool.name, found.planned.sorted_us)
     gaps = replace(GAPS, ideal_us=1e6 / rps)
-    table.draw(gaps, tool.name, grid.gaps_us(logged.arrivals_us))
+    table.draw(gaps, tool.name, schedule_fit.gaps_us(logged.arrivals_us))
     return figures | {
         "read_p50_us": read.planned.p50_us,
         "read_p99_us": read.planned.p99_us,

@@ -14,13 +14,13 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from bench import rounds
 from bench.families.family import Result
 from bench.families.max import OURS
 from bench.families.paced import CLOCK, COLUMNS, CONNECTIONS, shoot_paced
-from bench.goals import Goal, at_most, below, exactly
-from bench.nginx import Nginx
-from bench.rounds import Figures, Setting, Table, cost, play, shoot
+from bench.measure import rounds
+from bench.measure.rounds import Figures, Setting, Table, cost, play, shoot
+from bench.pages.goals import Goal, at_most, below, exactly
+from bench.servers.nginx import Nginx
 from bench.tools.tool import Load, Tool
 
 RATES = (500, 5_000, 20_000)

@@ -20,9 +20,9 @@ from typing import TYPE_CHECKING
 from bench.families.family import Result
 from bench.families.max import COLUMNS
 from bench.families.nginx_closed import PER_CPU, play_closed
-from bench.goals import Goal, at_least, at_most
-from bench.nginx import Speaks
-from bench.rounds import Setting, Table, agent_of
+from bench.measure.rounds import Setting, Table, agent_of
+from bench.pages.goals import Goal, at_least, at_most
+from bench.servers.nginx import Speaks
 from bench.tools.loadpilot import LoadPilot
 from bench.tools.original import Original
 from bench.tools.tool import Load, Tool
@@ -30,7 +30,7 @@ from bench.tools.tool import Load, Tool
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from bench.build import Build
+    from bench.install.build import Build
 
 USERS = 64
 RPS = 500
@@ -42,7 +42,7 @@ WAYS = {
     "batch": "Batched",
     "batch in Python": "BatchedInPython",
 }
-"""How a task can be written, and the class of `bench/checked.py` that is."""
+"""How a task can be written, and the class of `bench/scenarios/checked_request.py` that is."""
 OF_WRK = {"compiled": 1.0, "async": 0.9, "sync": 0.8}
 """Requests a CPU-second, as a multiple of wrk's."""
 OF_PEERS = {"k6": 8.0, "Locust": 10.0, Original.name: 3.0}

@@ -27,17 +27,17 @@ from typing import TYPE_CHECKING
 
 from tests.oracle.oracle import Oracle
 
-from bench import proc, rounds
 from bench.families.family import Column, Result
-from bench.goals import Goal, below
-from bench.logged import BINARY
-from bench.measured import Running, ToolFault
-from bench.rounds import MIB, Figures, Setting, Table, play
+from bench.measure import procfs, rounds
+from bench.measure.process_tree import Running, ToolFault
+from bench.measure.rounds import MIB, Figures, Setting, Table, play
+from bench.pages.goals import Goal, below
+from bench.servers.oracle import BINARY
 from bench.tools.loadpilot import FIRING, LoadPilot, agent_pids
 from bench.tools.tool import Load, Task, Told, Tool
 
 if TYPE_CHECKING:
-    from bench.build import Build
+    from bench.install.build import Build
 
 RPS = 2_000
 BODY_RPS = 200
@@ -95,7 +95,7 @@ class Step:
         made = LoadPilot(self.build).task(load, folder)
         scenario = folder / "scenario.py"
         scenario.write_text(scenario_of(self.tasks), encoding="utf-8")
-        argv = [str(scenario) if word.endswith("steady.py") else word for word in made.argv]
+        argv = [str(scenario) if word.endswith("constant_rate.py") else word for word in made.argv]
         return replace(made, argv=argv)
 
     def told(self, folder: Path, stdout: str) -> Told:
@@ -208,12 +208,12 @@ def _reading(root: int, oracle: Oracle, requests: int, patience_secs: float) -> 
     """Read everything as soon as so many requests were received; raises ToolFault."""
     give_up = time.monotonic() + patience_secs
     while not oracle.wait_count(requests, LOOK_SECS):
-        if proc.look(root) is None or time.monotonic() > give_up:
+        if procfs.look(root) is None or time.monotonic() > give_up:
             received = oracle.counts().received
             raise ToolFault(f"the run ended with {received:,} requests where {requests:,} were due")
-    looks = {pid: look for pid in proc.tree(root) if (look := proc.look(pid)) is not None}
+    looks = {pid: look for pid in procfs.tree(root) if (look := procfs.look(pid)) is not None}
     agents = agent_pids(looks)
-    spent = {pid: proc.threads(pid) for pid in looks}
+    spent = {pid: procfs.threads(pid) for pid in looks}
     firing = [
         secs for pid in agents for name, secs in spent[pid].values() if name.startswith(FIRING)
     ]

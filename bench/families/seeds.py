@@ -18,12 +18,13 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from bench import rounds, series, shop_target
 from bench.families.family import COST, PARTS_COST, Column, Result
 from bench.families.max import OURS
-from bench.goals import Goal, at_least, at_most
-from bench.rounds import MIB, Figures, Setting, Table, cost, play, shoot
-from bench.shop_target import ShopTarget
+from bench.measure import rounds, usage_series
+from bench.measure.rounds import MIB, Figures, Setting, Table, cost, play, shoot
+from bench.pages.goals import Goal, at_least, at_most
+from bench.servers import shop
+from bench.servers.shop import ShopTarget
 from bench.tools.loadpilot import LoadPilot, agent_pids, parts
 from bench.tools.original import Original
 from bench.tools.tool import SHOP, Load, Tool
@@ -31,14 +32,14 @@ from bench.tools.tool import SHOP, Load, Tool
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from bench.build import Build
-    from bench.measured import Ran
-    from bench.proc import Look
+    from bench.install.build import Build
+    from bench.measure.process_tree import Ran
+    from bench.measure.procfs import Look
 
 RPS = 500
 USERS = 64
 CALLBACKS = {"LoadPilot, compiled": "Compiled", "LoadPilot, Python": "Python"}
-"""The rows with callbacks, and the class of `bench/callbacks.py` that each is."""
+"""The rows with callbacks, and the class of `bench/scenarios/shop_callbacks.py` that each is."""
 FASTER = (("k6", 1.2), ("Locust", 3.3))
 """Requests/s at most, as a multiple of each peer's."""
 FASTER_THAN_ITSELF = (Original.name, 3.0)
@@ -62,7 +63,7 @@ COLUMNS = (
 
 def measure(made: Build, tools: list[Tool], skipped: dict[str, str], setting: Setting) -> Result:
     """Play all rounds of the four families."""
-    binary = shop_target.build(release=not setting.quick)
+    binary = shop.build(release=not setting.quick)
     peers = [tool for tool in tools if not tool.ours]
     is_asked = len(peers) < len(tools)
     named = CALLBACKS.items() if is_asked else ()
@@ -115,7 +116,7 @@ def _once(
         "failed": None if told.failed is None else float(told.failed),
         "refused": float(target.refused),
         "cpu_avg_pct": 100 * ran.cpu_secs / ran.wall_secs,
-        **_peaks(ran, series.everything),
+        **_peaks(ran, usage_series.everything),
         **cost(ran, requests),
         **parts(ran, requests),
     }
@@ -129,8 +130,8 @@ def _once(
 def _peaks(ran: Ran, choose: Callable[[dict[int, Look]], list[int]]) -> Figures:
     """Find the busiest second and the one with most memory."""
     return {
-        "cpu_peak_pct": max(series.core_pct(ran.samples, choose), default=None),
-        "memory_peak_mb": max(series.rss_bytes(ran.samples, choose), default=0) / MIB,
+        "cpu_peak_pct": max(usage_series.core_pct(ran.samples, choose), default=None),
+        "memory_peak_mb": max(usage_series.rss_bytes(ran.samples, choose), default=0) / MIB,
     }
 
 

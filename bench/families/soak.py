@@ -19,23 +19,23 @@ from statistics import StatisticsError, linear_regression, median
 from threading import Timer
 from typing import TYPE_CHECKING
 
-from bench import rounds, series
 from bench.families.family import COST, PARTS_COST, Column, Result
-from bench.goals import Goal, at_least, at_most
-from bench.nginx import Nginx
-from bench.rounds import MIB, Figures, Setting, Table, cost, play, shoot
+from bench.measure import rounds, usage_series
+from bench.measure.rounds import MIB, Figures, Setting, Table, cost, play, shoot
+from bench.pages.goals import Goal, at_least, at_most
+from bench.servers.nginx import Nginx
 from bench.tools.loadpilot import LoadPilot, agent_pids, parts
 from bench.tools.tool import Load, Tool
 
 if TYPE_CHECKING:
-    from bench.build import Build
-    from bench.measured import Ran
+    from bench.install.build import Build
+    from bench.measure.process_tree import Ran
 
 RPS, SCRIPTED_RPS = 20_000, 2_000
 STALL_SECS = 0.1
 """How long the target stands still, once."""
 SCRIPTED = {"LoadPilot, async": "Awaited", "LoadPilot, sync": "Plain"}
-"""Users in Python, and the class of `bench/checked.py` that they are of."""
+"""Users in Python, and the class of `bench/scenarios/checked_request.py` that they are of."""
 SCRIPTED_USERS = 64
 """How many that class has; each makes one request before the run."""
 TENTHS = 10
@@ -145,7 +145,7 @@ def _once(nginx: Path, tool: Tool, table: Table, setting: Setting, at: tuple[int
 
 def _agent_mib(ran: Ran, start_us: int) -> list[tuple[float, float]]:
     """List seconds after the start of the load, and the agent's memory then."""
-    rss = series.rss_bytes(ran.samples, agent_pids)
+    rss = usage_series.rss_bytes(ran.samples, agent_pids)
     return [
         ((sample.at_us - start_us) / 1e6, one / MIB)
         for sample, one in zip(ran.samples, rss, strict=True)

@@ -14,13 +14,13 @@ from typing import TYPE_CHECKING
 from bench.families.family import COST, PARTS_COST, Column, Result
 from bench.families.max import per_cpu_goal
 from bench.families.nginx_closed import PER_CPU, play_closed
-from bench.nginx import CIPHER, Speaks
+from bench.servers.nginx import CIPHER, Speaks
 from bench.tools.tool import Load, Tool
 
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from bench.rounds import Setting
+    from bench.measure.rounds import Setting
 
 CONNECTIONS = (64,)
 FLOOR = 0.95

@@ -8,11 +8,15 @@ from __future__ import annotations
 import json
 import os
 from dataclasses import dataclass
-from pathlib import Path
+from typing import TYPE_CHECKING
 
+from bench.measure.machine import ROOT
 from bench.tools.tool import Load, Task, Told
 
-SCRIPT = Path(__file__).with_name("k6_script.js")
+if TYPE_CHECKING:
+    from pathlib import Path
+
+SCRIPT = ROOT / "bench" / "scenarios" / "k6_script.js"
 
 
 @dataclass(frozen=True)

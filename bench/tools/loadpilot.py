@@ -8,22 +8,26 @@ from __future__ import annotations
 
 import json
 from dataclasses import dataclass
-from pathlib import Path
 from typing import TYPE_CHECKING
 
+from bench.measure.machine import ROOT
 from bench.tools.tool import Load, Task, Told
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
+    from pathlib import Path
 
-    from bench.build import Build
-    from bench.measured import Ran
-    from bench.proc import Look
-    from bench.rounds import Figures
+    from bench.install.build import Build
+    from bench.measure.process_tree import Ran
+    from bench.measure.procfs import Look
+    from bench.measure.rounds import Figures
 
-BENCH = Path(__file__).parents[1]
+SCENARIOS = ROOT / "bench" / "scenarios"
 STEADY, STREAMS, SHOP, CHECKED, CALLBACKS = (
-    BENCH / f"{name}.py" for name in ("steady", "streams", "shop", "checked", "callbacks")
+    SCENARIOS / f"{name}.py"
+    for name in (
+        *("constant_rate", "http2_streams", "shop_routes", "checked_request", "shop_callbacks"),
+    )
 )
 PARTS = {
     "agent": "import agent;",
@@ -45,8 +49,8 @@ class LoadPilot:
     name: str = "LoadPilot"
     ours: bool = True
     user: str = ""
-    """The class of `bench/checked.py`, or of `bench/callbacks.py` for the shop, to run; none: what
-    the load asks for."""
+    """The class of a scenario file to run: of `shop_callbacks.py` for the shop, otherwise of
+    `checked_request.py`. Empty: the load decides."""
 
     def task(self, load: Load, folder: Path) -> Task:
         """Run the scenario of the benches; flags set the load."""

@@ -9,12 +9,16 @@ from __future__ import annotations
 import json
 import os
 from dataclasses import dataclass
-from pathlib import Path
+from typing import TYPE_CHECKING
 
-from bench.spread import quantile
+from bench.measure.machine import ROOT
+from bench.measure.spread import quantile
 from bench.tools.tool import Load, Task, Told
 
-SCENARIO = Path(__file__).with_name("locust_scenario.py")
+if TYPE_CHECKING:
+    from pathlib import Path
+
+SCENARIO = ROOT / "bench" / "scenarios" / "locust_scenario.py"
 
 
 @dataclass(frozen=True)

@@ -11,9 +11,10 @@ import os
 from dataclasses import dataclass
 from pathlib import Path
 
+from bench.measure.machine import ROOT
 from bench.tools.tool import Load, Task, Told
 
-SCENARIO = Path(__file__).with_name("original_scenario.py")
+SCENARIO = ROOT / "bench" / "scenarios" / "original_scenario.py"
 RPS_MAX = 50_000
 """A rate that nobody can keep on a core."""
 

@@ -1,7 +1,7 @@
 """Pages: what an hour of a run that goes on costs the browser that shows it, refresh by refresh.
 
 A run of five tasks is recorded for some seconds and restamped into a log of an hour that is not
-over (`bench/long_log.py`). A gateway of its own serves it, Debian's Chromium opens it, and for some
+over (`synthetic_log.py`). A gateway of its own serves it, Debian's Chromium opens it, and for some
 seconds all that the page's main thread does is counted: it asks for report, figures and verdict
 every two seconds and hears a snapshot each second. A task longer than 50 ms is one that a reader
 can feel; the browser tells of each.
@@ -23,15 +23,16 @@ from playwright.sync_api import sync_playwright
 from tests.browser.reader import CHROMIUM, FLAGS
 from tests.e2e.rawlog import served
 
-from bench import long_log, machine, reading
-from bench.build import ROOT
+from bench.install.build import ROOT
+from bench.measure import machine
+from bench.single import log_reading, synthetic_log
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from playwright.sync_api import CDPSession, Page
 
-    from bench.build import Build
+    from bench.install.build import Build
 
 STATIC = ROOT / "services" / "gateway" / "python" / "loadpilot_gateway" / "static"
 HOUR_SECS = 3_600
@@ -55,12 +56,12 @@ def measure(build: Build, repeats: int, patience_secs: float, *, quick: bool) ->
     secs = HOUR_SECS // 10 if quick else HOUR_SECS
     with tempfile.TemporaryDirectory(prefix="loadpilot-bench-") as name:
         folder = Path(name)
-        template, run = reading.recorded(build, folder)
+        template, run = log_reading.recorded(build, folder)
         going = [begun(one, secs) for one in template if not over(one)]
         (folder / "empty" / "store").mkdir(parents=True)
         with served(folder / "empty", folder / "served") as url:
-            reading.ask(build, url, folder / "none", [])
-            long_log.write(url, long_log.stretched(going, secs))
+            log_reading.ask(build, url, folder / "none", [])
+            synthetic_log.write(url, synthetic_log.stretched(going, secs))
             with gateway(build, url, folder) as place:
                 address = f"{place}/runs/{run}"
                 lines, costs = repeated(address, repeats, patience_secs)
@@ -102,20 +103,20 @@ def promise(what: str, found: str, *, kept: bool) -> str:
     return f"The promise of {what}: {'kept' if kept else 'NOT kept'}; {found}.\n"
 
 
-def over(message: long_log.Stored) -> bool:
+def over(message: synthetic_log.Stored) -> bool:
     """Whether a record says that somebody has finished: a run that goes on has none."""
     event: dict[str, Any] = message.envelope["event"]
     what = event.get("what", event)
     return isinstance(what, dict) and what.get("type") in OVER
 
 
-def begun(message: long_log.Stored, secs: int) -> long_log.Stored:
+def begun(message: synthetic_log.Stored, secs: int) -> synthetic_log.Stored:
     """The same, of a run that was started so much earlier."""
     event: dict[str, Any] = message.envelope["event"]
     if event.get("type") != "StartScheduled":
         return message
-    earlier = {**event, "start_at": event["start_at"] - secs * long_log.TICK_US}
-    return long_log.Stored(message.subject, {**message.envelope, "event": earlier})
+    earlier = {**event, "start_at": event["start_at"] - secs * synthetic_log.TICK_US}
+    return synthetic_log.Stored(message.subject, {**message.envelope, "event": earlier})
 
 
 @contextmanager

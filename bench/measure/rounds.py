@@ -13,16 +13,16 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from bench import machine, spread
-from bench.measured import ToolFault, run
-from bench.profile import Recorder
+from bench.measure import machine, spread
+from bench.measure.perf_profile import Recorder
+from bench.measure.process_tree import ToolFault, run
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-    from bench.curve import Chart
-    from bench.measured import Ran
-    from bench.spread import Spread
+    from bench.measure.process_tree import Ran
+    from bench.measure.spread import Spread
+    from bench.pages.distribution_plot import Chart
     from bench.tools.tool import Load, Told, Tool
 
 MIB = 1024 * 1024

@@ -9,7 +9,7 @@ import subprocess
 import time
 from pathlib import Path
 
-ROOT = Path(__file__).resolve().parents[1]
+ROOT = Path(__file__).resolve().parents[2]
 SAMPLE_SECS = 1.0
 """How long the machine is looked at to say how busy it is."""
 QUIET_PCT = 10.0

@@ -18,7 +18,7 @@ from dataclasses import dataclass
 from itertools import pairwise
 from statistics import median
 
-from bench.spread import quantile
+from bench.measure.spread import quantile
 
 LEAST_ARRIVALS = 20
 """Fewer are no schedule."""

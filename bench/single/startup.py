@@ -20,13 +20,13 @@ from typing import TYPE_CHECKING
 
 from tests.oracle.oracle import Oracle, built_binary
 
-from bench import machine
-from bench.build import BYTECODE
+from bench.install.build import BYTECODE
+from bench.measure import machine
 
 if TYPE_CHECKING:
-    from bench.build import Build
+    from bench.install.build import Build
 
-SCENARIO = Path(__file__).with_name("steady.py")
+SCENARIO = machine.ROOT / "bench" / "scenarios" / "constant_rate.py"
 PATIENCE_SECS = 60.0
 PROMISE_MS = 1_500
 MARKS = (

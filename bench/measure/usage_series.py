@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from bench.measured import Sample
-    from bench.proc import Look
+    from bench.measure.process_tree import Sample
+    from bench.measure.procfs import Look
 
 
 def everything(looks: dict[int, Look]) -> list[int]:

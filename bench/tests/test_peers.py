@@ -7,8 +7,9 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import pytest
-from bench import compare, newer_glibc, peers
-from bench.peers import From, Peer
+from bench import compare
+from bench.install import newer_glibc, peers
+from bench.install.peers import From, Peer
 from bench.tools.original import Original
 from bench.tools.tool import Load
 
@@ -79,7 +80,7 @@ def test_a_peer_that_is_too_new_for_this_machine_brings_its_own_library(
     monkeypatch.setattr(peers, "_glibc", lambda: (2, 36))
     peer = replace(PEER, glibc_min=(2, 38))
     words = [" ".join(argv) for argv in peers._steps(peer)]
-    adopts = [place for place, said in enumerate(words) if "bench.newer_glibc" in said]
+    adopts = [place for place, said in enumerate(words) if "bench.install.newer_glibc" in said]
     package = next(place for place, said in enumerate(words) if "tool==1.2.3" in said)
     assert adopts == [package - 1, package + 1]
     assert not any("newer_glibc" in " ".join(argv) for argv in peers._steps(PEER))

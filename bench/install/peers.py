@@ -16,8 +16,8 @@ from dataclasses import dataclass
 from enum import Enum
 from pathlib import Path
 
-from bench import newer_glibc
-from bench.machine import ROOT, said
+from bench.install import newer_glibc
+from bench.measure.machine import ROOT, said
 
 HOME = ROOT / ".dev" / "bench"
 """Where peers are installed; git ignores it."""
@@ -220,7 +220,7 @@ def _steps(peer: Peer) -> list[list[str]]:
             pip.append("--disable-pip-version-check")
             if _glibc() >= peer.glibc_min:
                 return [[python, "-m", "venv", place], [*pip, package]]
-            adopt = [sys.executable, "-m", "bench.newer_glibc", place]
+            adopt = [sys.executable, "-m", "bench.install.newer_glibc", place]
             # Its Python starts with the newer library first: pip chooses by what that has.
             return [
                 [python, "-m", "venv", "--copies", place],

@@ -13,7 +13,7 @@ import zipfile
 from dataclasses import dataclass, field
 from pathlib import Path
 
-ROOT = Path(__file__).resolve().parents[1]
+ROOT = Path(__file__).resolve().parents[2]
 WHEELS = ROOT / "target" / "bench" / "wheels"
 UNPACKED = ROOT / "target" / "bench" / "release"
 NICE = ("nice", "-n", "10")

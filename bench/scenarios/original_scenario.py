@@ -17,7 +17,7 @@ ASKED = {
 
 @scenario(**ASKED)
 class LookPlain(VUser):
-    """The same request as in `bench/checked.py`, without a look."""
+    """The same request as in `bench/scenarios/checked_request.py`, without a look."""
 
     @task
     def look(self, client: LoadClient) -> None:
@@ -27,7 +27,7 @@ class LookPlain(VUser):
 
 @scenario(**ASKED)
 class LookChecked(VUser):
-    """The task of `bench/checked.py`."""
+    """The task of `bench/scenarios/checked_request.py`."""
 
     def on_start(self, client: LoadClient) -> None:
         """Make a header as after a login."""
@@ -40,8 +40,8 @@ class LookChecked(VUser):
 
     def check_look(self, status_code: int, body: dict[str, int]) -> None:
         """Check."""
-        assert status_code == 200  # noqa: S101
-        assert body["id"] == 1234  # noqa: S101
+        assert status_code == 200
+        assert body["id"] == 1234
 
 
 @scenario(**ASKED)
@@ -80,8 +80,8 @@ class ShopChecked(VUser):
 
     def check_health(self, status_code: int, body: dict[str, str]) -> None:
         """It must be well."""
-        assert status_code == 200  # noqa: S101
-        assert body["status"] == "ok"  # noqa: S101
+        assert status_code == 200
+        assert body["status"] == "ok"
 
     @task
     def user(self, client: LoadClient) -> None:
@@ -90,7 +90,7 @@ class ShopChecked(VUser):
 
     def check_user(self, status_code: int, body: object) -> None:  # noqa: ARG002
         """The token must be good."""
-        assert status_code == 200  # noqa: S101
+        assert status_code == 200
 
     @task
     def login(self, client: LoadClient) -> None:
@@ -99,5 +99,5 @@ class ShopChecked(VUser):
 
     def check_login(self, status_code: int, body: dict[str, str]) -> None:
         """There must be a token."""
-        assert status_code == 200  # noqa: S101
-        assert body["token"]  # noqa: S101
+        assert status_code == 200
+        assert body["token"]

@@ -37,16 +37,16 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from bench import machine, spread
-from bench.goals import at_most, exactly, figure
-from bench.proc import look
+from bench.measure import machine, spread
+from bench.measure.procfs import look
+from bench.pages.goals import at_most, exactly, figure
 
 if TYPE_CHECKING:
-    from bench.goals import Goal
-    from bench.proc import Look
-    from bench.spread import Spread
+    from bench.measure.procfs import Look
+    from bench.measure.spread import Spread
+    from bench.pages.goals import Goal
 
-ROOT = Path(__file__).resolve().parents[1]
+ROOT = Path(__file__).resolve().parents[2]
 NICE = ("nice", "-n", "10")
 Crowd = tuple[int, str]
 DISK, MEMORY = "disk", "memory"

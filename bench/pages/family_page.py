@@ -12,17 +12,17 @@ import re
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from bench.curve import svg
-from bench.goals import Judged, written
-from bench.rounds import agent_of
+from bench.measure.rounds import agent_of
+from bench.pages.distribution_plot import svg
+from bench.pages.goals import Judged, written
 
 if TYPE_CHECKING:
     from collections.abc import Callable
     from pathlib import Path
 
-    from bench.curve import Chart
     from bench.families.family import Result
-    from bench.rounds import Table
+    from bench.measure.rounds import Table
+    from bench.pages.distribution_plot import Chart
 
 Rows = list[list[str]]
 STYLE = """

@@ -13,7 +13,7 @@ import subprocess
 import threading
 from typing import TYPE_CHECKING, Self
 
-from bench import proc
+from bench.measure import procfs
 from bench.tools.loadpilot import FIRING, agent_pids
 
 if TYPE_CHECKING:
@@ -98,7 +98,7 @@ class Recorder:
         perf does not reliably follow threads that start later, and those are what is looked for.
         """
         while not self._over.wait(LOOK_SECS):
-            looks = {pid: proc.look(pid) for pid in proc.tree(os.getpid())}
+            looks = {pid: procfs.look(pid) for pid in procfs.tree(os.getpid())}
             agents = agent_pids({pid: look for pid, look in looks.items() if look is not None})
             for pid in agents:
                 if any(name.startswith(FIRING) for name in _names(pid)):
@@ -109,7 +109,7 @@ class Recorder:
 def _names(pid: int) -> list[str]:
     """List the threads of a process; none if it has just ended."""
     try:
-        return [name for name, _ in proc.threads(pid).values()]
+        return [name for name, _ in procfs.threads(pid).values()]
     except OSError:
         return []
 

@@ -19,12 +19,12 @@ import time
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from bench import proc
+from bench.measure import procfs
 
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from bench.proc import Look
+    from bench.measure.procfs import Look
 
 LOOK_SECS = 0.1
 """How often the tree is looked at."""
@@ -109,7 +109,7 @@ class Running:
         self._argv = argv if core is None else ["taskset", "-c", str(core), *argv]
         self._out, self._err = folder / "stdout", folder / "stderr"
         self._patience_secs = patience_secs
-        self._before = set(proc.children(os.getpid()))
+        self._before = set(procfs.children(os.getpid()))
         self._began = time.monotonic()
         _adopt(orphans=True)
         try:
@@ -136,7 +136,7 @@ class Running:
         wall_secs = time.monotonic() - self._began
         self._watch.stop()
         user_secs, sys_secs = usage.ru_utime, usage.ru_stime
-        while orphans := set(proc.children(os.getpid())) - self._before:
+        while orphans := set(procfs.children(os.getpid())) - self._before:
             late = _reap(orphans.pop())
             user_secs, sys_secs = user_secs + late[0], sys_secs + late[1]
         _adopt(orphans=False)
@@ -157,7 +157,7 @@ class Running:
 
     def end(self) -> None:
         """End the whole tree at once; `wait` then raises nothing for it."""
-        for pid in proc.tree(self.pid):
+        for pid in procfs.tree(self.pid):
             _end(pid)
 
 
@@ -189,7 +189,7 @@ class _Watch(threading.Thread):
                 self.samples.append(Sample(at_us, dict(self.processes), living))
             if time.monotonic() > self._give_up and not self.ended_it:
                 self.ended_it = True
-                for pid in proc.tree(self._root):
+                for pid in procfs.tree(self._root):
                     _end(pid)
 
     def stop(self) -> None:
@@ -199,8 +199,8 @@ class _Watch(threading.Thread):
 
     def _look(self) -> frozenset[int]:
         living = set()
-        for pid in proc.tree(self._root):
-            seen = proc.look(pid)
+        for pid in procfs.tree(self._root):
+            seen = procfs.look(pid)
             if seen is not None:
                 self.processes[pid] = seen
                 living.add(pid)

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from bench.spread import Spread
+    from bench.measure.spread import Spread
 
 
 class Judged(Enum):

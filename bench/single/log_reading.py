@@ -1,7 +1,7 @@
 """Reading: how long it takes to index a log, to ask it, and to open it again.
 
 A run of five tasks at 100 arrivals per second is recorded for some seconds; its deltas, restamped,
-become a log of 24 hours and a hundred logs of a minute (`bench/long_log.py`). Each repeat opens
+become a log of 24 hours and a hundred logs of a minute (`synthetic_log.py`). Each repeat opens
 them in two new processes: the first has no cache, the second finds what the first one kept.
 """
 
@@ -18,13 +18,14 @@ from typing import TYPE_CHECKING
 from tests.e2e.rawlog import served
 from tests.oracle.oracle import Oracle, built_binary
 
-from bench import long_log, machine
+from bench.measure import machine
+from bench.single import synthetic_log
 
 if TYPE_CHECKING:
-    from bench.build import Build
+    from bench.install.build import Build
 
-SCENARIO = Path(__file__).with_name("five_tasks.py")
-INNER = Path(__file__).with_name("read_once.py")
+SCENARIO = machine.ROOT / "bench" / "scenarios" / "five_tasks.py"
+INNER = Path(__file__).with_name("timed_reads.py")
 DAY_SECS = 86_400
 MINUTE_SECS = 60
 RUNS = 100
@@ -49,16 +50,18 @@ def measure(build: Build, repeats: int, patience_secs: float, *, quick: bool) ->
         with served(folder / "empty", folder / "served") as url:
             ask(build, url, folder / "none", [])
             day = f"{run[:-4]}-day"
-            long = long_log.named(long_log.stretched(template, secs), run, day)
-            size = long_log.write(url, long)
+            long = synthetic_log.named(synthetic_log.stretched(template, secs), run, day)
+            size = synthetic_log.write(url, long)
             minutes = [f"{run[:-4]}-{number:03}" for number in range(count)]
             for minute in minutes:
-                short = long_log.named(long_log.stretched(template, MINUTE_SECS), run, minute)
-                long_log.write(url, short)
+                short = synthetic_log.named(
+                    synthetic_log.stretched(template, MINUTE_SECS), run, minute
+                )
+                synthetic_log.write(url, short)
             return table(build, url, folder, (day, secs, size), minutes, repeats, patience_secs)
 
 
-def recorded(build: Build, folder: Path) -> tuple[list[long_log.Stored], str]:
+def recorded(build: Build, folder: Path) -> tuple[list[synthetic_log.Stored], str]:
     """Run once for real; what is in its log, and its id."""
     results = folder / "results.json"
     with Oracle(built_binary(), folder / "oracle.jsonl") as oracle:
@@ -70,7 +73,7 @@ def recorded(build: Build, folder: Path) -> tuple[list[long_log.Stored], str]:
     run: str = json.loads(results.read_text(encoding="utf-8"))["run"]["id"]
     (log,) = (folder / ".loadpilot").glob("log-*")
     with served(log, folder / "recorded") as url:
-        return long_log.read(url), run
+        return synthetic_log.read(url), run
 
 
 def ask(build: Build, url: str, cache: Path, runs: list[str]) -> dict[str, list[float]]:

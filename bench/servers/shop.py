@@ -9,8 +9,8 @@ import re
 import subprocess
 from typing import TYPE_CHECKING, Self
 
-from bench.machine import ROOT
-from bench.measured import ToolFault
+from bench.measure.machine import ROOT
+from bench.measure.process_tree import ToolFault
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -21,14 +21,14 @@ from typing import TYPE_CHECKING
 
 from tests.oracle.oracle import Oracle, built_binary
 
-from bench import machine
-from bench.curve import Chart, svg
-from bench.logged import KERNEL_TIMES
+from bench.measure import machine
+from bench.pages.distribution_plot import Chart, svg
+from bench.servers.oracle import KERNEL_TIMES
 
 if TYPE_CHECKING:
-    from bench.build import Build
+    from bench.install.build import Build
 
-SCENARIO = Path(__file__).with_name("steady.py")
+SCENARIO = machine.ROOT / "bench" / "scenarios" / "constant_rate.py"
 ID_HEADER = "x-request-id"
 COLUMNS = (
     "run",

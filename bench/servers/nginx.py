@@ -17,8 +17,8 @@ import urllib.request
 from enum import Enum
 from typing import TYPE_CHECKING, Self
 
-from bench.measured import ToolFault
-from bench.proc import children, cpu_secs
+from bench.measure.process_tree import ToolFault
+from bench.measure.procfs import children, cpu_secs
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -10,27 +10,27 @@ from typing import TYPE_CHECKING, cast
 from xml.etree import ElementTree as ET
 
 import pytest
-from bench import (
-    compare,
-    goals,
-    grid,
-    logged,
-    machine,
-    measured,
-    peers,
-    profile,
-    rounds,
-    series,
-    spread,
-)
-from bench.build import Build
-from bench.curve import Chart
+from bench import compare
 from bench.families import honesty, scaling, soak
 from bench.families.family import Column, Result
-from bench.goals import Judged
-from bench.page import Page
-from bench.proc import Look
-from bench.rounds import Figures, Setting, Table
+from bench.install import peers
+from bench.install.build import Build
+from bench.measure import (
+    machine,
+    perf_profile,
+    process_tree,
+    rounds,
+    schedule_fit,
+    spread,
+    usage_series,
+)
+from bench.measure.procfs import Look
+from bench.measure.rounds import Figures, Setting, Table
+from bench.pages import goals
+from bench.pages.distribution_plot import Chart
+from bench.pages.family_page import Page
+from bench.pages.goals import Judged
+from bench.servers import oracle
 from bench.tools.h2load import H2load
 from bench.tools.hey import Hey
 from bench.tools.loadpilot import LoadPilot, parts
@@ -42,7 +42,7 @@ from bench.tools.wrk import Wrk
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from bench.rounds import Run
+    from bench.measure.rounds import Run
     from bench.tools.tool import Tool
 
 WRK = """
@@ -100,7 +100,7 @@ def test_every_freeze_ends_within_the_run() -> None:
 @pytest.mark.parametrize("rps", [500, 1_000, 20_000])
 def test_a_constant_delay_is_no_distance_from_the_grid(rps: int) -> None:
     """Broken if a tool pays for the way to the target, which all have."""
-    found = grid.fit([10**15 + 777 + round(n * 1e6 / rps) for n in range(1_000)], rps)
+    found = schedule_fit.fit([10**15 + 777 + round(n * 1e6 / rps) for n in range(1_000)], rps)
     assert found is not None
     assert found.planned.max_us <= 1
     assert found.kept_rps == pytest.approx(rps, rel=1e-3)
@@ -110,14 +110,14 @@ def test_one_late_request_is_the_greatest_distance_and_moves_no_other() -> None:
     """Broken if one outlier shifts the whole grid, or is lost."""
     arrivals = [n * 1_000 for n in range(1_000)]
     arrivals[500] += 900
-    found = grid.fit(arrivals, 1_000)
+    found = schedule_fit.fit(arrivals, 1_000)
     assert found is not None
     assert (found.planned.p50_us, found.planned.p99_us, found.planned.max_us) == (0, 0, 900)
 
 
 def test_a_drift_counts_against_the_plan_and_not_against_the_own_rate() -> None:
     """Broken if a tool that is too slow looks precise, or unrest cannot be told from drift."""
-    found = grid.fit([n * 1_010 for n in range(1_001)], 1_000)
+    found = schedule_fit.fit([n * 1_010 for n in range(1_001)], 1_000)
     assert found is not None
     assert found.planned.max_us == pytest.approx(5_000, abs=10)
     assert found.own.max_us == pytest.approx(0, abs=1)
@@ -150,7 +150,7 @@ def played(order: list[str]) -> Table:
     def once(tool: Tool, table: Table) -> Figures:
         order.append(tool.name)
         if tool.name == "broken" or (tool.name == "other" and len(table.busy) == 2):
-            raise measured.ToolFault("it fell over")
+            raise process_tree.ToolFault("it fell over")
         number = len(table.busy)
         return {"figure": float(number) if tool.name == "LoadPilot" else 2.0}
 
@@ -222,7 +222,7 @@ os.wait()
 def test_the_whole_tree_is_paid_for(tmp_path: Path) -> None:
     """Broken if a tool gets away with what its children, or orphans, spend."""
     code = TREE.format(child=BURN.format(secs=0.4), orphan=BURN.format(secs=0.4))
-    ran = measured.run([sys.executable, "-c", code], None, tmp_path, dict(os.environ), 30)
+    ran = process_tree.run([sys.executable, "-c", code], None, tmp_path, dict(os.environ), 30)
     assert ran.exit_code == 0, ran.stderr
     assert ran.cpu_secs >= 0.75
 
@@ -231,14 +231,14 @@ def test_memory_is_the_tools_and_not_ours(tmp_path: Path) -> None:
     """Broken if the bench's own pages count, which a fork hands to its child."""
     ballast = bytearray(os.urandom(1)) * 200_000_000
     argv = ["sleep", "0.4"]
-    ran = measured.run(argv, None, tmp_path, dict(os.environ), 30)
+    ran = process_tree.run(argv, None, tmp_path, dict(os.environ), 30)
     assert ran.rss_max_bytes < len(ballast) / 10
 
 
 def test_a_tool_that_hangs_is_ended(tmp_path: Path) -> None:
     """Broken if one tool stops the bench for good."""
-    with pytest.raises(measured.ToolFault, match="did not end"):
-        measured.run(["sleep", "60"], None, tmp_path, dict(os.environ), 0.3)
+    with pytest.raises(process_tree.ToolFault, match="did not end"):
+        process_tree.run(["sleep", "60"], None, tmp_path, dict(os.environ), 0.3)
 
 
 def test_peers_are_pinned() -> None:
@@ -252,7 +252,7 @@ def test_what_an_agent_spends_is_what_is_read_of_it(tmp_path: Path) -> None:
     child = f"# import agent;\n{BURN.format(secs=0.5)}{idle}"
     start = f"import subprocess, sys\nsubprocess.run([sys.executable, '-c', {child!r}])"
     code = f"# import supervisor;\n{start}"
-    ran = measured.run([sys.executable, "-c", code], None, tmp_path, dict(os.environ), 30)
+    ran = process_tree.run([sys.executable, "-c", code], None, tmp_path, dict(os.environ), 30)
     found = parts(ran, 1_000)
     assert found["agent_cpu_secs"] == pytest.approx(0.5, abs=0.1)
     assert found["agent_per_cpu_sec"] == pytest.approx(1_000 / (found["agent_cpu_secs"] or 0))
@@ -334,13 +334,13 @@ def a_tree(cpu_secs: dict[int, float], rss: int = 0) -> dict[int, Look]:
 def test_a_second_is_what_was_used_between_two_samples() -> None:
     """Broken if a peak is an average, or a process that ended keeps its memory."""
     samples = [
-        measured.Sample(1_000_000, a_tree({1: 1.0, 2: 5.0}, 10), frozenset({1, 2})),
-        measured.Sample(2_000_000, a_tree({1: 1.5, 2: 5.9}, 10), frozenset({1, 2})),
-        measured.Sample(4_000_000, a_tree({1: 2.5, 2: 5.9}, 10), frozenset({1})),
+        process_tree.Sample(1_000_000, a_tree({1: 1.0, 2: 5.0}, 10), frozenset({1, 2})),
+        process_tree.Sample(2_000_000, a_tree({1: 1.5, 2: 5.9}, 10), frozenset({1, 2})),
+        process_tree.Sample(4_000_000, a_tree({1: 2.5, 2: 5.9}, 10), frozenset({1})),
     ]
-    assert series.core_pct(samples, series.everything) == pytest.approx([140, 50])
-    assert series.core_pct(samples, lambda _looks: [1]) == pytest.approx([50, 50])
-    assert series.rss_bytes(samples, series.everything) == [20, 20, 10]
+    assert usage_series.core_pct(samples, usage_series.everything) == pytest.approx([140, 50])
+    assert usage_series.core_pct(samples, lambda _looks: [1]) == pytest.approx([50, 50])
+    assert usage_series.rss_bytes(samples, usage_series.everything) == [20, 20, 10]
 
 
 def test_growth_is_the_last_tenth_against_the_one_after_the_warm_up() -> None:
@@ -425,23 +425,23 @@ def test_a_miss_without_a_profile_is_said_aloud() -> None:
 def test_a_missing_perf_is_said_aloud(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Broken if a page that was to have a profile is silent about having none."""
     monkeypatch.setenv("PATH", str(tmp_path))
-    with profile.Recorder(tmp_path) as recorder:
+    with perf_profile.Recorder(tmp_path) as recorder:
         pass
-    assert recorder.said == profile.MISSING
+    assert recorder.said == perf_profile.MISSING
 
 
 def test_a_profile_is_its_hottest_lines() -> None:
     """Broken if the list is drowned in what perf says around it."""
     report = "# Samples: 9\n#\n\n    12.50%  [k] copy      libc.so\n     1.00%  [.] f  x.so\n"
-    assert profile.top(report) == "12.50%  [k] copy  libc.so\n1.00%  [.] f  x.so"
-    assert len(profile.top("1% f\n" * 99).splitlines()) == profile.LINES_MAX
+    assert perf_profile.top(report) == "12.50%  [k] copy  libc.so\n1.00%  [.] f  x.so"
+    assert len(perf_profile.top("1% f\n" * 99).splitlines()) == perf_profile.LINES_MAX
 
 
 def test_drawings_are_files_beside_the_markdown(tmp_path: Path) -> None:
     """Broken if a page shows a drawing that is not there, or that is no XML."""
     table = Table("a table", busy=["0 %"])
     chart = Chart("gaps", "a <caption>", ideal_us=100.0)
-    table.draw(chart, "a & b", grid.gaps_us([0, 90, 200, 300]))
+    table.draw(chart, "a & b", schedule_fit.gaps_us([0, 90, 200, 300]))
     table.draw(chart, "a & b", [1.0])
     assert table.charts[chart]["a & b"] == [90, 100, 110]
     page = Page(Result("x", "X", "How.", (), [table], [], {}, []), "today", "./dev", 1, [])
@@ -464,8 +464,8 @@ def test_an_installers_reason_is_the_line_with_the_error() -> None:
 def test_the_kernels_times_are_used_only_when_all_are_there() -> None:
     """Broken if half of the arrivals pass for all of them."""
     run = cast("Run", None)
-    assert logged.Logged(run, [5, 9], [4, 8], 1, 0).arrivals_us == [4, 8]
-    assert logged.Logged(run, [5, 9], [4], 1, 0).arrivals_us == [5, 9]
+    assert oracle.Logged(run, [5, 9], [4, 8], 1, 0).arrivals_us == [4, 8]
+    assert oracle.Logged(run, [5, 9], [4], 1, 0).arrivals_us == [5, 9]
 
 
 def test_every_family_has_its_sizes_and_members() -> None:

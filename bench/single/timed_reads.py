@@ -1,6 +1,6 @@
 """Opens runs and asks them questions, in a process of its own; tells the times as JSON.
 
-read_once.py URL CACHE RUN...
+timed_reads.py URL CACHE RUN...
 """
 
 from __future__ import annotations

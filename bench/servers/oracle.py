@@ -15,9 +15,9 @@ from typing import TYPE_CHECKING
 
 from tests.oracle.oracle import Oracle
 
-from bench.machine import ROOT
-from bench.proc import cpu_secs
-from bench.rounds import Run, Setting, Table, shoot
+from bench.measure.machine import ROOT
+from bench.measure.procfs import cpu_secs
+from bench.measure.rounds import Run, Setting, Table, shoot
 from bench.tools.tool import Load, Tool
 
 if TYPE_CHECKING:
