@@ -22,10 +22,10 @@ ROOT = Path(__file__).resolve().parents[1]
 sys.path.insert(0, str(ROOT))
 
 # They are found by the line above.
-from bench import compare
-from bench.install import build, peers
-from bench.measure import machine
-from bench.single import browser, fidelity, log_reading, scale, startup
+from bench import compare  # noqa: E402
+from bench.install import build, peers  # noqa: E402
+from bench.measure import machine  # noqa: E402
+from bench.single import browser, fidelity, log_reading, scale, startup  # noqa: E402
 
 MODULES = {
     "fidelity": fidelity,
@@ -45,12 +45,12 @@ def main() -> None:
         for peer in peers.PEERS:
             print(f"{peer.name}: {peers.install(peer.name).version}", flush=True)
         return
-    compared = [compare.Family(what) for what in args.what if what not in ALONE]
+    compared = [what for what in args.what if what not in ALONE]
     for what in args.what:
         if what in ALONE:
             alone(what, args)
     if compared:
-        wish = compare.Wish(
+        request = compare.Request(
             compared,
             args.quick,
             args.rounds,
@@ -60,7 +60,7 @@ def main() -> None:
             args.wheel,
             args.profile,
         )
-        for path in compare.compare(wish):
+        for path in compare.compare(request):
             print(f"written to {path.relative_to(ROOT)}")
 
 
@@ -120,7 +120,7 @@ def arguments() -> argparse.Namespace:
     """Read the command line."""
     about = (__doc__ or "").split("\n", maxsplit=1)[0]
     parser = argparse.ArgumentParser(prog="./dev bench", description=about)
-    families = [family.value for family in compare.Family]
+    families = list(compare.FAMILIES)
     parser.add_argument(
         "what",
         nargs="*",

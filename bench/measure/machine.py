@@ -10,6 +10,7 @@ import time
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[2]
+SCENARIOS = ROOT / "bench" / "scenarios"
 SAMPLE_SECS = 1.0
 """How long the machine is looked at to say how busy it is."""
 QUIET_PCT = 10.0

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import tempfile
 from collections import defaultdict
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -16,14 +17,15 @@ from typing import TYPE_CHECKING
 from bench.measure import machine, spread
 from bench.measure.perf_profile import Recorder
 from bench.measure.process_tree import ToolFault, run
+from bench.tools.tool import Tool
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Sequence
 
     from bench.measure.process_tree import Ran
     from bench.measure.spread import Spread
     from bench.pages.distribution_plot import Chart
-    from bench.tools.tool import Load, Told, Tool
+    from bench.tools.tool import Load, Report
 
 MIB = 1024 * 1024
 AGENT = "agent_"
@@ -109,23 +111,25 @@ class Run:
     """One run of one tool, with its files still there."""
 
     ran: Ran
-    told: Told
+    report: Report
     folder: Path
 
 
-def play(
-    table: Table,
-    tools: Sequence[Tool],
-    setting: Setting,
-    once: Callable[[Tool, Table], Figures],
-) -> None:
-    """Run every round; what a tool does wrong ends its run and not the bench."""
+Once = Callable[[Tool, Table, Path], Figures]
+"""Runs a tool once in a folder of its own; raises ToolFault, ValueError, KeyError or OSError."""
+
+
+def play(title: str, tools: Sequence[Tool], setting: Setting, once: Once) -> Table:
+    """Run every round; an error of a tool ends its run and not the bench."""
+    table = Table(title)
+    print(title, flush=True)
     for number in range(setting.rounds):
         table.busy.append(machine.quiet(setting.patience_secs))
         first = number % max(1, len(tools))
         for tool in [*tools[first:], *tools[:first]]:
             try:
-                figures = once(tool, table)
+                with folder() as place:
+                    figures = once(tool, table, Path(place))
             except (ToolFault, ValueError, KeyError, OSError) as fault:
                 why = f"{type(fault).__name__}: {fault}".replace("\n", " ")[:300]
                 table.failures[tool.name].append(why)
@@ -138,16 +142,17 @@ def play(
             print(f"  round {number + 1}: {tool.name:10} {shown}", flush=True)
     if setting.profile:
         table.profile = _profile(tools, once)
+    return table
 
 
-def _profile(tools: Sequence[Tool], once: Callable[[Tool, Table], Figures]) -> str:
+def _profile(tools: Sequence[Tool], once: Once) -> str:
     """Run the last row that is ours once more under perf; its figures are thrown away."""
     ours = [tool for tool in tools if tool.ours]
     if not ours:
         return "no profile: LoadPilot is not in this table"
     with folder() as place, Recorder(Path(place)) as recorder:
         try:
-            once(ours[-1], Table("profiled"))
+            once(ours[-1], Table("profiled"), Path(place))
         except (ToolFault, ValueError, KeyError, OSError) as fault:
             return f"no profile: the run failed: {fault}"
     print(recorder.said, flush=True)
@@ -156,17 +161,17 @@ def _profile(tools: Sequence[Tool], once: Callable[[Tool, Table], Figures]) -> s
 
 def shoot(tool: Tool, load: Load, setting: Setting, table: Table, folder: Path) -> Run:
     """Run a tool once, and note its command the first time."""
-    task = tool.task(load, folder)
-    ran = run(task.argv, setting.tool_core, folder, task.environ, 60 + 5 * load.secs)
+    command = tool.command(load, folder)
+    ran = run(command.argv, setting.tool_core, folder, command.environ, 60 + 5 * load.secs)
     table.commands.setdefault(tool.name, _plain(ran.argv, folder, load.url))
     try:
-        told = tool.told(folder, ran.stdout)
+        report = tool.report(folder, ran.stdout)
     except (ValueError, KeyError, OSError) as fault:
         last = (ran.stderr or ran.stdout)[-200:]
         raise ToolFault(f"exit {ran.exit_code}, no report ({fault}): {last}") from fault
-    if told.note:
-        table.notes[tool.name].add(told.note)
-    return Run(ran, told, folder)
+    if report.note:
+        table.notes[tool.name].add(report.note)
+    return Run(ran, report, folder)
 
 
 def cost(ran: Ran, requests: int) -> Figures:

@@ -112,7 +112,10 @@ def build(*, quick: bool) -> Programs:
     """Build coordinator and crowd: for release, with --quick for development."""
     profile = [] if quick else ["--release"]
     argv = [*NICE, "cargo", "build", "--quiet", *profile]
-    parts = (("-p", "loadpilot-coordinator"), ("-p", "loadpilot-agent", "--example", "crowd"))
+    parts: tuple[tuple[str, ...], ...] = (
+        ("-p", "loadpilot-coordinator"),
+        ("-p", "loadpilot-agent", "--example", "crowd"),
+    )
     for part in parts:
         subprocess.run([*argv, *part], cwd=ROOT, check=True)
     folder = ROOT / "target" / ("debug" if quick else "release")
@@ -284,7 +287,7 @@ def _laws(programs: Programs, rounds: int) -> list[str]:
     took: dict[int, list[dict[str, float]]] = {agents: [] for agents in LAWS}
     for _ in range(rounds):
         for agents in LAWS:
-            argv = [programs.crowd, "laws", str(agents)]
+            argv = [str(programs.crowd), "laws", str(agents)]
             done = subprocess.run(argv, capture_output=True, check=True, timeout=PATIENCE_SECS)
             took[agents].append(json.loads(done.stdout))
     few, many = LAWS

@@ -11,7 +11,7 @@ from xml.etree import ElementTree as ET
 
 import pytest
 from bench import compare
-from bench.families import honesty, scaling, soak
+from bench.families import freezing_target, generator_cost, memory_growth
 from bench.families.family import Column, Result
 from bench.install import peers
 from bench.install.build import Build
@@ -31,13 +31,9 @@ from bench.pages.distribution_plot import Chart
 from bench.pages.family_page import Page
 from bench.pages.goals import Judged
 from bench.servers import oracle
-from bench.tools.h2load import H2load
-from bench.tools.hey import Hey
 from bench.tools.loadpilot import LoadPilot, parts
-from bench.tools.locust import Locust
-from bench.tools.oha import Oha
-from bench.tools.tool import Load, Task, Told
-from bench.tools.wrk import Wrk
+from bench.tools.peers import peer
+from bench.tools.tool import Command, Load, Report
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -74,17 +70,17 @@ class Named:
         self.name = name
         self.ours = name == "LoadPilot"
 
-    def task(self, load: Load, folder: Path) -> Task:
+    def command(self, load: Load, folder: Path) -> Command:
         raise NotImplementedError
 
-    def told(self, folder: Path, stdout: str) -> Told:
+    def report(self, folder: Path, stdout: str) -> Report:
         raise NotImplementedError
 
 
 @pytest.mark.parametrize("secs", [5, 10, 20])
 def test_the_answer_of_the_freezing_server_is_its_closed_form(secs: int) -> None:
     """Broken if tools are judged by a wrong truth: of five requests one waits, 0 … 1 s evenly."""
-    found = honesty.answer(1_000, secs)
+    found = freezing_target.answer(1_000, secs)
     for key, q in (("p50_ms", 0.5), ("p90_ms", 0.9), ("p99_ms", 0.99), ("max_ms", 1.0)):
         assert found[key] == pytest.approx(max(0.0, (q - 0.8) / 0.2) * 1_000, abs=1.5)
 
@@ -92,9 +88,9 @@ def test_the_answer_of_the_freezing_server_is_its_closed_form(secs: int) -> None
 def test_every_freeze_ends_within_the_run() -> None:
     """Broken if the last freeze outlives the load: its waits would end early."""
     for secs in (5, 10, 20):
-        begins = honesty.freezes_ms(secs)
+        begins = freezing_target.freezes_ms(secs)
         assert len(begins) == secs // 5
-        assert begins[-1] + honesty.FROZEN_MS < secs * 1_000
+        assert begins[-1] + freezing_target.FROZEN_MS < secs * 1_000
 
 
 @pytest.mark.parametrize("rps", [500, 1_000, 20_000])
@@ -144,18 +140,16 @@ def test_a_goal_without_figures_is_not_kept() -> None:
 
 
 def played(order: list[str]) -> Table:
-    table = Table("a table")
     tools = [Named(name) for name in ("LoadPilot", "other", "broken")]
 
-    def once(tool: Tool, table: Table) -> Figures:
+    def once(tool: Tool, table: Table, _folder: Path) -> Figures:
         order.append(tool.name)
         if tool.name == "broken" or (tool.name == "other" and len(table.busy) == 2):
             raise process_tree.ToolFault("it fell over")
         number = len(table.busy)
         return {"figure": float(number) if tool.name == "LoadPilot" else 2.0}
 
-    rounds.play(table, tools, Setting(3, 1, 0, None, None), once)
-    return table
+    return rounds.play("a table", tools, Setting(3, 1, 0, None, None), once)
 
 
 @pytest.fixture(autouse=True)
@@ -200,11 +194,11 @@ def test_the_page_shows_what_failed_and_what_is_missing() -> None:
 
 def test_reports_of_tools_are_read_in_their_units(tmp_path: Path) -> None:
     """Broken if ms are taken for µs, or errors are not counted."""
-    assert Wrk("wrk").told(tmp_path, WRK) == Told(93338, 571, 1_100, 2.89e6, 5_300, 3)
-    hey = Hey("hey").told(tmp_path, HEY)
+    assert peer("wrk", "wrk").report(tmp_path, WRK) == Report(93338, 571, 1_100, 2.89e6, 5_300, 3)
+    hey = peer("hey", "hey").report(tmp_path, HEY)
     assert (hey.requests, hey.p50_us, hey.p99_us, hey.failed) == (17010, 3_600, 9_400, 6)
     with pytest.raises(ValueError, match="no summary"):
-        Wrk("wrk").told(tmp_path, "unable to connect")
+        peer("wrk", "wrk").report(tmp_path, "unable to connect")
 
 
 BURN = "import time; end = time.process_time() + {secs}\nwhile time.process_time() < end: pass\n"
@@ -307,8 +301,10 @@ LOCUST = json.dumps(
 
 def test_reports_of_several_routes_and_streams_are_read(tmp_path: Path) -> None:
     """Broken if failed streams count as answers, or a tool's second route is lost."""
-    assert H2load("h2load").told(tmp_path, H2LOAD) == Told(162660, max_us=21_400, failed=10)
-    locust = Locust("locust").told(tmp_path, LOCUST)
+    assert peer("h2load", "h2load").report(tmp_path, H2LOAD) == Report(
+        162660, max_us=21_400, failed=10
+    )
+    locust = peer("Locust", "locust").report(tmp_path, LOCUST)
     assert (locust.requests, locust.failed, locust.max_us) == (100, 1, 31_500)
     assert (locust.p50_us, locust.p99_us) == (1_000, 7_000)
 
@@ -317,14 +313,16 @@ def test_every_tool_is_asked_for_the_same_streams_and_trust(tmp_path: Path) -> N
     """Broken if a tool of a table is asked for another load than the rest."""
     streams = Load("http://t/", 1, 4, streams=64)
     made = Build("b", {})
-    ours = LoadPilot(made).task(streams, tmp_path)
+    ours = LoadPilot(made).command(streams, tmp_path)
     assert "--users 256" in " ".join(ours.argv)
     assert ours.environ["BENCH_STREAMS"] == "64"
-    assert {"-m64", "-c4"} < set(H2load("h2load").task(streams, tmp_path).argv)
-    assert "-c 4 --http2 -p 64" in " ".join(Oha("oha").task(streams, tmp_path).argv)
+    assert {"-m64", "-c4"} < set(peer("h2load", "h2load").command(streams, tmp_path).argv)
+    assert "-c 4 --http2 -p 64" in " ".join(peer("oha", "oha").command(streams, tmp_path).argv)
     trusting = Load("https://t/", 1, 4, cacert=tmp_path / "ca")
-    assert f"--cacert {tmp_path}/ca" in " ".join(LoadPilot(made).task(trusting, tmp_path).argv)
-    assert f"--cacert {tmp_path}/ca" in " ".join(Oha("oha").task(trusting, tmp_path).argv)
+    assert f"--cacert {tmp_path}/ca" in " ".join(LoadPilot(made).command(trusting, tmp_path).argv)
+    assert f"--cacert {tmp_path}/ca" in " ".join(
+        peer("oha", "oha").command(trusting, tmp_path).argv
+    )
 
 
 def a_tree(cpu_secs: dict[int, float], rss: int = 0) -> dict[int, Look]:
@@ -346,25 +344,25 @@ def test_a_second_is_what_was_used_between_two_samples() -> None:
 def test_growth_is_the_last_tenth_against_the_one_after_the_warm_up() -> None:
     """Broken if the warm-up hides a leak, or is taken for one."""
     warm_then_flat = [(float(s), 10.0 if s < 60 else 40.0) for s in range(-5, 605)]
-    found = soak.course(warm_then_flat, 600)
+    found = memory_growth.course(warm_then_flat, 600)
     assert (found.tenths[0], found.tenths[1], found.tenths[9]) == (10, 40, 40)
     assert found.slope_per_sec == pytest.approx(0)
-    leak = soak.course([(float(s), 20 + s / 100) for s in range(600)], 600)
+    leak = memory_growth.course([(float(s), 20 + s / 100) for s in range(600)], 600)
     assert (leak.tenths[9] or 0) - (leak.tenths[1] or 0) == pytest.approx(4.8)
     assert leak.slope_per_sec == pytest.approx(0.01)
-    nothing = soak.course([], 600)
+    nothing = memory_growth.course([], 600)
     assert (nothing.tenths[1], nothing.slope_per_sec) == (None, None)
 
 
 def test_scaling_counts_only_what_lies_between_two_readings() -> None:
     """Broken if start-up is in the cost of a request, or control hides in it."""
-    before = scaling.Reading(
+    before = generator_cost.Reading(
         10, 1_000, 5, fire_secs=3, control_secs=1, tree_secs=9, agent_rss_bytes=0
     )
-    after = scaling.Reading(
+    after = generator_cost.Reading(
         12, 5_000, 7, fire_secs=3.1, control_secs=1.01, tree_secs=9.2, agent_rss_bytes=1 << 20
     )
-    found = scaling.between(before, after)
+    found = generator_cost.between(before, after)
     assert found["rps"] == 2_000
     assert found["open"] == 7
     assert found["gen_us"] == pytest.approx(1e6 * 0.11 / 4_000)
@@ -374,15 +372,15 @@ def test_scaling_counts_only_what_lies_between_two_readings() -> None:
     table = Table("a table")
     table.add("first", found | {"round": 0.0})
     table.add("second", found | {"gen_us": 55.0, "round": 0.0})
-    scaling.add_ratios(table, "first")
+    generator_cost.add_ratios(table, "first")
     assert table.figures["second"][0]["gen_ratio"] == pytest.approx(2)
     assert table.figures["second"][0]["tree_ratio"] == 1
 
 
 def test_a_slow_target_holds_as_many_connections_as_the_row_says() -> None:
     """Broken if a row of 10,000 connections is one of fewer, or needs more than an agent has."""
-    for connections in scaling.CONNECTIONS:
-        under_way = scaling.RPS * scaling.held_secs(connections)
+    for connections in generator_cost.CONNECTIONS:
+        under_way = generator_cost.RPS * generator_cost.held_secs(connections)
         assert under_way <= connections
         assert under_way >= min(connections - 0.5, 0.99 * connections)
 
@@ -390,7 +388,7 @@ def test_a_slow_target_holds_as_many_connections_as_the_row_says() -> None:
 @pytest.mark.parametrize("tasks", [1, 200])
 def test_a_scenario_of_many_tasks_compiles(tasks: int, tmp_path: Path) -> None:
     """Broken if a row fails for its own scenario."""
-    text = scaling.scenario_of(tasks)
+    text = generator_cost.scenario_of(tasks)
     compile(text, str(tmp_path), "exec")
     assert text.count("@task") == tasks
     assert f"client.get('/t{tasks - 1}')" in text
@@ -470,8 +468,8 @@ def test_the_kernels_times_are_used_only_when_all_are_there() -> None:
 
 def test_every_family_has_its_sizes_and_members() -> None:
     """Broken if a family that can be asked for cannot be run, or quick is as long as full."""
-    for family in compare.Family:
-        assert compare.MEMBERS[family][0] == "LoadPilot"
-        full, quick = compare.FULL[family], compare.QUICK[family]
+    for family in compare.FAMILIES.values():
+        assert family.tools[0] == "LoadPilot"
+        full, quick = family.full, family.quick
         assert quick.rounds * quick.secs < full.rounds * full.secs
-        assert set(compare.NO_MEMBER.get(family, {})).isdisjoint(compare.MEMBERS[family])
+        assert set(family.excluded).isdisjoint(family.tools)

@@ -10,7 +10,7 @@ import pytest
 from bench import compare
 from bench.install import newer_glibc, peers
 from bench.install.peers import From, Peer
-from bench.tools.original import Original
+from bench.tools.peers import peer
 from bench.tools.tool import Load
 
 if TYPE_CHECKING:
@@ -78,8 +78,8 @@ def test_a_peer_that_is_too_new_for_this_machine_brings_its_own_library(
     """Broken if pip chooses by the machine's library, or what it installed starts with that."""
     monkeypatch.setattr(peers, "HOME", tmp_path)
     monkeypatch.setattr(peers, "_glibc", lambda: (2, 36))
-    peer = replace(PEER, glibc_min=(2, 38))
-    words = [" ".join(argv) for argv in peers._steps(peer)]
+    newer = replace(PEER, glibc_min=(2, 38))
+    words = [" ".join(argv) for argv in peers._steps(newer)]
     adopts = [place for place, said in enumerate(words) if "bench.install.newer_glibc" in said]
     package = next(place for place, said in enumerate(words) if "tool==1.2.3" in said)
     assert adopts == [package - 1, package + 1]
@@ -104,7 +104,7 @@ def test_the_original_is_a_peer_under_our_name() -> None:
     """Broken if its row asks for another package, or is named like ours."""
     assert compare.peer_of("original") == "loadpilot"
     assert compare.peer_of("Locust") == "locust"
-    assert not Original.ours
+    assert not peer("original", "x").ours
 
 
 def test_the_original_is_told_rate_and_length(tmp_path: Path) -> None:
@@ -116,7 +116,7 @@ def test_the_original_is_told_rate_and_length(tmp_path: Path) -> None:
     packages.mkdir(parents=True)
     load = Load("http://127.0.0.1:1/", 7, 64, 500, checked=True)
     path = str(tmp_path / "bin" / "loadpilot")
-    task = Original(path).task(load, tmp_path)
+    task = peer("original", path).command(load, tmp_path)
     assert task.argv[:2] == [path, "run"]
     assert "LookChecked" in task.argv
     assert "http://127.0.0.1:1" in task.argv
@@ -125,5 +125,5 @@ def test_the_original_is_told_rate_and_length(tmp_path: Path) -> None:
     (tmp_path / "results.json").write_text(
         '{"requests_total": 9, "errors_total": 1, "p50_ms": 1.5, "p99_ms": 3, "max_ms": 4}'
     )
-    told = Original("x").told(tmp_path, "")
+    told = peer("original", "x").report(tmp_path, "")
     assert (told.requests, told.p50_us, told.p99_us, told.failed) == (9, 1_500, 3_000, 1)

@@ -1,47 +1,49 @@
-"""What a request costs LoadPilot itself, when there is more of one thing: at a fixed rate each.
-
-LoadPilot alone, against the oracle, which counts and has a core of its own. Each row is a run. When
-the connections are open and the load is steady, the processor time of every thread is read (to the
-ns, /proc/*/schedstat), again some seconds later, and what lies between is divided by the requests
-that the oracle received meanwhile: no start and no end is in it. *Agent* is the process that
-generates the load; *tree* is the whole command with nats-server, coordinator, supervisor and the
-command line that draws the live line.
-
-Connections are held by a slow target: at rate R each answer is given N / R after its request, so N
-are under way at any time, each on a connection of its own; the column shows how many the oracle
-really had open. Tasks are as many routes of equal weight. Bodies are answers of that size.
-
-*Control* is every thread of the agent that does not fire: its fold of the log, the encoding and
-sending of deltas, heartbeats, gauges. It is the cost of deltas from above, but for the hand-over of
-the histograms inside the firing thread, which takes place once a tick and has no account of its
-own. Its goal is in percent of one core, at each rate of the table *rate*.
-"""
+"""*scaling*: LoadPilot's own cost of a request, with more of one thing at a time."""
 
 from __future__ import annotations
 
 import resource
 import time
 from dataclasses import dataclass, replace
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 from tests.oracle.oracle import Oracle
 
-from bench.families.family import Column, Result
-from bench.measure import procfs, rounds
+from bench.families.family import Column, Family, Lab, Measured, Server, Size
+from bench.measure import procfs
 from bench.measure.process_tree import Running, ToolFault
-from bench.measure.rounds import MIB, Figures, Setting, Table, play
-from bench.pages.goals import Goal, below
+from bench.measure.rounds import MIB, play
+from bench.pages.goals import below
 from bench.servers.oracle import BINARY
 from bench.tools.loadpilot import FIRING, LoadPilot, agent_pids
-from bench.tools.tool import Load, Task, Told, Tool
+from bench.tools.tool import Command, Load, Report, Tool
 
 if TYPE_CHECKING:
-    from bench.install.build import Build
+    from pathlib import Path
 
+    from bench.install.build import Build
+    from bench.measure.rounds import Figures, Setting, Table
+
+ABOUT = """
+LoadPilot alone, against the oracle, which counts and has a core of its own. Each row is a run. When
+the connections are open and the load is steady, the processor time of every thread is read (to the
+ns, /proc/*/schedstat), and again some seconds later. The difference is divided by the requests that
+the oracle received meanwhile, so that neither start nor end is in it. *Agent* is the process that
+generates the load; *tree* is the whole command with nats-server, coordinator, supervisor and the
+command line that draws the live line.
+
+Connections are held by a slow target: at rate R each answer comes N / R after its request, so N are
+in flight at any time, each on a connection of its own; the column shows how many the oracle really
+had open. Tasks are as many routes of equal weight. Bodies are answers of that size.
+
+*Control* is every thread of the agent that does not fire: its fold of the log, the encoding and
+sending of deltas, heartbeats, gauges. It is an upper bound of the cost of deltas, except for the
+hand-over of the histograms inside the firing thread, once a tick, which has no account of its own.
+Its goal is in percent of one core, at each rate of the table *rate*.
+"""
 RPS = 2_000
 BODY_RPS = 200
-"""A rate at which bodies of 1 MB do not fill the target's core."""
+"""A rate at which bodies of 1 MB leave the target's core some room."""
 RATES = (500, 2_000, 20_000)
 CONNECTIONS = (1, 10, 100, 1_000, 10_000)
 TASKS = (1, 10, 50, 200)
@@ -49,12 +51,12 @@ BODY_BYTES = (100, 1_000, 10_000, 100_000, 1_000_000)
 WARM_SECS = 2
 """After the first answers, before the first reading."""
 TAIL_SECS = 2
-"""After the second reading the load still goes on."""
+"""Rest of the load after the second reading."""
 SPARE_FILES = 200
-"""Files that agent and oracle need beside their connections."""
+"""Number of files that agent and oracle need beside their connections."""
 PATIENCE_SECS = 60.0
 LOOK_SECS = 0.5
-"""How soon it is noticed that a run has ended before its time."""
+"""Interval of the check that the run still goes on."""
 CONTROL_MAX_PCT = 1.0
 COLUMNS = (
     Column("rps", "requests/s at the oracle"),
@@ -81,25 +83,25 @@ class Step:
     delay_secs: float = 0.0
     body_bytes: int | None = None
     connections: int = 1
-    """How many are expected to be open."""
+    """Expected number of open connections."""
     ours: bool = True
 
     @property
     def behaviours(self) -> tuple[str, ...]:
-        """Tell the oracle how to answer."""
+        """Instructions to the oracle."""
         size = () if self.body_bytes is None else (f"size {self.body_bytes}",)
         return (*size, *((f"delay {self.delay_secs * 1e3:.3f}",) if self.delay_secs else ()))
 
-    def task(self, load: Load, folder: Path) -> Task:
+    def command(self, load: Load, folder: Path) -> Command:
         """Write a scenario with so many tasks, and the command."""
-        made = LoadPilot(self.build).task(load, folder)
+        made = LoadPilot(self.build).command(load, folder)
         scenario = folder / "scenario.py"
         scenario.write_text(scenario_of(self.tasks), encoding="utf-8")
         argv = [str(scenario) if word.endswith("constant_rate.py") else word for word in made.argv]
         return replace(made, argv=argv)
 
-    def told(self, folder: Path, stdout: str) -> Told:
-        """Say nothing: the oracle counts."""
+    def report(self, folder: Path, stdout: str) -> Report:
+        """Not used: the oracle counts."""
         raise NotImplementedError
 
 
@@ -116,26 +118,28 @@ class Reading:
     agent_rss_bytes: int
 
 
-def measure(build: Build, setting: Setting) -> Result:
+def measure(lab: Lab) -> Measured:
     """Play all rounds, one table for each thing that there is more of."""
+
+    def once(step: Tool, table: Table, folder: Path) -> Figures:
+        if not isinstance(step, Step):
+            raise TypeError("only steps are played here")
+        return _once(step, table, lab.setting, folder)
+
     tables = []
-    for title, steps in axes(build).items():
-        table = Table(title)
-        print(table.title, flush=True)
-
-        def once(step: Tool, table: Table) -> Figures:
-            if not isinstance(step, Step):
-                raise TypeError("only steps are played here")
-            with rounds.folder() as folder:
-                return _once(step, table, setting, Path(folder))
-
-        play(table, steps, setting, once)
+    for title, steps in axes(lab.build).items():
+        table = play(title, steps, lab.setting, once)
         add_ratios(table, steps[0].name)
         tables.append(table)
-    goals = [_goal(tables[-1], f"{rps:,} rps") for rps in RATES]
-    setup = [("target", "the oracle (release build), a thread a connection")]
-    title = "Scaling: the generator's own cost of a request"
-    return Result("scaling", title, __doc__ or "", COLUMNS, tables, goals, {}, setup)
+    words = "control threads of the agent, of a core"
+    rows = [f"{rps:,} rps" for rps in RATES]
+    return Measured(
+        tables,
+        [
+            below(f"{row}: {words}", tables[-1].spread(row, "control_pct"), CONTROL_MAX_PCT, "%")
+            for row in rows
+        ],
+    )
 
 
 def axes(build: Build) -> dict[str, list[Step]]:
@@ -181,10 +185,10 @@ def _once(step: Step, table: Table, setting: Setting, folder: Path) -> Figures:
     counted = setting.secs * step.rps
     secs = round(2 * step.delay_secs) + WARM_SECS + setting.secs + TAIL_SECS
     with Oracle(BINARY, folder / "oracle.jsonl", behaviours=step.behaviours) as oracle:
-        task = step.task(Load(oracle.url, secs, 1, step.rps), folder)
+        command = step.command(Load(oracle.url, secs, 1, step.rps), folder)
         patience_secs = PATIENCE_SECS + 3 * secs
-        run = Running(task.argv, setting.tool_core, folder, task.environ, 2 * patience_secs)
-        table.commands.setdefault(step.name, " ".join(task.argv).replace(str(folder), "$TMP"))
+        run = Running(command.argv, setting.tool_core, folder, command.environ, 2 * patience_secs)
+        table.commands.setdefault(step.name, " ".join(command.argv).replace(str(folder), "$TMP"))
         try:
             before = _reading(run.pid, oracle, warm, patience_secs)
             after = _reading(run.pid, oracle, before.requests + counted, patience_secs)
@@ -260,6 +264,14 @@ def add_ratios(table: Table, first: str) -> None:
                 figures[f"{key}_ratio"] = mine / theirs if mine and theirs else None
 
 
-def _goal(table: Table, row: str) -> Goal:
-    words = f"{row}: control threads of the agent, of a core"
-    return below(words, table.spread(row, "control_pct"), CONTROL_MAX_PCT, "%")
+FAMILY = Family(
+    "scaling",
+    "Scaling: the generator's own cost of a request",
+    ABOUT,
+    COLUMNS,
+    measure,
+    Size(3, 10),
+    Size(1, 2),
+    ("LoadPilot",),
+    Server.ORACLE,
+)
