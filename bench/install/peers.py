@@ -1,8 +1,8 @@
 """The peers that are measured beside LoadPilot: pinned, installed once, each optional.
 
 Everything is put into `.dev/bench/`, from the registries of its language; what is a package of the
-system is looked for on PATH, and its version is shown as it is. A peer that is missing is told with
-its reason. Must never fetch anything while something is being measured.
+system is looked for on PATH, and its version is shown as it is. A missing peer is
+reported with its reason. Nothing is fetched during a measurement.
 """
 
 from __future__ import annotations
@@ -22,9 +22,9 @@ from bench.measure.machine import ROOT, said
 HOME = ROOT / ".dev" / "bench"
 """Where peers are installed; git ignores it."""
 NICE = ("nice", "-n", "15")
-"""Building a peer must not take the machine from whoever works on it."""
+"""Priority of a build of a peer: below that of the machine's users."""
 REASON_CHARS_MAX = 200
-"""So much of an installer's last words is kept as the reason."""
+"""Maximum length of the reason taken from an installer's output."""
 
 
 class From(Enum):

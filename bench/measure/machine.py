@@ -1,4 +1,4 @@
-"""What was measured on: the machine, the versions, the build. Must never change a thing."""
+"""The machine, the versions and the build of a measurement. Changes nothing of them."""
 
 from __future__ import annotations
 
@@ -12,9 +12,9 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parents[2]
 SCENARIOS = ROOT / "bench" / "scenarios"
 SAMPLE_SECS = 1.0
-"""How long the machine is looked at to say how busy it is."""
+"""Duration of a sample of the CPU's load."""
 QUIET_PCT = 10.0
-"""Busy below this counts as quiet."""
+"""Maximum load of a quiet machine."""
 
 
 def facts(build: str) -> list[tuple[str, str]]:
@@ -33,7 +33,7 @@ def facts(build: str) -> list[tuple[str, str]]:
 
 
 def quiet(patience_secs: float) -> str:
-    """Wait until nothing else runs, but no longer than that; say how busy the machine is then."""
+    """Wait for a quiet machine, at most `patience_secs`; returns the load then."""
     give_up = time.monotonic() + patience_secs
     while (busy := _busy_pct()) >= QUIET_PCT and time.monotonic() < give_up:
         pass
@@ -66,7 +66,7 @@ def _cpu() -> str:
 
 
 def said(*argv: str) -> str:
-    """Ask a program for its version; programs say it on either stream, some with exit code 1."""
+    """Read the version that a program prints, on either stream and with any exit code."""
     try:
         done = subprocess.run(argv, capture_output=True, text=True, timeout=10, check=False)
     except (OSError, subprocess.SubprocessError):

@@ -1,7 +1,7 @@
 """Where the agent's time goes: perf on the agent of one run, and its hottest symbols.
 
 A goal that is missed is published with such a list. Recording costs time itself, so the run that is
-recorded is in no figure. Must never be silent when there is nothing to show: the reason is shown.
+recorded is in no figure. Without a profile the page shows the reason.
 """
 
 from __future__ import annotations
@@ -26,10 +26,7 @@ END_SECS = 10.0
 HERTZ = 499
 """Samples a second: no divisor of anything that ticks."""
 LINES_MAX = 25
-MISSING = (
-    "NO PROFILE: perf is not installed, so nobody knows where the time went "
-    "(apt-get install linux-perf)"
-)
+MISSING = "NO PROFILE: perf is not installed (apt-get install linux-perf)"
 
 
 class Recorder:

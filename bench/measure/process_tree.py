@@ -1,11 +1,11 @@
-"""What a program cost: processor seconds and memory of it and all that it started.
+"""Cost of a program: processor seconds and memory of its tree of processes.
 
-The processor time is the kernel's account of the whole tree after its end (wait4). Who in the tree
-spent it, and how much memory each process had at most, is read from /proc while it runs: ten times
-a second, and the last look at a process counts. What the tree spent and no look saw is a figure of
-its own (`unseen_secs`), so the looks can be held against wait4. Memory is not taken from wait4:
-`ru_maxrss` begins with the pages of whoever forked, and knows one process only. Must never run
-beside another measurement, and ends nothing but what it started.
+The processor time is the kernel's account of the whole tree after its end (wait4). The share and
+the maximum memory of each process come from /proc, sampled ten times a second while the tree runs;
+the last sample of a process counts. Processor time in no sample is a figure of its own
+(`unseen_secs`), so that the samples can be compared with wait4. Memory is not taken from wait4:
+`ru_maxrss` begins with the pages of the forking process, and covers one process only. Only one
+measurement runs at a time, and only processes that it started are ended.
 """
 
 from __future__ import annotations
@@ -27,13 +27,13 @@ if TYPE_CHECKING:
     from bench.measure.procfs import Look
 
 LOOK_SECS = 0.1
-"""How often the tree is looked at."""
+"""Interval of samples of the tree."""
 SAMPLE_SECS = 1.0
-"""How often a look is kept."""
+"""Interval of samples that are kept."""
 ORPHAN_SECS = 5.0
-"""How long what a tool leaves behind may go on before it is ended."""
+"""Maximum life of an orphan of a tool before it is killed."""
 PR_SET_CHILD_SUBREAPER = 36
-"""Makes orphans below this process its children, so that their time is not lost (prctl(2))."""
+"""prctl(2): orphans below this process become its children, so that their time is counted."""
 
 
 class ToolFault(Exception):
@@ -47,9 +47,9 @@ class Sample:
     at_us: int
     """µs of CLOCK_REALTIME."""
     looks: dict[int, Look]
-    """Every process so far, by its id, as it was last seen."""
+    """The last sample of every process so far, by pid."""
     living: frozenset[int]
-    """Those that were there."""
+    """Processes alive at that moment."""
 
 
 @dataclass(frozen=True)
@@ -64,7 +64,7 @@ class Ran:
     user_secs: float
     sys_secs: float
     processes: dict[int, Look] = field(repr=False)
-    """Every process of the tree, as it was last seen."""
+    """The last sample of every process of the tree, by pid."""
     samples: list[Sample] = field(default_factory=list, repr=False)
     """The tree, second by second."""
 
@@ -75,7 +75,7 @@ class Ran:
 
     @property
     def unseen_secs(self) -> float:
-        """Processor seconds of the tree that no look at any process saw."""
+        """Processor seconds of the tree that are in no sample."""
         return self.cpu_secs - sum(process.cpu_secs for process in self.processes.values())
 
     @property
@@ -94,7 +94,7 @@ def run(
 class Running:
     """A program that runs; `wait` must follow.
 
-    What it prints goes to files in `folder`: a pipe that nobody empties would stop it.
+    Its output goes to files in `folder`: a full pipe would stop it.
     """
 
     def __init__(
@@ -130,7 +130,7 @@ class Running:
         self._watch.start()
 
     def wait(self) -> Ran:
-        """Wait for its end and that of all it left behind; raises ToolFault."""
+        """Wait for its end and that of its orphans; raises ToolFault."""
         _, status, usage = os.wait4(self.pid, 0)
         self._process.returncode = os.waitstatus_to_exitcode(status)
         wall_secs = time.monotonic() - self._began
@@ -167,7 +167,7 @@ def _adopt(*, orphans: bool) -> None:
 
 
 class _Watch(threading.Thread):
-    """Looks at a tree until it is told to stop; ends the tree when its time is over."""
+    """Samples a tree until `stop`; kills the tree after its timeout."""
 
     def __init__(self, root: int, give_up: float) -> None:
         super().__init__(daemon=True)
@@ -179,7 +179,7 @@ class _Watch(threading.Thread):
         self._over = threading.Event()
 
     def run(self) -> None:
-        """Look, wait, look again."""
+        """Sample at each interval."""
         keep_at = time.monotonic()
         while not self._over.wait(LOOK_SECS):
             living = self._look()
@@ -193,7 +193,7 @@ class _Watch(threading.Thread):
                     _end(pid)
 
     def stop(self) -> None:
-        """Take no further look."""
+        """End the sampling."""
         self._over.set()
         self.join()
 
@@ -208,7 +208,7 @@ class _Watch(threading.Thread):
 
 
 def _reap(pid: int) -> tuple[float, float]:
-    """Wait for an orphan of the tree, not for ever, and say what it spent."""
+    """Wait for an orphan, kill it after a timeout; returns its user and system seconds."""
     give_up = time.monotonic() + ORPHAN_SECS
     while True:
         done, _, usage = os.wait4(pid, os.WNOHANG)

@@ -1,6 +1,6 @@
-"""What the kernel says of a process in /proc: processor time, memory, threads, children.
+"""Processor time, memory, threads and children of a process, from /proc.
 
-A process that is gone has no figures; nobody is told a zero instead. Must never wait for anything.
+An ended process has no figures, instead of zeros. Nothing here waits.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ class Look:
 
 
 def look(pid: int) -> Look | None:
-    """Look at a process; nothing if it ended, also when nobody has waited for it yet."""
+    """Sample a process; absent if it ended, also as a zombie."""
     spent = _spent(pid)
     try:
         name = Path(f"/proc/{pid}/cmdline").read_bytes().replace(b"\0", b" ").decode().strip()

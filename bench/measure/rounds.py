@@ -1,8 +1,8 @@
-"""Rounds: every tool once a round, in an order that moves on by one, and a figure of each.
+"""Rounds: every tool runs once a round, in an order that rotates by one.
 
 A machine changes while it is measured. In a round all tools meet nearly the same machine, so ratios
-are taken within a round, and their median is shown. Must never repeat a run that went badly: it is
-shown as failed.
+are taken within a round, and their median is shown. A failed run is shown as failed, never
+repeated.
 """
 
 from __future__ import annotations
@@ -29,14 +29,14 @@ if TYPE_CHECKING:
 
 MIB = 1024 * 1024
 AGENT = "agent_"
-"""What the keys of a generator's own process begin with."""
+"""Prefix of the keys of a generator's own process."""
 Figures = dict[str, float | None]
 """The figures of one run, by the key of their column; none where a tool does not say."""
 
 
 @dataclass(frozen=True)
 class Setting:
-    """How a family is run."""
+    """Settings of the runs of a family."""
 
     rounds: int
     secs: int
@@ -44,14 +44,14 @@ class Setting:
     tool_core: int | None
     target_core: int | None
     quick: bool = False
-    """To see that it works: what takes minutes to build is not built for it."""
+    """A check that the bench works, with development builds of the servers."""
     profile: bool = False
     """Record one more run of LoadPilot with perf, after the rounds and in no figure."""
 
 
 @dataclass
 class Table:
-    """What came out: for each tool the figures of every round."""
+    """The figures of every round, by tool."""
 
     title: str
     figures: dict[str, list[Figures]] = field(default_factory=lambda: defaultdict(list))
@@ -59,16 +59,16 @@ class Table:
     notes: dict[str, set[str]] = field(default_factory=lambda: defaultdict(set))
     commands: dict[str, str] = field(default_factory=dict)
     absent: dict[str, str] = field(default_factory=dict)
-    """Rows that have no figures, and why: they are in the table all the same."""
+    """Rows without figures and the reason; the table shows them too."""
     charts: dict[Chart, dict[str, list[float]]] = field(default_factory=dict)
     """Of each tool's first round: a whole distribution in µs, sorted, where a family draws one."""
     profile: str = ""
-    """The agent's hottest symbols, or why there is no such list; empty if nobody asked."""
+    """The agent's hottest symbols, or why there is no such list; empty without `--profile`."""
     busy: list[str] = field(default_factory=list)
-    """How busy the machine was before each round."""
+    """CPU load before each round."""
 
     def add(self, tool: str, figures: Figures) -> None:
-        """Add a run; what begins with `agent_` goes into a row of its own below the tool's."""
+        """Add a run; keys with the prefix `agent_` go into a row of their own below the tool's."""
         agent = {key.removeprefix(AGENT): v for key, v in figures.items() if key.startswith(AGENT)}
         self.figures[tool].append({k: v for k, v in figures.items() if not k.startswith(AGENT)})
         if agent:
@@ -175,7 +175,7 @@ def shoot(tool: Tool, load: Load, setting: Setting, table: Table, folder: Path) 
 
 
 def cost(ran: Ran, requests: int) -> Figures:
-    """Say what every run shows of its cost."""
+    """Compute the figures of cost that every run has."""
     return {
         "cpu_secs": ran.cpu_secs,
         "us_per_request": ran.cpu_secs * 1e6 / requests if requests else None,
@@ -191,6 +191,6 @@ def folder() -> tempfile.TemporaryDirectory[str]:
 
 
 def _plain(argv: list[str], folder: Path, url: str) -> str:
-    """Write a command as one would type it."""
+    """Write a command with `$TMP` and `$URL` for its folder and address."""
     text = " ".join(argv).replace(str(folder), "$TMP").replace(url.rstrip("/"), "$URL")
     return text.replace(f"{machine.ROOT}/", "")

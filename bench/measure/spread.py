@@ -1,8 +1,8 @@
-"""A few figures of the same thing: their middle, and how far it can be trusted.
+"""Median of a few values with a confidence interval.
 
 The interval is the one of order statistics: whatever the distribution, the true median lies below
 the k-th smallest of n independent values with probability P(Binomial(n, 1/2) < k). Nothing is drawn
-at random, so the same rounds give the same interval. Must never leave out a value.
+at random, so the same rounds give the same interval. No value is left out.
 """
 
 from __future__ import annotations
@@ -10,8 +10,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 from math import comb
 from statistics import median
+from typing import TypeVar
 
 CONFIDENCE = 0.95
+N = TypeVar("N", int, float)
 
 
 @dataclass(frozen=True)
@@ -39,7 +41,7 @@ def _covers(n: int, rank: int) -> float:
     return 1 - 2 * sum(comb(n, i) for i in range(rank)) / float(2**n)
 
 
-def quantile(ordered: list[float], share: float) -> float:
-    """Take the smallest value that at least `share` of all values do not exceed."""
+def quantile(ordered: list[N], share: float) -> N:
+    """Nearest-rank quantile: the smallest value that at least `share` of all do not exceed."""
     rank = max(1, -(-int(share * 10_000) * len(ordered) // 10_000))
     return ordered[rank - 1]

@@ -164,7 +164,7 @@ class Page:
         return head, rows
 
     def _unexplained(self) -> bool:
-        """Whether a goal was missed and nobody asked where the time went."""
+        """Whether a goal was missed without a profile."""
         missed = any(goal.judged is Judged.MISSED for goal in self.result.goals)
         return missed and not any(table.profile for table in self.result.tables)
 
@@ -212,12 +212,12 @@ UNEXPLAINED = (
     "is.**"
 )
 READING = (
-    "Each round runs every tool once, in an order that moves on by one. A figure is the median of "
+    "Each round runs every tool once, in an order that rotates by one. A figure is the median of "
     "the rounds with its 95 % interval (from order statistics; with fewer than six rounds, their "
-    "whole range). A ratio is taken within a round, and its median is shown. A dash: the tool does "
-    "not say. *LoadPilot* is the whole command, all its processes; *LoadPilot's agent* is the one "
-    "of them that generates the load, with its histograms and the deltas that it sends to nats; "
-    "its cost is that of its whole life, and what is not cost is the same as in the row above."
+    "whole range). A ratio is taken within a round, and its median is shown. A dash: the tool "
+    "reports nothing. *LoadPilot* is the whole command, all its processes. *LoadPilot's agent* is "
+    "the process that generates the load, with its histograms and the deltas that it sends to "
+    "nats; its cost is that of its whole life, and its other figures are those of the row above."
 )
 
 

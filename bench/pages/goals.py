@@ -1,7 +1,7 @@
-"""What LoadPilot promises in a table, and whether it kept it.
+"""The goals of LoadPilot in a table, and whether each was kept.
 
-A goal is judged by a median over the rounds, never by the best of them, and what could not be
-measured is not kept but *not judged*. Must never drop a goal.
+A goal is judged by a median over the rounds, never by the best of them, and a goal
+without figures is *not judged*. Every goal is on the page.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 
 class Judged(Enum):
-    """What became of a goal."""
+    """Verdict on a goal."""
 
     KEPT = "kept"
     MISSED = "MISSED"
@@ -26,7 +26,7 @@ class Judged(Enum):
 
 @dataclass(frozen=True)
 class Goal:
-    """One promise."""
+    """One goal with its verdict."""
 
     words: str
     found: str

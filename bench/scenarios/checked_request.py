@@ -1,4 +1,4 @@
-"""One request and a look at its answer, in each way to write a task: what *python* sends.
+"""One request and a check of its response, in each way to write a task: the load of *python*.
 
 nginx answers `{"status":"ok","id":1234}`. Flags set rate, users and duration.
 """
@@ -15,12 +15,10 @@ class Awaited(VUser):
     """A coroutine."""
 
     def on_start(self, client: LoadClient) -> None:
-        """Make a header as after a login."""
         self.headers = {"X-Token": str(client.get("/").json()["id"])}
 
     @task
     async def look(self, client: LoadClient) -> None:
-        """Request and check."""
         answer = await client.get("/", headers=self.headers)
         assert answer.status_code == 200
         assert answer.json()["id"] == 1234
@@ -31,12 +29,10 @@ class Plain(VUser):
     """A plain function."""
 
     def on_start(self, client: LoadClient) -> None:
-        """Make a header as after a login."""
         self.headers = {"X-Token": str(client.get("/").json()["id"])}
 
     @task
     def look(self, client: LoadClient) -> None:
-        """Request and check."""
         answer = client.get("/", headers=self.headers)
         assert answer.status_code == 200
         assert answer.json()["id"] == 1234
@@ -48,7 +44,6 @@ class Batched(VUser):
 
     @task
     def look(self, client: LoadClient) -> None:
-        """Request and check."""
         for answer in client.batch(BATCH):
             assert answer.status_code == 200
 
@@ -65,21 +60,19 @@ class Compiled(Plain):
 
 @scenario(rps=500, duration="10s", mode="constant")
 class Constant(VUser):
-    """Nothing to look at."""
+    """No check."""
 
     @task
     def look(self, client: LoadClient) -> None:
-        """Request."""
         client.get("/", headers={"X-Token": "1"})
 
 
 @scenario(users=10_000, duration="10s", compile=False)
 class RestingPlain(Plain):
-    """Users that rest most of the time, each on a stack of its own."""
+    """Users that mostly pause, each on a stack of its own."""
 
     @task
     def look(self, client: LoadClient) -> None:
-        """Request, check, rest."""
         super().look(client)
         self.wait(REST_SECS)
 
@@ -90,6 +83,5 @@ class RestingAwaited(Awaited):
 
     @task
     async def look(self, client: LoadClient) -> None:
-        """Request, check, rest."""
         await super().look(client)
         await self.wait(REST_SECS)

@@ -1,4 +1,4 @@
-"""One small request at a constant rate: what the benches send. Flags set rate and duration."""
+"""One small request at a constant rate, the usual load. Flags set rate and duration."""
 
 from loadpilot import LoadClient, VUser, scenario, task
 
@@ -9,5 +9,4 @@ class Steady(VUser):
 
     @task
     def get(self, client: LoadClient) -> None:
-        """Request the root."""
         client.get("/")

@@ -1,4 +1,4 @@
-"""One small request over HTTP/2: what *http2* sends. The environment says how many streams."""
+"""One small request over HTTP/2, the load of *http2*. BENCH_STREAMS: streams a connection."""
 
 import os
 
@@ -18,5 +18,4 @@ class Streams(VUser):
 
     @task
     def get(self, client: LoadClient) -> None:
-        """Request the root."""
         client.get("/")

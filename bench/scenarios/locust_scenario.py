@@ -1,6 +1,6 @@
-"""One small request, again and again, or the shop's three routes: what Locust runs in the bench.
+"""One small request, again and again, or the shop's three routes: the load of Locust.
 
-The environment says how.
+BENCH_* variables select rate, routes and checks.
 """
 
 import os
@@ -13,7 +13,7 @@ CHECKED = bool(os.environ.get("BENCH_CHECKED"))
 
 
 class User(FastHttpUser):
-    """A user that never rests, or keeps its share of a rate."""
+    """A user without pauses, or one that keeps its share of a rate."""
 
     abstract = True
     insecure = True  # the certificate of an https target is made for the run
@@ -27,7 +27,6 @@ class Steady(User):
 
     @task
     def get(self) -> None:
-        """Request the root, and look at the answer if that is asked for."""
         if not CHECKED:
             self.client.get("/")
             return
@@ -43,47 +42,40 @@ class Shop(User):
 
     @task
     def health(self) -> None:
-        """Ask whether it lives."""
         self.client.get("/health")
 
     @task
     def user(self) -> None:
-        """Ask who one is."""
         self.client.get("/api/user", headers={"Authorization": "Bearer bench"})
 
     @task
     def login(self) -> None:
-        """Log in."""
         self.client.post("/auth/login", json={"username": "bench", "password": "bench"})
 
 
 class CheckedShop(User):
-    """The same with a login for each user and a look at each answer."""
+    """The same with a login for each user and a check of each response."""
 
     abstract = not (SHOP and CHECKED)
 
     def on_start(self) -> None:
-        """Log in."""
         token = self.client.post("/auth/login", json={"username": "bench"}).json()["token"]
         self.headers = {"Authorization": f"Bearer {token}"}
 
     @task
     def health(self) -> None:
-        """Ask whether it lives."""
         with self.client.get("/health", catch_response=True) as answer:
             if answer.status_code != 200 or answer.json()["status"] != "ok":
                 answer.failure("not well")
 
     @task
     def user(self) -> None:
-        """Ask who one is."""
         with self.client.get("/api/user", headers=self.headers, catch_response=True) as answer:
             if answer.status_code != 200:
                 answer.failure("not known")
 
     @task
     def login(self) -> None:
-        """Log in again."""
         body = {"username": "bench", "password": "bench"}
         with self.client.post("/auth/login", json=body, catch_response=True) as answer:
             if answer.status_code != 200 or not answer.json()["token"]:

@@ -1,4 +1,4 @@
-"""The shop's three routes, with a login and checks: what *seeds* sends with callbacks."""
+"""The shop's three routes, with a login and checks: the load of *seeds* with callbacks."""
 
 from loadpilot import LoadClient, VUser, scenario, task
 
@@ -7,36 +7,29 @@ class Shop(VUser):
     """One request an arrival."""
 
     def on_start(self, client: LoadClient) -> None:
-        """Log in."""
         token = client.post("/auth/login", json={"username": "bench"}).json()["token"]
         self.headers = {"Authorization": f"Bearer {token}"}
 
     @task
     def health(self, client: LoadClient) -> None:
-        """Ask whether it lives."""
         client.get("/health")
 
     def check_health(self, status_code: int, body: dict[str, str]) -> None:
-        """It must be well."""
         assert status_code == 200
         assert body["status"] == "ok"
 
     @task
     def user(self, client: LoadClient) -> None:
-        """Ask who one is."""
         client.get("/api/user", headers=self.headers)
 
     def check_user(self, status_code: int, body: object) -> None:  # noqa: ARG002
-        """The token must be good."""
         assert status_code == 200
 
     @task
     def login(self, client: LoadClient) -> None:
-        """Log in again."""
         client.post("/auth/login", json={"username": "bench", "password": "bench"})
 
     def check_login(self, status_code: int, body: dict[str, str]) -> None:
-        """There must be a token."""
         assert status_code == 200
         assert body["token"]
 

@@ -1,4 +1,4 @@
-"""The shop's three routes, each with a third of the arrivals: what *seeds* sends."""
+"""The shop's three routes, each with a third of the arrivals: the load of *seeds*."""
 
 from loadpilot import LoadClient, VUser, scenario, task
 
@@ -11,15 +11,12 @@ class Shop(VUser):
 
     @task
     def health(self, client: LoadClient) -> None:
-        """Ask whether it lives."""
         client.get("/health")
 
     @task
     def user(self, client: LoadClient) -> None:
-        """Ask who one is."""
         client.get("/api/user", headers=TOKEN)
 
     @task
     def login(self, client: LoadClient) -> None:
-        """Log in."""
         client.post("/auth/login", json={"username": "bench", "password": "bench"})

@@ -1,7 +1,7 @@
 """The target of the closed loops: nginx with one worker, keep-alive, 25 bytes of JSON, a counter.
 
-It is faster than any tool of the table on a core of its own, and it counts what it answered, which
-is what counts: not what a tool says. Must only listen on loopback, and ends with the block.
+On a core of its own it is faster than any tool of the table. Its own count of answers is the one
+that is used. It listens on loopback only, and ends with the block.
 """
 
 from __future__ import annotations
@@ -73,7 +73,7 @@ subjectAltName = IP:127.0.0.1, DNS:localhost
 
 
 class Speaks(Enum):
-    """What a target is spoken to with."""
+    """Protocol of the target."""
 
     HTTP1 = "HTTP/1.1"
     H2C = "HTTP/2 without TLS, known beforehand"
@@ -158,7 +158,7 @@ class Nginx:
         return int(found[1]) - self._asked, int(found[3]) - self._asked
 
     def stall(self, secs: float) -> None:
-        """Let it stand still for so long; what comes meanwhile waits in its sockets."""
+        """Stop its workers for a time; requests wait in its sockets meanwhile."""
         workers = children(self._process.pid)
         for pid in workers:
             os.kill(pid, signal.SIGSTOP)

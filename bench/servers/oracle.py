@@ -1,9 +1,9 @@
-"""A run against the oracle, which logs when each request arrived; and what it counted.
+"""A run against the oracle, which logs the arrival of each request.
 
-Every tool meets a new oracle. Its build is a release one, so that the target's own waking is as
-short as it can be for everybody. An arrival has two times: when the kernel had received it, before
-any process of the target woke, and when the oracle's thread had read it. Must never take a count
-from a tool.
+Every run has a new oracle. Its build is a release one, so that the target's own wake-up is as
+short as possible for every tool. An arrival has two times: when the kernel had received it, before
+any process of the target woke, and when the oracle's thread had read it. No count is
+taken from a tool.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ NICE = ("nice", "-n", "10")
 
 @dataclass(frozen=True)
 class Logged:
-    """What came of one run."""
+    """One run, with the oracle's log."""
 
     run: Run
     read_us: list[int]
@@ -43,7 +43,7 @@ class Logged:
 
     @property
     def kernel_knows(self) -> bool:
-        """Whether the kernel told of every request: half a list of arrivals is no list."""
+        """Whether the kernel's times are complete: an incomplete list is not used."""
         return len(self.kernel_us) == len(self.read_us)
 
     @property

@@ -1,6 +1,6 @@
-"""The target of *seeds*: the shop of `bench/target`, which says at its end what it answered.
+"""The target of *seeds*: the shop of `bench/target`, which prints its counts at its end.
 
-Must only listen on loopback; it ends with the block, and with this process however that ends.
+It listens on loopback only, and ends with the block, or with this process however that ends.
 """
 
 from __future__ import annotations

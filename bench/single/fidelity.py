@@ -22,6 +22,7 @@ from typing import TYPE_CHECKING
 from tests.oracle.oracle import Oracle, built_binary
 
 from bench.measure import machine
+from bench.measure.spread import quantile
 from bench.pages.distribution_plot import Chart, svg
 from bench.servers.oracle import KERNEL_TIMES
 
@@ -170,9 +171,3 @@ def arrival(request_id: str | None) -> int:
 def due_us(n: int, rps: int) -> int:
     """Say when arrival n is due after the start, at a constant rate."""
     return n * 1_000_000 // rps
-
-
-def quantile(ordered: list[int], share: float) -> int:
-    """Take the smallest value that at least `share` of all values do not exceed."""
-    rank = max(1, -(-int(share * 1000) * len(ordered) // 1000))
-    return ordered[rank - 1]

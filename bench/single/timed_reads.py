@@ -1,4 +1,4 @@
-"""Opens runs and asks them questions, in a process of its own; tells the times as JSON.
+"""Opens runs and queries them, in a process of its own; prints the times as JSON.
 
 timed_reads.py URL CACHE RUN...
 """
@@ -19,14 +19,14 @@ if TYPE_CHECKING:
 
 
 def timed(question: Callable[..., str], *args: str) -> float:
-    """Ask something; how many ms it took."""
+    """Time a query, in ms."""
     began = perf_counter()
     question(*args)
     return (perf_counter() - began) * 1e3
 
 
 def main() -> None:
-    """Open each run, ask it, and print."""
+    """Open and query each run, and print the times."""
     url, cache, *runs = sys.argv[1:]
     session = _native.Session(url, None)
     times: dict[str, list[float]] = {"open": [], "series": [], "report": [], "verdict": []}
