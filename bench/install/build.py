@@ -33,7 +33,7 @@ class Build:
 
 
 def development() -> Build:
-    """Take what `./dev` built."""
+    """Use the build of `./dev`."""
     return Build("development (./dev sync)", _environ())
 
 
@@ -52,8 +52,16 @@ def release() -> Build:
     return unpacked(UNPACKED, "release wheel")
 
 
+def cargo(*packages: str, release: bool) -> Path:
+    """Build packages of this tree; returns the folder of the binaries."""
+    flags = ["--release"] if release else []
+    argv = [*NICE, "cargo", "build", *flags, "--quiet", *packages]
+    subprocess.run(argv, cwd=ROOT, check=True)
+    return ROOT / "target" / ("release" if release else "debug")
+
+
 def unpacked(folder: Path, name: str = "") -> Build:
-    """Take a wheel that was unpacked before; without a name of its own it is named by its place."""
+    """Use a wheel that was unpacked before; the default name is its folder."""
     # It comes before the editable install on the path, for the children too.
     environ = _environ() | {"PYTHONPATH": str(folder.resolve())}
     return Build(name or f"the wheel unpacked in {folder}", environ)

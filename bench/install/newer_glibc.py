@@ -56,19 +56,19 @@ def adopt(folder: Path) -> None:
     for path in folder.rglob("*"):
         if path.is_symlink() or own in path.parents or not _is_program(path):
             continue
-        asked = [str(patchelf), "--print-interpreter", str(path)]
-        starts_with = subprocess.run(asked, capture_output=True, text=True, check=False)
+        query = [str(patchelf), "--print-interpreter", str(path)]
+        starts_with = subprocess.run(query, capture_output=True, text=True, check=False)
         # A static program starts with nothing.
         if starts_with.returncode != 0 or starts_with.stdout.strip() == str(loader):
             continue
-        told = ["--set-interpreter", str(loader), "--force-rpath", "--set-rpath", places]
-        subprocess.run([str(patchelf), *told, str(path)], check=True)
+        patch = ["--set-interpreter", str(loader), "--force-rpath", "--set-rpath", places]
+        subprocess.run([str(patchelf), *patch, str(path)], check=True)
 
 
 def _python_libraries(folder: Path) -> str:
     said = "import sysconfig; print(sysconfig.get_config_var('LIBDIR'))"
-    asked = [str(folder / "bin" / "python"), "-c", said]
-    return subprocess.check_output(asked, text=True).strip()
+    argv = [str(folder / "bin" / "python"), "-c", said]
+    return subprocess.check_output(argv, text=True).strip()
 
 
 def _is_program(path: Path) -> bool:

@@ -1,4 +1,4 @@
-"""Where the agent's time goes: perf on the agent of one run, and its hottest symbols.
+"""The hottest symbols of an agent, by perf in one run.
 
 A goal that is missed is published with such a list. Recording costs time itself, so the run that is
 recorded is in no figure. Without a profile the page shows the reason.

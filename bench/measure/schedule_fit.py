@@ -1,15 +1,15 @@
 """How evenly requests arrive: their distance from the grid of a constant rate.
 
-Few tools tell when a request was due, so nobody is asked. The n-th arrival at the target is
-compared with offset + n / rate, where the offset is the median of (arrival - n / rate): it is what
-makes the sum of distances smallest, so each tool is given the start that suits it best, and a few
+Few tools report when a request was due, so no due times are used. The n-th arrival at the target is
+compared with offset + n / rate, where the offset is the median of (arrival - n / rate): it
+minimizes the sum of distances, so each tool has the start that suits it best, and a few
 requests that were late by far do not move it (a least-squares fit would let them). A constant delay
 before the target's clock thus falls away for every tool alike.
 
 A tool whose rate is a little off drifts away from the grid; that is an error of its schedule and
-counts. So that a drift can be told from unrest, the same is computed for the grid of the rate that
-the tool itself kept: the median of the slopes between requests that are half the run apart. Must
-never be fed the due times that a tool claims.
+counts. To separate drift from unrest, the same is computed for the grid of the rate that
+the tool itself kept: the median of the slopes between requests that are half the run apart. The
+input is arrivals only.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from statistics import median
 from bench.measure.spread import quantile
 
 LEAST_ARRIVALS = 20
-"""Fewer are no schedule."""
+"""Minimum number of arrivals for a fit."""
 
 
 @dataclass(frozen=True)
@@ -39,7 +39,7 @@ class Fit:
     """How a run kept to its grid."""
 
     planned: Distances
-    """Against the grid of the rate that was asked for."""
+    """Against the grid of the planned rate."""
     own: Distances
     """Against the grid of the rate that was kept."""
     kept_rps: float

@@ -1,6 +1,6 @@
-"""A program second by second: how much of a core it used, and how much memory it had.
+"""CPU and memory of a tree of processes, second by second.
 
-Made of the samples that are kept while it runs. Must never fill in a second that was not seen.
+Computed from the samples of a run. A second without a sample stays empty.
 """
 
 from __future__ import annotations

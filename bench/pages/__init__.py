@@ -1,1 +1,1 @@
-"""Result pages: goals, tables and drawings. Must never measure."""
+"""Result pages: goals, tables and drawings."""

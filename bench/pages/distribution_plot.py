@@ -1,7 +1,7 @@
-"""Draws how something is spread, one line a tool: which share of all was at most x.
+"""Draws cumulative distributions, one line a tool: the share of all that was at most x.
 
-Both axes name their ends; x is logarithmic, since tools differ by factors. Must never need a script
-or another file.
+Both axes name their ends; x is logarithmic, since tools differ by factors. An SVG needs no
+script and no other file.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """Writes a family's result: as Markdown for git, as one HTML file for people, as JSON for programs.
 
-Every tool and every figure is shown, failures and tools that are missing included. Must never sort
-tools by a figure or leave out a column: the order is that of the list of tools.
+Every tool and every figure is shown, failures and tools that are missing included. The order is
+that of the list of tools, never that of a figure.
 """
 
 from __future__ import annotations

@@ -154,8 +154,8 @@ class Nginx:
             found = re.search(r"^ (\d+) (\d+) (\d+)", answer.read().decode(), re.MULTILINE)
         if found is None:
             raise ToolFault("nginx's counter cannot be read")
-        self._asked += 1
-        return int(found[1]) - self._asked, int(found[3]) - self._asked
+        self._own_requests += 1
+        return int(found[1]) - self._own_requests, int(found[3]) - self._own_requests
 
     def stall(self, secs: float) -> None:
         """Stop its workers for a time; requests wait in its sockets meanwhile."""
@@ -170,7 +170,7 @@ class Nginx:
         """Read what its worker has spent so far."""
         return sum(cpu_secs(pid) for pid in children(self._process.pid))
 
-    _asked = 0
+    _own_requests = 0
 
     def _answers(self) -> bool:
         try:

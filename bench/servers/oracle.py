@@ -8,13 +8,13 @@ taken from a tool.
 
 from __future__ import annotations
 
-import subprocess
 import sys
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from tests.oracle.oracle import Oracle
 
+from bench.install.build import cargo
 from bench.measure.machine import ROOT
 from bench.measure.procfs import cpu_secs
 from bench.measure.rounds import Run, Setting, Table, shoot
@@ -25,8 +25,7 @@ if TYPE_CHECKING:
 
 BINARY = ROOT / "target" / "release" / "loadpilot-oracle"
 KERNEL_TIMES = sys.platform == "linux"
-"""Elsewhere the kernel tells no receive time of TCP, and the oracle refuses to be asked for it."""
-NICE = ("nice", "-n", "10")
+"""Other kernels have no receive time of TCP, and the oracle refuses the option."""
 
 
 @dataclass(frozen=True)
@@ -37,7 +36,7 @@ class Logged:
     read_us: list[int]
     """When the oracle read each request, in order."""
     kernel_us: list[int]
-    """When the kernel had received each, in order; of those that it told of."""
+    """When the kernel had received each, in order, where its time is known."""
     connections: int
     target_cpu_secs: float
 
@@ -54,8 +53,7 @@ class Logged:
 
 def build() -> None:
     """Build the oracle; it has no dependency but libc."""
-    argv = [*NICE, "cargo", "build", "--release", "--quiet", "-p", "loadpilot-oracle"]
-    subprocess.run(argv, cwd=ROOT, check=True)
+    cargo("-p", "loadpilot-oracle", release=True)
 
 
 def shoot_at_oracle(

@@ -9,23 +9,19 @@ import re
 import subprocess
 from typing import TYPE_CHECKING, Self
 
-from bench.measure.machine import ROOT
+from bench.install.build import cargo
 from bench.measure.process_tree import ToolFault
 
 if TYPE_CHECKING:
     from pathlib import Path
     from types import TracebackType
 
-NICE = ("nice", "-n", "10")
 STOP_SECS = 10.0
 
 
 def build(*, release: bool) -> Path:
-    """Build it, and say where it is."""
-    flags = ["--release"] if release else []
-    argv = [*NICE, "cargo", "build", *flags, "--quiet", "-p", "loadpilot-target"]
-    subprocess.run(argv, cwd=ROOT, check=True)
-    return ROOT / "target" / ("release" if release else "debug") / "loadpilot-target"
+    """Build it; returns its binary."""
+    return cargo("-p", "loadpilot-target", release=release) / "loadpilot-target"
 
 
 class ShopTarget:

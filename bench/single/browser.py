@@ -1,10 +1,10 @@
-"""Pages: what an hour of a run that goes on costs the browser that shows it, refresh by refresh.
+"""Pages: the cost of each refresh in a browser that shows a live run of an hour.
 
 A run of five tasks is recorded for some seconds and restamped into a log of an hour that is not
 over (`synthetic_log.py`). A gateway of its own serves it, Debian's Chromium opens it, and for some
-seconds all that the page's main thread does is counted: it asks for report, figures and verdict
-every two seconds and hears a snapshot each second. A task longer than 50 ms is one that a reader
-can feel; the browser tells of each.
+seconds the work of the page's main thread is counted: the page requests report, figures and verdict
+every two seconds and receives a snapshot each second. A reader notices tasks longer than 50 ms; the
+browser reports each.
 """
 
 from __future__ import annotations
@@ -104,7 +104,7 @@ def promise(what: str, found: str, *, kept: bool) -> str:
 
 
 def over(message: synthetic_log.Stored) -> bool:
-    """Whether a record says that somebody has finished: a run that goes on has none."""
+    """Whether an event ends a run or a shard: a live run has none."""
     event: dict[str, Any] = message.envelope["event"]
     what = event.get("what", event)
     return isinstance(what, dict) and what.get("type") in OVER
@@ -153,12 +153,12 @@ def watched(page: Page, address: str) -> dict[str, float]:
     page.goto(address)
     page.locator(".uplot canvas").first.wait_for(timeout=60_000)
     opened = page.evaluate("performance.now()")
-    told = page.context.new_cdp_session(page)
-    told.send("Performance.enable")
-    before, at_first = spent(told), refreshes
+    devtools = page.context.new_cdp_session(page)
+    devtools.send("Performance.enable")
+    before, at_first = spent(devtools), refreshes
     page.evaluate("window.longTasks.length = 0")
     page.wait_for_timeout(WATCHED_MS)
-    after = spent(told)
+    after = spent(devtools)
     long: list[float] = page.evaluate("window.longTasks")
     return {
         "open": opened,
@@ -170,9 +170,9 @@ def watched(page: Page, address: str) -> dict[str, float]:
     }
 
 
-def spent(told: CDPSession) -> dict[str, float]:
+def spent(devtools: CDPSession) -> dict[str, float]:
     """What the main thread has done so far, in seconds."""
-    metrics = told.send("Performance.getMetrics")["metrics"]
+    metrics = devtools.send("Performance.getMetrics")["metrics"]
     return {one["name"]: one["value"] for one in metrics}
 
 

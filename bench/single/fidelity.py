@@ -1,12 +1,12 @@
-"""Schedule fidelity: how far from its due time each request reaches the target.
+"""Schedule fidelity: the distance of each arrival at the target from its due time.
 
-The oracle asks the kernel when it had received a request (SO_TIMESTAMPING), and notes when it read
-it itself; the request's id says which arrival it is; the report says when the run started; at a
-constant rate, arrival n is due n / rate later. All are this machine's clock of the day. What is
-measured so is due → received by the target's kernel: it holds the pacer, the engine and the kernel,
-and is an upper bound for the pacer. Due → read by the target stands beside it, which also holds the
-waking of the oracle's thread. Where the kernel did not tell of every request, the second is used
-for both, and the row says so.
+The oracle logs when the kernel had received a request (SO_TIMESTAMPING) and when it read it itself.
+The request's id has the number of the arrival, the report has the start of the run, and at a
+constant rate arrival n is due n / rate later. All times are of this machine's clock of the day. The
+distance from due to the receipt by the target's kernel holds the pacer, the engine and the kernel,
+and is an upper bound for the pacer. The distance from due to the target's read stands beside it; it
+also holds the wake-up of the oracle's thread. Where the kernel's times are incomplete, the second
+is used for both, and the row says so.
 """
 
 from __future__ import annotations
@@ -67,7 +67,7 @@ class Repeat:
     achieved_rps: float
     planned_rps: float
     distances_us: list[int]
-    """Arrival minus due, sorted; by the kernel's time if it told of every request."""
+    """Arrival minus due, sorted; by the kernel's times if they are complete."""
     read_us: list[int]
     """The same by the oracle's read."""
     clock: Clock
@@ -132,11 +132,11 @@ def once(build: Build, rps: int, secs: int, folder: Path) -> Repeat:
     report = json.loads(results.read_text(encoding="utf-8"))
     start_us = report["run"]["start_at"]
     dues_us = [start_us + due_us(arrival(request.id), rps) for request in requests]
-    told = [request.kernel_us for request in requests if request.kernel_us is not None]
+    kernel_us = [request.kernel_us for request in requests if request.kernel_us is not None]
     read_us = [one.arrival_us - due for one, due in zip(requests, dues_us, strict=True)]
-    clock = Clock.KERNEL if len(told) == len(requests) else Clock.ORACLE
+    clock = Clock.KERNEL if len(kernel_us) == len(requests) else Clock.ORACLE
     if clock is Clock.KERNEL:
-        distances_us = [at - due for at, due in zip(told, dues_us, strict=True)]
+        distances_us = [at - due for at, due in zip(kernel_us, dues_us, strict=True)]
     else:
         distances_us = read_us
     arrivals = sorted(request.arrival_us for request in requests)

@@ -1,8 +1,8 @@
-"""Reading: how long it takes to index a log, to ask it, and to open it again.
+"""Reading: the time to index a log, to query it, and to open it again.
 
 A run of five tasks at 100 arrivals per second is recorded for some seconds; its deltas, restamped,
 become a log of 24 hours and a hundred logs of a minute (`synthetic_log.py`). Each repeat opens
-them in two new processes: the first has no cache, the second finds what the first one kept.
+them in two new processes: the first has no cache, the second uses the cache of the first.
 """
 
 from __future__ import annotations
@@ -79,10 +79,10 @@ def recorded(build: Build, folder: Path) -> tuple[list[synthetic_log.Stored], st
 def ask(build: Build, url: str, cache: Path, runs: list[str]) -> dict[str, list[float]]:
     """Open runs in a process of its own."""
     argv = [sys.executable, str(INNER), url, str(cache), *runs]
-    told = subprocess.run(
+    done = subprocess.run(
         argv, env=build.environ, stdout=subprocess.PIPE, check=True, timeout=PATIENCE_SECS
     )
-    times: dict[str, list[float]] = json.loads(told.stdout)
+    times: dict[str, list[float]] = json.loads(done.stdout)
     return times
 
 
@@ -95,7 +95,7 @@ def table(
     repeats: int,
     patience_secs: float,
 ) -> list[str]:
-    """Repeat, and write down."""
+    """Repeat the queries; returns the table."""
     run, secs, size = day
     about = f"A log of {secs / 3600:g} h and 5 tasks: {size / 1e6:,.0f} MB of deltas."
     lines = [about, "", f"| {' | '.join(COLUMNS)} |", "|---" * len(COLUMNS) + "|"]

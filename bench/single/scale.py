@@ -1,17 +1,17 @@
-"""Scale: what a fleet of many agents costs the server, the coordinator and whoever watches.
+"""Scale: the cost of a fleet of many agents for the server, the coordinator and a watcher.
 
 A real nats-server with the settings of a local stack, a real coordinator, and a crowd of light
 agents in one process (`services/agent/examples/crowd`), each on a connection of its own. They speak
 the real protocol: a heartbeat a second with its reply, offer, clock samples, ready, one delta a
-second at tick end + hash(agent) mod tick, last words. Each agent holds its share of 50 arrivals a
+second at tick end + hash(agent) mod tick, a last event. Each agent holds its share of 50 arrivals a
 second for each of them, in five tasks: their deltas name exactly those, with histograms by the
-shipped tally, of calls that nobody sent. A watcher folds the log while it grows, as `loadpilot
+shipped tally, of simulated calls. A watcher folds the log while it grows, as `loadpilot
 watch` does, and folds it once more into the report.
 
 The server syncs deltas before it acknowledges them, so that acknowledgements are as fast as the
 disk (*sync*: of 4.5 kB, 100 times before each run, beside whatever else the machine does). A row on
 *memory* has the store in a tmpfs, as a disk that needs no time would be: it shows what everything
-else costs. An agent has one delta on its way, as real ones do; the next ones wait.
+else costs. An agent has one delta in flight, as real ones do; the next ones wait.
 
 *ack*: from publishing a delta until the server has synced and acknowledged it. *behind*: from
 closing it until then. *lost*: arrivals that were not in the log in time. *beat*: from a
@@ -37,6 +37,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from bench.install.build import cargo
 from bench.measure import machine, spread
 from bench.measure.procfs import look
 from bench.pages.goals import at_most, exactly, figure
@@ -47,7 +48,6 @@ if TYPE_CHECKING:
     from bench.pages.goals import Goal
 
 ROOT = Path(__file__).resolve().parents[2]
-NICE = ("nice", "-n", "10")
 Crowd = tuple[int, str]
 DISK, MEMORY = "disk", "memory"
 CROWDS: tuple[Crowd, ...] = ((100, DISK), (300, DISK), (1_000, DISK), (1_000, MEMORY))
@@ -57,7 +57,7 @@ SECS, SECS_QUICK = 10, 5
 LAWS = (1_000, 10_000)
 ROUNDS, ROUNDS_QUICK = 3, 1
 PATIENCE_SECS = 240.0
-"""No line of a process takes longer on any machine; a hang fails instead of blocking."""
+"""Maximum wait for a line of a process; a hang fails instead of blocking."""
 SYNCS, SYNC_BYTES = 100, 4_500
 SETTLED_SECS = 1
 """The first second of the load is in no figure of cost."""
@@ -93,7 +93,7 @@ Figures = dict[str, float]
 
 @dataclass(frozen=True)
 class Process:
-    """Something that was started, and what it says, line by line; none once it has ended."""
+    """A child process and its lines of output; an absent line is its end."""
 
     popen: subprocess.Popen[str]
     lines: queue.Queue[str | None]
@@ -101,7 +101,7 @@ class Process:
 
 @dataclass(frozen=True)
 class Programs:
-    """What is started."""
+    """The binaries of the fleet."""
 
     coordinator: Path
     crowd: Path
@@ -110,15 +110,8 @@ class Programs:
 
 def build(*, quick: bool) -> Programs:
     """Build coordinator and crowd: for release, with --quick for development."""
-    profile = [] if quick else ["--release"]
-    argv = [*NICE, "cargo", "build", "--quiet", *profile]
-    parts: tuple[tuple[str, ...], ...] = (
-        ("-p", "loadpilot-coordinator"),
-        ("-p", "loadpilot-agent", "--example", "crowd"),
-    )
-    for part in parts:
-        subprocess.run([*argv, *part], cwd=ROOT, check=True)
-    folder = ROOT / "target" / ("debug" if quick else "release")
+    folder = cargo("-p", "loadpilot-coordinator", release=not quick)
+    cargo("-p", "loadpilot-agent", "--example", "crowd", release=not quick)
     name = "development" if quick else "release"
     return Programs(folder / "loadpilot-coordinator", folder / "examples" / "crowd", name)
 
@@ -180,15 +173,15 @@ def once(programs: Programs, folder: Path, agents: int, secs: int) -> Figures:
         environ = {"NATS_URL": _url(folder, server), "NATS_TOKEN": token}
         coordinator = _start(started, 0, [programs.coordinator], environ)
         crowd = _start(started, -1, [programs.crowd, "agents", str(agents)], environ)
-        _told(crowd, "connected")
+        _await_line(crowd, "connected")
         watcher = _start(started, -1, [programs.crowd, "run", str(agents), str(secs)], environ)
-        start_at = _told(watcher, "start_at")["start_at"] / 1e6
+        start_at = _await_line(watcher, "start_at")["start_at"] / 1e6
         parts = {"server": server, "coordinator": coordinator, "crowd": crowd}
         _until(start_at + SETTLED_SECS)
         before, log_before, began = _look(parts), _size(store), time.monotonic()
         _until(start_at + secs)
         after, log_after, took = _look(parts), _size(store), time.monotonic() - began
-        watched, played = _told(watcher, "lags"), _told(crowd, "acks")
+        watched, played = _await_line(watcher, "lags"), _await_line(crowd, "acks")
     finally:
         for process in reversed(started):
             process.popen.kill()
@@ -338,18 +331,18 @@ def _url(folder: Path, server: Process) -> str:
     raise RuntimeError("nats-server does not start")
 
 
-def _told(process: Process, key: str) -> dict[str, Any]:
+def _await_line(process: Process, key: str) -> dict[str, Any]:
     """Wait for a line that has `key`."""
     while True:
         try:
             line = process.lines.get(timeout=PATIENCE_SECS)
         except queue.Empty:
-            raise RuntimeError(f"nothing was said for {PATIENCE_SECS:.0f} s") from None
+            raise RuntimeError(f"no line for {PATIENCE_SECS:.0f} s") from None
         if line is None:
-            raise RuntimeError(f"it ended with {process.popen.wait()} and did not say {key!r}")
-        told: dict[str, Any] = json.loads(line)
-        if key in told:
-            return told
+            raise RuntimeError(f"it ended with {process.popen.wait()} before {key!r}")
+        found: dict[str, Any] = json.loads(line)
+        if key in found:
+            return found
 
 
 def _look(parts: dict[str, Process]) -> dict[str, Look]:

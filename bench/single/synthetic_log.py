@@ -1,7 +1,7 @@
-"""Makes long logs out of a short one: the deltas of a real run, again and again, restamped.
+"""Long logs from a short one: the deltas of a real run, repeated with new times.
 
-What a delta weighs and how its histograms look is real; only ticks, numbers and totals are made.
-Must never use the product: it writes what any agent might have written.
+Size and histograms of a delta are real; only ticks, numbers and totals are synthetic. The product's
+code is not used: the messages are those of any agent.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from nats.js import JetStreamContext
 
 ABREAST = 256
-"""Messages whose acknowledgement is waited for together."""
+"""Number of messages in flight."""
 TICK_US = 1_000_000
 
 
