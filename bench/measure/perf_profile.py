@@ -18,7 +18,6 @@ from bench.tools.loadpilot import FIRING, agent_pids
 
 if TYPE_CHECKING:
     from pathlib import Path
-    from types import TracebackType
 
 LOOK_SECS = 0.05
 END_SECS = 10.0
@@ -47,12 +46,7 @@ class Recorder:
             self._thread.start()
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *_error: object) -> None:
         """Read what was recorded."""
         self._over.set()
         if self._perf is not None:

@@ -22,7 +22,6 @@ from bench.measure.procfs import children, cpu_secs
 
 if TYPE_CHECKING:
     from pathlib import Path
-    from types import TracebackType
 
 START_SECS = 10.0
 BODY = '{"status":"ok","id":1234}'
@@ -127,12 +126,7 @@ class Nginx:
         """Hand it out."""
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *_error: object) -> None:
         """End it."""
         self.stop()
 

@@ -14,7 +14,6 @@ from bench.measure.process_tree import ToolFault
 
 if TYPE_CHECKING:
     from pathlib import Path
-    from types import TracebackType
 
 STOP_SECS = 10.0
 
@@ -49,12 +48,7 @@ class ShopTarget:
         """Hand it out."""
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    def __exit__(self, _kind: object, error: object, _trace: object) -> None:
         """End it and read what it counted; raises ToolFault if it does not say."""
         said, _ = self._process.communicate(timeout=STOP_SECS)
         found = re.fullmatch(r"answered (\d+), refused (\d+)\s*", said)
