@@ -1,1 +1,1 @@
-"""The demo and the measurements. Must never be imported by the product or by its tests."""
+"""The demo and the measurements. Neither the product nor its tests import it."""

@@ -1,4 +1,4 @@
-"""The bench: measures what is promised, at the target, and writes the results into git.
+"""The bench: measures the goals at the target, and writes the result pages.
 
     ./dev bench [--quick] [--profile] [FAMILY...]    LoadPilot beside its peers; bench/README.md
     ./dev bench fidelity [--rps 1000] [--secs 10] [--rounds 3] [--release]
@@ -7,8 +7,8 @@
     ./dev bench reading [--rounds 3] [--release]
     ./dev bench pages [--rounds 3] [--release]
 
-Run it on a quiet machine (`--patience-secs 600` waits for one): the load before is part of every
-result. Must never be a test, and must never print a figure without what it was measured on.
+Run it on a quiet machine (`--patience-secs 600` waits for one): every result has the load before
+it, the machine and the build. It is no test: a missed goal fails nothing.
 """
 
 from __future__ import annotations
@@ -21,36 +21,41 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parents[1]
 sys.path.insert(0, str(ROOT))
 
-# They are found by the line above.
-from bench import (  # noqa: E402
-    build,
-    compare,
-    fidelity,
-    machine,
-    pages,
-    peers,
-    reading,
-    scale,
-    startup,
-)
+# The line above makes them importable.
+from bench import compare  # noqa: E402
+from bench.install import build, peers  # noqa: E402
+from bench.measure import machine  # noqa: E402
+from bench.single import browser, fidelity, log_reading, scale, startup  # noqa: E402
 
-ALONE = ("fidelity", "startup", "scale", "reading", "pages")
-"""What looks at LoadPilot alone."""
+SINGLE = {
+    "fidelity": (fidelity, 3),
+    "startup": (startup, 7),
+    "scale": (scale, 0),
+    "reading": (log_reading, 3),
+    "pages": (browser, 3),
+}
+"""Measurements of LoadPilot alone, and their number of rounds; 0: by the module."""
+TITLES = {
+    "startup": "Start-up",
+    "scale": "Scale: many light agents, one server, one coordinator",
+    "reading": "Reading a log",
+    "pages": "The pages of a run that goes on",
+}
 
 
 def main() -> None:
-    """Measure what was asked for."""
+    """Measure what the command line names."""
     args = arguments()
     if args.install:
         for peer in peers.PEERS:
             print(f"{peer.name}: {peers.install(peer.name).version}", flush=True)
         return
-    compared = [compare.Family(what) for what in args.what if what not in ALONE]
+    compared = [what for what in args.what if what not in SINGLE]
     for what in args.what:
-        if what in ALONE:
-            alone(what, args)
+        if what in SINGLE:
+            single(what, args)
     if compared:
-        wish = compare.Wish(
+        request = compare.Request(
             compared,
             args.quick,
             args.rounds,
@@ -60,59 +65,46 @@ def main() -> None:
             args.wheel,
             args.profile,
         )
-        for path in compare.compare(wish):
+        for path in compare.compare(request):
             print(f"written to {path.relative_to(ROOT)}")
 
 
-def alone(what: str, args: argparse.Namespace) -> None:
-    """Measure LoadPilot by itself."""
+def single(what: str, args: argparse.Namespace) -> None:
+    """Measure LoadPilot alone, and write the page."""
+    made: scale.Programs | build.Build
     if what == "scale":
-        programs = scale.build(quick=args.quick)
-        name = programs.name
+        made = scale.build(quick=args.quick)
     else:
         made = build.release() if args.release else build.development()
-        name = made.name
-    facts = machine.facts(name)
+    facts = machine.facts(made.name)
     for name, fact in facts:
         print(f"{name}: {fact}")
-    drawn = ""
-    if what == "scale":
+    module, full = SINGLE[what]
+    patience_secs, quick = args.patience_secs, args.quick
+    rounds: int = args.rounds or (min(1, full) if quick else full)
+    title, drawn = TITLES.get(what, ""), ""
+    if isinstance(made, scale.Programs):
         table = scale.measure(
-            programs,
-            quick=args.quick,
-            secs=args.secs,
-            rounds=args.rounds,
-            patience_secs=args.patience_secs,
+            made, quick=quick, secs=args.secs, rounds=rounds, patience_secs=patience_secs
         )
-        title = "Scale: many light agents, one server, one coordinator"
     elif what == "fidelity":
-        secs, rounds = (
-            args.secs or (2 if args.quick else 10),
-            args.rounds or (1 if args.quick else 3),
-        )
-        table, drawn = fidelity.measure(made, args.rps, secs, rounds, args.patience_secs)
+        secs = args.secs or (2 if quick else 10)
+        table, drawn = fidelity.measure(made, args.rps, secs, rounds, patience_secs)
         title = f"Schedule fidelity, {args.rps:,} rps for {secs} s"
-    elif what == "reading":
-        rounds = args.rounds or (1 if args.quick else 3)
-        table = reading.measure(made, rounds, args.patience_secs, quick=args.quick)
-        title = "Reading a log"
-    elif what == "pages":
-        rounds = args.rounds or (1 if args.quick else 3)
-        table = pages.measure(made, rounds, args.patience_secs, quick=args.quick)
-        title = "The pages of a run that goes on"
+    elif what == "startup":
+        table = startup.measure(made, rounds, patience_secs)
     else:
-        rounds = args.rounds or (1 if args.quick else 7)
-        table = startup.measure(made, rounds, args.patience_secs)
-        title = "Start-up"
+        measured = log_reading if what == "reading" else browser
+        table = measured.measure(made, rounds, patience_secs, quick=quick)
     print(table[-1])
     name = f"{what}-release" if args.release and what != "scale" else what
-    folder = compare.QUICK_RESULTS if args.quick else compare.RESULTS
+    folder = compare.QUICK_RESULTS if quick else compare.RESULTS
     folder.mkdir(parents=True, exist_ok=True)
     if drawn:
         (folder / f"{name}.svg").write_text(drawn + "\n", encoding="utf-8")
         table += ["", f"![{fidelity.CHART.caption}]({name}.svg)"]
     path = folder / f"{name}.md"
-    path.write_text(page(title, sys.modules[f"bench.{what}"].__doc__ or "", facts, table))
+    path.write_text(page(title, module.__doc__ or "", facts, table))
     print(f"written to {path.relative_to(ROOT)}")
 
 
@@ -120,43 +112,50 @@ def arguments() -> argparse.Namespace:
     """Read the command line."""
     about = (__doc__ or "").split("\n", maxsplit=1)[0]
     parser = argparse.ArgumentParser(prog="./dev bench", description=about)
-    families = [family.value for family in compare.Family]
+    families = list(compare.FAMILIES)
     parser.add_argument(
         "what",
         nargs="*",
         metavar="FAMILY",
         default=families,
-        help=f"{', '.join([*families, *ALONE])}; default: those with peers",
+        help=f"{', '.join([*families, *SINGLE])}; default: those with peers",
     )
     parser.add_argument("--quick", action="store_true", help="few short rounds, not for git")
-    parser.add_argument("--rounds", "--repeats", type=int, help="default: as the family wants")
-    parser.add_argument("--secs", type=int, help="the length of a run; default: as it wants")
+    parser.add_argument(
+        "--rounds", "--repeats", type=int, help="number of rounds; default: by family"
+    )
+    parser.add_argument("--secs", type=int, help="seconds of a run; default: by family")
     parser.add_argument("--rps", type=int, default=1_000, help="fidelity: the constant rate")
     parser.add_argument(
-        "--patience-secs", type=float, default=0, help="wait so long for a quiet machine, a round"
+        "--patience-secs",
+        type=float,
+        default=0,
+        help="maximum wait for a quiet machine before a round",
     )
-    parser.add_argument("--tools", help="only these, by name with commas; the rest is named")
+    parser.add_argument(
+        "--tools", help="only these tools, comma-separated; the page names the others"
+    )
     parser.add_argument("--install", action="store_true", help="install the peers, and end")
     parser.add_argument(
         "--wheel", type=Path, help="an unpacked release wheel to measure; default: build one"
     )
     parser.add_argument(
-        "--release", action="store_true", help="not with peers: measure a release wheel"
+        "--release", action="store_true", help="without peers: measure a release wheel"
     )
     parser.add_argument(
         "--profile",
         action="store_true",
-        help="one more run of LoadPilot a table under perf: which symbols its agent is in",
+        help="one more run of LoadPilot a table under perf: the hottest symbols of its agent",
     )
     args = parser.parse_args()
-    unknown = set(args.what) - {*families, *ALONE}
+    unknown = set(args.what) - {*families, *SINGLE}
     if unknown:
         parser.error(f"no such family: {', '.join(sorted(unknown))}")
     return args
 
 
 def page(title: str, method: str, facts: list[tuple[str, str]], table: list[str]) -> str:
-    """Write a page of results: what was done, on what, and what came out."""
+    """Write a page of results: method, machine, table."""
     when = datetime.now(UTC).strftime("%Y-%m-%d %H:%M UTC")
     about = method.strip().split("\n\n", 1)[-1]
     command = " ".join(["./dev bench", *sys.argv[1:]])

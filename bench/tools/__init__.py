@@ -1,1 +1,1 @@
-"""How each tool is told what to do, and how its own report is read. Must never judge."""
+"""The load generators: the command line of each, and how its own report is read."""

@@ -1,39 +1,36 @@
 """LoadPilot as a user runs it: one command that starts nats-server, coordinator and agent.
 
-Nothing is switched off for the bench. Its latency is the one it judges by: from the due time, or in
-a closed loop from the start of the request.
+Nothing is switched off for the bench. The latency is the one that LoadPilot judges by: from the due
+time, or in a closed loop from the start of the request.
 """
 
 from __future__ import annotations
 
 import json
 from dataclasses import dataclass
-from pathlib import Path
 from typing import TYPE_CHECKING
 
-from bench.tools.tool import Load, Task, Told
+from bench.measure.machine import SCENARIOS
+from bench.tools.tool import Command, Load, Report
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
+    from pathlib import Path
 
-    from bench.build import Build
-    from bench.measured import Ran
-    from bench.proc import Look
-    from bench.rounds import Figures
+    from bench.install.build import Build
+    from bench.measure.process_tree import Ran
+    from bench.measure.procfs import Look
+    from bench.measure.rounds import Figures
 
-BENCH = Path(__file__).parents[1]
-STEADY, STREAMS, SHOP, CHECKED, CALLBACKS = (
-    BENCH / f"{name}.py" for name in ("steady", "streams", "shop", "checked", "callbacks")
-)
 PARTS = {
     "agent": "import agent;",
     "nats": "nats-server",
     "coordinator": "import coordinator;",
     "supervisor": "import supervisor;",
 }
-"""The processes below the command, and what only their command lines have."""
+"""The processes below the command, and what tells their command lines apart."""
 FIRING = "fire-"
-"""How the names of an agent's firing threads begin."""
+"""Prefix of the names of an agent's firing threads."""
 MIB = 1024 * 1024
 
 
@@ -45,58 +42,54 @@ class LoadPilot:
     name: str = "LoadPilot"
     ours: bool = True
     user: str = ""
-    """The class of `bench/checked.py`, or of `bench/callbacks.py` for the shop, to run; none: what
-    the load asks for."""
+    """The class of a scenario file to run: of `shop_callbacks.py` for the shop, otherwise of
+    `checked_request.py`. Empty: the load decides."""
 
-    def task(self, load: Load, folder: Path) -> Task:
-        """Run the scenario of the benches; flags set the load."""
-        scenario, environ = STEADY, dict(self.build.environ)
-        if load.shop:
-            scenario = SHOP
+    def command(self, load: Load, folder: Path) -> Command:
+        """Run a scenario of the bench; flags set the load."""
+        environ = dict(self.build.environ)
+        scenario = "shop_routes" if load.shop else "constant_rate"
         if load.streams is not None:
-            scenario, environ["BENCH_STREAMS"] = STREAMS, str(load.streams)
-        chosen: list[str] = []
+            scenario, environ["BENCH_STREAMS"] = "http2_streams", str(load.streams)
         if self.user:
-            scenario = CALLBACKS if load.shop else CHECKED
-            chosen = ["--scenario", self.user]
+            scenario = "shop_callbacks" if load.shop else "checked_request"
         if load.rps is None:
-            users = load.connections * (load.streams or 1)
-            pace = ["--max", "--users", str(users)]
+            pace = ["--max", "--users", str(load.connections * (load.streams or 1))]
         else:
             pace = ["--rps", str(load.rps), "--seed", "1"]
         trust = [] if load.cacert is None else ["--cacert", str(load.cacert)]
+        chosen = ["--scenario", self.user] if self.user else []
         argv = self.build.command(
-            *("run", str(scenario), "--target", load.url.rstrip("/"), "--agents", "1"),
-            *("--duration", f"{load.secs}s", *pace, *trust, *chosen),
+            *("run", str(SCENARIOS / f"{scenario}.py"), "--target", load.url.rstrip("/")),
+            *("--agents", "1", "--duration", f"{load.secs}s", *pace, *trust, *chosen),
             *("--results-json", str(folder / "results.json")),
         )
-        return Task(argv, environ)
+        return Command(argv, environ)
 
-    def told(self, folder: Path, stdout: str) -> Told:  # noqa: ARG002
+    def report(self, folder: Path, stdout: str) -> Report:  # noqa: ARG002
         """Read the report."""
         report = json.loads((folder / "results.json").read_text(encoding="utf-8"))
-        calls = report["calls"]
-        ok = calls["outcomes"].get("ok", 0)
-        points = report["latency"]["response"]
+        calls, points = report["calls"], report["latency"]["response"]
         if points is None:
-            raise ValueError(f"nothing finished: {calls}")
-        return Told(
+            raise ValueError(f"no call finished: {calls}")
+        return Report(
             calls["attempted"],
             points["p50_us"],
             points["p90_us"],
             points["p99_us"],
             points["max_us"],
-            calls["attempted"] - ok,
+            calls["attempted"] - calls["outcomes"].get("ok", 0),
             report["arrivals"]["planned"],
             report["certificate"]["grade"],
         )
 
 
 def parts(ran: Ran, requests: int) -> Figures:
-    """Say who of LoadPilot's processes spent what; nothing of another tool.
+    """Split the cost between LoadPilot's processes; empty for another tool.
 
-    What begins with `agent_` is a row of its own in the table. The command is what is left of the
-    whole tree, so that nothing is lost between two looks; what no look saw is shown beside it.
+    Keys with the prefix `agent_` make a row of their own in the table. The command's figure is the
+    rest of the whole tree, so that nothing is lost between two samples of /proc. Processor time in
+    no sample is a figure of its own.
     """
     if not any(_named(ran.processes.values(), "supervisor")):
         return {}
@@ -127,7 +120,7 @@ def agent_pids(looks: dict[int, Look]) -> list[int]:
 
 
 def _named(looks: Iterable[Look], part: str) -> list[Look]:
-    """Choose the processes of a part; the supervisor's command line names the others too."""
+    """Select the processes of a part; the supervisor's command line names the others too."""
     others = [word for other, word in PARTS.items() if other != part]
     return [
         look

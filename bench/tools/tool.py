@@ -1,4 +1,4 @@
-"""What all tools have in common: a load to make, a command for it, and what is told afterwards."""
+"""What all tools share: the load to generate, the command for it, the tool's own report."""
 
 from __future__ import annotations
 
@@ -12,32 +12,31 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Load:
-    """What a tool is asked to do."""
+    """The load that a tool generates."""
 
     url: str
     secs: int
     connections: int
-    """Closed loop: how many requests are in flight at any time. At a rate: how many a tool may use
-    that must be told a number."""
+    """Closed loop: number of requests in flight. At a rate: maximum, for tools that need one."""
     rps: int | None = None
-    """The constant rate; none: as fast as the connections allow."""
+    """Constant rate; absent: as fast as the connections allow."""
     streams: int | None = None
-    """HTTP/2 with so many requests at a time on each connection; none: HTTP/1.1."""
+    """HTTP/2 with this number of concurrent streams a connection; absent: HTTP/1.1."""
     cacert: Path | None = None
-    """The certificate of an https target, in PEM."""
+    """Certificate of an https target, in PEM."""
     checked: bool = False
-    """Each answer is looked at: its status, and a field of its JSON."""
+    """Each response is checked: its status, and a field of its JSON."""
     shop: bool = False
-    """Three routes of the shop in turn, instead of one GET: see `SHOP`."""
+    """The three routes of the shop in turn (`SHOP_ROUTES`) instead of one GET."""
 
 
-SHOP = ("GET /health", "GET /api/user", "POST /auth/login")
-"""The routes of `bench/target` that the seeds load, each with a third of the requests."""
+SHOP_ROUTES = ("GET /health", "GET /api/user", "POST /auth/login")
+"""Routes of `bench/target`, each with a third of the requests of *seeds*."""
 
 
 @dataclass(frozen=True)
-class Told:
-    """What a tool says of its own run; times in µs, none where it does not say."""
+class Report:
+    """What a tool reports of its own run; times in µs; absent where it reports nothing."""
 
     requests: int | None = None
     p50_us: float | None = None
@@ -46,14 +45,14 @@ class Told:
     max_us: float | None = None
     failed: int | None = None
     planned: int | None = None
-    """Requests that were to be sent, where the tool knows."""
+    """Number of requests planned, where the tool knows it."""
     note: str = ""
-    """What must be known to read the rest."""
+    """A remark that the reader of the figures needs."""
 
 
 @dataclass(frozen=True)
-class Task:
-    """A command, and what must be around it."""
+class Command:
+    """A command line and its environment."""
 
     argv: list[str]
     environ: dict[str, str] = field(default_factory=lambda: dict(os.environ), repr=False)
@@ -64,7 +63,7 @@ class Tool(Protocol):
 
     @property
     def name(self) -> str:
-        """What it is called in the tables."""
+        """Name in the tables."""
         ...
 
     @property
@@ -72,10 +71,10 @@ class Tool(Protocol):
         """Whether it is LoadPilot."""
         ...
 
-    def task(self, load: Load, folder: Path) -> Task:
-        """Write the command for a load; its files go into `folder`."""
+    def command(self, load: Load, folder: Path) -> Command:
+        """Build the command for a load; the tool's files go into `folder`."""
         ...
 
-    def told(self, folder: Path, stdout: str) -> Told:
-        """Read what the tool says, after its end; raises ValueError, KeyError or OSError."""
+    def report(self, folder: Path, stdout: str) -> Report:
+        """Read the tool's report after its end; raises ValueError, KeyError or OSError."""
         ...

@@ -1,0 +1,1 @@
+"""LoadPilot and its peers: built or installed before anything is measured."""

@@ -1,0 +1,1 @@
+"""Result pages: goals, tables and drawings."""

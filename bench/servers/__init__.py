@@ -1,0 +1,1 @@
+"""The servers under load, each with its own count of requests."""

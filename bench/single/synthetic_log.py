@@ -1,0 +1,126 @@
+"""Long logs from a short one: the deltas of a real run, repeated with new times.
+
+Size and histograms of a delta are real; only ticks, numbers and totals are synthetic. The product's
+code is not used: the messages are those of any agent.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from collections import Counter
+from copy import deepcopy
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import nats
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator
+
+    from nats.js import JetStreamContext
+
+ABREAST = 256
+"""Number of messages in flight."""
+TICK_US = 1_000_000
+
+
+@dataclass(frozen=True, slots=True)
+class Stored:
+    """One message of a log."""
+
+    subject: str
+    envelope: dict[str, Any]
+
+    @property
+    def kind(self) -> str:
+        """What it is about: req, ctl, evt or delta."""
+        return self.subject.split(".")[4]
+
+
+def read(url: str) -> list[Stored]:
+    """Everything in the two streams of a server."""
+
+    async def messages() -> list[Stored]:
+        connection = await nats.connect(url)
+        jetstream = connection.jetstream()
+        found = []
+        for name in ("LP_CTL", "LP_DATA"):
+            state = (await jetstream.stream_info(name)).state
+            for seq in range(state.first_seq, state.last_seq + 1):
+                stored = await jetstream.get_msg(name, seq)
+                found.append(Stored(stored.subject or "", json.loads(stored.data or b"")))
+        await connection.close()
+        return found
+
+    return asyncio.run(messages())
+
+
+def write(url: str, messages: Iterable[Stored]) -> int:
+    """Store messages; how many bytes their deltas have."""
+
+    async def store() -> int:
+        connection = await nats.connect(url)
+        jetstream = connection.jetstream()
+        size, batch = 0, []
+        for message in messages:
+            data = json.dumps(message.envelope, separators=(",", ":")).encode()
+            size += len(data) if message.kind == "delta" else 0
+            batch.append(_publish(jetstream, message.subject, data))
+            if len(batch) == ABREAST:
+                await asyncio.gather(*batch)
+                batch.clear()
+        await asyncio.gather(*batch)
+        await connection.close()
+        return size
+
+    return asyncio.run(store())
+
+
+async def _publish(jetstream: JetStreamContext, subject: str, data: bytes) -> None:
+    await jetstream.publish(subject, data, timeout=60)
+
+
+def named(messages: Iterable[Stored], was: str, run: str) -> Iterator[Stored]:
+    """The same, of another run."""
+    for message in messages:
+        subject = message.subject.replace(f".{was}.", f".{run}.")
+        yield Stored(subject, message.envelope)
+
+
+def stretched(messages: list[Stored], secs: int) -> Iterator[Stored]:
+    """The same run over so many seconds, at the same rate."""
+    deltas = [message for message in messages if message.kind == "delta"]
+    for message in messages:
+        if message.kind in ("req", "ctl") and "plan" in message.envelope["event"]:
+            envelope = deepcopy(message.envelope)
+            (piece,) = envelope["event"]["plan"]["profile"]["pieces"]
+            piece["duration_us"] = secs * TICK_US
+            yield Stored(message.subject, envelope)
+        elif message.kind != "delta" and message.envelope["event"].get("type") != "RunSealed":
+            yield message
+    whole = [one for one in deltas if _is_of_one_tick(one.envelope["event"])]
+    started, calls = 0, Counter[str]()
+    for tick in range(secs):
+        message = whole[tick % len(whole)]
+        envelope = deepcopy(message.envelope)
+        event = envelope["event"]
+        event |= {"seq": tick + 1, "from_us": tick * TICK_US, "to_us": (tick + 1) * TICK_US}
+        for kind in ("arrivals", "calls", "anatomy"):
+            for row in event.get(kind, []):
+                row["tick"] = tick
+        started += sum(row.get("started", 0) for row in event["arrivals"])
+        for row in event["calls"]:
+            calls[row["outcome"]] += row["count"]
+        event["totals"] = {"started": started, "calls": dict(calls)}
+        yield Stored(message.subject, envelope)
+    for message in messages:
+        if message.envelope["event"].get("type") == "RunSealed":
+            envelope = deepcopy(message.envelope)
+            envelope["event"] |= {"data_seq": 1 << 40, "finals": []}
+            yield Stored(message.subject, envelope)
+
+
+def _is_of_one_tick(event: dict[str, Any]) -> bool:
+    ticks = {row["tick"] for kind in ("arrivals", "calls") for row in event.get(kind, [])}
+    return len(ticks) == 1
