@@ -4,7 +4,7 @@
 
 use std::time::Duration;
 
-use crate::words::{Words, parse_ms};
+use crate::line_parser::{LineParser, parse_ms};
 
 /// Largest answer body that `size` may ask for, bytes.
 const BODY_BYTES_MAX: usize = 64 * 1024 * 1024;
@@ -69,7 +69,7 @@ impl Rule {
     /// # Errors
     /// A sentence that names the word that is wrong.
     pub fn parse(text: &str) -> Result<Self, String> {
-        let mut words = Words::new(text);
+        let mut words = LineParser::new(text);
         let effect = match words.keyword()? {
             "delay" => Effect::Delay(parse_ms(words.value()?)?),
             "status" => Effect::Status(parse_status(words.value()?)?),

@@ -13,9 +13,9 @@ use crate::clock::Moment;
 use crate::freeze::{Start, Window};
 use crate::kernel;
 use crate::ledger::Of;
+use crate::line_parser::LineParser;
 use crate::record::push_json_string;
 use crate::server::Shared;
-use crate::words::Words;
 
 /// Accepts control connections, a thread each, so that one that waits does not block the others.
 pub(crate) fn run(shared: &Arc<Shared>, listener: &TcpListener) {
@@ -56,11 +56,11 @@ pub(crate) fn obey(shared: &Shared, line: &str) -> String {
 
 /// Sets a behaviour: the lines that are allowed before the start too.
 pub(crate) fn configure(shared: &Shared, line: &str) -> Result<(), String> {
-    let mut words = Words::new(line);
+    let mut words = LineParser::new(line);
     match words.keyword()? {
         "freeze" => freeze(shared, words),
         "slow-accept" => {
-            let pause = words.value().and_then(crate::words::parse_ms)?;
+            let pause = words.value().and_then(crate::line_parser::parse_ms)?;
             words.finish()?;
             let pause_us = u64::try_from(pause.as_micros()).expect("at most a day");
             shared.accept_delay_us.store(pause_us, Ordering::Relaxed);
@@ -75,7 +75,7 @@ pub(crate) fn configure(shared: &Shared, line: &str) -> Result<(), String> {
 
 /// Obeys a line; returns further fields of the answer, each with a leading comma.
 fn act(shared: &Shared, line: &str) -> Result<String, String> {
-    let mut words = Words::new(line);
+    let mut words = LineParser::new(line);
     match words.keyword()? {
         "wait-count" => return wait_count(shared, words),
         "count" => return words.finish().map(|()| counts(shared)),
@@ -100,7 +100,7 @@ fn act(shared: &Shared, line: &str) -> Result<String, String> {
 }
 
 /// `freeze [after_first_ms=T] [for_ms=D]`.
-fn freeze(shared: &Shared, mut words: Words<'_>) -> Result<(), String> {
+fn freeze(shared: &Shared, mut words: LineParser<'_>) -> Result<(), String> {
     let after_first = words.option_ms("after_first_ms")?;
     let lasting = words.option_ms("for_ms")?;
     words.finish()?;
@@ -110,7 +110,7 @@ fn freeze(shared: &Shared, mut words: Words<'_>) -> Result<(), String> {
 }
 
 /// `wait-count N timeout_ms=T [of=received|ended]`.
-fn wait_count(shared: &Shared, mut words: Words<'_>) -> Result<String, String> {
+fn wait_count(shared: &Shared, mut words: LineParser<'_>) -> Result<String, String> {
     let wanted = words.value()?;
     let wanted: u64 = wanted
         .parse()

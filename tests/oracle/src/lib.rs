@@ -12,8 +12,8 @@ pub mod freeze;
 pub mod head;
 pub mod kernel;
 pub mod ledger;
+mod line_parser;
 pub mod record;
 mod server;
-mod words;
 
 pub use server::{Config, Server};

@@ -6,7 +6,7 @@
 
 mod messages;
 mod objects;
-mod reading;
+mod reads;
 #[path = "../rig/mod.rs"]
 mod rig;
 mod writing;
@@ -43,15 +43,15 @@ laws!(
     writing::an_event_too_large_is_refused,
     writing::a_log_must_be_opened,
     writing::anybody_may_open_the_log,
-    reading::a_tail_delivers_each_event_once_and_in_order,
-    reading::a_tail_starts_where_it_is_told,
-    reading::a_tail_on_nothing_is_caught_up_at_once,
-    reading::a_tail_of_purged_events_catches_up,
-    reading::a_late_reader_misses_nothing,
-    reading::filters_select,
-    reading::a_read_ends,
-    reading::heads_and_births,
-    reading::the_time_goes_on,
+    reads::a_tail_delivers_each_event_once_and_in_order,
+    reads::a_tail_starts_where_it_is_told,
+    reads::a_tail_on_nothing_is_caught_up_at_once,
+    reads::a_tail_of_purged_events_catches_up,
+    reads::a_late_reader_misses_nothing,
+    reads::filters_select,
+    reads::a_read_ends,
+    reads::heads_and_births,
+    reads::the_time_goes_on,
     messages::core_messages_reach_their_listeners,
     messages::a_request_gets_its_first_reply,
     messages::a_request_without_listeners_fails_at_once,

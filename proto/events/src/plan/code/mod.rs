@@ -12,9 +12,9 @@ use serde::{Deserialize, Serialize};
 use crate::plan::script::Feed;
 use crate::plan::{Method, Object};
 
-mod words;
+mod operators;
 
-pub use words::{
+pub use operators::{
     Binary, Compared, Comparison, Entry, Function, Kind, Literal, Metric, Part, Pause, Raisable,
 };
 

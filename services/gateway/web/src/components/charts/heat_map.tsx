@@ -36,8 +36,8 @@ export function HeatMap({ heat, bucketUs, onZoom }: HeatMapProps) {
   return (
     <Chart {...{ description, data, rebuildKey, onZoom }} plot={plot} height={260} sync="run">
       {hovered
-        ? `${clock(hovered.at)}: ${count(hovered.calls)} calls between ${latency(hovered.low)} and ` +
-          `${latency(hovered.high)}`
+        ? `${clock(hovered.at)}: ${count(hovered.calls)} calls between ` +
+          `${latency(hovered.low)} and ${latency(hovered.high)}`
         : "A stronger colour means more calls. Hover over a cell to see its count; drag to zoom."}
     </Chart>
   );

@@ -1,6 +1,6 @@
-//! The closed sets of the language: values as they are written, operators, functions.
+//! Closed sets of the compiled language: literal values, operators, built-in functions.
 //!
-//! Must never mean anything here: `loadpilot-engine`'s `eval` does.
+//! Data only: `loadpilot-script` gives them their meaning.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};

@@ -1,5 +1,5 @@
-//! The words of a behaviour or a control line: a keyword, then values, then `name=value` options.
-//! Must never ignore a word: what is left over is an error.
+//! Parser of a behaviour or a control line: a keyword, then values, then `name=value` options.
+//! A token that nothing has consumed is an error.
 
 use std::time::Duration;
 
@@ -8,11 +8,11 @@ const MS_MAX: f64 = 86_400_000.0;
 
 /// The words of one line that are not used yet.
 #[derive(Debug)]
-pub(crate) struct Words<'a> {
+pub(crate) struct LineParser<'a> {
     rest: Vec<&'a str>,
 }
 
-impl<'a> Words<'a> {
+impl<'a> LineParser<'a> {
     pub(crate) fn new(text: &'a str) -> Self {
         Self {
             rest: text.split_ascii_whitespace().collect(),
