@@ -13,7 +13,7 @@ class Stopped(BaseException):
 
 
 class TookTooLong(BaseException):
-    """A task blocked all users of its thread for ten seconds, without a request or a sleep."""
+    """A task blocked all users of its agent for ten seconds, without a request or a sleep."""
 
 
 class RequestError(Exception):

@@ -1,8 +1,8 @@
 """Cooperative locks for scenarios: a user that waits for one lets the other users run.
 
-The users of a firing thread share that thread. If one of them held a lock of the standard library
-while it waits for a response, a second user that wants the lock would block the thread, and both
-would wait for ever. For code outside of users these locks behave like those of ``threading``.
+All users of an agent share one thread. If one of them held a lock of the standard library while it
+waits for a response, a second user that wants the lock would block the thread, and both would wait
+for ever. For code outside of users these locks behave like those of ``threading``.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """Watchdog of a firing thread: reports a user that blocks it, and interrupts it in the end.
 
 A user that blocks (`requests.get`, a database driver, a long computation) stops all users of its
-thread, and their load. Only another thread can detect that while it happens.
+agent, and their load. Only another thread can detect that while it happens.
 """
 
 from __future__ import annotations
