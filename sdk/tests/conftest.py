@@ -11,7 +11,7 @@ import pytest
 from loadpilot.compile.code.program import CodeCompiler
 from loadpilot.compile.plan import Compiled, compile_scenario
 from loadpilot.compile.scenario.settings import Overrides
-from loadpilot.params import ParameterSource
+from loadpilot.inputs.params import ParameterSource
 from loadpilot.problem import Problem, Refused
 from loadpilot.scenario_file.load import choose, load
 

@@ -1,8 +1,8 @@
 //! What a part of code is given: values to draw, the time at which it is due, rows of feeds.
 //!
 //! All of it follows from the seed and from whose the part is, by the same laws as in Python
-//! (`loadpilot.random`). Must never draw a value that Python would not draw, nor leave one out: the
-//! next would be another.
+//! (`loadpilot.inputs.random`). Must never draw a value that Python would not draw, nor leave one
+//! out: the next would be another.
 
 use std::cell::{Cell, RefCell};
 use std::fmt::Write as _;

@@ -19,10 +19,10 @@ if TYPE_CHECKING:
     from .client import LoadClient
     from .dsl import VUser, scenario, setup, task, teardown
     from .errors import HTTPStatusError, RedirectError, RequestError
-    from .feeds import feed
-    from .files import file
-    from .params import env
-    from .random import now, rand
+    from .inputs.feeds import feed
+    from .inputs.files import file
+    from .inputs.params import env
+    from .inputs.random import now, rand
 
     __version__: str
 

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from contextlib import AbstractContextManager
 
     from ._native import Response
-    from .files import File
+    from .inputs.files import File
 
     class Answers(list[Response]):
         """The responses of a batch, in its order; to be awaited in an ``async def``."""

@@ -13,7 +13,7 @@ from math import isfinite
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias, TypedDict, TypeVar, overload
 
-from . import random
+from .inputs import random
 
 if TYPE_CHECKING:
     from .client import LoadClient

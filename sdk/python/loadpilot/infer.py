@@ -14,7 +14,7 @@ from collections.abc import Mapping, Sequence
 from math import prod
 from typing import TYPE_CHECKING, TypeAlias, TypedDict, Union
 
-from .files import File
+from .inputs.files import File
 from .nearest import nearest
 
 if TYPE_CHECKING:

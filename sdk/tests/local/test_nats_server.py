@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from loadpilot import _nats_server
-from loadpilot._nats_server import NatsServerRefusal, Source, find_nats_server
+from loadpilot.local import nats_server
+from loadpilot.local.nats_server import NatsServerRefusal, Source, find_nats_server
 
 
 def fake(folder: Path, version: str) -> Path:
@@ -28,7 +28,7 @@ def bare(tmp_path: Path) -> dict[str, str]:
 @pytest.fixture
 def no_wheel(monkeypatch: pytest.MonkeyPatch) -> None:
     """A machine on which the pinned wheel is not installed."""
-    monkeypatch.setattr(_nats_server, "_from_wheel", lambda _seen, _notes: None)
+    monkeypatch.setattr(nats_server, "_from_wheel", lambda _seen, _notes: None)
 
 
 def test_the_pinned_wheel_is_found_and_its_digest_is_in_the_table(bare: dict[str, str]) -> None:
@@ -43,7 +43,7 @@ def test_a_wheel_binary_that_was_tampered_with_is_refused(
     bare: dict[str, str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     planted = fake(tmp_path, "2.15.1")
-    monkeypatch.setattr(_nats_server, "_wheel_binary", lambda: ("2.15.1", planted))
+    monkeypatch.setattr(nats_server, "_wheel_binary", lambda: ("2.15.1", planted))
     monkeypatch.setattr("sysconfig.get_path", lambda _name: str(tmp_path))
     for _ in range(2):  # the second time from what is remembered
         with pytest.raises(NatsServerRefusal, match="SHA-256"):

@@ -13,7 +13,7 @@ from sdk.tests.support.documents import Block, blocks
 from loadpilot.compile.plan import compile_scenario
 from loadpilot.compile.scenario import profile
 from loadpilot.compile.scenario.settings import Overrides
-from loadpilot.params import ParameterSource
+from loadpilot.inputs.params import ParameterSource
 from loadpilot.scenario_file.load import load
 
 if TYPE_CHECKING:

@@ -13,8 +13,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from loadpilot.files import File
 from loadpilot.infer import triton_binary
+from loadpilot.inputs.files import File
 
 if TYPE_CHECKING:
     from pathlib import Path

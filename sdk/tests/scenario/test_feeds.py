@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from loadpilot import now, rand
-from loadpilot.feeds import Feed, FeedError
+from loadpilot.inputs.feeds import Feed, FeedError
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from loadpilot.compile.scenario.settings import Overrides
-from loadpilot.params import masked
+from loadpilot.inputs.params import masked
 from loadpilot.problem import Problem
 
 if TYPE_CHECKING:

@@ -20,7 +20,7 @@ from sdk.tests.support.documents import Block, blocks
 import loadpilot as dsl
 from loadpilot.client import Extras, LoadClient
 from loadpilot.dsl import SETTINGS
-from loadpilot.random import Rand
+from loadpilot.inputs.random import Rand
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -19,7 +19,7 @@ from pathlib import Path
 from time import monotonic, sleep
 from typing import IO, TYPE_CHECKING, Any, Self
 
-from .._nats_server import NatsServerFault, NatsServerRefusal, find_nats_server
+from .nats_server import NatsServerFault, NatsServerRefusal, find_nats_server
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence

@@ -19,9 +19,10 @@ from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeAlias, TypedDict, Unpack
 
-from .. import _native, metrics, random
-from ..feeds import FeedError
-from ..params import ParameterSource
+from .. import _native, metrics
+from ..inputs import random
+from ..inputs.feeds import FeedError
+from ..inputs.params import ParameterSource
 from ..problem import Refused
 from ..scenario_file.feed_usage import feeds_of
 from ..scenario_file.load import choose

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from greenlet import getcurrent
 
-from ..random import CompletedRest
+from ..inputs.random import CompletedRest
 from .greenlets import UserStack, is_engine_stack
 
 if TYPE_CHECKING:

@@ -11,7 +11,7 @@ from collections.abc import Iterable, Mapping
 from pathlib import PurePath
 from typing import Any
 
-from ..files import File
+from ..inputs.files import File
 
 UNNAMED = "upload"
 """Filename of a file without one."""

@@ -16,7 +16,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from ..files import named_files
+from ..inputs.files import named_files
 from ..problem import Problem, Refused
 
 if TYPE_CHECKING:

@@ -15,7 +15,7 @@ from pathlib import Path
 from types import FunctionType
 from typing import TYPE_CHECKING, Any
 
-from ..feeds import Feed, FeedError
+from ..inputs.feeds import Feed, FeedError
 from ..problem import Problem
 
 if TYPE_CHECKING:

@@ -16,10 +16,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from types import ModuleType, TracebackType
 
-from .. import locks
 from ..dsl import spec_of
-from ..params import ParameterError, ParameterSource, use_parameters_of
+from ..inputs.params import ParameterError, ParameterSource, use_parameters_of
 from ..problem import Problem, Refused
+from . import locks
 from .source import SourceFile, Sources
 
 PACKAGE = str(Path(__file__).resolve().parents[1])

@@ -22,10 +22,10 @@ from ...control.figures import closed_loop, count, number, seconds
 from ...control.identity import author, new_claimant
 from ...control.signals import Interruptions
 from ...control.terminal import safe, safe_lines, say, write_product
+from ...inputs.params import ParameterSource, parameter_source
 from ...local import teardown_locks
 from ...local.folders import ROOT, connect, log_dirs
 from ...local.stack import LocalStack, LogUnavailable, StackFault
-from ...params import ParameterSource, parameter_source
 from ...problem import Problem, Refused, rule
 from ...scenario_file.load import choose, load
 from ..flags import allow

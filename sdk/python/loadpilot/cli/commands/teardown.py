@@ -194,7 +194,7 @@ def _unpacked(
     bundle: bytes, setup: Mapping[str, Any], secrets: Mapping[str, str]
 ) -> Iterator[tuple[type, Path]]:
     """Load the scenario that was set up from a temporary folder; raises Unplayable."""
-    from ...params import ParameterSource, masked
+    from ...inputs.params import ParameterSource, masked
     from ...scenario_file.load import choose, load
 
     root = Path(tempfile.mkdtemp(prefix=FOLDER)).resolve()

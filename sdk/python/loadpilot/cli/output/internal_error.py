@@ -17,7 +17,7 @@ PREFIX, SUFFIX = "loadpilot-error-", ".txt"
 
 def report(error: Exception) -> None:
     """Write the trace to a file that only its user can read, and print its path."""
-    from ...params import parameter_source  # noqa: PLC0415  (most commands never come here)
+    from ...inputs.params import parameter_source  # noqa: PLC0415  (most commands never come here)
 
     trace = parameter_source().masked("".join(traceback.format_exception(error)))
     last = traceback.format_exception_only(error)[-1].strip().splitlines()

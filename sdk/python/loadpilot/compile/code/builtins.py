@@ -1,8 +1,8 @@
 """Compiles calls of LoadPilot's own functions: random values, time, parameters, feeds, metrics.
 
 Each depends only on the seed, the arrival and the plan, so that the engine computes the same as
-`loadpilot.random` and `loadpilot.metrics`. A name counts as LoadPilot's only if the import and the
-value both say so.
+`loadpilot.inputs.random` and `loadpilot.metrics`. A name counts as LoadPilot's only if the import
+and the value both say so.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ import ast
 from typing import TYPE_CHECKING, Any
 
 from ... import metrics as own_metrics
-from ... import params, random
+from ...inputs import params, random
 from ...problem import Reason
 from .literals import literal, reject
 from .signatures import global_value, root

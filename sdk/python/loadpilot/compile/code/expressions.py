@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
     from types import FunctionType
 
-    from ...params import Parameter
+    from ...inputs.params import Parameter
     from ...scenario_file.source import SourceFile, Sources
 
 OPERATORS: dict[type[ast.operator], str] = {

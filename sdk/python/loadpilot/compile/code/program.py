@@ -28,7 +28,7 @@ from .statements import routine
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from ...params import Parameter
+    from ...inputs.params import Parameter
     from ...scenario_file.source import SourceFile, Sources
 
 CODE_BYTES_MAX = 256 * 1024

@@ -9,13 +9,13 @@ import json
 from hashlib import sha256
 from typing import TYPE_CHECKING, Any
 
-from ...feeds import FEED_BYTES_MAX
+from ...inputs.feeds import FEED_BYTES_MAX
 from .literals import NotCompiledError, literal, reject
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from ...feeds import Feed
+    from ...inputs.feeds import Feed
 
 ROWS_MAX = 4_000_000
 """Maximum number of rows of a feed in code, the same as the number of items of a list."""

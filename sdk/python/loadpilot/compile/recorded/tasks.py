@@ -14,7 +14,7 @@ from types import FunctionType
 from typing import TYPE_CHECKING, Any
 
 from ...dsl import VUser, attribute_names, task_of
-from ...params import ParameterError
+from ...inputs.params import ParameterError
 from ...problem import Problem, Reason, rule
 from ...request.encoding import checked_method, encode_body, target_path
 from ...request.headers import Secrets, plan_headers, with_auth, with_cookies

