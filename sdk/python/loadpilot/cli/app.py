@@ -143,11 +143,7 @@ def runs(
     *,
     tag: Annotated[
         list[str] | None,
-        flag(
-            OUTPUT,
-            "NAME=VALUE",
-            "Only runs that have this tag. Repeatable: all of them.",
-        ),
+        flag(OUTPUT, "NAME=VALUE", "Only runs that have this tag. Repeatable: all of them."),
     ] = None,
     last: Annotated[
         int, flag(OUTPUT, "INT", "Maximum number of runs, the newest.", default=RUNS_SHOWN)
@@ -177,8 +173,7 @@ def prune(
         str | None, flag(PRUNED, "INT", "Delete all but this number of the newest runs.")
     ] = None,
     forget_teardowns: Annotated[
-        bool,
-        flag(PRUNED, "", "Also delete runs whose teardown is owed: it is then never played."),
+        bool, flag(PRUNED, "", "Also delete runs whose teardown is owed: it is then never played.")
     ] = False,
 ) -> ExitCode:
     """Delete runs from the logs of this directory."""
@@ -238,8 +233,7 @@ def resume(
     /,
     *,
     results_json: Annotated[
-        ResultsJson,
-        Parameter(help="Write the full report to this file, if the run is followed."),
+        ResultsJson, Parameter(help="Write the full report to this file, if the run is followed.")
     ] = None,
     strict: Annotated[
         Strict,

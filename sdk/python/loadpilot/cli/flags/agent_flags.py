@@ -47,8 +47,7 @@ class AgentFlags:
         ),
     ] = None
     wait_agents: Annotated[
-        str | None,
-        flag(FLEET, "DURATION", "Timeout of the wait for agents.", default=WAIT_DEFAULT),
+        str | None, flag(FLEET, "DURATION", "Timeout of the wait for agents.", default=WAIT_DEFAULT)
     ] = None
     need: Annotated[
         tuple[str, ...],

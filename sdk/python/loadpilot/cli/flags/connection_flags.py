@@ -93,9 +93,5 @@ class ConnectionFlags(connections.ConnectionFlags):
     )
     key: Annotated[
         str | None,
-        flag(
-            TARGET,
-            "FILE",
-            "Private key of --cert, PEM. It never enters plan, log or report.",
-        ),
+        flag(TARGET, "FILE", "Private key of --cert, PEM. It never enters plan, log or report."),
     ] = None

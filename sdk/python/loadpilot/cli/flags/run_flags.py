@@ -145,10 +145,7 @@ class RunFlags:
     seed: Annotated[
         str | None,
         flag(
-            LOAD,
-            "INT",
-            "Seed of every random choice; each run prints its own.",
-            default="random",
+            LOAD, "INT", "Seed of every random choice; each run prints its own.", default="random"
         ),
     ] = None
     no_early_abort: Annotated[
