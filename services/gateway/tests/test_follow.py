@@ -15,10 +15,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 from starlette.responses import StreamingResponse
 
-from loadpilot_gateway import follow, listen, serve
-from loadpilot_gateway.follow import Followed, Watcher
-from loadpilot_gateway.guard import Guard
-from loadpilot_gateway.who import Lock, digest
+from loadpilot_gateway.runs import follow
+from loadpilot_gateway.runs.follow import Followed, Watcher
+from loadpilot_gateway.server import listen, serve
+from loadpilot_gateway.server.auth import Lock, digest
+from loadpilot_gateway.server.guard import Guard
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Iterator

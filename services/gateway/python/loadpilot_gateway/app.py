@@ -20,9 +20,9 @@ from loadpilot._generated.snapshot import Snapshot
 from loadpilot.local.stack import StackFault
 
 from . import problem
-from .guard import Guard
 from .problem import LARGE, UNSOUND, Code, No
 from .routes import compare, live, people, runs, slices, start, steer
+from .server.guard import Guard
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator
@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from starlette.types import ASGIApp
 
     from .gateway import Gateway
-    from .who import Lock
+    from .server.auth import Lock
 
 PREFIX = "/api/v1"
 STATIC = Path(__file__).with_name("static")

@@ -22,7 +22,7 @@ from loadpilot.control.nats_settings import Server, ServerFlags, read_server
 from loadpilot.problem import Problem, rule
 
 from .limits import ADDRESS_CONNECTIONS_DEFAULT, CONNECTIONS_MAX
-from .who import SECRET_HEADER, Proxy, digest
+from .server.auth import SECRET_HEADER, Proxy, digest
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

@@ -11,17 +11,17 @@ from dataclasses import dataclass
 from importlib.metadata import version
 from typing import TYPE_CHECKING, TypeVar
 
-from .follow import Hub
 from .limits import KEPT_MAX, NATIVE_THREADS_MAX, READERS_MAX, STEERED_MAX
-from .outcomes import Outcomes
-from .sessions import Lane
+from .runs.follow import Hub
+from .runs.outcomes import Outcomes
+from .runs.sessions import Lane
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
     from loadpilot import _native
 
-    from .logs import Log, Logs
+    from .runs.logs import Log, Logs
 
 T = TypeVar("T")
 THREADS_MAX = {Lane.ASK: NATIVE_THREADS_MAX, Lane.STEER: STEERED_MAX, Lane.KEPT: KEPT_MAX}

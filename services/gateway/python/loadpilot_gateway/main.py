@@ -12,10 +12,10 @@ from loadpilot.control.signals import Interruptions
 from .app import application
 from .config import PREFIX, Config, Settings, read
 from .gateway import Gateway
-from .listen import bound
-from .logs import Logs, OpenLog
-from .serve import server
-from .who import Lock, digest
+from .runs.logs import Logs, OpenLog
+from .server.auth import Lock, digest
+from .server.listen import bound
+from .server.serve import server
 
 
 def main(argv: list[str] | None = None) -> int:

@@ -28,10 +28,10 @@ from loadpilot.local.stack import LOCAL_LEAD_US, LOCAL_WAIT_US, LocalStack, Stac
 
 from .app import application
 from .gateway import Gateway, Given
-from .listen import bound
-from .logs import Logs, OpenLog
-from .serve import server
-from .who import Lock, digest
+from .runs.logs import Logs, OpenLog
+from .server.auth import Lock, digest
+from .server.listen import bound
+from .server.serve import server
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -39,7 +39,7 @@ if TYPE_CHECKING:
 
     from loadpilot.local.stack import Address
 
-    from .serve import Server
+    from .server.serve import Server
 
 HOST = "127.0.0.1"
 PORT = 8089

@@ -16,7 +16,7 @@ from pydantic import BaseModel, Field
 from loadpilot._generated.report import ArrivalCounts, Certificate, Ladder, Rates, RunFacts, Verdict
 
 from ..limits import COMPARED_MAX
-from .given import RUN, Here, Known, is_known, says_no, tagged, told
+from .dependencies import RUN, Here, Known, is_known, says_no, tagged, told
 
 router = APIRouter(tags=["runs"])
 LADDERS = ("response", "service", "response_ok", "response_failed")

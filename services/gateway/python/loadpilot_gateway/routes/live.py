@@ -8,8 +8,8 @@ from typing import Annotated
 from fastapi import APIRouter, Depends, Header
 from fastapi.sse import EventSourceResponse, ServerSentEvent
 
-from ..follow import Watcher
-from .given import INT_MAX, OF_RUN, Here, Run
+from ..runs.follow import Watcher
+from .dependencies import INT_MAX, OF_RUN, Here, Run
 
 router = APIRouter(tags=["live"])
 

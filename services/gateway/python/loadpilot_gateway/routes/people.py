@@ -14,8 +14,8 @@ from loadpilot import _native
 from loadpilot.control.protocols import LISTEN_SECS
 
 from ..problem import Code, No, away
-from ..sessions import Lane
-from .given import Caller, Here, says_no
+from ..runs.sessions import Lane
+from .dependencies import Caller, Here, says_no
 
 router = APIRouter(tags=["people"])
 probes = APIRouter(tags=["probes"])

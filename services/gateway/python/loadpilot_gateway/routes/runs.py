@@ -13,8 +13,8 @@ from loadpilot._generated.report import Ending, Report, RunState, StoryLine
 from loadpilot.control.outcome import RunOutcome
 
 from ..limits import LISTED_DEFAULT, LISTED_MAX, NAMED_MAX, TEXT_CHARS_MAX
-from ..logs import Listed
-from .given import INT_MAX, OF_RUN, RUN, Asked, AsOf, Here, says_no
+from ..runs.logs import Listed
+from .dependencies import INT_MAX, OF_RUN, RUN, Asked, AsOf, Here, says_no
 
 router = APIRouter(tags=["runs"])
 

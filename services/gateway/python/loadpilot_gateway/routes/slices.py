@@ -18,7 +18,7 @@ from loadpilot.compile.scenario.thresholds import Measurable, threshold
 
 from ..limits import NAMED_MAX, TEXT_CHARS_MAX
 from ..problem import UNSOUND, Code, No
-from .given import INT_MAX, OF_RUN, Asked, Here, Run
+from .dependencies import INT_MAX, OF_RUN, Asked, Here, Run
 
 if TYPE_CHECKING:
     from loadpilot import _native

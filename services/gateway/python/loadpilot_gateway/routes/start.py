@@ -15,7 +15,7 @@ from loadpilot import _native
 
 from ..limits import TEXT_CHARS_MAX
 from ..problem import LARGE, Code, No, Wrong
-from .given import Caller, Here, says_no
+from .dependencies import Caller, Here, says_no
 
 router = APIRouter(tags=["start"])
 SEED_BITS = 53

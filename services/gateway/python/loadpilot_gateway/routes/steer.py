@@ -18,8 +18,8 @@ from loadpilot.problem import Refused
 from ..gateway import Gateway
 from ..limits import TEXT_CHARS_MAX
 from ..problem import UNSOUND, Code, No
-from ..sessions import Lane
-from .given import Caller, Here, Run, says_no
+from ..runs.sessions import Lane
+from .dependencies import Caller, Here, Run, says_no
 
 router = APIRouter(tags=["steer"])
 ACTED = says_no(HTTPStatus.NOT_FOUND, HTTPStatus.CONFLICT)

@@ -17,8 +17,8 @@ from fastapi.sse import ServerSentEvent
 from loadpilot import _native
 from loadpilot.local.stack import StackFault
 
-from .limits import FOLLOWED_MAX, STORY_LINES_MAX, WATCHERS_MAX
-from .problem import Code, No, away
+from ..limits import FOLLOWED_MAX, STORY_LINES_MAX, WATCHERS_MAX
+from ..problem import Code, No, away
 from .sessions import Lane
 
 if TYPE_CHECKING:

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 import uvicorn
 from uvicorn.protocols.http.h11_impl import H11Protocol
 
-from .limits import CONNECTIONS_MAX, FILES_WANTED, HEAD_SECS, STALLED_SECS
+from ..limits import CONNECTIONS_MAX, FILES_WANTED, HEAD_SECS, STALLED_SECS
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -17,7 +17,7 @@ from loadpilot.control.nats_settings import Server
 from loadpilot.local.folders import connect, log_dirs
 from loadpilot.local.stack import STACK_FILE, LocalStack, StackFault
 
-from .problem import unknown_run
+from ..problem import unknown_run
 from .sessions import Lane, Sessions
 
 if TYPE_CHECKING:

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 
 from loadpilot import _native
 
-from .limits import READINGS_MAX
+from ..limits import READINGS_MAX
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator

@@ -13,10 +13,10 @@ from ipaddress import IPv6Address, ip_address
 from time import monotonic
 from typing import TYPE_CHECKING
 
-from .limits import ADDRESS_CONNECTIONS_DEFAULT, SAY_AGAIN_SECS
+from ..limits import ADDRESS_CONNECTIONS_DEFAULT, SAY_AGAIN_SECS
 
 if TYPE_CHECKING:
-    from .who import Proxy
+    from .auth import Proxy
 
 SAID = logging.getLogger("loadpilot_gateway")
 SITE_BITS = 64

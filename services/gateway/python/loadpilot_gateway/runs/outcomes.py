@@ -17,7 +17,7 @@ from loadpilot._generated.report import Report
 from loadpilot.control.outcome import RunOutcome, outcome
 from loadpilot.local.stack import StackFault
 
-from .limits import OUTCOMES_MAX
+from ..limits import OUTCOMES_MAX
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 
 from loadpilot import _native
 
-from .limits import FOLLOWED_MAX, KEPT_MAX, SESSIONS_MAX, STEERED_MAX
+from ..limits import FOLLOWED_MAX, KEPT_MAX, SESSIONS_MAX, STEERED_MAX
 from .readings import Readings
 
 if TYPE_CHECKING:

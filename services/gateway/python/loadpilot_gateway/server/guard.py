@@ -12,13 +12,13 @@ import re
 from http import HTTPStatus
 from typing import TYPE_CHECKING
 
-from .limits import BODY_BYTES_MAX, BODY_SECS, POST_BYTES_MAX
-from .problem import LARGE, Code, No
+from ..limits import BODY_BYTES_MAX, BODY_SECS, POST_BYTES_MAX
+from ..problem import LARGE, Code, No
 
 if TYPE_CHECKING:
     from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-    from .who import Lock
+    from .auth import Lock
 
 API = "/api/"
 ASSETS = "/assets/"
