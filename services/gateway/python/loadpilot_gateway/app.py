@@ -21,7 +21,7 @@ from loadpilot.local.stack import StackFault
 
 from . import problem
 from .problem import LARGE, UNSOUND, Code, No
-from .routes import compare, live, people, runs, slices, start, steer
+from .routes import compare, live, runs, slices, start, steer, system
 from .server.guard import Guard
 
 if TYPE_CHECKING:
@@ -103,8 +103,8 @@ def api(gateway: Gateway | None, lock: Lock | None) -> FastAPI:
         compare.router,
     ):
         app.include_router(router, prefix=PREFIX)
-    app.include_router(people.router, prefix=PREFIX)
-    app.include_router(people.probes)
+    app.include_router(system.router, prefix=PREFIX)
+    app.include_router(system.probes)
     for kind, answer in ANSWERS.items():
         app.add_exception_handler(kind, answer)
     app.add_api_route("/api/{rest:path}", _nowhere, include_in_schema=False)
