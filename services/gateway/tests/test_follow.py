@@ -18,7 +18,7 @@ from starlette.responses import StreamingResponse
 from loadpilot_gateway.runs import follow
 from loadpilot_gateway.runs.follow import Followed, Watcher
 from loadpilot_gateway.server import listen, serve
-from loadpilot_gateway.server.auth import Lock, digest
+from loadpilot_gateway.server.auth import Authenticator, digest
 from loadpilot_gateway.server.guard import Guard
 
 if TYPE_CHECKING:
@@ -136,16 +136,16 @@ def served(
 ) -> Iterator[tuple[Any, threading.Semaphore]]:
     """Where a server listens, and what tells that one of its connections is over."""
     lost = threading.Semaphore(0)
-    over = serve.Door.connection_lost
+    over = serve.TimedProtocol.connection_lost
 
-    def noted(self: serve.Door, exc: Exception | None) -> None:
+    def noted(self: serve.TimedProtocol, exc: Exception | None) -> None:
         over(self, exc)
         lost.release()
 
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(serve, "STALLED_SECS", 0.5)
         patch.setattr(serve, "HEAD_SECS", head_s)
-        patch.setattr(serve.Door, "connection_lost", noted)
+        patch.setattr(serve.TimedProtocol, "connection_lost", noted)
         listener = listen.bound("127.0.0.1", 0, most)
         server = serve.server(app, lambda: None)
         thread = threading.Thread(
@@ -180,11 +180,11 @@ def test_who_reads_or_says_nothing_is_cut_off() -> None:
 def test_who_was_answered_and_says_half_of_more_is_cut_off() -> None:
     """Broken if a used connection may keep its place for ever: with half a head, with a body that
     was not read, a byte at a time or not, or with an answer that it does not take."""
-    locked = Guard(endless, Lock(token=digest("0123456789abcdef")), is_loopback=True)
+    guarded = Guard(endless, Authenticator(token=digest("0123456789abcdef")), is_loopback=True)
     refused = b"GET /api/v1/runs HTTP/1.1\r\nHost: localhost\r\n\r\n"
     unread = b"POST /api/v1/runs HTTP/1.1\r\nHost: localhost\r\nContent-Length: 900\r\n\r\n"
     chunked = unread.replace(b"Content-Length: 900", b"Transfer-Encoding: chunked") + b"9\r\n"
-    with served(locked) as (address, lost):
+    with served(guarded) as (address, lost):
         for first, second in (
             (refused, b"GET /api/v1/me HT"),
             (refused, refused + b"GET /api"),
@@ -204,8 +204,8 @@ def test_who_was_answered_and_says_half_of_more_is_cut_off() -> None:
 
 def test_a_body_that_ends_late_leaves_the_connection_of_use() -> None:
     """Broken if a caller whose body comes after its answer is cut off, or never again."""
-    locked = Guard(endless, Lock(token=digest("0123456789abcdef")), is_loopback=True)
-    with served(locked, head_s=PATIENCE_S) as (address, _):
+    guarded = Guard(endless, Authenticator(token=digest("0123456789abcdef")), is_loopback=True)
+    with served(guarded, head_s=PATIENCE_S) as (address, _):
         caller = http.client.HTTPConnection(*address, timeout=PATIENCE_S)
         caller.connect()
         known = caller.sock

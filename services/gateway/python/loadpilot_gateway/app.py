@@ -20,7 +20,7 @@ from loadpilot._generated.snapshot import Snapshot
 from loadpilot.local.stack import StackFault
 
 from . import problem
-from .problem import LARGE, UNSOUND, Code, No
+from .problem import CONTENT_TOO_LARGE, UNPROCESSABLE, ApiError, Code
 from .routes import compare, live, runs, slices, start, steer, system
 from .server.guard import Guard
 
@@ -32,16 +32,16 @@ if TYPE_CHECKING:
     from starlette.types import ASGIApp
 
     from .gateway import Gateway
-    from .server.auth import Lock
+    from .server.auth import Authenticator
 
 PREFIX = "/api/v1"
 STATIC = Path(__file__).with_name("static")
 """The web UI as it is shipped."""
-SAID = logging.getLogger("loadpilot_gateway")
+LOG = logging.getLogger("loadpilot_gateway")
 CODES = {
     HTTPStatus.NOT_FOUND: Code.UNKNOWN_PATH,
     HTTPStatus.METHOD_NOT_ALLOWED: Code.WRONG_METHOD,
-    LARGE: Code.TOO_LARGE,
+    CONTENT_TOO_LARGE: Code.TOO_LARGE,
 }
 
 
@@ -66,12 +66,12 @@ class Api(FastAPI):
         return self.openapi_schema
 
 
-def application(gateway: Gateway, lock: Lock, *, is_loopback: bool) -> ASGIApp:
+def application(gateway: Gateway, authenticator: Authenticator, *, is_loopback: bool) -> ASGIApp:
     """Make what a server serves."""
-    return Guard(api(gateway, lock), lock, is_loopback=is_loopback)
+    return Guard(api(gateway, authenticator), authenticator, is_loopback=is_loopback)
 
 
-def api(gateway: Gateway | None, lock: Lock | None) -> FastAPI:
+def api(gateway: Gateway | None, authenticator: Authenticator | None) -> FastAPI:
     """Make everything behind the door; without a gateway it can only be described."""
 
     @asynccontextmanager
@@ -93,7 +93,7 @@ def api(gateway: Gateway | None, lock: Lock | None) -> FastAPI:
         telemetry={"tracing": False, "metrics": False, "logs": False},
     )
     app.state.gateway = gateway
-    app.state.lock = lock
+    app.state.authenticator = authenticator
     for router in (
         runs.router,
         slices.router,
@@ -107,18 +107,18 @@ def api(gateway: Gateway | None, lock: Lock | None) -> FastAPI:
     app.include_router(system.probes)
     for kind, answer in ANSWERS.items():
         app.add_exception_handler(kind, answer)
-    app.add_api_route("/api/{rest:path}", _nowhere, include_in_schema=False)
+    app.add_api_route("/api/{rest:path}", _unknown_path, include_in_schema=False)
     app.frontend("/", directory=STATIC, fallback="index.html")
     return app
 
 
-async def _nowhere() -> None:
+async def _unknown_path() -> None:
     """The web UI answers for every path that it may know, and for none of these."""
     raise HTTPException(HTTPStatus.NOT_FOUND)
 
 
-def _no(_: Request, error: Exception) -> Response:
-    assert isinstance(error, No)  # noqa: S101  (it is registered for that)
+def _api_error(_: Request, error: Exception) -> Response:
+    assert isinstance(error, ApiError)  # noqa: S101  (it is registered for that)
     return error.response()
 
 
@@ -127,11 +127,11 @@ def _refused(_: Request, error: Exception) -> Response:
     return problem.refused(str(error), problems).response()
 
 
-def _away(_: Request, error: Exception) -> Response:
-    return problem.away(str(error)).response()
+def _unavailable(_: Request, error: Exception) -> Response:
+    return problem.unavailable(str(error)).response()
 
 
-def _unsound(_: Request, error: Exception) -> Response:
+def _invalid(_: Request, error: Exception) -> Response:
     assert isinstance(error, RequestValidationError)  # noqa: S101  (as above)
     wrong = [
         {
@@ -142,15 +142,15 @@ def _unsound(_: Request, error: Exception) -> Response:
         for one in error.errors()
     ]
     is_text = any(one["type"] == "json_invalid" for one in error.errors())
-    status = HTTPStatus.BAD_REQUEST if is_text else UNSOUND
+    status = HTTPStatus.BAD_REQUEST if is_text else UNPROCESSABLE
     code = Code.NOT_JSON if is_text else Code.USAGE
-    return No(status, code, "what was asked for is wrong", wrong).response()
+    return ApiError(status, code, "what was asked for is wrong", wrong).response()
 
 
-def _no_text(_: Request, __: Exception) -> Response:
+def _not_unicode(_: Request, __: Exception) -> Response:
     rule = "must be Unicode text: half of a pair of surrogates is invalid"
     wrong = [{"field": "body", "rule": rule, "value": "not shown"}]
-    return No(UNSOUND, Code.USAGE, f"body {rule}", wrong).response()
+    return ApiError(UNPROCESSABLE, Code.USAGE, f"body {rule}", wrong).response()
 
 
 def _http(_: Request, error: Exception) -> Response:
@@ -158,22 +158,22 @@ def _http(_: Request, error: Exception) -> Response:
     status = HTTPStatus(error.status_code)
     code = CODES.get(status, Code.USAGE)
     detail = "there is no such path" if code is Code.UNKNOWN_PATH else str(error.detail)
-    return No(status, code, detail, headers=error.headers).response()
+    return ApiError(status, code, detail, headers=error.headers).response()
 
 
 def _bug(_: Request, error: Exception) -> Response:
-    SAID.error("a bug of the gateway", exc_info=error)
+    LOG.error("a bug of the gateway", exc_info=error)
     detail = "a bug of the gateway; what it was stands in its log"
-    return No(HTTPStatus.INTERNAL_SERVER_ERROR, Code.BUG, detail).response()
+    return ApiError(HTTPStatus.INTERNAL_SERVER_ERROR, Code.BUG, detail).response()
 
 
 ANSWERS: dict[type[Exception], Any] = {
-    No: _no,
+    ApiError: _api_error,
     _native.Refused: _refused,
-    _native.Fault: _away,
-    StackFault: _away,
-    RequestValidationError: _unsound,
-    UnicodeEncodeError: _no_text,
+    _native.Fault: _unavailable,
+    StackFault: _unavailable,
+    RequestValidationError: _invalid,
+    UnicodeEncodeError: _not_unicode,
     HTTPException: _http,
     Exception: _bug,
 }

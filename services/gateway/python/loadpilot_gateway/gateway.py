@@ -31,7 +31,7 @@ REST_SECS = 5.0
 
 
 @dataclass(frozen=True, slots=True)
-class Given:
+class RequestDefaults:
     """What holds where a request for a run says nothing."""
 
     agents: int
@@ -39,23 +39,25 @@ class Given:
     lead_us: int
 
     @property
-    def all(self) -> tuple[int, int, int]:
+    def as_tuple(self) -> tuple[int, int, int]:
         """As the native module takes it."""
         return self.agents, self.wait_us, self.lead_us
 
 
-FLEET = Given(1, 60_000_000, 3_000_000)
+FLEET = RequestDefaults(1, 60_000_000, 3_000_000)
 """On a fleet: agents of other machines may take their time to come and to hear of a start."""
 
 
 class Gateway:
     """One gateway."""
 
-    def __init__(self, logs: Logs, given: Given = FLEET, here: int | None = None) -> None:
+    def __init__(
+        self, logs: Logs, defaults: RequestDefaults = FLEET, local_agents: int | None = None
+    ) -> None:
         """Take the logs, what a request may leave out, and how many agents were started for it."""
         self.logs = logs
-        self.given = given
-        self.here = here
+        self.defaults = defaults
+        self.local_agents = local_agents
         self.version = version("loadpilot")
         self.hub = Hub()
         self.outcomes = Outcomes(lambda run: self.of_run(run, lambda one: one.report(run)))
@@ -123,7 +125,7 @@ class Gateway:
         return await self.asking(asked)
 
     async def log_of(self, run: str) -> Log:
-        """Find the log that holds a run; raises No when there is none."""
+        """Find the log that holds a run; raises ApiError when there is none."""
         return await self.asking(lambda: self.logs.of(run))
 
     async def heard(self, secs: float) -> str:

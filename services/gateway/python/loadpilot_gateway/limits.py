@@ -19,7 +19,7 @@ CONNECTIONS_MAX = 1_000
 """Connections at a time; further ones are answered with 503."""
 ADDRESS_CONNECTIONS_DEFAULT = 256
 """Connections of one address at a time, unless the operator says otherwise."""
-SAY_AGAIN_SECS = 60.0
+REPEAT_LOG_SECS = 60.0
 """Interval at which the log repeats that an address holds too many."""
 FILES_WANTED = 4_096
 """Open files: connections of callers, and a few for each connection to a log."""

@@ -13,7 +13,7 @@ from .app import application
 from .config import PREFIX, Config, Settings, read
 from .gateway import Gateway
 from .runs.logs import Logs, OpenLog
-from .server.auth import Lock, digest
+from .server.auth import Authenticator, digest
 from .server.listen import bound
 from .server.serve import server
 
@@ -42,9 +42,11 @@ def run(config: Config) -> int:
         return ExitCode.INFRASTRUCTURE
     port = listener.getsockname()[1]
     cache = config.cache / digest(config.server.place).hex()[:16]
-    lock = Lock(config.token, proxy=config.proxy, port=port, is_tls=config.tls is not None)
+    authenticator = Authenticator(
+        config.token, proxy=config.proxy, port=port, is_tls=config.tls is not None
+    )
     gateway = Gateway(Logs(OpenLog(config.server, cache), cache))
-    app = application(gateway, lock, is_loopback=config.is_loopback)
+    app = application(gateway, authenticator, is_loopback=config.is_loopback)
     serving = server(app, gateway.hub.close, config.tls)
     scheme = "https" if config.tls else "http"
     host = f"[{config.host}]" if ":" in config.host else config.host

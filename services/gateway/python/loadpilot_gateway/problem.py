@@ -23,8 +23,8 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
 MEDIA_TYPE = "application/problem+json"
-UNSOUND = HTTPStatus(422)
-LARGE = HTTPStatus(413)
+UNPROCESSABLE = HTTPStatus(422)
+CONTENT_TOO_LARGE = HTTPStatus(413)
 """Both have names that depend on the version of Python, and so have their phrases."""
 
 
@@ -74,7 +74,7 @@ class ProblemDetails(BaseModel):
     problems: list[Wrong] = Field(description="Everything that is wrong, by its place.")
 
 
-class No(HTTPException):
+class ApiError(HTTPException):
     """Something is not done; raised wherever that is found out."""
 
     def __init__(
@@ -128,21 +128,21 @@ def short(value: object, most: int = VALUE_CHARS_MAX) -> str:
     return text if len(text) <= most else text[:most] + "…"
 
 
-def refused(text: str, problems: Sequence[Mapping[str, Any]]) -> No:
+def refused(text: str, problems: Sequence[Mapping[str, Any]]) -> ApiError:
     """Turn a refusal of the native module into an answer."""
     first = problems[0] if problems else {}
     if first.get("field") == "run" and str(first.get("rule", "")).startswith("must be a run of"):
-        return No(HTTPStatus.NOT_FOUND, Code.UNKNOWN_RUN, "there is no such run", problems)
+        return ApiError(HTTPStatus.NOT_FOUND, Code.UNKNOWN_RUN, "there is no such run", problems)
     if first.get("field") == "Idempotency-Key":
-        return No(HTTPStatus.CONFLICT, Code.KEY_TAKEN, text, problems)
-    return No(UNSOUND, Code.USAGE, text, problems)
+        return ApiError(HTTPStatus.CONFLICT, Code.KEY_TAKEN, text, problems)
+    return ApiError(UNPROCESSABLE, Code.USAGE, text, problems)
 
 
-def away(text: str) -> No:
+def unavailable(text: str) -> ApiError:
     """Say that something of ours, or of the machine, failed."""
-    return No(HTTPStatus.SERVICE_UNAVAILABLE, Code.INFRASTRUCTURE, text)
+    return ApiError(HTTPStatus.SERVICE_UNAVAILABLE, Code.INFRASTRUCTURE, text)
 
 
-def unknown_run(run: str) -> No:
+def unknown_run(run: str) -> ApiError:
     """Say that no log holds a run."""
     return refused("", [{"field": "run", "rule": "must be a run of this log", "value": run}])

@@ -27,9 +27,9 @@ from loadpilot.local.folders import ROOT, connect
 from loadpilot.local.stack import LOCAL_LEAD_US, LOCAL_WAIT_US, LocalStack, StackFault, relay_events
 
 from .app import application
-from .gateway import Gateway, Given
+from .gateway import Gateway, RequestDefaults
 from .runs.logs import Logs, OpenLog
-from .server.auth import Lock, digest
+from .server.auth import Authenticator, digest
 from .server.listen import bound
 from .server.serve import server
 
@@ -98,11 +98,11 @@ class Ui:
     ) -> None:
         port = listener.getsockname()[1]
         token = secrets.token_urlsafe(32)
-        lock = Lock(once=digest(token), user=author(), port=port)
-        given = Given(self.agents, LOCAL_WAIT_US, LOCAL_LEAD_US)
+        authenticator = Authenticator(once=digest(token), user=author(), port=port)
+        defaults = RequestDefaults(self.agents, LOCAL_WAIT_US, LOCAL_LEAD_US)
         log = OpenLog(address, ROOT / CACHE / address.log_dir.name)
-        gateway = Gateway(Logs(log, ROOT / CACHE, ROOT), given, self.agents)
-        serving = server(application(gateway, lock, is_loopback=True), gateway.hub.close)
+        gateway = Gateway(Logs(log, ROOT / CACHE, ROOT), defaults, self.agents)
+        serving = server(application(gateway, authenticator, is_loopback=True), gateway.hub.close)
         ears = Thread(target=self._hear, args=(stack, serving), daemon=True)
         ears.start()
         link = f"http://{HOST}:{port}/#token={token}"

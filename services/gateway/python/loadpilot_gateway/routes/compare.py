@@ -16,7 +16,7 @@ from pydantic import BaseModel, Field
 from loadpilot._generated.report import ArrivalCounts, Certificate, Ladder, Rates, RunFacts, Verdict
 
 from ..limits import COMPARED_MAX
-from .dependencies import RUN, Here, Known, is_known, says_no, tagged, told
+from .dependencies import RUN, Here, IfNoneMatch, etag_of, matches, says_no, tagged_response
 
 router = APIRouter(tags=["runs"])
 LADDERS = ("response", "service", "response_ok", "response_failed")
@@ -76,17 +76,17 @@ Named = Annotated[str, Field(pattern=RUN)]
 async def compare(
     here: Here,
     run: Annotated[list[Named], Query(min_length=2, max_length=COMPARED_MAX)],
-    known: Known = None,
+    if_none_match: IfNoneMatch = None,
 ) -> Response:
     """Set runs side by side; differences are against the first."""
     texts = [await here.of_reading(one, lambda reading: reading.report()) for one in run]
-    tag = tagged("".join(texts))
-    if is_known(tag, known):
-        return told(tag, None)
+    etag = etag_of("".join(texts))
+    if matches(etag, if_none_match):
+        return tagged_response(etag, None)
     compared = [beside(json.loads(text)) for text in texts]
     first, *others = compared
     differences = [found for other in others for found in against(first, other)]
-    return told(tag, json.dumps({"runs": compared, "differences": differences}))
+    return tagged_response(etag, json.dumps({"runs": compared, "differences": differences}))
 
 
 def beside(report: dict[str, Any]) -> dict[str, Any]:

@@ -1,4 +1,4 @@
-"""What questions have in common: the gateway, who asks, which run, and how answers look."""
+"""What routes have in common: the gateway, the caller, the run, and answers with an ETag."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from fastapi.responses import Response
 from loadpilot import _native
 
 from ..gateway import Gateway
-from ..problem import MEDIA_TYPE, UNSOUND
+from ..problem import MEDIA_TYPE, UNPROCESSABLE
 
 INT_MAX = (1 << 63) - 1
 """Largest whole number that the native module takes."""
@@ -33,67 +33,70 @@ def _caller(request: Request) -> str:
 Here = Annotated[Gateway, Depends(_gateway)]
 Caller = Annotated[str, Depends(_caller)]
 Run = Annotated[str, Path(pattern=RUN, description="The id of a run.")]
-Known = Annotated[
-    str | None, Header(alias="If-None-Match", description="The ETag of an answer that is known.")
+IfNoneMatch = Annotated[
+    str | None,
+    Header(alias="If-None-Match", description="ETags of the answers that the caller has."),
 ]
 AsOf = Annotated[
     int | None,
-    Query(ge=0, le=INT_MAX, description="As the log told it so many µs after the start."),
+    Query(ge=0, le=INT_MAX, description="Answer from the log as of this time, in µs after start."),
 ]
 
 
 def says_no(*codes: HTTPStatus) -> dict[int | str, dict[str, Any]]:
-    """Describe the answers that say no."""
-    always = (HTTPStatus.UNAUTHORIZED, HTTPStatus.FORBIDDEN, UNSOUND)
-    away = HTTPStatus.SERVICE_UNAVAILABLE
+    """Describe the error answers of a route."""
+    always = (HTTPStatus.UNAUTHORIZED, HTTPStatus.FORBIDDEN, UNPROCESSABLE)
+    unavailable = HTTPStatus.SERVICE_UNAVAILABLE
     return {
         code.value: {
-            "description": "Says no: a problem.",
+            "description": "An error, as a problem.",
             "content": {MEDIA_TYPE: {"schema": {"$ref": "#/components/schemas/ProblemDetails"}}},
         }
-        for code in sorted({*always, *codes, away})
+        for code in sorted({*always, *codes, unavailable})
     }
 
 
 OF_RUN = says_no(HTTPStatus.NOT_FOUND)
 
 
-class Question:
-    """A question about one run; its answer has a tag, by what was asked and how far the log is."""
+class TaggedAnswer:
+    """The answer about one run. Its ETag follows from the URL and the position of the log."""
 
-    def __init__(self, here: Here, request: Request, run: Run, known: Known = None) -> None:
-        """Take it."""
+    def __init__(
+        self, here: Here, request: Request, run: Run, if_none_match: IfNoneMatch = None
+    ) -> None:
+        """Take the request."""
         self.run = run
         self._here = here
-        self._asked = f"{request.url.path}?{request.url.query}"
-        self._known = known
+        self._url = f"{request.url.path}?{request.url.query}"
+        self._if_none_match = if_none_match
 
     async def answer(self, ask: Callable[[_native.Reading], str]) -> Response:
-        """Answer with JSON as the native module writes it; with nothing when that is known."""
+        """Answer with the JSON of the native module, or with 304 where the caller has it."""
 
         def asked(reading: _native.Reading) -> tuple[str, str | None]:
-            tag = tagged(f"{self._here.version} {reading.position()} {self._asked}")
-            return tag, None if is_known(tag, self._known) else ask(reading)
+            etag = etag_of(f"{self._here.version} {reading.position()} {self._url}")
+            return etag, None if matches(etag, self._if_none_match) else ask(reading)
 
-        return told(*await self._here.of_reading(self.run, asked))
-
-
-Asked = Annotated[Question, Depends()]
+        return tagged_response(*await self._here.of_reading(self.run, asked))
 
 
-def tagged(text: str) -> str:
-    """Make the tag of an answer that follows from a text."""
+Tagged = Annotated[TaggedAnswer, Depends()]
+
+
+def etag_of(text: str) -> str:
+    """Make the ETag of an answer that follows from a text."""
     return f'"{hashlib.sha256(text.encode()).hexdigest()[:32]}"'
 
 
-def is_known(tag: str, known: str | None) -> bool:
-    """Whether a caller has the answer of a tag already."""
-    return tag in (one.strip().removeprefix("W/") for one in (known or "").split(","))
+def matches(etag: str, if_none_match: str | None) -> bool:
+    """Whether the header ``If-None-Match`` names an ETag."""
+    return etag in (one.strip().removeprefix("W/") for one in (if_none_match or "").split(","))
 
 
-def told(tag: str, text: str | None) -> Response:
-    """Answer with JSON, or that it is known."""
-    headers = {"ETag": tag, "Cache-Control": "private, no-cache"}
+def tagged_response(etag: str, text: str | None) -> Response:
+    """Answer with JSON, or with 304 where the text is None."""
+    headers = {"ETag": etag, "Cache-Control": "private, no-cache"}
     if text is None:
         return Response(status_code=HTTPStatus.NOT_MODIFIED, headers=headers)
     return Response(text, headers=headers, media_type="application/json")

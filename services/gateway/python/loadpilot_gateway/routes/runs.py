@@ -14,7 +14,7 @@ from loadpilot.control.outcome import RunOutcome
 
 from ..limits import LISTED_DEFAULT, LISTED_MAX, NAMED_MAX, TEXT_CHARS_MAX
 from ..runs.logs import Listed
-from .dependencies import INT_MAX, OF_RUN, RUN, Asked, AsOf, Here, says_no
+from .dependencies import INT_MAX, OF_RUN, RUN, AsOf, Here, Tagged, says_no
 
 router = APIRouter(tags=["runs"])
 
@@ -99,29 +99,29 @@ async def runs(here: Here, wanted: Annotated[Wanted, Query()]) -> Any:
 
 
 @router.get("/runs/{run}", response_model=Report, responses=OF_RUN)
-async def report(asked: Asked, as_of_us: AsOf = None) -> Response:
+async def report(tagged: Tagged, as_of_us: AsOf = None) -> Response:
     """Fold the log of a run: its report, byte for byte that of `loadpilot report --json`."""
-    return await asked.answer(lambda reading: reading.report(as_of_us))
+    return await tagged.answer(lambda reading: reading.report(as_of_us))
 
 
 @router.get("/runs/{run}/plan", responses=OF_RUN)
-async def plan(here: Here, asked: Asked) -> Response:
+async def plan(here: Here, tagged: Tagged) -> Response:
     """Tell what a run is."""
-    text = await here.of_run(asked.run, lambda session: session.plan(asked.run))
-    return await asked.answer(lambda _: f'{{"plan":{text}}}')
+    text = await here.of_run(tagged.run, lambda session: session.plan(tagged.run))
+    return await tagged.answer(lambda _: f'{{"plan":{text}}}')
 
 
 @router.get("/runs/{run}/story", response_model=Story, responses=OF_RUN)
 async def story(
-    asked: Asked,
+    tagged: Tagged,
     after: Annotated[int, Query(ge=0, le=INT_MAX)] = 0,
     limit: Annotated[int, Query(ge=1, le=LISTED_MAX)] = LISTED_MAX,
 ) -> Response:
     """Tell what happened to a run, from a place in its log on."""
-    return await asked.answer(lambda reading: reading.story(after, limit))
+    return await tagged.answer(lambda reading: reading.story(after, limit))
 
 
 @router.get("/runs/{run}/agents", response_model=Attendance, responses=OF_RUN)
-async def attendance(asked: Asked, as_of_us: AsOf = None) -> Response:
+async def attendance(tagged: Tagged, as_of_us: AsOf = None) -> Response:
     """Tell who generated the load, and how each fared over time."""
-    return await asked.answer(lambda reading: reading.agents(as_of_us))
+    return await tagged.answer(lambda reading: reading.agents(as_of_us))

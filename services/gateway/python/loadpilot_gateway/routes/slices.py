@@ -17,8 +17,8 @@ from loadpilot._generated.what_if_answer import WhatIfAnswer
 from loadpilot.compile.scenario.thresholds import Measurable, threshold
 
 from ..limits import NAMED_MAX, TEXT_CHARS_MAX
-from ..problem import UNSOUND, Code, No
-from .dependencies import INT_MAX, OF_RUN, Asked, Here, Run
+from ..problem import UNPROCESSABLE, ApiError, Code
+from .dependencies import INT_MAX, OF_RUN, Here, Run, Tagged
 
 if TYPE_CHECKING:
     from loadpilot import _native
@@ -70,21 +70,21 @@ Sliced = Annotated[Slice, Query()]
 
 
 @router.get("/runs/{run}/series", response_model=Series, responses=OF_RUN)
-async def series(asked: Asked, sliced: Sliced) -> Response:
+async def series(tagged: Tagged, sliced: Sliced) -> Response:
     """Tell the figures of a slice over time."""
-    return await asked.answer(lambda reading: reading.series(sliced.text()))
+    return await tagged.answer(lambda reading: reading.series(sliced.text()))
 
 
 @router.get("/runs/{run}/heat", response_model=Heat, responses=OF_RUN)
-async def heat(asked: Asked, sliced: Sliced) -> Response:
+async def heat(tagged: Tagged, sliced: Sliced) -> Response:
     """Tell how the response times of a slice are spread over time."""
-    return await asked.answer(lambda reading: reading.heat(sliced.text()))
+    return await tagged.answer(lambda reading: reading.heat(sliced.text()))
 
 
 @router.get("/runs/{run}/errors", response_model=Errors, responses=OF_RUN)
-async def errors(asked: Asked, sliced: Sliced) -> Response:
+async def errors(tagged: Tagged, sliced: Sliced) -> Response:
     """Tell what went wrong in a slice, call by call."""
-    return await asked.answer(lambda reading: reading.errors(sliced.text()))
+    return await tagged.answer(lambda reading: reading.errors(sliced.text()))
 
 
 @router.post("/runs/{run}/verdict", response_model=WhatIfAnswer, responses=OF_RUN)
@@ -101,11 +101,11 @@ async def verdict(here: Here, run: Run, question: Question) -> Response:
 
 
 def gates(said: dict[str, str | float], report: dict[str, Any]) -> list[dict[str, Any]]:
-    """Read gates as a scenario says them; raises No with everything that is wrong."""
+    """Read gates as a scenario says them; raises ApiError with everything that is wrong."""
     if len(said) > GATES_MAX:
         rule = f"must be at most {GATES_MAX} gates"
         wrong = [{"field": "thresholds", "rule": rule, "value": str(len(said))}]
-        raise No(UNSOUND, Code.USAGE, "too many gates", wrong)
+        raise ApiError(UNPROCESSABLE, Code.USAGE, "too many gates", wrong)
     tasks = [task["name"] for task in report["tasks"]]
     # A log does not say which tasks have checks: one that was never passed is not measured.
     gated = Measurable(tasks, tasks, runs_in_python=True)
@@ -116,5 +116,5 @@ def gates(said: dict[str, str | float], report: dict[str, Any]) -> list[dict[str
         for problem in found
     ]
     if problems:
-        raise No(UNSOUND, Code.USAGE, "these gates cannot be judged", problems)
+        raise ApiError(UNPROCESSABLE, Code.USAGE, "these gates cannot be judged", problems)
     return [built for _, built, _ in read if built is not None]

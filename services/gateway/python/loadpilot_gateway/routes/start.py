@@ -14,7 +14,7 @@ from pydantic import BaseModel, Field
 from loadpilot import _native
 
 from ..limits import TEXT_CHARS_MAX
-from ..problem import LARGE, Code, No, Wrong
+from ..problem import CONTENT_TOO_LARGE, ApiError, Code, Wrong
 from .dependencies import Caller, Here, says_no
 
 router = APIRouter(tags=["start"])
@@ -72,7 +72,7 @@ BODY: dict[str, Any] = {
 }
 TAKES = says_no(
     HTTPStatus.REQUEST_TIMEOUT,
-    LARGE,
+    CONTENT_TOO_LARGE,
     HTTPStatus.UNSUPPORTED_MEDIA_TYPE,
 )
 
@@ -82,7 +82,7 @@ async def check(here: Here, request: Request) -> Response:
     """Check a plan, or a request for a run, without starting anything."""
     async with here.reading:
         body = await posted(request)
-        told = await here.asking(lambda: _native.check_asked(body, here.given.all))
+        told = await here.asking(lambda: _native.check_asked(body, here.defaults.as_tuple))
     return Response(told, media_type="application/json")
 
 
@@ -116,7 +116,7 @@ async def start(
         body = await posted(request)
         seed = secrets.randbits(SEED_BITS)
         told = await here.submit(
-            lambda session: _native.ask(session, body, here.given.all, seed, key, caller)
+            lambda session: _native.ask(session, body, here.defaults.as_tuple, seed, key, caller)
         )
     here.logs.first.forget()
     asked = json.loads(told)
@@ -125,9 +125,9 @@ async def start(
 
 
 async def posted(request: Request) -> bytes:
-    """Read a body that says itself what it is; raises No."""
+    """Read a body that says itself what it is; raises ApiError."""
     kind = request.headers.get("content-type", "").partition(";")[0].strip().lower()
     if kind != "application/json":
         detail = "Content-Type must be application/json"
-        raise No(HTTPStatus.UNSUPPORTED_MEDIA_TYPE, Code.NOT_JSON, detail)
+        raise ApiError(HTTPStatus.UNSUPPORTED_MEDIA_TYPE, Code.NOT_JSON, detail)
     return await request.body()

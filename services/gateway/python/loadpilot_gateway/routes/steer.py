@@ -17,7 +17,7 @@ from loadpilot.problem import Refused
 
 from ..gateway import Gateway
 from ..limits import TEXT_CHARS_MAX
-from ..problem import UNSOUND, Code, No
+from ..problem import UNPROCESSABLE, ApiError, Code
 from ..runs.sessions import Lane
 from .dependencies import Caller, Here, Run, says_no
 
@@ -48,7 +48,7 @@ async def rate(here: Here, caller: Caller, run: Run, wanted: RateWanted) -> Deci
         urps = rate_urps("rate", wanted.rate)
     except Refused as refused:
         wrong = [{"field": "rate", "rule": str(refused), "value": wanted.rate}]
-        raise No(UNSOUND, Code.USAGE, str(refused).removeprefix(": "), wrong) from None
+        raise ApiError(UNPROCESSABLE, Code.USAGE, str(refused).removeprefix(": "), wrong) from None
     return await steer(here, run, "rate", caller, urps)
 
 
@@ -82,10 +82,10 @@ async def steer(
 
 
 def decided(run: str, wish: str, answer: dict[str, Any]) -> Decided:
-    """Tell what became of a wish; raises No."""
+    """Tell what became of a wish; raises ApiError."""
     words, code = in_words(answer, wish)
     if code is ExitCode.PASSED:
         return Decided(run=run, words=words, answer=answer)
     if code is ExitCode.USAGE:
-        raise No(HTTPStatus.CONFLICT, Code.USAGE, words)
-    raise No(HTTPStatus.SERVICE_UNAVAILABLE, Code.INFRASTRUCTURE, words)
+        raise ApiError(HTTPStatus.CONFLICT, Code.USAGE, words)
+    raise ApiError(HTTPStatus.SERVICE_UNAVAILABLE, Code.INFRASTRUCTURE, words)

@@ -13,7 +13,7 @@ from pydantic import BaseModel, Field
 from loadpilot import _native
 from loadpilot.control.protocols import LISTEN_SECS
 
-from ..problem import Code, No, away
+from ..problem import ApiError, Code, unavailable
 from ..runs.sessions import Lane
 from .dependencies import Caller, Here, says_no
 
@@ -55,7 +55,7 @@ async def me(here: Here, caller: Caller) -> Me:
         can_start=True,
         can_steer=True,
         logs=[log.name for log in logs],
-        agents=here.here,
+        agents=here.local_agents,
         version=here.version,
     )
 
@@ -69,12 +69,12 @@ async def agents(here: Here) -> Agents:
 @router.post("/session", status_code=HTTPStatus.NO_CONTENT, responses=says_no())
 async def session(request: Request, shown: Token) -> Response:
     """Let a browser stay known by a cookie, for a token."""
-    lock = request.app.state.lock
-    if not lock.opened_by(shown.token):
+    authenticator = request.app.state.authenticator
+    if not authenticator.opened_by(shown.token):
         detail = "this token opens nothing; that of a link opens one browser, once"
         challenge = {"WWW-Authenticate": "Bearer"}
-        raise No(HTTPStatus.UNAUTHORIZED, Code.UNAUTHORIZED, detail, headers=challenge)
-    headers = {"Set-Cookie": lock.new_cookie(), "Cache-Control": "no-store"}
+        raise ApiError(HTTPStatus.UNAUTHORIZED, Code.UNAUTHORIZED, detail, headers=challenge)
+    headers = {"Set-Cookie": authenticator.new_cookie(), "Cache-Control": "no-store"}
     return Response(status_code=HTTPStatus.NO_CONTENT, headers=headers)
 
 
@@ -90,5 +90,5 @@ async def readyz(here: Here) -> str:
     try:
         await here.of_first(lambda session: session.log_state(), Lane.KEPT)
     except _native.Refused as refused:
-        raise away(str(refused)) from None
+        raise unavailable(str(refused)) from None
     return "ready\n"

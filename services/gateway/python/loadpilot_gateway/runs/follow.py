@@ -18,7 +18,7 @@ from loadpilot import _native
 from loadpilot.local.stack import StackFault
 
 from ..limits import FOLLOWED_MAX, STORY_LINES_MAX, WATCHERS_MAX
-from ..problem import Code, No, away
+from ..problem import ApiError, Code, unavailable
 from .sessions import Lane
 
 if TYPE_CHECKING:
@@ -83,7 +83,7 @@ class Followed:
                         break
                     self._loop.call_soon_threadsafe(self._take, change)
         except (_native.Fault, _native.Refused, StackFault, OSError) as error:
-            event, data = "fault", away(str(error)).text()
+            event, data = "fault", unavailable(str(error)).text()
         except RuntimeError:
             return  # The event loop is closed: nobody is there to be told.
         if not self._loop.is_closed():
@@ -148,7 +148,7 @@ class Hub:
         self._watchers = 0
 
     def join(self, run: str, log: Log, after: int) -> tuple[Followed, Watcher]:
-        """Begin to watch a run; raises No when there are too many."""
+        """Begin to watch a run; raises ApiError when there are too many."""
         followed = self._followed.get(run)
         if followed is None or followed.end is not None:
             if len(self._followed) >= FOLLOWED_MAX:
@@ -173,7 +173,7 @@ class Hub:
         """End all views."""
         for followed in self._followed.values():
             followed.leave()
-            followed.finish("fault", away("this gateway ends; connect again").text())
+            followed.finish("fault", unavailable("this gateway ends; connect again").text())
 
     def _forget(self, followed: Followed) -> None:
         if followed.watchers:
@@ -183,6 +183,6 @@ class Hub:
             del self._followed[followed.run]
 
 
-def busy(what: str) -> No:
+def busy(what: str) -> ApiError:
     """Say that a limit is reached."""
-    return No(HTTPStatus.SERVICE_UNAVAILABLE, Code.BUSY, f"too many {what}; try again later")
+    return ApiError(HTTPStatus.SERVICE_UNAVAILABLE, Code.BUSY, f"too many {what}; try again later")

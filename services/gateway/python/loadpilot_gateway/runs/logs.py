@@ -288,7 +288,7 @@ class Logs:
         return sorted(found, key=lambda one: str(one["run"]), reverse=True)
 
     def of(self, run: str) -> Log:
-        """Find the log that holds a run; raises No."""
+        """Find the log that holds a run; raises ApiError."""
         if self._root is None and self.first.holds(run):
             return self.first
         if self._root is not None and run not in self._where:

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(slots=True)
-class Kept:
+class Entry:
     """One run."""
 
     lock: Lock = field(default_factory=Lock)
@@ -35,15 +35,15 @@ class Readings:
     def __init__(self, read: Callable[[str], _native.Reading]) -> None:
         """Take what reads one; it raises Refused or Fault."""
         self._read = read
-        self._kept: OrderedDict[str, Kept] = OrderedDict()
+        self._entries: OrderedDict[str, Entry] = OrderedDict()
         self._lock = Lock()
 
     @contextmanager
     def of(self, run: str) -> Iterator[_native.Reading]:
         """Lend the reading of a run, as the log is now; raises Refused, Fault."""
-        kept = self._entry(run)
+        entry = self._entry(run)
         try:
-            yield self._fresh(run, kept)
+            yield self._fresh(run, entry)
         except _native.Fault:
             self.forget(run)
             raise
@@ -51,22 +51,22 @@ class Readings:
     def forget(self, run: str) -> None:
         """Read a run anew the next time."""
         with self._lock:
-            self._kept.pop(run, None)
+            self._entries.pop(run, None)
 
-    def _entry(self, run: str) -> Kept:
+    def _entry(self, run: str) -> Entry:
         with self._lock:
-            kept = self._kept.setdefault(run, Kept())
-            self._kept.move_to_end(run)
-            while len(self._kept) > READINGS_MAX:
-                self._kept.popitem(last=False)
-            return kept
+            entry = self._entries.setdefault(run, Entry())
+            self._entries.move_to_end(run)
+            while len(self._entries) > READINGS_MAX:
+                self._entries.popitem(last=False)
+            return entry
 
-    def _fresh(self, run: str, kept: Kept) -> _native.Reading:
+    def _fresh(self, run: str, entry: Entry) -> _native.Reading:
         """Whoever asks while a run is read waits for that; a run that is over stays as it is."""
-        with kept.lock:
-            if kept.reading is None:
-                kept.reading = self._read(run)
-            elif not kept.is_over:
-                kept.reading.refresh()
-            kept.is_over = bool(json.loads(kept.reading.position())["over"])
-            return kept.reading
+        with entry.lock:
+            if entry.reading is None:
+                entry.reading = self._read(run)
+            elif not entry.is_over:
+                entry.reading.refresh()
+            entry.is_over = bool(json.loads(entry.reading.position())["over"])
+            return entry.reading

@@ -62,7 +62,7 @@ class Proxy:
 
 
 @dataclass(slots=True)
-class Lock:
+class Authenticator:
     """What callers must show; nothing when all of it is None."""
 
     token: bytes | None = None

@@ -13,12 +13,12 @@ from http import HTTPStatus
 from typing import TYPE_CHECKING
 
 from ..limits import BODY_BYTES_MAX, BODY_SECS, POST_BYTES_MAX
-from ..problem import LARGE, Code, No
+from ..problem import CONTENT_TOO_LARGE, ApiError, Code
 
 if TYPE_CHECKING:
     from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-    from .auth import Lock
+    from .auth import Authenticator
 
 API = "/api/"
 ASSETS = "/assets/"
@@ -53,14 +53,14 @@ HOST = re.compile(r"(?P<name>\[[0-9a-fA-F:.]+\]|[A-Za-z0-9._-]+)(:(?P<port>\d{1,
 class Guard:
     """Stands before the application."""
 
-    def __init__(self, app: ASGIApp, lock: Lock, *, is_loopback: bool) -> None:
+    def __init__(self, app: ASGIApp, authenticator: Authenticator, *, is_loopback: bool) -> None:
         """Take whom to let in, and whether the address is one of this machine alone."""
         self._app = app
-        self._lock = lock
+        self._authenticator = authenticator
         self._is_loopback = is_loopback
         self._once = {"host", "origin", "authorization"}
-        if lock.proxy is not None:
-            self._once.add(lock.proxy.header)
+        if authenticator.proxy is not None:
+            self._once.add(authenticator.proxy.header)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Hear a request, or send it away."""
@@ -70,7 +70,7 @@ class Guard:
 
         async def guarded(message: Message) -> None:
             if message["type"] == "http.response.start":
-                more = [LASTING] if self._lock.is_tls else []
+                more = [LASTING] if self._authenticator.is_tls else []
                 if not scope["path"].startswith(API):
                     named = scope["path"].startswith(ASSETS) and message["status"] == HTTPStatus.OK
                     more.append(KEPT if named else FRESH)
@@ -80,13 +80,13 @@ class Guard:
         try:
             scope.setdefault("state", {})["caller"] = self._caller(scope)
             limited = within(scope, receive)
-        except No as no:
-            await no.response()(scope, receive, guarded)
+        except ApiError as error:
+            await error.response()(scope, receive, guarded)
             return
         await self._app(scope, limited, guarded)
 
     def _caller(self, scope: Scope) -> str | None:
-        """Tell who asks; raises No."""
+        """Tell who asks; raises ApiError."""
         headers: dict[str, str] = {}
         for name, value in scope["headers"]:
             key, text = name.decode("latin-1"), value.decode("latin-1")
@@ -96,22 +96,22 @@ class Guard:
         host = HOST.fullmatch(headers.get("host", ""))
         if host is None:
             raise forbidden("Host must be said, as host or host:port")
-        proxy = self._lock.proxy
+        proxy = self._authenticator.proxy
         path: str = scope["path"]
         if proxy is None:
             if self._is_loopback and not is_loopback(host["name"]):
                 raise forbidden("Host must be localhost or a loopback address")
         elif proxy.names and path not in PROBES and host["name"].lower() not in proxy.names:
             raise forbidden("Host must be one of LOADPILOT_GATEWAY_PUBLIC_NAMES")
-        scheme = None if proxy is not None else "https" if self._lock.is_tls else "http"
+        scheme = None if proxy is not None else "https" if self._authenticator.is_tls else "http"
         if "origin" in headers and not is_same(headers["origin"], scheme, headers["host"]):
             raise forbidden("pages of other origins may not ask")
         peer = (scope.get("client") or ("", 0))[0]
-        caller = self._lock.caller(headers, peer)
+        caller = self._authenticator.caller(headers, peer)
         if caller is None and path.startswith(API) and path not in OPEN:
             how = "say who you are: Authorization: Bearer TOKEN, or the link that was printed"
             challenge = {"WWW-Authenticate": "Bearer"}
-            raise No(HTTPStatus.UNAUTHORIZED, Code.UNAUTHORIZED, how, headers=challenge)
+            raise ApiError(HTTPStatus.UNAUTHORIZED, Code.UNAUTHORIZED, how, headers=challenge)
         return caller
 
 
@@ -131,13 +131,13 @@ def is_same(origin: str, scheme: str | None, host: str) -> bool:
     return rest.lower() == host.lower() and (kind == scheme if scheme else kind in SCHEMES)
 
 
-def forbidden(why: str) -> No:
+def forbidden(why: str) -> ApiError:
     """Send somebody away."""
-    return No(HTTPStatus.FORBIDDEN, Code.FORBIDDEN, why)
+    return ApiError(HTTPStatus.FORBIDDEN, Code.FORBIDDEN, why)
 
 
 def within(scope: Scope, receive: Receive) -> Receive:
-    """Let a body have so many bytes, and come in so much time; raises No."""
+    """Let a body have so many bytes, and come in so much time; raises ApiError."""
     if scope["method"] != "POST":
         return receive
     most = POST_BYTES_MAX if scope["path"] in POSTED else BODY_BYTES_MAX
@@ -159,7 +159,7 @@ def within(scope: Scope, receive: Receive) -> Receive:
                 message = await receive()
         except TimeoutError:
             late = f"the body must come within {BODY_SECS:.0f} s"
-            raise No(HTTPStatus.REQUEST_TIMEOUT, Code.TOO_SLOW, late, headers=CLOSE) from None
+            raise ApiError(HTTPStatus.REQUEST_TIMEOUT, Code.TOO_SLOW, late, headers=CLOSE) from None
         size += len(message.get("body", b""))
         if size > most:
             raise too_large(most)
@@ -169,7 +169,7 @@ def within(scope: Scope, receive: Receive) -> Receive:
     return received
 
 
-def too_large(most: int) -> No:
+def too_large(most: int) -> ApiError:
     """Send a body away; what is still to come of it is not read."""
     detail = f"the body must be at most {most} bytes"
-    return No(LARGE, Code.TOO_LARGE, detail, headers=CLOSE)
+    return ApiError(CONTENT_TOO_LARGE, Code.TOO_LARGE, detail, headers=CLOSE)

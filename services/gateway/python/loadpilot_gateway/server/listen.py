@@ -13,12 +13,12 @@ from ipaddress import IPv6Address, ip_address
 from time import monotonic
 from typing import TYPE_CHECKING
 
-from ..limits import ADDRESS_CONNECTIONS_DEFAULT, SAY_AGAIN_SECS
+from ..limits import ADDRESS_CONNECTIONS_DEFAULT, REPEAT_LOG_SECS
 
 if TYPE_CHECKING:
     from .auth import Proxy
 
-SAID = logging.getLogger("loadpilot_gateway")
+LOG = logging.getLogger("loadpilot_gateway")
 SITE_BITS = 64
 """Bits of an IPv6 address that its owner may choose."""
 
@@ -32,8 +32,8 @@ class Listener(socket.socket):
     def __init__(self, family: int = -1, kind: int = -1, proto: int = -1) -> None:
         """Take what the system calls its kind."""
         super().__init__(family, kind, proto)
-        self._held: Counter[str] = Counter()
-        self._said_at = -SAY_AGAIN_SECS
+        self._counts: Counter[str] = Counter()
+        self._said_at = -REPEAT_LOG_SECS
 
     def accept(self) -> tuple[socket.socket, object]:
         """Take the next connection; raises ConnectionAbortedError when it is one too many."""
@@ -42,33 +42,33 @@ class Listener(socket.socket):
         if self.proxy is not None and self.proxy.is_at(address):
             return connection, peer
         site = site_of(address)
-        if self._held[site] >= self.most:
+        if self._counts[site] >= self.most:
             connection.close()
             self._say(site)
             raise ConnectionAbortedError(site)
-        self._held[site] += 1
-        held = Held(
+        self._counts[site] += 1
+        counted = CountedConnection(
             connection.family, connection.type, connection.proto, fileno=connection.detach()
         )
-        held.release = weakref.finalize(held, self._leave, site)
-        return held, peer
+        counted.release = weakref.finalize(counted, self._leave, site)
+        return counted, peer
 
     def _leave(self, site: str) -> None:
-        self._held[site] -= 1
-        if not self._held[site]:
-            del self._held[site]
+        self._counts[site] -= 1
+        if not self._counts[site]:
+            del self._counts[site]
 
     def _say(self, site: str) -> None:
         now = monotonic()
-        if now - self._said_at >= SAY_AGAIN_SECS:
+        if now - self._said_at >= REPEAT_LOG_SECS:
             self._said_at = now
-            SAID.warning("%s holds %d connections: further ones are refused", site, self.most)
+            LOG.warning("%s holds %d connections: further ones are refused", site, self.most)
 
 
-class Held(socket.socket):
+class CountedConnection(socket.socket):
     """A connection that is counted until it is closed."""
 
-    release: weakref.finalize[..., Held]
+    release: weakref.finalize[..., CountedConnection]
 
     def close(self) -> None:
         """Close it, and give its place to another."""

@@ -28,7 +28,7 @@ HEAD_BYTES_MAX = 64 << 10
 """Longest head of a request."""
 
 
-class Door(H11Protocol):
+class TimedProtocol(H11Protocol):
     """One connection. It is cut off when no request of it is under way for a while."""
 
     _silence: asyncio.TimerHandle | None = None
@@ -139,7 +139,7 @@ def server(
     logging.basicConfig(level=logging.WARNING, format="%(levelname)s %(name)s: %(message)s")
     config = uvicorn.Config(
         app,
-        http=Door,
+        http=TimedProtocol,
         ws="none",
         loop=f"{__name__}:{Loop.__name__}",
         lifespan="on",
