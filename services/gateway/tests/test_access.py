@@ -383,7 +383,7 @@ def test_every_mistake_of_the_settings_is_told_and_no_secret(
     open_token = secret(tmp_path, "short-s3cret", 0o644)
     checked = gateways.process("--check-config")
     assert checked.end(30).code == 0
-    assert "the configuration is sound" in checked.said
+    assert "configuration is valid" in checked.said
     assert fleet.token not in checked.said
     process = gateways.process(
         "--check-config",
@@ -408,8 +408,8 @@ def test_every_mistake_of_the_settings_is_told_and_no_secret(
         "NATS_URL: must be nats://",
         "NATS_CREDS: must be a credentials file",
         "TENANT: must be",
-        "PROXY_FROM: must be said too",
-        "HOTS: is no setting of the gateway; did you mean LOADPILOT_GATEWAY_HOST?",
+        "PROXY_FROM: must be set too",
+        "HOTS: is not a setting of the gateway; did you mean LOADPILOT_GATEWAY_HOST?",
     ):
         assert f"LOADPILOT_GATEWAY_{place}" in ended.stderr, ended.stderr
     assert "s3cret" not in ended.stderr

@@ -1,4 +1,4 @@
-"""The application: its paths, its door, and what it says when something is wrong."""
+"""The application: its routes, its guard, and an answer for each kind of error."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ if TYPE_CHECKING:
 
 PREFIX = "/api/v1"
 STATIC = Path(__file__).with_name("static")
-"""The web UI as it is shipped."""
+"""The built web UI."""
 LOG = logging.getLogger("loadpilot_gateway")
 CODES = {
     HTTPStatus.NOT_FOUND: Code.UNKNOWN_PATH,
@@ -50,14 +50,14 @@ BESIDE: list[tuple[type[BaseModel], Literal["validation", "serialization"]]] = [
     (problem.ProblemDetails, "serialization"),
     (Snapshot, "serialization"),
 ]
-"""What stands in bodies that FastAPI does not read or write itself."""
+"""Models of bodies that FastAPI neither reads nor writes itself."""
 
 
 class Api(FastAPI):
-    """An application that describes those, too."""
+    """An application whose OpenAPI document has the models of BESIDE, too."""
 
     def openapi(self) -> dict[str, Any]:
-        """Describe what it takes and answers."""
+        """Build the OpenAPI document."""
         if self.openapi_schema is None:
             described = super().openapi()
             _, beside = models_json_schema(BESIDE, ref_template="#/components/schemas/{model}")
@@ -67,16 +67,16 @@ class Api(FastAPI):
 
 
 def application(gateway: Gateway, authenticator: Authenticator, *, is_loopback: bool) -> ASGIApp:
-    """Make what a server serves."""
+    """Build the application behind its guard."""
     return Guard(api(gateway, authenticator), authenticator, is_loopback=is_loopback)
 
 
 def api(gateway: Gateway | None, authenticator: Authenticator | None) -> FastAPI:
-    """Make everything behind the door; without a gateway it can only be described."""
+    """Build the application without its guard; without a gateway only to describe it."""
 
     @asynccontextmanager
     async def living(_: FastAPI) -> AsyncIterator[None]:
-        assert gateway is not None  # noqa: S101  (what is only described is not started)
+        assert gateway is not None  # noqa: S101  (a described application is not started)
         resting = asyncio.create_task(gateway.rest())
         yield
         resting.cancel()
@@ -113,12 +113,12 @@ def api(gateway: Gateway | None, authenticator: Authenticator | None) -> FastAPI
 
 
 async def _unknown_path() -> None:
-    """The web UI answers for every path that it may know, and for none of these."""
+    """Answer 404 below /api, where the web UI would answer any other path."""
     raise HTTPException(HTTPStatus.NOT_FOUND)
 
 
 def _api_error(_: Request, error: Exception) -> Response:
-    assert isinstance(error, ApiError)  # noqa: S101  (it is registered for that)
+    assert isinstance(error, ApiError)  # noqa: S101  (registered for this type)
     return error.response()
 
 
@@ -144,11 +144,11 @@ def _invalid(_: Request, error: Exception) -> Response:
     is_text = any(one["type"] == "json_invalid" for one in error.errors())
     status = HTTPStatus.BAD_REQUEST if is_text else UNPROCESSABLE
     code = Code.NOT_JSON if is_text else Code.USAGE
-    return ApiError(status, code, "what was asked for is wrong", wrong).response()
+    return ApiError(status, code, "the request is invalid", wrong).response()
 
 
 def _not_unicode(_: Request, __: Exception) -> Response:
-    rule = "must be Unicode text: half of a pair of surrogates is invalid"
+    rule = "must be Unicode text without a lone surrogate"
     wrong = [{"field": "body", "rule": rule, "value": "not shown"}]
     return ApiError(UNPROCESSABLE, Code.USAGE, f"body {rule}", wrong).response()
 
@@ -157,13 +157,13 @@ def _http(_: Request, error: Exception) -> Response:
     assert isinstance(error, HTTPException)  # noqa: S101  (as above)
     status = HTTPStatus(error.status_code)
     code = CODES.get(status, Code.USAGE)
-    detail = "there is no such path" if code is Code.UNKNOWN_PATH else str(error.detail)
+    detail = "unknown path" if code is Code.UNKNOWN_PATH else str(error.detail)
     return ApiError(status, code, detail, headers=error.headers).response()
 
 
 def _bug(_: Request, error: Exception) -> Response:
     LOG.error("a bug of the gateway", exc_info=error)
-    detail = "a bug of the gateway; what it was stands in its log"
+    detail = "a bug of the gateway; its log has the traceback"
     return ApiError(HTTPStatus.INTERNAL_SERVER_ERROR, Code.BUG, detail).response()
 
 

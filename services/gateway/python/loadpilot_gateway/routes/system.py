@@ -1,4 +1,4 @@
-"""Who asks, who is there, and whether this process is of use."""
+"""The caller, the agents, sign-in of browsers, and the probes of this process."""
 
 from __future__ import annotations
 
@@ -22,24 +22,24 @@ probes = APIRouter(tags=["probes"])
 
 
 class Me(BaseModel):
-    """What this caller may do."""
+    """The caller and its permissions."""
 
     user: str
     can_start: bool
     can_steer: bool
-    logs: list[str] = Field(description="Where runs are.")
-    agents: int | None = Field(description="Agents that were started here; null: those of a fleet.")
+    logs: list[str] = Field(description="Names of the logs.")
+    agents: int | None = Field(description="Number of agents started here; null on a fleet.")
     version: str
 
 
 class Agents(BaseModel):
-    """Who is there."""
+    """The agents of the fleet or stack."""
 
     agents: list[dict[str, Any]] = Field(description="As `loadpilot agents --json` prints them.")
 
 
 class Token(BaseModel):
-    """What a browser shows once."""
+    """A token that opens a browser's session."""
 
     model_config = {"extra": "forbid"}
 
@@ -48,7 +48,7 @@ class Token(BaseModel):
 
 @router.get("/me", responses=says_no())
 async def me(here: Here, caller: Caller) -> Me:
-    """Tell what this caller may do."""
+    """Return the caller and its permissions."""
     logs = await here.asking(here.logs.every)
     return Me(
         user=caller,
@@ -62,16 +62,16 @@ async def me(here: Here, caller: Caller) -> Me:
 
 @router.get("/agents", responses=says_no())
 async def agents(here: Here) -> Agents:
-    """Listen for agents; it takes a few seconds, and all who ask meanwhile get one answer."""
+    """Listen for agents for a few seconds; concurrent requests share one answer."""
     return Agents(agents=json.loads(await here.heard(LISTEN_SECS)))
 
 
 @router.post("/session", status_code=HTTPStatus.NO_CONTENT, responses=says_no())
 async def session(request: Request, shown: Token) -> Response:
-    """Let a browser stay known by a cookie, for a token."""
+    """Open a browser's session: set a cookie for a token."""
     authenticator = request.app.state.authenticator
     if not authenticator.opened_by(shown.token):
-        detail = "this token opens nothing; that of a link opens one browser, once"
+        detail = "invalid token; the link's token opens one browser, once"
         challenge = {"WWW-Authenticate": "Bearer"}
         raise ApiError(HTTPStatus.UNAUTHORIZED, Code.UNAUTHORIZED, detail, headers=challenge)
     headers = {"Set-Cookie": authenticator.new_cookie(), "Cache-Control": "no-store"}
@@ -80,13 +80,13 @@ async def session(request: Request, shown: Token) -> Response:
 
 @probes.get("/healthz", response_class=PlainTextResponse)
 async def healthz() -> str:
-    """Tell that this process lives."""
+    """Answer 200 while this process lives."""
     return "ok\n"
 
 
 @probes.get("/readyz", response_class=PlainTextResponse, responses=says_no())
 async def readyz(here: Here) -> str:
-    """Tell whether the log can be read."""
+    """Answer 200 when the log can be read."""
     try:
         await here.of_first(lambda session: session.log_state(), Lane.KEPT)
     except _native.Refused as refused:

@@ -1,4 +1,4 @@
-"""Runs that were read lately: each is read once, and brought up to date when somebody asks.
+"""Readings of recent runs: each run is read once, and updated before each answer.
 
 Must never answer from a reading whose connection failed.
 """
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 @dataclass(slots=True)
 class Entry:
-    """One run."""
+    """The reading of one run, which its first use fills."""
 
     lock: Lock = field(default_factory=Lock)
     reading: _native.Reading | None = None
@@ -30,17 +30,17 @@ class Entry:
 
 
 class Readings:
-    """As many runs as fit, those that were asked for last."""
+    """The readings of up to READINGS_MAX runs, by their last use."""
 
     def __init__(self, read: Callable[[str], _native.Reading]) -> None:
-        """Take what reads one; it raises Refused or Fault."""
+        """Take the function that reads a run; it may raise Refused or Fault."""
         self._read = read
         self._entries: OrderedDict[str, Entry] = OrderedDict()
         self._lock = Lock()
 
     @contextmanager
     def of(self, run: str) -> Iterator[_native.Reading]:
-        """Lend the reading of a run, as the log is now; raises Refused, Fault."""
+        """Lend the reading of a run, up to date; raises Refused, Fault."""
         entry = self._entry(run)
         try:
             yield self._fresh(run, entry)
@@ -49,7 +49,7 @@ class Readings:
             raise
 
     def forget(self, run: str) -> None:
-        """Read a run anew the next time."""
+        """Drop the reading of a run."""
         with self._lock:
             self._entries.pop(run, None)
 
@@ -62,7 +62,7 @@ class Readings:
             return entry
 
     def _fresh(self, run: str, entry: Entry) -> _native.Reading:
-        """Whoever asks while a run is read waits for that; a run that is over stays as it is."""
+        """Read or update it; concurrent calls wait. A run that is over is not read again."""
         with entry.lock:
             if entry.reading is None:
                 entry.reading = self._read(run)

@@ -1,7 +1,7 @@
-"""The door: which requests are heard at all, and what every answer says to browsers.
+"""The guard: rejects requests before they reach a route, and adds headers for browsers.
 
-Pages of other origins are sent away, whatever they ask for; on loopback, where anybody's browser
-reaches us, so is who calls this machine by a name of its own (DNS rebinding).
+Requests with a foreign Origin are rejected on every path. On loopback, which any page in a local
+browser reaches, Host must name loopback, against DNS rebinding.
 """
 
 from __future__ import annotations
@@ -22,13 +22,13 @@ if TYPE_CHECKING:
 
 API = "/api/"
 ASSETS = "/assets/"
-"""Files of the web UI that are named after their content."""
+"""Files of the web UI whose names hold a hash of their content."""
 PROBES = frozenset({"/healthz", "/readyz"})
-"""Paths that are asked for by address, beside a proxy."""
+"""Paths that probes reach by address, without a proxy."""
 OPEN = PROBES | {"/api/v1/session"}
-"""What needs no token: probes, and where one is shown. Files of the web UI hold nothing either."""
+"""Paths without authentication: probes and sign-in. Files of the web UI need none either."""
 POSTED = frozenset({"/api/v1/runs", "/api/v1/plans/check"})
-"""Where large bodies are taken."""
+"""Paths that take large bodies."""
 SCHEMES = frozenset({"http", "https"})
 CLOSE = {"Connection": "close"}
 POLICY = (
@@ -51,10 +51,10 @@ HOST = re.compile(r"(?P<name>\[[0-9a-fA-F:.]+\]|[A-Za-z0-9._-]+)(:(?P<port>\d{1,
 
 
 class Guard:
-    """Stands before the application."""
+    """ASGI middleware in front of the application."""
 
     def __init__(self, app: ASGIApp, authenticator: Authenticator, *, is_loopback: bool) -> None:
-        """Take whom to let in, and whether the address is one of this machine alone."""
+        """Take the application, and whether the gateway listens on loopback only."""
         self._app = app
         self._authenticator = authenticator
         self._is_loopback = is_loopback
@@ -63,7 +63,7 @@ class Guard:
             self._once.add(authenticator.proxy.header)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Hear a request, or send it away."""
+        """Pass a request on, or answer with an error."""
         if scope["type"] != "http":
             await self._app(scope, receive, send)
             return
@@ -86,16 +86,16 @@ class Guard:
         await self._app(scope, limited, guarded)
 
     def _caller(self, scope: Scope) -> str | None:
-        """Tell who asks; raises ApiError."""
+        """Find the name of the caller; raises ApiError for a request that is rejected."""
         headers: dict[str, str] = {}
         for name, value in scope["headers"]:
             key, text = name.decode("latin-1"), value.decode("latin-1")
             if key in headers and key in self._once:
-                raise forbidden(f"the header {key} stands twice")
+                raise forbidden(f"the header {key} is repeated")
             headers[key] = f"{headers[key]}; {text}" if key in headers else text
         host = HOST.fullmatch(headers.get("host", ""))
         if host is None:
-            raise forbidden("Host must be said, as host or host:port")
+            raise forbidden("Host must be host or host:port")
         proxy = self._authenticator.proxy
         path: str = scope["path"]
         if proxy is None:
@@ -105,18 +105,18 @@ class Guard:
             raise forbidden("Host must be one of LOADPILOT_GATEWAY_PUBLIC_NAMES")
         scheme = None if proxy is not None else "https" if self._authenticator.is_tls else "http"
         if "origin" in headers and not is_same(headers["origin"], scheme, headers["host"]):
-            raise forbidden("pages of other origins may not ask")
+            raise forbidden("requests of other origins are rejected")
         peer = (scope.get("client") or ("", 0))[0]
         caller = self._authenticator.caller(headers, peer)
         if caller is None and path.startswith(API) and path not in OPEN:
-            how = "say who you are: Authorization: Bearer TOKEN, or the link that was printed"
+            how = "authenticate by Authorization: Bearer TOKEN, or open the printed link"
             challenge = {"WWW-Authenticate": "Bearer"}
             raise ApiError(HTTPStatus.UNAUTHORIZED, Code.UNAUTHORIZED, how, headers=challenge)
         return caller
 
 
 def is_loopback(name: str) -> bool:
-    """Whether a host's name is one under which a machine knows itself."""
+    """Whether a host is `localhost` or a loopback address."""
     if name.lower() == "localhost":
         return True
     try:
@@ -126,18 +126,18 @@ def is_loopback(name: str) -> bool:
 
 
 def is_same(origin: str, scheme: str | None, host: str) -> bool:
-    """Whether a page comes from here; a proxy in front may have ended TLS."""
+    """Whether an origin is this server; behind a proxy, which may end TLS, by host only."""
     kind, _, rest = origin.partition("://")
     return rest.lower() == host.lower() and (kind == scheme if scheme else kind in SCHEMES)
 
 
 def forbidden(why: str) -> ApiError:
-    """Send somebody away."""
+    """Build the answer for a request that is rejected."""
     return ApiError(HTTPStatus.FORBIDDEN, Code.FORBIDDEN, why)
 
 
 def within(scope: Scope, receive: Receive) -> Receive:
-    """Let a body have so many bytes, and come in so much time; raises ApiError."""
+    """Limit size and time of a request's body; raises ApiError at once or from `receive`."""
     if scope["method"] != "POST":
         return receive
     most = POST_BYTES_MAX if scope["path"] in POSTED else BODY_BYTES_MAX
@@ -151,7 +151,7 @@ def within(scope: Scope, receive: Receive) -> Receive:
     async def received() -> Message:
         nonlocal deadline, size, whole
         if whole:
-            # After the body only the end of the connection is waited for, however long.
+            # After the body only the end of the connection comes: without a timeout.
             return await receive()
         deadline = deadline or asyncio.get_running_loop().time() + BODY_SECS
         try:
@@ -170,6 +170,6 @@ def within(scope: Scope, receive: Receive) -> Receive:
 
 
 def too_large(most: int) -> ApiError:
-    """Send a body away; what is still to come of it is not read."""
+    """Build the answer for a body that is too large, the rest of which is not read."""
     detail = f"the body must be at most {most} bytes"
     return ApiError(CONTENT_TOO_LARGE, Code.TOO_LARGE, detail, headers=CLOSE)
