@@ -17,7 +17,7 @@ use serde_json::json;
 use tokio::sync::{OwnedSemaphorePermit, mpsc, watch};
 
 use super::Api;
-use super::answer::No;
+use super::error::No;
 use super::status::Following;
 use loadpilot_client::follow::{Change, watch};
 use loadpilot_client::session::Session;

@@ -6,8 +6,8 @@ use axum::http::{HeaderMap, header};
 use axum::middleware::Next;
 use axum::response::{IntoResponse, Response};
 
-use super::answer::No;
 use super::config::Token;
+use super::error::No;
 use super::{Api, routes};
 
 /// The names under which a machine knows itself.

@@ -4,14 +4,14 @@
 //! fold. It must never decide anything, never hold what is not in the log, and never delay those
 //! who decide: it lives on a thread and a connection of its own.
 
-mod answer;
 mod config;
+mod error;
 mod follow;
 mod guard;
 mod listen;
-mod owed;
 mod routes;
 mod status;
+mod teardown;
 
 use std::net::TcpListener;
 use std::sync::Arc;

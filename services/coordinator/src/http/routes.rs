@@ -17,10 +17,10 @@ use serde_json::json;
 use tokio::time::timeout;
 
 use super::Api;
-use super::answer::No;
+use super::error::No;
 use super::follow::{self, Attached};
 use super::guard::guard;
-use super::owed;
+use super::teardown;
 use loadpilot_client::run_request::{self, Asked, POST_BYTES_MAX, Unsaid};
 use loadpilot_client::session::Session;
 
@@ -46,7 +46,7 @@ pub(super) fn routes(api: Api) -> Router {
         .route("/run/{run}/report", get(report))
         .route("/run/{run}/stop", post(stop))
         .route("/run/{run}/halt", post(halt))
-        .nest("/run/{run}/owed", owed::routes())
+        .nest("/run/{run}/owed", teardown::routes())
         .fallback(|| async { No::Unknown("no such path; POST /run asks for a run".to_owned()) })
         .layer(guard)
         .with_state(api)

@@ -16,7 +16,7 @@ use serde::Deserialize;
 use serde::de::DeserializeOwned;
 
 use super::Api;
-use super::answer::No;
+use super::error::No;
 use super::routes::{body, known};
 use loadpilot_client::run_request;
 use loadpilot_client::teardown::{Claimed, Means, Owed};
