@@ -1,4 +1,4 @@
-"""The laws of live views, and of connections that nobody reads, without a fleet."""
+"""Live views, and connections whose caller does not read, without a fleet."""
 
 from __future__ import annotations
 
@@ -82,8 +82,8 @@ def next_after(seen: list[tuple[str, Any]], after: int) -> int:
     st.integers(0, 5),
 )
 def test_a_watcher_misses_no_line_and_sees_the_newest(steps: list[str], after: int) -> None:
-    """Broken if somebody slow, late or cut off misses a line, sees one twice, or an old snapshot
-    after a newer one."""
+    """Broken if a slow, late or reconnecting watcher misses a line, sees one twice, or an old
+    snapshot after a newer one."""
     seen, lines = asyncio.run(fed(steps, after))
     story = [data["seq"] for kind, data in seen if kind == "story"]
     assert story == list(range(after + 1, lines + 1))
@@ -94,8 +94,8 @@ def test_a_watcher_misses_no_line_and_sees_the_newest(steps: list[str], after: i
     assert (shown[-1] if shown else 0) == newest
 
 
-def test_what_nobody_reads_is_not_kept(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Broken if a frozen view costs more with every second."""
+def test_unread_events_are_not_kept(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Broken if a frozen view needs more memory each second."""
     monkeypatch.setattr(follow, "STORY_LINES_MAX", 10)
     steps = ["snapshot"] * 1_000 + ["line"] * 1_000
     seen, _ = asyncio.run(fed(steps, 0))
@@ -134,7 +134,7 @@ USED = b"GET / HTTP/1.1\r\nHost: localhost\r\n\r\n"
 def served(
     app: Any, most: int = 256, head_s: float = 0.5
 ) -> Iterator[tuple[Any, threading.Semaphore]]:
-    """Where a server listens, and what tells that one of its connections is over."""
+    """The port of a server, and the event of a connection that is over."""
     lost = threading.Semaphore(0)
     over = serve.TimedProtocol.connection_lost
 
@@ -178,8 +178,8 @@ def test_who_reads_or_says_nothing_is_cut_off() -> None:
 
 
 def test_who_was_answered_and_says_half_of_more_is_cut_off() -> None:
-    """Broken if a used connection may keep its place for ever: with half a head, with a body that
-    was not read, a byte at a time or not, or with an answer that it does not take."""
+    """Broken if a used connection can stay for ever: with half a head, with a body that was not
+    read, a byte at a time or not, or with an answer that its caller does not read."""
     guarded = Guard(endless, Authenticator(token=digest("0123456789abcdef")), is_loopback=True)
     refused = b"GET /api/v1/runs HTTP/1.1\r\nHost: localhost\r\n\r\n"
     unread = b"POST /api/v1/runs HTTP/1.1\r\nHost: localhost\r\nContent-Length: 900\r\n\r\n"

@@ -9,6 +9,7 @@ from __future__ import annotations
 import asyncio
 import json
 from bisect import bisect_right
+from http import HTTPStatus
 from threading import Thread
 from typing import TYPE_CHECKING
 
@@ -25,8 +26,6 @@ if TYPE_CHECKING:
     from collections.abc import AsyncIterator
 
     from .logs import Log
-
-from http import HTTPStatus
 
 WATCH_SECS = 0.5
 """Interval at which a follower looks whether it has watchers."""
