@@ -1,4 +1,4 @@
-//! Authorizes requests: by the token, if there is one. Requests with an Origin are rejected; without
+//! Authorizes requests by the token, if there is one. Requests with an Origin are rejected; without
 //! TLS, Host must name loopback, against DNS rebinding by a page in a local browser.
 
 use axum::extract::{MatchedPath, Request, State};
