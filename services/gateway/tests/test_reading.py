@@ -1,4 +1,4 @@
-"""What a gateway tells of runs: the same as the command line, whoever tells it, however often."""
+"""Answers about runs are those of the command line, from any gateway, however often."""
 
 from __future__ import annotations
 
@@ -23,8 +23,8 @@ if TYPE_CHECKING:
 def test_a_run_from_its_request_to_its_report(
     fleet: Fleet, gateways: Gateways, loadpilot: Loadpilot, oracle: Oracle, tmp_path: Path
 ) -> None:
-    """Broken if what the gateway tells is not what the target saw, is not what the command line
-    tells, or depends on which gateway is asked, or on its cache."""
+    """Broken if an answer differs from the counts of the target or from the command line, or
+    depends on the gateway or its cache."""
     fleet.coordinator()
     fleet.agent("a-1")
     gateway, other = gateways.start(), gateways.start()
@@ -92,8 +92,8 @@ def test_a_run_from_its_request_to_its_report(
 def test_any_part_of_a_run_can_be_asked_for(
     fleet: Fleet, gateways: Gateways, loadpilot: Loadpilot, oracle: Oracle
 ) -> None:
-    """Broken if parts do not add up to what the target saw, another verdict is judged by other
-    figures, or an answer that is known is sent again."""
+    """Broken if parts do not add up to the counts of the target, another verdict uses other
+    figures, or an answer that the caller has is sent again."""
     fleet.coordinator()
     fleet.agent("a-1")
     gateway = gateways.start()
@@ -168,7 +168,7 @@ def test_any_part_of_a_run_can_be_asked_for(
 
 
 def outcome_of(gateway: Gateway) -> object:
-    """What became of the only run, once its log was read."""
+    """The outcome of the only run, once its log was read."""
     deadline = time.monotonic() + PATIENCE_S
     while time.monotonic() < deadline:
         (listed,) = gateway.api("/runs").json["runs"]

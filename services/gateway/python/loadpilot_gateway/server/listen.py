@@ -1,6 +1,6 @@
-"""The socket that takes connections: so many of one address at a time.
+"""The listening socket, which limits the number of connections of one address.
 
-Must never count the connections of a proxy in front: those are of many callers.
+Must never count connections of the proxy, which are of many callers.
 """
 
 from __future__ import annotations
@@ -13,71 +13,71 @@ from ipaddress import IPv6Address, ip_address
 from time import monotonic
 from typing import TYPE_CHECKING
 
-from .limits import ADDRESS_CONNECTIONS_DEFAULT, SAY_AGAIN_SECS
+from ..limits import ADDRESS_CONNECTIONS_DEFAULT, REPEAT_LOG_SECS
 
 if TYPE_CHECKING:
-    from .who import Proxy
+    from .auth import Proxy
 
-SAID = logging.getLogger("loadpilot_gateway")
+LOG = logging.getLogger("loadpilot_gateway")
 SITE_BITS = 64
-"""Bits of an IPv6 address that its owner may choose."""
+"""Length of an IPv6 prefix that belongs to one owner."""
 
 
 class Listener(socket.socket):
-    """A listening socket. It counts before TLS: handshakes are connections, too."""
+    """A listening socket that counts connections before TLS, so that handshakes count."""
 
     most = ADDRESS_CONNECTIONS_DEFAULT
     proxy: Proxy | None = None
 
     def __init__(self, family: int = -1, kind: int = -1, proto: int = -1) -> None:
-        """Take what the system calls its kind."""
+        """Take the arguments of `socket.socket`."""
         super().__init__(family, kind, proto)
-        self._held: Counter[str] = Counter()
-        self._said_at = -SAY_AGAIN_SECS
+        self._counts: Counter[str] = Counter()
+        self._said_at = -REPEAT_LOG_SECS
 
     def accept(self) -> tuple[socket.socket, object]:
-        """Take the next connection; raises ConnectionAbortedError when it is one too many."""
+        """Accept a connection; raises ConnectionAbortedError when its address is at the limit."""
         connection, peer = super().accept()
         address = str(peer[0])
         if self.proxy is not None and self.proxy.is_at(address):
             return connection, peer
         site = site_of(address)
-        if self._held[site] >= self.most:
+        if self._counts[site] >= self.most:
             connection.close()
             self._say(site)
             raise ConnectionAbortedError(site)
-        self._held[site] += 1
-        held = Held(
+        self._counts[site] += 1
+        counted = CountedConnection(
             connection.family, connection.type, connection.proto, fileno=connection.detach()
         )
-        held.release = weakref.finalize(held, self._leave, site)
-        return held, peer
+        counted.release = weakref.finalize(counted, self._leave, site)
+        return counted, peer
 
     def _leave(self, site: str) -> None:
-        self._held[site] -= 1
-        if not self._held[site]:
-            del self._held[site]
+        self._counts[site] -= 1
+        if not self._counts[site]:
+            del self._counts[site]
 
     def _say(self, site: str) -> None:
         now = monotonic()
-        if now - self._said_at >= SAY_AGAIN_SECS:
+        if now - self._said_at >= REPEAT_LOG_SECS:
             self._said_at = now
-            SAID.warning("%s holds %d connections: further ones are refused", site, self.most)
+            LOG.warning("%s holds %d connections: further ones are refused", site, self.most)
 
 
-class Held(socket.socket):
-    """A connection that is counted until it is closed."""
+class CountedConnection(socket.socket):
+    """A connection that counts until it is closed."""
 
-    release: weakref.finalize[..., Held]
+    release: weakref.finalize[..., CountedConnection]
 
     def close(self) -> None:
-        """Close it, and give its place to another."""
+        """Close it, and count it no longer."""
         super().close()
         self.release()
 
 
 def site_of(address: str) -> str:
-    """Tell who an address is: one of IPv4, or a network of IPv6 that one owner has."""
+    """Find the unit that is limited: an IPv4 address, or the /64 network of an IPv6 one."""
     parsed = ip_address(address.partition("%")[0])
     if not isinstance(parsed, IPv6Address):
         return str(parsed)
@@ -90,7 +90,7 @@ def site_of(address: str) -> str:
 def bound(
     host: str, port: int, most: int = ADDRESS_CONNECTIONS_DEFAULT, proxy: Proxy | None = None
 ) -> Listener:
-    """Take a port, for so many connections of one address; raises OSError."""
+    """Bind a port, with at most `most` connections of one address; raises OSError."""
     family, kind, proto, _, address = socket.getaddrinfo(
         host, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE
     )[0]

@@ -1,6 +1,6 @@
-"""Where runs are: the log of a fleet, or the logs of a directory, one of which takes new runs.
+"""The logs with the runs: that of a fleet, or those of a directory, one of which takes new runs.
 
-Must never show a token, nor keep what a log says for longer than it is true.
+Must never show a token, nor answer from a list that is out of date.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from loadpilot.control.nats_settings import Server
 from loadpilot.local.folders import connect, log_dirs
 from loadpilot.local.stack import STACK_FILE, LocalStack, StackFault
 
-from .problem import unknown_run
+from ..problem import unknown_run
 from .sessions import Lane, Sessions
 
 if TYPE_CHECKING:
@@ -29,26 +29,26 @@ if TYPE_CHECKING:
     from loadpilot.local.stack import Address
 
 LISTING_SECS = 1.0
-"""How long a list of runs serves; whoever starts a run here ends it at once."""
+"""Lifetime of a list of runs; a run that is started here ends it at once."""
 DELETED_SECS = 10.0
-"""How soon it is noticed that somebody deleted a run, when nothing else happens in its log."""
+"""Maximum delay until a deleted run leaves the list of a log that is not written."""
 IDLE_SECS = 20.0
-"""How long the server of a past log is kept after the last question."""
+"""How long the server of a past log runs after the last question."""
 
 Listed = dict[str, Any]
-"""A run in a list, as the native module tells it."""
+"""A run in a list, as the native module returns it."""
 
 
 @dataclass(frozen=True, slots=True)
 class Listing:
-    """The runs of a log at some time."""
+    """The runs of a log at one time."""
 
     at: float
-    """When it was known to be true."""
+    """When it was last known to be current."""
     read_at: float
     """When it was read."""
     state: str
-    """How far the log was written then."""
+    """Position of the log then."""
     runs: list[Listed]
 
 
@@ -56,7 +56,7 @@ class Log(ABC):
     """One log."""
 
     def __init__(self, name: str, cache: Path) -> None:
-        """Take what people call it, and where readings of it may be kept."""
+        """Take its name, and the folder of its readings."""
         self.name = name
         self.cache = cache
         self._asking = Lock()
@@ -64,11 +64,11 @@ class Log(ABC):
 
     @abstractmethod
     def lend(self, lane: Lane = Lane.ASK) -> AbstractContextManager[_native.Session]:
-        """Lend a connection for some use; raises Fault, Refused, StackFault."""
+        """Lend a connection of a lane; raises Fault, Refused, StackFault."""
 
     @abstractmethod
     def read(self, run: str) -> AbstractContextManager[_native.Reading]:
-        """Lend the reading of a run; raises as lend."""
+        """Lend the reading of a run; raises as `lend` does."""
 
     @abstractmethod
     def close(self) -> None:
@@ -76,12 +76,12 @@ class Log(ABC):
 
     @contextmanager
     def join(self) -> Iterator[_native.Session]:
-        """Connect to whoever takes new runs; raises Fault when nobody would."""
+        """Connect to ask for a run; raises Fault when no coordinator would take it."""
         with self.lend() as session:
             yield session
 
     def runs(self, *, now: bool = False) -> list[Listed]:
-        """List its runs, as of a moment ago or of now; who ask at a time get one answer."""
+        """List its runs, at most LISTING_SECS old or of now; concurrent calls share a read."""
         with self._asking:
             if self._listing is None or now or not self._is_true(self._listing.at):
                 with self.lend(Lane.KEPT) as session:
@@ -89,11 +89,11 @@ class Log(ABC):
             return self._listing.runs
 
     def holds(self, run: str) -> bool:
-        """Whether a run is among them, or was a moment ago."""
+        """Whether the log holds a run, or held it within LISTING_SECS."""
         return is_in(run, self.runs()) or is_in(run, self.runs(now=True))
 
     def _listed(self, session: _native.Session, before: Listing | None) -> Listing:
-        """List them anew, unless nothing was written since."""
+        """Read the list, unless the log was not written since the last one."""
         at = monotonic()
         state = session.log_state()
         if before is not None and before.state == state and at - before.read_at < DELETED_SECS:
@@ -102,12 +102,12 @@ class Log(ABC):
         known = {one["run"] for one in rows}
         for file in self.cache.glob("*.reading"):
             if file.stem not in known:
-                # Its run was deleted; another gateway may have been quicker.
+                # Its run was deleted; another gateway may delete the file, too.
                 file.unlink(missing_ok=True)
         return Listing(at, at, state, [{**one, "log": self.name} for one in rows])
 
     def forget(self) -> None:
-        """Something was written: the list is not true any more."""
+        """End the validity of the list after a write."""
         self._listing = None
 
     def _is_true(self, at: float) -> bool:
@@ -115,10 +115,10 @@ class Log(ABC):
 
 
 class OpenLog(Log):
-    """The log of a fleet, or of a stack that runs for as long as this process."""
+    """The log of a fleet, or of a stack that runs as long as this process."""
 
     def __init__(self, place: Server | Address, cache: Path) -> None:
-        """Take where it is, and where readings of it may be kept."""
+        """Take its server, and the folder of its readings."""
         here = getattr(place, "log_dir", None)
         name = str(here.name) if here is not None else getattr(place, "place", "")
         super().__init__(name, cache)
@@ -127,7 +127,7 @@ class OpenLog(Log):
 
     @contextmanager
     def join(self) -> Iterator[_native.Session]:
-        """Connect to a coordinator: a run that nobody takes would begin whenever one comes."""
+        """Connect if there is a coordinator: without one a run would start at any later time."""
         if not isinstance(self._place, Server):
             with self.lend() as session:
                 yield session
@@ -140,7 +140,7 @@ class OpenLog(Log):
 
     @contextmanager
     def lend(self, lane: Lane = Lane.ASK) -> Iterator[_native.Session]:
-        """Lend a connection for some use."""
+        """Lend a connection of a lane."""
         with self._sessions.lend(lane) as session:
             yield session
 
@@ -156,10 +156,10 @@ class OpenLog(Log):
 
 
 class FolderLog(Log):
-    """A log that nobody uses, or another command: opened when somebody asks, closed soon after."""
+    """A past log, or one of another command: opened for a question, closed IDLE_SECS later."""
 
     def __init__(self, folder: Path, cache: Path) -> None:
-        """Take its folder, and where readings of it may be kept."""
+        """Take its folder, and the folder of its readings."""
         super().__init__(folder.name, cache)
         self._folder = folder
         self._lock = Lock()
@@ -170,7 +170,7 @@ class FolderLog(Log):
 
     @contextmanager
     def lend(self, lane: Lane = Lane.ASK) -> Iterator[_native.Session]:
-        """Lend a connection for some use."""
+        """Lend a connection of a lane."""
         with self._used() as sessions, sessions.lend(lane) as session:
             yield session
 
@@ -182,7 +182,7 @@ class FolderLog(Log):
 
     @contextmanager
     def _used(self) -> Iterator[Sessions]:
-        """Open it; the server stays for as long as it is used, and a while longer."""
+        """Open it if it is closed; `rest` closes it when it is unused."""
         with self._lock:
             self._open = self._open or self._opened()
             self._users += 1
@@ -199,7 +199,7 @@ class FolderLog(Log):
                 self._used_at = monotonic()
 
     def runs(self, *, now: bool = False) -> list[Listed]:
-        """List its runs; the list of a log that nobody uses stays true."""
+        """List its runs; while its files do not change, the list stays valid."""
         seen = None if (self._folder / STACK_FILE).exists() and self._open is None else self._look()
         if seen is None or seen != self._seen:
             self.forget()
@@ -208,7 +208,7 @@ class FolderLog(Log):
         return found
 
     def rest(self) -> None:
-        """Close it if nobody asked for a while."""
+        """Close it if it was unused for IDLE_SECS."""
         with self._lock:
             is_idle = not self._users and monotonic() - self._used_at > IDLE_SECS
             ended, self._open = (self._open, None) if is_idle else (None, self._open)
@@ -216,7 +216,7 @@ class FolderLog(Log):
             end(*ended)
 
     def close(self) -> None:
-        """End all connections and the server, if it is ours."""
+        """End all connections, and the server if it was started here."""
         with self._lock:
             ended, self._open = self._open, None
         if ended is not None:
@@ -226,7 +226,7 @@ class FolderLog(Log):
         return self._seen is not None or super()._is_true(at)
 
     def _look(self) -> object:
-        """Tell what its files look like: whoever writes events changes that."""
+        """Return names and sizes of its files, which change with each write."""
         blocks = sorted(self._folder.glob("store/**/*.blk"))
         return [(str(one), one.stat().st_size) for one in blocks if one.exists()]
 
@@ -242,7 +242,7 @@ class FolderLog(Log):
         return stack, Sessions(lambda: connect(place), self.cache)
 
     def _drop(self, sessions: Sessions) -> None:
-        """The stack of another command may have ended: the next who asks opens it anew."""
+        """Close it after a fault, so that the next question opens it again."""
         with self._lock:
             ours = self._open is not None and self._open[1] is sessions
             ended, self._open = (self._open, None) if ours else (None, self._open)
@@ -251,10 +251,10 @@ class FolderLog(Log):
 
 
 class Logs:
-    """All logs that this gateway shows."""
+    """All logs of this gateway."""
 
     def __init__(self, first: Log, cache: Path, root: Path | None = None) -> None:
-        """Take the one that takes new runs, and the folder of the others, if there are any."""
+        """Take the log that takes new runs, and the folder of past logs, if there is one."""
         self.first = first
         self._cache = cache
         self._root = root
@@ -263,7 +263,7 @@ class Logs:
         self._lock = Lock()
 
     def every(self) -> list[Log]:
-        """List them; logs of other commands appear when they are there."""
+        """List the logs, with those that other commands created meanwhile."""
         if self._root is None:
             return [self.first]
         with self._lock:
@@ -288,7 +288,7 @@ class Logs:
         return sorted(found, key=lambda one: str(one["run"]), reverse=True)
 
     def of(self, run: str) -> Log:
-        """Find the log that holds a run; raises No."""
+        """Find the log that holds a run; raises ApiError."""
         if self._root is None and self.first.holds(run):
             return self.first
         if self._root is not None and run not in self._where:
@@ -299,25 +299,25 @@ class Logs:
         return log
 
     def rest(self) -> None:
-        """Close past logs that nobody asked for."""
+        """Close unused past logs."""
         with self._lock:
             past = list(self._past.values())
         for log in past:
             log.rest()
 
     def close(self) -> None:
-        """Close all."""
+        """Close all logs."""
         for log in [self.first, *self._past.values()]:
             log.close()
 
 
 def is_in(run: str, listed: list[Listed]) -> bool:
-    """Whether a run is listed."""
+    """Whether a list has a run."""
     return any(one["run"] == run for one in listed)
 
 
 def visit(place: Server | Address) -> _native.Session:
-    """Connect to a log that is open."""
+    """Connect to a running server."""
     return place.visit() if isinstance(place, Server) else connect(place)
 
 

@@ -1,6 +1,6 @@
-"""Serving: a server that cuts off callers that say or read nothing, and its end.
+"""The HTTP server: uvicorn with timeouts for heads, stalled readers and TLS handshakes.
 
-Must never keep a connection that its caller does not use: others need its place.
+Must never keep a connection beyond these timeouts, since their number is limited.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 import uvicorn
 from uvicorn.protocols.http.h11_impl import H11Protocol
 
-from .limits import CONNECTIONS_MAX, FILES_WANTED, HEAD_SECS, STALLED_SECS
+from ..limits import CONNECTIONS_MAX, FILES_WANTED, HEAD_SECS, STALLED_SECS
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -23,24 +23,24 @@ if TYPE_CHECKING:
     from starlette.types import ASGIApp
 
 END_SECS = 5
-"""How long answers may take to end when the gateway does."""
+"""Timeout for answers under way when the gateway ends."""
 HEAD_BYTES_MAX = 64 << 10
-"""Longest head of a request."""
+"""Maximum bytes of a request's head."""
 
 
-class Door(H11Protocol):
-    """One connection. It is cut off when no request of it is under way for a while."""
+class TimedProtocol(H11Protocol):
+    """One connection, which is cut when no request begins, or no answer is read, in time."""
 
     _silence: asyncio.TimerHandle | None = None
     _stall: asyncio.TimerHandle | None = None
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
-        """A caller connects; its first head has to come."""
+        """Start the timeout of the first head."""
         super().connection_made(transport)
         self._wait()
 
     def connection_lost(self, exc: Exception | None) -> None:
-        """The connection is over."""
+        """Cancel the timers."""
         for timer in (self._silence, self._stall):
             if timer is not None:
                 timer.cancel()
@@ -48,28 +48,28 @@ class Door(H11Protocol):
         super().connection_lost(exc)
 
     def data_received(self, data: bytes) -> None:
-        """Take a part; only a whole head ends the wait for one, neither half of one nor a body."""
+        """Take bytes; only a whole head ends its timeout, neither a part of one nor a body."""
         super().data_received(data)
         self._wait()
 
     def on_response_complete(self) -> None:
-        """Wait for the next head, and for the rest of a body that was not read."""
+        """Start the timeout of the next head, which covers the rest of an unread body."""
         super().on_response_complete()
         self._wait()
 
     def pause_writing(self) -> None:
-        """More was sent than is read."""
+        """Start the timeout of a caller that does not read."""
         super().pause_writing()
         self._await_reader()
 
     def resume_writing(self) -> None:
-        """It is read again."""
+        """Cancel that timeout: the caller reads."""
         if self._stall is not None:
             self._stall.cancel()
         super().resume_writing()
 
     def _wait(self) -> None:
-        """Let the timer of the head run exactly while no request is under way."""
+        """Run the timer of the head exactly while no request is under way."""
         is_waiting = getattr(self.cycle, "response_complete", True)
         if is_waiting and self._silence is None:
             unread = self.transport.get_write_buffer_size()
@@ -96,33 +96,33 @@ class Door(H11Protocol):
             self.transport.abort()
 
     def _reads(self, unread: int) -> bool:
-        """Whether the caller still takes what is left of answers: there was more of it before."""
+        """Whether the caller reads the rest of an answer: the buffer shrinks."""
         return 0 < self.transport.get_write_buffer_size() < unread
 
 
 class Server(uvicorn.Server):
-    """A server that tells when it begins to end: live views would go on otherwise."""
+    """A server that calls `ending` when its end begins, so that live views end."""
 
     def __init__(self, config: uvicorn.Config, ending: Callable[[], None]) -> None:
-        """Take what is to be told."""
+        """Take the callback."""
         super().__init__(config)
         self._ending = ending
 
     def handle_exit(self, sig: int, frame: FrameType | None) -> None:
-        """Hear Ctrl-C or SIGTERM."""
+        """Handle Ctrl-C or SIGTERM."""
         super().handle_exit(sig, frame)
         self._ending()
 
     def end(self) -> None:
-        """End as if told to; from any thread."""
+        """End as after a signal; from any thread."""
         self.should_exit = True
 
 
 class Loop(asyncio.SelectorEventLoop):
-    """An event loop that gives a TLS handshake as long as a head."""
+    """An event loop whose TLS handshakes have the timeout of a head."""
 
     async def create_server(self, *args: Any, **named: Any) -> asyncio.Server:
-        """Serve; without TLS there is no handshake."""
+        """Create the server, with the timeout where there is TLS."""
         if named.get("ssl") is not None:
             named.setdefault("ssl_handshake_timeout", HEAD_SECS)
         return await super().create_server(*args, **named)
@@ -131,7 +131,7 @@ class Loop(asyncio.SelectorEventLoop):
 def server(
     app: ASGIApp, ending: Callable[[], None], tls: tuple[Path, Path] | None = None
 ) -> Server:
-    """Make a server of an application."""
+    """Build the server of an application, and raise the limit of open files."""
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     if soft != resource.RLIM_INFINITY and soft < FILES_WANTED:
         most = FILES_WANTED if hard == resource.RLIM_INFINITY else min(hard, FILES_WANTED)
@@ -139,7 +139,7 @@ def server(
     logging.basicConfig(level=logging.WARNING, format="%(levelname)s %(name)s: %(message)s")
     config = uvicorn.Config(
         app,
-        http=Door,
+        http=TimedProtocol,
         ws="none",
         loop=f"{__name__}:{Loop.__name__}",
         lifespan="on",

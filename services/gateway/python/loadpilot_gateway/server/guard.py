@@ -1,7 +1,7 @@
-"""The door: which requests are heard at all, and what every answer says to browsers.
+"""The guard: rejects requests before they reach a route, and adds headers for browsers.
 
-Pages of other origins are sent away, whatever they ask for; on loopback, where anybody's browser
-reaches us, so is who calls this machine by a name of its own (DNS rebinding).
+Requests with a foreign Origin are rejected on every path. On loopback, which any page in a local
+browser reaches, Host must name loopback, against DNS rebinding.
 """
 
 from __future__ import annotations
@@ -12,23 +12,23 @@ import re
 from http import HTTPStatus
 from typing import TYPE_CHECKING
 
-from .limits import BODY_BYTES_MAX, BODY_SECS, POST_BYTES_MAX
-from .problem import LARGE, Code, No
+from ..limits import BODY_BYTES_MAX, BODY_SECS, POST_BYTES_MAX
+from ..problem import CONTENT_TOO_LARGE, ApiError, Code
 
 if TYPE_CHECKING:
     from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-    from .who import Lock
+    from .auth import Authenticator
 
 API = "/api/"
 ASSETS = "/assets/"
-"""Files of the web UI that are named after their content."""
+"""Files of the web UI whose names hold a hash of their content."""
 PROBES = frozenset({"/healthz", "/readyz"})
-"""Paths that are asked for by address, beside a proxy."""
+"""Paths that probes reach by address, without a proxy."""
 OPEN = PROBES | {"/api/v1/session"}
-"""What needs no token: probes, and where one is shown. Files of the web UI hold nothing either."""
+"""Paths without authentication: probes and sign-in. Files of the web UI need none either."""
 POSTED = frozenset({"/api/v1/runs", "/api/v1/plans/check"})
-"""Where large bodies are taken."""
+"""Paths that take large bodies."""
 SCHEMES = frozenset({"http", "https"})
 CLOSE = {"Connection": "close"}
 POLICY = (
@@ -51,26 +51,26 @@ HOST = re.compile(r"(?P<name>\[[0-9a-fA-F:.]+\]|[A-Za-z0-9._-]+)(:(?P<port>\d{1,
 
 
 class Guard:
-    """Stands before the application."""
+    """ASGI middleware in front of the application."""
 
-    def __init__(self, app: ASGIApp, lock: Lock, *, is_loopback: bool) -> None:
-        """Take whom to let in, and whether the address is one of this machine alone."""
+    def __init__(self, app: ASGIApp, authenticator: Authenticator, *, is_loopback: bool) -> None:
+        """Take the application, and whether the gateway listens on loopback only."""
         self._app = app
-        self._lock = lock
+        self._authenticator = authenticator
         self._is_loopback = is_loopback
         self._once = {"host", "origin", "authorization"}
-        if lock.proxy is not None:
-            self._once.add(lock.proxy.header)
+        if authenticator.proxy is not None:
+            self._once.add(authenticator.proxy.header)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Hear a request, or send it away."""
+        """Pass a request on, or answer with an error."""
         if scope["type"] != "http":
             await self._app(scope, receive, send)
             return
 
         async def guarded(message: Message) -> None:
             if message["type"] == "http.response.start":
-                more = [LASTING] if self._lock.is_tls else []
+                more = [LASTING] if self._authenticator.is_tls else []
                 if not scope["path"].startswith(API):
                     named = scope["path"].startswith(ASSETS) and message["status"] == HTTPStatus.OK
                     more.append(KEPT if named else FRESH)
@@ -80,43 +80,43 @@ class Guard:
         try:
             scope.setdefault("state", {})["caller"] = self._caller(scope)
             limited = within(scope, receive)
-        except No as no:
-            await no.response()(scope, receive, guarded)
+        except ApiError as error:
+            await error.response()(scope, receive, guarded)
             return
         await self._app(scope, limited, guarded)
 
     def _caller(self, scope: Scope) -> str | None:
-        """Tell who asks; raises No."""
+        """Find the name of the caller; raises ApiError for a request that is rejected."""
         headers: dict[str, str] = {}
         for name, value in scope["headers"]:
             key, text = name.decode("latin-1"), value.decode("latin-1")
             if key in headers and key in self._once:
-                raise forbidden(f"the header {key} stands twice")
+                raise forbidden(f"the header {key} is repeated")
             headers[key] = f"{headers[key]}; {text}" if key in headers else text
         host = HOST.fullmatch(headers.get("host", ""))
         if host is None:
-            raise forbidden("Host must be said, as host or host:port")
-        proxy = self._lock.proxy
+            raise forbidden("Host must be host or host:port")
+        proxy = self._authenticator.proxy
         path: str = scope["path"]
         if proxy is None:
             if self._is_loopback and not is_loopback(host["name"]):
                 raise forbidden("Host must be localhost or a loopback address")
         elif proxy.names and path not in PROBES and host["name"].lower() not in proxy.names:
             raise forbidden("Host must be one of LOADPILOT_GATEWAY_PUBLIC_NAMES")
-        scheme = None if proxy is not None else "https" if self._lock.is_tls else "http"
+        scheme = None if proxy is not None else "https" if self._authenticator.is_tls else "http"
         if "origin" in headers and not is_same(headers["origin"], scheme, headers["host"]):
-            raise forbidden("pages of other origins may not ask")
+            raise forbidden("requests of other origins are rejected")
         peer = (scope.get("client") or ("", 0))[0]
-        caller = self._lock.caller(headers, peer)
+        caller = self._authenticator.caller(headers, peer)
         if caller is None and path.startswith(API) and path not in OPEN:
-            how = "say who you are: Authorization: Bearer TOKEN, or the link that was printed"
+            how = "authenticate by Authorization: Bearer TOKEN, or open the printed link"
             challenge = {"WWW-Authenticate": "Bearer"}
-            raise No(HTTPStatus.UNAUTHORIZED, Code.UNAUTHORIZED, how, headers=challenge)
+            raise ApiError(HTTPStatus.UNAUTHORIZED, Code.UNAUTHORIZED, how, headers=challenge)
         return caller
 
 
 def is_loopback(name: str) -> bool:
-    """Whether a host's name is one under which a machine knows itself."""
+    """Whether a host is `localhost` or a loopback address."""
     if name.lower() == "localhost":
         return True
     try:
@@ -126,18 +126,18 @@ def is_loopback(name: str) -> bool:
 
 
 def is_same(origin: str, scheme: str | None, host: str) -> bool:
-    """Whether a page comes from here; a proxy in front may have ended TLS."""
+    """Whether an origin is this server; behind a proxy, which may end TLS, by host only."""
     kind, _, rest = origin.partition("://")
     return rest.lower() == host.lower() and (kind == scheme if scheme else kind in SCHEMES)
 
 
-def forbidden(why: str) -> No:
-    """Send somebody away."""
-    return No(HTTPStatus.FORBIDDEN, Code.FORBIDDEN, why)
+def forbidden(why: str) -> ApiError:
+    """Build the answer for a request that is rejected."""
+    return ApiError(HTTPStatus.FORBIDDEN, Code.FORBIDDEN, why)
 
 
 def within(scope: Scope, receive: Receive) -> Receive:
-    """Let a body have so many bytes, and come in so much time; raises No."""
+    """Limit size and time of a request's body; raises ApiError at once or from `receive`."""
     if scope["method"] != "POST":
         return receive
     most = POST_BYTES_MAX if scope["path"] in POSTED else BODY_BYTES_MAX
@@ -151,7 +151,7 @@ def within(scope: Scope, receive: Receive) -> Receive:
     async def received() -> Message:
         nonlocal deadline, size, whole
         if whole:
-            # After the body only the end of the connection is waited for, however long.
+            # After the body only the end of the connection comes: without a timeout.
             return await receive()
         deadline = deadline or asyncio.get_running_loop().time() + BODY_SECS
         try:
@@ -159,7 +159,7 @@ def within(scope: Scope, receive: Receive) -> Receive:
                 message = await receive()
         except TimeoutError:
             late = f"the body must come within {BODY_SECS:.0f} s"
-            raise No(HTTPStatus.REQUEST_TIMEOUT, Code.TOO_SLOW, late, headers=CLOSE) from None
+            raise ApiError(HTTPStatus.REQUEST_TIMEOUT, Code.TOO_SLOW, late, headers=CLOSE) from None
         size += len(message.get("body", b""))
         if size > most:
             raise too_large(most)
@@ -169,7 +169,7 @@ def within(scope: Scope, receive: Receive) -> Receive:
     return received
 
 
-def too_large(most: int) -> No:
-    """Send a body away; what is still to come of it is not read."""
+def too_large(most: int) -> ApiError:
+    """Build the answer for a body that is too large, the rest of which is not read."""
     detail = f"the body must be at most {most} bytes"
-    return No(LARGE, Code.TOO_LARGE, detail, headers=CLOSE)
+    return ApiError(CONTENT_TOO_LARGE, Code.TOO_LARGE, detail, headers=CLOSE)

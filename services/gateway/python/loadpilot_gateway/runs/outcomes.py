@@ -1,6 +1,6 @@
-"""What became of runs that ended: each log is folded once, behind the list that shows it.
+"""Outcomes of ended runs for lists: each run is folded once, in the background.
 
-Must never make a list wait for long: a run of hours takes seconds to fold.
+Must never delay a list by more than WAIT_SECS: folding a run of hours takes seconds.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from loadpilot._generated.report import Report
 from loadpilot.control.outcome import RunOutcome, outcome
 from loadpilot.local.stack import StackFault
 
-from .limits import OUTCOMES_MAX
+from ..limits import OUTCOMES_MAX
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable
@@ -25,23 +25,23 @@ if TYPE_CHECKING:
     from .logs import Listed
 
 WAIT_SECS = 0.5
-"""How long a list waits for outcomes; those that come later are in the next list."""
+"""Maximum delay of a list for outcomes; later ones are in the next list."""
 UNREADABLE = (_native.Fault, _native.Refused, StackFault, OSError, HTTPException)
-"""What a fold may raise: an unreachable log, or a run that somebody deleted meanwhile."""
+"""Errors of a fold: an unreachable log, or a run that was deleted meanwhile."""
 
 
 class Outcomes:
-    """Of as many runs as fit, those that were listed last."""
+    """The outcomes of up to OUTCOMES_MAX runs, by when they were last listed."""
 
     def __init__(self, report: Callable[[str], Awaitable[str]]) -> None:
-        """Take what tells the report of a run as JSON; it raises one of UNREADABLE."""
+        """Take the function that reads a report as JSON; it may raise one of UNREADABLE."""
         self._report = report
         self._known: OrderedDict[str, RunOutcome] = OrderedDict()
         self._wanted: list[str] = []
         self._folding: asyncio.Task[None] | None = None
 
     async def of(self, listed: list[Listed]) -> dict[str, RunOutcome]:
-        """Find those of a list that are known by now; the others are folded meanwhile."""
+        """Find the outcomes that are ready within WAIT_SECS; the others are folded later."""
         ended = [str(one["run"]) for one in listed if one["ending"] is not None]
         self._wanted = [run for run in ended if run not in self._known]
         if self._wanted:
@@ -54,7 +54,7 @@ class Outcomes:
         return found
 
     async def _fold(self) -> None:
-        """Fold what the newest list wants, one at a time."""
+        """Fold the runs of the newest list, one at a time."""
         while self._wanted:
             run = self._wanted.pop(0)
             with suppress(*UNREADABLE):

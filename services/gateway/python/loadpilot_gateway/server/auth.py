@@ -1,4 +1,4 @@
-"""Who asks, and how they show it: a token, a cookie that stands for one, or a proxy's word.
+"""Authenticates callers: by a bearer token, by the cookie of a browser, or by a proxy's header.
 
 Tokens are compared in constant time, and only their hashes are kept. Must never log one.
 """
@@ -19,17 +19,17 @@ if TYPE_CHECKING:
     from ipaddress import IPv4Network, IPv6Network
 
 SESSION_SECS = 12 * 3600
-"""How long a browser stays known."""
+"""Lifetime of a browser's cookie."""
 USER_CHARS_MAX = 128
 
 
 def digest(text: str) -> bytes:
-    """Hash a token: two hashes tell by no timing where tokens differ."""
+    """Hash a token, so that comparing two takes the same time wherever they differ."""
     return hashlib.sha256(text.encode("utf-8", "surrogateescape")).digest()
 
 
 SECRET_HEADER = "x-loadpilot-proxy-secret"  # noqa: S105  (the name of a header)
-"""Where a proxy shows its secret."""
+"""Header with the secret of the proxy."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,13 +37,13 @@ class Proxy:
     """A proxy in front, which ends TLS and names the caller."""
 
     header: str
-    """Header of the caller's name, in lower case."""
+    """Header with the caller's name, in lower case."""
     networks: tuple[IPv4Network | IPv6Network, ...]
-    """Addresses of the proxy; no other peer is heard."""
+    """Addresses of the proxy; other peers are rejected."""
     names: frozenset[str] = frozenset()
     """Public names, in lower case; empty where Host is not checked."""
     secret: bytes | None = None
-    """Hash of the secret; None where the address is proof enough."""
+    """Hash of the secret; None where the address suffices."""
 
     def is_at(self, peer: str) -> bool:
         """Whether a peer has an address of the proxy."""
@@ -54,7 +54,7 @@ class Proxy:
         return any(address in network for network in self.networks)
 
     def is_it(self, peer: str, headers: Mapping[str, str]) -> bool:
-        """Whether a request comes from the proxy: other processes may share its address."""
+        """Whether a request comes from the proxy, by address and, if there is one, secret."""
         if not self.is_at(peer):
             return False
         shown = digest(headers.get(SECRET_HEADER, ""))
@@ -62,16 +62,16 @@ class Proxy:
 
 
 @dataclass(slots=True)
-class Lock:
-    """What callers must show; nothing when all of it is None."""
+class Authenticator:
+    """The credentials that callers must show; none when all three are None."""
 
     token: bytes | None = None
-    """The hash of the bearer token."""
+    """Hash of the bearer token."""
     once: bytes | None = None
-    """The hash of a token that opens one browser, and is gone then."""
+    """Hash of a token that opens one browser's session, and is then used up."""
     proxy: Proxy | None = None
     user: str = "a caller of the gateway"
-    """What callers are called who show a token."""
+    """Name of callers that show a token and no name."""
     port: int = 0
     is_tls: bool = False
     _key: bytes = field(default_factory=lambda: secrets.token_bytes(32))
@@ -80,16 +80,16 @@ class Lock:
     def __post_init__(self) -> None:
         self._asks = not (self.token is None and self.once is None and self.proxy is None)
         if self.token is not None:
-            # Gateways behind one address know each other's browsers.
+            # Gateways behind one address accept each other's cookies.
             self._key = hmac.digest(self.token, b"loadpilot browser sessions", "sha256")
 
     @property
     def cookie(self) -> str:
-        """The name of the cookie: others of this machine listen at other ports."""
+        """The name of the cookie, with the port: all ports of a host share cookies."""
         return f"__Host-loadpilot-{self.port}" if self.is_tls else f"loadpilot-{self.port}"
 
     def caller(self, headers: Mapping[str, str], peer: str) -> str | None:
-        """Tell who asks; None when that is not known."""
+        """Find the name of the caller; None when it is not authenticated."""
         if self.proxy is not None and not self.proxy.is_it(peer, headers):
             return None
         if not self._asks:
@@ -101,7 +101,7 @@ class Lock:
         return None
 
     def opened_by(self, token: str) -> bool:
-        """Whether a token opens a browser's session; the one for once is used up."""
+        """Whether a token opens a browser's session; uses up the one-time token."""
         shown = digest(token)
         if self.token is not None and hmac.compare_digest(shown, self.token):
             return True
@@ -111,7 +111,7 @@ class Lock:
         return False
 
     def new_cookie(self) -> str:
-        """Make the header that lets a browser stay known."""
+        """Make the value of Set-Cookie for a browser's session."""
         until = str(int(time()) + SESSION_SECS)
         value = f"{until}.{self._sign(until)}"
         secure = "; Secure" if self.is_tls else ""

@@ -1,4 +1,4 @@
-//! Answers that say no, as JSON with everything that is wrong. Must never quote a secret.
+//! Error answers, as JSON with all problems of a request. Must never quote a secret.
 
 use axum::Json;
 use axum::http::{HeaderValue, StatusCode, header};
@@ -8,65 +8,65 @@ use serde::Serialize;
 
 use loadpilot_client::session::SessionError;
 
-/// Why something was not done.
+/// An error answer.
 #[derive(Debug)]
-pub(super) enum No {
-    /// What was asked for is wrong: all of it.
-    Bad(Vec<Problem>),
-    /// It is sound, and nobody can serve it.
+pub(super) enum HttpError {
+    /// The request is invalid, with all its problems.
+    Invalid(Vec<Problem>),
+    /// The request is valid, but the fleet cannot serve it.
     Refused(Vec<Problem>),
-    /// There is no such run, or no such path.
-    Unknown(String),
-    /// The body has too many bytes.
+    /// Unknown run or path.
+    NotFound(String),
+    /// The body exceeds this number of bytes.
     TooLarge(usize),
-    /// The body did not come in time.
+    /// The body exceeds this number of seconds.
     TooSlow(u64),
-    /// The body is no JSON by its own word.
+    /// The Content-Type is not JSON.
     NotJson,
-    /// The caller did not say who it is, or is not believed.
+    /// The token is absent or wrong.
     Unauthorized,
-    /// The caller is a page of a browser, or speaks to another name than ours.
+    /// The request comes from a page of a browser, or names another host.
     Forbidden(&'static str),
-    /// There is nobody who could do it now.
-    Away(String),
+    /// NATS or this coordinator cannot serve it now.
+    Unavailable(String),
 }
 
-/// The body of such an answer.
+/// The body of an error answer.
 #[derive(Serialize)]
-struct Told {
+struct Body {
     error: String,
     #[serde(skip_serializing_if = "Vec::is_empty")]
     problems: Vec<Problem>,
 }
 
-impl From<Problem> for No {
+impl From<Problem> for HttpError {
     fn from(problem: Problem) -> Self {
-        Self::Bad(vec![problem])
+        Self::Invalid(vec![problem])
     }
 }
 
-impl From<SessionError> for No {
+impl From<SessionError> for HttpError {
     fn from(error: SessionError) -> Self {
         match error {
-            SessionError::Refused(refusal) => Self::Bad(refusal.problems),
-            other => Self::Away(other.to_string()),
+            SessionError::Refused(refusal) => Self::Invalid(refusal.problems),
+            other => Self::Unavailable(other.to_string()),
         }
     }
 }
 
-impl No {
-    fn told(self) -> (StatusCode, String, Vec<Problem>) {
+impl HttpError {
+    fn parts(self) -> (StatusCode, String, Vec<Problem>) {
         let none = Vec::new();
         match self {
-            Self::Bad(problems) => {
-                let error = "what was asked for is wrong; nothing was started".to_owned();
+            Self::Invalid(problems) => {
+                let error = "the request is invalid; nothing was started".to_owned();
                 (StatusCode::BAD_REQUEST, error, problems)
             }
             Self::Refused(problems) => {
-                let error = "nobody can serve this run; nothing was started".to_owned();
+                let error = "the fleet cannot serve this run; nothing was started".to_owned();
                 (StatusCode::CONFLICT, error, problems)
             }
-            Self::Unknown(what) => (StatusCode::NOT_FOUND, what, none),
+            Self::NotFound(what) => (StatusCode::NOT_FOUND, what, none),
             Self::TooLarge(most) => {
                 let error = format!("the body must be at most {most} bytes");
                 (StatusCode::PAYLOAD_TOO_LARGE, error, none)
@@ -80,21 +80,21 @@ impl No {
                 (StatusCode::UNSUPPORTED_MEDIA_TYPE, error, none)
             }
             Self::Unauthorized => {
-                let error = "say who you are: Authorization: Bearer TOKEN".to_owned();
+                let error = "authenticate by Authorization: Bearer TOKEN".to_owned();
                 (StatusCode::UNAUTHORIZED, error, none)
             }
             Self::Forbidden(why) => (StatusCode::FORBIDDEN, why.to_owned(), none),
-            Self::Away(why) => (StatusCode::SERVICE_UNAVAILABLE, why, none),
+            Self::Unavailable(why) => (StatusCode::SERVICE_UNAVAILABLE, why, none),
         }
     }
 }
 
-impl IntoResponse for No {
+impl IntoResponse for HttpError {
     fn into_response(self) -> Response {
-        let (code, error, problems) = self.told();
+        let (code, error, problems) = self.parts();
         let problems = first(problems);
-        let told = Told { error, problems };
-        let mut response = (code, Json(told)).into_response();
+        let body = Body { error, problems };
+        let mut response = (code, Json(body)).into_response();
         if code == StatusCode::UNAUTHORIZED {
             let how = HeaderValue::from_static("Bearer");
             response.headers_mut().insert(header::WWW_AUTHENTICATE, how);
@@ -103,7 +103,7 @@ impl IntoResponse for No {
             code,
             StatusCode::PAYLOAD_TOO_LARGE | StatusCode::REQUEST_TIMEOUT
         ) {
-            // What is still to come is not read.
+            // The rest of the body is not read.
             let close = HeaderValue::from_static("close");
             response.headers_mut().insert(header::CONNECTION, close);
         }

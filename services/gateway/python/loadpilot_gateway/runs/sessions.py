@@ -1,7 +1,7 @@
-"""Connections to one log, lent to one thread at a time, so many for each kind of use.
+"""A pool of connections to one log, with a limit for each kind of use.
 
-Must never lend a connection to two threads: one that waits for an answer would keep the other from
-asking, and with it whoever needs the interpreter.
+Must never lend a connection to two threads: the one would block in the native module until the
+answer of the other.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 
 from loadpilot import _native
 
-from .limits import FOLLOWED_MAX, KEPT_MAX, SESSIONS_MAX, STEERED_MAX
+from ..limits import FOLLOWED_MAX, KEPT_MAX, SESSIONS_MAX, STEERED_MAX
 from .readings import Readings
 
 if TYPE_CHECKING:
@@ -22,20 +22,20 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 LEND_SECS = 20.0
-"""How long somebody waits for a connection when all are lent."""
+"""Timeout for a connection when all of a lane are lent."""
 
 
 class Lane(Enum):
-    """Uses of connections. One that takes all of its own leaves those of the others."""
+    """Kinds of use. Each has its own connections, so that none can take all."""
 
     ASK = "ask"
     """Reports, plans and requests for runs."""
     FOLLOW = "follow"
-    """Live views: for as long as a run is watched."""
+    """Live views, as long as a run is watched."""
     STEER = "steer"
-    """Wishes, each for as long as its decision takes."""
+    """Steering requests, each until its decision."""
     KEPT = "kept"
-    """Readiness, lists and halts: short, and needed when all else waits."""
+    """Readiness, lists and halts: short, and needed when all other lanes are full."""
 
 
 LENT_MAX = {
@@ -44,14 +44,14 @@ LENT_MAX = {
     Lane.STEER: STEERED_MAX,
     Lane.KEPT: KEPT_MAX,
 }
-"""Most connections that are lent at a time for each use."""
+"""Maximum number of connections lent at a time, by lane."""
 
 
 class Sessions:
-    """As many connections as are needed at a time, kept for the next who asks."""
+    """The connections to one log; unused ones are kept for the next call."""
 
     def __init__(self, connect: Callable[[], _native.Session], cache: Path) -> None:
-        """Take what opens one, which raises Refused or Fault, and where readings may be kept."""
+        """Take the function that connects, which may raise Refused or Fault, and a cache folder."""
         self.readings = Readings(self._read)
         self._cache = cache
         self._connect = connect
@@ -62,7 +62,7 @@ class Sessions:
 
     @contextmanager
     def lend(self, lane: Lane = Lane.ASK) -> Iterator[_native.Session]:
-        """Lend one; one that failed is not kept."""
+        """Lend a connection; one that raised a fault is not kept."""
         session = self._take(lane)
         keep = False
         try:
@@ -76,7 +76,7 @@ class Sessions:
             self._give_back(session, lane, keep=keep)
 
     def close(self) -> None:
-        """Close all that are not lent, and those that are when they come back."""
+        """Close the unused connections now, and lent ones when they are returned."""
         with self._changed:
             self._closed = True
             idle, self._idle = self._idle, []
@@ -93,7 +93,7 @@ class Sessions:
         with self._changed:
             while self._lent[lane] >= LENT_MAX[lane]:
                 if not self._changed.wait(max(0.0, give_up - monotonic())):
-                    raise _native.Fault("too many answers are being waited for; ask again")
+                    raise _native.Fault("too many requests wait for the log; try again later")
             self._lent[lane] += 1
             return self._idle.pop() if self._idle else None
 

@@ -1,7 +1,7 @@
-"""Live views: one follower for each run that anybody watches, from which all of them are served.
+"""Live views: one follower for each watched run serves all of its watchers.
 
-A watcher has no queue: it holds its place in the story and takes the newest snapshot when it is
-ready for one. So a frozen one costs what its connection holds, and no other waits for it.
+A watcher has no queue: it holds its position in the story, and takes the newest snapshot when it is
+ready. A watcher that does not read costs the buffer of its connection, and delays no other.
 """
 
 from __future__ import annotations
@@ -9,6 +9,7 @@ from __future__ import annotations
 import asyncio
 import json
 from bisect import bisect_right
+from http import HTTPStatus
 from threading import Thread
 from typing import TYPE_CHECKING
 
@@ -17,8 +18,8 @@ from fastapi.sse import ServerSentEvent
 from loadpilot import _native
 from loadpilot.local.stack import StackFault
 
-from .limits import FOLLOWED_MAX, STORY_LINES_MAX, WATCHERS_MAX
-from .problem import Code, No, away
+from ..limits import FOLLOWED_MAX, STORY_LINES_MAX, WATCHERS_MAX
+from ..problem import ApiError, Code, unavailable
 from .sessions import Lane
 
 if TYPE_CHECKING:
@@ -26,48 +27,46 @@ if TYPE_CHECKING:
 
     from .logs import Log
 
-from http import HTTPStatus
-
 WATCH_SECS = 0.5
-"""How soon a follower notices that nobody watches any more."""
+"""Interval at which a follower looks whether it has watchers."""
 LINGER_SECS = 5.0
-"""How long a run is followed after its last watcher has left: most come back."""
+"""How long a run is followed after its last watcher left: most reconnect."""
 SNAPSHOT, UNSTORED = '{"snapshot":', '{"unstored":'
 
 
 class Followed:
-    """One run that is watched. Everything but its thread belongs to the event loop."""
+    """One watched run. All but its thread runs on the event loop."""
 
     def __init__(self, run: str, log: Log, loop: asyncio.AbstractEventLoop) -> None:
-        """Take what to follow; `start` begins."""
+        """Take the run and its log; `start` begins."""
         self.run = run
         self.watchers = 0
         self.changed = asyncio.Event()
         self.lines: list[tuple[int, str]] = []
         self.snapshot: tuple[int, str] = (0, "")
         self.unstored: tuple[int, str] = (0, "")
-        """How many there were, and the newest."""
+        """Number of such events so far, and the newest."""
         self.end: ServerSentEvent | None = None
         self._log = log
         self._loop = loop
         self._left = False
 
     def start(self) -> None:
-        """Begin to follow."""
+        """Start the thread that follows."""
         Thread(target=self._follow, name=f"follow-{self.run}", daemon=True).start()
 
     def leave(self) -> None:
-        """Follow no further."""
+        """End the thread."""
         self._left = True
 
     def finish(self, event: str, data: str) -> None:
-        """Tell every watcher that this was all."""
+        """Send all watchers a last event."""
         if self.end is None:
             self.end = ServerSentEvent(event=event, raw_data=data)
             self._wake()
 
     def after(self, seq: int) -> list[tuple[int, str]]:
-        """List the lines of the story after a place in the log."""
+        """List the lines of the story after a sequence of the log."""
         return self.lines[bisect_right(self.lines, seq, key=lambda line: line[0]) :]
 
     def _follow(self) -> None:
@@ -83,9 +82,9 @@ class Followed:
                         break
                     self._loop.call_soon_threadsafe(self._take, change)
         except (_native.Fault, _native.Refused, StackFault, OSError) as error:
-            event, data = "fault", away(str(error)).text()
+            event, data = "fault", unavailable(str(error)).text()
         except RuntimeError:
-            return  # The event loop is closed: nobody is there to be told.
+            return  # The event loop is closed, and all watchers with it.
         if not self._loop.is_closed():
             self._loop.call_soon_threadsafe(self.finish, event, data)
 
@@ -97,7 +96,7 @@ class Followed:
         else:
             line = json.loads(change)["story"]
             self.lines.append((line["seq"], json.dumps(line, ensure_ascii=False)))
-            # Whoever is further behind than this reads the story page by page.
+            # A watcher that is further behind reads the story page by page.
             del self.lines[:-STORY_LINES_MAX]
         self._wake()
 
@@ -110,12 +109,12 @@ class Watcher:
     """One live view."""
 
     def __init__(self, followed: Followed, after: int) -> None:
-        """Take what is watched, and the last line that is known already."""
+        """Take the run, and the sequence of the last line that the caller has."""
         self._followed = followed
         self._after = after
 
     async def events(self) -> AsyncIterator[ServerSentEvent]:
-        """Tell what happens, until the run is over."""
+        """Yield events until the run is over."""
         followed, shown, warned = self._followed, 0, 0
         while True:
             changed = followed.changed
@@ -130,7 +129,7 @@ class Watcher:
             if count > warned:
                 warned = count
                 yield ServerSentEvent(event="unstored", raw_data=why)
-            # Much may have happened while somebody read slowly: the end comes after all of it.
+            # More may have come while the caller read: the end is sent after all of it.
             if changed is not followed.changed:
                 continue
             if followed.end is not None:
@@ -140,15 +139,15 @@ class Watcher:
 
 
 class Hub:
-    """All runs that are watched."""
+    """All watched runs."""
 
     def __init__(self) -> None:
-        """Start with none."""
+        """Begin without any."""
         self._followed: dict[str, Followed] = {}
         self._watchers = 0
 
     def join(self, run: str, log: Log, after: int) -> tuple[Followed, Watcher]:
-        """Begin to watch a run; raises No when there are too many."""
+        """Add a watcher of a run; raises ApiError at a limit."""
         followed = self._followed.get(run)
         if followed is None or followed.end is not None:
             if len(self._followed) >= FOLLOWED_MAX:
@@ -163,7 +162,7 @@ class Hub:
         return followed, Watcher(followed, after)
 
     def leave(self, followed: Followed) -> None:
-        """End one view; the last of a run ends the following a little later."""
+        """Remove a watcher; the follower of a run ends LINGER_SECS after its last one."""
         followed.watchers -= 1
         self._watchers -= 1
         if not followed.watchers:
@@ -173,7 +172,7 @@ class Hub:
         """End all views."""
         for followed in self._followed.values():
             followed.leave()
-            followed.finish("fault", away("this gateway ends; connect again").text())
+            followed.finish("fault", unavailable("this gateway shuts down; connect again").text())
 
     def _forget(self, followed: Followed) -> None:
         if followed.watchers:
@@ -183,6 +182,6 @@ class Hub:
             del self._followed[followed.run]
 
 
-def busy(what: str) -> No:
-    """Say that a limit is reached."""
-    return No(HTTPStatus.SERVICE_UNAVAILABLE, Code.BUSY, f"too many {what}; try again later")
+def busy(what: str) -> ApiError:
+    """Build the answer for a limit that is reached."""
+    return ApiError(HTTPStatus.SERVICE_UNAVAILABLE, Code.BUSY, f"too many {what}; try again later")

@@ -1,6 +1,6 @@
-//! Setup and teardown of a run for a submitter without NATS: the claims of [`loadpilot_client`], as
-//! paths. The caller says each second that it lives, so that any coordinator can answer anything.
-//! Must never hand out a secret to somebody who has shown no token.
+//! Setup and teardown of a run for a caller without NATS: the claims of [`loadpilot_client`], as
+//! paths. The caller beats once a second over HTTP, so that any coordinator can answer any path.
+//! Must never hand out a secret to a caller without a token.
 
 use std::collections::BTreeMap;
 
@@ -16,12 +16,12 @@ use serde::Deserialize;
 use serde::de::DeserializeOwned;
 
 use super::Api;
-use super::answer::No;
+use super::error::HttpError;
 use super::routes::{body, known};
 use loadpilot_client::run_request;
 use loadpilot_client::teardown::{Claimed, Means, Owed};
 
-/// What stands below `/run/{run}/owed`.
+/// The paths below `/run/{run}/owed`.
 pub(super) fn routes() -> Router<Api> {
     Router::new()
         .route("/", get(owed))
@@ -34,18 +34,18 @@ pub(super) fn routes() -> Router<Api> {
         .route("/kept", get(kept))
 }
 
-/// A setup that is about to begin.
+/// A claim of a setup, before it is played.
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 struct SetupForm {
     claim: Box<SetupClaimed>,
-    /// The archive that the claim names, base64.
+    /// Archive that the claim names, base64.
     bundle: String,
     #[serde(default)]
     secrets: BTreeMap<String, String>,
 }
 
-/// What a setup has left.
+/// The states that a setup produced so far.
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 struct StatesForm {
@@ -55,41 +55,41 @@ struct StatesForm {
     key: String,
 }
 
-/// Somebody who lives.
+/// A beat of the claimant.
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 struct AliveForm {
     claimant: OwnerId,
 }
 
-/// Somebody who is about to play a teardown.
+/// A claim of a teardown, before it is played.
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 struct ClaimForm {
     claimant: OwnerId,
-    /// Who that is, for people.
+    /// User and machine of the claimant, for people.
     by: String,
 }
 
-/// A teardown that was played.
+/// The result of a teardown.
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 struct FinishForm {
     claimant: OwnerId,
-    /// The methods that failed.
+    /// Names of the methods that failed.
     failed: Vec<String>,
 }
 
-/// Which of both is asked for.
+/// Selects one of two objects.
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Which {
-    /// What the setup left; else the scenario's files.
+    /// The states that the setup produced, instead of the scenario's files.
     #[serde(default)]
     states: bool,
 }
 
-async fn owed(State(api): State<Api>, Path(run): Path<String>) -> Result<Json<Owed>, No> {
+async fn owed(State(api): State<Api>, Path(run): Path<String>) -> Result<Json<Owed>, HttpError> {
     let (session, run) = known(&api, &run).await?;
     Ok(Json(session.owed(&run).await?))
 }
@@ -98,12 +98,12 @@ async fn set_up(
     State(api): State<Api>,
     Path(run): Path<String>,
     request: Request,
-) -> Result<StatusCode, No> {
+) -> Result<StatusCode, HttpError> {
     let run = RunId::parse(&run)?;
     let form: SetupForm = read(&api, request).await?;
     let problems = check::plan(&form.claim.plan);
     if !problems.is_empty() {
-        return Err(No::Bad(problems));
+        return Err(HttpError::Invalid(problems));
     }
     let bundle = run_request::from_base64("bundle", &form.bundle, "not shown")?;
     let mut session = api.session();
@@ -117,7 +117,7 @@ async fn keep(
     State(api): State<Api>,
     Path(run): Path<String>,
     request: Request,
-) -> Result<StatusCode, No> {
+) -> Result<StatusCode, HttpError> {
     let (session, run) = known(&api, &run).await?;
     let form: StatesForm = read(&api, request).await?;
     let states = run_request::from_base64("states", &form.states, "not shown")?;
@@ -131,7 +131,7 @@ async fn beat(
     State(api): State<Api>,
     Path(run): Path<String>,
     request: Request,
-) -> Result<StatusCode, No> {
+) -> Result<StatusCode, HttpError> {
     let run = RunId::parse(&run)?;
     let form: AliveForm = read(&api, request).await?;
     let session = api.session();
@@ -143,7 +143,7 @@ async fn claim(
     State(api): State<Api>,
     Path(run): Path<String>,
     request: Request,
-) -> Result<Json<Claimed>, No> {
+) -> Result<Json<Claimed>, HttpError> {
     let (mut session, run) = known(&api, &run).await?;
     let form: ClaimForm = read(&api, request).await?;
     let claimed = session.claim_teardown(&run, &form.claimant, &form.by, false);
@@ -154,7 +154,7 @@ async fn finish(
     State(api): State<Api>,
     Path(run): Path<String>,
     request: Request,
-) -> Result<StatusCode, No> {
+) -> Result<StatusCode, HttpError> {
     let (session, run) = known(&api, &run).await?;
     let form: FinishForm = read(&api, request).await?;
     session
@@ -163,10 +163,10 @@ async fn finish(
     Ok(StatusCode::NO_CONTENT)
 }
 
-async fn means(State(api): State<Api>, Path(run): Path<String>) -> Result<Json<Means>, No> {
+async fn means(State(api): State<Api>, Path(run): Path<String>) -> Result<Json<Means>, HttpError> {
     if api.token.is_none() {
         let why = "a teardown is played with secrets, which only a coordinator with a token gives";
-        return Err(No::Forbidden(why));
+        return Err(HttpError::Forbidden(why));
     }
     let (session, run) = known(&api, &run).await?;
     Ok(Json(session.means(&run).await?))
@@ -176,11 +176,11 @@ async fn kept(
     State(api): State<Api>,
     Path(run): Path<String>,
     Query(which): Query<Which>,
-) -> Result<impl IntoResponse, No> {
+) -> Result<impl IntoResponse, HttpError> {
     let (session, run) = known(&api, &run).await?;
     Ok(session.kept(&run, which.states).await?)
 }
 
-async fn read<T: DeserializeOwned>(api: &Api, request: Request) -> Result<T, No> {
+async fn read<T: DeserializeOwned>(api: &Api, request: Request) -> Result<T, HttpError> {
     Ok(run_request::form(&body(api, request).await?)?)
 }
