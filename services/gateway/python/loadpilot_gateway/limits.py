@@ -25,7 +25,7 @@ FILES_WANTED = 4_096
 """Number of open files wanted: one a connection, and a few for each one to a log."""
 NATIVE_THREADS_MAX = 16
 """Number of threads that ask the log; further questions wait. Steering has its own."""
-READINGS_MAX = 32
+INDEXED_RUNS_MAX = 32
 """Maximum number of runs of one log that stay folded, by their last use."""
 SESSIONS_MAX = 12
 """Maximum number of connections to one log for questions, and of those kept unused."""

@@ -47,7 +47,7 @@ PORT = 8089
 PAGE = "open-ui.html"
 """A page that redirects a browser to the link: other users can read command lines."""
 CACHE = "cache"
-"""Folder of readings beside the logs; it may be deleted at any time."""
+"""Folder of indexed runs beside the logs; it may be deleted at any time."""
 SEALED_SECS = 15.0
 """Timeout for stopped runs to be sealed."""
 HEAR_SECS = 0.2

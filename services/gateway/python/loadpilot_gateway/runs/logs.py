@@ -56,7 +56,7 @@ class Log(ABC):
     """One log."""
 
     def __init__(self, name: str, cache: Path) -> None:
-        """Take its name, and the folder of its readings."""
+        """Take its name, and the folder of its indexed runs."""
         self.name = name
         self.cache = cache
         self._asking = Lock()
@@ -118,7 +118,7 @@ class OpenLog(Log):
     """The log of a fleet, or of a stack that runs as long as this process."""
 
     def __init__(self, place: Server | Address, cache: Path) -> None:
-        """Take its server, and the folder of its readings."""
+        """Take its server, and the folder of its indexed runs."""
         here = getattr(place, "log_dir", None)
         name = str(here.name) if here is not None else getattr(place, "place", "")
         super().__init__(name, cache)
@@ -147,7 +147,7 @@ class OpenLog(Log):
     @contextmanager
     def read(self, run: str) -> Iterator[_native.Reading]:
         """Lend the reading of a run."""
-        with self._sessions.readings.of(run) as reading:
+        with self._sessions.indexed_runs.of(run) as reading:
             yield reading
 
     def close(self) -> None:
@@ -159,7 +159,7 @@ class FolderLog(Log):
     """A past log, or one of another command: opened for a question, closed IDLE_SECS later."""
 
     def __init__(self, folder: Path, cache: Path) -> None:
-        """Take its folder, and the folder of its readings."""
+        """Take its folder, and the folder of its indexed runs."""
         super().__init__(folder.name, cache)
         self._folder = folder
         self._lock = Lock()
@@ -177,7 +177,7 @@ class FolderLog(Log):
     @contextmanager
     def read(self, run: str) -> Iterator[_native.Reading]:
         """Lend the reading of a run."""
-        with self._used() as sessions, sessions.readings.of(run) as reading:
+        with self._used() as sessions, sessions.indexed_runs.of(run) as reading:
             yield reading
 
     @contextmanager

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 from loadpilot import _native
 
 from ..limits import FOLLOWED_MAX, KEPT_MAX, SESSIONS_MAX, STEERED_MAX
-from .readings import Readings
+from .indexed_runs import IndexedRuns
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -52,7 +52,7 @@ class Sessions:
 
     def __init__(self, connect: Callable[[], _native.Session], cache: Path) -> None:
         """Take the function that connects, which may raise Refused or Fault, and a cache folder."""
-        self.readings = Readings(self._read)
+        self.indexed_runs = IndexedRuns(self._read)
         self._cache = cache
         self._connect = connect
         self._idle: list[_native.Session] = []

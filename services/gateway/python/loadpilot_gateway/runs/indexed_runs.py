@@ -1,4 +1,4 @@
-"""Readings of recent runs: each run is read once, and updated before each answer.
+"""IndexedRuns of recent runs: each run is read once, and updated before each answer.
 
 Must never answer from a reading whose connection failed.
 """
@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 
 from loadpilot import _native
 
-from ..limits import READINGS_MAX
+from ..limits import INDEXED_RUNS_MAX
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -29,8 +29,8 @@ class Entry:
     is_over: bool = False
 
 
-class Readings:
-    """The readings of up to READINGS_MAX runs, by their last use."""
+class IndexedRuns:
+    """The indexed runs of up to INDEXED_RUNS_MAX runs, by their last use."""
 
     def __init__(self, read: Callable[[str], _native.Reading]) -> None:
         """Take the function that reads a run; it may raise Refused or Fault."""
@@ -57,7 +57,7 @@ class Readings:
         with self._lock:
             entry = self._entries.setdefault(run, Entry())
             self._entries.move_to_end(run)
-            while len(self._entries) > READINGS_MAX:
+            while len(self._entries) > INDEXED_RUNS_MAX:
                 self._entries.popitem(last=False)
             return entry
 
