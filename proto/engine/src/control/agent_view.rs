@@ -8,7 +8,7 @@ use loadpilot_events::log::ctl::{Decision, RunCreated};
 use loadpilot_events::units::{Rate, Timestamp};
 use loadpilot_events::wire::heartbeat::News;
 
-use crate::control::steer::RateChange;
+use crate::schedule::rate_change::RateChange;
 
 use crate::bugs::{Bug, bug};
 

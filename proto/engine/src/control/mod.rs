@@ -6,6 +6,7 @@
 pub mod agent_view;
 pub mod assign;
 pub mod decide;
+pub(crate) mod name_list;
 pub mod overcommit;
 pub mod per_agent_view;
 pub mod run_state;

@@ -15,27 +15,8 @@ use loadpilot_events::log::steer::{NotSteered, Paused, RateChanged, Resumed, Ste
 use loadpilot_events::units::{Rate, Timestamp};
 
 use crate::control::decide::Run;
+use crate::schedule::rate_change::RateChange;
 use crate::schedule::workload::Workload;
-
-/// From a due tick on, the rest of the profile is constant.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct RateChange {
-    /// The first due tick of the new rate.
-    pub from_tick: u32,
-    /// The new rate.
-    pub rate: Rate,
-}
-
-impl RateChange {
-    /// As it was decided.
-    #[must_use]
-    pub fn of(changed: &RateChanged) -> Self {
-        Self {
-            from_tick: changed.from_tick,
-            rate: changed.rate,
-        }
-    }
-}
 
 /// What somebody asked for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -15,9 +15,9 @@ use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
 
 use crate::control::Control;
+use crate::fold::invariants::Invariant;
 use crate::tally::aggregates::add_counts;
 use crate::tally::seq_set::SeqSet;
-use crate::verify::Invariant;
 
 /// Bytes of the hash by which two deltas of one number are told apart.
 const CONTENT_BYTES: usize = 8;

@@ -13,9 +13,9 @@ use serde::{Deserialize, Serialize};
 
 use crate::control::Control;
 use crate::fold::project::{HolderSums, Projection};
-use crate::report::percent;
 use crate::schedule::share::Share;
 use crate::schedule::workload::Workload;
+use crate::tally::ratio::percent;
 
 /// What one delta says of itself.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]

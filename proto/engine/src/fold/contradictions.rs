@@ -12,13 +12,15 @@ use loadpilot_events::id::Holder;
 use loadpilot_events::plan::Plan;
 use loadpilot_events::rules::Rules;
 
-use crate::control::Control;
+use crate::control::{Control, Parsed};
 use crate::fold::accounting::Accounts;
 use crate::fold::chain::judge;
+use crate::fold::decision_rules::{Decided, decisions};
+use crate::fold::invariants::{Breaches, Invariant};
 use crate::fold::project::Projection;
-use crate::report::percent;
+use crate::fold::seal_rules;
 use crate::tally::call_ids::Called;
-use crate::verify::{Breaches, Invariant, control_side};
+use crate::tally::ratio::percent;
 
 /// Names in `accounts` what contradicts the log, and how much of it.
 pub(crate) fn name(control: &Control, data: &Projection, plan: &Plan, accounts: &mut Accounts) {
@@ -63,6 +65,24 @@ fn of_control(broken: &Breaches) -> Vec<Quarantined> {
     first
         .map(|(evidence, more)| contradiction("ctl", evidence.seq, evidence.what.clone(), more))
         .collect()
+}
+
+/// Holds what counts of the control side to what must hold of it. `subject` is that of the run's
+/// decisions.
+fn control_side(control: &Control, subject: &str) -> Breaches {
+    let decided = control.records.iter();
+    let decided = decided.filter_map(|(seq, parsed)| match parsed {
+        Parsed::Decision(envelope) => Some(Decided {
+            subject,
+            seq: *seq,
+            at: envelope.at,
+            decision: &envelope.event,
+        }),
+        _ => None,
+    });
+    let mut breaches = decisions(decided);
+    seal_rules::seal(control, subject, &mut breaches);
+    breaches
 }
 
 fn contradiction(subject: &str, seq: u64, what: String, more: u64) -> Quarantined {

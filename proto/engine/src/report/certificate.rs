@@ -8,7 +8,7 @@ use loadpilot_events::answers::report::{
 use loadpilot_events::log::ctl::Ending;
 use loadpilot_events::log::outcome::{DropReason, Outcome};
 
-use crate::report::percent;
+use crate::tally::ratio::percent;
 
 /// Schedule lag p99 above this many µs, and this share of the response p99, degrades.
 const LAG_DEGRADED: (u64, u64) = (10_000, 10);

@@ -7,10 +7,10 @@ use loadpilot_events::id::AgentId;
 use loadpilot_events::log::delta::Phase;
 
 use crate::fold::project::{HolderSums, Projection, Window};
-use crate::report::percent;
 use crate::report::percentiles::ladders;
 use crate::tally::aggregates::AnatomySums;
 use crate::tally::call_ids::Called;
+use crate::tally::ratio::percent;
 
 /// Where the time of the calls that `keep` wants went, in the measured time.
 #[must_use]

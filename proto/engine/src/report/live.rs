@@ -22,10 +22,11 @@ use crate::control::{Control, envelope};
 use crate::fold::delta_validation::believable;
 use crate::fold::project::SeqSet;
 use crate::report::percentiles::{ms, percentile_us};
-use crate::report::{percent, run_state};
+use crate::report::run_state;
 use crate::schedule::workload::Workload;
 use crate::tally::aggregates::{add_counts, merge};
 use crate::tally::call_ids::{Called, Names};
+use crate::tally::ratio::percent;
 use crate::tally::unreached::unconnected;
 
 /// An agent that reported within this many µs counts as active.

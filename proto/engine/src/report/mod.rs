@@ -28,6 +28,7 @@ use crate::schedule::workload::Workload;
 use crate::tally::aggregates::{CallSums, add_counts};
 use crate::tally::call_ids::Called;
 use crate::tally::packed_histogram::Grain;
+use crate::tally::ratio::percent;
 
 pub mod agent_stats;
 pub mod certificate;
@@ -424,20 +425,6 @@ fn bytes(all: &CallSums, measured_us: u64) -> Bytes {
         received: all.received_bytes,
         received_per_sec: per_second(all.received_bytes, measured_us),
         sent_per_sec: per_second(all.sent_bytes, measured_us),
-    }
-}
-
-/// `part` in percent of `whole`; 0 of nothing is 0.
-#[must_use]
-#[expect(
-    clippy::cast_precision_loss,
-    reason = "a percentage for people and thresholds"
-)]
-pub fn percent(part: u64, whole: u64) -> f64 {
-    if whole == 0 {
-        0.0
-    } else {
-        part as f64 * 100.0 / whole as f64
     }
 }
 

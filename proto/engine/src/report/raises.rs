@@ -9,10 +9,11 @@ use loadpilot_events::log::outcome::{DropReason, Outcome};
 use loadpilot_events::plan::script::RaisedBy;
 use loadpilot_events::rules::Rules;
 
-use super::{Closing, percent};
+use super::Closing;
 use crate::fold::accounting::Accounts;
 use crate::fold::project::Window;
 use crate::tally::call_ids::Called;
+use crate::tally::ratio::percent;
 
 impl Closing<'_> {
     /// The arrivals of the measured time whose task raised, of one task or of all; none by rules 1.

@@ -9,11 +9,9 @@ use loadpilot_events::log::req::Request;
 use loadpilot_events::log::steer::{Change, Steered};
 use loadpilot_events::units::{Rate, Timestamp};
 
+use crate::control::name_list::{NAMES_MAX, name_list};
 use crate::control::overcommit::overasked;
 use crate::control::{Control, Parsed};
-
-/// Most holders that one line names.
-const TOLD_MAX: usize = 12;
 
 /// One line per record that counts, oldest first.
 #[must_use]
@@ -47,8 +45,8 @@ fn lines(control: &Control, parsed: &Parsed) -> String {
         Parsed::Request(_) | Parsed::Fact(..) => &[],
     };
     let mut warnings = overasked(&control.state, holdings);
-    let more = warnings.len().saturating_sub(TOLD_MAX);
-    warnings.truncate(TOLD_MAX);
+    let more = warnings.len().saturating_sub(NAMES_MAX);
+    warnings.truncate(NAMES_MAX);
     warnings.extend((more > 0).then(|| format!("warning: the same holds for {more} more agents")));
     let told = std::iter::once(line(control, parsed)).chain(warnings);
     told.collect::<Vec<_>>().join("\n")
@@ -221,16 +219,7 @@ fn tail_reported(tail: &TailReported) -> String {
 
 fn holders(holdings: &[Holding]) -> String {
     let held = |holding: &Holding| format!("{} × {}", holding.holder.agent, holding.shards.len());
-    listed(holdings.iter().map(held))
-}
-
-/// The first few of a list; of the others how many they are: a thousand names are read by nobody.
-pub(crate) fn listed(all: impl Iterator<Item = String>) -> String {
-    let mut words: Vec<String> = all.collect();
-    let more = words.len().saturating_sub(TOLD_MAX);
-    words.truncate(TOLD_MAX);
-    words.extend((more > 0).then(|| format!("and {more} more")));
-    words.join(", ")
+    name_list(holdings.iter().map(held))
 }
 
 /// Who left with how many shards, and who came and gets how many.
@@ -241,7 +230,7 @@ fn changes(control: &Control, next: &ShardsReassigned) -> String {
     let joined = next.holdings.iter().filter(is_new);
     let joined = joined.map(|new| format!("{} joins with {}", new.holder.agent, new.shards.len()));
     let left = (!next.losses.is_empty()).then(|| losses(control, &next.losses));
-    let joined = Some(listed(joined)).filter(|joined| !joined.is_empty());
+    let joined = Some(name_list(joined)).filter(|joined| !joined.is_empty());
     let told: Vec<String> = left.into_iter().chain(joined).collect();
     told.join(", ")
 }
@@ -258,5 +247,5 @@ fn losses(control: &Control, losses: &[Loss]) -> String {
             loss.reason.words()
         )
     };
-    listed(losses.iter().map(lost))
+    name_list(losses.iter().map(lost))
 }

@@ -15,9 +15,10 @@ use loadpilot_events::plan::threshold::{Metric, Operator, Threshold};
 use loadpilot_events::rules::Rules;
 
 use crate::report::certificate::lost_pct;
+use crate::report::dropped_for;
 use crate::report::percentiles::ms;
-use crate::report::{dropped_for, percent};
 use crate::tally::metrics::figure;
+use crate::tally::ratio::percent;
 
 /// Share, in percent, of which no more may be lost, or too little is left to judge.
 const LOST_PCT: f64 = 1.0;

@@ -7,5 +7,6 @@ pub mod feed;
 pub mod hash;
 pub mod pace;
 pub mod random;
+pub mod rate_change;
 pub mod share;
 pub mod workload;

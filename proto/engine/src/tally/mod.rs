@@ -30,6 +30,7 @@ pub mod crash_recovery;
 mod ledger;
 pub mod metrics;
 pub mod packed_histogram;
+pub mod ratio;
 pub mod seq_set;
 pub mod unreached;
 

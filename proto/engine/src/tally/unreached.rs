@@ -4,21 +4,15 @@
 //! Must never end a run whose target was reached once, by whichever agent: a target that restarts
 //! is what some load tests are about.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 
 use loadpilot_events::RunId;
-use loadpilot_events::id::Holder;
 use loadpilot_events::log::cause::Cause;
-use loadpilot_events::log::ctl::Unanswered;
 use loadpilot_events::log::outcome::Outcome;
 use loadpilot_events::wire::heartbeat::Unreached;
 
 use crate::tally::Rows;
 use crate::tally::aggregates::add_counts;
-
-/// Time (µs) from the first call of a run, by its tick, after which the run is stopped if every
-/// call failed to connect.
-pub const UNANSWERED_US: u64 = 5_000_000;
 
 /// How many of `count` calls that ended in `outcome`, for `causes`, had no connection over which a
 /// request could be sent.
@@ -86,29 +80,4 @@ impl Reach {
             causes: self.causes.clone(),
         })
     }
-}
-
-/// What there is to say of a run to be stopped because nothing answers: each process that ever
-/// held shards said that it reached no server, all of them up to [`UNANSWERED_US`] after the first
-/// call of the run. One that said nothing may have reached it.
-#[must_use]
-pub fn unanswered(
-    holders: &BTreeSet<Holder>,
-    said: &BTreeMap<Holder, Unreached>,
-) -> Option<Unanswered> {
-    let said: Option<Vec<&Unreached>> = holders.iter().map(|holder| said.get(holder)).collect();
-    let said = said?;
-    let since_us = said.iter().filter_map(|one| one.since_us).min()?;
-    let end_us = since_us.saturating_add(UNANSWERED_US);
-    if said.iter().any(|one| one.until_us < end_us) {
-        return None;
-    }
-    let mut found = Unanswered {
-        calls: said.iter().map(|one| one.calls).sum(),
-        causes: BTreeMap::new(),
-    };
-    for one in said {
-        add_counts(&mut found.causes, &one.causes);
-    }
-    Some(found)
 }

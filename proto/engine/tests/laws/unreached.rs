@@ -2,9 +2,10 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use loadpilot_engine::control::decide::unanswered::{UNANSWERED_US, unanswered};
 use loadpilot_engine::control::decide::{Heard, Hearing, Policy, decide};
 use loadpilot_engine::control::run_state::{Record, RunState};
-use loadpilot_engine::tally::unreached::{Reach, UNANSWERED_US, unanswered};
+use loadpilot_engine::tally::unreached::Reach;
 use loadpilot_engine::tally::{CallEnd, Phases, Tally};
 use loadpilot_events::RunId;
 use loadpilot_events::id::Holder;

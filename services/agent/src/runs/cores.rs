@@ -8,7 +8,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use loadpilot_engine::control::agent_view::Hold;
-use loadpilot_engine::control::steer::RateChange;
+use loadpilot_engine::schedule::rate_change::RateChange;
 use loadpilot_engine::schedule::share::Share;
 use loadpilot_engine::schedule::workload::Workload;
 use loadpilot_engine::tally::Rows;

@@ -9,6 +9,7 @@ pub(crate) mod failover;
 pub(crate) mod initial_assignment;
 pub mod scale_up;
 pub mod timeouts;
+pub mod unanswered;
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -32,9 +33,9 @@ use crate::check;
 use crate::check::target_policy::TargetPolicy;
 use crate::control::assign::{shard_count, take_over};
 use crate::control::decide::timeouts::longest_arrival_us;
+use crate::control::decide::unanswered::unanswered;
+use crate::control::name_list::name_list;
 use crate::control::run_state::{Resignation, RunState};
-use crate::report::timeline::listed;
-use crate::tally::unreached::unanswered;
 
 /// The rules by which a fleet lives; times are in µs.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -337,7 +338,7 @@ impl Run<'_> {
         if holdings.len() < self.created.agents.min.max(1) as usize {
             let gone = losses.iter();
             let gone = gone.map(|loss| format!("{} {}", loss.holder.agent, loss.reason.words()));
-            let reason = format!("too few agents got ready in time ({})", listed(gone));
+            let reason = format!("too few agents got ready in time ({})", name_list(gone));
             return Some(Decision::StartCancelled(StartCancelled { reason }));
         }
         let generation = state.generation + 1;

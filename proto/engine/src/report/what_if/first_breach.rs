@@ -10,11 +10,11 @@ use loadpilot_events::plan::Plan;
 use loadpilot_events::plan::threshold::{Metric, Threshold};
 
 use crate::fold::index::Key;
-use crate::report::percent;
 use crate::report::percentiles::{ms, percentile_us};
 use crate::report::slice::{Indexed, Places};
 use crate::report::verdict::passes;
 use crate::tally::packed_histogram::Grain;
+use crate::tally::ratio::percent;
 
 /// Calls of one task, or of all of them, up to some tick.
 struct SoFar {

@@ -7,7 +7,7 @@ use std::io;
 use std::rc::Rc;
 use std::sync::Arc;
 
-use loadpilot_engine::control::steer::RateChange;
+use loadpilot_engine::schedule::rate_change::RateChange;
 use loadpilot_engine::schedule::workload::Workload;
 use loadpilot_engine::tally::Rows;
 use loadpilot_engine::tally::crash_recovery::Mark;

@@ -6,7 +6,7 @@ use std::rc::Rc;
 use std::sync::Arc;
 use std::{io, thread};
 
-use loadpilot_engine::control::steer::RateChange;
+use loadpilot_engine::schedule::rate_change::RateChange;
 use loadpilot_engine::schedule::workload::Workload;
 use loadpilot_engine::tally::crash_recovery::Mark;
 use loadpilot_events::Timestamp;

@@ -10,7 +10,7 @@ use loadpilot_events::log::ctl::{Decision, RunCreated, RunSealed, ShardsReassign
 use loadpilot_events::log::steer::RateChanged;
 use loadpilot_events::units::Timestamp;
 
-use super::{Breaches, Invariant, is_end};
+use crate::fold::invariants::{Breaches, Invariant};
 
 /// A decision and where it stands.
 #[derive(Debug, Clone, Copy)]
@@ -306,4 +306,9 @@ impl Past {
         let what = stranger.map(|holder| format!("{holder} never held shards"));
         self.rule(what.is_none(), Invariant::Seal, what.unwrap_or_default());
     }
+}
+
+/// Whether a decision ends the run.
+pub(crate) fn is_end(decision: &Decision) -> bool {
+    matches!(decision, Decision::RunSealed(_) | Decision::RunRefused(_))
 }

@@ -2,11 +2,11 @@
 
 use loadpilot_events::log::ctl::{Decision, RunSealed};
 
-use super::{Breaches, Invariant};
 use crate::control::{Control, Parsed};
+use crate::fold::invariants::{Breaches, Invariant};
 
 /// A seal says again what the log says before it. `subject` is that of the run's decisions.
-pub(super) fn seal(control: &Control, subject: &str, breaches: &mut Breaches) {
+pub(crate) fn seal(control: &Control, subject: &str, breaches: &mut Breaches) {
     let Some((seq, seal)) = found(control) else {
         return;
     };
