@@ -10,7 +10,7 @@ pub(crate) mod name_list;
 pub mod overcommit;
 pub mod per_agent_view;
 pub mod run_state;
-pub mod steer;
+pub mod steering;
 pub mod teardown;
 
 use std::collections::BTreeMap;

@@ -14,7 +14,7 @@ use loadpilot_events::log::evt::{
 use loadpilot_events::log::req::{Request, RunRequested};
 use loadpilot_events::units::Timestamp;
 
-use crate::control::steer::Steering;
+use crate::control::steering::Steering;
 
 /// Something the log says about a run.
 #[derive(Debug, Clone, Copy)]

@@ -13,42 +13,13 @@ use loadpilot_events::plan::Plan;
 
 use crate::bugs::{Bug, bug};
 use crate::control::Control;
+use crate::fold::accounts::{Accounts, TickAccount};
 use crate::fold::closed_loop::unreported;
 use crate::fold::contradictions;
 use crate::fold::planned::{Planned, PlannedTick};
 use crate::fold::project::Projection;
 use crate::schedule::workload::Workload;
 use crate::tally::aggregates::{ArrivalSums, add_counts};
-
-/// The books of a run.
-#[derive(Debug, Clone, Default)]
-pub struct Accounts {
-    /// The whole run.
-    pub total: ArrivalCounts,
-    /// Per task, in the order of the plan.
-    pub tasks: Vec<ArrivalCounts>,
-    /// Per due tick.
-    pub ticks: BTreeMap<u32, TickAccount>,
-    /// What holders did not report.
-    pub lost: Vec<LostInterval>,
-    /// Closed loop: the share of the time of its users that nobody reported on, in percent.
-    pub lost_time_pct: Option<f64>,
-    /// Where what a holder reported contradicts its own totals or the plan.
-    pub contradictions: Vec<Quarantined>,
-    /// Arrivals and calls beyond what can have been, in percent of that.
-    pub surplus_pct: Option<f64>,
-}
-
-/// The books of one due tick.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub struct TickAccount {
-    /// Planned.
-    pub planned: u64,
-    /// Reported as started.
-    pub started: u64,
-    /// Reported as dropped.
-    pub dropped: u64,
-}
 
 /// What became of arrivals that nobody reported.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -9,26 +9,12 @@ use std::ops::Range;
 use loadpilot_events::answers::report::LostInterval;
 use loadpilot_events::id::Holder;
 use loadpilot_events::log::delta::Totals;
-use serde::{Deserialize, Serialize};
 
 use crate::control::Control;
 use crate::fold::project::{HolderSums, Projection};
 use crate::schedule::share::Share;
 use crate::schedule::workload::Workload;
 use crate::tally::ratio::percent;
-
-/// What one delta says of itself.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Reported {
-    /// Where its window begins, in µs after the start.
-    pub from_us: u64,
-    /// Where it ends.
-    pub to_us: u64,
-    /// Arrivals in its rows, excess included.
-    pub arrivals: u64,
-    /// Arrivals of its process up to and including it, by its own totals.
-    pub total: u64,
-}
 
 /// What nobody reported in a closed loop.
 #[derive(Debug, Clone, Default, PartialEq)]

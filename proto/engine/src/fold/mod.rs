@@ -5,6 +5,7 @@
 //! questions about a part of the run.
 
 pub mod accounting;
+pub mod accounts;
 pub mod as_of;
 pub mod chain;
 pub mod closed_loop;
@@ -15,4 +16,5 @@ pub mod index;
 pub mod invariants;
 pub mod planned;
 pub mod project;
+pub mod reported;
 pub(crate) mod seal_rules;

@@ -13,7 +13,7 @@ use loadpilot_events::log::delta::Phase;
 use loadpilot_events::refusal::Refusal;
 
 use crate::fold::index::{Gauged, Key};
-use crate::report::holders;
+use crate::report::holders::holders;
 use crate::report::percentiles::percentile_us;
 use crate::report::slice::{Asked, Indexed};
 use crate::tally::packed_histogram::{Dense, Grain};

@@ -7,8 +7,8 @@ use loadpilot_events::log::delta::Phase;
 use loadpilot_events::log::hist::{self, Hist};
 use loadpilot_events::rules::Rules;
 
-use super::Closing;
 use crate::fold::project::Window;
+use crate::report::closing::Closing;
 use crate::report::generator_health::anatomy;
 use crate::report::percentiles::{co_factor, ladder, ms};
 use crate::tally::aggregates::{AnatomySums, CallSums, merge};

@@ -22,7 +22,7 @@ use crate::control::{Control, envelope};
 use crate::fold::delta_validation::believable;
 use crate::fold::project::SeqSet;
 use crate::report::percentiles::{ms, percentile_us};
-use crate::report::run_state;
+use crate::report::state::run_state;
 use crate::schedule::workload::Workload;
 use crate::tally::aggregates::{add_counts, merge};
 use crate::tally::call_ids::{Called, Names};

@@ -9,9 +9,9 @@ use loadpilot_events::log::outcome::{DropReason, Outcome};
 use loadpilot_events::plan::script::RaisedBy;
 use loadpilot_events::rules::Rules;
 
-use super::Closing;
-use crate::fold::accounting::Accounts;
+use crate::fold::accounts::Accounts;
 use crate::fold::project::Window;
+use crate::report::closing::Closing;
 use crate::tally::call_ids::Called;
 use crate::tally::ratio::percent;
 

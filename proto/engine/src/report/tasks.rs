@@ -11,9 +11,10 @@ use loadpilot_events::log::outcome::DropReason;
 use loadpilot_events::plan::Task;
 use loadpilot_events::plan::script::Feed;
 
-use super::{Closing, dropped_for};
-use crate::fold::accounting::Accounts;
+use crate::fold::accounts::Accounts;
 use crate::fold::project::{Projection, Window};
+use crate::report::closing::Closing;
+use crate::report::drops::dropped_for;
 use crate::report::generator_health::anatomy;
 use crate::report::percentiles::{ladder, ladders};
 use crate::report::streams::streams;

@@ -12,8 +12,8 @@ use loadpilot_events::log::metrics::{Added, MetricRow};
 use loadpilot_events::log::samples::{self, EncodedSamples, Sample};
 use loadpilot_events::plan::script::{CallName, RaisedRow};
 
-use super::Rows;
 use crate::tally::aggregates::add_counts;
+use crate::tally::rows::Rows;
 
 /// Closes rows into deltas of one process in one run: numbers them and keeps the totals.
 #[derive(Debug)]

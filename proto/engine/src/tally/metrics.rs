@@ -13,8 +13,8 @@ use loadpilot_events::log::metrics::{
 };
 use serde::{Deserialize, Serialize};
 
-use crate::tally::RowKey;
 use crate::tally::ratio::percent;
+use crate::tally::row_key::RowKey;
 
 /// Most values of a trend in one row, so that a row fits well into a delta.
 const ROW_VALUES_MAX: usize = 4_096;

@@ -7,7 +7,7 @@
 use loadpilot_events::log::hist::{self, Hist};
 use serde::{Deserialize, Serialize};
 
-use crate::tally::cache_codec;
+use crate::tally::bytes_codec;
 
 /// How finely values are told apart.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -77,7 +77,7 @@ pub(crate) fn take_number(bytes: &mut &[u8]) -> Option<u64> {
 
 /// Packed counts: of each bucket that is not empty its distance from the one before, and its count.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Sparse(#[serde(with = "cache_codec::bytes")] pub(crate) Vec<u8>);
+pub struct Sparse(#[serde(with = "bytes_codec::bytes")] pub(crate) Vec<u8>);
 
 impl Sparse {
     /// The counts of a histogram.

@@ -11,8 +11,8 @@ use loadpilot_events::log::cause::Cause;
 use loadpilot_events::log::outcome::Outcome;
 use loadpilot_events::wire::heartbeat::Unreached;
 
-use crate::tally::Rows;
 use crate::tally::aggregates::add_counts;
+use crate::tally::rows::Rows;
 
 /// How many of `count` calls that ended in `outcome`, for `causes`, had no connection over which a
 /// request could be sent.

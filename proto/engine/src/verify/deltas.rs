@@ -10,10 +10,10 @@ use loadpilot_events::log::delta::DeltaReported;
 use loadpilot_events::log::envelope::Envelope;
 use loadpilot_events::log::hist::{self, EncodedHistogram};
 
-use super::{Breaches, Invariant};
 use crate::control::{Control, envelope};
 use crate::fold::chain::{Chain, Taken, follows, judge};
 use crate::fold::delta_validation::plausible;
+use crate::fold::invariants::{Breaches, Invariant};
 use crate::fold::project::may_speak;
 
 /// The deltas of a run, judged so far.

@@ -8,8 +8,8 @@ use loadpilot_events::answers::report::{ArrivalCounts, Report};
 use loadpilot_events::id::AgentId;
 use serde_json::Value;
 
-use super::{Breaches, Invariant};
 use crate::control::{Control, ControlLog};
+use crate::fold::invariants::{Breaches, Invariant};
 use crate::fold::project::Projection;
 use crate::report::{NoReport, digest, report};
 

@@ -7,7 +7,7 @@ use std::collections::BTreeSet;
 use loadpilot_events::id::OwnerId;
 use loadpilot_events::log::req::Request;
 
-use super::{Breaches, Invariant};
+use crate::fold::invariants::{Breaches, Invariant};
 
 /// A request, or the end of the run, and where it stands.
 pub(super) enum Stood<'a> {

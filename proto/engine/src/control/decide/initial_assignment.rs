@@ -9,6 +9,7 @@ use loadpilot_events::refusal::Problem;
 
 use crate::control::assign::{deal, map_bytes_max};
 use crate::control::decide::Run;
+use crate::control::decide::timeouts::readiness_us;
 
 impl Run<'_> {
     /// Assigns the run as soon as those that it wants have offered capacity, or, when the wait is
@@ -31,7 +32,9 @@ impl Run<'_> {
             return Some(Decision::ShardsAssigned(ShardsAssigned {
                 generation: 1,
                 holdings: deal(self.created.shards, chosen),
-                ready_by: self.now.plus_us(self.readiness_us()),
+                ready_by: self
+                    .now
+                    .plus_us(readiness_us(&self.created.plan, self.policy.ready_us)),
             }));
         }
         wait_is_over.then(|| {

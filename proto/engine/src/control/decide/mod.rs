@@ -8,6 +8,8 @@
 pub(crate) mod failover;
 pub(crate) mod initial_assignment;
 pub mod scale_up;
+mod steer;
+mod tails;
 pub mod timeouts;
 pub mod unanswered;
 

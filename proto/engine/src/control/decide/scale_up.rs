@@ -13,6 +13,7 @@ use loadpilot_events::log::ctl::{Decision, ShardsReassigned};
 use loadpilot_events::units::Timestamp;
 
 use crate::control::decide::Run;
+use crate::control::decide::timeouts::{fetch_us, readiness_us};
 
 /// The map after `newcomers` have come: even, give or take one shard, and by as few moves as that
 /// takes. Each old holder gives only what it has too many of, spread over what it has; nobody who
@@ -120,7 +121,8 @@ impl Run<'_> {
 
     /// Until when a holder that took shards over may get ready; then they go to others.
     pub(crate) fn settled_by(&self) -> Timestamp {
-        self.takeover_at().plus_us(self.readiness_us())
+        self.takeover_at()
+            .plus_us(readiness_us(&self.created.plan, self.policy.ready_us))
     }
 
     fn takeover_is_ahead(&self) -> bool {
@@ -130,6 +132,6 @@ impl Run<'_> {
     /// From a planned move to its first tick: a giver that was cut off without knowing it has
     /// fenced itself by then, and the newcomer has what it needs.
     fn join_room_us(&self) -> u64 {
-        self.policy.fence_us + self.policy.takeover_us + self.fetch_us()
+        self.policy.fence_us + self.policy.takeover_us + fetch_us(&self.created.plan)
     }
 }

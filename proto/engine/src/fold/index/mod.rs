@@ -13,8 +13,8 @@ use loadpilot_events::log::delta::{DeltaReported, LastCall};
 use serde::{Deserialize, Serialize};
 
 use crate::control::Control;
-use crate::fold::project::Prepared;
-use crate::tally::cache_codec::Bytes;
+use crate::fold::project::prepared::Prepared;
+use crate::tally::bytes_codec::Bytes;
 use crate::tally::call_ids::{Called, Names};
 use crate::tally::metrics::MetricSums;
 use crate::tally::packed_histogram::{Grain, Sparse};

@@ -9,23 +9,20 @@ use std::collections::{BTreeMap, BTreeSet};
 use loadpilot_events::answers::report::Quarantined;
 use loadpilot_events::id::{AgentId, Holder};
 use loadpilot_events::limits;
-use loadpilot_events::log::delta::{AnatomyRow, ArrivalRow, CallRow, DeltaReported, Gauges};
+use loadpilot_events::log::delta::{ArrivalRow, CallRow, DeltaReported, Gauges};
 use loadpilot_events::log::envelope::Envelope;
 use loadpilot_events::log::exchange::ExchangeSeen;
-use loadpilot_events::log::hist::{self, EncodedHistogram};
-use loadpilot_events::log::metrics::MetricRow;
 use loadpilot_events::log::outcome::Outcome;
-use loadpilot_events::plan::Plan;
-use loadpilot_events::plan::script::{Checks, RaisedBy};
+use loadpilot_events::plan::script::RaisedBy;
 use loadpilot_events::rules::Rules;
 use serde::{Deserialize, Serialize};
 
 use crate::bugs::{Bug, bug};
 use crate::control::{Control, envelope};
 use crate::fold::chain::{Chain, Taken, adds, follows, last_number};
-use crate::fold::closed_loop::Reported;
-use crate::fold::delta_validation::{counted, plausible};
+use crate::fold::delta_validation::plausible;
 use crate::fold::index::Index;
+use crate::fold::reported::Reported;
 use crate::tally::aggregates::{AnatomySums, ArrivalSums, CallSums};
 use crate::tally::cache_codec;
 use crate::tally::call_ids::{Called, Names};
@@ -33,11 +30,16 @@ use crate::tally::metrics::MetricSums;
 use crate::tally::packed_histogram::{Grain, Sparse};
 pub use crate::tally::seq_set::SeqSet;
 
+pub(crate) mod prepared;
 mod room;
 mod standing;
+mod window;
 
-use standing::{Standing, standing};
+use prepared::Prepared;
+use window::window;
+
 pub(crate) use standing::{counts, may_speak};
+pub use window::{Window, first_measured_tick};
 
 /// Calls due in one tick.
 #[derive(Debug, Clone, Default, Serialize, Deserialize)]
@@ -71,22 +73,6 @@ pub struct HolderSums {
     pub listen_overflows: u64,
     /// Its deltas by sequence number; of a closed loop only, which has no plan to show a hole.
     pub windows: BTreeMap<u64, Reported>,
-}
-
-/// The first due tick that is measured: rows know their tick only, so that a warm-up which ends
-/// inside a tick leaves out that tick as a whole.
-#[must_use]
-pub fn first_measured_tick(plan: &Plan) -> u32 {
-    u32::try_from(plan.warm_up_us.div_ceil(plan.tick_us)).unwrap_or(u32::MAX)
-}
-
-/// Whether a row lies in the warm-up.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
-pub enum Window {
-    /// Due before the end of the warm-up.
-    WarmUp,
-    /// Due after it.
-    Measured,
 }
 
 /// The data side of a run, folded so far.
@@ -372,113 +358,5 @@ impl Projection {
             let responses = Sparse::of(&more.response, Grain::Latency);
             tick.responses.add(&responses);
         }
-    }
-}
-
-/// A delta whose every row was read and judged, so that it is folded whole or not at all.
-pub(crate) struct Prepared<'a> {
-    /// With what they add, and whether they are excess.
-    pub(crate) arrivals: Vec<(&'a ArrivalRow, ArrivalSums, bool)>,
-    /// Likewise.
-    pub(crate) calls: Vec<(&'a CallRow, CallSums, bool)>,
-    /// Without those that are excess.
-    pub(crate) anatomy: Vec<(&'a AnatomyRow, AnatomySums)>,
-    /// Likewise.
-    pub(crate) metrics: Vec<(&'a MetricRow, MetricSums)>,
-}
-
-impl<'a> Prepared<'a> {
-    fn new(
-        control: &Control,
-        holder: &Holder,
-        delta: &'a DeltaReported,
-        bytes: usize,
-    ) -> Result<Self, String> {
-        let excess = |tick, generation| match standing(control, holder, tick, generation) {
-            Standing::Counts => Ok(false),
-            Standing::Excess => Ok(true),
-            Standing::Contradicts(reason) => Err(reason),
-        };
-        let mut decoded = room::Decoded::default();
-        let mut decode = |encoded: &EncodedHistogram| {
-            let hist = hist::decode(encoded).map_err(|e| e.to_string())?;
-            decoded.add(&hist).map(|()| hist)
-        };
-        let mut prepared = Self {
-            arrivals: Vec::new(),
-            calls: Vec::new(),
-            anatomy: Vec::new(),
-            metrics: Vec::new(),
-        };
-        for row in &delta.arrivals {
-            let sums = ArrivalSums {
-                started: row.started,
-                dropped: row.dropped.clone(),
-                task_errors: row.task_errors,
-                raises: row.raises,
-                checks: Checks {
-                    passed: row.checks_passed,
-                    failed: row.checks_failed,
-                },
-            };
-            let excess = excess(row.tick, row.generation)?;
-            prepared.arrivals.push((row, sums, excess));
-        }
-        for row in &delta.calls {
-            let (response, service) = (decode(&row.response)?, decode(&row.service)?);
-            if response.len() != row.count || service.len() != row.count {
-                return Err(format!(
-                    "call {} of tick {}: {} calls, histograms of {} and {}",
-                    row.call,
-                    row.tick,
-                    row.count,
-                    response.len(),
-                    service.len(),
-                ));
-            }
-            let sums = CallSums {
-                count: row.count,
-                response,
-                service,
-                status: row.status.clone(),
-                causes: row.causes.clone(),
-                sent_bytes: row.sent_bytes,
-                received_bytes: row.received_bytes,
-            };
-            let excess = excess(row.tick, row.generation)?;
-            prepared.calls.push((row, sums, excess));
-        }
-        for row in &delta.anatomy {
-            if !excess(row.tick, row.generation)? {
-                let phases = row.phases.iter();
-                let read: Result<BTreeMap<_, _>, String> = phases
-                    .map(|(&phase, hist)| counted(decode(hist)?).map(|hist| (phase, hist)))
-                    .collect();
-                let sums = AnatomySums {
-                    phases: read?,
-                    opened: row.connections_opened,
-                    reused: row.connections_reused,
-                    resent: row.resent,
-                };
-                prepared.anatomy.push((row, sums));
-            }
-        }
-        for row in &delta.metrics {
-            let sums = MetricSums::of_row(row)?;
-            if !excess(row.tick, row.generation)? {
-                prepared.metrics.push((row, sums));
-            }
-        }
-        decoded.judge(&prepared, bytes)?;
-        Ok(prepared)
-    }
-}
-
-fn window(control: &Control, tick: u32) -> Window {
-    let created = control.state.created.as_ref();
-    if created.is_none_or(|created| tick >= first_measured_tick(&created.plan)) {
-        Window::Measured
-    } else {
-        Window::WarmUp
     }
 }

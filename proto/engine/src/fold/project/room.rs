@@ -10,61 +10,18 @@ use std::collections::BTreeMap;
 use loadpilot_events::id::AgentId;
 use loadpilot_events::limits::{
     CALL_NAMES_MAX, HIST_COUNTS_PER_AGENT_MAX, HIST_COUNTS_PER_AGENT_MIN, HIST_COUNTS_PER_CALL,
-    HIST_COUNTS_PER_DELTA_MAX, HIST_COUNTS_RUN_FACTOR, HIST_FILLED_PER_BYTE_MAX,
+    HIST_COUNTS_RUN_FACTOR,
 };
 use loadpilot_events::log::delta::Phase;
 use loadpilot_events::log::hist::Hist;
 use loadpilot_events::log::outcome::Outcome;
 use loadpilot_events::plan::Plan;
 
-use super::{Prepared, Projection, Window, window};
+use super::Projection;
+use super::prepared::{Prepared, too_many};
+use super::window::{Window, window};
 use crate::control::Control;
 use crate::tally::call_ids::{Called, Names};
-
-/// The histograms of one delta, counted while they are decoded.
-#[derive(Debug, Default)]
-pub(super) struct Decoded {
-    counts: usize,
-    /// Not less than the counts above zero.
-    filled: usize,
-}
-
-impl Decoded {
-    /// Counts one more histogram.
-    ///
-    /// # Errors
-    /// When they are too many, for people.
-    pub(super) fn add(&mut self, hist: &Hist) -> Result<(), String> {
-        let counts = hist.distinct_values();
-        let values = usize::try_from(hist.len()).unwrap_or(usize::MAX);
-        self.counts = self.counts.saturating_add(counts);
-        self.filled = self.filled.saturating_add(counts.min(values));
-        match self.counts > HIST_COUNTS_PER_DELTA_MAX {
-            true => Err(too_many("counts in its histograms")),
-            false => Ok(()),
-        }
-    }
-
-    /// Whether so many counts above zero can have come in so many bytes.
-    ///
-    /// # Errors
-    /// When they cannot, for people.
-    pub(super) fn judge(&self, prepared: &Prepared<'_>, bytes: usize) -> Result<(), String> {
-        let most = bytes.saturating_mul(HIST_FILLED_PER_BYTE_MAX);
-        if self.filled <= most {
-            return Ok(());
-        }
-        let calls = prepared.calls.iter();
-        let calls = calls.flat_map(|(_, sums, _)| [&sums.response, &sums.service]);
-        let phases = prepared.anatomy.iter();
-        let phases = phases.flat_map(|(_, sums)| sums.phases.values());
-        let filled: usize = calls.chain(phases).map(|h| h.iter_recorded().count()).sum();
-        match filled > most {
-            true => Err(too_many("counts for its length")),
-            false => Ok(()),
-        }
-    }
-}
 
 /// Where a histogram is kept.
 #[derive(Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -137,8 +94,4 @@ fn most(plan: &Plan) -> u64 {
     let calls: usize = plan.tasks.iter().map(|task| calls(task.steps.len())).sum();
     let most = HIST_COUNTS_PER_AGENT_MIN + HIST_COUNTS_PER_CALL * calls as u64;
     most.min(HIST_COUNTS_PER_AGENT_MAX)
-}
-
-fn too_many(what: &str) -> String {
-    format!("too_many: {what}")
 }

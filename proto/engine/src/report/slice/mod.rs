@@ -3,6 +3,7 @@
 //! Whatever is asked for is checked against the run first; nothing is rounded or left out in
 //! silence. Must never read a percentile anywhere but in [`crate::report::percentiles`].
 
+mod indexed;
 mod query;
 mod selection;
 
@@ -13,49 +14,16 @@ use loadpilot_events::answers::slice::{Heat, Series, Slice, SliceTotal};
 use loadpilot_events::log::delta::TaskRaises;
 use loadpilot_events::log::hist::Hist;
 use loadpilot_events::log::outcome::Outcome;
-use loadpilot_events::plan::Plan;
 use loadpilot_events::refusal::Refusal;
 
-use crate::control::Control;
-use crate::fold::index::{Entry, Index, Key};
-use crate::fold::project::Projection;
+use crate::fold::index::{Entry, Key};
 use crate::report::percentiles::{co_factor, ladder, percentile_us};
-use crate::schedule::workload::Workload;
 use crate::tally::packed_histogram::{Dense, Grain};
 
+pub use indexed::Indexed;
 pub use query::Asked;
 pub(crate) use query::whole_ticks;
 pub(crate) use selection::{Picked, Places};
-
-/// A run, folded and indexed.
-#[derive(Debug, Clone, Copy)]
-pub struct Indexed<'a> {
-    /// Its decisions and facts.
-    pub control: &'a Control,
-    /// Its rows, added up.
-    pub data: &'a Projection,
-    /// Its rows, by tick.
-    pub index: &'a Index,
-}
-
-/// The plan of a run with the workload that it became.
-pub(crate) struct Offered<'a> {
-    pub(crate) plan: &'a Plan,
-    pub(crate) workload: Workload,
-}
-
-impl<'a> Indexed<'a> {
-    /// What the run offers; `None` before it is created.
-    pub(crate) fn offered(&self) -> Option<Offered<'a>> {
-        let state = &self.control.state;
-        let created = state.created.as_deref()?;
-        let workload = Workload::new(&created.plan, created.seed);
-        Some(Offered {
-            plan: &created.plan,
-            workload: workload.steered(&state.steering.rates),
-        })
-    }
-}
 
 /// What is added up of one bucket.
 struct Bucket {

@@ -12,7 +12,7 @@ use loadpilot_events::plan::Plan;
 use loadpilot_events::refusal::{Problem, Refusal};
 use loadpilot_events::units::SECOND_US;
 
-use super::Indexed;
+use super::indexed::Indexed;
 use crate::tally::call_ids::Called;
 
 /// Percentiles that are told unless others are asked for.

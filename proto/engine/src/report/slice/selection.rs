@@ -5,7 +5,8 @@ use std::ops::Range;
 use loadpilot_events::plan::Plan;
 use loadpilot_events::rules::Rules;
 
-use super::{Asked, Indexed, Offered};
+use super::indexed::{Indexed, Offered};
+use super::query::Asked;
 use crate::fold::index::Key;
 use crate::tally::call_ids::Called;
 

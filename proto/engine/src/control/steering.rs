@@ -1,0 +1,74 @@
+//! How a run was steered, and which requests to steer it have no answer yet: a fold.
+//!
+//! A pause takes effect when an agent hears of it; each arrival that is due in it is counted as
+//! dropped by its holder.
+
+use std::collections::BTreeMap;
+
+use loadpilot_events::log::req::Request;
+use loadpilot_events::log::steer::{Paused, RateChanged, Resumed, SteeringRefused};
+use loadpilot_events::units::{Rate, Timestamp};
+
+use crate::schedule::rate_change::RateChange;
+
+/// A request to steer.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum SteeringRequest {
+    Rate(Rate),
+    Pause,
+    Resume,
+}
+
+/// How a run was steered, and what is asked for and not answered.
+#[derive(Debug, Clone, Default)]
+pub struct Steering {
+    /// By the stream sequence of the request: what, and who asked.
+    pub(crate) unanswered: BTreeMap<u64, (SteeringRequest, String)>,
+    /// Every change of the rate, in the order of their decisions.
+    pub rates: Vec<RateChange>,
+    /// Since when it is paused, if it is.
+    pub paused_at: Option<Timestamp>,
+    /// How many requests were answered.
+    pub(crate) answered: usize,
+}
+
+impl Steering {
+    pub(crate) fn on_request(&mut self, seq: u64, request: &Request) {
+        let (wanted, by) = match request {
+            Request::RunRequested(_)
+            | Request::StopRequested(_)
+            | Request::SetupClaimed(_)
+            | Request::SetupKept(_)
+            | Request::TeardownClaimed(_)
+            | Request::TeardownFinished(_) => return,
+            Request::RateChangeRequested(asked) => (SteeringRequest::Rate(asked.rate), &asked.by),
+            Request::PauseRequested(asked) => (SteeringRequest::Pause, &asked.by),
+            Request::ResumeRequested(asked) => (SteeringRequest::Resume, &asked.by),
+        };
+        self.unanswered.insert(seq, (wanted, by.clone()));
+    }
+
+    pub(crate) fn on_rate_changed(&mut self, changed: &RateChanged) {
+        self.answer(changed.request);
+        self.rates.push(RateChange::of(changed));
+    }
+
+    pub(crate) fn on_paused(&mut self, paused: &Paused) {
+        self.answer(paused.request);
+        self.paused_at.get_or_insert(paused.paused_at);
+    }
+
+    pub(crate) fn on_resumed(&mut self, resumed: &Resumed) {
+        self.answer(resumed.request);
+        self.paused_at = None;
+    }
+
+    pub(crate) fn on_refused(&mut self, refused: &SteeringRefused) {
+        self.answer(refused.request);
+    }
+
+    fn answer(&mut self, request: u64) {
+        self.unanswered.remove(&request);
+        self.answered += 1;
+    }
+}
