@@ -13,8 +13,8 @@ use loadpilot_events::log::delta::Phase;
 use loadpilot_events::refusal::Refusal;
 
 use crate::fold::index::{Gauged, Key};
-use crate::report::holders::holders;
-use crate::report::percentiles::percentile_us;
+use crate::report::figures::holders::holders;
+use crate::report::figures::percentiles::percentile_us;
 use crate::report::slice::{Asked, Indexed};
 use crate::tally::packed_histogram::{Dense, Grain};
 

@@ -22,11 +22,11 @@ use crate::control::{Assignment, Control, Parsed};
 use crate::fold::accounting::account;
 use crate::fold::accounts::Accounts;
 use crate::fold::project::{Projection, Window, first_measured_tick};
-use crate::report::generator_health::{anatomy, generator};
-use crate::report::holders::holders;
-use crate::report::percentiles::{ms, percentile_us};
+use crate::report::figures::generator_health::{anatomy, generator};
+use crate::report::figures::holders::holders;
+use crate::report::figures::percentiles::{ms, percentile_us};
+use crate::report::figures::streams::streams;
 use crate::report::state::{digest, run_state};
-use crate::report::streams::streams;
 use crate::report::{certificate, timeline, verdict};
 use crate::schedule::workload::Workload;
 use crate::tally::aggregates::{CallSums, add_counts};
@@ -116,15 +116,15 @@ fn nothing_planned(plan: &Plan) -> Plan {
     }
 }
 
-pub(super) struct Closing<'a> {
-    pub(super) control: &'a Control,
-    pub(super) data: &'a Projection,
-    pub(super) plan: &'a Plan,
-    pub(super) workload: &'a Workload,
+pub(crate) struct Closing<'a> {
+    pub(crate) control: &'a Control,
+    pub(crate) data: &'a Projection,
+    pub(crate) plan: &'a Plan,
+    pub(crate) workload: &'a Workload,
     /// The due ticks that are judged.
-    pub(super) measured: Range<u32>,
+    pub(crate) measured: Range<u32>,
     /// By which rules.
-    pub(super) rules: Rules,
+    pub(crate) rules: Rules,
 }
 
 impl Closing<'_> {
@@ -197,7 +197,7 @@ impl Closing<'_> {
     }
 
     /// Finished calls of the measured time that `keep` wants, by call and outcome, merged.
-    pub(super) fn sum(&self, keep: impl Fn(&Called, Outcome) -> bool) -> CallSums {
+    pub(crate) fn sum(&self, keep: impl Fn(&Called, Outcome) -> bool) -> CallSums {
         let mut sum = CallSums::default();
         for ((window, call, outcome), more) in &self.data.calls {
             let measured = *window == Window::Measured && outcome.is_finished();
@@ -208,13 +208,13 @@ impl Closing<'_> {
         sum
     }
 
-    pub(super) fn count(&self, of: Window) -> u64 {
+    pub(crate) fn count(&self, of: Window) -> u64 {
         let calls = self.data.calls.iter();
         let kept = calls.filter(|((window, ..), _)| *window == of);
         kept.map(|(_, sums)| sums.count).sum()
     }
 
-    pub(super) fn call_counts(&self, keep: impl Fn(&Called) -> bool) -> CallCounts {
+    pub(crate) fn call_counts(&self, keep: impl Fn(&Called) -> bool) -> CallCounts {
         let mut counts = CallCounts::default();
         for ((_, call, outcome), sums) in &self.data.calls {
             let outcome = *outcome;
@@ -230,7 +230,7 @@ impl Closing<'_> {
     }
 
     /// How long the run offered load: its profile, or until it was stopped.
-    pub(super) fn offered_us(&self) -> u64 {
+    pub(crate) fn offered_us(&self) -> u64 {
         let profile_us = self.workload.duration_us();
         self.control
             .stopped_at_us()
@@ -238,17 +238,17 @@ impl Closing<'_> {
     }
 
     /// When the measured time begins: the end of the warm-up, rounded up to a whole tick.
-    pub(super) fn measured_from_us(&self) -> u64 {
+    pub(crate) fn measured_from_us(&self) -> u64 {
         u64::from(self.measured.start) * self.plan.tick_us
     }
 
     /// When it ends: with the offered load, unless less is judged.
-    pub(super) fn measured_to_us(&self) -> u64 {
+    pub(crate) fn measured_to_us(&self) -> u64 {
         let to_us = u64::from(self.measured.end) * self.plan.tick_us;
         self.offered_us().min(to_us)
     }
 
-    pub(super) fn measured_us(&self) -> u64 {
+    pub(crate) fn measured_us(&self) -> u64 {
         self.measured_to_us()
             .saturating_sub(self.measured_from_us())
     }
@@ -271,7 +271,7 @@ impl Closing<'_> {
     }
 
     /// Arrivals planned before `t_us`; in a closed loop those reported, in whole ticks.
-    pub(super) fn planned_before(&self, accounts: &Accounts, t_us: u64) -> u64 {
+    pub(crate) fn planned_before(&self, accounts: &Accounts, t_us: u64) -> u64 {
         if self.plan.users.is_none() {
             return self.workload.first_at_or_after(t_us);
         }

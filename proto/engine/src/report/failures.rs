@@ -12,8 +12,8 @@ use loadpilot_events::refusal::Refusal;
 
 use crate::fold::index::{Entry, Key};
 use crate::fold::project::Projection;
+use crate::report::figures::tasks::raised;
 use crate::report::slice::{Asked, Indexed, Picked, Places};
-use crate::report::tasks::raised;
 use crate::tally::call_ids::Called;
 
 /// How the calls of a slice ended.

@@ -21,7 +21,7 @@ use loadpilot_events::units::Timestamp;
 use crate::control::{Control, envelope};
 use crate::fold::delta_validation::believable;
 use crate::fold::project::SeqSet;
-use crate::report::percentiles::{ms, percentile_us};
+use crate::report::figures::percentiles::{ms, percentile_us};
 use crate::report::state::run_state;
 use crate::schedule::workload::Workload;
 use crate::tally::aggregates::{add_counts, merge};

@@ -3,16 +3,11 @@
 //! The report is a pure function of the log up to the seal, so that its digest is reproducible,
 //! today or in a year. Must never read a clock.
 //!
-//! Figures:
-//! - [`percentiles`]: the only place that reads a percentile
-//! - [`latency`], [`streams`], [`tasks`], [`raises`]: figures of calls, tasks and their errors
-//! - [`generator_health`], [`holders`]: figures of the generator and its processes
-//! - [`drops`]: dropped arrivals by reason
-//! - [`timeline`]: decisions and facts in words
-//!
 //! The whole:
-//! - [`state`]: where the run stands, and the digest of a report
-//! - [`closing`]: the fold closed into a report
+//! - [`figures`]: its figures, part by part
+//! - [`timeline`]: decisions and facts in words
+//! - `state`: where the run stands, and the digest of a report
+//! - `closing`: the fold closed into a report
 //! - [`verdict`]: thresholds against figures
 //! - [`certificate`]: whether the figures are those of the target
 //!
@@ -24,19 +19,13 @@
 //! - [`samples`]: single calls as a table
 //! - [`what_if`]: the verdict by other thresholds
 
-mod drops;
-pub mod generator_health;
-mod holders;
-mod latency;
-pub mod percentiles;
-mod raises;
-pub mod streams;
-mod tasks;
+pub mod figures;
 pub mod timeline;
 
-pub mod certificate;
 mod closing;
 mod state;
+
+pub mod certificate;
 pub mod verdict;
 
 pub mod agent_stats;
@@ -47,5 +36,6 @@ pub mod slice;
 pub mod what_if;
 
 pub use closing::{NoReport, report};
-pub use drops::dropped_for;
+pub use figures::drops::dropped_for;
+pub use figures::percentiles;
 pub use state::{digest, run_state};

@@ -15,8 +15,8 @@ use loadpilot_events::plan::threshold::{Metric, Operator, Threshold};
 use loadpilot_events::rules::Rules;
 
 use crate::report::certificate::lost_pct;
-use crate::report::drops::dropped_for;
-use crate::report::percentiles::ms;
+use crate::report::figures::drops::dropped_for;
+use crate::report::figures::percentiles::ms;
 use crate::tally::metrics::figure;
 use crate::tally::ratio::percent;
 

@@ -1,7 +1,7 @@
 //! Figures of a part of a run over time, from its index.
 //!
 //! Whatever is asked for is checked against the run first; nothing is rounded or left out in
-//! silence. Must never read a percentile anywhere but in [`crate::report::percentiles`].
+//! silence. Must never read a percentile anywhere but in [`crate::report::figures::percentiles`].
 
 mod indexed;
 mod query;
@@ -17,7 +17,7 @@ use loadpilot_events::log::outcome::Outcome;
 use loadpilot_events::refusal::Refusal;
 
 use crate::fold::index::{Entry, Key};
-use crate::report::percentiles::{co_factor, ladder, percentile_us};
+use crate::report::figures::percentiles::{co_factor, ladder, percentile_us};
 use crate::tally::packed_histogram::{Dense, Grain};
 
 pub use indexed::Indexed;

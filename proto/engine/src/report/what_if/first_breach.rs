@@ -10,7 +10,7 @@ use loadpilot_events::plan::Plan;
 use loadpilot_events::plan::threshold::{Metric, Threshold};
 
 use crate::fold::index::Key;
-use crate::report::percentiles::{ms, percentile_us};
+use crate::report::figures::percentiles::{ms, percentile_us};
 use crate::report::slice::{Indexed, Places};
 use crate::report::verdict::passes;
 use crate::tally::packed_histogram::Grain;

@@ -14,10 +14,10 @@ use loadpilot_events::plan::script::Feed;
 use crate::fold::accounts::Accounts;
 use crate::fold::project::{Projection, Window};
 use crate::report::closing::Closing;
-use crate::report::drops::dropped_for;
-use crate::report::generator_health::anatomy;
-use crate::report::percentiles::{ladder, ladders};
-use crate::report::streams::streams;
+use crate::report::figures::drops::dropped_for;
+use crate::report::figures::generator_health::anatomy;
+use crate::report::figures::percentiles::{ladder, ladders};
+use crate::report::figures::streams::streams;
 use crate::schedule::feed::taken;
 use crate::tally::call_ids::Called;
 use crate::tally::metrics::MetricSums;
@@ -29,7 +29,7 @@ fn number(place: usize) -> u16 {
 
 impl Closing<'_> {
     /// The feeds of a scenario, and how many rows its plan took of each.
-    pub(super) fn feeds(&self, accounts: &Accounts) -> Vec<FeedFacts> {
+    pub(crate) fn feeds(&self, accounts: &Accounts) -> Vec<FeedFacts> {
         let users = self.plan.crew().unwrap_or(0);
         let of_task = |task: usize| {
             let counts = accounts.tasks.get(task);
@@ -49,7 +49,7 @@ impl Closing<'_> {
         self.plan.feeds().iter().map(facts).collect()
     }
 
-    pub(super) fn tasks(&self, accounts: &Accounts) -> Vec<TaskReport> {
+    pub(crate) fn tasks(&self, accounts: &Accounts) -> Vec<TaskReport> {
         let mut first_call = 0;
         let mut tasks = Vec::with_capacity(self.plan.tasks.len());
         for (index, (task, arrivals)) in self.plan.tasks.iter().zip(&accounts.tasks).enumerate() {
@@ -110,7 +110,7 @@ impl Closing<'_> {
     }
 
     /// The checks of a task, or of all of them; `None` when none looked at an answer.
-    pub(super) fn checks(&self, task: Option<u16>) -> Option<Checks> {
+    pub(crate) fn checks(&self, task: Option<u16>) -> Option<Checks> {
         let measured = self.measured.clone();
         let rows = self.data.arrivals.range((measured.start, 0)..);
         let rows = rows.take_while(|((tick, _), _)| *tick < measured.end);
@@ -124,7 +124,7 @@ impl Closing<'_> {
     }
 
     /// What a task measured itself, or all of them.
-    pub(super) fn metrics(&self, task: Option<u16>) -> Option<MetricsReport> {
+    pub(crate) fn metrics(&self, task: Option<u16>) -> Option<MetricsReport> {
         let mut sums = MetricSums::default();
         for ((window, of), more) in &self.data.metrics {
             if *window == Window::Measured && task.is_none_or(|task| task == *of) {

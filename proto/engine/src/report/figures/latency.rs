@@ -9,8 +9,8 @@ use loadpilot_events::rules::Rules;
 
 use crate::fold::project::Window;
 use crate::report::closing::Closing;
-use crate::report::generator_health::anatomy;
-use crate::report::percentiles::{co_factor, ladder, ms};
+use crate::report::figures::generator_health::anatomy;
+use crate::report::figures::percentiles::{co_factor, ladder, ms};
 use crate::tally::aggregates::{AnatomySums, CallSums, merge};
 use crate::tally::call_ids::Called;
 use crate::tally::unreached::unconnected;
@@ -23,7 +23,7 @@ const OMISSION_US: u64 = 1_000;
 const OMISSION_QUEUE_PCT: f64 = 50.0;
 
 impl Closing<'_> {
-    pub(super) fn latency(&self, all: &CallSums, ok: &CallSums, failed: &CallSums) -> Latency {
+    pub(crate) fn latency(&self, all: &CallSums, ok: &CallSums, failed: &CallSums) -> Latency {
         let (response, service) = (ladder(&all.response), ladder(&all.service));
         let on_schedule = self.plan.users.is_none();
         let both = response.as_ref().zip(service.as_ref());
@@ -45,7 +45,7 @@ impl Closing<'_> {
 
     /// Finished calls of the measured time that `keep` wants and that reached no server; 0 under
     /// the first rules.
-    pub(super) fn unconnected(&self, keep: impl Fn(&Called) -> bool) -> u64 {
+    pub(crate) fn unconnected(&self, keep: impl Fn(&Called) -> bool) -> u64 {
         if self.rules() < Rules::V2 {
             return 0;
         }

@@ -7,14 +7,14 @@ use loadpilot_events::id::AgentId;
 use loadpilot_events::log::delta::Phase;
 
 use crate::fold::project::{HolderSums, Projection, Window};
-use crate::report::percentiles::ladders;
+use crate::report::figures::percentiles::ladders;
 use crate::tally::aggregates::AnatomySums;
 use crate::tally::call_ids::Called;
 use crate::tally::ratio::percent;
 
 /// Where the time of the calls that `keep` wants went, in the measured time.
 #[must_use]
-pub fn anatomy(data: &Projection, keep: impl Fn(&Called) -> bool) -> AnatomySums {
+pub(crate) fn anatomy(data: &Projection, keep: impl Fn(&Called) -> bool) -> AnatomySums {
     let mut sums = AnatomySums::default();
     for ((window, call), more) in &data.anatomy {
         if *window == Window::Measured && keep(call) {
@@ -26,7 +26,7 @@ pub fn anatomy(data: &Projection, keep: impl Fn(&Called) -> bool) -> AnatomySums
 
 /// What the report says of the generator.
 #[must_use]
-pub fn generator(data: &Projection) -> GeneratorReport {
+pub(crate) fn generator(data: &Projection) -> GeneratorReport {
     let sums = anatomy(data, |_| true);
     let mut phases = ladders(&sums);
     let fitness = &data.fitness;

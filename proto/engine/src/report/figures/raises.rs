@@ -17,7 +17,7 @@ use crate::tally::ratio::percent;
 
 impl Closing<'_> {
     /// The arrivals of the measured time whose task raised, of one task or of all; none by rules 1.
-    pub(super) fn raises(&self, task: Option<u16>) -> TaskRaises {
+    pub(crate) fn raises(&self, task: Option<u16>) -> TaskRaises {
         if self.measured.is_empty() {
             return TaskRaises::default();
         }
@@ -35,7 +35,7 @@ impl Closing<'_> {
     }
 
     /// The same of some due ticks, as far as agents counted them.
-    pub(super) fn raises_in(&self, ticks: RangeInclusive<u32>, task: Option<u16>) -> TaskRaises {
+    pub(crate) fn raises_in(&self, ticks: RangeInclusive<u32>, task: Option<u16>) -> TaskRaises {
         let mut sum = TaskRaises::default();
         if self.rules == Rules::V1 || ticks.is_empty() {
             return sum;
@@ -94,7 +94,7 @@ impl Closing<'_> {
     /// By how much, in percent, what was started falls short of what was planned in the measured
     /// time. Rules 2 leave out what users called off: paused arrivals, those that waited at the
     /// stop, and the tick of the stop.
-    pub(super) fn shortfall_pct(&self, accounts: &Accounts, planned: u64, started: u64) -> f64 {
+    pub(crate) fn shortfall_pct(&self, accounts: &Accounts, planned: u64, started: u64) -> f64 {
         let scheduled = self.rules >= Rules::V2 && self.plan.users.is_none();
         if !scheduled {
             return percent(planned.saturating_sub(started), planned);
