@@ -60,7 +60,7 @@ pub(super) fn code(must: &mut Musts<'_>, plan: &Plan) {
         Reader::new(must, code, metrics, format!("{field}.body")).routine(&task.body, 0);
         if let Some(check) = &task.check {
             let mut reader = Reader::new(must, code, metrics, format!("{field}.check"));
-            reader.may_ask = false;
+            reader.may_request = false;
             let given = match check.takes {
                 loadpilot_events::plan::code::Takes::Answer => 1,
                 loadpilot_events::plan::code::Takes::StatusAndBody => 2,
@@ -83,7 +83,7 @@ struct Reader<'a, 'b> {
     /// The metrics that were added to so far, by name.
     metrics: &'a mut BTreeMap<String, Metric>,
     may_keep: bool,
-    may_ask: bool,
+    may_request: bool,
 }
 
 impl<'a, 'b> Reader<'a, 'b> {
@@ -101,7 +101,7 @@ impl<'a, 'b> Reader<'a, 'b> {
             loops: 0,
             metrics,
             may_keep: false,
-            may_ask: true,
+            may_request: true,
         }
     }
 
@@ -153,7 +153,7 @@ impl<'a, 'b> Reader<'a, 'b> {
                 | Statement::Rest { .. }
         );
         let rule = "must not ask for anything in a check";
-        self.hold(!asks || self.may_ask, rule, "a request or a rest");
+        self.hold(!asks || self.may_request, rule, "a request or a rest");
         match statement {
             Statement::Send(send) => {
                 self.expression(&send.path, depth);

@@ -30,7 +30,7 @@ use loadpilot_events::wire::subject::Kind;
 use serde::de::DeserializeOwned;
 
 use crate::control::run_state::{Record, RunState};
-use crate::control::teardown::Debt;
+use crate::control::teardown::TeardownState;
 
 /// A record of LP_CTL, parsed.
 #[derive(Debug, Clone)]
@@ -175,7 +175,7 @@ pub struct Control {
     pub quarantined: Vec<Quarantined>,
     /// What its submitter owes by all that was read: unlike everything else it does not end with
     /// the seal.
-    pub debt: Debt,
+    pub debt: TeardownState,
 }
 
 impl ControlLog {
@@ -219,8 +219,8 @@ impl ControlLog {
         }
     }
 
-    fn debt(&self) -> Debt {
-        let mut debt = Debt::default();
+    fn debt(&self) -> TeardownState {
+        let mut debt = TeardownState::default();
         for parsed in self.records.values() {
             if let Parsed::Request(envelope) = parsed {
                 debt.evolve(&envelope.event);
@@ -281,7 +281,7 @@ impl ControlLog {
             refused: Vec::new(),
             records: Vec::new(),
             quarantined: quarantined.collect(),
-            debt: Debt::default(),
+            debt: TeardownState::default(),
         };
         for (&seq, parsed) in &self.records {
             if counts(seq, matches!(parsed, Parsed::Fact(..))) {

@@ -9,7 +9,7 @@ use crate::control::run_state::RunState;
 /// A line for each holder whose share of the peak is above its last offer. Users of a closed loop
 /// start when they can: there is no rate to compare.
 #[must_use]
-pub fn overasked(state: &RunState, holdings: &[Holding]) -> Vec<String> {
+pub fn overcommit_warnings(state: &RunState, holdings: &[Holding]) -> Vec<String> {
     let Some(created) = state
         .created
         .as_deref()

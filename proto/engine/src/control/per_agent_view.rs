@@ -16,7 +16,7 @@ use loadpilot_events::log::steer::RateChanged;
 /// The decision with the holdings, losses and last words of `agent` only, whichever of its
 /// processes they name.
 #[must_use]
-pub fn concerning<'a>(decision: &'a Decision, agent: &AgentId) -> Cow<'a, Decision> {
+pub fn for_agent<'a>(decision: &'a Decision, agent: &AgentId) -> Cow<'a, Decision> {
     let held = |map: &[Holding]| -> Vec<Holding> {
         let its = map.iter().filter(|holding| holding.holder.agent == *agent);
         its.cloned().collect()

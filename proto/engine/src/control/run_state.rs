@@ -67,7 +67,7 @@ pub struct RunState {
     /// Who was declared lost.
     pub lost: BTreeMap<Holder, Loss>,
     /// When the last holder was lost without a substitute.
-    pub nobody_since: Option<Timestamp>,
+    pub no_holder_since: Option<Timestamp>,
     /// Whether it is sealed or refused.
     pub over: bool,
     /// The last decision, as a stream sequence.
@@ -168,7 +168,7 @@ impl RunState {
             Decision::CapacityReduced(reduced) => {
                 self.lose(&reduced.losses);
                 if self.holdings.is_empty() {
-                    self.nobody_since.get_or_insert(at);
+                    self.no_holder_since.get_or_insert(at);
                 }
             }
             Decision::StartScheduled(start) => self.start = Some(start.clone()),
@@ -191,7 +191,7 @@ impl RunState {
         self.holdings = holdings.to_vec();
         self.ever_held
             .extend(holdings.iter().map(|holding| holding.holder.clone()));
-        self.nobody_since = None;
+        self.no_holder_since = None;
     }
 
     fn lose(&mut self, losses: &[Loss]) {

@@ -12,7 +12,7 @@ use loadpilot_events::plan::Object;
 
 /// What is owed of one run, and by whom.
 #[derive(Debug, Clone, Default, PartialEq)]
-pub struct Debt {
+pub struct TeardownState {
     /// The setup, if one was begun.
     pub setup: Option<Box<SetupClaimed>>,
     /// What it left, as it was kept; the last one counts.
@@ -29,7 +29,7 @@ pub struct Debt {
 
 /// Why somebody may not play a teardown.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum NotOwed {
+pub enum ClaimRefusal {
     /// Nothing was set up.
     Nothing,
     /// It was played already.
@@ -40,7 +40,7 @@ pub enum NotOwed {
     Held(OwnerId),
 }
 
-impl Debt {
+impl TeardownState {
     /// The debt after one more record of the request subject. Total: what does not fit is passed
     /// over, and named by [`crate::verify`].
     pub fn evolve(&mut self, request: &Request) {
@@ -83,7 +83,7 @@ impl Debt {
     /// Whether `claimant` may ask for the run that it was set up for: nobody has taken the teardown
     /// from it, or begun with it.
     #[must_use]
-    pub fn may_ask(&self, claimant: &OwnerId) -> bool {
+    pub fn may_request(&self, claimant: &OwnerId) -> bool {
         self.setup.is_none() || self.is_owed() && !self.begun && self.is_held_by(claimant)
     }
 
@@ -91,26 +91,26 @@ impl Debt {
     /// was found to be gone, and `is_over` whether the run is sealed or refused.
     ///
     /// # Errors
-    /// [`NotOwed`].
+    /// [`ClaimRefusal`].
     pub fn claim(
         &self,
         claimant: &OwnerId,
         gone: Option<&OwnerId>,
         is_over: bool,
-    ) -> Result<Option<OwnerId>, NotOwed> {
-        let holder = self.holder.as_ref().ok_or(NotOwed::Nothing)?;
+    ) -> Result<Option<OwnerId>, ClaimRefusal> {
+        let holder = self.holder.as_ref().ok_or(ClaimRefusal::Nothing)?;
         if self.finished.is_some() {
-            return Err(NotOwed::Settled);
+            return Err(ClaimRefusal::Settled);
         }
         if self.asked && !is_over {
-            return Err(NotOwed::NotOver);
+            return Err(ClaimRefusal::NotOver);
         }
         if holder == claimant {
             return Ok(None);
         }
         match gone == Some(holder) {
             true => Ok(Some(holder.clone())),
-            false => Err(NotOwed::Held(holder.clone())),
+            false => Err(ClaimRefusal::Held(holder.clone())),
         }
     }
 

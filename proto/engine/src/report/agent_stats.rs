@@ -16,13 +16,13 @@ use crate::fold::index::{Gauged, Key};
 use crate::report::figures::holders::holders;
 use crate::report::figures::percentiles::percentile_us;
 use crate::report::slice::{Asked, Indexed};
-use crate::tally::packed_histogram::{Dense, Grain};
+use crate::tally::packed_histogram::{HistogramSum, Precision};
 
 /// The agents of a run over a slice of it, of which the times and the grain matter only.
 ///
 /// # Errors
 /// Everything that is wrong with the slice.
-pub fn attendance(run: Indexed<'_>, slice: &Slice) -> Result<Attendance, Refusal> {
+pub fn agent_stats(run: Indexed<'_>, slice: &Slice) -> Result<Attendance, Refusal> {
     let asked = Asked::of(run, slice)?;
     let facts = holders(run.control, run.data);
     let names: BTreeSet<&AgentId> = facts.iter().map(|facts| &facts.holder.agent).collect();
@@ -86,7 +86,7 @@ fn gauge(run: Indexed<'_>, agent: &mut AgentOverTime, number: Option<usize>, tic
 struct Counted {
     started: u64,
     finished: u64,
-    lag: Dense,
+    lag: HistogramSum,
 }
 
 /// What each agent of the index did.
@@ -94,7 +94,7 @@ fn counted(run: Indexed<'_>, ticks: Range<u32>) -> Vec<Counted> {
     let nothing = |_: &AgentId| Counted {
         started: 0,
         finished: 0,
-        lag: Dense::new(Grain::Phase),
+        lag: HistogramSum::new(Precision::Phase),
     };
     let mut counted: Vec<Counted> = run.index.agents().iter().map(nothing).collect();
     run.index.walk(ticks, |entry| match entry.key {

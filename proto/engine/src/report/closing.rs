@@ -31,7 +31,7 @@ use crate::report::{certificate, timeline, verdict};
 use crate::schedule::workload::Workload;
 use crate::tally::aggregates::{CallSums, add_counts};
 use crate::tally::call_ids::Called;
-use crate::tally::packed_histogram::Grain;
+use crate::tally::packed_histogram::Precision;
 use crate::tally::ratio::percent;
 
 /// Why there is no report.
@@ -190,7 +190,7 @@ impl Closing<'_> {
             metrics: self.metrics(None),
             gaps: self.gaps(&accounts),
             exchanges: self.data.exchanges.iter().cloned().collect(),
-            story: timeline::story(self.control),
+            story: timeline::lines(self.control),
             arrivals: accounts.total,
             digest: String::new(),
         }
@@ -284,7 +284,7 @@ impl Closing<'_> {
         let nothing = crate::fold::project::TickCalls::default();
         let tick_report = |(&tick, arrivals): (&u32, &crate::fold::accounts::TickAccount)| {
             let calls = self.data.ticks.get(&tick).unwrap_or(&nothing);
-            let responses = calls.responses.hist(Grain::Latency);
+            let responses = calls.responses.hist(Precision::Latency);
             let some = !responses.is_empty();
             let point = |percent| some.then(|| percentile_us(&responses, percent));
             let raises = self.raises_in(tick..=tick, None);

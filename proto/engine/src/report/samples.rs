@@ -18,7 +18,7 @@ use crate::fold::project::counts;
 use crate::schedule::workload::Workload;
 
 /// The names of the columns, as the first line.
-pub const HEAD: &str = "due,arrival,task,call,status,outcome,response_us,service_us,\
+pub const HEADER: &str = "due,arrival,task,call,status,outcome,response_us,service_us,\
                         first_byte_us,bytes_out,bytes_in,connection,agent,planned_rate\r\n";
 
 /// Why there is no table.
@@ -34,7 +34,7 @@ pub enum NoSamples {
 
 /// The table of one run.
 #[derive(Debug)]
-pub struct Sheet<'a> {
+pub struct SampleTable<'a> {
     control: &'a Control,
     start_at: Timestamp,
     workload: Workload,
@@ -43,7 +43,7 @@ pub struct Sheet<'a> {
     plan: &'a Plan,
 }
 
-impl<'a> Sheet<'a> {
+impl<'a> SampleTable<'a> {
     /// Of a run whose decisions are known.
     ///
     /// # Errors

@@ -10,24 +10,24 @@ use loadpilot_events::log::steer::{Change, Steered};
 use loadpilot_events::units::{Rate, Timestamp};
 
 use crate::control::name_list::{NAMES_MAX, name_list};
-use crate::control::overcommit::overasked;
+use crate::control::overcommit::overcommit_warnings;
 use crate::control::{Control, Parsed};
 
 /// One line per record that counts, oldest first.
 #[must_use]
-pub fn story(control: &Control) -> Vec<StoryLine> {
-    story_after(control, 0)
+pub fn lines(control: &Control) -> Vec<StoryLine> {
+    lines_after(control, 0)
 }
 
 /// The same, of the records after stream sequence `told`.
 #[must_use]
-pub fn story_after(control: &Control, told: u64) -> Vec<StoryLine> {
+pub fn lines_after(control: &Control, told: u64) -> Vec<StoryLine> {
     let line = |(seq, parsed): &(u64, Parsed)| {
         let (at, _) = parsed.record();
         StoryLine {
             at,
             seq: *seq,
-            text: lines(control, parsed),
+            text: record_lines(control, parsed),
         }
     };
     let first = control.records.partition_point(|&(seq, _)| seq <= told);
@@ -35,7 +35,7 @@ pub fn story_after(control: &Control, told: u64) -> Vec<StoryLine> {
 }
 
 /// What one record says, and below it what is to be warned of.
-fn lines(control: &Control, parsed: &Parsed) -> String {
+fn record_lines(control: &Control, parsed: &Parsed) -> String {
     let holdings: &[Holding] = match parsed {
         Parsed::Decision(envelope) => match &envelope.event {
             Decision::ShardsAssigned(assigned) => &assigned.holdings,
@@ -44,7 +44,7 @@ fn lines(control: &Control, parsed: &Parsed) -> String {
         },
         Parsed::Request(_) | Parsed::Fact(..) => &[],
     };
-    let mut warnings = overasked(&control.state, holdings);
+    let mut warnings = overcommit_warnings(&control.state, holdings);
     let more = warnings.len().saturating_sub(NAMES_MAX);
     warnings.truncate(NAMES_MAX);
     warnings.extend((more > 0).then(|| format!("warning: the same holds for {more} more agents")));

@@ -10,7 +10,7 @@ use std::sync::Arc;
 use loadpilot_events::plan::script::Feed;
 
 use crate::schedule::hash::{Purpose, shuffled};
-use crate::schedule::random::Whose;
+use crate::schedule::random::DrawScope;
 use crate::schedule::workload::Workload;
 
 /// Arrivals whose turns are kept, for whoever asks for neighbours: each user of a closed loop has
@@ -51,7 +51,7 @@ impl Feeder {
     }
 
     /// The row of `whose`, from 0; `None` when its task takes none.
-    pub fn row(&mut self, whose: Whose) -> Option<u64> {
+    pub fn row(&mut self, whose: DrawScope) -> Option<u64> {
         let turn = self.turn(whose)?;
         let place = turn % self.rows;
         if !self.is_shuffled {
@@ -72,16 +72,16 @@ impl Feeder {
     /// How many take rows before `whose`: of a schedule in the order of due times; of a closed loop
     /// as if its users took turns, since nothing says in advance which of them is faster; of users
     /// by their numbers.
-    fn turn(&mut self, whose: Whose) -> Option<u64> {
+    fn turn(&mut self, whose: DrawScope) -> Option<u64> {
         match whose {
-            Whose::Arrival(n) => self.turn_in_blocks(0, n),
-            Whose::Iteration { user, k } => {
+            DrawScope::Arrival(n) => self.turn_in_blocks(0, n),
+            DrawScope::Iteration { user, k } => {
                 let first_block = Workload::first_block_of(user);
                 let turn = self.turn_in_blocks(first_block, k)?;
                 let users = u64::from(self.workload.users().unwrap_or(1));
                 Some(turn.wrapping_mul(users).wrapping_add(u64::from(user)))
             }
-            Whose::Start(user) | Whose::Stop(user) => Some(u64::from(user)),
+            DrawScope::Start(user) | DrawScope::Stop(user) => Some(u64::from(user)),
         }
     }
 

@@ -9,7 +9,7 @@ use crate::schedule::hash::{Purpose, draw};
 
 /// Who draws values and takes rows of feeds.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Whose {
+pub enum DrawScope {
     /// The n-th arrival of the run.
     Arrival(u64),
     /// The k-th iteration of a user of a closed loop, as its holder counts them.
@@ -35,12 +35,12 @@ pub struct Draws {
 impl Draws {
     /// Of `whose`, from the first one on.
     #[must_use]
-    pub fn new(seed: u64, whose: Whose) -> Self {
+    pub fn new(seed: u64, whose: DrawScope) -> Self {
         let (purpose, block, index) = match whose {
-            Whose::Arrival(n) => (Purpose::OfArrival, n, 0),
-            Whose::Iteration { user, k } => (Purpose::OfIteration, u64::from(user), k),
-            Whose::Start(user) => (Purpose::OfStart, u64::from(user), 0),
-            Whose::Stop(user) => (Purpose::OfStop, u64::from(user), 0),
+            DrawScope::Arrival(n) => (Purpose::OfArrival, n, 0),
+            DrawScope::Iteration { user, k } => (Purpose::OfIteration, u64::from(user), k),
+            DrawScope::Start(user) => (Purpose::OfStart, u64::from(user), 0),
+            DrawScope::Stop(user) => (Purpose::OfStop, u64::from(user), 0),
         };
         Self {
             key: draw(seed, purpose, block, index),

@@ -183,7 +183,7 @@ impl Workload {
     /// When a user goes on that began its task `k` at `began_us` and ended it at `ended_us`, all
     /// in µs after the start.
     #[must_use]
-    pub fn rested_us(&self, user: u32, k: u64, began_us: u64, ended_us: u64) -> u64 {
+    pub fn next_start_us(&self, user: u32, k: u64, began_us: u64, ended_us: u64) -> u64 {
         match self.rest {
             None => ended_us,
             Some(Rest::Pacing { every_us }) => ended_us.max(began_us.saturating_add(every_us)),

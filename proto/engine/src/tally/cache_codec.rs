@@ -11,7 +11,7 @@ use loadpilot_events::log::hist::Hist;
 use serde::de::Error as _;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
-use crate::tally::packed_histogram::{Grain, Sparse};
+use crate::tally::packed_histogram::{PackedHistogram, Precision};
 
 /// Arrivals that raised, as three numbers.
 pub(crate) mod raises {
@@ -49,46 +49,50 @@ pub(crate) mod shared {
 
 /// A latency histogram.
 pub(crate) mod latency {
-    use super::{Deserializer, Grain, Hist, Serializer, read, write};
+    use super::{Deserializer, Hist, Precision, Serializer, read, write};
 
     pub(crate) fn serialize<S: Serializer>(hist: &Hist, to: S) -> Result<S::Ok, S::Error> {
-        write(hist, Grain::Latency, to)
+        write(hist, Precision::Latency, to)
     }
 
     pub(crate) fn deserialize<'de, D: Deserializer<'de>>(from: D) -> Result<Hist, D::Error> {
-        read(Grain::Latency, from)
+        read(Precision::Latency, from)
     }
 }
 
-fn write<S: Serializer>(hist: &Hist, grain: Grain, to: S) -> Result<S::Ok, S::Error> {
-    Sparse::of(hist, grain).serialize(to)
+fn write<S: Serializer>(hist: &Hist, grain: Precision, to: S) -> Result<S::Ok, S::Error> {
+    PackedHistogram::of(hist, grain).serialize(to)
 }
 
-fn read<'de, D: Deserializer<'de>>(grain: Grain, from: D) -> Result<Hist, D::Error> {
-    Ok(Sparse::deserialize(from)?.hist(grain))
+fn read<'de, D: Deserializer<'de>>(grain: Precision, from: D) -> Result<Hist, D::Error> {
+    Ok(PackedHistogram::deserialize(from)?.hist(grain))
 }
 
 /// Histograms of phases.
 pub(crate) mod phases {
     use loadpilot_events::log::delta::Phase;
 
-    use super::{BTreeMap, Deserialize, Deserializer, Grain, Hist, Serialize, Serializer, Sparse};
+    use super::{
+        BTreeMap, Deserialize, Deserializer, Hist, PackedHistogram, Precision, Serialize,
+        Serializer,
+    };
 
     pub(crate) fn serialize<S: Serializer>(
         phases: &BTreeMap<Phase, Hist>,
         to: S,
     ) -> Result<S::Ok, S::Error> {
         let packed = phases.iter();
-        let packed = packed.map(|(phase, hist)| (*phase, Sparse::of(hist, Grain::Phase)));
+        let packed =
+            packed.map(|(phase, hist)| (*phase, PackedHistogram::of(hist, Precision::Phase)));
         packed.collect::<BTreeMap<_, _>>().serialize(to)
     }
 
     pub(crate) fn deserialize<'de, D: Deserializer<'de>>(
         from: D,
     ) -> Result<BTreeMap<Phase, Hist>, D::Error> {
-        let packed = BTreeMap::<Phase, Sparse>::deserialize(from)?.into_iter();
+        let packed = BTreeMap::<Phase, PackedHistogram>::deserialize(from)?.into_iter();
         Ok(packed
-            .map(|(phase, sparse)| (phase, sparse.hist(Grain::Phase)))
+            .map(|(phase, sparse)| (phase, sparse.hist(Precision::Phase)))
             .collect())
     }
 }

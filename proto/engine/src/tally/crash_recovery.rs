@@ -1,7 +1,7 @@
 //! What a killed process left, closed into deltas of its own by whoever comes after it.
 //!
-//! The process kept two things where a kill cannot reach them: its [`Books`], how far deltas were
-//! closed, and every single thing that it told its tally since, numbered on each thread. A [`Mark`]
+//! The process kept two things where a kill cannot reach them: its [`Checkpoint`], how far deltas were
+//! closed, and every single thing that it told its tally since, numbered on each thread. A [`Watermark`]
 //! of the books is the boundary: up to it everything is in a delta, beyond it nothing is. Must
 //! never count anything twice, must give the same deltas each time it is asked, and must name what
 //! is missing rather than guess it.
@@ -23,7 +23,7 @@ use crate::tally::{CallEnd, Ledger, Phases, RowKey, Tally};
 
 /// Up to where what a thread told is closed into deltas.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
-pub struct Mark {
+pub struct Watermark {
     /// How often the thread was harvested.
     pub turn: u32,
     /// The number of the last thing that it told.
@@ -32,7 +32,7 @@ pub struct Mark {
     pub unrecorded: u64,
 }
 
-impl Mark {
+impl Watermark {
     /// Whether the thing of this number is in a delta.
     #[must_use]
     pub fn covers(&self, number: u64) -> bool {
@@ -54,7 +54,7 @@ impl Mark {
 
 /// How far a process had closed deltas.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
-pub struct Books {
+pub struct Checkpoint {
     /// The last delta; 0 before the first.
     pub last_seq: u64,
     /// Where its window ends, in µs after the start.
@@ -62,12 +62,12 @@ pub struct Books {
     /// Everything in deltas.
     pub totals: Totals,
     /// Of each thread.
-    pub marks: Vec<Mark>,
+    pub marks: Vec<Watermark>,
 }
 
 /// One thing that a thread told its tally.
 #[derive(Debug, Clone)]
-pub enum Told {
+pub enum TallyEvent {
     /// An arrival started.
     Started(RowKey),
     /// An arrival will never start.
@@ -109,7 +109,7 @@ pub struct InFlight {
 #[derive(Debug, Clone, Default)]
 pub struct Thread {
     /// Everything that it told and that is in no delta, in any order.
-    pub told: Vec<Told>,
+    pub told: Vec<TallyEvent>,
     /// Its calls in flight.
     pub in_flight: Vec<InFlight>,
     /// How many things it told found no room, in all.
@@ -129,7 +129,7 @@ pub struct Tail {
 
 /// Closes what the process `boot_id` left: its books, and its threads or why one cannot be read.
 #[must_use]
-pub fn close(boot_id: BootId, books: &Books, threads: &[Result<Thread, String>]) -> Tail {
+pub fn close(boot_id: BootId, books: &Checkpoint, threads: &[Result<Thread, String>]) -> Tail {
     let read = || threads.iter().flatten();
     let last_us = read().map(|thread| thread.last_us).max().unwrap_or(0);
     let to_us = last_us.max(books.to_us);
@@ -164,18 +164,18 @@ pub fn close(boot_id: BootId, books: &Books, threads: &[Result<Thread, String>])
     Tail { deltas, reported }
 }
 
-fn tell(tally: &mut Tally, told: &Told) {
+fn tell(tally: &mut Tally, told: &TallyEvent) {
     match told {
-        Told::Started(key) => tally.started(*key),
-        Told::Dropped(key, reason) => tally.dropped(*key, *reason),
-        Told::TaskError(key) => tally.task_error(*key),
-        Told::TaskRaised(key, last) => tally.task_raised(*key, *last),
-        Told::Check(key, passed) => tally.check(*key, *passed),
-        Told::Metric(key, name, value) => tally.metric(*key, name, *value),
-        Told::Raised(task, by, text) => tally.raised(*task, *by, text),
-        Told::Name(name) => tally.name(name),
-        Told::Call(end) => tally.call(end),
-        Told::Sample(sample) => tally.sample(*sample),
+        TallyEvent::Started(key) => tally.started(*key),
+        TallyEvent::Dropped(key, reason) => tally.dropped(*key, *reason),
+        TallyEvent::TaskError(key) => tally.task_error(*key),
+        TallyEvent::TaskRaised(key, last) => tally.task_raised(*key, *last),
+        TallyEvent::Check(key, passed) => tally.check(*key, *passed),
+        TallyEvent::Metric(key, name, value) => tally.metric(*key, name, *value),
+        TallyEvent::Raised(task, by, text) => tally.raised(*task, *by, text),
+        TallyEvent::Name(name) => tally.name(name),
+        TallyEvent::Call(end) => tally.call(end),
+        TallyEvent::Sample(sample) => tally.sample(*sample),
     }
 }
 
@@ -209,7 +209,7 @@ fn break_off(tally: &mut Tally, in_flight: &[InFlight]) {
 }
 
 /// Why something may be missing, for people.
-fn missing(books: &Books, threads: &[Result<Thread, String>]) -> Option<String> {
+fn missing(books: &Checkpoint, threads: &[Result<Thread, String>]) -> Option<String> {
     if let Some(reason) = threads.iter().find_map(|thread| thread.as_ref().err()) {
         return Some(reason.clone());
     }

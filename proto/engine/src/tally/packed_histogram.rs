@@ -11,14 +11,14 @@ use crate::tally::bytes_codec;
 
 /// How finely values are told apart.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Grain {
+pub enum Precision {
     /// Three significant digits: latencies.
     Latency,
     /// Two: phases of calls.
     Phase,
 }
 
-impl Grain {
+impl Precision {
     /// Buckets to each power of two.
     fn half(self) -> u64 {
         match self {
@@ -77,13 +77,13 @@ pub(crate) fn take_number(bytes: &mut &[u8]) -> Option<u64> {
 
 /// Packed counts: of each bucket that is not empty its distance from the one before, and its count.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Sparse(#[serde(with = "bytes_codec::bytes")] pub(crate) Vec<u8>);
+pub struct PackedHistogram(#[serde(with = "bytes_codec::bytes")] pub(crate) Vec<u8>);
 
-impl Sparse {
+impl PackedHistogram {
     /// The counts of a histogram.
     #[must_use]
-    pub fn of(hist: &Hist, grain: Grain) -> Self {
-        let mut packed = Packing::default();
+    pub fn of(hist: &Hist, grain: Precision) -> Self {
+        let mut packed = Packer::default();
         let mut last = None;
         for step in hist.iter_recorded() {
             // A histogram of fewer digits counts at the least value of its bucket, as merging does.
@@ -107,7 +107,7 @@ impl Sparse {
             self.0.clone_from(&more.0);
             return;
         }
-        let mut packed = Packing::default();
+        let mut packed = Packer::default();
         let (mut ours, mut theirs) = (self.iter().peekable(), more.iter().peekable());
         loop {
             let next = match (ours.peek(), theirs.peek()) {
@@ -126,13 +126,13 @@ impl Sparse {
 
 /// Packs counts whose buckets rise; the same bucket twice adds up.
 #[derive(Debug, Default)]
-struct Packing {
+struct Packer {
     bytes: Vec<u8>,
     last: usize,
     open: Option<(usize, u64)>,
 }
 
-impl Packing {
+impl Packer {
     fn push(&mut self, bucket: usize, count: u64) {
         match &mut self.open {
             Some((at, sum)) if *at == bucket => *sum = sum.saturating_add(count),
@@ -151,9 +151,9 @@ impl Packing {
         }
     }
 
-    fn close(mut self) -> Sparse {
+    fn close(mut self) -> PackedHistogram {
         self.flush();
-        Sparse(self.bytes)
+        PackedHistogram(self.bytes)
     }
 }
 
@@ -183,15 +183,15 @@ impl Iterator for Counts<'_> {
 
 /// Counts being added up: one for each bucket.
 #[derive(Debug, Clone)]
-pub struct Dense {
-    grain: Grain,
+pub struct HistogramSum {
+    grain: Precision,
     counts: Vec<u64>,
 }
 
-impl Dense {
+impl HistogramSum {
     /// No counts yet.
     #[must_use]
-    pub fn new(grain: Grain) -> Self {
+    pub fn new(grain: Precision) -> Self {
         Self {
             grain,
             counts: Vec::new(),
@@ -230,8 +230,8 @@ impl Dense {
 
     /// Packed.
     #[must_use]
-    pub fn pack(&self) -> Sparse {
-        let mut packed = Packing::default();
+    pub fn pack(&self) -> PackedHistogram {
+        let mut packed = Packer::default();
         for (bucket, count) in self.iter() {
             packed.push(bucket, count);
         }
@@ -254,11 +254,11 @@ impl Dense {
     }
 }
 
-impl Sparse {
+impl PackedHistogram {
     /// As a histogram.
     #[must_use]
-    pub fn hist(&self, grain: Grain) -> Hist {
-        let mut dense = Dense::new(grain);
+    pub fn hist(&self, grain: Precision) -> Hist {
+        let mut dense = HistogramSum::new(grain);
         dense.add(self.iter());
         dense.hist()
     }

@@ -63,7 +63,7 @@ impl Reach {
 
     /// Whether calls have finished, and all of them failed to connect.
     #[must_use]
-    pub fn is_in_vain(&self) -> bool {
+    pub fn is_unreached(&self) -> bool {
         !self.reached && self.calls > 0
     }
 

@@ -86,7 +86,7 @@ impl Cache {
             return None;
         }
         let (data, index): (Projection, Index) = postcard::from_bytes(rest).ok()?;
-        if !data.stands_under(control) {
+        if !data.is_valid_under(control) {
             return None;
         }
         self.kept = (data.fitness.deltas, head.sealed_at.is_some());

@@ -9,7 +9,7 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use loadpilot_bus::{AppendError, Fault, Stream};
-use loadpilot_engine::control::teardown::{Debt, NotOwed};
+use loadpilot_engine::control::teardown::{ClaimRefusal, TeardownState};
 use loadpilot_events::limits::OBJECTS_BYTES_MAX;
 use loadpilot_events::log::req::Request;
 use loadpilot_events::log::teardown::{SetupClaimed, SetupKept, TeardownClaimed, TeardownFinished};
@@ -191,12 +191,12 @@ impl Session {
             };
             let instead_of = match debt.claim(claimant, gone, control.state.over) {
                 Ok(instead_of) => instead_of,
-                Err(NotOwed::Nothing | NotOwed::Settled) => return Ok(Claimed::Settled),
-                Err(NotOwed::NotOver) => return Ok(Claimed::NotOver),
-                Err(NotOwed::Held(holder)) if self.is_heard(&holder).await? => {
+                Err(ClaimRefusal::Nothing | ClaimRefusal::Settled) => return Ok(Claimed::Settled),
+                Err(ClaimRefusal::NotOver) => return Ok(Claimed::NotOver),
+                Err(ClaimRefusal::Held(holder)) if self.is_heard(&holder).await? => {
                     return Ok(Claimed::Held { by: holder });
                 }
-                Err(NotOwed::Held(holder)) => {
+                Err(ClaimRefusal::Held(holder)) => {
                     silent = Some(holder);
                     continue;
                 }
@@ -289,7 +289,11 @@ impl Session {
     }
 
     /// Shreds what the teardown of a run needed.
-    pub(crate) async fn shred_means(&self, run: &RunId, debt: &Debt) -> Result<(), SessionError> {
+    pub(crate) async fn shred_means(
+        &self,
+        run: &RunId,
+        debt: &TeardownState,
+    ) -> Result<(), SessionError> {
         let (bus, subjects) = self.parts();
         bus.kv_shred(&subjects.owed_key(run)).await?;
         for states in &debt.kept {
@@ -323,7 +327,7 @@ impl Session {
             let is_end = matches!(request, Request::TeardownFinished(_));
             let may = match is_end {
                 true => debt.is_owed() && debt.begun && debt.holder.as_ref() == Some(claimant),
-                false => debt.may_ask(claimant),
+                false => debt.may_request(claimant),
             };
             if !may {
                 return Err(taken(run));

@@ -15,7 +15,7 @@ use loadpilot_events::units::Timestamp;
 
 use crate::bugs::{Bug, bug};
 use crate::control::assign::take_over;
-use crate::control::decide::{Heard, Run};
+use crate::control::decide::{LastSeen, Run};
 use crate::control::run_state::Resignation;
 
 impl Run<'_> {
@@ -50,13 +50,13 @@ impl Run<'_> {
 
     /// The newest process of each agent, if it is heard. An older one is never called back: it
     /// stops as soon as it hears of the newer one.
-    fn living(&self) -> impl Iterator<Item = (&Holder, &Heard)> {
-        let mut newest: BTreeMap<_, (&Holder, &Heard)> = BTreeMap::new();
+    fn living(&self) -> impl Iterator<Item = (&Holder, &LastSeen)> {
+        let mut newest: BTreeMap<_, (&Holder, &LastSeen)> = BTreeMap::new();
         for (holder, heard) in &self.hearing.agents {
             newest.insert(&holder.agent, (holder, heard));
         }
         // To have listened anew proves nobody dead, but nobody alive either.
-        let lives = |heard: &Heard| self.clock < heard.at.plus_us(self.policy.lost_us);
+        let lives = |heard: &LastSeen| self.clock < heard.at.plus_us(self.policy.lost_us);
         let every = self
             .hearing
             .agents
@@ -69,7 +69,7 @@ impl Run<'_> {
     /// Those that live, can do what the run needs, and may be given shards.
     pub(crate) fn available(&self) -> BTreeSet<Holder> {
         let needed = self.created.needed();
-        let usable = |(holder, heard): &(&Holder, &Heard)| {
+        let usable = |(holder, heard): &(&Holder, &LastSeen)| {
             needed.is_subset(&heard.has)
                 && (!self.state.lost.contains_key(holder) || bug(Bug::LostGetShards))
                 && !self.state.resigned.contains_key(holder)
@@ -81,7 +81,7 @@ impl Run<'_> {
 
     /// What the run needs and not all agents that are there have, in words that follow others.
     pub(crate) fn lacking(&self) -> String {
-        let agents: Vec<&Heard> = self.living().map(|(_, heard)| heard).collect();
+        let agents: Vec<&LastSeen> = self.living().map(|(_, heard)| heard).collect();
         if agents.is_empty() {
             return ", and none is there".to_owned();
         }
@@ -237,7 +237,7 @@ impl Run<'_> {
     pub(crate) fn newer<'h>(
         &'h self,
         holder: &'h Holder,
-    ) -> impl Iterator<Item = (&'h Holder, &'h Heard)> {
+    ) -> impl Iterator<Item = (&'h Holder, &'h LastSeen)> {
         let later = self.hearing.agents.range((Excluded(holder), Unbounded));
         later.take_while(|(other, _)| other.agent == holder.agent)
     }

@@ -58,7 +58,7 @@ pub struct Policy {
     /// How long after the last possible call holders may take to say their last words.
     pub finish_us: u64,
     /// How long a run waits for a new holder when it has none.
-    pub nobody_us: u64,
+    pub no_holder_us: u64,
     /// Whether runs that need Python on agents are refused: a fleet that several share must not run
     /// everybody's code.
     pub compiled_only: bool,
@@ -76,7 +76,7 @@ impl Default for Policy {
             owner_us: 10_000_000,
             ready_us: 15_000_000,
             finish_us: 15_000_000,
-            nobody_us: 30_000_000,
+            no_holder_us: 30_000_000,
             compiled_only: false,
             // Which private networks agents may enter is known to them alone.
             targets: TargetPolicy::local(),
@@ -86,11 +86,11 @@ impl Default for Policy {
 
 /// What a coordinator has heard outside the log.
 #[derive(Debug, Clone, Default)]
-pub struct Hearing {
+pub struct Observations {
     /// Since when it has listened: silence before that proves nothing.
     pub since: Timestamp,
     /// When each process was last heard.
-    pub agents: BTreeMap<Holder, Heard>,
+    pub agents: BTreeMap<Holder, LastSeen>,
     /// When each owner was last heard.
     pub owners: BTreeMap<OwnerId, Timestamp>,
     /// The last stream sequence of LP_DATA; read after the last words that a seal counts.
@@ -102,14 +102,14 @@ pub struct Hearing {
     /// The longest message that the server takes, in bytes; `None` while nobody knows.
     pub message_bytes_max: Option<u64>,
     /// Processes all of whose rate is promised already: they get no shards while a run goes on.
-    pub full: BTreeSet<Holder>,
+    pub at_capacity: BTreeSet<Holder>,
     /// Processes that said of the run in question that no call of theirs reached a server.
     pub unreached: BTreeMap<Holder, Unreached>,
 }
 
 /// The last sign of life of a process.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Heard {
+pub struct LastSeen {
     /// When.
     pub at: Timestamp,
     /// Whether it knows that the earlier process of its agent is dead.
@@ -124,7 +124,7 @@ pub struct Heard {
 #[must_use]
 pub fn decide(
     state: &RunState,
-    hearing: &Hearing,
+    hearing: &Observations,
     policy: &Policy,
     now: Timestamp,
 ) -> Option<Decision> {
@@ -185,7 +185,7 @@ pub fn decide(
 #[must_use]
 pub fn deadline(
     state: &RunState,
-    hearing: &Hearing,
+    hearing: &Observations,
     policy: &Policy,
     now: Timestamp,
 ) -> Option<Timestamp> {
@@ -222,13 +222,13 @@ pub fn deadline(
     }
     instants.extend(
         state
-            .nobody_since
-            .map(|since| since.plus_us(policy.nobody_us)),
+            .no_holder_since
+            .map(|since| since.plus_us(policy.no_holder_us)),
     );
     instants.into_iter().filter(|&instant| instant > now).min()
 }
 
-fn create(run: &RunRequested, hearing: &Hearing, policy: &Policy, now: Timestamp) -> Decision {
+fn create(run: &RunRequested, hearing: &Observations, policy: &Policy, now: Timestamp) -> Decision {
     let mut problems = check::request(run);
     problems.extend(policy.targets.judge_plan(&run.plan).err());
     if let Some(script) = run.plan.script.as_ref().filter(|_| policy.compiled_only) {
@@ -261,7 +261,7 @@ fn create(run: &RunRequested, hearing: &Hearing, policy: &Policy, now: Timestamp
 pub(crate) struct Run<'a> {
     pub(crate) state: &'a RunState,
     pub(crate) created: &'a RunCreated,
-    pub(crate) hearing: &'a Hearing,
+    pub(crate) hearing: &'a Observations,
     pub(crate) policy: &'a Policy,
     /// Now, but never before the decisions that were made already.
     pub(crate) now: Timestamp,
@@ -372,8 +372,8 @@ impl Run<'_> {
         }
         let nobody_for_too_long = self
             .state
-            .nobody_since
-            .is_some_and(|since| self.now >= since.plus_us(self.policy.nobody_us));
+            .no_holder_since
+            .is_some_and(|since| self.now >= since.plus_us(self.policy.no_holder_us));
         if nobody_for_too_long {
             return Some(self.stop_now(StopReason::NobodyLeft, None));
         }

@@ -108,7 +108,7 @@ impl Run<'_> {
         let barred: BTreeSet<&AgentId> = barred.map(|holder| &holder.agent).collect();
         let mut idle = self.available();
         idle.retain(|holder| {
-            !barred.contains(&holder.agent) && !self.hearing.full.contains(holder)
+            !barred.contains(&holder.agent) && !self.hearing.at_capacity.contains(holder)
         });
         idle
     }

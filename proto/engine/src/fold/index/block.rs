@@ -9,7 +9,9 @@ use loadpilot_events::log::cause::Cause;
 use loadpilot_events::log::delta::{LastCall, Phase};
 use loadpilot_events::log::outcome::Outcome;
 
-use crate::tally::packed_histogram::{Counts, Dense, Grain, Sparse, push_number, take_number};
+use crate::tally::packed_histogram::{
+    Counts, HistogramSum, PackedHistogram, Precision, push_number, take_number,
+};
 
 /// Phases that are kept by tick: those that verdict and certificate look at.
 pub(super) const PHASES: [Phase; 4] = [
@@ -116,8 +118,8 @@ pub(super) struct Sums {
     pub(super) dropped: u64,
     pub(super) status: BTreeMap<u16, u64>,
     pub(super) causes: BTreeMap<Cause, u64>,
-    pub(super) response: Sparse,
-    pub(super) service: Sparse,
+    pub(super) response: PackedHistogram,
+    pub(super) service: PackedHistogram,
 }
 
 impl Sums {
@@ -264,8 +266,8 @@ impl<'a> Merging<'a> {
 }
 
 /// The sum of packed counts. Of which grain they are does not matter: buckets are added.
-fn packed<'a>(all: impl Iterator<Item = Counts<'a>>) -> Sparse {
-    let mut sum = Dense::new(Grain::Latency);
+fn packed<'a>(all: impl Iterator<Item = Counts<'a>>) -> PackedHistogram {
+    let mut sum = HistogramSum::new(Precision::Latency);
     all.for_each(|counts| sum.add(counts));
     sum.pack()
 }

@@ -17,7 +17,7 @@ use crate::fold::project::prepared::Prepared;
 use crate::tally::bytes_codec::Bytes;
 use crate::tally::call_ids::{Called, Names};
 use crate::tally::metrics::MetricSums;
-use crate::tally::packed_histogram::{Grain, Sparse};
+use crate::tally::packed_histogram::{PackedHistogram, Precision};
 
 mod block;
 
@@ -113,8 +113,8 @@ impl Index {
                 dropped: 0,
                 status: sums.status.clone(),
                 causes: sums.causes.clone(),
-                response: Sparse::of(&sums.response, Grain::Latency),
-                service: Sparse::of(&sums.service, Grain::Latency),
+                response: PackedHistogram::of(&sums.response, Precision::Latency),
+                service: PackedHistogram::of(&sums.service, Precision::Latency),
             };
             let key = Key::Calls {
                 call,
@@ -127,7 +127,7 @@ impl Index {
             let call = number(&mut self.calls, &names.called(row.call));
             for (&phase, hist) in sums.phases.iter().filter(|(one, _)| PHASES.contains(one)) {
                 let sums = Sums {
-                    response: Sparse::of(hist, Grain::Phase),
+                    response: PackedHistogram::of(hist, Precision::Phase),
                     ..Sums::default()
                 };
                 self.push(row.tick, Key::Phase { call, agent, phase }, &sums);
@@ -170,7 +170,7 @@ impl Index {
 
     /// Packs together what came since the last time: questions are quick then. What they are
     /// answered is the same.
-    pub fn settle(&mut self) {
+    pub fn compact(&mut self) {
         for level in 1..SPANS.len() {
             let children = SPANS[level] / SPANS[level - 1];
             for block in std::mem::take(&mut self.stale[level]) {

@@ -27,7 +27,7 @@ use crate::tally::aggregates::{AnatomySums, ArrivalSums, CallSums};
 use crate::tally::cache_codec;
 use crate::tally::call_ids::{Called, Names};
 use crate::tally::metrics::MetricSums;
-use crate::tally::packed_histogram::{Grain, Sparse};
+use crate::tally::packed_histogram::{PackedHistogram, Precision};
 pub use crate::tally::seq_set::SeqSet;
 
 pub(crate) mod prepared;
@@ -49,7 +49,7 @@ pub struct TickCalls {
     /// Finished and not ok.
     pub errors: u64,
     /// Their response times, packed: there are many ticks.
-    pub responses: Sparse,
+    pub responses: PackedHistogram,
 }
 
 /// What one process reported.
@@ -165,7 +165,7 @@ impl Projection {
     /// Whether every delta counts, or is set aside, by the last words that `control` knows as it
     /// did by those that were known when it was folded: else the log is to be folded anew.
     #[must_use]
-    pub fn stands_under(&self, control: &Control) -> bool {
+    pub fn is_valid_under(&self, control: &Control) -> bool {
         let last = |holder| last_number(control, holder);
         let mut counted = self.holders.iter();
         let counted =
@@ -355,7 +355,7 @@ impl Projection {
             let tick = self.ticks.entry(row.tick).or_default();
             tick.finished += row.count;
             tick.errors += if row.outcome.is_error() { row.count } else { 0 };
-            let responses = Sparse::of(&more.response, Grain::Latency);
+            let responses = PackedHistogram::of(&more.response, Precision::Latency);
             tick.responses.add(&responses);
         }
     }

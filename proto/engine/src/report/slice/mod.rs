@@ -18,7 +18,7 @@ use loadpilot_events::refusal::Refusal;
 
 use crate::fold::index::{Entry, Key};
 use crate::report::figures::percentiles::{co_factor, ladder, percentile_us};
-use crate::tally::packed_histogram::{Dense, Grain};
+use crate::tally::packed_histogram::{HistogramSum, Precision};
 
 pub use indexed::Indexed;
 pub use query::Asked;
@@ -31,8 +31,8 @@ struct Bucket {
     dropped: u64,
     raises: TaskRaises,
     outcomes: BTreeMap<Outcome, u64>,
-    response: Dense,
-    service: Dense,
+    response: HistogramSum,
+    service: HistogramSum,
 }
 
 impl Bucket {
@@ -42,8 +42,8 @@ impl Bucket {
             dropped: 0,
             raises: TaskRaises::default(),
             outcomes: BTreeMap::new(),
-            response: Dense::new(Grain::Latency),
-            service: Dense::new(Grain::Latency),
+            response: HistogramSum::new(Precision::Latency),
+            service: HistogramSum::new(Precision::Latency),
         }
     }
 
@@ -223,7 +223,7 @@ pub fn heat(run: Indexed<'_>, slice: &Slice) -> Result<Heat, Refusal> {
     let mut from_us = Vec::new();
     let mut rows: Vec<BTreeMap<u32, u64>> = Vec::new();
     for ticks in asked.buckets() {
-        let mut response = Dense::new(Grain::Latency);
+        let mut response = HistogramSum::new(Precision::Latency);
         from_us.push(u64::from(ticks.start) * asked.tick_us);
         run.index.walk(ticks, |entry| {
             let finished = matches!(entry.key, Key::Calls { outcome, .. } if outcome.is_finished());
@@ -233,7 +233,8 @@ pub fn heat(run: Indexed<'_>, slice: &Slice) -> Result<Heat, Refusal> {
         });
         let mut row: BTreeMap<u32, u64> = BTreeMap::new();
         for (bucket, count) in response.iter() {
-            *row.entry(band(Grain::Latency.least(bucket))).or_default() += count;
+            *row.entry(band(Precision::Latency.least(bucket)))
+                .or_default() += count;
         }
         rows.push(row);
     }

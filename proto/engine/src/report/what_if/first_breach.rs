@@ -13,7 +13,7 @@ use crate::fold::index::Key;
 use crate::report::figures::percentiles::{ms, percentile_us};
 use crate::report::slice::{Indexed, Places};
 use crate::report::verdict::passes;
-use crate::tally::packed_histogram::Grain;
+use crate::tally::packed_histogram::Precision;
 use crate::tally::ratio::percent;
 
 /// Calls of one task, or of all of them, up to some tick.
@@ -122,7 +122,7 @@ fn of_task(
 impl SoFar {
     fn add(&mut self, counts: crate::tally::packed_histogram::Counts<'_>) {
         for (bucket, count) in counts {
-            let least = Grain::Latency.least(bucket);
+            let least = Precision::Latency.least(bucket);
             self.response
                 .record_n(least, count)
                 .expect("an auto-resizing histogram takes any value");

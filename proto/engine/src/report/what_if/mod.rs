@@ -18,7 +18,7 @@ use crate::fold::project::{Projection, Window, first_measured_tick};
 use crate::report::closing::judged;
 use crate::report::slice::{Indexed, whole_ticks};
 use crate::tally::aggregates::{AnatomySums, CallSums};
-use crate::tally::packed_histogram::{Dense, Grain};
+use crate::tally::packed_histogram::{HistogramSum, Precision};
 
 /// How the run would have been judged.
 ///
@@ -118,20 +118,20 @@ fn measured_in(run: Indexed<'_>, ticks: &Range<u32>) -> Projection {
 /// What was found under one key.
 struct Found {
     counts: CallSums,
-    response: Dense,
-    service: Dense,
+    response: HistogramSum,
+    service: HistogramSum,
 }
 
 impl Found {
     fn new(key: Key) -> Self {
         let grain = match key {
-            Key::Phase { .. } => Grain::Phase,
-            Key::Arrivals { .. } | Key::Calls { .. } | Key::Raises { .. } => Grain::Latency,
+            Key::Phase { .. } => Precision::Phase,
+            Key::Arrivals { .. } | Key::Calls { .. } | Key::Raises { .. } => Precision::Latency,
         };
         Self {
             counts: CallSums::default(),
-            response: Dense::new(grain),
-            service: Dense::new(grain),
+            response: HistogramSum::new(grain),
+            service: HistogramSum::new(grain),
         }
     }
 
