@@ -23,7 +23,7 @@ use crate::tally::aggregates::{ArrivalSums, add_counts};
 
 /// What became of arrivals that nobody reported.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Fate {
+enum Settlement {
     Waiting,
     Dropped(DropReason),
     Lost,
@@ -33,7 +33,7 @@ enum Fate {
 #[must_use]
 pub fn account(control: &Control, data: &Projection, plan: &Plan, workload: &Workload) -> Accounts {
     let planned = Planned::new(workload, control);
-    let mut books = Books {
+    let mut accounting = Accounting {
         control,
         data,
         workload,
@@ -46,26 +46,26 @@ pub fn account(control: &Control, data: &Projection, plan: &Plan, workload: &Wor
         stop_tick: control.stopped_at_us().map(|us| workload.tick_of(us)),
     };
     let per_task = workload.count_per_task(0..workload.planned());
-    for (task, planned) in books.accounts.tasks.iter_mut().zip(per_task) {
+    for (task, planned) in accounting.accounts.tasks.iter_mut().zip(per_task) {
         task.planned = planned;
     }
-    books.accounts.total.planned = workload.planned();
+    accounting.accounts.total.planned = workload.planned();
     for (&(_, task), sums) in &data.arrivals {
-        books.reported(task, sums);
+        accounting.reported(task, sums);
     }
     match workload.users() {
-        Some(users) => books.closed_loop(users),
-        None => (0..workload.ticks()).for_each(|tick| books.tick(tick)),
+        Some(users) => accounting.closed_loop(users),
+        None => (0..workload.ticks()).for_each(|tick| accounting.tick(tick)),
     }
-    books.broken_tails();
-    books.check_holders();
-    books.check_balance();
-    let mut accounts = books.accounts;
+    accounting.incomplete_tails();
+    accounting.check_holders();
+    accounting.check_balance();
+    let mut accounts = accounting.accounts;
     contradictions::name(control, data, plan, &mut accounts);
     accounts
 }
 
-struct Books<'a> {
+struct Accounting<'a> {
     control: &'a Control,
     data: &'a Projection,
     workload: &'a Workload,
@@ -76,7 +76,7 @@ struct Books<'a> {
     stop_tick: Option<u32>,
 }
 
-impl Books<'_> {
+impl Accounting<'_> {
     fn reported(&mut self, task: u16, sums: &ArrivalSums) {
         let task = self.accounts.tasks.get_mut(usize::from(task));
         for counts in [Some(&mut self.accounts.total), task].into_iter().flatten() {
@@ -135,10 +135,10 @@ impl Books<'_> {
 
     /// Names what became of the arrivals of `tick` that nobody reported.
     fn missing(&mut self, tick: u32) {
-        let books = self.planned;
-        let planned = books.tick(tick);
-        if self.stop_tick == Some(tick) && self.fate(tick, false) != Fate::Waiting {
-            return self.missing_at_the_stop(tick, &planned);
+        let accounting = self.planned;
+        let planned = accounting.tick(tick);
+        if self.stop_tick == Some(tick) && self.settlement(tick, false) != Settlement::Waiting {
+            return self.missing_at_stop(tick, &planned);
         }
         let mut lost = 0;
         for (holder, count) in &planned.held {
@@ -148,13 +148,13 @@ impl Books<'_> {
                 .copied()
                 .unwrap_or(0);
             let missing = count.saturating_sub(reported);
-            if missing > 0 && self.fate(tick, false) == Fate::Lost {
+            if missing > 0 && self.settlement(tick, false) == Settlement::Lost {
                 self.lose(holder, tick, missing);
                 lost += missing;
             }
         }
-        let held_fate = self.fate(tick, false);
-        let unowned_fate = self.fate(tick, true);
+        let held_fate = self.settlement(tick, false);
+        let unowned_fate = self.settlement(tick, true);
         let mixed = held_fate != unowned_fate && planned.unowned > 0 && lost > 0;
         let per_task = self.workload.count_per_task(planned.range.clone());
         let unowned = if mixed {
@@ -168,20 +168,20 @@ impl Books<'_> {
             let sums = self.data.arrivals.get(&(tick, number));
             let reported = sums.map_or(0, ArrivalSums::reported);
             let missing = planned_count.saturating_sub(reported);
-            let nobodys = match unowned.get(task) {
+            let unowned_count = match unowned.get(task) {
                 Some(&count) => count.min(missing),
                 None if all_unowned => missing,
                 None => 0,
             };
-            self.settle(task, unowned_fate, nobodys);
-            self.settle(task, held_fate, missing - nobodys);
+            self.settle(task, unowned_fate, unowned_count);
+            self.settle(task, held_fate, missing - unowned_count);
         }
     }
 
     /// The same of the tick in which the run was stopped. What is due after that nobody started; of
     /// what is due before it a holder that had its say did not start what it does not report, and
     /// of any other one nobody knows.
-    fn missing_at_the_stop(&mut self, tick: u32, planned: &PlannedTick<'_>) {
+    fn missing_at_stop(&mut self, tick: u32, planned: &PlannedTick<'_>) {
         let stop_us = self.control.stopped_at_us().unwrap_or_default();
         let stop = self.workload.first_at_or_after(stop_us);
         let before = planned.range.start..stop.clamp(planned.range.start, planned.range.end);
@@ -192,7 +192,7 @@ impl Books<'_> {
                 continue;
             };
             open[usize::from(self.workload.task_of(n))] += 1;
-            if !self.had_its_say(holder) {
+            if !self.is_fully_reported(holder) {
                 *unknown.entry(holder).or_default() += 1;
             }
         }
@@ -230,14 +230,14 @@ impl Books<'_> {
         let per_task = self.workload.count_per_task(planned.range.clone());
         for (task, count) in per_task.into_iter().enumerate() {
             let missing = count.saturating_sub(reported[task]);
-            self.settle(task, Fate::Lost, lost[task]);
+            self.settle(task, Settlement::Lost, lost[task]);
             let stopped = missing.saturating_sub(lost[task]);
-            self.settle(task, Fate::Dropped(DropReason::Stopped), stopped);
+            self.settle(task, Settlement::Dropped(DropReason::Stopped), stopped);
         }
     }
 
     /// Whether everything that a holder counted is there.
-    fn had_its_say(&self, holder: &Holder) -> bool {
+    fn is_fully_reported(&self, holder: &Holder) -> bool {
         let state = &self.control.state;
         let finished = state.finished.get(holder).map(|end| end.final_seq);
         let whole = state.tails.get(holder).filter(|tail| tail.lost.is_none());
@@ -248,30 +248,30 @@ impl Books<'_> {
         })
     }
 
-    fn fate(&self, tick: u32, unowned: bool) -> Fate {
+    fn settlement(&self, tick: u32, unowned: bool) -> Settlement {
         let over = self.control.sealed.is_some() || self.control.state.over;
         if !over {
-            return Fate::Waiting;
+            return Settlement::Waiting;
         }
         let stopped = self.stop_tick.is_some_and(|stop| tick >= stop);
         let never_started = self.control.state.start.is_none();
         match (stopped || never_started, unowned) {
-            (true, _) => Fate::Dropped(DropReason::Stopped),
-            (false, true) => Fate::Dropped(DropReason::Unowned),
-            (false, false) => Fate::Lost,
+            (true, _) => Settlement::Dropped(DropReason::Stopped),
+            (false, true) => Settlement::Dropped(DropReason::Unowned),
+            (false, false) => Settlement::Lost,
         }
     }
 
-    fn settle(&mut self, task: usize, fate: Fate, count: u64) {
+    fn settle(&mut self, task: usize, settlement: Settlement, count: u64) {
         if count == 0 {
             return;
         }
         let task = self.accounts.tasks.get_mut(task);
         for counts in [Some(&mut self.accounts.total), task].into_iter().flatten() {
-            match fate {
-                Fate::Waiting => counts.waiting += count,
-                Fate::Lost => counts.lost += count,
-                Fate::Dropped(reason) => *counts.dropped.entry(reason).or_default() += count,
+            match settlement {
+                Settlement::Waiting => counts.waiting += count,
+                Settlement::Lost => counts.lost += count,
+                Settlement::Dropped(reason) => *counts.dropped.entry(reason).or_default() += count,
             }
         }
     }
@@ -307,7 +307,7 @@ impl Books<'_> {
 
     /// Where a killed process may have counted more than was found, that is named even if no
     /// arrival is missing: later calls of arrivals are not planned one by one.
-    fn broken_tails(&mut self) {
+    fn incomplete_tails(&mut self) {
         for (holder, tail) in &self.control.state.tails {
             let Some(lost) = &tail.lost else {
                 continue;

@@ -19,7 +19,7 @@ use crate::fold::decision_rules::{Decided, decisions};
 use crate::fold::invariants::{Breaches, Invariant};
 use crate::fold::project::Projection;
 use crate::fold::seal_rules;
-use crate::tally::call_ids::Called;
+use crate::tally::call_ids::CallId;
 use crate::tally::ratio::percent;
 
 /// Names in `accounts` what contradicts the log, and how much of it.
@@ -124,8 +124,8 @@ impl Surplus {
             return Self::default();
         }
         let mut attempted = vec![0_u64; plan.calls().count()];
-        for ((_, called, _), sums) in &data.calls {
-            if let Called::Planned(number) = called
+        for ((_, call_id, _), sums) in &data.calls {
+            if let CallId::Planned(number) = call_id
                 && let Some(count) = attempted.get_mut(usize::from(*number))
             {
                 *count += sums.count;

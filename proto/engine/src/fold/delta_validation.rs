@@ -11,7 +11,7 @@ use loadpilot_events::plan::Plan;
 use loadpilot_events::rules::Rules;
 
 use crate::control::Control;
-use crate::tally::call_ids::Names;
+use crate::tally::call_ids::CallNames;
 
 /// The greatest sequence number and total that is believed: what a double still counts exactly.
 const TOTAL_MAX: u64 = 1 << 53;
@@ -112,7 +112,7 @@ pub(crate) fn plausible(control: &Control, delta: &DeltaReported) -> Result<(), 
         at_most("due tick", [row.tick.into()], limits.tick)?;
         at_most("task", [row.task.into()], limits.task)?;
     }
-    let names = Names::of(delta);
+    let names = CallNames::of(delta);
     for row in &delta.calls {
         at_most("due tick", [row.tick.into()], limits.tick)?;
         limits.call(&names, row.call)?;
@@ -182,7 +182,7 @@ impl Limits {
     }
 
     /// A call must be in the plan, or have a name.
-    fn call(&self, names: &Names, call: u16) -> Result<(), String> {
+    fn call(&self, names: &CallNames, call: u16) -> Result<(), String> {
         match u64::from(call) < self.calls || names.has(call) {
             true => Ok(()),
             false => Err(format!("call {call}, {} are in the plan", self.calls)),

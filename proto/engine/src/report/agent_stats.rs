@@ -12,10 +12,10 @@ use loadpilot_events::id::AgentId;
 use loadpilot_events::log::delta::Phase;
 use loadpilot_events::refusal::Refusal;
 
-use crate::fold::index::{Gauged, Key};
+use crate::fold::index::{AgentGauges, Key};
 use crate::report::figures::holders::holders;
 use crate::report::figures::percentiles::percentile_us;
-use crate::report::slice::{Asked, Indexed};
+use crate::report::slice::{Indexed, Query};
 use crate::tally::packed_histogram::{HistogramSum, Precision};
 
 /// The agents of a run over a slice of it, of which the times and the grain matter only.
@@ -23,7 +23,7 @@ use crate::tally::packed_histogram::{HistogramSum, Precision};
 /// # Errors
 /// Everything that is wrong with the slice.
 pub fn agent_stats(run: Indexed<'_>, slice: &Slice) -> Result<Attendance, Refusal> {
-    let asked = Asked::of(run, slice)?;
+    let query = Query::of(run, slice)?;
     let facts = holders(run.control, run.data);
     let names: BTreeSet<&AgentId> = facts.iter().map(|facts| &facts.holder.agent).collect();
     let mut agents: Vec<AgentOverTime> = names
@@ -33,18 +33,18 @@ pub fn agent_stats(run: Indexed<'_>, slice: &Slice) -> Result<Attendance, Refusa
     let known = run.index.agents();
     let number = |agent: &AgentOverTime| known.iter().position(|known| *known == agent.agent);
     let numbers: Vec<Option<usize>> = agents.iter().map(number).collect();
-    for ticks in asked.buckets() {
+    for ticks in query.buckets() {
         let counted = counted(run, ticks.clone());
         for (agent, number) in agents.iter_mut().zip(&numbers) {
             gauge(run, agent, *number, ticks.clone());
             count(agent, number.map(|number| &counted[number]));
         }
     }
-    let begins = asked.buckets().map(|ticks| u64::from(ticks.start));
+    let begins = query.buckets().map(|ticks| u64::from(ticks.start));
     Ok(Attendance {
         run: run.control.run.clone(),
-        bucket_us: asked.bucket_us(),
-        from_us: begins.map(|tick| tick * asked.tick_us).collect(),
+        bucket_us: query.bucket_us(),
+        from_us: begins.map(|tick| tick * query.tick_us).collect(),
         agents,
     })
 }
@@ -71,15 +71,15 @@ fn nothing(run: Indexed<'_>, agent: &AgentId, facts: &[HolderFacts]) -> AgentOve
 /// Adds what an agent, known to the index by a number, said of itself.
 fn gauge(run: Indexed<'_>, agent: &mut AgentOverTime, number: Option<usize>, ticks: Range<u32>) {
     let number = number.and_then(|number| u16::try_from(number).ok());
-    let gauged = number.and_then(|number| run.index.gauged(number, ticks));
-    let of = |get: fn(&Gauged) -> u64| gauged.as_ref().map(get);
+    let gauges_of = number.and_then(|number| run.index.gauges_of(number, ticks));
+    let of = |get: fn(&AgentGauges) -> u64| gauges_of.as_ref().map(get);
     agent
         .cpu_millicores
-        .push(of(|gauged| gauged.cpu_millicores));
-    let busiest = of(|gauged| gauged.busiest_core_permille);
+        .push(of(|gauges_of| gauges_of.cpu_millicores));
+    let busiest = of(|gauges_of| gauges_of.busiest_core_permille);
     agent.busiest_core_permille.push(busiest);
-    agent.stall_us.push(of(|gauged| gauged.stall_us));
-    agent.in_flight.push(of(|gauged| gauged.in_flight));
+    agent.stall_us.push(of(|gauges_of| gauges_of.stall_us));
+    agent.in_flight.push(of(|gauges_of| gauges_of.in_flight));
 }
 
 /// What an agent did in a bucket.

@@ -30,7 +30,7 @@ use crate::report::state::{digest, run_state};
 use crate::report::{certificate, timeline, verdict};
 use crate::schedule::workload::Workload;
 use crate::tally::aggregates::{CallSums, add_counts};
-use crate::tally::call_ids::Called;
+use crate::tally::call_ids::CallId;
 use crate::tally::packed_histogram::Precision;
 use crate::tally::ratio::percent;
 
@@ -197,7 +197,7 @@ impl Closing<'_> {
     }
 
     /// Finished calls of the measured time that `keep` wants, by call and outcome, merged.
-    pub(crate) fn sum(&self, keep: impl Fn(&Called, Outcome) -> bool) -> CallSums {
+    pub(crate) fn sum(&self, keep: impl Fn(&CallId, Outcome) -> bool) -> CallSums {
         let mut sum = CallSums::default();
         for ((window, call, outcome), more) in &self.data.calls {
             let measured = *window == Window::Measured && outcome.is_finished();
@@ -214,7 +214,7 @@ impl Closing<'_> {
         kept.map(|(_, sums)| sums.count).sum()
     }
 
-    pub(crate) fn call_counts(&self, keep: impl Fn(&Called) -> bool) -> CallCounts {
+    pub(crate) fn call_counts(&self, keep: impl Fn(&CallId) -> bool) -> CallCounts {
         let mut counts = CallCounts::default();
         for ((_, call, outcome), sums) in &self.data.calls {
             let outcome = *outcome;

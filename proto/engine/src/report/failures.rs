@@ -13,35 +13,35 @@ use loadpilot_events::refusal::Refusal;
 use crate::fold::index::{Entry, Key};
 use crate::fold::project::Projection;
 use crate::report::figures::tasks::raised;
-use crate::report::slice::{Asked, Indexed, Picked, Places};
-use crate::tally::call_ids::Called;
+use crate::report::slice::{CallPlaces, Indexed, Query, Selection};
+use crate::tally::call_ids::CallId;
 
 /// How the calls of a slice ended.
 ///
 /// # Errors
 /// Everything that is wrong with the slice.
 pub fn errors(run: Indexed<'_>, slice: &Slice) -> Result<Errors, Refusal> {
-    let asked = Asked::of(run, slice)?;
-    let picked = Picked::new(run, &asked);
+    let query = Query::of(run, slice)?;
+    let selection = Selection::new(run, &query);
     let created = run.control.state.created.as_deref();
-    let places = Places::of(created.map(|created| &created.plan));
-    let mut calls: BTreeMap<(u16, &Called), CallErrors> = BTreeMap::new();
+    let places = CallPlaces::of(created.map(|created| &created.plan));
+    let mut calls: BTreeMap<(u16, &CallId), CallErrors> = BTreeMap::new();
     let known = run.index.calls();
-    let planned: Vec<Called> = places.planned().collect();
-    let all: BTreeSet<&Called> = planned.iter().chain(known).collect();
+    let planned: Vec<CallId> = places.planned().collect();
+    let all: BTreeSet<&CallId> = planned.iter().chain(known).collect();
     for call in all {
         let (task, name) = places.of_call(call);
         calls.insert((task, call), nothing(name));
     }
     let mut raises: BTreeMap<u16, TaskRaises> = BTreeMap::new();
-    run.index.walk(asked.ticks.clone(), |entry| {
+    run.index.walk(query.ticks.clone(), |entry| {
         if let Key::Raises { task, last, .. } = entry.key
-            && picked.wants(&entry.key)
+            && selection.wants(&entry.key)
         {
             raises.entry(task).or_default().count(last, entry.count);
         }
         if let Key::Calls { call, outcome, .. } = entry.key
-            && picked.wants(&entry.key)
+            && selection.wants(&entry.key)
             && let Some(call) = known.get(call as usize)
             && let Some(sums) = calls.get_mut(&(places.of_call(call).0, call))
         {
@@ -50,7 +50,7 @@ pub fn errors(run: Indexed<'_>, slice: &Slice) -> Result<Errors, Refusal> {
     });
     let names = created.map_or(&[][..], |created| &created.plan.tasks);
     let is_asked = |task: u16| {
-        asked
+        query
             .tasks
             .as_ref()
             .is_none_or(|tasks| tasks.contains(&task))
@@ -61,7 +61,7 @@ pub fn errors(run: Indexed<'_>, slice: &Slice) -> Result<Errors, Refusal> {
         .filter(|(_, place)| is_asked(*place));
     let tasks = tasks.map(|(task, place)| {
         let of_task = calls.iter().filter(|((of, _), _)| *of == place);
-        let named = of_task.filter(|(_, sums)| is_step(&asked, &sums.call));
+        let named = of_task.filter(|(_, sums)| is_step(&query, &sums.call));
         let calls = named.map(|(_, sums)| sums.clone()).collect();
         let raises = raises.get(&place).copied().unwrap_or_default();
         told((run.data, place), &task.name, calls, raises)
@@ -72,8 +72,8 @@ pub fn errors(run: Indexed<'_>, slice: &Slice) -> Result<Errors, Refusal> {
     })
 }
 
-fn is_step(asked: &Asked, name: &str) -> bool {
-    asked
+fn is_step(query: &Query, name: &str) -> bool {
+    query
         .steps
         .as_ref()
         .is_none_or(|steps| steps.contains(name))

@@ -25,7 +25,7 @@ use crate::report::figures::percentiles::{ms, percentile_us};
 use crate::report::state::run_state;
 use crate::schedule::workload::Workload;
 use crate::tally::aggregates::{add_counts, merge};
-use crate::tally::call_ids::{Called, Names};
+use crate::tally::call_ids::{CallId, CallNames};
 use crate::tally::ratio::percent;
 use crate::tally::unreached::unconnected;
 
@@ -41,7 +41,7 @@ pub struct LiveView {
     /// By task.
     raises: BTreeMap<u16, TaskRaises>,
     /// By call: ended calls, errors among them, response times.
-    calls: BTreeMap<Called, CallSoFar>,
+    calls: BTreeMap<CallId, CallSoFar>,
     ends: Ends,
     room: Room,
 }
@@ -174,11 +174,11 @@ impl LiveView {
                 .map(|row| row.connections_reused)
                 .sum::<u64>();
         }
-        let names = Names::of(&delta);
+        let names = CallNames::of(&delta);
         for row in &delta.calls {
             let sums = self
                 .calls
-                .entry(names.called(row.call))
+                .entry(names.call_id(row.call))
                 .or_insert_with(|| CallSoFar {
                     ended: 0,
                     errors: 0,
@@ -303,8 +303,8 @@ impl LiveView {
             first_call = calls.end;
             let (mut requests, mut errors, mut response) = (0, 0, hist::latency());
             let of_task = self.calls.iter().filter(|(call, _)| match call {
-                Called::Planned(number) => calls.contains(number),
-                Called::Named { task, .. } => usize::from(*task) == place,
+                CallId::Planned(number) => calls.contains(number),
+                CallId::Named { task, .. } => usize::from(*task) == place,
             });
             for (_, call) in of_task {
                 requests += call.ended;

@@ -27,7 +27,7 @@ const BLOCKS_PER_USER: u64 = 1 << 42;
 pub struct Workload {
     pace: Pace,
     /// What Poisson points are made in: one, and one more for each change of the rate.
-    stretches: Vec<Stretch>,
+    segments: Vec<Segment>,
     users: Option<u32>,
     rest: Option<Rest>,
     arrivals: Arrivals,
@@ -41,7 +41,7 @@ pub struct Workload {
 /// A stretch of Λ with blocks of Poisson points of its own: what was due before a change of the
 /// rate must not depend on it, and the points of a block depend on where the last one ends.
 #[derive(Debug, Clone, Copy)]
-struct Stretch {
+struct Segment {
     /// The number of its first arrival.
     first: u64,
     /// Where it begins, in parts.
@@ -50,7 +50,7 @@ struct Stretch {
     end: u128,
 }
 
-impl Stretch {
+impl Segment {
     /// How many points its blocks have.
     fn points(&self) -> u64 {
         let count = (self.end - self.begin).div_ceil(PARTS_PER_ARRIVAL);
@@ -100,7 +100,7 @@ type BlockAt = (usize, u64);
 
 /// As a power of two, the blocks of a stretch before those of the next one begin to be drawn: more
 /// than the highest rate fills in the longest run.
-const STRETCH_BITS: u32 = 40;
+const SEGMENT_BITS: u32 = 40;
 
 impl Workload {
     /// The workload of a plan that [`crate::check`] has accepted.
@@ -115,14 +115,14 @@ impl Workload {
             })
             .collect();
         let pace = Pace::new(&plan.profile);
-        let whole = Stretch {
+        let whole = Segment {
             first: 0,
             begin: 0,
             end: pace.total_parts(),
         };
         Self {
             pace,
-            stretches: vec![whole],
+            segments: vec![whole],
             users: plan.users,
             rest: plan.rest,
             arrivals: plan.arrivals,
@@ -147,8 +147,8 @@ impl Workload {
             let rate = Rate(change.rate.0.min(RATE_MAX_URPS));
             self.pace = self.pace.changed(at_us, rate);
             let end = self.pace.total_parts();
-            self.stretches.retain(|stretch| stretch.begin < begin);
-            self.stretches.push(Stretch { first, begin, end });
+            self.segments.retain(|segment| segment.begin < begin);
+            self.segments.push(Segment { first, begin, end });
         }
         self
     }
@@ -204,7 +204,7 @@ impl Workload {
     /// The number of arrivals of the whole run; 0 in a closed loop, which plans none.
     #[must_use]
     pub fn planned(&self) -> u64 {
-        match (self.arrivals, self.stretches.last()) {
+        match (self.arrivals, self.segments.last()) {
             (Arrivals::Poisson, Some(last)) => last.first + last.points(),
             _ => self.pace.planned(),
         }
@@ -385,38 +385,38 @@ impl Workload {
     /// How many points are below `limit` parts of Λ.
     fn points_below(&self, limit: u128) -> u64 {
         let begun = self
-            .stretches
-            .partition_point(|stretch| stretch.begin < limit);
+            .segments
+            .partition_point(|segment| segment.begin < limit);
         let Some(place) = begun.checked_sub(1) else {
             return 0;
         };
         // A block of points stays inside its part of Λ, so that only one can hold the limit.
-        let stretch = self.stretches[place];
-        let block = (limit - stretch.begin - 1) / (u128::from(POISSON_BLOCK) * PARTS_PER_ARRIVAL);
+        let segment = self.segments[place];
+        let block = (limit - segment.begin - 1) / (u128::from(POISSON_BLOCK) * PARTS_PER_ARRIVAL);
         let block = u64::try_from(block).unwrap_or(u64::MAX);
         let points = self.poisson_points((place, block));
         let below = points.partition_point(|&point| point < limit);
-        stretch.first + block * POISSON_BLOCK + below as u64
+        segment.first + block * POISSON_BLOCK + below as u64
     }
 
     /// The block of Poisson points that holds arrival `n`, and its place there.
     fn place_of(&self, n: u64) -> (BlockAt, usize) {
-        let begun = self.stretches.partition_point(|stretch| stretch.first <= n);
+        let begun = self.segments.partition_point(|segment| segment.first <= n);
         let place = begun.saturating_sub(1);
-        let inside = n - self.stretches[place].first;
+        let inside = n - self.segments[place].first;
         let rest = usize::try_from(inside % POISSON_BLOCK).unwrap_or(usize::MAX);
         ((place, inside / POISSON_BLOCK), rest)
     }
 
     /// The sorted points of one block: uniform over the block's part of Λ.
     fn poisson_points(&self, (place, block): BlockAt) -> Vec<u128> {
-        let stretch = self.stretches[place];
+        let segment = self.segments[place];
         let first = block * POISSON_BLOCK;
-        let count = POISSON_BLOCK.min(stretch.points() - first);
-        let begin = stretch.begin + u128::from(first) * PARTS_PER_ARRIVAL;
+        let count = POISSON_BLOCK.min(segment.points() - first);
+        let begin = segment.begin + u128::from(first) * PARTS_PER_ARRIVAL;
         let full = u128::from(POISSON_BLOCK) * PARTS_PER_ARRIVAL;
-        let width = full.min(stretch.end - begin);
-        let drawn = block.wrapping_add((place as u64) << STRETCH_BITS);
+        let width = full.min(segment.end - begin);
+        let drawn = block.wrapping_add((place as u64) << SEGMENT_BITS);
         let mut points: Vec<u128> = (0..count)
             .map(|i| u128::from(draw(self.seed, Purpose::Poisson, drawn, i)))
             .map(|uniform| begin + ((uniform * width) >> 64))

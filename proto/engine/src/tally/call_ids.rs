@@ -13,7 +13,7 @@ use crate::tally::cache_codec;
 
 /// A call.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
-pub enum Called {
+pub enum CallId {
     /// By its place in the plan's list of calls.
     Planned(u16),
     /// By its name in a task that runs in Python.
@@ -28,25 +28,25 @@ pub enum Called {
 
 /// What the numbers of calls mean in one delta.
 #[derive(Debug, Default)]
-pub struct Names(BTreeMap<u16, Called>);
+pub struct CallNames(BTreeMap<u16, CallId>);
 
-impl Names {
+impl CallNames {
     /// Of `delta`.
     #[must_use]
     pub fn of(delta: &DeltaReported) -> Self {
         let named = delta.names.iter().map(|named| {
             let name = Arc::from(named.name.as_str());
             let task = named.task;
-            (named.call, Called::Named { task, name })
+            (named.call, CallId::Named { task, name })
         });
         Self(named.collect())
     }
 
     /// The call that `number` stands for.
     #[must_use]
-    pub fn called(&self, number: u16) -> Called {
+    pub fn call_id(&self, number: u16) -> CallId {
         let named = self.0.get(&number).cloned();
-        named.unwrap_or(Called::Planned(number))
+        named.unwrap_or(CallId::Planned(number))
     }
 
     /// Whether the delta names it.

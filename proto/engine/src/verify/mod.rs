@@ -24,7 +24,7 @@ mod teardown;
 
 use deltas::Deltas;
 use folds::Folds;
-use teardown::Stood;
+use teardown::TeardownRecord;
 
 pub use crate::fold::decision_rules::{Decided, decisions};
 pub use crate::fold::invariants::{Breaches, EVIDENCE_MAX, Evidence, Finding, Invariant};
@@ -135,15 +135,15 @@ impl Verifier {
 
     fn owed(&self, breaches: &mut Breaches) {
         let records = self.records.iter();
-        let stood = records.filter_map(|(&seq, (subject, parsed))| {
-            let stood = match parsed.as_ref().ok()? {
-                Parsed::Request(envelope) => Stood::Request(&envelope.event),
-                Parsed::Decision(envelope) if is_end(&envelope.event) => Stood::End,
+        let record = records.filter_map(|(&seq, (subject, parsed))| {
+            let record = match parsed.as_ref().ok()? {
+                Parsed::Request(envelope) => TeardownRecord::Request(&envelope.event),
+                Parsed::Decision(envelope) if is_end(&envelope.event) => TeardownRecord::End,
                 Parsed::Decision(_) | Parsed::Fact(..) => return None,
             };
-            Some((subject.as_str(), seq, stood))
+            Some((subject.as_str(), seq, record))
         });
-        teardown::owed(stood, breaches);
+        teardown::owed(record, breaches);
     }
 
     fn unreadable(&self, breaches: &mut Breaches) {

@@ -10,7 +10,7 @@ use loadpilot_events::log::req::Request;
 use crate::fold::invariants::{Breaches, Invariant};
 
 /// A request, or the end of the run, and where it stands.
-pub(super) enum Stood<'a> {
+pub(super) enum TeardownRecord<'a> {
     /// Somebody asked, or took something upon himself.
     Request(&'a Request),
     /// The run was sealed or refused.
@@ -32,12 +32,12 @@ struct Past {
 
 /// Holds the records of one run, in the order of the log, to what must hold of any.
 pub(super) fn owed<'a>(
-    log: impl IntoIterator<Item = (&'a str, u64, Stood<'a>)>,
+    log: impl IntoIterator<Item = (&'a str, u64, TeardownRecord<'a>)>,
     breaches: &mut Breaches,
 ) {
     let mut past = Past::default();
-    for (subject, seq, stood) in log {
-        for what in past.take(&stood) {
+    for (subject, seq, record) in log {
+        for what in past.take(&record) {
             breaches.note(Invariant::Owed, subject, seq, what);
         }
     }
@@ -45,31 +45,31 @@ pub(super) fn owed<'a>(
 
 impl Past {
     /// Takes one record; gives what is wrong with it.
-    fn take(&mut self, stood: &Stood<'_>) -> Vec<&'static str> {
+    fn take(&mut self, record: &TeardownRecord<'_>) -> Vec<&'static str> {
         let mut wrong = Vec::new();
         let mut rule = |holds: bool, what| {
             if !holds {
                 wrong.push(what);
             }
         };
-        match stood {
-            Stood::End => self.ended = true,
-            Stood::Request(Request::RunRequested(_)) => {
+        match record {
+            TeardownRecord::End => self.ended = true,
+            TeardownRecord::Request(Request::RunRequested(_)) => {
                 rule(!self.begun, "the run is asked for after its teardown");
                 self.asked = true;
             }
-            Stood::Request(Request::SetupClaimed(claim)) => {
+            TeardownRecord::Request(Request::SetupClaimed(claim)) => {
                 rule(self.on.is_none(), "the setup was begun before");
                 rule(!self.asked, "the run was asked for before its setup");
                 self.claimants.insert(claim.claimant.clone());
                 self.on.get_or_insert_with(|| claim.claimant.clone());
             }
-            Stood::Request(Request::SetupKept(kept)) => {
+            TeardownRecord::Request(Request::SetupKept(kept)) => {
                 let own = self.on.as_ref() == Some(&kept.claimant) && !self.begun;
                 rule(own, "it is kept by somebody whose setup it is not");
                 rule(!self.asked, "the run was asked for already");
             }
-            Stood::Request(Request::TeardownClaimed(claim)) => {
+            TeardownRecord::Request(Request::TeardownClaimed(claim)) => {
                 let owes = claim.instead_of.as_ref().unwrap_or(&claim.claimant);
                 rule(self.on.is_some(), "nothing was set up");
                 rule(!self.settled, "the teardown was played already");
@@ -83,13 +83,13 @@ impl Past {
                 self.begun = true;
                 self.on = Some(claim.claimant.clone());
             }
-            Stood::Request(Request::TeardownFinished(end)) => {
+            TeardownRecord::Request(Request::TeardownFinished(end)) => {
                 let own = self.begun && self.on.as_ref() == Some(&end.claimant);
                 rule(own, "it is finished by somebody on whom it is not");
                 rule(!self.settled, "it was finished before");
                 self.settled = true;
             }
-            Stood::Request(_) => {}
+            TeardownRecord::Request(_) => {}
         }
         wrong
     }

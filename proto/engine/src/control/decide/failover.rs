@@ -19,25 +19,25 @@ use crate::control::decide::{LastSeen, Run};
 use crate::control::run_state::Resignation;
 
 impl Run<'_> {
-    pub(crate) fn heard_at(&self, holder: &Holder) -> Timestamp {
-        let heard = self
-            .hearing
+    pub(crate) fn last_seen_at(&self, holder: &Holder) -> Timestamp {
+        let seen = self
+            .observed
             .agents
             .get(holder)
-            .map_or(Timestamp(0), |heard| heard.at);
+            .map_or(Timestamp(0), |seen| seen.at);
         if bug(Bug::LostBeforeListened) {
-            return heard;
+            return seen;
         }
-        heard.max(self.hearing.since)
+        seen.max(self.observed.since)
     }
 
     /// An owner that was never heard had no chance to be before its run was there: its first sign
     /// of life may come after the request, which is stored.
-    pub(crate) fn owner_heard_at(&self, owner: &OwnerId) -> Timestamp {
-        let heard = self.hearing.owners.get(owner).copied();
+    pub(crate) fn owner_seen_at(&self, owner: &OwnerId) -> Timestamp {
+        let seen = self.observed.owners.get(owner).copied();
         let created_us = self.created.gather_by.0;
         let created = Timestamp(created_us.saturating_sub(self.created.agents.wait_us));
-        heard.unwrap_or(created).max(self.hearing.since)
+        seen.unwrap_or(created).max(self.observed.since)
     }
 
     pub(crate) fn is_silent(&self, holder: &Holder) -> bool {
@@ -45,48 +45,48 @@ impl Run<'_> {
             true => self.policy.fence_us / 2,
             false => self.policy.lost_us,
         };
-        self.clock >= self.heard_at(holder).plus_us(lost_us)
+        self.clock >= self.last_seen_at(holder).plus_us(lost_us)
     }
 
     /// The newest process of each agent, if it is heard. An older one is never called back: it
     /// stops as soon as it hears of the newer one.
-    fn living(&self) -> impl Iterator<Item = (&Holder, &LastSeen)> {
+    fn live_agents(&self) -> impl Iterator<Item = (&Holder, &LastSeen)> {
         let mut newest: BTreeMap<_, (&Holder, &LastSeen)> = BTreeMap::new();
-        for (holder, heard) in &self.hearing.agents {
-            newest.insert(&holder.agent, (holder, heard));
+        for (holder, seen) in &self.observed.agents {
+            newest.insert(&holder.agent, (holder, seen));
         }
         // To have listened anew proves nobody dead, but nobody alive either.
-        let lives = |heard: &LastSeen| self.clock < heard.at.plus_us(self.policy.lost_us);
+        let lives = |seen: &LastSeen| self.clock < seen.at.plus_us(self.policy.lost_us);
         let every = self
-            .hearing
+            .observed
             .agents
             .iter()
             .filter(|_| bug(Bug::TwoSlotsPerAgent));
         let chosen = newest.into_values().chain(every);
-        chosen.filter(move |(_, heard)| lives(heard))
+        chosen.filter(move |(_, seen)| lives(seen))
     }
 
     /// Those that live, can do what the run needs, and may be given shards.
     pub(crate) fn available(&self) -> BTreeSet<Holder> {
         let needed = self.created.needed();
-        let usable = |(holder, heard): &(&Holder, &LastSeen)| {
-            needed.is_subset(&heard.has)
+        let usable = |(holder, seen): &(&Holder, &LastSeen)| {
+            needed.is_subset(&seen.has)
                 && (!self.state.lost.contains_key(holder) || bug(Bug::LostGetShards))
                 && !self.state.resigned.contains_key(holder)
                 && !self.state.finished.contains_key(holder)
         };
-        let usable = self.living().filter(usable);
+        let usable = self.live_agents().filter(usable);
         usable.map(|(holder, _)| holder.clone()).collect()
     }
 
     /// What the run needs and not all agents that are there have, in words that follow others.
-    pub(crate) fn lacking(&self) -> String {
-        let agents: Vec<&LastSeen> = self.living().map(|(_, heard)| heard).collect();
+    pub(crate) fn missing_capabilities(&self) -> String {
+        let agents: Vec<&LastSeen> = self.live_agents().map(|(_, seen)| seen).collect();
         if agents.is_empty() {
             return ", and none is there".to_owned();
         }
         let told = |need: &Capability| {
-            let have = agents.iter().filter(|heard| heard.has.contains(need));
+            let have = agents.iter().filter(|seen| seen.has.contains(need));
             let (have, all) = (have.count(), agents.len());
             (have < all).then(|| format!("; needs {need}: {have} of {all} agents have it"))
         };
@@ -133,7 +133,7 @@ impl Run<'_> {
     }
 
     /// Gives the shards of `losses`, and those that nobody holds, to whoever is there.
-    pub(crate) fn replace(&self, losses: Vec<Loss>) -> Option<Decision> {
+    pub(crate) fn fail_over(&self, losses: Vec<Loss>) -> Option<Decision> {
         let gone: BTreeSet<Holder> = losses.iter().map(|loss| loss.holder.clone()).collect();
         let current: BTreeSet<&Holder> = self.state.holdings.iter().map(|h| &h.holder).collect();
         let available = self.available();
@@ -153,7 +153,7 @@ impl Run<'_> {
         // once; else they are let in by a move of its own.
         let wanted = self.created.agents.want as usize;
         let idle = match all_gone {
-            true => self.standing_by().into_iter().take(wanted).collect(),
+            true => self.idle_agents().into_iter().take(wanted).collect(),
             false => BTreeSet::new(),
         };
         let takeover_tick = self.takeover_tick(&losses);
@@ -187,7 +187,9 @@ impl Run<'_> {
         let quiet_from = |loss: &Loss| match loss.reason {
             LossReason::Replaced if self.predecessor_is_dead(&loss.holder) => self.now,
             LossReason::Replaced => self.now.plus_us(self.policy.behind_us),
-            LossReason::Silent => self.heard_at(&loss.holder).plus_us(self.policy.fence_us),
+            LossReason::Silent => self
+                .last_seen_at(&loss.holder)
+                .plus_us(self.policy.fence_us),
             // It may get ready this very moment, and be cut off.
             LossReason::NotReady => self.now.plus_us(self.policy.fence_us),
             LossReason::Left | LossReason::Failed | LossReason::Isolated => self.now,
@@ -225,20 +227,20 @@ impl Run<'_> {
     /// Whether it took shards over in a run that goes on and did not get ready in time.
     fn is_unready(&self, holder: &Holder) -> bool {
         let started = self.state.start.is_some();
-        started && !self.state.ready.contains_key(holder) && self.now >= self.settled_by()
+        started && !self.state.ready.contains_key(holder) && self.now >= self.ready_deadline()
     }
 
     fn predecessor_is_dead(&self, holder: &Holder) -> bool {
-        let mut newer = self.newer(holder);
-        newer.any(|(_, heard)| heard.predecessor_dead)
+        let mut later_processes = self.later_processes(holder);
+        later_processes.any(|(_, seen)| seen.predecessor_dead)
     }
 
     /// Later processes of the same agent that were heard.
-    pub(crate) fn newer<'h>(
+    pub(crate) fn later_processes<'h>(
         &'h self,
         holder: &'h Holder,
     ) -> impl Iterator<Item = (&'h Holder, &'h LastSeen)> {
-        let later = self.hearing.agents.range((Excluded(holder), Unbounded));
+        let later = self.observed.agents.range((Excluded(holder), Unbounded));
         later.take_while(|(other, _)| other.agent == holder.agent)
     }
 }

@@ -14,7 +14,7 @@ use crate::control::decide::timeouts::readiness_us;
 impl Run<'_> {
     /// Assigns the run as soon as those that it wants have offered capacity, or, when the wait is
     /// over, to those that have, if they are enough.
-    pub(crate) fn gather(&self) -> Option<Decision> {
+    pub(crate) fn assign_first(&self) -> Option<Decision> {
         let live = |holder: &Holder| {
             let offer = self.state.offers.get(holder);
             offer.is_some_and(|offer| offer.expires > self.now)
@@ -39,8 +39,8 @@ impl Run<'_> {
         }
         wait_is_over.then(|| {
             let seconds = wanted.wait_us / 1_000_000;
-            let (min, lacking) = (wanted.min, self.lacking());
-            let rule = format!("at least {min} must offer capacity within {seconds} s{lacking}");
+            let (min, missing) = (wanted.min, self.missing_capabilities());
+            let rule = format!("at least {min} must offer capacity within {seconds} s{missing}");
             let problem = Problem::new("agents", rule, offered.len());
             Decision::RunRefused(RunRefused {
                 problems: vec![problem],
@@ -51,7 +51,7 @@ impl Run<'_> {
     /// Why so many holders are too many for this server: each map of the run has to fit one of its
     /// messages, however agents come and go.
     fn too_many(&self, chosen: &[Holder]) -> Option<Problem> {
-        let limit = self.hearing.message_bytes_max?;
+        let limit = self.observed.message_bytes_max?;
         let bytes = map_bytes_max(self.created.shards, chosen);
         (bytes > limit).then(|| {
             let rule = format!(

@@ -124,7 +124,7 @@ pub struct LastSeen {
 #[must_use]
 pub fn decide(
     state: &RunState,
-    hearing: &Observations,
+    observed: &Observations,
     policy: &Policy,
     now: Timestamp,
 ) -> Option<Decision> {
@@ -142,18 +142,18 @@ pub fn decide(
         return state
             .requested
             .as_deref()
-            .map(|run| create(run, hearing, policy, now));
+            .map(|run| create(run, observed, policy, now));
     };
     let run = Run {
         state,
         created,
-        hearing,
+        observed,
         policy,
         now,
         clock,
     };
-    if hearing.left_over {
-        let waits = hearing.waits_for_tails && run.awaits_tails();
+    if observed.left_over {
+        let waits = observed.waits_for_tails && run.awaits_tails();
         return (!waits).then(|| run.seal(Ending::Aborted));
     }
     if state.cancelled.is_some() {
@@ -173,7 +173,7 @@ pub fn decide(
         return run.after_start();
     }
     if state.generation == 0 {
-        run.gather()
+        run.assign_first()
     } else {
         run.prepare()
     }
@@ -185,7 +185,7 @@ pub fn decide(
 #[must_use]
 pub fn deadline(
     state: &RunState,
-    hearing: &Observations,
+    observed: &Observations,
     policy: &Policy,
     now: Timestamp,
 ) -> Option<Timestamp> {
@@ -193,29 +193,29 @@ pub fn deadline(
     let run = Run {
         state,
         created,
-        hearing,
+        observed,
         policy,
         now,
         clock: now,
     };
     // Somebody else's process counts too: while it is heard, an older one of its agent is replaced,
     // not silent, and that is decided otherwise.
-    let heard = |holder: &Holder| run.heard_at(holder).plus_us(policy.lost_us);
+    let seen = |holder: &Holder| run.last_seen_at(holder).plus_us(policy.lost_us);
     let held: BTreeSet<&AgentId> = state.ever_held.iter().map(|old| &old.agent).collect();
     let is_heir = |new: &&Holder| held.contains(&new.agent);
-    let heirs = hearing.agents.keys().filter(is_heir);
-    let mut instants: Vec<Timestamp> = state.ever_held.iter().chain(heirs).map(heard).collect();
-    if hearing.left_over {
+    let heirs = observed.agents.keys().filter(is_heir);
+    let mut instants: Vec<Timestamp> = state.ever_held.iter().chain(heirs).map(seen).collect();
+    if observed.left_over {
         instants.extend(run.tails_by());
     }
     if let Some(owner) = state.owner() {
-        instants.push(run.owner_heard_at(owner).plus_us(policy.owner_us));
+        instants.push(run.owner_seen_at(owner).plus_us(policy.owner_us));
     }
     match &state.start {
         None if state.generation == 0 => instants.push(created.gather_by),
         None => instants.extend(state.ready_by),
         Some(_) => {
-            instants.extend([run.takeover_at(), run.settled_by()]);
+            instants.extend([run.takeover_at(), run.ready_deadline()]);
             instants.push(run.offered_until());
             instants.push(run.finish_by());
         }
@@ -228,7 +228,12 @@ pub fn deadline(
     instants.into_iter().filter(|&instant| instant > now).min()
 }
 
-fn create(run: &RunRequested, hearing: &Observations, policy: &Policy, now: Timestamp) -> Decision {
+fn create(
+    run: &RunRequested,
+    observed: &Observations,
+    policy: &Policy,
+    now: Timestamp,
+) -> Decision {
     let mut problems = check::request(run);
     problems.extend(policy.targets.judge_plan(&run.plan).err());
     if let Some(script) = run.plan.script.as_ref().filter(|_| policy.compiled_only) {
@@ -236,7 +241,7 @@ fn create(run: &RunRequested, hearing: &Observations, policy: &Policy, now: Time
                     `loadpilot explain` says what keeps the scenario in Python";
         problems.push(Problem::new("scenario", rule, &script.file));
     }
-    if hearing.left_over {
+    if observed.left_over {
         let rule = "must be asked for while its local stack is running";
         problems.push(Problem::new("run", rule, "left over from an earlier stack"));
     }
@@ -261,7 +266,7 @@ fn create(run: &RunRequested, hearing: &Observations, policy: &Policy, now: Time
 pub(crate) struct Run<'a> {
     pub(crate) state: &'a RunState,
     pub(crate) created: &'a RunCreated,
-    pub(crate) hearing: &'a Observations,
+    pub(crate) observed: &'a Observations,
     pub(crate) policy: &'a Policy,
     /// Now, but never before the decisions that were made already.
     pub(crate) now: Timestamp,
@@ -278,7 +283,7 @@ impl Run<'_> {
             return Some(StopReason::LogFull);
         }
         let owner = self.state.owner()?;
-        let gone = self.clock >= self.owner_heard_at(owner).plus_us(self.policy.owner_us);
+        let gone = self.clock >= self.owner_seen_at(owner).plus_us(self.policy.owner_us);
         gone.then_some(StopReason::OwnerGone)
     }
 
@@ -299,13 +304,13 @@ impl Run<'_> {
     }
 
     /// Stops a run whose every call failed to connect, unless it was asked to go on.
-    fn give_up(&self) -> Option<Decision> {
+    fn stop_unanswered(&self) -> Option<Decision> {
         let goes_on = self.state.requested.as_ref();
         let goes_on = goes_on.is_some_and(|requested| requested.no_early_abort);
         if goes_on || self.created.rules < Rules::V2 {
             return None;
         }
-        let found = unanswered(&self.state.ever_held, &self.hearing.unreached)?;
+        let found = unanswered(&self.state.ever_held, &self.observed.unreached)?;
         let by = format!("a coordinator: {}", found.words(&self.created.plan.target));
         Some(self.stop_now(StopReason::Requested { by }, Some(found)))
     }
@@ -364,10 +369,10 @@ impl Run<'_> {
         }
         let losses = self.losses();
         let abandoned = self.state.holdings.is_empty() || !losses.is_empty();
-        if abandoned && let Some(decision) = self.replace(losses) {
+        if abandoned && let Some(decision) = self.fail_over(losses) {
             return Some(decision);
         }
-        if !abandoned && let Some(decision) = self.welcome() {
+        if !abandoned && let Some(decision) = self.scale_up() {
             return Some(decision);
         }
         let nobody_for_too_long = self
@@ -377,7 +382,7 @@ impl Run<'_> {
         if nobody_for_too_long {
             return Some(self.stop_now(StopReason::NobodyLeft, None));
         }
-        self.give_up().or_else(|| self.steer())
+        self.stop_unanswered().or_else(|| self.steer())
     }
 
     pub(crate) fn start_at(&self) -> Timestamp {
@@ -430,16 +435,16 @@ impl Run<'_> {
     }
 
     pub(crate) fn was_replaced(&self, holder: &Holder) -> bool {
-        self.newer(holder).next().is_some()
+        self.later_processes(holder).next().is_some()
     }
 
     /// Whether a later process of its agent is about to report what it left.
     pub(crate) fn is_recovered(&self, holder: &Holder) -> bool {
-        let older = self.hearing.agents.range(..holder).rev();
+        let older = self.observed.agents.range(..holder).rev();
         let older = older.take_while(|(other, _)| other.agent == holder.agent);
-        let mut others = self.newer(holder).chain(older);
-        let reports = others.any(|(other, heard)| {
-            heard.recovering.contains(&holder.boot_id) && !self.is_silent(other)
+        let mut others = self.later_processes(holder).chain(older);
+        let reports = others.any(|(other, seen)| {
+            seen.recovering.contains(&holder.boot_id) && !self.is_silent(other)
         });
         reports && !bug(Bug::TailNotAwaited)
     }
@@ -467,7 +472,7 @@ impl Run<'_> {
             ending,
             ctl_seq: state.ctl_seq,
             evt_seq: state.evt_seq,
-            data_seq: self.hearing.data_head,
+            data_seq: self.observed.data_head,
             finals: Vec::new(),
             missing: Vec::new(),
             unnamed: None,

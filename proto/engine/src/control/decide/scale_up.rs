@@ -39,12 +39,12 @@ pub fn join(holdings: &[Holding], newcomers: &BTreeSet<Holder>) -> Vec<Holding> 
     given.sort_unstable();
     // One by one to whoever lacks most, so that neighbours in time go to different holders.
     let lacks = |(place, holding): (usize, &Holding)| {
-        let lacking = aim(place).saturating_sub(holding.shards.len());
-        (lacking, Reverse(place))
+        let missing_capabilities = aim(place).saturating_sub(holding.shards.len());
+        (missing_capabilities, Reverse(place))
     };
-    let mut lacking: BinaryHeap<_> = map.iter().enumerate().map(lacks).collect();
+    let mut missing_capabilities: BinaryHeap<_> = map.iter().enumerate().map(lacks).collect();
     for shard in given {
-        if let Some(mut most) = lacking.peek_mut() {
+        if let Some(mut most) = missing_capabilities.peek_mut() {
             map[most.1.0].shards.push(shard);
             most.0 = most.0.saturating_sub(1);
         }
@@ -69,13 +69,13 @@ fn give(shards: &mut Vec<u32>, keep: usize) -> Vec<u32> {
 impl Run<'_> {
     /// Takes newcomers in while the run has fewer holders than it wants. One move is planned at a
     /// time, so that those who come together get ready together.
-    pub(crate) fn welcome(&self) -> Option<Decision> {
+    pub(crate) fn scale_up(&self) -> Option<Decision> {
         let room = self.vacancies();
         if room == 0 || self.takeover_is_ahead() {
             return None;
         }
-        let newcomers: BTreeSet<Holder> = self.standing_by().into_iter().take(room).collect();
-        let takeover_tick = self.map_from(self.now.plus_us(self.join_room_us()))?;
+        let newcomers: BTreeSet<Holder> = self.idle_agents().into_iter().take(room).collect();
+        let takeover_tick = self.map_from(self.now.plus_us(self.join_lead_us()))?;
         if newcomers.is_empty() {
             return None;
         }
@@ -98,7 +98,7 @@ impl Run<'_> {
     /// Those that could take shards, hold none, and have something left to give. An agent that
     /// could not do it once is not asked again, and one that holds shards as another process is not
     /// there twice.
-    pub(crate) fn standing_by(&self) -> BTreeSet<Holder> {
+    pub(crate) fn idle_agents(&self) -> BTreeSet<Holder> {
         let could_not = |(_, loss): &(&Holder, &Loss)| {
             matches!(loss.reason, LossReason::Failed | LossReason::NotReady)
         };
@@ -108,7 +108,7 @@ impl Run<'_> {
         let barred: BTreeSet<&AgentId> = barred.map(|holder| &holder.agent).collect();
         let mut idle = self.available();
         idle.retain(|holder| {
-            !barred.contains(&holder.agent) && !self.hearing.at_capacity.contains(holder)
+            !barred.contains(&holder.agent) && !self.observed.at_capacity.contains(holder)
         });
         idle
     }
@@ -120,7 +120,7 @@ impl Run<'_> {
     }
 
     /// Until when a holder that took shards over may get ready; then they go to others.
-    pub(crate) fn settled_by(&self) -> Timestamp {
+    pub(crate) fn ready_deadline(&self) -> Timestamp {
         self.takeover_at()
             .plus_us(readiness_us(&self.created.plan, self.policy.ready_us))
     }
@@ -131,7 +131,7 @@ impl Run<'_> {
 
     /// From a planned move to its first tick: a giver that was cut off without knowing it has
     /// fenced itself by then, and the newcomer has what it needs.
-    fn join_room_us(&self) -> u64 {
+    fn join_lead_us(&self) -> u64 {
         self.policy.fence_us + self.policy.takeover_us + fetch_us(&self.created.plan)
     }
 }

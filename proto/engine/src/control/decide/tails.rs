@@ -7,28 +7,28 @@ use crate::control::decide::Run;
 
 /// A run that an earlier stack left waits so long, in µs, for the agents of this one to say whether
 /// they found anything of it.
-const HEIRS_US: u64 = 3_000_000;
+const SUCCESSORS_US: u64 = 3_000_000;
 
 impl Run<'_> {
     /// When the wait for what killed agents left is over: for those that nobody has asked about
     /// yet, and for all.
     pub(crate) fn tails_by(&self) -> [Timestamp; 2] {
-        let since = self.hearing.since;
+        let since = self.observed.since;
         [
-            since.plus_us(HEIRS_US),
+            since.plus_us(SUCCESSORS_US),
             since.plus_us(self.policy.finish_us),
         ]
     }
 
     /// Whether something may still come of what killed agents left of a run that is left over.
     pub(crate) fn awaits_tails(&self) -> bool {
-        let [heirs_by, all_by] = self.tails_by();
+        let [first_by, all_by] = self.tails_by();
         let state = self.state;
         let is_owed = |holder: &&Holder| {
             !state.finished.contains_key(holder) && !state.tails.contains_key(holder)
         };
         let may_come = |holder: &Holder| {
-            self.is_recovered(holder) || self.clock < heirs_by && !self.was_replaced(holder)
+            self.is_recovered(holder) || self.clock < first_by && !self.was_replaced(holder)
         };
         let mut owed = state.ever_held.iter().filter(is_owed);
         state.start.is_some() && self.clock < all_by && owed.any(may_come)

@@ -15,7 +15,7 @@ use serde::{Deserialize, Serialize};
 use crate::control::Control;
 use crate::fold::project::prepared::Prepared;
 use crate::tally::bytes_codec::Bytes;
-use crate::tally::call_ids::{Called, Names};
+use crate::tally::call_ids::{CallId, CallNames};
 use crate::tally::metrics::MetricSums;
 use crate::tally::packed_histogram::{PackedHistogram, Precision};
 
@@ -30,7 +30,7 @@ const SPANS: [u32; 4] = [1, 16, 256, 4_096];
 
 /// What an agent said of itself in the deltas of one tick: the most of each.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Gauged {
+pub struct AgentGauges {
     /// CPU time of a process in a window, in thousandths of one core.
     pub cpu_millicores: u64,
     /// CPU use of a firing thread, in thousandths of its core.
@@ -41,7 +41,7 @@ pub struct Gauged {
     pub in_flight: u64,
 }
 
-impl Gauged {
+impl AgentGauges {
     /// The most of both.
     #[must_use]
     pub fn most(self, other: Self) -> Self {
@@ -57,7 +57,7 @@ impl Gauged {
 /// The rows that count, by due tick.
 #[derive(Debug, Clone, Default, Serialize, Deserialize)]
 pub struct Index {
-    calls: Vec<Called>,
+    calls: Vec<CallId>,
     agents: Vec<AgentId>,
     /// By level, then by block. The lowest level is only ever appended to, so that an entry may
     /// stand there in parts; above it there are blocks of whole ticks only, each rebuilt from below
@@ -68,7 +68,7 @@ pub struct Index {
     /// What the scenario measured itself, by due tick and task.
     metrics: BTreeMap<(u32, u16), MetricSums>,
     /// By agent and the tick that a delta is mostly about.
-    gauges: BTreeMap<(u16, u32), Gauged>,
+    gauges: BTreeMap<(u16, u32), AgentGauges>,
 }
 
 impl Index {
@@ -104,9 +104,9 @@ impl Index {
                 }
             }
         }
-        let names = Names::of(delta);
+        let names = CallNames::of(delta);
         for (row, sums, _) in counted.calls.iter().filter(|(.., excess)| !excess) {
-            let call = number(&mut self.calls, &names.called(row.call));
+            let call = number(&mut self.calls, &names.call_id(row.call));
             let outcome = row.outcome;
             let sums = Sums {
                 count: sums.count,
@@ -124,7 +124,7 @@ impl Index {
             self.push(row.tick, key, &sums);
         }
         for (row, sums) in &counted.anatomy {
-            let call = number(&mut self.calls, &names.called(row.call));
+            let call = number(&mut self.calls, &names.call_id(row.call));
             for (&phase, hist) in sums.phases.iter().filter(|(one, _)| PHASES.contains(one)) {
                 let sums = Sums {
                     response: PackedHistogram::of(hist, Precision::Phase),
@@ -141,20 +141,20 @@ impl Index {
         let tick_us = plan.map_or(1, |plan| plan.tick_us.max(1));
         // A window ends some time after its tick does.
         let middle_us = delta.from_us + delta.to_us.saturating_sub(delta.from_us) / 2;
-        let gauges = Gauged {
+        let gauges = AgentGauges {
             cpu_millicores: delta.gauges.cpu_millicores,
             busiest_core_permille: delta.gauges.busiest_core_permille,
             stall_us: delta.gauges.stall_us,
             in_flight: delta.gauges.in_flight,
         };
-        let gauged = self
+        let gauges_of = self
             .gauges
             .entry((
                 agent,
                 u32::try_from(middle_us / tick_us).unwrap_or(u32::MAX),
             ))
             .or_default();
-        *gauged = gauged.most(gauges);
+        *gauges_of = gauges_of.most(gauges);
     }
 
     fn push(&mut self, tick: u32, key: Key, sums: &Sums) {
@@ -206,7 +206,7 @@ impl Index {
 
     /// The calls that numbers in keys stand for.
     #[must_use]
-    pub fn calls(&self) -> &[Called] {
+    pub fn calls(&self) -> &[CallId] {
         &self.calls
     }
 
@@ -227,12 +227,13 @@ impl Index {
 
     /// What an agent, by its number, said of itself in deltas about the ticks of `range`.
     #[must_use]
-    pub fn gauged(&self, agent: u16, range: Range<u32>) -> Option<Gauged> {
+    pub fn gauges_of(&self, agent: u16, range: Range<u32>) -> Option<AgentGauges> {
         if range.is_empty() {
             return None;
         }
         let rows = self.gauges.range((agent, range.start)..(agent, range.end));
-        rows.map(|(_, gauged)| *gauged).reduce(Gauged::most)
+        rows.map(|(_, gauges_of)| *gauges_of)
+            .reduce(AgentGauges::most)
     }
 
     /// The first tick after all that it holds.

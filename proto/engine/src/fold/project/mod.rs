@@ -25,7 +25,7 @@ use crate::fold::index::Index;
 use crate::fold::reported::Reported;
 use crate::tally::aggregates::{AnatomySums, ArrivalSums, CallSums};
 use crate::tally::cache_codec;
-use crate::tally::call_ids::{Called, Names};
+use crate::tally::call_ids::{CallId, CallNames};
 use crate::tally::metrics::MetricSums;
 use crate::tally::packed_histogram::{PackedHistogram, Precision};
 pub use crate::tally::seq_set::SeqSet;
@@ -79,9 +79,9 @@ pub struct HolderSums {
 #[derive(Debug, Clone, Default, Serialize, Deserialize)]
 pub struct Projection {
     /// By window, call and outcome.
-    pub calls: BTreeMap<(Window, Called, Outcome), CallSums>,
+    pub calls: BTreeMap<(Window, CallId, Outcome), CallSums>,
     /// By window and call.
-    pub anatomy: BTreeMap<(Window, Called), AnatomySums>,
+    pub anatomy: BTreeMap<(Window, CallId), AnatomySums>,
     /// What was raised in Python: how often, by task, part and text.
     pub raised: BTreeMap<(u16, RaisedBy, String), u64>,
     /// A traceback of each, as far as one was told: the least of them, whoever told it first.
@@ -110,12 +110,12 @@ pub struct Projection {
     /// Histogram counts by the agent with whose deltas they came.
     pub counts: BTreeMap<AgentId, u64>,
     /// The generator's own figures, over all deltas.
-    pub fitness: Fitness,
+    pub generator: GeneratorSums,
 }
 
 /// How the generator fared over all deltas.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Fitness {
+pub struct GeneratorSums {
     /// Deltas seen.
     pub deltas: u64,
     /// Deltas in which a firing thread used more than 90 % of its core.
@@ -129,7 +129,7 @@ pub struct Fitness {
 /// Above this use of its core, in thousandths, a firing thread counts as busy.
 const BUSY_PERMILLE: u64 = 900;
 
-impl Fitness {
+impl GeneratorSums {
     fn add(&mut self, gauges: &Gauges) {
         self.deltas += 1;
         self.busy_deltas += u64::from(gauges.busiest_core_permille > BUSY_PERMILLE);
@@ -194,7 +194,7 @@ impl Projection {
             beyond: self.beyond.clone(),
             exchanges: self.exchanges.clone(),
             counts: self.counts.clone(),
-            fitness: self.fitness,
+            generator: self.generator,
         }
     }
 
@@ -256,7 +256,7 @@ impl Projection {
             *first = delta.seq.min(*first);
             return Err(reason);
         }
-        let names = Names::of(&delta);
+        let names = CallNames::of(&delta);
         let counts = room::grown(self, (control, agent), &prepared, &names)?;
         let sums = self.holders.entry(holder.clone()).or_default();
         if sums.chain.take(&delta) != Taken::New && !bug(Bug::CountedTwice) {
@@ -282,7 +282,7 @@ impl Projection {
         sums.claimed = sums.claimed.max(claim);
         sums.retransmits += delta.gauges.retransmits;
         sums.listen_overflows += delta.gauges.listen_overflows;
-        self.fitness.add(&delta.gauges);
+        self.generator.add(&delta.gauges);
         self.exchanges.extend(delta.exchanges.iter().cloned());
         while self.exchanges.len() > limits::DEBUG_REQUESTS_MAX as usize {
             // The first ones stay, in whichever order deltas come.
@@ -295,7 +295,7 @@ impl Projection {
             self.call(
                 control,
                 &holder,
-                (row, names.called(row.call)),
+                (row, names.call_id(row.call)),
                 sums,
                 *excess,
             );
@@ -314,7 +314,7 @@ impl Projection {
             self.metrics.entry(key).or_default().add(sums);
         }
         for (row, sums) in &prepared.anatomy {
-            let key = (window(control, row.tick), names.called(row.call));
+            let key = (window(control, row.tick), names.call_id(row.call));
             self.anatomy.entry(key).or_default().add(sums);
         }
         if let Some(index) = index {
@@ -340,7 +340,7 @@ impl Projection {
         &mut self,
         control: &Control,
         holder: &Holder,
-        (row, called): (&CallRow, Called),
+        (row, call_id): (&CallRow, CallId),
         more: &CallSums,
         excess: bool,
     ) {
@@ -349,7 +349,7 @@ impl Projection {
             self.excess_calls += more.count;
             return;
         }
-        let key = (window(control, row.tick), called, row.outcome);
+        let key = (window(control, row.tick), call_id, row.outcome);
         self.calls.entry(key).or_default().add(more);
         if row.outcome.is_finished() {
             let tick = self.ticks.entry(row.tick).or_default();

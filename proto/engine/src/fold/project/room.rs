@@ -21,13 +21,13 @@ use super::Projection;
 use super::prepared::{Prepared, too_many};
 use super::window::{Window, window};
 use crate::control::Control;
-use crate::tally::call_ids::{Called, Names};
+use crate::tally::call_ids::{CallId, CallNames};
 
 /// Where a histogram is kept.
 #[derive(Debug, PartialEq, Eq, PartialOrd, Ord)]
 enum Place {
-    Call(Window, Called, Outcome),
-    Phase(Window, Called, Phase),
+    Call(Window, CallId, Outcome),
+    Phase(Window, CallId, Phase),
 }
 
 /// How many histogram counts more are kept with a delta, if there is room for them.
@@ -38,13 +38,13 @@ pub(super) fn grown(
     data: &Projection,
     (control, agent): (&Control, &AgentId),
     prepared: &Prepared<'_>,
-    names: &Names,
+    names: &CallNames,
 ) -> Result<u64, String> {
     let mut places: BTreeMap<Place, (usize, usize)> = BTreeMap::new();
     for (row, sums, _) in prepared.calls.iter().filter(|(.., excess)| !excess) {
         let key = (
             window(control, row.tick),
-            names.called(row.call),
+            names.call_id(row.call),
             row.outcome,
         );
         let kept = data.calls.get(&key);
@@ -57,7 +57,7 @@ pub(super) fn grown(
         place.1 = place.1.max(counts);
     }
     for (row, sums) in &prepared.anatomy {
-        let key = (window(control, row.tick), names.called(row.call));
+        let key = (window(control, row.tick), names.call_id(row.call));
         let kept = data.anatomy.get(&key);
         for (&phase, hist) in &sums.phases {
             let kept = kept.and_then(|kept| kept.phases.get(&phase));

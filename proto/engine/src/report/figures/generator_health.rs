@@ -9,12 +9,12 @@ use loadpilot_events::log::delta::Phase;
 use crate::fold::project::{HolderSums, Projection, Window};
 use crate::report::figures::percentiles::ladders;
 use crate::tally::aggregates::AnatomySums;
-use crate::tally::call_ids::Called;
+use crate::tally::call_ids::CallId;
 use crate::tally::ratio::percent;
 
 /// Where the time of the calls that `keep` wants went, in the measured time.
 #[must_use]
-pub(crate) fn anatomy(data: &Projection, keep: impl Fn(&Called) -> bool) -> AnatomySums {
+pub(crate) fn anatomy(data: &Projection, keep: impl Fn(&CallId) -> bool) -> AnatomySums {
     let mut sums = AnatomySums::default();
     for ((window, call), more) in &data.anatomy {
         if *window == Window::Measured && keep(call) {
@@ -29,7 +29,7 @@ pub(crate) fn anatomy(data: &Projection, keep: impl Fn(&Called) -> bool) -> Anat
 pub(crate) fn generator(data: &Projection) -> GeneratorReport {
     let sums = anatomy(data, |_| true);
     let mut phases = ladders(&sums);
-    let fitness = &data.fitness;
+    let generator = &data.generator;
     GeneratorReport {
         schedule_lag: phases.remove(&Phase::ScheduleLag),
         queue: phases.remove(&Phase::Queue),
@@ -38,9 +38,9 @@ pub(crate) fn generator(data: &Projection) -> GeneratorReport {
         resent: sums.resent,
         retransmits_max: most(data, |holder| holder.retransmits),
         listen_overflows_max: most(data, |holder| holder.listen_overflows),
-        busiest_core_permille: fitness.busiest_core_permille,
-        busy_deltas_pct: percent(fitness.busy_deltas, fitness.deltas),
-        stall_us_max: fitness.stall_us,
+        busiest_core_permille: generator.busiest_core_permille,
+        busy_deltas_pct: percent(generator.busy_deltas, generator.deltas),
+        stall_us_max: generator.stall_us,
     }
 }
 

@@ -12,7 +12,7 @@ use crate::report::closing::Closing;
 use crate::report::figures::generator_health::anatomy;
 use crate::report::figures::percentiles::{co_factor, ladder, ms};
 use crate::tally::aggregates::{AnatomySums, CallSums, merge};
-use crate::tally::call_ids::Called;
+use crate::tally::call_ids::CallId;
 use crate::tally::unreached::unconnected;
 
 /// Least difference (µs) between corrected and uncorrected that matters: below it both a timer and
@@ -45,7 +45,7 @@ impl Closing<'_> {
 
     /// Finished calls of the measured time that `keep` wants and that reached no server; 0 under
     /// the first rules.
-    pub(crate) fn unconnected(&self, keep: impl Fn(&Called) -> bool) -> u64 {
+    pub(crate) fn unconnected(&self, keep: impl Fn(&CallId) -> bool) -> u64 {
         if self.rules() < Rules::V2 {
             return 0;
         }

@@ -12,7 +12,7 @@ use loadpilot_events::rules::Rules;
 use crate::fold::accounts::Accounts;
 use crate::fold::project::Window;
 use crate::report::closing::Closing;
-use crate::tally::call_ids::Called;
+use crate::tally::call_ids::CallId;
 use crate::tally::ratio::percent;
 
 impl Closing<'_> {
@@ -65,11 +65,11 @@ impl Closing<'_> {
             .map(|task| task.steps.len())
             .sum();
         let steps = self.plan.tasks[usize::from(task)].steps.len();
-        let is_own = |call: &Called| match call {
-            Called::Planned(number) => {
+        let is_own = |call: &CallId| match call {
+            CallId::Planned(number) => {
                 (first_call..first_call + steps).contains(&usize::from(*number))
             }
-            Called::Named { task: of, .. } => *of == task,
+            CallId::Named { task: of, .. } => *of == task,
         };
         let (mut ok, mut others) = (0, 0);
         for ((window, call, outcome), calls) in &self.data.calls {

@@ -19,7 +19,7 @@ use crate::report::figures::generator_health::anatomy;
 use crate::report::figures::percentiles::{ladder, ladders};
 use crate::report::figures::streams::streams;
 use crate::schedule::feed::taken;
-use crate::tally::call_ids::Called;
+use crate::tally::call_ids::CallId;
 use crate::tally::metrics::MetricSums;
 
 /// A place in a plan as rows have it.
@@ -67,15 +67,15 @@ impl Closing<'_> {
         arrivals: ArrivalCounts,
         steps: Range<usize>,
     ) -> TaskReport {
-        let is_own = |call: &Called| match call {
-            Called::Planned(number) => steps.contains(&usize::from(*number)),
-            Called::Named { task, .. } => *task == place,
+        let is_own = |call: &CallId| match call {
+            CallId::Planned(number) => steps.contains(&usize::from(*number)),
+            CallId::Named { task, .. } => *task == place,
         };
         let all = self.sum(|call, _| is_own(call));
         let failed = self.sum(|call, outcome| is_own(call) && outcome.is_error());
         let raises = self.raises(Some(place));
         let planned = task.steps.iter().zip(steps.clone());
-        let planned = planned.map(|(step, n)| (step.name.as_str(), Called::Planned(number(n))));
+        let planned = planned.map(|(step, n)| (step.name.as_str(), CallId::Planned(number(n))));
         let named = self.named(place);
         let named = named.iter().map(|(name, call)| (&**name, call.clone()));
         TaskReport {
@@ -100,10 +100,10 @@ impl Closing<'_> {
     }
 
     /// The calls that a task made in Python, by name.
-    fn named(&self, task: u16) -> BTreeMap<Arc<str>, Called> {
+    fn named(&self, task: u16) -> BTreeMap<Arc<str>, CallId> {
         let calls = self.data.calls.keys().map(|(_, call, _)| call);
         let named = calls.filter_map(|call| match call {
-            Called::Named { task: of, name } if *of == task => Some((name.clone(), call.clone())),
+            CallId::Named { task: of, name } if *of == task => Some((name.clone(), call.clone())),
             _ => None,
         });
         named.collect()
@@ -134,7 +134,7 @@ impl Closing<'_> {
         sums.report(self.measured_us())
     }
 
-    fn call(&self, name: &str, wanted: &Called) -> CallReport {
+    fn call(&self, name: &str, wanted: &CallId) -> CallReport {
         let sums = self.sum(|call, _| call == wanted);
         let anatomy = self.data.anatomy.get(&(Window::Measured, wanted.clone()));
         CallReport {

@@ -21,9 +21,9 @@ use crate::report::figures::percentiles::{co_factor, ladder, percentile_us};
 use crate::tally::packed_histogram::{HistogramSum, Precision};
 
 pub use indexed::Indexed;
-pub use query::Asked;
+pub use query::Query;
 pub(crate) use query::whole_ticks;
-pub(crate) use selection::{Picked, Places};
+pub(crate) use selection::{CallPlaces, Selection};
 
 /// What is added up of one bucket.
 struct Bucket {
@@ -90,31 +90,31 @@ struct Rows {
 /// # Errors
 /// Everything that is wrong with the slice.
 pub fn series(run: Indexed<'_>, slice: &Slice) -> Result<Series, Refusal> {
-    let asked = Asked::of(run, slice)?;
-    let picked = Picked::new(run, &asked);
+    let query = Query::of(run, slice)?;
+    let selection = Selection::new(run, &query);
     let offered = run.offered();
-    let mut rows = Rows::new(run, &asked);
-    for ticks in asked.buckets() {
+    let mut rows = Rows::new(run, &query);
+    for ticks in query.buckets() {
         let mut bucket = Bucket::new();
         run.index.walk(ticks.clone(), |entry| {
-            if picked.wants(&entry.key) {
+            if selection.wants(&entry.key) {
                 bucket.add(&entry);
             }
         });
         let planned = offered.as_ref().and_then(|offered| {
-            let planned = picked.planned(&asked, offered, ticks.clone());
+            let planned = selection.planned(&query, offered, ticks.clone());
             planned.map(|planned| planned.unwrap_or(bucket.started + bucket.dropped))
         });
-        rows.push(&asked, ticks.start, planned, bucket);
+        rows.push(&query, ticks.start, planned, bucket);
     }
     let is_closed_loop = offered.is_some_and(|offered| offered.workload.users().is_some());
     Ok(rows.close(is_closed_loop))
 }
 
 impl Rows {
-    fn new(run: Indexed<'_>, asked: &Asked) -> Self {
+    fn new(run: Indexed<'_>, query: &Query) -> Self {
         let points = || {
-            let names = asked.percentiles.iter().map(|percent| rung(*percent));
+            let names = query.percentiles.iter().map(|percent| rung(*percent));
             let names = names.chain(["max".to_owned()]);
             names.map(|name| (name, Vec::new())).collect()
         };
@@ -131,8 +131,8 @@ impl Rows {
         };
         let series = Series {
             run: run.control.run.clone(),
-            tick_us: asked.tick_us,
-            bucket_us: asked.bucket_us(),
+            tick_us: query.tick_us,
+            bucket_us: query.bucket_us(),
             from_us: Vec::new(),
             planned: Vec::new(),
             started: Vec::new(),
@@ -140,7 +140,7 @@ impl Rows {
             finished: Vec::new(),
             errors: Vec::new(),
             outcomes: BTreeMap::new(),
-            percentiles: asked.percentiles.clone(),
+            percentiles: query.percentiles.clone(),
             response: points(),
             service: points(),
             total,
@@ -151,10 +151,10 @@ impl Rows {
         }
     }
 
-    fn push(&mut self, asked: &Asked, tick: u32, planned: Option<u64>, bucket: Bucket) {
+    fn push(&mut self, query: &Query, tick: u32, planned: Option<u64>, bucket: Bucket) {
         let (series, total) = (&mut self.series, &mut self.total);
         let before = series.from_us.len();
-        series.from_us.push(u64::from(tick) * asked.tick_us);
+        series.from_us.push(u64::from(tick) * query.tick_us);
         series.planned.push(planned);
         let sum = series.total.planned.zip(planned);
         series.total.planned = sum.map(|(sum, planned)| sum + planned);
@@ -172,7 +172,7 @@ impl Rows {
         let sides = [&mut series.response, &mut series.service];
         for (side, counts) in sides.into_iter().zip([&bucket.response, &bucket.service]) {
             let hist = counts.hist();
-            for (percent, name) in asked.percentiles.iter().map(|p| (*p, rung(*p))) {
+            for (percent, name) in query.percentiles.iter().map(|p| (*p, rung(*p))) {
                 side.entry(name).or_default().push(point(&hist, percent));
             }
             let max = side.entry("max".to_owned()).or_default();
@@ -218,16 +218,16 @@ fn point(hist: &Hist, percent: f64) -> Option<u64> {
 /// # Errors
 /// Everything that is wrong with the slice.
 pub fn heat(run: Indexed<'_>, slice: &Slice) -> Result<Heat, Refusal> {
-    let asked = Asked::of(run, slice)?;
-    let picked = Picked::new(run, &asked);
+    let query = Query::of(run, slice)?;
+    let selection = Selection::new(run, &query);
     let mut from_us = Vec::new();
     let mut rows: Vec<BTreeMap<u32, u64>> = Vec::new();
-    for ticks in asked.buckets() {
+    for ticks in query.buckets() {
         let mut response = HistogramSum::new(Precision::Latency);
-        from_us.push(u64::from(ticks.start) * asked.tick_us);
+        from_us.push(u64::from(ticks.start) * query.tick_us);
         run.index.walk(ticks, |entry| {
             let finished = matches!(entry.key, Key::Calls { outcome, .. } if outcome.is_finished());
-            if finished && picked.wants(&entry.key) {
+            if finished && selection.wants(&entry.key) {
                 response.add(entry.response());
             }
         });
@@ -253,8 +253,8 @@ pub fn heat(run: Indexed<'_>, slice: &Slice) -> Result<Heat, Refusal> {
     });
     Ok(Heat {
         run: run.control.run.clone(),
-        tick_us: asked.tick_us,
-        bucket_us: asked.bucket_us(),
+        tick_us: query.tick_us,
+        bucket_us: query.bucket_us(),
         from_us,
         bounds_us: edges.map(edge).collect(),
         counts: counts.collect(),

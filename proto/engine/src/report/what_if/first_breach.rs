@@ -11,7 +11,7 @@ use loadpilot_events::plan::threshold::{Metric, Threshold};
 
 use crate::fold::index::Key;
 use crate::report::figures::percentiles::{ms, percentile_us};
-use crate::report::slice::{Indexed, Places};
+use crate::report::slice::{CallPlaces, Indexed};
 use crate::report::verdict::passes;
 use crate::tally::packed_histogram::Precision;
 use crate::tally::ratio::percent;
@@ -66,7 +66,7 @@ fn of_task(
     gates: &[&Threshold],
     ticks: &Range<u32>,
 ) -> Vec<Option<u32>> {
-    let places = Places::of(Some(plan));
+    let places = CallPlaces::of(Some(plan));
     let is_wanted = |call| {
         let (place, _) = places.of_call(call);
         let name = plan

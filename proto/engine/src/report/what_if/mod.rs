@@ -148,25 +148,28 @@ impl Found {
     }
 
     fn close(self, index: &Index, window: Window, key: Key, data: &mut Projection) {
-        let called = |call: u32| index.calls().get(call as usize).cloned();
+        let call_id = |call: u32| index.calls().get(call as usize).cloned();
         match key {
             Key::Calls { call, outcome, .. } => {
-                let Some(called) = called(call) else { return };
+                let Some(call_id) = call_id(call) else { return };
                 let more = CallSums {
                     response: self.response.hist(),
                     service: self.service.hist(),
                     ..self.counts
                 };
-                let key = (window, called, outcome);
+                let key = (window, call_id, outcome);
                 data.calls.entry(key).or_default().add(&more);
             }
             Key::Phase { call, phase, .. } => {
-                let Some(called) = called(call) else { return };
+                let Some(call_id) = call_id(call) else { return };
                 let more = AnatomySums {
                     phases: [(phase, self.response.hist())].into(),
                     ..AnatomySums::default()
                 };
-                data.anatomy.entry((window, called)).or_default().add(&more);
+                data.anatomy
+                    .entry((window, call_id))
+                    .or_default()
+                    .add(&more);
             }
             // Those are kept by tick already.
             Key::Arrivals { .. } | Key::Raises { .. } => {}
