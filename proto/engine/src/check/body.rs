@@ -1,4 +1,4 @@
-//! Checking request bodies: what stands in the plan, and what is kept beside it.
+//! Checks request bodies: those inside the plan and those stored beside it.
 
 use std::collections::BTreeMap;
 
@@ -9,7 +9,7 @@ use loadpilot_events::plan::{Body, Object, Plan};
 
 use super::Checker;
 
-/// Hex digits of a SHA-256.
+/// Number of hex digits of a SHA-256.
 const HASH_DIGITS: usize = 64;
 
 pub(super) fn body(checker: &mut Checker<'_>, field: &str, body: &Body) {
@@ -34,7 +34,7 @@ pub(super) fn object(checker: &mut Checker<'_>, field: &str, Object { sha256, by
     checker.require(fits, format!("{field}.bytes"), rule, bytes);
 }
 
-/// What the bodies that are kept beside the plan come to, together.
+/// Checks the total size of the bodies beside the plan, and that one body has one length.
 pub(super) fn objects(checker: &mut Checker<'_>, plan: &Plan) {
     let total = plan.objects_bytes();
     let rule = "must have at most 256 MiB of bodies beside the plan";

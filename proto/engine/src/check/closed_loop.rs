@@ -1,11 +1,11 @@
-//! Checking a closed loop: users instead of a schedule, never both.
+//! Checks a closed loop: users instead of a schedule, never both.
 
 use loadpilot_events::limits;
 use loadpilot_events::plan::{Arrivals, Plan, Rest, Shape};
 
 use super::Checker;
 
-/// A closed loop has no schedule: whatever only a schedule gives a meaning is refused, not ignored.
+/// Settings that only a schedule gives a meaning are rejected with users, not ignored.
 pub(super) fn plan(checker: &mut Checker<'_>, plan: &Plan) {
     if let Some(rest) = plan.rest {
         let rule = "must go with users: arrivals on schedule wait for nobody";
@@ -65,7 +65,7 @@ fn rest(checker: &mut Checker<'_>, rest: Rest) {
     checker.require(least_us <= most_us, field, rule, told);
 }
 
-/// An agent without a user would be there for nothing.
+/// An agent without a user would generate no load.
 pub(super) fn agents(checker: &mut Checker<'_>, plan: &Plan, want: u32) {
     if let Some(users) = plan.users {
         let rule =

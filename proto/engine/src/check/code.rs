@@ -1,4 +1,4 @@
-//! Checking code: everything that `eval` takes for granted.
+//! Checks code: everything that its player relies on.
 
 use std::collections::BTreeMap;
 
@@ -12,7 +12,7 @@ use loadpilot_events::plan::code::{
 use super::secrecy::is_secret_entry;
 use super::{Checker, body, script};
 
-/// Schemes that may stand before a secret in a header: they are none themselves.
+/// Schemes that may stand before a secret in a header; they are no secrets themselves.
 const SCHEMES: [&str; 4] = ["", "Bearer ", "Basic ", "Token "];
 
 pub(super) fn code(checker: &mut Checker<'_>, plan: &Plan) {
@@ -75,14 +75,14 @@ pub(super) fn code(checker: &mut Checker<'_>, plan: &Plan) {
     checker.require(few, "code.tasks", rule, metrics.len());
 }
 
-/// Goes through one function.
+/// Checks one function.
 struct CodeChecker<'a, 'b> {
     checker: &'a mut Checker<'b>,
     code: &'a Code,
     field: String,
     locals: usize,
     loops: usize,
-    /// The metrics that were added to so far, by name.
+    /// The kind of each metric that was added to so far, by name.
     metrics: &'a mut BTreeMap<String, Metric>,
     may_keep: bool,
     may_request: bool,
@@ -236,7 +236,7 @@ impl<'a, 'b> CodeChecker<'a, 'b> {
                 self.repeated(*answer, does, depth);
             }
             Statement::Within { does, .. } => {
-                // The loops around a call are none of the function's.
+                // `break` and `continue` cannot reach the loops around a call.
                 let around = std::mem::take(&mut self.loops);
                 self.block(does, depth);
                 self.loops = around;
@@ -262,7 +262,7 @@ impl<'a, 'b> CodeChecker<'a, 'b> {
         }
     }
 
-    /// The value of a secret header may be computed, but not written out.
+    /// The value of a secret header may be computed, but not be a literal.
     fn entry(&mut self, name: &str, is_written: bool) {
         let lower = name.to_ascii_lowercase();
         let is_secret = is_secret_entry(&lower) || self.code.secret_headers.contains(&lower);
@@ -355,11 +355,11 @@ impl<'a, 'b> CodeChecker<'a, 'b> {
     }
 }
 
-/// Whether it writes out more than the scheme of a secret.
+/// Whether the expression writes out more than the scheme of a secret.
 fn writes(value: &Expression) -> bool {
     match value {
         Expression::Literal(Literal::Text(text)) => !SCHEMES.contains(&text.as_str()),
-        // What something is looked up by is not what is found.
+        // The key of a look-up is not its result.
         Expression::Item { of, .. } => writes(of),
         Expression::Call {
             function: Function::Get,
@@ -370,7 +370,7 @@ fn writes(value: &Expression) -> bool {
     }
 }
 
-/// The expressions that an expression is made of.
+/// The direct parts of an expression.
 fn parts(of: &Expression) -> Vec<&Expression> {
     match of {
         Expression::Literal(_)

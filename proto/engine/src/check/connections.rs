@@ -1,4 +1,4 @@
-//! Checking how a plan speaks to its target.
+//! Checks how a plan connects to its target.
 
 use std::net::IpAddr;
 
@@ -9,14 +9,14 @@ use loadpilot_events::plan::target::split;
 
 use super::Checker;
 
-/// Most requests at a time on one connection: more than any server allows.
+/// Maximum number of concurrent requests on one connection: more than any server allows.
 const STREAMS_MAX: u32 = 65_536;
 
-/// Shortest time, in µs, for which a user waits for a connection before its iteration is dropped
-/// and its next one waits: with none at all a core would do nothing but drop.
+/// Minimum time, in µs, that a user waits for a connection before its iteration is dropped: without
+/// a wait a core would do nothing but drop iterations.
 const USER_WAIT_US_MIN: u64 = 1_000;
 
-/// Settings that contradict the target, or each other, are refused, not ignored.
+/// Settings that contradict the target, or each other, are rejected, not ignored.
 pub(super) fn plan(checker: &mut Checker<'_>, plan: &Plan) {
     let settings = &plan.connections;
     let is_https = plan.target.starts_with("https:");
@@ -93,8 +93,8 @@ fn numbers(checker: &mut Checker<'_>, settings: &Connections) {
     }
 }
 
-/// A call must never wait inside the engine for a connection: that would look like the target's
-/// time.
+/// A call must never wait inside the HTTP engine for a connection: the wait would look like the
+/// target's time.
 fn pool(checker: &mut Checker<'_>, plan: &Plan) {
     let settings = &plan.connections;
     let open_first = settings.open_first.unwrap_or(0);
@@ -128,7 +128,7 @@ fn pool(checker: &mut Checker<'_>, plan: &Plan) {
     );
 }
 
-/// A family of addresses that contradicts what is connected to, or from where, would leave nothing.
+/// An address family that contradicts the target or the local addresses would leave no address.
 fn family(checker: &mut Checker<'_>, plan: &Plan) {
     let settings = &plan.connections;
     let Some(ip) = settings.ip else {
@@ -162,7 +162,7 @@ fn family(checker: &mut Checker<'_>, plan: &Plan) {
     }
 }
 
-/// The address that `host[:port]` begins with, if it is no name.
+/// The address of `host[:port]`; `None` when the host is a name.
 fn literal(place: &str) -> Option<IpAddr> {
     let bracketed = place
         .strip_prefix('[')

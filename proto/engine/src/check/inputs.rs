@@ -1,4 +1,4 @@
-//! Checking what a plan says of what it was given: its parameters and its tags.
+//! Checks the parameters and tags of a plan.
 
 use loadpilot_events::limits;
 use loadpilot_events::plan::{Plan, Text};

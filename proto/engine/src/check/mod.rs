@@ -1,4 +1,4 @@
-//! Checking a plan and a request for a run: all problems at once, or none.
+//! Checks a plan and a request for a run, and reports all problems at once.
 //!
 //! The same code runs where the plan is made and where it is accepted. Must never change what it
 //! checks.
@@ -24,7 +24,8 @@ mod secrecy;
 pub mod target_policy;
 mod thresholds;
 
-/// Headers that would break the framing or the accounting of the engine.
+/// Headers that a scenario must not set, since they would break the framing or the accounting of
+/// the HTTP engine.
 pub const ENGINE_HEADERS: [&str; 8] = [
     "connection",
     "content-length",
@@ -36,16 +37,16 @@ pub const ENGINE_HEADERS: [&str; 8] = [
     "upgrade",
 ];
 
-/// Longest wait for agents, in µs: every state of a run has an end.
+/// Maximum wait for agents, in µs: every state of a run has an end.
 const WAIT_US_MAX: u64 = 86_400_000_000;
 
-/// Longest time from the decision to start to the start, in µs.
+/// Maximum time from the decision to start to the start, in µs.
 const LEAD_US_MAX: u64 = 600_000_000;
 
 /// Parses a plan and checks it.
 ///
 /// # Errors
-/// Everything that is wrong with it, all at once.
+/// All problems of the plan.
 pub fn parse_plan(json: &str) -> Result<Plan, Refusal> {
     if json.len() > limits::PLAN_BYTES_MAX {
         let rule = format!("must be at most {} bytes of JSON", limits::PLAN_BYTES_MAX);
@@ -67,7 +68,7 @@ pub fn parse_plan(json: &str) -> Result<Plan, Refusal> {
     }
 }
 
-/// Everything that is wrong with a request for a run; empty when it is sound.
+/// All problems of a request for a run; empty when it is sound.
 #[must_use]
 pub fn request(run: &RunRequested) -> Vec<Problem> {
     let mut problems = plan(&run.plan);
@@ -125,7 +126,7 @@ pub fn request(run: &RunRequested) -> Vec<Problem> {
     problems
 }
 
-/// Everything that is wrong with a plan; empty when it is sound.
+/// All problems of a plan; empty when it is sound.
 #[must_use]
 pub fn plan(plan: &Plan) -> Vec<Problem> {
     let mut problems = Vec::new();
@@ -176,7 +177,7 @@ fn refusal(problems: Vec<Problem>) -> Refusal {
     Refusal { problems }
 }
 
-/// Collects what does not hold.
+/// Collects the problems.
 struct Checker<'a> {
     problems: &'a mut Vec<Problem>,
 }
@@ -226,7 +227,7 @@ fn is_token_byte(byte: u8) -> bool {
     byte.is_ascii_alphanumeric() || b"!#$%&'*+-.^_`|~".contains(&byte)
 }
 
-/// A segment of a base path: some of what RFC 3986 calls `pchar`, and no step to elsewhere.
+/// A segment of a base path: a subset of `pchar` in RFC 3986, without `.` and `..`.
 fn is_segment(segment: &str) -> bool {
     let is_plain = |b: u8| b.is_ascii_alphanumeric() || b"-._~!$&'()*+,;=:@%".contains(&b);
     !matches!(segment, "" | "." | "..") && segment.bytes().all(is_plain)

@@ -1,4 +1,4 @@
-//! Checking what a plan says of a scenario that runs in Python.
+//! Checks the script of a plan: a scenario that runs in Python.
 
 use std::collections::BTreeSet;
 
@@ -36,7 +36,7 @@ pub(super) fn script(checker: &mut Checker<'_>, plan: &Plan) {
     tasks(checker, plan, "script.checked", &script.checked);
 }
 
-/// The feeds of a scenario, in Python or in code.
+/// Checks the feeds of a scenario, in Python or in code.
 pub(super) fn feeds(checker: &mut Checker<'_>, plan: &Plan, whose: &str, feeds: &[Feed]) {
     let few = feeds.len() <= limits::FEEDS_MAX;
     checker.require(few, whose, "must be at most 100", feeds.len());
@@ -58,7 +58,7 @@ pub(super) fn feeds(checker: &mut Checker<'_>, plan: &Plan, whose: &str, feeds: 
     }
 }
 
-/// Places of tasks of the plan, each at most once.
+/// Checks a list of task positions: each is in the plan, at most once.
 fn tasks(checker: &mut Checker<'_>, plan: &Plan, field: &str, places: &[u16]) {
     let rising = places.is_sorted_by(|a, b| a < b);
     let last = places.last().map_or(0, |&task| usize::from(task));
@@ -67,7 +67,7 @@ fn tasks(checker: &mut Checker<'_>, plan: &Plan, field: &str, places: &[u16]) {
     checker.require(rising && known, field, rule, format!("{places:?}"));
 }
 
-/// Users that were prepared exist once each: an agent without one could not be given another.
+/// Prepared users exist once each: an agent without one could not get another.
 pub(super) fn agents(checker: &mut Checker<'_>, plan: &Plan, want: u32) {
     let Some(script) = &plan.script else {
         return;

@@ -1,4 +1,5 @@
-//! Checking gates: one that cannot be measured, or measures something else than it says, is none.
+//! Checks gates: a gate that cannot be measured, or that measures something other than its name, is
+//! rejected.
 
 use std::collections::BTreeSet;
 
@@ -44,7 +45,7 @@ pub(super) fn thresholds(checker: &mut Checker<'_>, plan: &Plan) {
     }
 }
 
-/// What is measured, and against which limit.
+/// Checks the figure and the limit of a gate.
 fn measurable(checker: &mut Checker<'_>, plan: &Plan, threshold: &Threshold, field: &str) {
     let limit = threshold.limit;
     let Some(own) = &threshold.own else {

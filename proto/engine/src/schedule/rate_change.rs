@@ -1,9 +1,9 @@
-//! A change of the rate of a running run.
+//! A change of the rate while a run is going on.
 
 use loadpilot_events::log::steer::RateChanged;
 use loadpilot_events::units::Rate;
 
-/// From a due tick on, the rest of the profile is constant.
+/// A constant rate for the rest of the profile.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct RateChange {
     /// The first due tick of the new rate.
@@ -13,7 +13,7 @@ pub struct RateChange {
 }
 
 impl RateChange {
-    /// As it was decided.
+    /// The change that was decided.
     #[must_use]
     pub fn of(changed: &RateChanged) -> Self {
         Self {

@@ -18,7 +18,7 @@ use crate::report::figures::drops::dropped_for;
 use crate::report::figures::generator_health::anatomy;
 use crate::report::figures::percentiles::{ladder, ladders};
 use crate::report::figures::streams::streams;
-use crate::schedule::feed::taken;
+use crate::schedule::feed::rows_taken;
 use crate::tally::call_ids::CallId;
 use crate::tally::metrics::MetricSums;
 
@@ -43,7 +43,7 @@ impl Closing<'_> {
         let facts = |feed: &Feed| FeedFacts {
             name: feed.name.clone(),
             rows: feed.rows,
-            taken: taken(feed, users, of_task),
+            taken: rows_taken(feed, users, of_task),
             cycles: feed.cycles,
         };
         self.plan.feeds().iter().map(facts).collect()
