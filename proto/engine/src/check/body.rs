@@ -20,7 +20,7 @@ pub(super) fn body(checker: &mut Checker<'_>, field: &str, body: &Body) {
             let field = format!("{field}.base64");
             checker.require(sound, field, "must be base64", "not base64");
         }
-        Body::Object(kept) => object(checker, &format!("{field}.object"), kept),
+        Body::Object(stored) => object(checker, &format!("{field}.object"), stored),
     }
 }
 
@@ -41,8 +41,8 @@ pub(super) fn objects(checker: &mut Checker<'_>, plan: &Plan) {
     checker.require(total <= limits::OBJECTS_BYTES_MAX, "tasks", rule, total);
     let mut sizes = BTreeMap::new();
     for object in plan.objects() {
-        let said = *sizes.entry(&object.sha256).or_insert(object.bytes);
+        let first = *sizes.entry(&object.sha256).or_insert(object.bytes);
         let rule = "must give one body one length";
-        checker.require(said == object.bytes, "tasks", rule, &object.sha256);
+        checker.require(first == object.bytes, "tasks", rule, &object.sha256);
     }
 }

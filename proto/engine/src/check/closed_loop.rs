@@ -53,16 +53,16 @@ fn rest(checker: &mut Checker<'_>, rest: Rest) {
         Rest::Pacing { every_us } => ("rest.pacing", every_us, every_us),
         Rest::Wait { from_us, to_us } => ("rest.wait", from_us, to_us),
     };
-    let told = format!("{least_us} µs to {most_us} µs");
+    let value = format!("{least_us} µs to {most_us} µs");
     let rule = "must be longer than 0 and at most a day";
     checker.require(
         (1..=limits::REST_MAX_US).contains(&most_us),
         field,
         rule,
-        &told,
+        &value,
     );
     let rule = "must not begin after its end";
-    checker.require(least_us <= most_us, field, rule, told);
+    checker.require(least_us <= most_us, field, rule, value);
 }
 
 /// An agent without a user would generate no load.

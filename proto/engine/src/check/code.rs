@@ -22,8 +22,8 @@ pub(super) fn code(checker: &mut Checker<'_>, plan: &Plan) {
     let alone = plan.script.is_none();
     checker.require(alone, "code", "must not stand beside a script", "both");
     checker.name("code.file", &code.file);
-    let some = (1..=limits::USERS_MAX).contains(&code.users);
-    checker.require(some, "code.users", "must be 1 to 1000000", code.users);
+    let fits = (1..=limits::USERS_MAX).contains(&code.users);
+    checker.require(fits, "code.users", "must be 1 to 1000000", code.users);
     let agrees = plan.users.is_none_or(|users| users == code.users);
     let rule = "must be the users of the closed loop";
     checker.require(agrees, "code.users", rule, code.users);
@@ -63,11 +63,11 @@ pub(super) fn code(checker: &mut Checker<'_>, plan: &Plan) {
             let mut code_checker =
                 CodeChecker::new(checker, code, metrics, format!("{field}.check"));
             code_checker.may_request = false;
-            let given = match check.takes {
+            let parameters = match check.takes {
                 loadpilot_events::plan::code::Takes::Answer => 1,
                 loadpilot_events::plan::code::Takes::StatusAndBody => 2,
             };
-            code_checker.routine(&check.body, given);
+            code_checker.routine(&check.body, parameters);
         }
     }
     let few = metrics.len() <= limits::METRICS_MAX;
@@ -112,10 +112,10 @@ impl<'a, 'b> CodeChecker<'a, 'b> {
             .require(holds, &self.field, rule, value.to_string());
     }
 
-    fn routine(&mut self, routine: &Routine, given: usize) {
+    fn routine(&mut self, routine: &Routine, parameters: usize) {
         self.locals = routine.locals.len();
         let rule = "must have at most 200 local variables, and those that it is given";
-        let fits = (given..=limits::CODE_LOCALS_MAX).contains(&self.locals);
+        let fits = (parameters..=limits::CODE_LOCALS_MAX).contains(&self.locals);
         self.require(fits, rule, self.locals);
         self.block(&routine.does, 0);
     }

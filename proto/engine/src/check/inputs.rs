@@ -5,7 +5,7 @@ use loadpilot_events::plan::{Plan, Text};
 
 use super::Checker;
 
-pub(super) fn given(checker: &mut Checker<'_>, plan: &Plan) {
+pub(super) fn inputs(checker: &mut Checker<'_>, plan: &Plan) {
     let count = plan.parameters.len();
     let few = count <= limits::PARAMETERS_MAX;
     checker.require(few, "parameters", "must be at most 200", count);

@@ -158,9 +158,9 @@ pub fn plan(plan: &Plan) -> Vec<Problem> {
     closed_loop::plan(&mut checker, plan);
     connections::plan(&mut checker, plan);
     times(&mut checker, plan);
-    let some = plan.max_in_flight != Some(0);
-    checker.require(some, "max_in_flight", "must be at least 1", 0);
-    inputs::given(&mut checker, plan);
+    let fits = plan.max_in_flight != Some(0);
+    checker.require(fits, "max_in_flight", "must be at least 1", 0);
+    inputs::inputs(&mut checker, plan);
     tasks(&mut checker, plan);
     script::script(&mut checker, plan);
     code::code(&mut checker, plan);
@@ -273,8 +273,8 @@ fn target(checker: &mut Checker<'_>, target: &str) {
 fn profile(checker: &mut Checker<'_>, profile: &Profile) -> bool {
     let before = checker.problems.len();
     let count = profile.pieces.len();
-    let some = (1..=limits::PIECES_MAX).contains(&count);
-    checker.require(some, "profile.pieces", "must be 1 to 10000 pieces", count);
+    let fits = (1..=limits::PIECES_MAX).contains(&count);
+    checker.require(fits, "profile.pieces", "must be 1 to 10000 pieces", count);
     let mut total_us: u64 = 0;
     for (place, piece) in profile.pieces.iter().enumerate() {
         let field = format!("profile.pieces[{place}]");

@@ -23,8 +23,8 @@ pub(super) fn script(checker: &mut Checker<'_>, plan: &Plan) {
     for (place, name) in script.secret_headers.iter().enumerate() {
         checker.header_name(&format!("script.secret_headers[{place}]"), name);
     }
-    let some = (1..=limits::USERS_MAX).contains(&script.users);
-    checker.require(some, "script.users", "must be 1 to 1000000", script.users);
+    let fits = (1..=limits::USERS_MAX).contains(&script.users);
+    checker.require(fits, "script.users", "must be 1 to 1000000", script.users);
     if let Some(prepared) = &script.prepared {
         body::object(checker, "script.prepared.states", &prepared.states);
         checker.name("script.prepared.key_secret", &prepared.key_secret);
@@ -37,19 +37,19 @@ pub(super) fn script(checker: &mut Checker<'_>, plan: &Plan) {
 }
 
 /// Checks the feeds of a scenario, in Python or in code.
-pub(super) fn feeds(checker: &mut Checker<'_>, plan: &Plan, whose: &str, feeds: &[Feed]) {
+pub(super) fn feeds(checker: &mut Checker<'_>, plan: &Plan, list: &str, feeds: &[Feed]) {
     let few = feeds.len() <= limits::FEEDS_MAX;
-    checker.require(few, whose, "must be at most 100", feeds.len());
+    checker.require(few, list, "must be at most 100", feeds.len());
     let mut names = BTreeSet::new();
     for (place, feed) in feeds.iter().enumerate() {
-        let field = format!("{whose}[{place}]");
+        let field = format!("{list}[{place}]");
         checker.name(&format!("{field}.name"), &feed.name);
         let unique = names.insert(&feed.name);
         let rule = "must be unique in the plan";
         checker.require(unique, format!("{field}.name"), rule, &feed.name);
-        let some = feed.rows > 0;
+        let fits = feed.rows > 0;
         checker.require(
-            some,
+            fits,
             format!("{field}.rows"),
             "must be at least 1",
             feed.rows,

@@ -3,7 +3,7 @@
 /// Maximum number of holders that one line names.
 pub(crate) const NAMES_MAX: usize = 12;
 
-/// The first few of a list; of the others how many they are: a thousand names are read by nobody.
+/// The first [`NAMES_MAX`] names of a list, and the number of the others.
 pub(crate) fn name_list(all: impl Iterator<Item = String>) -> String {
     let mut words: Vec<String> = all.collect();
     let more = words.len().saturating_sub(NAMES_MAX);

@@ -1,13 +1,13 @@
-//! Agents that are asked for more than they said they can do. A warning, never a refusal: what an
-//! agent offers is its operator's estimate, and the certificate judges what came of it.
+//! Warns about agents that are assigned more load than they offered. It is a warning, never a
+//! refusal: an offer is an operator's estimate, and the certificate judges the result.
 
 use loadpilot_events::log::assign::Holding;
 
 use crate::control::assign::share;
 use crate::control::run_state::RunState;
 
-/// A line for each holder whose share of the peak is above its last offer. Users of a closed loop
-/// start when they can: there is no rate to compare.
+/// One line for each holder whose share of the peak rate is above its last offer. Empty in a closed
+/// loop, which has no rate to compare.
 #[must_use]
 pub fn overcommit_warnings(state: &RunState, holdings: &[Holding]) -> Vec<String> {
     let Some(created) = state

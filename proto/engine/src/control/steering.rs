@@ -1,7 +1,7 @@
-//! How a run was steered, and which requests to steer it have no answer yet: a fold.
+//! Changes of the rate and pauses of a run, and its unanswered requests to steer: a fold.
 //!
-//! A pause takes effect when an agent hears of it; each arrival that is due in it is counted as
-//! dropped by its holder.
+//! A pause takes effect when an agent receives it. Its holder counts each arrival that is due in
+//! the pause as dropped.
 
 use std::collections::BTreeMap;
 
@@ -19,16 +19,16 @@ pub(crate) enum SteeringRequest {
     Resume,
 }
 
-/// How a run was steered, and what is asked for and not answered.
+/// How a run was steered, and the requests without an answer.
 #[derive(Debug, Clone, Default)]
 pub struct Steering {
-    /// By the stream sequence of the request: what, and who asked.
+    /// Unanswered requests with their authors, by stream sequence.
     pub(crate) unanswered: BTreeMap<u64, (SteeringRequest, String)>,
     /// Every change of the rate, in the order of their decisions.
     pub rates: Vec<RateChange>,
-    /// Since when it is paused, if it is.
+    /// Since when the run is paused, if it is.
     pub paused_at: Option<Timestamp>,
-    /// How many requests were answered.
+    /// Number of answered requests.
     pub(crate) answered: usize,
 }
 

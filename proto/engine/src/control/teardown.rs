@@ -1,48 +1,48 @@
-//! What the submitter of a run owes: its teardown, from the moment its setup begins.
+//! The teardown that the submitter of a run owes from the moment its setup begins: a fold of the
+//! request subject, and the rules of claiming it.
 //!
-//! A fold of the request subject, and who may take the teardown upon himself. The log decides: a
-//! claim is appended at the exact last sequence of that subject, so that it holds for the state
-//! that it was made of. Must never know who is alive: whoever claims in another's place has found
-//! that one gone.
+//! The log decides: a claim is appended at the exact last sequence of that subject, so that it
+//! holds for the state that it was computed from. Must never judge who is alive: a claimant that
+//! takes over has found the earlier owner gone.
 
 use loadpilot_events::id::OwnerId;
 use loadpilot_events::log::req::Request;
 use loadpilot_events::log::teardown::{SetupClaimed, TeardownFinished};
 use loadpilot_events::plan::Object;
 
-/// What is owed of one run, and by whom.
+/// The state of a run's setup and teardown.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct TeardownState {
-    /// The setup, if one was begun.
+    /// The setup, if it was begun.
     pub setup: Option<Box<SetupClaimed>>,
-    /// What it left, as it was kept; the last one counts.
+    /// The states that the setup saved; the last one counts.
     pub kept: Vec<Object>,
-    /// Whether the run was asked for.
+    /// Whether the run was requested.
     pub asked: bool,
-    /// Who owes the teardown, or played it last.
+    /// The owner of the teardown: it has to run it, or ran it last.
     pub holder: Option<OwnerId>,
-    /// Whether that one has begun with it.
+    /// Whether the owner has begun the teardown.
     pub begun: bool,
-    /// How it ended.
+    /// The end of the teardown.
     pub finished: Option<TeardownFinished>,
 }
 
-/// Why somebody may not play a teardown.
+/// Why a claimant may not run the teardown.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum ClaimRefusal {
-    /// Nothing was set up.
+    /// There was no setup.
     Nothing,
-    /// It was played already.
+    /// The teardown is finished.
     Settled,
-    /// The run goes on, or can.
+    /// The run goes on, or may still be requested.
     NotOver,
-    /// Somebody else owes it who may be alive.
+    /// Another owner, which may be alive, has it.
     Held(OwnerId),
 }
 
 impl TeardownState {
-    /// The debt after one more record of the request subject. Total: what does not fit is passed
-    /// over, and named by [`crate::verify`].
+    /// Applies one more record of the request subject. Total: a record that does not fit is
+    /// ignored, and [`crate::verify`] names it.
     pub fn evolve(&mut self, request: &Request) {
         match request {
             Request::RunRequested(_) => self.asked = true,
@@ -74,21 +74,21 @@ impl TeardownState {
         }
     }
 
-    /// Whether a teardown is owed.
+    /// Whether a teardown is still to be run.
     #[must_use]
     pub fn is_owed(&self) -> bool {
         self.setup.is_some() && self.finished.is_none()
     }
 
-    /// Whether `claimant` may ask for the run that it was set up for: nobody has taken the teardown
-    /// from it, or begun with it.
+    /// Whether `claimant` may request the run that it set up: no other owner has taken the teardown
+    /// over or begun it.
     #[must_use]
     pub fn may_request(&self, claimant: &OwnerId) -> bool {
         self.setup.is_none() || self.is_owed() && !self.begun && self.is_held_by(claimant)
     }
 
-    /// In whose place `claimant` takes the teardown upon itself, `None` for its own; `gone` is who
-    /// was found to be gone, and `is_over` whether the run is sealed or refused.
+    /// The owner that `claimant` takes the teardown over from, `None` for its own. `gone` is the
+    /// owner that was found gone, and `is_over` says whether the run is sealed or refused.
     ///
     /// # Errors
     /// [`ClaimRefusal`].

@@ -89,7 +89,7 @@ impl DueTimes {
         }
         assert!(n < workload.planned(), "arrival {n} beyond the plan");
         let (at, place) = workload.place_of(n);
-        if self.block.as_ref().is_none_or(|(kept, _)| *kept != at) {
+        if self.block.as_ref().is_none_or(|(cached, _)| *cached != at) {
             self.block = Some((at, workload.poisson_points(at)));
         }
         let points = self.block.as_ref().map_or(&[][..], |(_, points)| points);
