@@ -5,7 +5,7 @@ use std::fmt;
 use serde::de::Visitor;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
-/// Bytes as they are.
+/// Bytes, serialized as such.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(crate) struct Bytes(pub(crate) Vec<u8>);
 
@@ -33,7 +33,7 @@ impl<'de> Deserialize<'de> for Bytes {
     }
 }
 
-/// Bytes in a field.
+/// Bytes as a field: `#[serde(with = "bytes_codec::bytes")]`.
 pub(crate) mod bytes {
     use super::{Bytes, Deserialize, Deserializer, Serializer};
 

@@ -1,8 +1,8 @@
-//! How sums are written down for a cache: histograms and blocks packed, and what has no form of its
-//! own that any format takes, as text.
+//! How sums are written into a cache: histograms and blocks packed, types without a portable serde
+//! form as text.
 //!
-//! Used in `#[serde(with = "…")]`. Must never be the form of anything in the log: what is written
-//! here may be thrown away.
+//! Used in `#[serde(with = "…")]`. Must never be the form of anything in the log: a cache may be
+//! deleted at any time.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -13,7 +13,7 @@ use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
 use crate::tally::packed_histogram::{PackedHistogram, Precision};
 
-/// Arrivals that raised, as three numbers.
+/// Counts of arrivals that raised, as three numbers.
 pub(crate) mod raises {
     use loadpilot_events::log::delta::{LastCall, TaskRaises};
     use serde::{Deserialize, Deserializer, Serialize, Serializer};
@@ -32,7 +32,7 @@ pub(crate) mod raises {
     }
 }
 
-/// A shared name.
+/// A shared string.
 pub(crate) mod shared {
     use std::sync::Arc;
 
@@ -97,7 +97,7 @@ pub(crate) mod phases {
     }
 }
 
-/// Exchanges, as JSON: they leave out what is absent.
+/// Exchanges, as JSON: they skip absent fields.
 pub(crate) mod exchanges {
     use super::{BTreeSet, Deserialize, Deserializer, ExchangeSeen, Serialize, Serializer};
     use super::{from_text, to_text};

@@ -5,7 +5,7 @@ use loadpilot_events::log::cause::Cause;
 use loadpilot_events::log::outcome::Outcome;
 use loadpilot_events::log::samples::Sample;
 
-/// How a call came to its connection.
+/// How a call got its connection.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ConnectionUse {
     /// It was opened for this call.
@@ -37,7 +37,7 @@ pub struct Phases {
     pub first_token_service_us: Option<u64>,
     /// Whether the request was sent a second time: its first connection turned out to be closed.
     pub resent: bool,
-    /// How the call came to its connection; `None` when it got none.
+    /// How the call got its connection; `None` when it had none.
     pub connection: Option<ConnectionUse>,
 }
 
@@ -48,7 +48,8 @@ pub struct CallEnd {
     pub tick: u32,
     /// The generation held at the due tick of its arrival.
     pub generation: Generation,
-    /// The call, by its place in the plan's list of calls, or as [`crate::tally::Tally::name`] was told.
+    /// The call, by its position in the plan's list of calls, or a number that
+    /// [`crate::tally::Tally::name`] gave a name.
     pub call: u16,
     /// How it ended.
     pub outcome: Outcome,
@@ -56,9 +57,9 @@ pub struct CallEnd {
     pub response_us: u64,
     /// End − dispatch, in µs.
     pub service_us: u64,
-    /// The status code, when it was answered.
+    /// The status code of the answer.
     pub status: Option<u16>,
-    /// Why it was not, where that is known.
+    /// Why there was no complete answer, if known.
     pub cause: Option<Cause>,
     /// Bytes written.
     pub sent_bytes: u64,
@@ -69,8 +70,7 @@ pub struct CallEnd {
 }
 
 impl CallEnd {
-    /// The call told by itself; `user` and `number` name its arrival, `due_us` counts from the
-    /// start.
+    /// The call as a sample. `user` and `number` name its arrival; `due_us` counts from the start.
     #[must_use]
     pub fn sample(&self, (user, number): (Option<u32>, u64), due_us: u64) -> Sample {
         let reused = |connection| connection == ConnectionUse::Reused;

@@ -1,4 +1,4 @@
-//! One count as a share of another.
+//! Shares in percent.
 
 /// `part` in percent of `whole`; 0 of nothing is 0.
 #[must_use]

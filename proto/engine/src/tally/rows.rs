@@ -1,8 +1,8 @@
-//! What finished, counted: per core in a [`Tally`], merged in [`Rows`].
+//! Counts of what finished: per core in a [`Tally`], merged in [`Rows`].
 //!
-//! Rows are a commutative monoid: merging is adding, in any order. Must never forget a row: what
-//! was recorded is in exactly one delta. Of the calls that are told one by one it keeps as many as
-//! there is room for and counts the others.
+//! Rows are a commutative monoid: merging is adding, in any order. Must never lose a count: each is
+//! in exactly one delta. Samples of calls are limited in number; those beyond the limit are
+//! counted.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -24,10 +24,10 @@ use crate::tally::metrics::MetricSums;
 use crate::tally::row_key::RowKey;
 
 type CallKey = (u32, Generation, u16, Outcome);
-/// Due tick, generation, and the call by its place in the plan.
+/// Due tick, generation, and the call by its position in the plan.
 type AnatomyKey = (u32, Generation, u16);
 
-/// What finished, not yet closed into a delta.
+/// Counts that are not closed into a delta yet.
 #[derive(Debug, Default)]
 pub struct Rows {
     pub(super) arrivals: BTreeMap<RowKey, ArrivalSums>,
@@ -35,7 +35,7 @@ pub struct Rows {
     pub(super) anatomy: BTreeMap<AnatomyKey, AnatomySums>,
     pub(super) names: BTreeMap<u16, CallName>,
     pub(super) raised: BTreeMap<(u16, RaisedBy, String), u64>,
-    /// Tracebacks of some of them.
+    /// Tracebacks of some of these errors.
     pub(super) traces: BTreeMap<(u16, RaisedBy, String), String>,
     pub(super) metrics: BTreeMap<RowKey, MetricSums>,
     pub(super) exchanges: Vec<ExchangeSeen>,
@@ -50,35 +50,35 @@ pub struct Tally {
 }
 
 impl Tally {
-    /// An empty one.
+    /// An empty tally.
     #[must_use]
     pub fn new() -> Self {
         Self::default()
     }
 
-    /// An arrival started: its first call was dispatched.
+    /// Counts an arrival as started: its first call was dispatched.
     pub fn started(&mut self, key: RowKey) {
         self.rows.arrivals.entry(key).or_default().started += 1;
     }
 
-    /// An arrival will never start.
+    /// Counts an arrival that will never start.
     pub fn dropped(&mut self, key: RowKey, reason: DropReason) {
         let row = self.rows.arrivals.entry(key).or_default();
         *row.dropped.entry(reason).or_default() += 1;
     }
 
-    /// A started arrival ended and not every call of it was ok.
+    /// Counts a started arrival that ended with a call that was not ok.
     pub fn task_error(&mut self, key: RowKey) {
         self.rows.arrivals.entry(key).or_default().task_errors += 1;
     }
 
-    /// The task of an arrival raised an error; it is a task error, too.
+    /// Counts an arrival whose task raised an error; it is a task error, too.
     pub fn task_raised(&mut self, key: RowKey, last: LastCall) {
         let row = self.rows.arrivals.entry(key).or_default();
         row.raises.count(last, 1);
     }
 
-    /// A call ended.
+    /// Counts a call that ended.
     pub fn call(&mut self, end: &CallEnd) {
         let key = (end.tick, end.generation, end.call, end.outcome);
         let row = self.rows.calls.entry(key).or_default();
@@ -102,7 +102,7 @@ impl Tally {
             .record(&end.phases);
     }
 
-    /// The gaps between the tokens of a call, which is counted itself too.
+    /// Counts the gaps between the tokens of a call, which is also counted itself.
     pub fn token_gaps(&mut self, (tick, generation, call): AnatomyKey, gaps: &Hist) {
         let row = self.rows.anatomy.entry((tick, generation, call));
         let phases = &mut row.or_default().phases;
@@ -112,14 +112,14 @@ impl Tally {
         );
     }
 
-    /// What a call is called that is not in the plan; again after each [`Tally::take`].
+    /// Names a call that is not in the plan; needed again after each [`Tally::take`].
     pub fn name(&mut self, name: &CallName) {
         let names = &mut self.rows.names;
         names.entry(name.call).or_insert_with(|| name.clone());
     }
 
-    /// A check or a task raised an error. Of one task so many are told apart, the others go
-    /// together: their texts may hold anything.
+    /// Counts an error that a check or a task raised. Up to [`RAISED_MAX`] texts of a task are
+    /// counted one by one, the others together: an error text may contain anything.
     pub fn raised(&mut self, task: u16, by: RaisedBy, text: &str) {
         let raised = &mut self.rows.raised;
         let mut key = (task, by, text.to_owned());
@@ -130,7 +130,7 @@ impl Tally {
         *raised.entry(key).or_default() += 1;
     }
 
-    /// Which lines led to an error that was counted just now; a process tells it once.
+    /// The traceback of an error that was just counted; a process reports it once.
     pub fn traced(&mut self, task: u16, by: RaisedBy, text: &str, trace: &str) {
         let key = (task, by, text.to_owned());
         if self.rows.raised.contains_key(&key) {
@@ -138,7 +138,7 @@ impl Tally {
         }
     }
 
-    /// A check looked at an answer of an arrival.
+    /// Counts a check of an answer.
     pub fn check(&mut self, key: RowKey, passed: bool) {
         let checks = &mut self.rows.arrivals.entry(key).or_default().checks;
         match passed {
@@ -147,18 +147,18 @@ impl Tally {
         }
     }
 
-    /// An arrival added to a metric of the scenario's own.
+    /// Adds to a metric of the scenario.
     pub fn metric(&mut self, key: RowKey, name: &Arc<str>, value: MetricValue) {
         let sums = self.rows.metrics.entry(key).or_default();
         sums.record(name, value);
     }
 
-    /// An exchange to be written out.
+    /// Adds an exchange that is shown in full.
     pub fn exchange(&mut self, seen: ExchangeSeen) {
         self.rows.exchanges.push(seen);
     }
 
-    /// A call that ended is told by itself, too.
+    /// Adds a sample of a call.
     pub fn sample(&mut self, sample: Sample) {
         if self.rows.samples.len() < SAMPLES_PER_TICK_MAX {
             self.rows.samples.push(sample);
@@ -167,7 +167,7 @@ impl Tally {
         }
     }
 
-    /// Hands over everything since the last time.
+    /// Takes all counts since the last time.
     #[must_use]
     pub fn take(&mut self) -> Rows {
         std::mem::take(&mut self.rows)
@@ -175,7 +175,7 @@ impl Tally {
 }
 
 impl Rows {
-    /// Whether nothing was recorded.
+    /// Whether nothing was counted.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.arrivals.is_empty() && self.calls.is_empty() && self.metrics.is_empty()
@@ -187,7 +187,7 @@ impl Rows {
         calls.map(|((tick, _, _, outcome), sums)| (*tick, *outcome, sums))
     }
 
-    /// Adds `other` to these.
+    /// Adds `other`.
     pub fn merge(&mut self, other: Self) {
         for (key, sums) in other.arrivals {
             self.arrivals.entry(key).or_default().add(&sums);
@@ -217,7 +217,7 @@ impl Rows {
 }
 
 impl AnatomySums {
-    /// Books the phases of one call.
+    /// Counts the phases of one call.
     fn record(&mut self, phases: &Phases) {
         let times = [
             (Phase::ScheduleLag, phases.schedule_lag_us),

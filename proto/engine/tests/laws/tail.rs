@@ -96,7 +96,7 @@ impl Teller {
         let numbered = self.told.iter().zip(1..);
         let open = numbered.filter(|(_, number)| !mark.covers(*number));
         Thread {
-            told: open.map(|(told, _)| told.clone()).collect(),
+            events: open.map(|(told, _)| told.clone()).collect(),
             ..Thread::default()
         }
     }

@@ -191,7 +191,7 @@ proptest! {
             (Outcome::Ok, None),
         ];
         let mut reach = Reach::default();
-        prop_assert_eq!(reach.said(&run()), None, "before the start");
+        prop_assert_eq!(reach.report(&run()), None, "before the start");
         let (mut is_reached, mut calls, mut first) = (false, 0, None::<u32>);
         for (look, ends) in looks.iter().enumerate() {
             let mut tally = Tally::new();
@@ -205,7 +205,7 @@ proptest! {
                 }
             }
             reach.add(&tally.take(), TICK_US, look as u64);
-            let found = reach.said(&run());
+            let found = reach.report(&run());
             prop_assert_eq!(found.is_none(), is_reached);
             prop_assert_eq!(reach.is_unreached(), !is_reached && calls > 0);
             if let Some(found) = found {

@@ -383,7 +383,7 @@ impl Process {
                 marks: Vec::new(),
             },
             ring: Thread {
-                told: self.ring.clone(),
+                events: self.ring.clone(),
                 in_flight: in_flight.collect(),
                 unrecorded: 0,
                 last_us: self.start_at().map_or(0, since_us),

@@ -1,7 +1,7 @@
-//! Who takes part in a run that has nobody yet.
+//! The first assignment of a run.
 //!
 //! The part of [`crate::control::decide`] that assigns a run, or refuses it. Must never assign what
-//! could not be assigned anew later.
+//! could not be reassigned later.
 
 use loadpilot_events::id::Holder;
 use loadpilot_events::log::ctl::{Decision, RunRefused, ShardsAssigned};
@@ -12,8 +12,8 @@ use crate::control::decide::Run;
 use crate::control::decide::timeouts::readiness_us;
 
 impl Run<'_> {
-    /// Assigns the run as soon as those that it wants have offered capacity, or, when the wait is
-    /// over, to those that have, if they are enough.
+    /// Assigns the run as soon as the wanted number of agents has offered capacity. When the wait
+    /// is over, assigns it to those that have, if they are enough, and else refuses it.
     pub(crate) fn assign_first(&self) -> Option<Decision> {
         let live = |holder: &Holder| {
             let offer = self.state.offers.get(holder);
@@ -48,8 +48,8 @@ impl Run<'_> {
         })
     }
 
-    /// Why so many holders are too many for this server: each map of the run has to fit one of its
-    /// messages, however agents come and go.
+    /// The problem of too many holders for this server: each map of the run has to fit one of its
+    /// messages, whatever the churn of agents.
     fn too_many(&self, chosen: &[Holder]) -> Option<Problem> {
         let limit = self.observed.message_bytes_max?;
         let bytes = map_bytes_max(self.created.shards, chosen);

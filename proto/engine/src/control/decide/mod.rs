@@ -1,9 +1,17 @@
-//! What happens next to a run: a pure function of the log, of who was heard, and of now.
+//! The next decision about a run: a pure function of the log, the heartbeats and the time.
 //!
-//! Any number of coordinators evaluate it; whoever appends first wins and the others fold again.
-//! [`decide`] yields one decision at a time, [`deadline`] says when time alone may change its
-//! answer. Must never read a clock or remember anything: what it needs is in its arguments, and
-//! what it used of them is written into the decision.
+//! Any number of coordinators evaluate it. The first to append wins, and the others fold again.
+//! [`decide`] returns one decision at a time; [`deadline`] says when time alone may change its
+//! answer. Must never read a clock or keep state: all input is in the arguments, and a decision
+//! states the input that it used.
+//!
+//! - `initial_assignment`: the first assignment, or a refusal
+//! - `failover`: lost holders and their successors
+//! - [`scale_up`]: newcomers
+//! - `steer`: answers to requests to steer
+//! - [`unanswered`]: the stop of a run whose target answers nothing
+//! - `tails`: the wait for what killed agents left behind
+//! - [`timeouts`]: how long holders may take
 
 pub(crate) mod failover;
 pub(crate) mod initial_assignment;
@@ -39,30 +47,30 @@ use crate::control::decide::unanswered::unanswered;
 use crate::control::name_list::name_list;
 use crate::control::run_state::{Resignation, RunState};
 
-/// The rules by which a fleet lives; times are in µs.
+/// Timeouts and rules of a fleet; times are in µs.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Policy {
-    /// Not heard for this long: lost.
+    /// Time without a heartbeat after which a holder is lost.
     pub lost_us: u64,
-    /// A holder that hears nothing fences itself after this long; less than `lost_us`.
+    /// Time without a message after which a holder fences itself; less than `lost_us`.
     pub fence_us: u64,
-    /// A holder whose view of the decisions is older than this fences itself.
+    /// Age of its view of the decisions at which a holder fences itself.
     pub behind_us: u64,
-    /// Room between a decision and the tick at which it takes effect.
+    /// Time between a decision and the tick at which it takes effect.
     pub takeover_us: u64,
-    /// An owner that was not heard for this long is gone.
+    /// Time without a heartbeat after which an owner is gone.
     pub owner_us: u64,
-    /// How long holders may take to get ready, beside fetching bodies: see
+    /// Time for holders to get ready, without fetching bodies: see
     /// [`crate::control::decide::timeouts::OBJECT_BYTE_US`].
     pub ready_us: u64,
-    /// How long after the last possible call holders may take to say their last words.
+    /// Time after the last possible call for holders to report their final totals.
     pub finish_us: u64,
-    /// How long a run waits for a new holder when it has none.
+    /// Time that a run waits for a new holder when it has none.
     pub no_holder_us: u64,
-    /// Whether runs that need Python on agents are refused: a fleet that several share must not run
-    /// everybody's code.
+    /// Whether runs that need Python on agents are refused: a shared fleet must not run the code of
+    /// its users.
     pub compiled_only: bool,
-    /// Which targets are refused before any agent is asked, as far as a plan names addresses.
+    /// Targets that are refused at creation, as far as a plan names addresses.
     pub targets: TargetPolicy,
 }
 
@@ -78,45 +86,45 @@ impl Default for Policy {
             finish_us: 15_000_000,
             no_holder_us: 30_000_000,
             compiled_only: false,
-            // Which private networks agents may enter is known to them alone.
+            // Only the agents know which private networks they may enter.
             targets: TargetPolicy::local(),
         }
     }
 }
 
-/// What a coordinator has heard outside the log.
+/// What a coordinator knows beside the log, from heartbeats and its server.
 #[derive(Debug, Clone, Default)]
 pub struct Observations {
-    /// Since when it has listened: silence before that proves nothing.
+    /// Since when the coordinator has listened: earlier silence proves nothing.
     pub since: Timestamp,
-    /// When each process was last heard.
+    /// The last heartbeat of each process.
     pub agents: BTreeMap<Holder, LastSeen>,
-    /// When each owner was last heard.
+    /// When each owner was last seen.
     pub owners: BTreeMap<OwnerId, Timestamp>,
-    /// The last stream sequence of LP_DATA; read after the last words that a seal counts.
+    /// The last stream sequence of LP_DATA, read after the final totals that a seal counts.
     pub data_head: u64,
     /// Whether the run was left unfinished by an earlier local stack.
     pub left_over: bool,
-    /// Whether it waits, then, for what its killed agents left in files of this stack.
+    /// Whether a left-over run waits for what its killed agents left in files of this stack.
     pub waits_for_tails: bool,
-    /// The longest message that the server takes, in bytes; `None` while nobody knows.
+    /// Maximum length of a message of the server, in bytes; `None` while it is unknown.
     pub message_bytes_max: Option<u64>,
-    /// Processes all of whose rate is promised already: they get no shards while a run goes on.
+    /// Processes at full capacity: no new shards while a run goes on.
     pub at_capacity: BTreeSet<Holder>,
-    /// Processes that said of the run in question that no call of theirs reached a server.
+    /// Processes that report that none of their calls of this run reached a server.
     pub unreached: BTreeMap<Holder, Unreached>,
 }
 
-/// The last sign of life of a process.
+/// The last heartbeat of a process.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct LastSeen {
-    /// When.
+    /// When it arrived.
     pub at: Timestamp,
     /// Whether it knows that the earlier process of its agent is dead.
     pub predecessor_dead: bool,
-    /// What it can do that others cannot.
+    /// The process's capabilities.
     pub has: BTreeSet<Capability>,
-    /// Killed processes of its agent that it still reports for.
+    /// Killed processes of its agent for which it still reports.
     pub recovering: BTreeSet<BootId>,
 }
 
@@ -179,9 +187,9 @@ pub fn decide(
     }
 }
 
-/// The earliest instant after `now` at which time alone may bring a decision.
+/// The earliest instant after `now` at which time alone may lead to a decision.
 ///
-/// It may be early, never late: whoever wakes then and finds nothing to decide asks again.
+/// It may be early, never late: a caller that then gets no decision asks for the next deadline.
 #[must_use]
 pub fn deadline(
     state: &RunState,
@@ -198,8 +206,8 @@ pub fn deadline(
         now,
         clock: now,
     };
-    // Somebody else's process counts too: while it is heard, an older one of its agent is replaced,
-    // not silent, and that is decided otherwise.
+    // Later processes of an agent that held shards count too: while one is alive, an older one is
+    // replaced rather than silent, which is another decision.
     let seen = |holder: &Holder| run.last_seen_at(holder).plus_us(policy.lost_us);
     let held: BTreeSet<&AgentId> = state.ever_held.iter().map(|old| &old.agent).collect();
     let is_heir = |new: &&Holder| held.contains(&new.agent);
@@ -268,9 +276,10 @@ pub(crate) struct Run<'a> {
     pub(crate) created: &'a RunCreated,
     pub(crate) observed: &'a Observations,
     pub(crate) policy: &'a Policy,
-    /// Now, but never before the decisions that were made already.
+    /// The time, but never before that of an earlier decision.
     pub(crate) now: Timestamp,
-    /// Now by the clock that stamped what was heard: only it can tell how long somebody is silent.
+    /// The time by the clock that stamped the heartbeats: only it tells how long a process is
+    /// silent.
     pub(crate) clock: Timestamp,
 }
 
@@ -303,7 +312,7 @@ impl Run<'_> {
         })
     }
 
-    /// Stops a run whose every call failed to connect, unless it was asked to go on.
+    /// Stops a run whose every call failed to connect, unless its request forbids that.
     fn stop_unanswered(&self) -> Option<Decision> {
         let goes_on = self.state.requested.as_ref();
         let goes_on = goes_on.is_some_and(|requested| requested.no_early_abort);
@@ -396,7 +405,7 @@ impl Run<'_> {
         self.created.plan.profile.duration_us()
     }
 
-    /// Until when arrivals are started.
+    /// When the offered load ends.
     fn offered_until(&self) -> Timestamp {
         let planned = self.start_at().plus_us(self.profile_us());
         self.state
@@ -405,7 +414,7 @@ impl Run<'_> {
             .map_or(planned, |stop| stop.stop_at.min(planned))
     }
 
-    /// Until when last words are waited for.
+    /// When the wait for final totals ends.
     fn finish_by(&self) -> Timestamp {
         let last_call = self
             .offered_until()
@@ -438,7 +447,7 @@ impl Run<'_> {
         self.later_processes(holder).next().is_some()
     }
 
-    /// Whether a later process of its agent is about to report what it left.
+    /// Whether another process of its agent is about to report what this one left behind.
     pub(crate) fn is_recovered(&self, holder: &Holder) -> bool {
         let older = self.observed.agents.range(..holder).rev();
         let older = older.take_while(|(other, _)| other.agent == holder.agent);

@@ -1,8 +1,8 @@
-//! The answer to a request to steer: another rate, a pause, or the end of one.
+//! The answer to a request to steer: another rate, a pause, or the end of a pause.
 //!
-//! A change of the rate takes effect at a tick ahead, as a generation of its own: whoever hears of
-//! it too late has offered what is superseded. Must never move the end of a run, and never touch
-//! what is due before a change.
+//! A change of the rate takes effect at a future tick, as a generation of its own: an agent that
+//! learns of it too late has offered superseded load. Must never move the end of a run, and never
+//! touch what is due before a change.
 
 use loadpilot_events::limits::{RATE_MAX_URPS, STEERED_MAX};
 use loadpilot_events::log::ctl::Decision;
@@ -14,7 +14,7 @@ use crate::control::steering::SteeringRequest;
 use crate::schedule::workload::Workload;
 
 impl Run<'_> {
-    /// The answer to the oldest request to steer that has none.
+    /// The answer to the oldest unanswered request to steer.
     pub(crate) fn steer(&self) -> Option<Decision> {
         let steering = &self.state.steering;
         let (&request, (wanted, by)) = steering.unanswered.first_key_value()?;
@@ -44,7 +44,7 @@ impl Run<'_> {
                 refused(NotSteered::ClosedLoop)
             }
             SteeringRequest::Rate(Rate(0 | RATE_BEYOND..)) => refused(NotSteered::RateOutOfRange),
-            // While nobody holds anything there is no map to go on with.
+            // Without a holder there is no map to go on with.
             SteeringRequest::Rate(_) if self.state.holdings.is_empty() => return None,
             SteeringRequest::Rate(rate) => match self.change_tick() {
                 None => refused(NotSteered::TooLate),
@@ -61,7 +61,7 @@ impl Run<'_> {
         })
     }
 
-    /// The first tick for which every holder that has not fenced itself knows of a change, and that
+    /// The first tick at which every holder that has not fenced itself knows of a change, and that
     /// does not begin before the map in force; `None` when the run is over by then.
     fn change_tick(&self) -> Option<u32> {
         let known_us = self.policy.behind_us + self.policy.takeover_us;
@@ -79,5 +79,5 @@ impl Run<'_> {
     }
 }
 
-/// The least rate that is too high.
+/// The lowest rate above the maximum.
 const RATE_BEYOND: u64 = RATE_MAX_URPS + 1;

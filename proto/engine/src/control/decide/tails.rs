@@ -1,17 +1,16 @@
-//! How long a left-over run waits for what its killed agents left behind.
+//! The wait of a left-over run for what its killed agents left behind.
 
 use loadpilot_events::id::Holder;
 use loadpilot_events::units::Timestamp;
 
 use crate::control::decide::Run;
 
-/// A run that an earlier stack left waits so long, in µs, for the agents of this one to say whether
-/// they found anything of it.
+/// Time, in µs, that a run of an earlier stack waits for the agents of this one to say whether they
+/// found anything of it.
 const SUCCESSORS_US: u64 = 3_000_000;
 
 impl Run<'_> {
-    /// When the wait for what killed agents left is over: for those that nobody has asked about
-    /// yet, and for all.
+    /// When the wait for killed agents ends: for those without a successor yet, and for all.
     pub(crate) fn tails_by(&self) -> [Timestamp; 2] {
         let since = self.observed.since;
         [
@@ -20,7 +19,7 @@ impl Run<'_> {
         ]
     }
 
-    /// Whether something may still come of what killed agents left of a run that is left over.
+    /// Whether a report about killed agents of a left-over run may still come.
     pub(crate) fn awaits_tails(&self) -> bool {
         let [first_by, all_by] = self.tails_by();
         let state = self.state;

@@ -31,7 +31,7 @@ pub(super) fn thread(left: &Leftover, plan: &Plan, workload: &Workload) -> Threa
     }
     for note in &left.notes {
         match reader.noted(note) {
-            Some(told) => thread.told.push(told),
+            Some(told) => thread.events.push(told),
             None => thread.unrecorded = thread.unrecorded.saturating_add(1),
         }
     }
@@ -54,10 +54,10 @@ impl Reader<'_> {
         let (block, index) = record.arrival.draws();
         if self.workload.is_sampled(block, index, record.call) {
             let sample = end.sample(record.arrival.whose(), record.due_us);
-            thread.told.push(TallyEvent::Sample(sample));
+            thread.events.push(TallyEvent::Sample(sample));
         }
         thread.last_us = thread.last_us.max(record.due_us + end.response_us);
-        thread.told.push(TallyEvent::Call(end));
+        thread.events.push(TallyEvent::Call(end));
     }
 
     fn in_flight(&self, record: &CallRecord, thread: &mut Thread) {
@@ -78,7 +78,7 @@ impl Reader<'_> {
     fn began(&self, record: &CallRecord, thread: &mut Thread) {
         let is_first = record.schedule_lag_us.is_some();
         if is_first && !self.left.closed.covers_turn(record.turn) {
-            thread.told.push(TallyEvent::Started(self.key(record)));
+            thread.events.push(TallyEvent::Started(self.key(record)));
         }
     }
 
@@ -98,7 +98,7 @@ impl Reader<'_> {
             }
         });
         let call = name.call;
-        thread.told.push(TallyEvent::Name(name));
+        thread.events.push(TallyEvent::Name(name));
         call
     }
 
