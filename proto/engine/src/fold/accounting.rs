@@ -1,8 +1,9 @@
-//! The books: every planned arrival is started, dropped, lost or (while the run goes on) waiting.
+//! Accounting: every planned arrival is started, dropped, lost or, while the run goes on, waiting.
 //!
-//! Planned comes from the log; what agents reported is set against it tick by tick, and what is
-//! missing is named: stopped, unowned, or lost by a holder. A closed loop plans nothing: there,
-//! planned is what was reported. Must never balance a book by guessing.
+//! Planned arrivals come from the log, never from an agent's count. They are compared tick by tick
+//! with what holders reported, and the difference is named: stopped, unowned, or lost by a holder.
+//! A closed loop plans nothing; there, planned is what was reported. Accounts must never be
+//! balanced by a guess.
 
 use std::collections::BTreeMap;
 
@@ -21,7 +22,7 @@ use crate::fold::project::Projection;
 use crate::schedule::workload::Workload;
 use crate::tally::aggregates::{ArrivalSums, add_counts};
 
-/// What became of arrivals that nobody reported.
+/// What became of arrivals that no holder reported.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Settlement {
     Waiting,
@@ -29,7 +30,7 @@ enum Settlement {
     Lost,
 }
 
-/// Sets what was reported against what was planned.
+/// Compares what was reported with what was planned.
 #[must_use]
 pub fn account(control: &Control, data: &Projection, plan: &Plan, workload: &Workload) -> Accounts {
     let planned = Planned::new(workload, control);
@@ -71,7 +72,7 @@ struct Accounting<'a> {
     workload: &'a Workload,
     planned: &'a Planned<'a>,
     accounts: Accounts,
-    /// Where in the accounts the newest lost interval of each holder stands.
+    /// Position in the accounts of the newest lost interval of each holder.
     newest_lost: BTreeMap<Holder, usize>,
     stop_tick: Option<u32>,
 }
@@ -86,7 +87,7 @@ impl Accounting<'_> {
         }
     }
 
-    /// Nothing is planned in a closed loop: planned is what was reported.
+    /// A closed loop plans nothing: planned is what was reported.
     fn closed_loop(&mut self, users: u32) {
         let accounts = &mut self.accounts;
         for counts in accounts.tasks.iter_mut().chain([&mut accounts.total]) {
@@ -133,7 +134,7 @@ impl Accounting<'_> {
         }
     }
 
-    /// Names what became of the arrivals of `tick` that nobody reported.
+    /// Settles the arrivals of `tick` that no holder reported.
     fn missing(&mut self, tick: u32) {
         let accounting = self.planned;
         let planned = accounting.tick(tick);
@@ -178,9 +179,9 @@ impl Accounting<'_> {
         }
     }
 
-    /// The same of the tick in which the run was stopped. What is due after that nobody started; of
-    /// what is due before it a holder that had its say did not start what it does not report, and
-    /// of any other one nobody knows.
+    /// The same for the tick of a stop. Arrivals due after the stop were not started. Of those due
+    /// before it, a holder whose deltas are complete did not start what it does not report; of any
+    /// other holder that is unknown.
     fn missing_at_stop(&mut self, tick: u32, planned: &PlannedTick<'_>) {
         let stop_us = self.control.stopped_at_us().unwrap_or_default();
         let stop = self.workload.first_at_or_after(stop_us);
@@ -210,8 +211,9 @@ impl Accounting<'_> {
         for (open, reported) in open.iter_mut().zip(&reported) {
             *open = open.saturating_sub(*reported);
         }
-        // How many each holder lost is known, and how many of each task are open; which arrival it
-        // was is not. Holding each single one to both sums would leave some for which none fits.
+        // The number of lost arrivals of each holder and of open ones of each task are known, but
+        // not which arrival is which. Testing each single arrival against both sums would leave
+        // some that fit neither.
         let mut left = unknown.values().sum::<u64>();
         let mut lost = vec![0_u64; open.len()];
         for n in before {
@@ -236,7 +238,7 @@ impl Accounting<'_> {
         }
     }
 
-    /// Whether everything that a holder counted is there.
+    /// Whether all deltas of a holder are there.
     fn is_fully_reported(&self, holder: &Holder) -> bool {
         let state = &self.control.state;
         let finished = state.finished.get(holder).map(|end| end.final_seq);
@@ -276,7 +278,7 @@ impl Accounting<'_> {
         }
     }
 
-    /// The arrivals of `tick` that nobody held, per task, by walking them one by one.
+    /// The arrivals of `tick` without a holder, per task, found one by one.
     fn unowned_per_task(&self, tick: u32, planned: &PlannedTick<'_>) -> Vec<u64> {
         let mut counts = vec![0; self.accounts.tasks.len()];
         for n in planned.range.clone() {
@@ -305,8 +307,8 @@ impl Accounting<'_> {
         });
     }
 
-    /// Where a killed process may have counted more than was found, that is named even if no
-    /// arrival is missing: later calls of arrivals are not planned one by one.
+    /// Names a lost interval where a killed process may have counted more than was found, even if
+    /// no arrival is missing: later calls of arrivals are not planned one by one.
     fn incomplete_tails(&mut self) {
         for (holder, tail) in &self.control.state.tails {
             let Some(lost) = &tail.lost else {
@@ -329,7 +331,7 @@ impl Accounting<'_> {
         }
     }
 
-    /// A process whose every delta is there must add up to what it claims.
+    /// A process whose deltas are complete must add up to its own totals.
     fn check_holders(&mut self) {
         for (holder, sums) in &self.data.holders {
             let (last_seq, started, calls) = sums.claimed;
@@ -345,8 +347,8 @@ impl Accounting<'_> {
         }
     }
 
-    /// Books that do not balance were given figures that cannot all be true; that is said even when
-    /// no single tick shows it.
+    /// Accounts that do not balance come from contradictory figures; that is named even when no
+    /// single tick shows it.
     fn check_balance(&mut self) {
         let settled = |counts: &ArrivalCounts| {
             counts.started + counts.dropped_total() + counts.lost + counts.waiting

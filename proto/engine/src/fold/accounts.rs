@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use loadpilot_events::answers::report::{ArrivalCounts, LostInterval, Quarantined};
 
-/// The books of a run.
+/// The accounts of a run.
 #[derive(Debug, Clone, Default)]
 pub struct Accounts {
     /// The whole run.
@@ -13,17 +13,17 @@ pub struct Accounts {
     pub tasks: Vec<ArrivalCounts>,
     /// Per due tick.
     pub ticks: BTreeMap<u32, TickAccount>,
-    /// What holders did not report.
+    /// Intervals that holders did not report.
     pub lost: Vec<LostInterval>,
-    /// Closed loop: the share of the time of its users that nobody reported on, in percent.
+    /// Closed loop: unreported time of users, in percent of the time of all users.
     pub lost_time_pct: Option<f64>,
-    /// Where what a holder reported contradicts its own totals or the plan.
+    /// Contradictions between reports of a holder and its own totals or the plan.
     pub contradictions: Vec<Quarantined>,
-    /// Arrivals and calls beyond what can have been, in percent of that.
+    /// Arrivals and calls beyond the possible number, in percent of that number.
     pub surplus_pct: Option<f64>,
 }
 
-/// The books of one due tick.
+/// The accounts of one due tick.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct TickAccount {
     /// Planned.

@@ -1,13 +1,13 @@
-//! The invariants of a log, and what was found to break them.
+//! The invariants of a log, and the evidence of violations.
 //!
-//! The fold and the verification judge a log by these same rules: [`crate::fold::contradictions`]
-//! as far as a report can hold them, [`crate::verify`] all of them.
+//! The fold and the verification judge a log by the same rules: `contradictions` as far as a report
+//! can, [`crate::verify`] all of them.
 
 use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
-/// Most pieces of evidence that are written out for one invariant; the others are counted.
+/// Maximum number of pieces of evidence per invariant; further ones are counted.
 pub const EVIDENCE_MAX: usize = 8;
 
 /// What must hold of every log.
@@ -18,7 +18,7 @@ pub enum Invariant {
     Created,
     /// Numbers of assignments, and their order in time.
     Generations,
-    /// Who holds what.
+    /// The map of shards.
     Holdings,
     /// Start and stop.
     Instants,
@@ -26,17 +26,17 @@ pub enum Invariant {
     Steering,
     /// Setup and teardown.
     Owed,
-    /// What the seal says.
+    /// The content of the seal.
     Seal,
-    /// What follows the end.
+    /// Events after the end.
     End,
-    /// Whether events can be read.
+    /// Whether events are readable.
     Readable,
     /// Whether deltas come from holders.
     Held,
-    /// Whether a number means one delta.
+    /// Whether a number identifies one delta.
     Identity,
-    /// Whether deltas are all there.
+    /// Whether all deltas are there.
     Sequence,
     /// Whether rows and totals agree.
     Totals,
@@ -44,14 +44,14 @@ pub enum Invariant {
     Histograms,
     /// Whether the report adds up.
     Books,
-    /// Whether the way of reading matters.
+    /// Whether the report depends on the order of reading.
     Order,
-    /// Whether the report is the one that was written.
+    /// Whether the report is the one that was stored.
     Digest,
 }
 
 impl Invariant {
-    /// All of them, in the order in which people want to read them.
+    /// All invariants, in reading order.
     pub const ALL: [Self; 17] = [
         Self::Created,
         Self::Generations,
@@ -72,7 +72,7 @@ impl Invariant {
         Self::Digest,
     ];
 
-    /// What must hold, in a sentence.
+    /// The rule in a sentence.
     #[must_use]
     pub fn rule(self) -> &'static str {
         match self {
@@ -125,40 +125,40 @@ impl Invariant {
     }
 }
 
-/// Where a rule is broken, and how.
+/// One violation of a rule.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Evidence {
-    /// The subject of the event; that of the run's decisions where no single event is to blame.
+    /// Subject of the event; that of the run's decisions when no single event is at fault.
     pub subject: String,
-    /// Its stream sequence; 0 where no single event is to blame.
+    /// Stream sequence of the event; 0 when no single event is at fault.
     pub seq: u64,
-    /// What is wrong, for people.
+    /// What is wrong, in words.
     pub what: String,
 }
 
 /// One invariant, judged.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Finding {
-    /// Which one.
+    /// The invariant.
     pub invariant: Invariant,
-    /// What it says.
+    /// Its rule.
     pub rule: String,
     /// Whether it holds.
     pub holds: bool,
-    /// Where it does not: the first [`EVIDENCE_MAX`] places.
+    /// The first [`EVIDENCE_MAX`] violations.
     pub evidence: Vec<Evidence>,
-    /// In how many places more.
+    /// Number of further violations.
     pub more: u64,
 }
 
-/// What was found broken so far.
+/// The violations so far.
 #[derive(Debug, Clone, Default)]
 pub struct Breaches {
     found: BTreeMap<Invariant, (Vec<Evidence>, u64)>,
 }
 
 impl Breaches {
-    /// Notes that a rule is broken at an event.
+    /// Adds a violation at an event.
     pub(crate) fn note(
         &mut self,
         invariant: Invariant,
@@ -178,7 +178,7 @@ impl Breaches {
         });
     }
 
-    /// What was found, one line each, for whoever wants nothing found.
+    /// The violations, one line each.
     #[must_use]
     pub fn lines(&self) -> Vec<String> {
         let found = self.found.iter();
@@ -190,7 +190,7 @@ impl Breaches {
         lines.collect()
     }
 
-    /// The first piece of evidence of each broken rule, and how many more there are.
+    /// The first violation of each rule, and the number of further ones.
     pub(crate) fn first(&self) -> impl Iterator<Item = (&Evidence, u64)> {
         let found = self.found.values();
         found.filter_map(|(evidence, more)| {

@@ -1,16 +1,16 @@
-//! Which window of time one delta covers, and how much it reports of it.
+//! The window of one delta, and the arrivals that it reports.
 
 use serde::{Deserialize, Serialize};
 
-/// What one delta says of itself.
+/// The window of one delta, and the arrivals that it reports.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Reported {
-    /// Where its window begins, in µs after the start.
+    /// Beginning of the window, in µs after the start.
     pub from_us: u64,
-    /// Where it ends.
+    /// End of the window, in µs after the start.
     pub to_us: u64,
     /// Arrivals in its rows, excess included.
     pub arrivals: u64,
-    /// Arrivals of its process up to and including it, by its own totals.
+    /// Arrivals of the process up to and including this delta, by its totals.
     pub total: u64,
 }

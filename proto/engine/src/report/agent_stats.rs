@@ -71,15 +71,13 @@ fn nothing(run: Indexed<'_>, agent: &AgentId, facts: &[HolderFacts]) -> AgentOve
 /// Adds what an agent, known to the index by a number, said of itself.
 fn gauge(run: Indexed<'_>, agent: &mut AgentOverTime, number: Option<usize>, ticks: Range<u32>) {
     let number = number.and_then(|number| u16::try_from(number).ok());
-    let gauges_of = number.and_then(|number| run.index.gauges_of(number, ticks));
-    let of = |get: fn(&AgentGauges) -> u64| gauges_of.as_ref().map(get);
-    agent
-        .cpu_millicores
-        .push(of(|gauges_of| gauges_of.cpu_millicores));
-    let busiest = of(|gauges_of| gauges_of.busiest_core_permille);
+    let gauges = number.and_then(|number| run.index.gauges(number, ticks));
+    let of = |get: fn(&AgentGauges) -> u64| gauges.as_ref().map(get);
+    agent.cpu_millicores.push(of(|one| one.cpu_millicores));
+    let busiest = of(|one| one.busiest_core_permille);
     agent.busiest_core_permille.push(busiest);
-    agent.stall_us.push(of(|gauges_of| gauges_of.stall_us));
-    agent.in_flight.push(of(|gauges_of| gauges_of.in_flight));
+    agent.stall_us.push(of(|one| one.stall_us));
+    agent.in_flight.push(of(|one| one.in_flight));
 }
 
 /// What an agent did in a bucket.

@@ -1,9 +1,13 @@
-//! Verifying a run: its log is read again, and everything that must hold of any log is looked at.
+//! Verification of a run: its log is read again and judged by every invariant.
 //!
-//! Each [`Invariant`] is judged by itself and comes with evidence, so that a log that was damaged
-//! says where. What is judged is the log as stored, not the report: a report sets aside what it
-//! cannot believe, here that is named as broken. Must never repair anything, read a clock, or know
-//! a rule that depends on how a fleet was configured.
+//! Each [`Invariant`] is judged by itself, with evidence that locates a damage. The log is judged
+//! as stored, not the report: a report quarantines what it cannot use, the verification names it as
+//! a violation. Must never repair anything, read a clock, or apply a rule that depends on the
+//! configuration of a fleet.
+//!
+//! - `teardown`: rules about setup and teardown
+//! - `deltas`: rules about the deltas of each process
+//! - `folds`: rules about the fold itself
 
 use std::collections::BTreeMap;
 
@@ -29,22 +33,22 @@ use teardown::TeardownRecord;
 pub use crate::fold::decision_rules::{Decided, decisions};
 pub use crate::fold::invariants::{Breaches, EVIDENCE_MAX, Evidence, Finding, Invariant};
 
-/// A log, verified.
+/// The result of a verification.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Verification {
     /// `loadpilot.verification/1`.
     pub schema: String,
-    /// Which run.
+    /// The run.
     pub run: RunId,
-    /// Where it stands: of a run that goes on, only what is stored is judged.
+    /// The state of the run; of a run that goes on, only what is stored is judged.
     pub state: RunState,
-    /// Whether everything holds.
+    /// Whether every invariant holds.
     pub holds: bool,
-    /// Requests, decisions and facts that were read.
+    /// Number of requests, decisions and facts that were read.
     pub events: u64,
-    /// Deltas that were read, repetitions among them.
+    /// Number of deltas that were read, including repetitions.
     pub deltas: u64,
-    /// Deltas stored after the seal: they count for nothing and are not judged.
+    /// Number of deltas stored after the seal: they do not count and are not judged.
     pub late_deltas: u64,
     /// The digest of the report of this log.
     pub digest: String,
@@ -52,18 +56,18 @@ pub struct Verification {
     pub invariants: Vec<Finding>,
 }
 
-/// The control side of a log that is being verified.
+/// Verification of a log, while its control side is read.
 #[derive(Debug)]
 pub struct Verifier {
     run: RunId,
     log: ControlLog,
-    /// Every record, in the order of the log: what follows a seal, too.
+    /// Every record, in the order of the log, including those after a seal.
     records: BTreeMap<u64, (String, Result<Parsed, String>)>,
-    /// What is decided on, for evidence without an event.
+    /// Subject of the decisions, for evidence without an event.
     subject: String,
 }
 
-/// The data side of it: the control side is known.
+/// Verification of a log, while its data side is read.
 #[derive(Debug)]
 pub struct DataVerifier {
     verifier: Verifier,
@@ -76,7 +80,7 @@ pub struct DataVerifier {
 }
 
 impl Verifier {
-    /// Of a log of which nothing was read yet; `subject` is that of the run's decisions.
+    /// An empty verification; `subject` is that of the run's decisions.
     #[must_use]
     pub fn new(run: RunId, subject: String) -> Self {
         Self {
@@ -87,7 +91,7 @@ impl Verifier {
         }
     }
 
-    /// Takes one record of LP_CTL.
+    /// Adds one record of LP_CTL.
     pub fn add(&mut self, subject: &str, kind: &Kind, seq: u64, payload: &[u8]) {
         self.log.add(subject, kind, seq, payload);
         let parsed = Parsed::from_payload(kind, payload);
@@ -98,10 +102,10 @@ impl Verifier {
         self.records.insert(seq, (subject.to_owned(), parsed));
     }
 
-    /// All of LP_CTL was read: what comes now is LP_DATA.
+    /// Ends the reading of LP_CTL; records of LP_DATA follow.
     ///
     /// # Errors
-    /// When nobody ever asked for the run.
+    /// The log has no request for the run.
     pub fn control_read(self) -> Result<DataVerifier, NoReport> {
         let control = self.log.close();
         let state = &control.state;
@@ -152,7 +156,7 @@ impl Verifier {
             match parsed {
                 Ok(Parsed::Decision(envelope)) => over |= is_end(&envelope.event),
                 Ok(_) => {}
-                // Known by name only; before the end they would be out of place.
+                // Known by name only, and in place only after the end.
                 Err(why) if LATER.contains(&why.as_str()) && over => {}
                 Err(why) => breaches.note(Invariant::Readable, subject, seq, why),
             }
@@ -161,7 +165,7 @@ impl Verifier {
 }
 
 impl DataVerifier {
-    /// Takes one record of LP_DATA, in the order of the log: `agent` is the last token of its
+    /// Adds one record of LP_DATA, in the order of the log: `agent` is the last token of its
     /// subject.
     pub fn add(&mut self, agent: &AgentId, subject: &str, seq: u64, payload: &[u8]) {
         self.read += 1;
@@ -177,8 +181,8 @@ impl DataVerifier {
             .take(&self.control, (agent, subject, seq, payload));
     }
 
-    /// Everything was read. `known` is a report that was made of this log before, as it was written
-    /// down: read into Rust and out again its floats are not always the same.
+    /// Ends the reading. `known` is an earlier report of this log, as it was stored: after a round
+    /// trip through Rust types its floats may differ.
     ///
     /// # Errors
     /// Never: the run is known.
@@ -204,10 +208,10 @@ impl DataVerifier {
     }
 }
 
-/// Decisions that a later version takes after the end of a run.
+/// Decisions of later versions that may follow the end of a run.
 const LATER: [&str; 2] = ["RunArchived", "RunDeleted"];
 
-/// Which of them it is.
+/// The name of such a decision.
 fn later_decision(payload: &[u8]) -> Option<String> {
     #[derive(Deserialize)]
     struct Event {

@@ -1,4 +1,4 @@
-//! What must hold of setup and teardown, from the requests and the end of a run alone.
+//! Rules about setup and teardown, judged from the requests and the end of a run alone.
 //!
 //! Must never judge whether a claimant was alive: the log does not say.
 
@@ -9,20 +9,20 @@ use loadpilot_events::log::req::Request;
 
 use crate::fold::invariants::{Breaches, Invariant};
 
-/// A request, or the end of the run, and where it stands.
+/// A request, or the end of the run.
 pub(super) enum TeardownRecord<'a> {
-    /// Somebody asked, or took something upon himself.
+    /// A request.
     Request(&'a Request),
     /// The run was sealed or refused.
     End,
 }
 
-/// What the records before the one in hand add up to.
+/// The state after the records so far.
 #[derive(Debug, Default)]
 struct Past {
-    /// Everybody who ever took it upon himself.
+    /// All owners that ever claimed the teardown.
     claimants: BTreeSet<OwnerId>,
-    /// The one of them that it is on now.
+    /// Its current owner.
     on: Option<OwnerId>,
     asked: bool,
     ended: bool,
@@ -30,7 +30,7 @@ struct Past {
     settled: bool,
 }
 
-/// Holds the records of one run, in the order of the log, to what must hold of any.
+/// Judges the records of one run, in the order of the log.
 pub(super) fn owed<'a>(
     log: impl IntoIterator<Item = (&'a str, u64, TeardownRecord<'a>)>,
     breaches: &mut Breaches,
@@ -44,7 +44,7 @@ pub(super) fn owed<'a>(
 }
 
 impl Past {
-    /// Takes one record; gives what is wrong with it.
+    /// Takes one record and returns what is wrong with it.
     fn take(&mut self, record: &TeardownRecord<'_>) -> Vec<&'static str> {
         let mut wrong = Vec::new();
         let mut rule = |holds: bool, what| {

@@ -1,8 +1,13 @@
 //! The data side of a run's log, folded: rows of deltas, each counted once.
 //!
-//! Deltas may come in any order, twice, or not at all. Delivery is at least once; exactly once is
-//! this fold's work: it keeps the set of sequence numbers it has seen of each process. Must never
-//! read a clock, and never average.
+//! Deltas may come in any order, twice, or not at all. Delivery is at least once; the fold makes it
+//! exactly once by the set of sequence numbers of each process. Must never read a clock, and never
+//! average.
+//!
+//! - `standing`: whether a row of a holder counts in its tick
+//! - `prepared`: a delta, read and judged before it is added up
+//! - `memory_limits`: limits on the histograms of a run
+//! - `window`: warm-up or measured time
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -30,8 +35,8 @@ use crate::tally::metrics::MetricSums;
 use crate::tally::packed_histogram::{PackedHistogram, Precision};
 pub use crate::tally::seq_set::SeqSet;
 
+mod memory_limits;
 pub(crate) mod prepared;
-mod room;
 mod standing;
 mod window;
 
@@ -52,26 +57,26 @@ pub struct TickCalls {
     pub responses: PackedHistogram,
 }
 
-/// What one process reported.
+/// The sums of one process.
 #[derive(Debug, Clone, Default, Serialize, Deserialize)]
 pub struct HolderSums {
-    /// Its deltas, each held to the one before it.
+    /// Its deltas, each compared with the one before it.
     pub chain: Chain,
-    /// The greatest number of those that add something.
+    /// The greatest number of a delta that adds something.
     pub last_adding: u64,
-    /// Arrivals started, and calls ended, in all rows, excess included: the checksum.
+    /// Arrivals started, in all rows including excess: compared with the totals.
     pub started: u64,
-    /// Calls ended in all rows.
+    /// Calls ended in all rows including excess.
     pub calls: u64,
     /// The cumulative counters of its newest delta: `(seq, started, calls)`.
     pub claimed: (u64, u64, u64),
-    /// Arrivals reported, by due tick; excess left out.
+    /// Arrivals reported, by due tick, without excess.
     pub reported: BTreeMap<u32, u64>,
-    /// TCP segments that the kernel of its machine sent again during the run.
+    /// TCP segments that the kernel of its machine retransmitted during the run.
     pub retransmits: u64,
-    /// Connections that found the queue of a listener on its machine full during the run.
+    /// Connections that overflowed a listen queue of its machine during the run.
     pub listen_overflows: u64,
-    /// Its deltas by sequence number; of a closed loop only, which has no plan to show a hole.
+    /// Its deltas by sequence number, in a closed loop only, which has no plan to show a gap.
     pub windows: BTreeMap<u64, Reported>,
 }
 
@@ -82,11 +87,11 @@ pub struct Projection {
     pub calls: BTreeMap<(Window, CallId, Outcome), CallSums>,
     /// By window and call.
     pub anatomy: BTreeMap<(Window, CallId), AnatomySums>,
-    /// What was raised in Python: how often, by task, part and text.
+    /// Errors raised in Python: number by task, part and text.
     pub raised: BTreeMap<(u16, RaisedBy, String), u64>,
-    /// A traceback of each, as far as one was told: the least of them, whoever told it first.
+    /// A traceback of each, if there is one: the least of them, whatever the order of deltas.
     pub traces: BTreeMap<(u16, RaisedBy, String), String>,
-    /// What the scenario measured itself, by window and task.
+    /// The scenario's own metrics, by window and task.
     pub metrics: BTreeMap<(Window, u16), MetricSums>,
     /// By due tick and task.
     pub arrivals: BTreeMap<(u32, u16), ArrivalSums>,
@@ -100,23 +105,24 @@ pub struct Projection {
     pub excess_calls: u64,
     /// Deltas stored after the seal.
     pub late_deltas: u64,
-    /// What was set aside, by stream sequence.
+    /// Quarantined records, by stream sequence.
     pub quarantined: BTreeMap<u64, Quarantined>,
-    /// The least number of each process that was set aside, since it follows its last words.
+    /// Of each process the least number of a delta that was quarantined since it follows the final
+    /// totals.
     pub beyond: BTreeMap<Holder, u64>,
-    /// Exchanges written out, up to [`limits::DEBUG_REQUESTS_MAX`] of them.
+    /// Exchanges shown in full, up to [`limits::DEBUG_REQUESTS_MAX`] of them.
     #[serde(with = "cache_codec::exchanges")]
     pub exchanges: BTreeSet<ExchangeSeen>,
-    /// Histogram counts by the agent with whose deltas they came.
+    /// Histogram counts by the agent of the deltas.
     pub counts: BTreeMap<AgentId, u64>,
-    /// The generator's own figures, over all deltas.
+    /// Figures of the generator over all deltas.
     pub generator: GeneratorSums,
 }
 
-/// How the generator fared over all deltas.
+/// Figures of the generator over all deltas.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct GeneratorSums {
-    /// Deltas seen.
+    /// Number of deltas.
     pub deltas: u64,
     /// Deltas in which a firing thread used more than 90 % of its core.
     pub busy_deltas: u64,
@@ -126,7 +132,7 @@ pub struct GeneratorSums {
     pub stall_us: u64,
 }
 
-/// Above this use of its core, in thousandths, a firing thread counts as busy.
+/// Use of its core, in thousandths, above which a firing thread counts as busy.
 const BUSY_PERMILLE: u64 = 900;
 
 impl GeneratorSums {
@@ -139,8 +145,8 @@ impl GeneratorSums {
 }
 
 impl Projection {
-    /// Takes one record of LP_DATA: `agent` is the last token of its subject. Gives back the delta
-    /// if it counts here for the first time, for whoever wants more of it than its sums.
+    /// Adds one record of LP_DATA; `agent` is the last token of its subject. Returns the delta if
+    /// it counts for the first time.
     pub fn add(
         &mut self,
         control: &Control,
@@ -152,7 +158,7 @@ impl Projection {
         self.take(control, (agent, subject, seq, payload), None)
     }
 
-    /// The same, and what counts of it goes into `index`, too.
+    /// The same; rows that count are added to `index`, too.
     pub fn add_indexed(
         &mut self,
         control: &Control,
@@ -162,8 +168,8 @@ impl Projection {
         self.take(control, record, Some(index))
     }
 
-    /// Whether every delta counts, or is set aside, by the last words that `control` knows as it
-    /// did by those that were known when it was folded: else the log is to be folded anew.
+    /// Whether the final totals in `control` lead to the same judgement of every delta as those
+    /// that were known at the time of its fold. If not, the log has to be folded again.
     #[must_use]
     pub fn is_valid_under(&self, control: &Control) -> bool {
         let last = |holder| last_number(control, holder);
@@ -175,8 +181,7 @@ impl Projection {
         (counted && beyond) || control.rules() < Rules::V2
     }
 
-    /// The same without calls, their phases and what was measured: all that is kept by window, and
-    /// by tick for the series.
+    /// A copy without the sums that depend on the window, and without those by tick.
     pub(crate) fn without_calls(&self) -> Self {
         Self {
             calls: BTreeMap::new(),
@@ -257,7 +262,7 @@ impl Projection {
             return Err(reason);
         }
         let names = CallNames::of(&delta);
-        let counts = room::grown(self, (control, agent), &prepared, &names)?;
+        let counts = memory_limits::grown(self, (control, agent), &prepared, &names)?;
         let sums = self.holders.entry(holder.clone()).or_default();
         if sums.chain.take(&delta) != Taken::New && !bug(Bug::CountedTwice) {
             return Ok(None);
@@ -285,7 +290,7 @@ impl Projection {
         self.generator.add(&delta.gauges);
         self.exchanges.extend(delta.exchanges.iter().cloned());
         while self.exchanges.len() > limits::DEBUG_REQUESTS_MAX as usize {
-            // The first ones stay, in whichever order deltas come.
+            // The first exchanges stay, whatever the order of deltas.
             self.exchanges.pop_last();
         }
         for (row, sums, excess) in &prepared.arrivals {

@@ -1,4 +1,4 @@
-//! A delta, read and judged row by row before anything of it is added up.
+//! A delta, read and judged row by row before any of it is added up.
 
 use std::collections::BTreeMap;
 
@@ -15,15 +15,15 @@ use crate::fold::delta_validation::counted;
 use crate::tally::aggregates::{AnatomySums, ArrivalSums, CallSums};
 use crate::tally::metrics::MetricSums;
 
-/// A delta whose every row was read and judged, so that it is folded whole or not at all.
+/// A delta whose every row was read and judged, so that it is folded as a whole or not at all.
 pub(crate) struct Prepared<'a> {
-    /// With what they add, and whether they are excess.
+    /// Rows with their sums, and whether they are excess.
     pub(crate) arrivals: Vec<(&'a ArrivalRow, ArrivalSums, bool)>,
-    /// Likewise.
+    /// Rows with their sums, and whether they are excess.
     pub(crate) calls: Vec<(&'a CallRow, CallSums, bool)>,
-    /// Without those that are excess.
+    /// Rows with their sums, without excess.
     pub(crate) anatomy: Vec<(&'a AnatomyRow, AnatomySums)>,
-    /// Likewise.
+    /// Rows with their sums, without excess.
     pub(crate) metrics: Vec<(&'a MetricRow, MetricSums)>,
 }
 
@@ -118,7 +118,7 @@ impl<'a> Prepared<'a> {
 #[derive(Debug, Default)]
 struct Decoded {
     counts: usize,
-    /// Not less than the counts above zero.
+    /// An upper bound of the counts above zero.
     filled: usize,
 }
 
@@ -126,7 +126,7 @@ impl Decoded {
     /// Counts one more histogram.
     ///
     /// # Errors
-    /// When they are too many, for people.
+    /// Too many counts, in words.
     fn add(&mut self, hist: &Hist) -> Result<(), String> {
         let counts = hist.distinct_values();
         let values = usize::try_from(hist.len()).unwrap_or(usize::MAX);
@@ -138,10 +138,10 @@ impl Decoded {
         }
     }
 
-    /// Whether so many counts above zero can have come in so many bytes.
+    /// Whether so many counts above zero fit into so many bytes.
     ///
     /// # Errors
-    /// When they cannot, for people.
+    /// Too many counts for the length, in words.
     fn judge(&self, prepared: &Prepared<'_>, bytes: usize) -> Result<(), String> {
         let most = bytes.saturating_mul(HIST_FILLED_PER_BYTE_MAX);
         if self.filled <= most {

@@ -5,8 +5,8 @@ use serde::{Deserialize, Serialize};
 
 use crate::control::Control;
 
-/// The first due tick that is measured: rows know their tick only, so that a warm-up which ends
-/// inside a tick leaves out that tick as a whole.
+/// The first due tick that is measured. Rows know only their tick, so that a warm-up that ends
+/// inside a tick excludes the whole tick.
 #[must_use]
 pub fn first_measured_tick(plan: &Plan) -> u32 {
     u32::try_from(plan.warm_up_us.div_ceil(plan.tick_us)).unwrap_or(u32::MAX)

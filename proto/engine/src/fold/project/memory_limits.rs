@@ -1,9 +1,9 @@
-//! How much memory the histograms of a run may take in a reader.
+//! Limits on the memory that the histograms of a run take in a reader.
 //!
-//! A few bytes of a delta can ask for many counts. Honest runs stay far below these limits; a delta
-//! beyond one is set aside as `too_many`. What one delta holds is judged by itself. What is kept in
-//! all depends on the order of the log: the first deltas have the room. Must never be asked after a
-//! delta was added up.
+//! A few bytes of a delta can claim many counts. Honest runs stay far below these limits; a delta
+//! beyond one is quarantined as `too_many`. The limit of one delta is judged by itself. The limits
+//! of an agent and of a run depend on the order of the log: the first deltas are accepted. Must be
+//! checked before a delta is added up.
 
 use std::collections::BTreeMap;
 
@@ -23,17 +23,17 @@ use super::window::{Window, window};
 use crate::control::Control;
 use crate::tally::call_ids::{CallId, CallNames};
 
-/// Where a histogram is kept.
+/// The key of a stored histogram.
 #[derive(Debug, PartialEq, Eq, PartialOrd, Ord)]
 enum Place {
     Call(Window, CallId, Outcome),
     Phase(Window, CallId, Phase),
 }
 
-/// How many histogram counts more are kept with a delta, if there is room for them.
+/// Number of histogram counts that a delta adds to those stored.
 ///
 /// # Errors
-/// When there is none, for people.
+/// Too many counts, in words.
 pub(super) fn grown(
     data: &Projection,
     (control, agent): (&Control, &AgentId),
@@ -82,7 +82,7 @@ pub(super) fn grown(
     Ok(grown)
 }
 
-/// The histogram counts that are kept of one agent at most.
+/// Maximum number of histogram counts of one agent.
 fn most(plan: &Plan) -> u64 {
     let calls = |steps: usize| {
         if steps == 0 {
