@@ -19,15 +19,17 @@
 //! - [`per_agent_view`]: the part of a decision that one agent needs
 //! - [`agent_view`]: the fold of these parts in the agent
 
-pub mod agent_view;
+pub mod run_state;
+pub mod steering;
+pub mod teardown;
+
 pub mod assign;
 pub mod decide;
 pub(crate) mod name_list;
 pub mod overcommit;
+
+pub mod agent_view;
 pub mod per_agent_view;
-pub mod run_state;
-pub mod steering;
-pub mod teardown;
 
 use std::collections::BTreeMap;
 

@@ -19,17 +19,19 @@
 //! - [`decision_rules`], `seal_rules`: rules about decisions and the seal
 //! - `contradictions`: violations that a report names
 
-pub mod accounting;
-pub mod accounts;
 pub mod as_of;
 pub mod chain;
-pub mod closed_loop;
-pub(crate) mod contradictions;
-pub mod decision_rules;
 pub(crate) mod delta_validation;
 pub mod index;
-pub mod invariants;
-pub mod planned;
 pub mod project;
+
+pub mod accounting;
+pub mod accounts;
+pub mod closed_loop;
+pub mod planned;
 pub mod reported;
+
+pub(crate) mod contradictions;
+pub mod decision_rules;
+pub mod invariants;
 pub(crate) mod seal_rules;

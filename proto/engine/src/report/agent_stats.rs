@@ -1,6 +1,6 @@
-//! Who generated the load of a run, and how each agent fared over time.
+//! The agents of a run, and figures of each over time.
 //!
-//! Must never sum what several processes of one agent say of their machine.
+//! Must never sum what several processes of one agent report about their machine.
 
 use std::collections::BTreeSet;
 use std::ops::Range;
@@ -18,10 +18,10 @@ use crate::report::figures::percentiles::percentile_us;
 use crate::report::slice::{Indexed, Query};
 use crate::tally::packed_histogram::{HistogramSum, Precision};
 
-/// The agents of a run over a slice of it, of which the times and the grain matter only.
+/// The agents of a run over a slice, of which only the times and the bucket length are used.
 ///
 /// # Errors
-/// Everything that is wrong with the slice.
+/// All problems of the slice.
 pub fn agent_stats(run: Indexed<'_>, slice: &Slice) -> Result<Attendance, Refusal> {
     let query = Query::of(run, slice)?;
     let facts = holders(run.control, run.data);
@@ -68,7 +68,7 @@ fn nothing(run: Indexed<'_>, agent: &AgentId, facts: &[HolderFacts]) -> AgentOve
     }
 }
 
-/// Adds what an agent, known to the index by a number, said of itself.
+/// Adds the gauges of an agent, by its number in the index.
 fn gauge(run: Indexed<'_>, agent: &mut AgentOverTime, number: Option<usize>, ticks: Range<u32>) {
     let number = number.and_then(|number| u16::try_from(number).ok());
     let gauges = number.and_then(|number| run.index.gauges(number, ticks));
@@ -80,14 +80,14 @@ fn gauge(run: Indexed<'_>, agent: &mut AgentOverTime, number: Option<usize>, tic
     agent.in_flight.push(of(|one| one.in_flight));
 }
 
-/// What an agent did in a bucket.
+/// Counts of an agent in a bucket.
 struct Counted {
     started: u64,
     finished: u64,
     lag: HistogramSum,
 }
 
-/// What each agent of the index did.
+/// Counts of each agent of the index.
 fn counted(run: Indexed<'_>, ticks: Range<u32>) -> Vec<Counted> {
     let nothing = |_: &AgentId| Counted {
         started: 0,
@@ -110,7 +110,7 @@ fn counted(run: Indexed<'_>, ticks: Range<u32>) -> Vec<Counted> {
     counted
 }
 
-/// Adds what an agent did, if it was heard of.
+/// Adds the counts of an agent, if the index knows it.
 fn count(agent: &mut AgentOverTime, counted: Option<&Counted>) {
     agent.started.push(counted.map_or(0, |sums| sums.started));
     agent.finished.push(counted.map_or(0, |sums| sums.finished));

@@ -1,7 +1,4 @@
-//! Closing the fold: control side and data side of a run into its report.
-//!
-//! The report is a pure function of the log up to the seal, so its digest is reproducible, today
-//! or in a year. Must never read a clock.
+//! Closes the fold: control side and data side of a run become its report.
 
 use std::ops::Range;
 
@@ -37,15 +34,15 @@ use crate::tally::ratio::percent;
 /// Why there is no report.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum NoReport {
-    /// The log holds no such run.
+    /// The log has no such run.
     #[error("no run {0} in this log")]
     Unknown(String),
 }
 
-/// The report of a run as far as its log tells.
+/// The report of a run, as far as its log goes.
 ///
 /// # Errors
-/// When nobody ever asked for it.
+/// The log has no request for the run.
 pub fn report(control: &Control, data: &Projection) -> Result<Report, NoReport> {
     let state = &control.state;
     let plan = match (&state.created, &state.requested) {
@@ -78,7 +75,8 @@ pub fn report(control: &Control, data: &Projection) -> Result<Report, NoReport> 
 }
 
 /// The report of a created run by another plan and over other ticks than its own, without series
-/// and digest, by the newest rules: `data` holds as measured what was due in the ticks `measured`.
+/// and digest, by the newest rules. In `data` the rows due in the ticks `measured` are in the
+/// measured window.
 pub(crate) fn judged(
     control: &Control,
     data: &Projection,
@@ -98,8 +96,8 @@ pub(crate) fn judged(
     closing.judged(accounts)
 }
 
-/// An unsound plan, as far as it can be reported on: it was refused, so that nothing was planned,
-/// and no arithmetic may meet its figures.
+/// A reportable plan for a run whose own plan is invalid: it was refused, so that nothing was
+/// planned, and its figures must not be used in any arithmetic.
 fn nothing_planned(plan: &Plan) -> Plan {
     Plan {
         profile: Profile {
@@ -123,7 +121,7 @@ pub(crate) struct Closing<'a> {
     pub(crate) workload: &'a Workload,
     /// The due ticks that are judged.
     pub(crate) measured: Range<u32>,
-    /// By which rules.
+    /// The rules of the judgement.
     pub(crate) rules: Rules,
 }
 
@@ -196,7 +194,8 @@ impl Closing<'_> {
         }
     }
 
-    /// Finished calls of the measured time that `keep` wants, by call and outcome, merged.
+    /// The merged sums of finished calls in the measured time that `keep` selects by call and
+    /// outcome.
     pub(crate) fn sum(&self, keep: impl Fn(&CallId, Outcome) -> bool) -> CallSums {
         let mut sum = CallSums::default();
         for ((window, call, outcome), more) in &self.data.calls {
@@ -229,7 +228,7 @@ impl Closing<'_> {
         counts
     }
 
-    /// How long the run offered load: its profile, or until it was stopped.
+    /// Duration of the offered load, in µs: the profile, or less after a stop.
     pub(crate) fn offered_us(&self) -> u64 {
         let profile_us = self.workload.duration_us();
         self.control
@@ -237,12 +236,12 @@ impl Closing<'_> {
             .map_or(profile_us, |stopped| stopped.min(profile_us))
     }
 
-    /// When the measured time begins: the end of the warm-up, rounded up to a whole tick.
+    /// Beginning of the measured time, in µs: the end of the warm-up, rounded up to a whole tick.
     pub(crate) fn measured_from_us(&self) -> u64 {
         u64::from(self.measured.start) * self.plan.tick_us
     }
 
-    /// When it ends: with the offered load, unless less is judged.
+    /// End of the measured time, in µs: that of the offered load, or earlier if less is judged.
     pub(crate) fn measured_to_us(&self) -> u64 {
         let to_us = u64::from(self.measured.end) * self.plan.tick_us;
         self.offered_us().min(to_us)

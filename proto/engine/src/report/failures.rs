@@ -1,6 +1,6 @@
-//! What went wrong in a part of a run, call by call.
+//! Failed calls and errors in a part of a run, call by call.
 //!
-//! Must never guess when something was raised: the log tells how often only.
+//! Must never guess when an error was raised: the log only says how often.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -19,7 +19,7 @@ use crate::tally::call_ids::CallId;
 /// How the calls of a slice ended.
 ///
 /// # Errors
-/// Everything that is wrong with the slice.
+/// All problems of the slice.
 pub fn errors(run: Indexed<'_>, slice: &Slice) -> Result<Errors, Refusal> {
     let query = Query::of(run, slice)?;
     let selection = Selection::new(run, &query);

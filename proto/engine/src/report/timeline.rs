@@ -1,4 +1,4 @@
-//! The story of a run: its decisions and facts in order, in words.
+//! The timeline of a run: its decisions and facts in order, in words.
 
 use loadpilot_events::Capability;
 use loadpilot_events::answers::report::StoryLine;
@@ -19,9 +19,9 @@ pub fn lines(control: &Control) -> Vec<StoryLine> {
     lines_after(control, 0)
 }
 
-/// The same, of the records after stream sequence `told`.
+/// The lines of records after stream sequence `after`.
 #[must_use]
-pub fn lines_after(control: &Control, told: u64) -> Vec<StoryLine> {
+pub fn lines_after(control: &Control, after: u64) -> Vec<StoryLine> {
     let line = |(seq, parsed): &(u64, Parsed)| {
         let (at, _) = parsed.record();
         StoryLine {
@@ -30,11 +30,11 @@ pub fn lines_after(control: &Control, told: u64) -> Vec<StoryLine> {
             text: record_lines(control, parsed),
         }
     };
-    let first = control.records.partition_point(|&(seq, _)| seq <= told);
+    let first = control.records.partition_point(|&(seq, _)| seq <= after);
     control.records[first..].iter().map(line).collect()
 }
 
-/// What one record says, and below it what is to be warned of.
+/// The line of one record, followed by its warnings.
 fn record_lines(control: &Control, parsed: &Parsed) -> String {
     let holdings: &[Holding] = match parsed {
         Parsed::Decision(envelope) => match &envelope.event {
@@ -52,7 +52,7 @@ fn record_lines(control: &Control, parsed: &Parsed) -> String {
     told.collect::<Vec<_>>().join("\n")
 }
 
-/// What users changed while the run ran, oldest first.
+/// Changes by users during the run, oldest first.
 #[must_use]
 pub fn steered(control: &Control) -> Vec<Steered> {
     let state = &control.state;
@@ -86,7 +86,7 @@ pub fn steered(control: &Control) -> Vec<Steered> {
     control.records.iter().filter_map(change).collect()
 }
 
-/// What one record of `control` says, in words.
+/// One record of `control` in words.
 fn line(control: &Control, parsed: &Parsed) -> String {
     match parsed {
         Parsed::Request(envelope) => match &envelope.event {
@@ -176,7 +176,7 @@ fn decision(control: &Control, decision: &Decision) -> String {
 
 fn fact(what: &What) -> String {
     match what {
-        // A closed loop asks for no rate.
+        // A closed loop requires no rate.
         What::CapacityOffered(offer) if offer.rate == Rate(0) => {
             format!("offers {} cores", offer.cores)
         }
@@ -222,7 +222,7 @@ fn holders(holdings: &[Holding]) -> String {
     name_list(holdings.iter().map(held))
 }
 
-/// Who left with how many shards, and who came and gets how many.
+/// The agents that left and joined, with their numbers of shards.
 fn changes(control: &Control, next: &ShardsReassigned) -> String {
     let mut before = control.assignments.iter().rev();
     let before = before.find(|map| map.generation < next.generation);
@@ -237,7 +237,7 @@ fn changes(control: &Control, next: &ShardsReassigned) -> String {
 
 fn losses(control: &Control, losses: &[Loss]) -> String {
     let lost = |loss: &Loss| {
-        // Who was lost gets nothing any more: its last holding is what it lost.
+        // A lost holder gets no more shards: its last holding is its loss.
         let maps = control.assignments.iter().rev();
         let mut its = maps.filter_map(|map| map.of(&loss.holder));
         let count = its.next().map_or(0, |holding| holding.shards.len());

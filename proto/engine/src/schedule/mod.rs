@@ -12,10 +12,11 @@
 //! - [`random`]: the values that a scenario draws
 //! - [`feed`]: the rows of data that arrivals take
 
-pub mod feed;
-pub mod hash;
 pub mod pace;
-pub mod random;
 pub mod rate_change;
 pub mod share;
 pub mod workload;
+
+pub mod feed;
+pub mod hash;
+pub mod random;

@@ -1,4 +1,4 @@
-//! How the generator itself fared, and where the time of calls went.
+//! Figures of the generator, and the phases of calls.
 
 use std::collections::BTreeMap;
 
@@ -12,7 +12,7 @@ use crate::tally::aggregates::AnatomySums;
 use crate::tally::call_ids::CallId;
 use crate::tally::ratio::percent;
 
-/// Where the time of the calls that `keep` wants went, in the measured time.
+/// The phases of the calls that `keep` selects, in the measured time.
 #[must_use]
 pub(crate) fn anatomy(data: &Projection, keep: impl Fn(&CallId) -> bool) -> AnatomySums {
     let mut sums = AnatomySums::default();
@@ -24,7 +24,7 @@ pub(crate) fn anatomy(data: &Projection, keep: impl Fn(&CallId) -> bool) -> Anat
     sums
 }
 
-/// What the report says of the generator.
+/// Figures of the generator.
 #[must_use]
 pub(crate) fn generator(data: &Projection) -> GeneratorReport {
     let sums = anatomy(data, |_| true);
@@ -44,7 +44,7 @@ pub(crate) fn generator(data: &Projection) -> GeneratorReport {
     }
 }
 
-/// The most of any agent: several may share a machine, so that a sum would count twice.
+/// The maximum over agents: several may share a machine, so that a sum would count twice.
 fn most(data: &Projection, of: impl Fn(&HolderSums) -> u64) -> u64 {
     let mut agents: BTreeMap<&AgentId, u64> = BTreeMap::new();
     for (holder, sums) in &data.holders {

@@ -1,4 +1,4 @@
-//! What each process did that ever held shards of a run.
+//! Figures of each process that ever held shards of a run.
 
 use loadpilot_events::answers::report::{HolderFacts, TailFacts};
 use loadpilot_events::id::Holder;
@@ -6,7 +6,7 @@ use loadpilot_events::id::Holder;
 use crate::control::Control;
 use crate::fold::project::{HolderSums, Projection};
 
-/// What each process did that ever held shards.
+/// Figures of each process that ever held shards.
 pub(crate) fn holders(control: &Control, data: &Projection) -> Vec<HolderFacts> {
     let state = &control.state;
     let nothing = HolderSums::default();

@@ -1,4 +1,4 @@
-//! What a report says of each task and of its calls.
+//! Figures of each task and of its calls.
 
 use std::collections::BTreeMap;
 use std::ops::Range;
@@ -22,18 +22,18 @@ use crate::schedule::feed::rows_taken;
 use crate::tally::call_ids::CallId;
 use crate::tally::metrics::MetricSums;
 
-/// A place in a plan as rows have it.
+/// A position in a plan as rows have it.
 fn number(place: usize) -> u16 {
     u16::try_from(place).unwrap_or(u16::MAX)
 }
 
 impl Closing<'_> {
-    /// The feeds of a scenario, and how many rows its plan took of each.
+    /// The feeds of a scenario, and the number of rows taken of each by the plan.
     pub(crate) fn feeds(&self, accounts: &Accounts) -> Vec<FeedFacts> {
         let users = self.plan.crew().unwrap_or(0);
         let of_task = |task: usize| {
             let counts = accounts.tasks.get(task);
-            // What was due after a stop took nothing.
+            // Arrivals due after a stop took no rows.
             let taken = |counts: &ArrivalCounts| {
                 let stopped = dropped_for(counts, DropReason::Stopped);
                 counts.planned.saturating_sub(stopped)
@@ -109,7 +109,7 @@ impl Closing<'_> {
         named.collect()
     }
 
-    /// The checks of a task, or of all of them; `None` when none looked at an answer.
+    /// The checks of a task, or of all tasks; `None` when no check was called.
     pub(crate) fn checks(&self, task: Option<u16>) -> Option<Checks> {
         let measured = self.measured.clone();
         let rows = self.data.arrivals.range((measured.start, 0)..);
@@ -123,7 +123,7 @@ impl Closing<'_> {
         (checks != Checks::default()).then_some(checks)
     }
 
-    /// What a task measured itself, or all of them.
+    /// The own metrics of a task, or of all tasks.
     pub(crate) fn metrics(&self, task: Option<u16>) -> Option<MetricsReport> {
         let mut sums = MetricSums::default();
         for ((window, of), more) in &self.data.metrics {
@@ -148,7 +148,7 @@ impl Closing<'_> {
     }
 }
 
-/// What a task raised in Python, the most frequent first.
+/// Errors that a task raised in Python, the most frequent first.
 pub(crate) fn raised(data: &Projection, task: u16) -> Vec<Raised> {
     let of_task = data.raised.iter().filter(|((of, ..), _)| *of == task);
     let mut raised: Vec<Raised> = of_task

@@ -1,4 +1,4 @@
-//! A run that can be asked for a part of it: folded and indexed.
+//! A run that can answer queries about a part of it: folded and indexed.
 
 use loadpilot_events::plan::Plan;
 
@@ -18,14 +18,14 @@ pub struct Indexed<'a> {
     pub index: &'a Index,
 }
 
-/// The plan of a run with the workload that it became.
+/// The plan of a run with its workload.
 pub(crate) struct Offered<'a> {
     pub(crate) plan: &'a Plan,
     pub(crate) workload: Workload,
 }
 
 impl<'a> Indexed<'a> {
-    /// What the run offers; `None` before it is created.
+    /// Plan and workload of the run; `None` before it is created.
     pub(crate) fn offered(&self) -> Option<Offered<'a>> {
         let state = &self.control.state;
         let created = state.created.as_deref()?;

@@ -1,7 +1,11 @@
 //! Figures of a part of a run over time, from its index.
 //!
-//! Whatever is asked for is checked against the run first; nothing is rounded or left out in
-//! silence. Must never read a percentile anywhere but in [`crate::report::figures::percentiles`].
+//! A query is checked against the run first; nothing is rounded or left out silently. Must never
+//! read a percentile anywhere but in [`crate::report::figures::percentiles`].
+//!
+//! - `indexed`: a run, folded and indexed
+//! - `query`: a slice, checked against its run
+//! - `selection`: the entries of an index that a query is about
 
 mod indexed;
 mod query;
@@ -25,7 +29,7 @@ pub use query::Query;
 pub(crate) use query::whole_ticks;
 pub(crate) use selection::{CallPlaces, Selection};
 
-/// What is added up of one bucket.
+/// The sums of one bucket.
 struct Bucket {
     started: u64,
     dropped: u64,
@@ -88,7 +92,7 @@ struct Rows {
 /// The figures of a slice over time.
 ///
 /// # Errors
-/// Everything that is wrong with the slice.
+/// All problems of the slice.
 pub fn series(run: Indexed<'_>, slice: &Slice) -> Result<Series, Refusal> {
     let query = Query::of(run, slice)?;
     let selection = Selection::new(run, &query);
@@ -203,7 +207,7 @@ impl Rows {
     }
 }
 
-/// What a percentile is called: `p50`, `p99_9`.
+/// The name of a percentile: `p50`, `p99_9`.
 #[must_use]
 pub fn rung(percent: f64) -> String {
     format!("p{percent}").replace('.', "_")
@@ -213,10 +217,10 @@ fn point(hist: &Hist, percent: f64) -> Option<u64> {
     (!hist.is_empty()).then(|| percentile_us(hist, percent))
 }
 
-/// How response times of a slice are spread over time.
+/// The distribution of response times of a slice over time.
 ///
 /// # Errors
-/// Everything that is wrong with the slice.
+/// All problems of the slice.
 pub fn heat(run: Indexed<'_>, slice: &Slice) -> Result<Heat, Refusal> {
     let query = Query::of(run, slice)?;
     let selection = Selection::new(run, &query);
@@ -261,8 +265,8 @@ pub fn heat(run: Indexed<'_>, slice: &Slice) -> Result<Heat, Refusal> {
     })
 }
 
-/// The band of a latency: below 8 µs each value has its own, above four share a power of two. Every
-/// bucket of a histogram lies in one of them as a whole.
+/// The band of a latency: below 8 µs one per value, above four per power of two. Every bucket of a
+/// histogram lies inside one band.
 fn band(us: u64) -> u32 {
     let shift = (us | 7).ilog2() - 2;
     shift * 4 + u32::try_from(us >> shift).unwrap_or(u32::MAX)

@@ -1,4 +1,4 @@
-//! A slice, checked against the run that it is of.
+//! A slice, checked against its run.
 
 use std::collections::BTreeSet;
 use std::ops::Range;
@@ -15,21 +15,21 @@ use loadpilot_events::units::SECOND_US;
 use super::indexed::Indexed;
 use crate::tally::call_ids::CallId;
 
-/// Percentiles that are told unless others are asked for.
+/// Percentiles of a query that names none.
 const PERCENTILES: [f64; 3] = [50.0, 95.0, 99.0];
-/// Most known names that a refusal lists.
-const NAMES_TOLD_MAX: usize = 20;
+/// Maximum number of known names that a refusal lists.
+const NAMES_LISTED_MAX: usize = 20;
 
-/// A sound slice.
+/// A checked slice.
 #[derive(Debug, Clone)]
 pub struct Query {
-    /// The grain of the log in µs.
+    /// The length of a tick in µs.
     pub tick_us: u64,
     /// Due ticks.
     pub ticks: Range<u32>,
     /// The length of a bucket in ticks; the last one may be shorter.
     pub bucket_ticks: u32,
-    /// Tasks by their places in the plan.
+    /// Tasks by their positions in the plan.
     pub tasks: Option<BTreeSet<u16>>,
     /// Calls by name.
     pub steps: Option<BTreeSet<String>>,
@@ -37,15 +37,15 @@ pub struct Query {
     pub agents: Option<BTreeSet<AgentId>>,
     /// Outcomes.
     pub outcomes: Option<BTreeSet<Outcome>>,
-    /// Percentiles, rising.
+    /// Percentiles, ascending.
     pub percentiles: Vec<f64>,
 }
 
 impl Query {
-    /// Of a run; what is as of some instant is the caller's to choose.
+    /// Checks a slice against a run; the caller chooses the instant of the run.
     ///
     /// # Errors
-    /// Everything that is wrong with it.
+    /// All problems of the slice.
     pub fn of(run: Indexed<'_>, slice: &Slice) -> Result<Self, Refusal> {
         let offered = run.offered();
         let plan = offered.as_ref().map(|offered| offered.plan);
@@ -106,7 +106,7 @@ impl Query {
     }
 }
 
-/// A time as a number of ticks.
+/// A time as a whole number of ticks.
 pub(crate) fn whole_ticks(
     field: &str,
     us: Option<u64>,
@@ -211,11 +211,11 @@ fn limited(field: &str, count: usize, problems: &mut Vec<Problem>) {
 }
 
 fn unknown(field: &str, what: &str, known: &[&str], value: &str) -> Problem {
-    let more = if known.len() > NAMES_TOLD_MAX {
+    let more = if known.len() > NAMES_LISTED_MAX {
         ", …"
     } else {
         ""
     };
-    let told = known[..known.len().min(NAMES_TOLD_MAX)].join(", ");
+    let told = known[..known.len().min(NAMES_LISTED_MAX)].join(", ");
     Problem::new(field, format!("must be {what} ({told}{more})"), value)
 }

@@ -1,4 +1,4 @@
-//! Which entries of an index a slice is about.
+//! The entries of an index that a query is about.
 
 use std::ops::Range;
 
@@ -10,14 +10,14 @@ use super::query::Query;
 use crate::fold::index::Key;
 use crate::tally::call_ids::CallId;
 
-/// What is wanted, by the numbers in an index.
+/// Selected calls, tasks and agents, by their numbers in an index.
 #[derive(Debug)]
 pub(crate) struct Selection {
     calls: Option<Vec<bool>>,
     tasks: Option<Vec<bool>>,
     agents: Option<Vec<bool>>,
     query: Query,
-    /// Whether tasks that raised are errors: by the rules of the run, and of whole tasks only.
+    /// Whether errors of tasks count: by the rules of the run, and for whole tasks only.
     raises: bool,
 }
 
@@ -43,7 +43,7 @@ impl Selection {
             let agents = run.index.agents().iter();
             agents.map(|agent| wanted.contains(agent)).collect()
         });
-        // Of arrivals only those of the tasks that have such calls.
+        // Only arrivals of tasks that have such calls.
         let tasks = (!all).then(|| {
             let count = created.map_or(0, |created| created.plan.tasks.len());
             let mut tasks = vec![query.steps.is_none(); count];
@@ -73,7 +73,7 @@ impl Selection {
         }
     }
 
-    /// Whether an entry is wanted.
+    /// Whether an entry is selected.
     pub(crate) fn wants(&self, key: &Key) -> bool {
         let is = |wanted: &Option<Vec<bool>>, place: usize| {
             let wanted = wanted.as_ref();
@@ -102,8 +102,8 @@ impl Selection {
         }
     }
 
-    /// Arrivals planned for these ticks; `None` where a plan knows nothing of what is asked for,
-    /// `Some(None)` in a closed loop, where those count as planned that were reported.
+    /// Number of arrivals planned for these ticks. `None` when the plan says nothing about the
+    /// query; `Some(None)` in a closed loop, where planned is what was reported.
     pub(crate) fn planned(
         &self,
         query: &Query,
@@ -129,7 +129,7 @@ impl Selection {
     }
 }
 
-/// Where the calls of a plan belong.
+/// Task and name of each call of a plan.
 #[derive(Debug)]
 pub(crate) struct CallPlaces {
     calls: Vec<(u16, String)>,
@@ -146,7 +146,7 @@ impl CallPlaces {
         }
     }
 
-    /// The calls that the plan has.
+    /// The calls of the plan.
     pub(crate) fn planned(&self) -> impl Iterator<Item = CallId> {
         let places = 0..u16::try_from(self.calls.len()).unwrap_or(u16::MAX);
         places.map(CallId::Planned)

@@ -1,4 +1,4 @@
-//! When a gate broke: the tick from which on it did not hold any more over the time so far.
+//! The first breach of a gate: the tick from which on it failed over the time so far.
 
 use std::collections::BTreeMap;
 use std::ops::Range;
@@ -24,8 +24,8 @@ struct SoFar {
     response: Hist,
 }
 
-/// For each gate of `plan`, of which `verdict` says how it came out, the due time from which on it
-/// did not hold over the ticks so far.
+/// For each failed gate of `plan`, by `verdict`, the due time from which on it failed over the
+/// ticks so far.
 pub(super) fn broke_at_us(
     run: Indexed<'_>,
     plan: &Plan,
@@ -129,7 +129,7 @@ impl SoFar {
         }
     }
 
-    /// A figure, as the verdict has it.
+    /// A figure, as the verdict computes it.
     fn of(&self, metric: Metric) -> Option<f64> {
         match metric {
             Metric::ErrorRate => {
@@ -148,7 +148,7 @@ impl SoFar {
     }
 }
 
-/// Whether it can be told from calls alone.
+/// Whether a metric depends on calls alone.
 fn is_of_calls(metric: Metric) -> bool {
     matches!(
         metric,
