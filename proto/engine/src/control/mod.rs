@@ -193,7 +193,7 @@ pub struct Control {
     pub quarantined: Vec<Quarantined>,
     /// The teardown that its submitter owes, by all records: unlike the rest it does not end with
     /// the seal.
-    pub debt: TeardownState,
+    pub teardown: TeardownState,
 }
 
 impl ControlLog {
@@ -237,14 +237,14 @@ impl ControlLog {
         }
     }
 
-    fn debt(&self) -> TeardownState {
-        let mut debt = TeardownState::default();
+    fn teardown(&self) -> TeardownState {
+        let mut teardown = TeardownState::default();
         for parsed in self.records.values() {
             if let Parsed::Request(envelope) = parsed {
-                debt.evolve(&envelope.event);
+                teardown.evolve(&envelope.event);
             }
         }
-        debt
+        teardown
     }
 
     /// The log as it was at an instant, by the times of the writers of its records. An unreadable
@@ -299,14 +299,14 @@ impl ControlLog {
             refused: Vec::new(),
             records: Vec::new(),
             quarantined: quarantined.collect(),
-            debt: TeardownState::default(),
+            teardown: TeardownState::default(),
         };
         for (&seq, parsed) in &self.records {
             if counts(seq, matches!(parsed, Parsed::Fact(..))) {
                 control.evolve(seq, parsed);
             }
         }
-        control.debt = self.debt();
+        control.teardown = self.teardown();
         control
     }
 
@@ -366,7 +366,7 @@ impl Control {
         let held = |(holder, _): &(&Holder, _)| state.ever_held.contains(*holder);
         let facts = state.finished.iter().filter(held);
         facts
-            .map(|(holder, said)| (holder, (said.final_seq, &said.totals)))
+            .map(|(holder, finished)| (holder, (finished.final_seq, &finished.totals)))
             .collect()
     }
 
@@ -388,7 +388,7 @@ impl Control {
         let (at, record) = parsed.record();
         match record {
             Record::Decision(decision) => self.on_decision(at, decision),
-            Record::Request(request) => self.debt.evolve(request),
+            Record::Request(request) => self.teardown.evolve(request),
             Record::Fact(..) => {}
         }
         self.state = std::mem::take(&mut self.state).evolve(seq, at, record);

@@ -20,12 +20,12 @@ pub fn overcommit_warnings(state: &RunState, holdings: &[Holding]) -> Vec<String
     let peak = created.plan.profile.peak();
     let line = |holding: &Holding| {
         let offer = state.offers.get(&holding.holder)?;
-        let asked = share(peak, holding.shards.len(), created.shards);
+        let assigned = share(peak, holding.shards.len(), created.shards);
         let agent = &holding.holder.agent;
-        let (asked_rps, offered_rps) = (asked.as_rps(), offer.rate.as_rps());
-        (asked > offer.rate).then(|| {
+        let (assigned_rps, offered_rps) = (assigned.as_rps(), offer.rate.as_rps());
+        (assigned > offer.rate).then(|| {
             format!(
-                "warning: {agent} is asked for up to {asked_rps} arrivals per second and offered \
+                "warning: {agent} is asked for up to {assigned_rps} arrivals per second and offered \
                  {offered_rps}; more agents share them, --capacity says that it can do more"
             )
         })

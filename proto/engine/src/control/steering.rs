@@ -41,9 +41,11 @@ impl Steering {
             | Request::SetupKept(_)
             | Request::TeardownClaimed(_)
             | Request::TeardownFinished(_) => return,
-            Request::RateChangeRequested(asked) => (SteeringRequest::Rate(asked.rate), &asked.by),
-            Request::PauseRequested(asked) => (SteeringRequest::Pause, &asked.by),
-            Request::ResumeRequested(asked) => (SteeringRequest::Resume, &asked.by),
+            Request::RateChangeRequested(request) => {
+                (SteeringRequest::Rate(request.rate), &request.by)
+            }
+            Request::PauseRequested(request) => (SteeringRequest::Pause, &request.by),
+            Request::ResumeRequested(request) => (SteeringRequest::Resume, &request.by),
         };
         self.unanswered.insert(seq, (wanted, by.clone()));
     }

@@ -16,9 +16,9 @@ pub struct TeardownState {
     /// The setup, if it was begun.
     pub setup: Option<Box<SetupClaimed>>,
     /// The states that the setup saved; the last one counts.
-    pub kept: Vec<Object>,
+    pub saved_states: Vec<Object>,
     /// Whether the run was requested.
-    pub asked: bool,
+    pub requested: bool,
     /// The owner of the teardown: it has to run it, or ran it last.
     pub holder: Option<OwnerId>,
     /// Whether the owner has begun the teardown.
@@ -45,13 +45,13 @@ impl TeardownState {
     /// ignored, and [`crate::verify`] names it.
     pub fn evolve(&mut self, request: &Request) {
         match request {
-            Request::RunRequested(_) => self.asked = true,
+            Request::RunRequested(_) => self.requested = true,
             Request::SetupClaimed(claim) if self.setup.is_none() => {
                 self.holder = Some(claim.claimant.clone());
                 self.setup = Some(claim.clone());
             }
-            Request::SetupKept(kept) if self.is_held_by(&kept.claimant) => {
-                self.kept.push(kept.states.clone());
+            Request::SetupKept(saved) if self.is_held_by(&saved.claimant) => {
+                self.saved_states.push(saved.states.clone());
             }
             Request::TeardownClaimed(claim) => {
                 let owes = claim.instead_of.as_ref().unwrap_or(&claim.claimant);
@@ -102,7 +102,7 @@ impl TeardownState {
         if self.finished.is_some() {
             return Err(ClaimRefusal::Settled);
         }
-        if self.asked && !is_over {
+        if self.requested && !is_over {
             return Err(ClaimRefusal::NotOver);
         }
         if holder == claimant {

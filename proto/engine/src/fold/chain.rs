@@ -154,7 +154,7 @@ impl Chain {
         let LastWords {
             final_seq, of_tail, ..
         } = words;
-        let (totals, said) = (self.close().1, Counts::of(words.totals));
+        let (totals, claimed) = (self.close().1, Counts::of(words.totals));
         let missing = self.seqs.missing_up_to(final_seq);
         let last = self.seqs.last();
         let broken = |invariant, what| Broken {
@@ -169,10 +169,10 @@ impl Chain {
         }
         // A process that is killed before it knows that its final totals are stored: the next
         // process's deltas add nothing, and its own final totals may come too late.
-        if last > final_seq.max(of_tail) && *totals != said {
+        if last > final_seq.max(of_tail) && *totals != claimed {
             let what = format!("{holder}: delta {last} follows its last words at {final_seq}");
             found.push(broken(Invariant::Sequence, what));
-        } else if (missing == 0 && *totals != said) || !said.covers(totals) {
+        } else if (missing == 0 && *totals != claimed) || !claimed.covers(totals) {
             let what = format!("{holder}: its last words name other totals");
             found.push(broken(Invariant::Totals, what));
         }

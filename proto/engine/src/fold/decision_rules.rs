@@ -238,7 +238,7 @@ impl Past {
         let what = "shards move in a run that has ended";
         self.rule(goes_on, Invariant::Generations, what);
         let shards = self.created.as_ref().map_or(0, |created| created.shards);
-        let mut given = BTreeSet::new();
+        let mut assigned = BTreeSet::new();
         let mut agents: BTreeSet<&AgentId> = BTreeSet::new();
         self.held_now.clear();
         for holding in holdings {
@@ -254,13 +254,13 @@ impl Past {
             self.rule(sound, Invariant::Holdings, what);
             self.held_now.insert(holder.clone());
             for &shard in &holding.shards {
-                let once = shard < shards && given.insert(shard);
+                let once = shard < shards && assigned.insert(shard);
                 let what = format!("shard {shard} of {shards} is given to {holder}, too");
                 self.rule(once, Invariant::Holdings, what);
             }
         }
-        let all = given.len() == shards as usize;
-        let what = format!("{} of {shards} shards have a holder", given.len());
+        let all = assigned.len() == shards as usize;
+        let what = format!("{} of {shards} shards have a holder", assigned.len());
         self.rule(all, Invariant::Holdings, what);
         self.ever_held.extend(self.held_now.iter().cloned());
         self.generation = self.generation.max(generation);

@@ -209,8 +209,8 @@ impl Closing<'_> {
 
     pub(crate) fn count(&self, of: Window) -> u64 {
         let calls = self.data.calls.iter();
-        let kept = calls.filter(|((window, ..), _)| *window == of);
-        kept.map(|(_, sums)| sums.count).sum()
+        let calls = calls.filter(|((window, ..), _)| *window == of);
+        calls.map(|(_, sums)| sums.count).sum()
     }
 
     pub(crate) fn call_counts(&self, keep: impl Fn(&CallId) -> bool) -> CallCounts {

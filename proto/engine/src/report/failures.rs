@@ -49,7 +49,7 @@ pub fn errors(run: Indexed<'_>, slice: &Slice) -> Result<Errors, Refusal> {
         }
     });
     let names = created.map_or(&[][..], |created| &created.plan.tasks);
-    let is_asked = |task: u16| {
+    let is_selected = |task: u16| {
         query
             .tasks
             .as_ref()
@@ -58,13 +58,13 @@ pub fn errors(run: Indexed<'_>, slice: &Slice) -> Result<Errors, Refusal> {
     let tasks = names
         .iter()
         .zip(0_u16..)
-        .filter(|(_, place)| is_asked(*place));
+        .filter(|(_, place)| is_selected(*place));
     let tasks = tasks.map(|(task, place)| {
         let of_task = calls.iter().filter(|((of, _), _)| *of == place);
         let named = of_task.filter(|(_, sums)| is_step(&query, &sums.call));
         let calls = named.map(|(_, sums)| sums.clone()).collect();
         let raises = raises.get(&place).copied().unwrap_or_default();
-        told((run.data, place), &task.name, calls, raises)
+        task_errors((run.data, place), &task.name, calls, raises)
     });
     Ok(Errors {
         run: run.control.run.clone(),
@@ -108,7 +108,7 @@ fn add(sums: &mut CallErrors, outcome: Outcome, entry: &Entry<'_>) {
     }
 }
 
-fn told(
+fn task_errors(
     (data, place): (&Projection, u16),
     name: &str,
     calls: Vec<CallErrors>,

@@ -48,8 +48,8 @@ fn record_lines(control: &Control, parsed: &Parsed) -> String {
     let more = warnings.len().saturating_sub(NAMES_MAX);
     warnings.truncate(NAMES_MAX);
     warnings.extend((more > 0).then(|| format!("warning: the same holds for {more} more agents")));
-    let told = std::iter::once(line(control, parsed)).chain(warnings);
-    told.collect::<Vec<_>>().join("\n")
+    let lines = std::iter::once(line(control, parsed)).chain(warnings);
+    lines.collect::<Vec<_>>().join("\n")
 }
 
 /// Changes by users during the run, oldest first.
@@ -97,11 +97,11 @@ fn line(control: &Control, parsed: &Parsed) -> String {
                 )
             }
             Request::StopRequested(stop) => format!("stop requested by {}", stop.by),
-            Request::RateChangeRequested(asked) => {
-                format!("rate {} requested by {}", asked.rate.as_rps(), asked.by)
+            Request::RateChangeRequested(change) => {
+                format!("rate {} requested by {}", change.rate.as_rps(), change.by)
             }
-            Request::PauseRequested(asked) => format!("pause requested by {}", asked.by),
-            Request::ResumeRequested(asked) => format!("resume requested by {}", asked.by),
+            Request::PauseRequested(pause) => format!("pause requested by {}", pause.by),
+            Request::ResumeRequested(resume) => format!("resume requested by {}", resume.by),
             Request::SetupClaimed(claim) => format!("setup begun by {}", claim.by),
             Request::SetupKept(_) => "what the setup left is kept".to_owned(),
             Request::TeardownClaimed(claim) => format!("teardown begun by {}", claim.by),
@@ -231,8 +231,8 @@ fn changes(control: &Control, next: &ShardsReassigned) -> String {
     let joined = joined.map(|new| format!("{} joins with {}", new.holder.agent, new.shards.len()));
     let left = (!next.losses.is_empty()).then(|| losses(control, &next.losses));
     let joined = Some(name_list(joined)).filter(|joined| !joined.is_empty());
-    let told: Vec<String> = left.into_iter().chain(joined).collect();
-    told.join(", ")
+    let lines: Vec<String> = left.into_iter().chain(joined).collect();
+    lines.join(", ")
 }
 
 fn losses(control: &Control, losses: &[Loss]) -> String {

@@ -17,7 +17,7 @@ use crate::report::{NoReport, digest, report};
 const PIECE: usize = 64;
 
 /// One record of LP_DATA, buffered until its piece is full.
-type Kept = (AgentId, String, u64, Vec<u8>);
+type DataRecord = (AgentId, String, u64, Vec<u8>);
 
 /// Two folds of one log.
 #[derive(Debug)]
@@ -26,7 +26,7 @@ pub(super) struct Folds {
     turned: Projection,
     /// The control side, folded half-way, then caught up.
     resumed: Control,
-    piece: Vec<Kept>,
+    piece: Vec<DataRecord>,
 }
 
 impl Folds {
@@ -50,8 +50,8 @@ impl Folds {
         (agent, subject, seq, payload): (&AgentId, &str, u64, &[u8]),
     ) {
         self.straight.add(control, agent, subject, seq, payload);
-        let kept = (agent.clone(), subject.to_owned(), seq, payload.to_vec());
-        self.piece.push(kept);
+        let record = (agent.clone(), subject.to_owned(), seq, payload.to_vec());
+        self.piece.push(record);
         if self.piece.len() == PIECE {
             self.turn();
         }
@@ -128,10 +128,10 @@ fn balance(report: &Report, mut note: impl FnMut(String)) {
         }
     }
     for tick in &report.series {
-        let (told, planned) = (tick.started + tick.dropped, tick.planned);
-        if told > planned {
+        let (reported, planned) = (tick.started + tick.dropped, tick.planned);
+        if reported > planned {
             note(format!(
-                "tick {}: {planned} planned, {told} reported",
+                "tick {}: {planned} planned, {reported} reported",
                 tick.tick
             ));
         }

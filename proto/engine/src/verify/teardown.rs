@@ -24,7 +24,7 @@ struct Past {
     claimants: BTreeSet<OwnerId>,
     /// Its current owner.
     on: Option<OwnerId>,
-    asked: bool,
+    requested: bool,
     ended: bool,
     begun: bool,
     settled: bool,
@@ -56,24 +56,24 @@ impl Past {
             TeardownRecord::End => self.ended = true,
             TeardownRecord::Request(Request::RunRequested(_)) => {
                 rule(!self.begun, "the run is asked for after its teardown");
-                self.asked = true;
+                self.requested = true;
             }
             TeardownRecord::Request(Request::SetupClaimed(claim)) => {
                 rule(self.on.is_none(), "the setup was begun before");
-                rule(!self.asked, "the run was asked for before its setup");
+                rule(!self.requested, "the run was asked for before its setup");
                 self.claimants.insert(claim.claimant.clone());
                 self.on.get_or_insert_with(|| claim.claimant.clone());
             }
-            TeardownRecord::Request(Request::SetupKept(kept)) => {
-                let own = self.on.as_ref() == Some(&kept.claimant) && !self.begun;
+            TeardownRecord::Request(Request::SetupKept(saved)) => {
+                let own = self.on.as_ref() == Some(&saved.claimant) && !self.begun;
                 rule(own, "it is kept by somebody whose setup it is not");
-                rule(!self.asked, "the run was asked for already");
+                rule(!self.requested, "the run was asked for already");
             }
             TeardownRecord::Request(Request::TeardownClaimed(claim)) => {
                 let owes = claim.instead_of.as_ref().unwrap_or(&claim.claimant);
                 rule(self.on.is_some(), "nothing was set up");
                 rule(!self.settled, "the teardown was played already");
-                rule(!self.asked || self.ended, "the run is not over");
+                rule(!self.requested || self.ended, "the run is not over");
                 let known = self.on.is_none() || self.on.as_ref() == Some(owes);
                 rule(known, "it is not in the place of who owes it");
                 if claim.instead_of.is_some() {

@@ -348,9 +348,15 @@ impl Run<'_> {
             return None;
         }
         let gone = losses.iter().map(|loss| loss.holder.clone()).collect();
-        let nobody = BTreeSet::new();
+        let no_newcomers = BTreeSet::new();
         let none = BTreeMap::new();
-        let holdings = take_over(self.created.shards, &state.holdings, &gone, &none, &nobody);
+        let holdings = take_over(
+            self.created.shards,
+            &state.holdings,
+            &gone,
+            &none,
+            &no_newcomers,
+        );
         if holdings.len() < self.created.agents.min.max(1) as usize {
             let gone = losses.iter();
             let gone = gone.map(|loss| format!("{} {}", loss.holder.agent, loss.reason.words()));

@@ -47,23 +47,23 @@ pub(super) fn grown(
             names.call_id(row.call),
             row.outcome,
         );
-        let kept = data.calls.get(&key);
-        let kept = kept.map_or(0, |kept| {
-            kept.response.distinct_values() + kept.service.distinct_values()
+        let stored = data.calls.get(&key);
+        let stored = stored.map_or(0, |stored| {
+            stored.response.distinct_values() + stored.service.distinct_values()
         });
         let counts = sums.response.distinct_values() + sums.service.distinct_values();
         let place = places.entry(Place::Call(key.0, key.1, key.2));
-        let place = place.or_insert((kept, kept));
+        let place = place.or_insert((stored, stored));
         place.1 = place.1.max(counts);
     }
     for (row, sums) in &prepared.anatomy {
         let key = (window(control, row.tick), names.call_id(row.call));
-        let kept = data.anatomy.get(&key);
+        let stored = data.anatomy.get(&key);
         for (&phase, hist) in &sums.phases {
-            let kept = kept.and_then(|kept| kept.phases.get(&phase));
-            let kept = kept.map_or(0, Hist::distinct_values);
+            let stored = stored.and_then(|stored| stored.phases.get(&phase));
+            let stored = stored.map_or(0, Hist::distinct_values);
             let place = places.entry(Place::Phase(key.0, key.1.clone(), phase));
-            let place = place.or_insert((kept, kept));
+            let place = place.or_insert((stored, stored));
             place.1 = place.1.max(hist.distinct_values());
         }
     }

@@ -84,9 +84,11 @@ impl Closing<'_> {
         }
         let texts = self.data.raised.iter();
         let texts = texts.filter(|((of, by, _), _)| *of == task && *by == RaisedBy::Task);
-        let told: u64 = texts.map(|(_, count)| count).sum();
+        let raised_with_text: u64 = texts.map(|(_, count)| count).sum();
         let unexplained = task_errors.saturating_sub(others);
-        let more = unexplained.min(told).saturating_sub(sum.more_errors());
+        let more = unexplained
+            .min(raised_with_text)
+            .saturating_sub(sum.more_errors());
         let after_ok = more.min(ok);
         sum.after_ok += after_ok;
         sum.without_call += more - after_ok;

@@ -77,9 +77,12 @@ impl Bucket {
         self.count(Outcome::is_error) + self.raises.more_errors()
     }
 
-    fn count(&self, keep: impl Fn(Outcome) -> bool) -> u64 {
-        let kept = self.outcomes.iter().filter(|(outcome, _)| keep(**outcome));
-        kept.map(|(_, count)| count).sum()
+    fn count(&self, select: impl Fn(Outcome) -> bool) -> u64 {
+        let selected = self
+            .outcomes
+            .iter()
+            .filter(|(outcome, _)| select(**outcome));
+        selected.map(|(_, count)| count).sum()
     }
 }
 

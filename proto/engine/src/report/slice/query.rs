@@ -216,6 +216,6 @@ fn unknown(field: &str, what: &str, known: &[&str], value: &str) -> Problem {
     } else {
         ""
     };
-    let told = known[..known.len().min(NAMES_LISTED_MAX)].join(", ");
-    Problem::new(field, format!("must be {what} ({told}{more})"), value)
+    let names = known[..known.len().min(NAMES_LISTED_MAX)].join(", ");
+    Problem::new(field, format!("must be {what} ({names}{more})"), value)
 }
