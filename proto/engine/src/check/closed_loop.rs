@@ -8,7 +8,7 @@ use super::Checker;
 /// Settings that only a schedule gives a meaning are rejected with users, not ignored.
 pub(super) fn plan(checker: &mut Checker<'_>, plan: &Plan) {
     if let Some(rest) = plan.rest {
-        let rule = "must go with users: arrivals on schedule wait for nobody";
+        let rule = "must be used with users: arrivals on schedule do not rest";
         checker.require(plan.users.is_some(), "rest", rule, "no users");
         self::rest(checker, rest);
     }
@@ -27,7 +27,7 @@ pub(super) fn plan(checker: &mut Checker<'_>, plan: &Plan) {
     checker.require(
         plan.profile.is_length_only(),
         "profile",
-        "must, with users, be of shape closed: one piece at rate 0, which says the length only",
+        "must, with users, have shape closed: one piece at rate 0, which sets the duration only",
         format!(
             "{:?}, {} pieces",
             plan.profile.shape,
@@ -37,13 +37,13 @@ pub(super) fn plan(checker: &mut Checker<'_>, plan: &Plan) {
     checker.require(
         plan.arrivals == Arrivals::Uniform,
         "arrivals",
-        "must be left out with users: they arrive when they are answered",
+        "must be left out with users: each starts its next task when its last one ended",
         "poisson",
     );
     checker.require(
         plan.max_in_flight.is_none(),
         "max_in_flight",
-        "must be left out with users: their number is what is in flight",
+        "must be left out with users: their number limits what is in flight",
         plan.max_in_flight.unwrap_or(0),
     );
 }
@@ -69,7 +69,7 @@ fn rest(checker: &mut Checker<'_>, rest: Rest) {
 pub(super) fn agents(checker: &mut Checker<'_>, plan: &Plan, want: u32) {
     if let Some(users) = plan.users {
         let rule =
-            format!("must be at most the users of the closed loop ({users}): each holds one");
+            format!("must be at most the users of the closed loop ({users}): each agent needs one");
         checker.require(want <= users, "agents.want", &rule, want);
     }
 }

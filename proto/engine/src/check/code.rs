@@ -29,7 +29,7 @@ pub(super) fn code(checker: &mut Checker<'_>, plan: &Plan) {
     checker.require(agrees, "code.users", rule, code.users);
     script::feeds(checker, plan, "code.feeds", &code.feeds);
     let both = code.rows.is_some() != code.feeds.is_empty();
-    let rule = "must be there when there are feeds, and only then";
+    let rule = "must be present exactly when there are feeds";
     checker.require(both, "code.rows", rule, code.feeds.len());
     if let Some(rows) = &code.rows {
         body::object(checker, "code.rows", rows);
@@ -114,7 +114,7 @@ impl<'a, 'b> CodeChecker<'a, 'b> {
 
     fn routine(&mut self, routine: &Routine, parameters: usize) {
         self.locals = routine.locals.len();
-        let rule = "must have at most 200 local variables, and those that it is given";
+        let rule = "must have at most 200 local variables, its parameters among them";
         let fits = (parameters..=limits::CODE_LOCALS_MAX).contains(&self.locals);
         self.require(fits, rule, self.locals);
         self.block(&routine.does, 0);
@@ -122,7 +122,7 @@ impl<'a, 'b> CodeChecker<'a, 'b> {
 
     fn local(&mut self, local: u16) {
         let known = usize::from(local) < self.locals;
-        self.require(known, "must use local variables that it has", local);
+        self.require(known, "must use declared local variables", local);
     }
 
     fn fits(&mut self, depth: usize) -> bool {
@@ -155,7 +155,7 @@ impl<'a, 'b> CodeChecker<'a, 'b> {
                 | Statement::Sleep { .. }
                 | Statement::Rest { .. }
         );
-        let rule = "must not ask for anything in a check";
+        let rule = "must not send requests or rest in a check";
         self.require(!asks || self.may_request, rule, "a request or a rest");
         match statement {
             Statement::Send(send) => {
@@ -197,7 +197,7 @@ impl<'a, 'b> CodeChecker<'a, 'b> {
                 self.expression(to, depth);
             }
             Statement::Keep { value, .. } => {
-                let rule = "must keep something in on_start only";
+                let rule = "must store attributes in on_start only";
                 self.require(self.may_keep, rule, "another function");
                 self.expression(value, depth);
             }
@@ -243,7 +243,7 @@ impl<'a, 'b> CodeChecker<'a, 'b> {
             }
             Statement::Repeat { local, does, .. } => self.repeated(*local, does, depth),
             Statement::Break | Statement::Continue => {
-                let rule = "must leave loops only where there is one";
+                let rule = "must use break and continue inside loops only";
                 self.require(self.loops > 0, rule, "outside");
             }
             Statement::Assert { test, says, .. } => {
@@ -266,7 +266,7 @@ impl<'a, 'b> CodeChecker<'a, 'b> {
     fn entry(&mut self, name: &str, is_written: bool) {
         let lower = name.to_ascii_lowercase();
         let is_secret = is_secret_entry(&lower) || self.code.secret_headers.contains(&lower);
-        let rule = "must not write out the value of a secret header: it would be in the log";
+        let rule = "must not contain the value of a secret header: it would be stored in the log";
         self.require(!(is_secret && is_written), rule, name);
     }
 
@@ -307,7 +307,7 @@ impl<'a, 'b> CodeChecker<'a, 'b> {
             Expression::Comprehension { local, .. } => self.local(*local),
             Expression::Row { feed } => {
                 let known = usize::from(*feed) < self.code.feeds.len();
-                self.require(known, "must take rows of feeds that it has", feed);
+                self.require(known, "must take rows of declared feeds", feed);
             }
             Expression::Dict(entries) => {
                 for entry in entries {
@@ -330,7 +330,7 @@ impl<'a, 'b> CodeChecker<'a, 'b> {
                     _ => 1..=1,
                 };
                 let fits = wanted.contains(&to.len());
-                self.require(fits, "must call functions with what they take", to.len());
+                self.require(fits, "must call functions with arguments that they accept", to.len());
             }
             Expression::Compare { others, .. } => {
                 let is_single = |next: &loadpilot_events::plan::code::Compared| match next.how {

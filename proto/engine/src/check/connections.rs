@@ -35,13 +35,13 @@ pub(super) fn plan(checker: &mut Checker<'_>, plan: &Plan) {
     checker.require(
         !tls.insecure || tls.roots_pem.is_none(),
         "connections.tls.roots_pem",
-        "must be left out with insecure, which verifies nothing",
+        "must be left out with insecure, which verifies no certificate",
         "certificates",
     );
     checker.require(
         is_https || settings.http != Http::Auto,
         "connections.http",
-        "must be 1.1 or 2: an http target cannot say what it speaks",
+        "must be 1.1 or 2: an http target cannot negotiate a version",
         "auto",
     );
     let by_socket = settings.connect_to.as_deref();
@@ -145,7 +145,7 @@ fn family(checker: &mut Checker<'_>, plan: &Plan) {
     checker.require(
         fits && !place.starts_with("unix:"),
         "connections.ip",
-        &format!("must be the family of what is connected to ({place}), or left out"),
+        &format!("must be the address family of {place}, or left out"),
         ip.digit(),
     );
     for (s, source) in settings.sources.iter().enumerate() {

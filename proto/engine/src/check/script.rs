@@ -63,7 +63,7 @@ fn tasks(checker: &mut Checker<'_>, plan: &Plan, field: &str, places: &[u16]) {
     let rising = places.is_sorted_by(|a, b| a < b);
     let last = places.last().map_or(0, |&task| usize::from(task));
     let known = places.is_empty() || last < plan.tasks.len();
-    let rule = "must be places of tasks, rising";
+    let rule = "must be positions of tasks, ascending";
     checker.require(rising && known, field, rule, format!("{places:?}"));
 }
 
@@ -78,7 +78,7 @@ pub(super) fn agents(checker: &mut Checker<'_>, plan: &Plan, want: u32) {
         .is_some_and(|prepared| prepared.users)
     {
         let users = script.users;
-        let rule = format!("must be at most the users that were prepared ({users})");
+        let rule = format!("must be at most the number of prepared users ({users})");
         checker.require(want <= users, "agents.want", &rule, want);
     }
 }

@@ -50,20 +50,20 @@ fn measurable(checker: &mut Checker<'_>, plan: &Plan, threshold: &Threshold, fie
     let limit = threshold.limit;
     let Some(own) = &threshold.own else {
         let is_ours = threshold.metric != Metric::Own;
-        let rule = "must say which metric of the scenario's own is measured";
+        let rule = "must name an own metric of the scenario";
         checker.require(is_ours, field, rule, "own");
         let sound = limit.is_finite() && limit >= 0.0;
         checker.require(sound, field, "must be a finite number, 0 or more", limit);
         return;
     };
     let is_own = threshold.metric == Metric::Own;
-    let rule = "must measure a metric of the scenario's own, or one of ours, not both";
+    let rule = "must measure an own metric of the scenario or a built-in one, not both";
     checker.require(is_own, field, rule, threshold.metric.key());
     let rule = "must name a metric in ASCII letters, digits and _, not a digit first";
     checker.require(is_metric_name(&own.name), field, rule, &own.name);
     checker.require(limit.is_finite(), field, "must be a finite number", limit);
     let rule = "must say which side passes, as in >= 100";
     checker.require(threshold.operator.is_some(), field, rule, limit);
-    let rule = "must be a metric of ours: only a scenario in Python or in code adds to its own";
+    let rule = "must be a built-in metric: only a scenario in Python or in code has own metrics";
     checker.require(plan.crew().is_some(), field, rule, &own.name);
 }

@@ -81,8 +81,8 @@ impl Invariant {
                 "generations count 1, 2, 3 …, and none begins before the one it follows"
             }
             Self::Holdings => {
-                "each assignment gives every shard to one holder; who lost shards had some, \
-                 and gets none again"
+                "each assignment gives every shard to one holder; a holder that loses shards had \
+                 some, and gets none again"
             }
             Self::Instants => {
                 "a run starts at most once, with its lead, then stops at most once, and no \
@@ -93,12 +93,12 @@ impl Invariant {
                  is the rate or the pause alone"
             }
             Self::Owed => {
-                "a setup is begun once, before its run is asked for; its teardown is on one at a \
-                 time, after the end, and is played to its end once"
+                "a setup is begun once, before its run is requested; its teardown has one owner at a \
+                 time, follows the end, and is finished once"
             }
             Self::Seal => {
-                "the seal names the decision before it and everybody who ever held shards, with \
-                 the last words in the log or as missing"
+                "the seal names the decision before it and every process that ever held shards, with \
+                 its last words in the log or as missing"
             }
             Self::End => "after the end nothing is decided but to archive or to delete the run",
             Self::Readable => "every event can be read, and its figures are possible for this run",

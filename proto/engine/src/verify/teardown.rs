@@ -55,38 +55,38 @@ impl Past {
         match record {
             TeardownRecord::End => self.ended = true,
             TeardownRecord::Request(Request::RunRequested(_)) => {
-                rule(!self.begun, "the run is asked for after its teardown");
+                rule(!self.begun, "the run is requested after its teardown began");
                 self.requested = true;
             }
             TeardownRecord::Request(Request::SetupClaimed(claim)) => {
-                rule(self.on.is_none(), "the setup was begun before");
-                rule(!self.requested, "the run was asked for before its setup");
+                rule(self.on.is_none(), "there was a setup before");
+                rule(!self.requested, "the run was requested before its setup");
                 self.claimants.insert(claim.claimant.clone());
                 self.on.get_or_insert_with(|| claim.claimant.clone());
             }
             TeardownRecord::Request(Request::SetupKept(saved)) => {
                 let own = self.on.as_ref() == Some(&saved.claimant) && !self.begun;
-                rule(own, "it is kept by somebody whose setup it is not");
-                rule(!self.requested, "the run was asked for already");
+                rule(own, "its claimant is not the owner of the setup");
+                rule(!self.requested, "the run was already requested");
             }
             TeardownRecord::Request(Request::TeardownClaimed(claim)) => {
                 let owes = claim.instead_of.as_ref().unwrap_or(&claim.claimant);
-                rule(self.on.is_some(), "nothing was set up");
-                rule(!self.settled, "the teardown was played already");
+                rule(self.on.is_some(), "there was no setup");
+                rule(!self.settled, "the teardown was already finished");
                 rule(!self.requested || self.ended, "the run is not over");
                 let known = self.on.is_none() || self.on.as_ref() == Some(owes);
-                rule(known, "it is not in the place of who owes it");
+                rule(known, "it does not take over from the owner of the teardown");
                 if claim.instead_of.is_some() {
                     let new = self.claimants.insert(claim.claimant.clone());
-                    rule(new, "the claimant was found gone before");
+                    rule(new, "the claimant was found gone earlier");
                 }
                 self.begun = true;
                 self.on = Some(claim.claimant.clone());
             }
             TeardownRecord::Request(Request::TeardownFinished(end)) => {
                 let own = self.begun && self.on.as_ref() == Some(&end.claimant);
-                rule(own, "it is finished by somebody on whom it is not");
-                rule(!self.settled, "it was finished before");
+                rule(own, "its claimant is not the owner of the teardown");
+                rule(!self.settled, "it was already finished");
                 self.settled = true;
             }
             TeardownRecord::Request(_) => {}

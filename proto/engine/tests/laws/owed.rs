@@ -284,17 +284,17 @@ fn what_must_not_stand_there_is_named() {
         (
             vec![run_requested(), taken()],
             Some(1),
-            "nothing was set up",
+            "there was no setup",
         ),
         (
             vec![setup(one.clone()), setup(two.clone()), run_requested()],
             None,
-            "the setup was begun before",
+            "there was a setup before",
         ),
         (
             vec![run_requested(), setup(one.clone())],
             None,
-            "the run was asked for before its setup",
+            "the run was requested before its setup",
         ),
         (
             vec![setup(one.clone()), run_requested(), taken()],
@@ -304,7 +304,7 @@ fn what_must_not_stand_there_is_named() {
         (
             vec![setup(one.clone()), taken(), run_requested()],
             None,
-            "the run is asked for after its teardown",
+            "the run is requested after its teardown began",
         ),
         (
             vec![
@@ -313,7 +313,7 @@ fn what_must_not_stand_there_is_named() {
                 claim(two.clone(), None),
             ],
             Some(2),
-            "it is not in the place of who owes it",
+            "it does not take over from the owner of the teardown",
         ),
         (
             vec![
@@ -323,7 +323,7 @@ fn what_must_not_stand_there_is_named() {
                 finish(one.clone()),
             ],
             Some(2),
-            "it is finished by somebody on whom it is not",
+            "its claimant is not the owner of the teardown",
         ),
         (
             vec![
@@ -334,7 +334,7 @@ fn what_must_not_stand_there_is_named() {
                 finish(two.clone()),
             ],
             Some(2),
-            "it was finished before",
+            "it was already finished",
         ),
         (
             vec![
@@ -344,7 +344,7 @@ fn what_must_not_stand_there_is_named() {
                 claim(one.clone(), Some(two.clone())),
             ],
             Some(2),
-            "the claimant was found gone before",
+            "the claimant was found gone earlier",
         ),
     ];
     for (log, end, what) in cases {

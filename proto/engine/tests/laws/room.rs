@@ -148,7 +148,7 @@ fn a_run_whose_map_does_not_fit_is_refused_with_numbers() {
         ("agents.want", "10000")
     );
     assert!(
-        problem.rule.contains("takes 1048576 (max_payload)"),
+        problem.rule.contains("1048576 (max_payload)"),
         "{}",
         problem.rule
     );

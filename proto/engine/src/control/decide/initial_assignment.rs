@@ -55,8 +55,8 @@ impl Run<'_> {
         let bytes = map_bytes_max(self.created.shards, chosen);
         (bytes > limit).then(|| {
             let rule = format!(
-                "must be so few that a map of their {} shards fits one message of the server: it \
-                 may come to {bytes} bytes, and the server takes {limit} (max_payload)",
+                "must be few enough that a map of their {} shards fits one message of the server: \
+                 it may reach {bytes} bytes, and the server accepts {limit} (max_payload)",
                 self.created.shards
             );
             Problem::new("agents.want", rule, chosen.len())

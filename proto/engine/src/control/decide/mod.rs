@@ -250,7 +250,7 @@ fn create(
         problems.push(Problem::new("scenario", rule, &script.file));
     }
     if observed.left_over {
-        let rule = "must be asked for while its local stack is running";
+        let rule = "must be requested while its local stack is running";
         problems.push(Problem::new("run", rule, "left over from an earlier stack"));
     }
     if !problems.is_empty() {
