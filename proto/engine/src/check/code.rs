@@ -330,7 +330,11 @@ impl<'a, 'b> CodeChecker<'a, 'b> {
                     _ => 1..=1,
                 };
                 let fits = wanted.contains(&to.len());
-                self.require(fits, "must call functions with arguments that they accept", to.len());
+                self.require(
+                    fits,
+                    "must call functions with arguments that they accept",
+                    to.len(),
+                );
             }
             Expression::Compare { others, .. } => {
                 let is_single = |next: &loadpilot_events::plan::code::Compared| match next.how {

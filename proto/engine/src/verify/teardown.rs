@@ -75,7 +75,10 @@ impl Past {
                 rule(!self.settled, "the teardown was already finished");
                 rule(!self.requested || self.ended, "the run is not over");
                 let known = self.on.is_none() || self.on.as_ref() == Some(owes);
-                rule(known, "it does not take over from the owner of the teardown");
+                rule(
+                    known,
+                    "it does not take over from the owner of the teardown",
+                );
                 if claim.instead_of.is_some() {
                     let new = self.claimants.insert(claim.claimant.clone());
                     rule(new, "the claimant was found gone earlier");

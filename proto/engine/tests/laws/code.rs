@@ -48,7 +48,10 @@ fn unsound_code_is_refused_with_its_place() {
             json!({"keep": {"name": "a", "value": none}}),
             "must store attributes in on_start only",
         ),
-        (json!("break"), "must use break and continue inside loops only"),
+        (
+            json!("break"),
+            "must use break and continue inside loops only",
+        ),
         (
             json!({"do": header}),
             "must not contain the value of a secret header",

@@ -7,15 +7,19 @@
 //!
 //! - `initial_assignment`: the first assignment, or a refusal
 //! - `failover`: lost holders and their successors
-//! - [`scale_up`]: newcomers
+//! - [`scale_up`]: shards for newcomers
 //! - `steer`: answers to requests to steer
 //! - [`unanswered`]: the stop of a run whose target answers nothing
 //! - `tails`: the wait for what killed agents left behind
+//! - `seal`: the end of a run
 //! - [`timeouts`]: how long holders may take
+//! - `inputs`: what a decision is computed from
 
 pub(crate) mod failover;
 pub(crate) mod initial_assignment;
+mod inputs;
 pub mod scale_up;
+mod seal;
 mod steer;
 mod tails;
 pub mod timeouts;
@@ -23,110 +27,25 @@ pub mod unanswered;
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use loadpilot_events::Capability;
-use loadpilot_events::id::{AgentId, BootId, Holder, OwnerId};
-use loadpilot_events::limits::SEAL_NAMES_MAX;
+use loadpilot_events::id::{AgentId, Holder};
 use loadpilot_events::log::assign::{Loss, LossReason};
 use loadpilot_events::log::ctl::{
-    Decision, Ending, Final, RunCreated, RunRefused, RunSealed, ShardsReassigned, StartCancelled,
-    StartScheduled, StopReason, StopScheduled, Unanswered, Unnamed,
+    Decision, Ending, RunCreated, RunRefused, ShardsReassigned, StartCancelled, StartScheduled,
+    StopReason, StopScheduled, Unanswered,
 };
-use loadpilot_events::log::evt::ShardsFinished;
 use loadpilot_events::log::req::RunRequested;
 use loadpilot_events::refusal::Problem;
 use loadpilot_events::rules::Rules;
 use loadpilot_events::units::Timestamp;
-use loadpilot_events::wire::heartbeat::Unreached;
 
 use crate::bugs::{Bug, bug};
 use crate::check;
-use crate::check::target_policy::TargetPolicy;
 use crate::control::assign::{shard_count, take_over};
-use crate::control::decide::timeouts::longest_arrival_us;
 use crate::control::decide::unanswered::unanswered;
 use crate::control::name_list::name_list;
-use crate::control::run_state::{Resignation, RunState};
+use crate::control::run_state::RunState;
 
-/// Timeouts and rules of a fleet; times are in µs.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Policy {
-    /// Time without a heartbeat after which a holder is lost.
-    pub lost_us: u64,
-    /// Time without a message after which a holder fences itself; less than `lost_us`.
-    pub fence_us: u64,
-    /// Age of its view of the decisions at which a holder fences itself.
-    pub behind_us: u64,
-    /// Time between a decision and the tick at which it takes effect.
-    pub takeover_us: u64,
-    /// Time without a heartbeat after which an owner is gone.
-    pub owner_us: u64,
-    /// Time for holders to get ready, without fetching bodies: see
-    /// [`crate::control::decide::timeouts::OBJECT_BYTE_US`].
-    pub ready_us: u64,
-    /// Time after the last possible call for holders to report their final totals.
-    pub finish_us: u64,
-    /// Time that a run waits for a new holder when it has none.
-    pub no_holder_us: u64,
-    /// Whether runs that need Python on agents are refused: a shared fleet must not run the code of
-    /// its users.
-    pub compiled_only: bool,
-    /// Targets that are refused at creation, as far as a plan names addresses.
-    pub targets: TargetPolicy,
-}
-
-impl Default for Policy {
-    fn default() -> Self {
-        Self {
-            lost_us: 10_000_000,
-            fence_us: 7_000_000,
-            behind_us: 2_000_000,
-            takeover_us: 1_000_000,
-            owner_us: 10_000_000,
-            ready_us: 15_000_000,
-            finish_us: 15_000_000,
-            no_holder_us: 30_000_000,
-            compiled_only: false,
-            // Only the agents know which private networks they may enter.
-            targets: TargetPolicy::local(),
-        }
-    }
-}
-
-/// What a coordinator knows beside the log, from heartbeats and its server.
-#[derive(Debug, Clone, Default)]
-pub struct Observations {
-    /// Since when the coordinator has listened: earlier silence proves nothing.
-    pub since: Timestamp,
-    /// The last heartbeat of each process.
-    pub agents: BTreeMap<Holder, LastSeen>,
-    /// When each owner was last seen.
-    pub owners: BTreeMap<OwnerId, Timestamp>,
-    /// The last stream sequence of LP_DATA, read after the final totals that a seal counts.
-    pub data_head: u64,
-    /// Whether the run was left unfinished by an earlier local stack.
-    pub left_over: bool,
-    /// Whether a left-over run waits for what its killed agents left in files of this stack.
-    pub waits_for_tails: bool,
-    /// Maximum length of a message of the server, in bytes; `None` while it is unknown.
-    pub message_bytes_max: Option<u64>,
-    /// Processes at full capacity: no new shards while a run goes on.
-    pub at_capacity: BTreeSet<Holder>,
-    /// Processes that report that none of their calls of this run reached a server.
-    pub unreached: BTreeMap<Holder, Unreached>,
-}
-
-/// The last heartbeat of a process.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct LastSeen {
-    /// When it arrived.
-    pub at: Timestamp,
-    /// Whether it knows that the earlier process of its agent is dead.
-    pub predecessor_dead: bool,
-    /// The process's capabilities.
-    pub has: BTreeSet<Capability>,
-    /// Killed processes of its agent for which it still reports.
-    pub recovering: BTreeSet<BootId>,
-}
+pub use inputs::{LastSeen, Observations, Policy};
 
 /// The next decision about a run, or `None` while there is nothing to decide.
 #[must_use]
@@ -419,97 +338,4 @@ impl Run<'_> {
             .as_ref()
             .map_or(planned, |stop| stop.stop_at.min(planned))
     }
-
-    /// When the wait for final totals ends.
-    fn finish_by(&self) -> Timestamp {
-        let last_call = self
-            .offered_until()
-            .plus_us(longest_arrival_us(&self.created.plan));
-        last_call.plus_us(self.policy.finish_us)
-    }
-
-    fn finish(&self) -> Option<Decision> {
-        let may_speak = |holder: &Holder| {
-            !self.state.lost.contains_key(holder)
-                && self.state.resigned.get(holder) != Some(&Resignation::Failed)
-                && !self.is_silent(holder)
-                && !self.was_replaced(holder)
-        };
-        let waited_for = |holder: &&Holder| {
-            !self.state.finished.contains_key(holder)
-                && !self.state.tails.contains_key(holder)
-                && (may_speak(holder) || self.is_recovered(holder))
-        };
-        let pending = self
-            .state
-            .ever_held
-            .iter()
-            .any(|holder| waited_for(&holder));
-        let over = !pending || bug(Bug::SealedBeforeLastWords);
-        (over || self.now >= self.finish_by()).then(|| self.seal(self.ending()))
-    }
-
-    pub(crate) fn was_replaced(&self, holder: &Holder) -> bool {
-        self.later_processes(holder).next().is_some()
-    }
-
-    /// Whether another process of its agent is about to report what this one left behind.
-    pub(crate) fn is_recovered(&self, holder: &Holder) -> bool {
-        let older = self.observed.agents.range(..holder).rev();
-        let older = older.take_while(|(other, _)| other.agent == holder.agent);
-        let mut others = self.later_processes(holder).chain(older);
-        let reports = others.any(|(other, seen)| {
-            seen.recovering.contains(&holder.boot_id) && !self.is_silent(other)
-        });
-        reports && !bug(Bug::TailNotAwaited)
-    }
-
-    fn ending(&self) -> Ending {
-        match self.state.stop_reason() {
-            None => Ending::Completed,
-            Some(StopReason::Requested { .. }) => Ending::Stopped,
-            Some(StopReason::OwnerGone | StopReason::NobodyLeft) => Ending::Abandoned,
-            Some(StopReason::LogFull) => Ending::LogFull,
-        }
-    }
-
-    fn seal(&self, ending: Ending) -> Decision {
-        let state = self.state;
-        let finals = state
-            .finished
-            .iter()
-            .filter(|(holder, _)| state.ever_held.contains(holder));
-        let missing = state
-            .ever_held
-            .iter()
-            .filter(|holder| !state.finished.contains_key(holder));
-        let mut seal = RunSealed {
-            ending,
-            ctl_seq: state.ctl_seq,
-            evt_seq: state.evt_seq,
-            data_seq: self.observed.data_head,
-            finals: Vec::new(),
-            missing: Vec::new(),
-            unnamed: None,
-        };
-        if state.ever_held.len() > SEAL_NAMES_MAX {
-            seal.unnamed = Some(Unnamed {
-                finished: number(finals.count()),
-                missing: number(missing.count()),
-            });
-            return Decision::RunSealed(seal);
-        }
-        let last_words = |(holder, finished): (&Holder, &ShardsFinished)| Final {
-            holder: holder.clone(),
-            final_seq: finished.final_seq,
-            totals: finished.totals.clone(),
-        };
-        seal.finals = finals.map(last_words).collect();
-        seal.missing = missing.cloned().collect();
-        Decision::RunSealed(seal)
-    }
-}
-
-fn number(count: usize) -> u32 {
-    u32::try_from(count).unwrap_or(u32::MAX)
 }
