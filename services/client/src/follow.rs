@@ -219,7 +219,7 @@ impl Watched {
             let workload = Workload::new(&created.plan, created.seed);
             self.workload = Some(workload.steered(&self.control.state.steering.rates));
         }
-        let lines = timeline::story_after(&self.control, self.told_seq);
+        let lines = timeline::lines_after(&self.control, self.told_seq);
         self.told_seq = lines.last().map_or(self.told_seq, |line| line.seq);
         // Whoever asked for a stop must learn at once that somebody heeds it.
         let is_new = !std::mem::replace(&mut self.is_stopping, self.control.state.stop.is_some());

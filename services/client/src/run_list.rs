@@ -88,7 +88,11 @@ impl Session {
         let (bus, subjects) = self.parts();
         let (mut problems, mut debts) = (Vec::new(), Vec::new());
         for run in runs {
-            let Control { state, debt, .. } = self.control(run).await?;
+            let Control {
+                state,
+                teardown: debt,
+                ..
+            } = self.control(run).await?;
             let asked = state.requested.is_some() || state.created.is_some();
             let rule = if !asked && debt.setup.is_none() {
                 Some("must be a run of this log")
@@ -124,16 +128,16 @@ impl Session {
 pub(crate) fn plans(control: &Control) -> impl Iterator<Item = &Plan> {
     let requested = control.state.requested.as_ref().map(|run| &run.plan);
     let created = control.state.created.as_ref().map(|created| &created.plan);
-    let set_up = control.debt.setup.as_ref().map(|setup| &setup.plan);
+    let set_up = control.teardown.setup.as_ref().map(|setup| &setup.plan);
     set_up.into_iter().chain(requested).chain(created)
 }
 
 /// What is kept beside the log for a run: by its plans, and for a teardown that is owed.
 fn objects(control: &Control) -> impl Iterator<Item = &Object> {
-    let debt = Some(&control.debt).filter(|debt| debt.is_owed());
+    let debt = Some(&control.teardown).filter(|debt| debt.is_owed());
     let setup = debt.and_then(|debt| debt.setup.as_deref());
     let ours = setup.map(|setup| &setup.bundle).into_iter();
-    let left = debt.into_iter().flat_map(|debt| &debt.kept);
+    let left = debt.into_iter().flat_map(|debt| &debt.saved_states);
     plans(control)
         .flat_map(Plan::objects)
         .chain(ours)
@@ -143,7 +147,7 @@ fn objects(control: &Control) -> impl Iterator<Item = &Object> {
 fn listed(control: &Control) -> Option<Listed> {
     let state = &control.state;
     let plan = plans(control).last()?;
-    let debt = &control.debt;
+    let debt = &control.teardown;
     Some(Listed {
         asked: state.created.is_some() || state.requested.is_some(),
         teardown: match (&debt.setup, debt.is_owed()) {

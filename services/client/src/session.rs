@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 use loadpilot_bus::{AppendError, Appended, Bus, Fault, Step, Stream};
 use loadpilot_engine::control::{Control, ControlLog};
 use loadpilot_engine::fold::project::Projection;
-use loadpilot_engine::report::samples::{HEAD, Sheet};
+use loadpilot_engine::report::samples::{HEADER, SampleTable};
 use loadpilot_engine::report::{NoReport, report};
 use loadpilot_events::answers::report::Report;
 use loadpilot_events::id::{AgentId, OwnerId};
@@ -201,10 +201,10 @@ impl Session {
         table: &mut impl io::Write,
     ) -> Result<Written, SessionError> {
         let control = self.control(run).await?;
-        let sheet = Sheet::new(&control);
+        let sheet = SampleTable::new(&control);
         let sheet = sheet.map_err(|none| Problem::new("run", none.to_string(), run))?;
         let mut written = Written::default();
-        table.write_all(HEAD.as_bytes())?;
+        table.write_all(HEADER.as_bytes())?;
         let mut text = String::new();
         let each = |agent: &AgentId, delta: &DeltaReported| {
             text.clear();

@@ -1,6 +1,6 @@
 //! The control events of one run, ready to be told to agents that lack them.
 
-use loadpilot_engine::control::per_agent_view::concerning;
+use loadpilot_engine::control::per_agent_view::for_agent;
 use loadpilot_events::limits::NEWS_EVENTS_MAX;
 use loadpilot_events::log::ctl::Decision;
 use loadpilot_events::wire::heartbeat::News;
@@ -67,7 +67,7 @@ fn personal(news: &News, agent: &AgentId) -> News {
             v: news.event.v,
             id: news.event.id.clone(),
             at: news.event.at,
-            event: concerning(&news.event.event, agent).into_owned(),
+            event: for_agent(&news.event.event, agent).into_owned(),
         },
     }
 }

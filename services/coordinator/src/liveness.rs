@@ -1,7 +1,7 @@
 //! Who was heard when, outside the log. It must never take an identity from a payload: the caller
 //! reads it from the subject.
 
-use loadpilot_engine::control::decide::{Heard, Hearing};
+use loadpilot_engine::control::decide::{LastSeen, Observations};
 use loadpilot_events::wire::heartbeat::AgentBeat;
 use loadpilot_events::{AgentId, Holder, OwnerId, Timestamp};
 
@@ -15,7 +15,7 @@ const HEARD_MAX: usize = 65_536;
 /// Notes that a process of `agent` lives. Returns whether that may change a decision: a known
 /// process that is heard again in time only moves deadlines back.
 pub(crate) fn note_agent(
-    hearing: &mut Hearing,
+    hearing: &mut Observations,
     agent: AgentId,
     beat: &AgentBeat,
     lost_us: u64,
@@ -25,15 +25,15 @@ pub(crate) fn note_agent(
         agent,
         boot_id: beat.boot_id.clone(),
     };
-    let heard = Heard {
+    let heard = LastSeen {
         at: now,
         predecessor_dead: beat.predecessor_dead,
         recovering: beat.recovering.iter().cloned().collect(),
         has: beat.has.clone(),
     };
     let was_full = match beat.full {
-        true => !hearing.full.insert(holder.clone()),
-        false => hearing.full.remove(&holder),
+        true => !hearing.at_capacity.insert(holder.clone()),
+        false => hearing.at_capacity.remove(&holder),
     };
     if let Some(known) = hearing.agents.get_mut(&holder) {
         let in_time = now < known.at.plus_us(lost_us);
@@ -49,11 +49,11 @@ pub(crate) fn note_agent(
         .retain(|_, heard| now < heard.at.plus_us(FORGET_AFTER_US));
     let agents = &hearing.agents;
     hearing
-        .full
+        .at_capacity
         .retain(|known| *known == holder || agents.contains_key(known));
     if hearing.agents.len() >= HEARD_MAX {
         tracing::warn!(%holder, "not heard: too many agents");
-        hearing.full.remove(&holder);
+        hearing.at_capacity.remove(&holder);
         return false;
     }
     hearing.agents.insert(holder, heard);
@@ -61,7 +61,7 @@ pub(crate) fn note_agent(
 }
 
 /// Notes that `owner` lives.
-pub(crate) fn note_owner(hearing: &mut Hearing, owner: OwnerId, now: Timestamp) {
+pub(crate) fn note_owner(hearing: &mut Observations, owner: OwnerId, now: Timestamp) {
     if let Some(at) = hearing.owners.get_mut(&owner) {
         *at = now;
         return;
@@ -76,7 +76,7 @@ pub(crate) fn note_owner(hearing: &mut Hearing, owner: OwnerId, now: Timestamp) 
 
 /// Begins to listen anew: silence before `now` proves nothing, and no sign of life lies in the
 /// future of a clock that was set back.
-pub(crate) fn begin(hearing: &mut Hearing, now: Timestamp) {
+pub(crate) fn begin(hearing: &mut Observations, now: Timestamp) {
     hearing.since = now;
     for heard in hearing.agents.values_mut() {
         heard.at = heard.at.min(now);

@@ -5,7 +5,7 @@
 
 use std::collections::BTreeMap;
 
-use loadpilot_engine::control::decide::{Hearing, Policy, deadline, decide};
+use loadpilot_engine::control::decide::{Observations, Policy, deadline, decide};
 use loadpilot_engine::control::run_state::RunState;
 use loadpilot_events::log::ctl::{Decision, Ending, RunRefused, RunSealed};
 use loadpilot_events::refusal::Problem;
@@ -211,7 +211,7 @@ impl Book {
         &mut self,
         run: &RunId,
         subject: impl FnOnce() -> String,
-        hearing: &mut Hearing,
+        hearing: &mut Observations,
         policy: &Policy,
         now: Timestamp,
     ) -> Option<Errand> {
@@ -346,7 +346,12 @@ impl Book {
         head.map(|head| head.seq)
     }
 
-    fn decide(&self, hearing: &mut Hearing, policy: &Policy, now: Timestamp) -> Option<Decision> {
+    fn decide(
+        &self,
+        hearing: &mut Observations,
+        policy: &Policy,
+        now: Timestamp,
+    ) -> Option<Decision> {
         let Some(why) = self.unwritable else {
             return decide(&self.state, hearing, policy, now);
         };

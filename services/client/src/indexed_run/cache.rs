@@ -86,10 +86,10 @@ impl Cache {
             return None;
         }
         let (data, index): (Projection, Index) = postcard::from_bytes(rest).ok()?;
-        if !data.stands_under(control) {
+        if !data.is_valid_under(control) {
             return None;
         }
-        self.kept = (data.fitness.deltas, head.sealed_at.is_some());
+        self.kept = (data.generator.deltas, head.sealed_at.is_some());
         Some(Kept {
             data,
             index,
@@ -111,8 +111,8 @@ impl Cache {
     ) {
         let is_sealed = control.sealed.is_some();
         let (kept, was_sealed) = self.kept;
-        let fresh = data.fitness.deltas.saturating_sub(kept);
-        let ended = is_sealed && !was_sealed && data.fitness.deltas >= WORTH_KEEPING;
+        let fresh = data.generator.deltas.saturating_sub(kept);
+        let ended = is_sealed && !was_sealed && data.generator.deltas >= WORTH_KEEPING;
         // Writing takes as long as the fold is large: each time it has grown by an eighth.
         let grown = fresh >= WORTH_KEEPING.max(kept / 8);
         if !(grown || ended) {
@@ -120,7 +120,7 @@ impl Cache {
         }
         let head = self.head(control, data_seq);
         match self.write(&head, data, index) {
-            Ok(()) => self.kept = (data.fitness.deltas, is_sealed),
+            Ok(()) => self.kept = (data.generator.deltas, is_sealed),
             Err(error) => {
                 let folder = self.folder.display();
                 tracing::warn!("reading {} is not kept in {folder}: {error}", self.run);
@@ -205,7 +205,7 @@ mod tests {
     fn kept(folder: &Path) -> Control {
         let control = ControlLog::new(run("01run")).close();
         let mut data = Projection::default();
-        data.fitness.deltas = 300;
+        data.generator.deltas = 300;
         let mut cache = Cache::new(folder.to_owned(), run("01run"), CREATED);
         cache.keep(&control, (&data, &Index::default()), 900);
         control

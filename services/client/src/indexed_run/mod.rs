@@ -11,7 +11,7 @@ use loadpilot_engine::control::{Control, ControlLog};
 use loadpilot_engine::fold::as_of::AsOf;
 use loadpilot_engine::fold::index::Index;
 use loadpilot_engine::fold::project::Projection;
-use loadpilot_engine::report::agent_stats::attendance;
+use loadpilot_engine::report::agent_stats::agent_stats;
 use loadpilot_engine::report::failures::errors;
 use loadpilot_engine::report::slice::{Indexed, heat, series};
 use loadpilot_engine::report::timeline;
@@ -216,7 +216,7 @@ impl Reading {
         }
         let control = self.log.close();
         let alike = is_judged_alike(&self.now.control, &control, self.data_seq);
-        if !(alike && self.now.data.stands_under(&control)) {
+        if !(alike && self.now.data.is_valid_under(&control)) {
             // What was folded may count otherwise now.
             self.now = Folded::new(control);
             self.data_seq = 0;
@@ -239,7 +239,7 @@ impl Reading {
             }
             self.data_seq = stored.seq;
         }
-        self.now.index.settle();
+        self.now.index.compact();
         if let Some(cache) = &mut self.cache {
             let now = &self.now;
             cache.keep(&now.control, (&now.data, &now.index), self.data_seq);
@@ -305,13 +305,13 @@ impl Reading {
     /// When the run never started and an instant is given; or the world.
     pub async fn agents(&mut self, as_of_us: Option<u64>) -> Result<Attendance, SessionError> {
         let folded = self.as_of(as_of_us).await?;
-        Ok(attendance(folded.run(), &Slice::default())?)
+        Ok(agent_stats(folded.run(), &Slice::default())?)
     }
 
     /// At most `limit` lines of the story after sequence `after`.
     #[must_use]
     pub fn story(&self, after: u64, limit: usize) -> Chapter {
-        let mut lines = timeline::story_after(&self.now.control, after);
+        let mut lines = timeline::lines_after(&self.now.control, after);
         let more = lines.len() > limit;
         lines.truncate(limit);
         let last = lines.last().map_or(after, |line| line.seq);
@@ -360,7 +360,7 @@ impl Reading {
                 folded.add(&agent, &stored);
             }
         }
-        folded.index.settle();
+        folded.index.compact();
         Ok(folded)
     }
 

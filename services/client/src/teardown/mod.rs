@@ -9,7 +9,7 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use loadpilot_bus::{AppendError, Fault, Stream};
-use loadpilot_engine::control::teardown::{Debt, NotOwed};
+use loadpilot_engine::control::teardown::{ClaimRefusal, TeardownState};
 use loadpilot_events::limits::OBJECTS_BYTES_MAX;
 use loadpilot_events::log::req::Request;
 use loadpilot_events::log::teardown::{SetupClaimed, SetupKept, TeardownClaimed, TeardownFinished};
@@ -80,10 +80,10 @@ impl Session {
     /// The world.
     pub async fn owed(&self, run: &RunId) -> Result<Owed, SessionError> {
         let control = self.control(run).await?;
-        let debt = control.debt;
+        let debt = control.teardown;
         Ok(Owed {
             is_owed: debt.is_owed(),
-            asked: debt.asked,
+            asked: debt.requested,
             over: control.state.over,
             holder: debt.holder,
             setup: debt.setup,
@@ -140,7 +140,7 @@ impl Session {
     ) -> Result<(), SessionError> {
         let (bus, subjects) = self.parts();
         let states = Object::of(&sealed);
-        let debt = self.control(run).await?.debt;
+        let debt = self.control(run).await?.teardown;
         let Some(setup) = &debt.setup else {
             return Err(taken(run));
         };
@@ -184,19 +184,19 @@ impl Session {
         let mut silent: Option<OwnerId> = None;
         for _ in 0..TRIES_MAX {
             let (control, last) = self.control_at(run).await?;
-            let debt = &control.debt;
+            let debt = &control.teardown;
             let gone = match is_gone {
                 true => debt.holder.as_ref(),
                 false => silent.as_ref(),
             };
             let instead_of = match debt.claim(claimant, gone, control.state.over) {
                 Ok(instead_of) => instead_of,
-                Err(NotOwed::Nothing | NotOwed::Settled) => return Ok(Claimed::Settled),
-                Err(NotOwed::NotOver) => return Ok(Claimed::NotOver),
-                Err(NotOwed::Held(holder)) if self.is_heard(&holder).await? => {
+                Err(ClaimRefusal::Nothing | ClaimRefusal::Settled) => return Ok(Claimed::Settled),
+                Err(ClaimRefusal::NotOver) => return Ok(Claimed::NotOver),
+                Err(ClaimRefusal::Held(holder)) if self.is_heard(&holder).await? => {
                     return Ok(Claimed::Held { by: holder });
                 }
-                Err(NotOwed::Held(holder)) => {
+                Err(ClaimRefusal::Held(holder)) => {
                     silent = Some(holder);
                     continue;
                 }
@@ -234,7 +234,7 @@ impl Session {
             })
         })
         .await?;
-        let debt = self.control(run).await?.debt;
+        let debt = self.control(run).await?.teardown;
         self.shred_means(run, &debt).await
     }
 
@@ -244,11 +244,11 @@ impl Session {
     /// The world.
     pub async fn means(&self, run: &RunId) -> Result<Means, SessionError> {
         let (bus, subjects) = self.parts();
-        let debt = self.control(run).await?.debt;
+        let debt = self.control(run).await?.teardown;
         let values = bus.kv_get(&subjects.owed_key(run)).await?;
         // The parser's error may quote a secret: it is dropped on purpose.
         let secrets = values.and_then(|values| serde_json::from_slice(&values).ok());
-        let key = match debt.kept.last() {
+        let key = match debt.saved_states.last() {
             None => None,
             Some(states) => {
                 let name = subjects.owed_state_key(run, &states.sha256);
@@ -258,7 +258,7 @@ impl Session {
         };
         Ok(Means {
             secrets,
-            left: !debt.kept.is_empty(),
+            left: !debt.saved_states.is_empty(),
             key,
         })
     }
@@ -269,9 +269,9 @@ impl Session {
     /// When it is not there; or the world.
     pub async fn kept(&self, run: &RunId, states: bool) -> Result<Bytes, SessionError> {
         let (bus, subjects) = self.parts();
-        let debt = self.control(run).await?.debt;
+        let debt = self.control(run).await?.teardown;
         let object = match states {
-            true => debt.kept.last(),
+            true => debt.saved_states.last(),
             false => debt.setup.as_ref().map(|setup| &setup.bundle),
         };
         let missing = || {
@@ -289,10 +289,14 @@ impl Session {
     }
 
     /// Shreds what the teardown of a run needed.
-    pub(crate) async fn shred_means(&self, run: &RunId, debt: &Debt) -> Result<(), SessionError> {
+    pub(crate) async fn shred_means(
+        &self,
+        run: &RunId,
+        debt: &TeardownState,
+    ) -> Result<(), SessionError> {
         let (bus, subjects) = self.parts();
         bus.kv_shred(&subjects.owed_key(run)).await?;
-        for states in &debt.kept {
+        for states in &debt.saved_states {
             let name = subjects.owed_state_key(run, &states.sha256);
             bus.kv_shred(&name).await?;
         }
@@ -318,12 +322,12 @@ impl Session {
     ) -> Result<(), SessionError> {
         for _ in 0..TRIES_MAX {
             let (control, last) = self.control_at(run).await?;
-            let debt = &control.debt;
+            let debt = &control.teardown;
             let request = say();
             let is_end = matches!(request, Request::TeardownFinished(_));
             let may = match is_end {
                 true => debt.is_owed() && debt.begun && debt.holder.as_ref() == Some(claimant),
-                false => debt.may_ask(claimant),
+                false => debt.may_request(claimant),
             };
             if !may {
                 return Err(taken(run));

@@ -3,7 +3,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use loadpilot_engine::control::decide::Hearing;
+use loadpilot_engine::control::decide::Observations;
 use loadpilot_engine::control::{Parsed, is_newer};
 use loadpilot_events::wire::heartbeat::{AgentBeat, News, Seen};
 use loadpilot_events::wire::subject::Kind;
@@ -38,7 +38,7 @@ pub struct Poison {
 #[derive(Debug)]
 pub struct Coordinator {
     settings: Settings,
-    hearing: Hearing,
+    hearing: Observations,
     books: BTreeMap<RunId, Book>,
     finished: Finished,
     caught_up: bool,
@@ -55,9 +55,9 @@ impl Coordinator {
     pub fn new(settings: Settings, now: Timestamp) -> Self {
         Self {
             settings,
-            hearing: Hearing {
+            hearing: Observations {
                 since: now,
-                ..Hearing::default()
+                ..Observations::default()
             },
             books: BTreeMap::new(),
             finished: Finished::default(),

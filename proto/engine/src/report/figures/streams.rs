@@ -1,14 +1,14 @@
-//! Streamed answers: from the times of tokens to what the report says of them.
+//! Figures of streamed answers, from the times of their tokens.
 
 use loadpilot_events::answers::streams::StreamReport;
 use loadpilot_events::log::delta::Phase;
 
-use crate::report::percentiles::ladders;
+use crate::report::figures::percentiles::ladders;
 use crate::tally::aggregates::AnatomySums;
 
-/// What came in streams; `None` when nothing did.
+/// Figures of streamed answers; `None` without any.
 #[must_use]
-pub fn streams(sums: &AnatomySums) -> Option<StreamReport> {
+pub(crate) fn streams(sums: &AnatomySums) -> Option<StreamReport> {
     let mut ladders = ladders(sums);
     let first_token = ladders.remove(&Phase::FirstToken)?;
     let token_gap = ladders.remove(&Phase::TokenGap);

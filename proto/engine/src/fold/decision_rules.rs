@@ -1,6 +1,7 @@
-//! What must hold of the decisions about a run, from the decisions alone.
+//! Rules about the decisions of a run, judged from the decisions alone.
 //!
-//! Must never ask what a coordinator knew: a decision that the log allows is judged by the log.
+//! Must never depend on what a coordinator knew: a decision that the log allows is judged by the
+//! log.
 
 use std::collections::BTreeSet;
 
@@ -10,22 +11,22 @@ use loadpilot_events::log::ctl::{Decision, RunCreated, RunSealed, ShardsReassign
 use loadpilot_events::log::steer::RateChanged;
 use loadpilot_events::units::Timestamp;
 
-use super::{Breaches, Invariant, is_end};
+use crate::fold::invariants::{Breaches, Invariant};
 
-/// A decision and where it stands.
+/// A decision and its position in the log.
 #[derive(Debug, Clone, Copy)]
 pub struct Decided<'a> {
     /// Its subject.
     pub subject: &'a str,
-    /// Its sequence in LP_CTL.
+    /// Its stream sequence in LP_CTL.
     pub seq: u64,
     /// When it was decided, by its writer's clock.
     pub at: Timestamp,
-    /// What was decided.
+    /// The decision.
     pub decision: &'a Decision,
 }
 
-/// Holds the decisions of one run, in the order of the log, to what must hold of any.
+/// Judges the decisions of one run, in the order of the log.
 #[must_use]
 pub fn decisions<'a>(log: impl IntoIterator<Item = Decided<'a>>) -> Breaches {
     let mut past = Past::default();
@@ -36,14 +37,14 @@ pub fn decisions<'a>(log: impl IntoIterator<Item = Decided<'a>>) -> Breaches {
     past.breaches
 }
 
-/// What the decisions before the one in hand add up to.
+/// The state after the decisions so far.
 #[derive(Debug, Default)]
 struct Past {
     breaches: Breaches,
-    /// Where the decision in hand stands.
+    /// Subject and sequence of the current decision.
     place: (String, u64),
     last_seq: u64,
-    /// The latest time of a decision: later ones are never decided for an earlier now.
+    /// The latest time of a decision: no later decision is for an earlier time.
     now: Timestamp,
     created: Option<Box<RunCreated>>,
     generation: u32,
@@ -156,7 +157,7 @@ impl Past {
         }
     }
 
-    /// Every answer to a request to steer: each is given once, while the run runs.
+    /// An answer to a request to steer: one per request, while the run goes on.
     fn answers(&mut self, request: u64) {
         let once = self.answered.insert(request);
         let what = format!("request {request} was answered before");
@@ -198,7 +199,7 @@ impl Past {
         self.begins(next.takeover_tick);
     }
 
-    /// The map in hand is in force from a tick on.
+    /// The current map is in force from a tick on.
     fn begins(&mut self, tick: u32) {
         let in_order = tick >= self.takeover_tick;
         let what = format!("it begins at tick {tick}, before the one it follows");
@@ -237,7 +238,7 @@ impl Past {
         let what = "shards move in a run that has ended";
         self.rule(goes_on, Invariant::Generations, what);
         let shards = self.created.as_ref().map_or(0, |created| created.shards);
-        let mut given = BTreeSet::new();
+        let mut assigned = BTreeSet::new();
         let mut agents: BTreeSet<&AgentId> = BTreeSet::new();
         self.held_now.clear();
         for holding in holdings {
@@ -253,13 +254,13 @@ impl Past {
             self.rule(sound, Invariant::Holdings, what);
             self.held_now.insert(holder.clone());
             for &shard in &holding.shards {
-                let once = shard < shards && given.insert(shard);
+                let once = shard < shards && assigned.insert(shard);
                 let what = format!("shard {shard} of {shards} is given to {holder}, too");
                 self.rule(once, Invariant::Holdings, what);
             }
         }
-        let all = given.len() == shards as usize;
-        let what = format!("{} of {shards} shards have a holder", given.len());
+        let all = assigned.len() == shards as usize;
+        let what = format!("{} of {shards} shards have a holder", assigned.len());
         self.rule(all, Invariant::Holdings, what);
         self.ever_held.extend(self.held_now.iter().cloned());
         self.generation = self.generation.max(generation);
@@ -282,7 +283,7 @@ impl Past {
         );
         self.rule(follows, Invariant::Seal, what);
         if seal.unnamed.is_some() {
-            // Whether they are all counted is judged beside the facts.
+            // The counts are judged together with the facts.
             return;
         }
         let finals = seal.finals.iter().map(|last| &last.holder);
@@ -306,4 +307,9 @@ impl Past {
         let what = stranger.map(|holder| format!("{holder} never held shards"));
         self.rule(what.is_none(), Invariant::Seal, what.unwrap_or_default());
     }
+}
+
+/// Whether a decision ends the run.
+pub(crate) fn is_end(decision: &Decision) -> bool {
+    matches!(decision, Decision::RunSealed(_) | Decision::RunRefused(_))
 }

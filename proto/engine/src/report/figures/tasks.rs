@@ -1,4 +1,4 @@
-//! What a report says of each task and of its calls.
+//! Figures of each task and of its calls.
 
 use std::collections::BTreeMap;
 use std::ops::Range;
@@ -11,28 +11,29 @@ use loadpilot_events::log::outcome::DropReason;
 use loadpilot_events::plan::Task;
 use loadpilot_events::plan::script::Feed;
 
-use super::{Closing, dropped_for};
-use crate::fold::accounting::Accounts;
+use crate::fold::accounts::Accounts;
 use crate::fold::project::{Projection, Window};
-use crate::report::generator_health::anatomy;
-use crate::report::percentiles::{ladder, ladders};
-use crate::report::streams::streams;
-use crate::schedule::feed::taken;
-use crate::tally::call_ids::Called;
+use crate::report::closing::Closing;
+use crate::report::figures::drops::dropped_for;
+use crate::report::figures::generator_health::anatomy;
+use crate::report::figures::percentiles::{ladder, ladders};
+use crate::report::figures::streams::streams;
+use crate::schedule::feed::rows_taken;
+use crate::tally::call_ids::CallId;
 use crate::tally::metrics::MetricSums;
 
-/// A place in a plan as rows have it.
+/// A position in a plan as rows have it.
 fn number(place: usize) -> u16 {
     u16::try_from(place).unwrap_or(u16::MAX)
 }
 
 impl Closing<'_> {
-    /// The feeds of a scenario, and how many rows its plan took of each.
-    pub(super) fn feeds(&self, accounts: &Accounts) -> Vec<FeedFacts> {
+    /// The feeds of a scenario, and the number of rows taken of each by the plan.
+    pub(crate) fn feeds(&self, accounts: &Accounts) -> Vec<FeedFacts> {
         let users = self.plan.crew().unwrap_or(0);
         let of_task = |task: usize| {
             let counts = accounts.tasks.get(task);
-            // What was due after a stop took nothing.
+            // Arrivals due after a stop took no rows.
             let taken = |counts: &ArrivalCounts| {
                 let stopped = dropped_for(counts, DropReason::Stopped);
                 counts.planned.saturating_sub(stopped)
@@ -42,13 +43,13 @@ impl Closing<'_> {
         let facts = |feed: &Feed| FeedFacts {
             name: feed.name.clone(),
             rows: feed.rows,
-            taken: taken(feed, users, of_task),
+            taken: rows_taken(feed, users, of_task),
             cycles: feed.cycles,
         };
         self.plan.feeds().iter().map(facts).collect()
     }
 
-    pub(super) fn tasks(&self, accounts: &Accounts) -> Vec<TaskReport> {
+    pub(crate) fn tasks(&self, accounts: &Accounts) -> Vec<TaskReport> {
         let mut first_call = 0;
         let mut tasks = Vec::with_capacity(self.plan.tasks.len());
         for (index, (task, arrivals)) in self.plan.tasks.iter().zip(&accounts.tasks).enumerate() {
@@ -66,15 +67,15 @@ impl Closing<'_> {
         arrivals: ArrivalCounts,
         steps: Range<usize>,
     ) -> TaskReport {
-        let is_own = |call: &Called| match call {
-            Called::Planned(number) => steps.contains(&usize::from(*number)),
-            Called::Named { task, .. } => *task == place,
+        let is_own = |call: &CallId| match call {
+            CallId::Planned(number) => steps.contains(&usize::from(*number)),
+            CallId::Named { task, .. } => *task == place,
         };
         let all = self.sum(|call, _| is_own(call));
         let failed = self.sum(|call, outcome| is_own(call) && outcome.is_error());
         let raises = self.raises(Some(place));
         let planned = task.steps.iter().zip(steps.clone());
-        let planned = planned.map(|(step, n)| (step.name.as_str(), Called::Planned(number(n))));
+        let planned = planned.map(|(step, n)| (step.name.as_str(), CallId::Planned(number(n))));
         let named = self.named(place);
         let named = named.iter().map(|(name, call)| (&**name, call.clone()));
         TaskReport {
@@ -99,17 +100,17 @@ impl Closing<'_> {
     }
 
     /// The calls that a task made in Python, by name.
-    fn named(&self, task: u16) -> BTreeMap<Arc<str>, Called> {
+    fn named(&self, task: u16) -> BTreeMap<Arc<str>, CallId> {
         let calls = self.data.calls.keys().map(|(_, call, _)| call);
         let named = calls.filter_map(|call| match call {
-            Called::Named { task: of, name } if *of == task => Some((name.clone(), call.clone())),
+            CallId::Named { task: of, name } if *of == task => Some((name.clone(), call.clone())),
             _ => None,
         });
         named.collect()
     }
 
-    /// The checks of a task, or of all of them; `None` when none looked at an answer.
-    pub(super) fn checks(&self, task: Option<u16>) -> Option<Checks> {
+    /// The checks of a task, or of all tasks; `None` when no check was called.
+    pub(crate) fn checks(&self, task: Option<u16>) -> Option<Checks> {
         let measured = self.measured.clone();
         let rows = self.data.arrivals.range((measured.start, 0)..);
         let rows = rows.take_while(|((tick, _), _)| *tick < measured.end);
@@ -122,8 +123,8 @@ impl Closing<'_> {
         (checks != Checks::default()).then_some(checks)
     }
 
-    /// What a task measured itself, or all of them.
-    pub(super) fn metrics(&self, task: Option<u16>) -> Option<MetricsReport> {
+    /// The own metrics of a task, or of all tasks.
+    pub(crate) fn metrics(&self, task: Option<u16>) -> Option<MetricsReport> {
         let mut sums = MetricSums::default();
         for ((window, of), more) in &self.data.metrics {
             if *window == Window::Measured && task.is_none_or(|task| task == *of) {
@@ -133,7 +134,7 @@ impl Closing<'_> {
         sums.report(self.measured_us())
     }
 
-    fn call(&self, name: &str, wanted: &Called) -> CallReport {
+    fn call(&self, name: &str, wanted: &CallId) -> CallReport {
         let sums = self.sum(|call, _| call == wanted);
         let anatomy = self.data.anatomy.get(&(Window::Measured, wanted.clone()));
         CallReport {
@@ -147,7 +148,7 @@ impl Closing<'_> {
     }
 }
 
-/// What a task raised in Python, the most frequent first.
+/// Errors that a task raised in Python, the most frequent first.
 pub(crate) fn raised(data: &Projection, task: u16) -> Vec<Raised> {
     let of_task = data.raised.iter().filter(|((of, ..), _)| *of == task);
     let mut raised: Vec<Raised> = of_task

@@ -1,4 +1,5 @@
-//! Percentiles of a merged histogram. They are read here and nowhere else, never averaged.
+//! Percentiles of a merged histogram. They are read here and nowhere else, and must never be
+//! averaged.
 
 use std::collections::BTreeMap;
 
@@ -8,7 +9,7 @@ use loadpilot_events::log::hist::Hist;
 
 use crate::tally::aggregates::AnatomySums;
 
-/// The points of a distribution; `None` when it is empty.
+/// The percentiles of a distribution; `None` when it is empty.
 #[must_use]
 pub fn ladder(hist: &Hist) -> Option<Ladder> {
     (!hist.is_empty()).then(|| Ladder {
@@ -26,7 +27,7 @@ pub fn ladder(hist: &Hist) -> Option<Ladder> {
     })
 }
 
-/// The points of each phase that took place.
+/// The percentiles of each phase that took place.
 #[must_use]
 pub fn ladders(sums: &AnatomySums) -> BTreeMap<Phase, Ladder> {
     let ladders = sums
@@ -38,8 +39,8 @@ pub fn ladders(sums: &AnatomySums) -> BTreeMap<Phase, Ladder> {
         .collect()
 }
 
-/// The least recorded value that `percent` of the values do not exceed, in µs, to the precision
-/// of the histogram and never above its maximum.
+/// Nearest-rank percentile: the smallest recorded value that at least `percent` % of the values do
+/// not exceed, in µs, to the precision of the histogram and never above its maximum.
 #[must_use]
 pub fn percentile_us(hist: &Hist, percent: f64) -> u64 {
     hist.value_at_percentile(percent).min(hist.max())
@@ -52,7 +53,7 @@ pub fn co_factor(response: Option<&Ladder>, service: Option<&Ladder>) -> Option<
     Some(ms(response.p99_us.max(1)) / ms(service.p99_us.max(1)))
 }
 
-/// µs as ms, for the keys that are in ms.
+/// µs as ms, for fields in ms.
 #[must_use]
 #[expect(
     clippy::cast_precision_loss,

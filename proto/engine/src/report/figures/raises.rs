@@ -1,6 +1,7 @@
-//! What rules 2 count: tasks that raised an error, and arrivals that were not started.
+//! Figures that the second version of the rules counts: tasks that raised an error, and arrivals
+//! that were not started.
 //!
-//! Must never change a figure of a run that is judged by rules 1.
+//! Must never change a figure of a run that is judged by the first version.
 
 use std::ops::RangeInclusive;
 
@@ -9,14 +10,16 @@ use loadpilot_events::log::outcome::{DropReason, Outcome};
 use loadpilot_events::plan::script::RaisedBy;
 use loadpilot_events::rules::Rules;
 
-use super::{Closing, percent};
-use crate::fold::accounting::Accounts;
+use crate::fold::accounts::Accounts;
 use crate::fold::project::Window;
-use crate::tally::call_ids::Called;
+use crate::report::closing::Closing;
+use crate::tally::call_ids::CallId;
+use crate::tally::ratio::percent;
 
 impl Closing<'_> {
-    /// The arrivals of the measured time whose task raised, of one task or of all; none by rules 1.
-    pub(super) fn raises(&self, task: Option<u16>) -> TaskRaises {
+    /// Arrivals of the measured time whose task raised, of one task or of all; none by the first
+    /// version of the rules.
+    pub(crate) fn raises(&self, task: Option<u16>) -> TaskRaises {
         if self.measured.is_empty() {
             return TaskRaises::default();
         }
@@ -33,8 +36,8 @@ impl Closing<'_> {
         sum
     }
 
-    /// The same of some due ticks, as far as agents counted them.
-    pub(super) fn raises_in(&self, ticks: RangeInclusive<u32>, task: Option<u16>) -> TaskRaises {
+    /// Arrivals of some due ticks whose task raised, as agents counted them.
+    pub(crate) fn raises_in(&self, ticks: RangeInclusive<u32>, task: Option<u16>) -> TaskRaises {
         let mut sum = TaskRaises::default();
         if self.rules == Rules::V1 || ticks.is_empty() {
             return sum;
@@ -48,9 +51,9 @@ impl Closing<'_> {
         sum
     }
 
-    /// The least number of arrivals that raised without a call that failed, in a log whose agents
-    /// counted task errors and texts only: a task error without such a call, if a text is left
-    /// that tells of it.
+    /// Minimum number of arrivals that raised without a failed call, in a log whose agents counted
+    /// only task errors and error texts: a task error without a failed call, as long as a text is
+    /// left for it.
     fn proven_raises(&self, ticks: RangeInclusive<u32>, task: u16) -> TaskRaises {
         let mut sum = self.raises_in(ticks.clone(), Some(task));
         let rows = self
@@ -64,11 +67,11 @@ impl Closing<'_> {
             .map(|task| task.steps.len())
             .sum();
         let steps = self.plan.tasks[usize::from(task)].steps.len();
-        let is_own = |call: &Called| match call {
-            Called::Planned(number) => {
+        let is_own = |call: &CallId| match call {
+            CallId::Planned(number) => {
                 (first_call..first_call + steps).contains(&usize::from(*number))
             }
-            Called::Named { task: of, .. } => *of == task,
+            CallId::Named { task: of, .. } => *of == task,
         };
         let (mut ok, mut others) = (0, 0);
         for ((window, call, outcome), calls) in &self.data.calls {
@@ -81,19 +84,21 @@ impl Closing<'_> {
         }
         let texts = self.data.raised.iter();
         let texts = texts.filter(|((of, by, _), _)| *of == task && *by == RaisedBy::Task);
-        let told: u64 = texts.map(|(_, count)| count).sum();
+        let raised_with_text: u64 = texts.map(|(_, count)| count).sum();
         let unexplained = task_errors.saturating_sub(others);
-        let more = unexplained.min(told).saturating_sub(sum.more_errors());
+        let more = unexplained
+            .min(raised_with_text)
+            .saturating_sub(sum.more_errors());
         let after_ok = more.min(ok);
         sum.after_ok += after_ok;
         sum.without_call += more - after_ok;
         sum
     }
 
-    /// By how much, in percent, what was started falls short of what was planned in the measured
-    /// time. Rules 2 leave out what users called off: paused arrivals, those that waited at the
-    /// stop, and the tick of the stop.
-    pub(super) fn shortfall_pct(&self, accounts: &Accounts, planned: u64, started: u64) -> f64 {
+    /// Shortfall of started against planned arrivals of the measured time, in percent. The second
+    /// version of the rules leaves out what users called off: paused arrivals, those that waited at
+    /// the stop, and the tick of the stop.
+    pub(crate) fn shortfall_pct(&self, accounts: &Accounts, planned: u64, started: u64) -> f64 {
         let scheduled = self.rules >= Rules::V2 && self.plan.users.is_none();
         if !scheduled {
             return percent(planned.saturating_sub(started), planned);

@@ -1,29 +1,29 @@
-//! What a report says of latency: both ladders, and what makes them differ.
+//! Latency: corrected and uncorrected percentiles, and the cause of their difference.
 //!
-//! Coordinated omission is the target's: a generator that is late is told as just that.
+//! Coordinated omission is the target's: the lateness of a generator is reported as such.
 
 use loadpilot_events::answers::latency::{Ladder, Latency, Omission, OmissionOrigin};
 use loadpilot_events::log::delta::Phase;
 use loadpilot_events::log::hist::{self, Hist};
 use loadpilot_events::rules::Rules;
 
-use super::Closing;
 use crate::fold::project::Window;
-use crate::report::generator_health::anatomy;
-use crate::report::percentiles::{co_factor, ladder, ms};
+use crate::report::closing::Closing;
+use crate::report::figures::generator_health::anatomy;
+use crate::report::figures::percentiles::{co_factor, ladder, ms};
 use crate::tally::aggregates::{AnatomySums, CallSums, merge};
-use crate::tally::call_ids::Called;
+use crate::tally::call_ids::CallId;
 use crate::tally::unreached::unconnected;
 
-/// Least difference (µs) between corrected and uncorrected that matters: below it both a timer and
-/// a scheduler of an idle machine may be late.
+/// Least difference, in µs, between corrected and uncorrected latency that matters: timer and
+/// scheduler of an idle machine may be that late.
 const OMISSION_US: u64 = 1_000;
 
-/// Share (percent) of the wait for a slot above which the target is the cause of a difference.
+/// Share, in percent, of the wait for a slot in a difference above which the target is its cause.
 const OMISSION_QUEUE_PCT: f64 = 50.0;
 
 impl Closing<'_> {
-    pub(super) fn latency(&self, all: &CallSums, ok: &CallSums, failed: &CallSums) -> Latency {
+    pub(crate) fn latency(&self, all: &CallSums, ok: &CallSums, failed: &CallSums) -> Latency {
         let (response, service) = (ladder(&all.response), ladder(&all.service));
         let on_schedule = self.plan.users.is_none();
         let both = response.as_ref().zip(service.as_ref());
@@ -43,9 +43,9 @@ impl Closing<'_> {
         }
     }
 
-    /// Finished calls of the measured time that `keep` wants and that reached no server; 0 under
-    /// the first rules.
-    pub(super) fn unconnected(&self, keep: impl Fn(&Called) -> bool) -> u64 {
+    /// Number of finished calls of the measured time that `keep` selects and that reached no
+    /// server; 0 under the first rules.
+    pub(crate) fn unconnected(&self, keep: impl Fn(&CallId) -> bool) -> u64 {
         if self.rules() < Rules::V2 {
             return 0;
         }
@@ -63,7 +63,7 @@ impl Closing<'_> {
     }
 }
 
-/// Where corrected is the largest multiple of uncorrected, and why.
+/// The percentile where corrected is the largest multiple of uncorrected, and the cause.
 fn omission(response: &Ladder, service: &Ladder, sums: &AnatomySums) -> Omission {
     let at = |percentile: f64, get: fn(&Ladder) -> u64| (percentile, (get(response), get(service)));
     let pairs = [
@@ -76,7 +76,7 @@ fn omission(response: &Ladder, service: &Ladder, sums: &AnatomySums) -> Omission
         at(99.99, |ladder| ladder.p99_99_us),
     ];
     let matters = |(response, service): (u64, u64)| response.saturating_sub(service) >= OMISSION_US;
-    // p99 where all are alike, since that is where the factor is defined.
+    // p99 when all are alike: the factor is defined there.
     let mut worst = pairs[4];
     for pair in pairs {
         let better = (matters(pair.1), factor(pair.1)) > (matters(worst.1), factor(worst.1));
@@ -132,7 +132,7 @@ fn normal(hist: &Hist) -> Hist {
 mod tests {
     use super::*;
 
-    /// A ladder whose rungs up to p90 are `low` and from p95 on `high`.
+    /// Percentiles that are `low` up to p90 and `high` from p95 on.
     fn rungs(low: u64, high: u64) -> Ladder {
         Ladder {
             count: 1_000,
@@ -158,7 +158,7 @@ mod tests {
         sums
     }
 
-    /// Broken if the lag of an idle generator were told as what the target hid.
+    /// Broken if the lag of an idle generator is reported as an omission of the target.
     #[test]
     fn a_late_generator_hides_nothing_of_the_target() {
         let idle = omission(&rungs(400, 1_100), &rungs(100, 300), &waits(250, 0));
@@ -174,7 +174,7 @@ mod tests {
         assert!((late.schedule_lag_pct - 90.0).abs() < 0.5, "{late:?}");
     }
 
-    /// Broken if "nothing hidden" were said where both p99 sit at the time-out.
+    /// Broken if no omission is reported where both p99 are at the time-out.
     #[test]
     fn what_hides_below_the_time_out_is_found() {
         let both = (rungs(434_000, 1_000_000), rungs(8_700, 1_000_000));
@@ -184,8 +184,8 @@ mod tests {
         assert!(found.factor > 49.0 && found.queue_pct > 98.0, "{found:?}");
     }
 
-    /// Broken if a run in which nothing waited named anybody, or another percentile than that of
-    /// the factor.
+    /// Broken if a run without waiting names a cause, or a percentile other than that of the
+    /// factor.
     #[test]
     fn where_nothing_waited_the_factor_is_that_of_p99() {
         let found = omission(&rungs(500, 900), &rungs(500, 900), &AnatomySums::default());

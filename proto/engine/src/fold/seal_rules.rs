@@ -1,12 +1,12 @@
-//! What must hold of a seal beside the facts before it.
+//! Rules about a seal, judged together with the facts before it.
 
 use loadpilot_events::log::ctl::{Decision, RunSealed};
 
-use super::{Breaches, Invariant};
 use crate::control::{Control, Parsed};
+use crate::fold::invariants::{Breaches, Invariant};
 
-/// A seal says again what the log says before it. `subject` is that of the run's decisions.
-pub(super) fn seal(control: &Control, subject: &str, breaches: &mut Breaches) {
+/// A seal repeats what the log says before it. `subject` is that of the run's decisions.
+pub(crate) fn seal(control: &Control, subject: &str, breaches: &mut Breaches) {
     let Some((seq, seal)) = found(control) else {
         return;
     };

@@ -1,4 +1,4 @@
-//! How the generator itself fared, and where the time of calls went.
+//! Figures of the generator, and the phases of calls.
 
 use std::collections::BTreeMap;
 
@@ -7,14 +7,14 @@ use loadpilot_events::id::AgentId;
 use loadpilot_events::log::delta::Phase;
 
 use crate::fold::project::{HolderSums, Projection, Window};
-use crate::report::percent;
-use crate::report::percentiles::ladders;
+use crate::report::figures::percentiles::ladders;
 use crate::tally::aggregates::AnatomySums;
-use crate::tally::call_ids::Called;
+use crate::tally::call_ids::CallId;
+use crate::tally::ratio::percent;
 
-/// Where the time of the calls that `keep` wants went, in the measured time.
+/// The phases of the calls that `keep` selects, in the measured time.
 #[must_use]
-pub fn anatomy(data: &Projection, keep: impl Fn(&Called) -> bool) -> AnatomySums {
+pub(crate) fn anatomy(data: &Projection, keep: impl Fn(&CallId) -> bool) -> AnatomySums {
     let mut sums = AnatomySums::default();
     for ((window, call), more) in &data.anatomy {
         if *window == Window::Measured && keep(call) {
@@ -24,12 +24,12 @@ pub fn anatomy(data: &Projection, keep: impl Fn(&Called) -> bool) -> AnatomySums
     sums
 }
 
-/// What the report says of the generator.
+/// Figures of the generator.
 #[must_use]
-pub fn generator(data: &Projection) -> GeneratorReport {
+pub(crate) fn generator(data: &Projection) -> GeneratorReport {
     let sums = anatomy(data, |_| true);
     let mut phases = ladders(&sums);
-    let fitness = &data.fitness;
+    let generator = &data.generator;
     GeneratorReport {
         schedule_lag: phases.remove(&Phase::ScheduleLag),
         queue: phases.remove(&Phase::Queue),
@@ -38,13 +38,13 @@ pub fn generator(data: &Projection) -> GeneratorReport {
         resent: sums.resent,
         retransmits_max: most(data, |holder| holder.retransmits),
         listen_overflows_max: most(data, |holder| holder.listen_overflows),
-        busiest_core_permille: fitness.busiest_core_permille,
-        busy_deltas_pct: percent(fitness.busy_deltas, fitness.deltas),
-        stall_us_max: fitness.stall_us,
+        busiest_core_permille: generator.busiest_core_permille,
+        busy_deltas_pct: percent(generator.busy_deltas, generator.deltas),
+        stall_us_max: generator.stall_us,
     }
 }
 
-/// The most of any agent: several may share a machine, so that a sum would count twice.
+/// The maximum over agents: several may share a machine, so that a sum would count twice.
 fn most(data: &Projection, of: impl Fn(&HolderSums) -> u64) -> u64 {
     let mut agents: BTreeMap<&AgentId, u64> = BTreeMap::new();
     for (holder, sums) in &data.holders {
