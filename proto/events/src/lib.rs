@@ -6,6 +6,7 @@
 //! the environment, or decide anything: the laws live in `loadpilot-engine`.
 
 pub mod answers;
+mod defaults;
 pub mod id;
 pub mod limits;
 pub mod log;

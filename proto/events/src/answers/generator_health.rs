@@ -3,8 +3,8 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::answers::report::Ladder;
-use crate::plan::connections::is_default;
+use crate::answers::latency::Ladder;
+use crate::defaults::is_default;
 
 /// How the generator itself fared.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]

@@ -4,8 +4,8 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use crate::defaults::is_default;
 use crate::log::hist::EncodedHistogram;
-use crate::plan::connections::is_default;
 
 /// Points of a distribution, in µs.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]

@@ -7,6 +7,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::answers::report::RunState;
+use crate::defaults::is_default;
 use crate::log::cause::Cause;
 
 /// Where the offered rate is heading.
@@ -66,7 +67,7 @@ pub struct Snapshot {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub failing: Option<Failing>,
     /// Tasks that raised without a call so far: errors beside `requests_total`.
-    #[serde(default, skip_serializing_if = "is_zero")]
+    #[serde(default, skip_serializing_if = "is_default")]
     pub raised_without_call: u64,
     /// Arrivals in flight, as last reported.
     pub in_flight: u64,
@@ -140,12 +141,4 @@ pub struct TaskSnapshot {
     pub errors: u64,
     /// Their response time.
     pub latency: LatencyMs,
-}
-
-#[expect(
-    clippy::trivially_copy_pass_by_ref,
-    reason = "the signature that serde asks for"
-)]
-fn is_zero(n: &u64) -> bool {
-    *n == 0
 }

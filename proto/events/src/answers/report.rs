@@ -19,6 +19,7 @@ pub use crate::answers::timeline::StoryLine;
 pub use crate::log::metrics::{CounterReport, MetricsReport, RateReport, TrendReport};
 pub use crate::plan::script::{Checks, FeedFacts, Raised, RaisedBy};
 
+use crate::defaults::is_default;
 use crate::id::{Holder, RunId};
 use crate::log::assign::{Generation, LossReason, ShardMap};
 use crate::log::cause::Cause;
@@ -28,7 +29,7 @@ use crate::log::evt::FailureCause;
 use crate::log::exchange::ExchangeSeen;
 use crate::log::outcome::{DropReason, Outcome};
 use crate::log::steer::Steered;
-use crate::plan::connections::{Connections, is_default};
+use crate::plan::connections::Connections;
 use crate::plan::threshold::{Metric, Operator};
 use crate::plan::{Rest, Shape, Text};
 use crate::refusal::Problem;

@@ -8,7 +8,7 @@ use std::collections::BTreeMap;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::answers::report::Ladder;
+use crate::answers::latency::Ladder;
 use crate::id::{AgentId, RunId};
 use crate::log::outcome::Outcome;
 

@@ -4,7 +4,7 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::answers::report::Ladder;
+use crate::answers::latency::Ladder;
 
 /// What streamed answers were like, in the measured time.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize, JsonSchema)]

@@ -1,9 +1,12 @@
 //! Who holds which shards.
 
 use schemars::JsonSchema;
-use serde::{Deserialize, Serialize};
+use serde::de::Error as _;
+use serde::{Deserialize, Deserializer, Serialize};
 
 use crate::id::Holder;
+use crate::limits::SHARDS_MAX;
+use crate::log::shards::{self, Piece};
 
 /// The number of the assignment in force; it fences the older ones. The first one is 1.
 pub type Generation = u32;
@@ -28,8 +31,8 @@ pub struct Holding {
     pub holder: Holder,
     /// Which arrivals: those with `n mod shards` in this list; sorted. Stored as shards and
     /// strides of them, `[first, step, count]`.
-    #[serde(serialize_with = "crate::log::shards::serialize")]
-    #[schemars(with = "Vec<crate::log::shards::Piece>")]
+    #[serde(serialize_with = "shards::serialize")]
+    #[schemars(with = "Vec<Piece>")]
     pub shards: Vec<u32>,
 }
 
@@ -41,7 +44,7 @@ pub struct ShardMap {
     /// The first due tick it is in force for, until a later one begins.
     pub from_tick: u32,
     /// Every shard that somebody held.
-    #[serde(deserialize_with = "crate::log::shards::map")]
+    #[serde(deserialize_with = "deserialize_map")]
     pub holdings: Vec<Holding>,
 }
 
@@ -85,4 +88,48 @@ pub struct Loss {
     pub holder: Holder,
     /// Why.
     pub reason: LossReason,
+}
+
+/// What is stored of a holding.
+#[derive(Deserialize)]
+struct Stored {
+    holder: Holder,
+    shards: Vec<Piece>,
+}
+
+/// Reads a whole map.
+pub(crate) fn deserialize_map<'de, D: Deserializer<'de>>(
+    from: D,
+) -> Result<Vec<Holding>, D::Error> {
+    let stored = Vec::<Stored>::deserialize(from)?;
+    let count: usize = stored
+        .iter()
+        .flat_map(|holding| &holding.shards)
+        .fold(0, |sum, piece| sum.saturating_add(piece.count()));
+    if count > SHARDS_MAX as usize {
+        return Err(D::Error::custom(format!(
+            "a map of {count} shards: a run has at most {SHARDS_MAX}"
+        )));
+    }
+    if let Some(piece) = stored
+        .iter()
+        .flat_map(|holding| &holding.shards)
+        .find(|piece| !piece.is_whole())
+    {
+        let most = u32::MAX;
+        return Err(D::Error::custom(format!(
+            "{piece:?} goes beyond shard {most}"
+        )));
+    }
+    Ok(stored.into_iter().map(unfold).collect())
+}
+
+fn unfold(Stored { holder, shards }: Stored) -> Holding {
+    let has_strides = shards.iter().any(|piece| piece.is_stride());
+    let mut shards: Vec<u32> = shards.into_iter().flat_map(Piece::shards).collect();
+    if has_strides {
+        // Strides interleave; a list that was written out is taken as it stands.
+        shards.sort_unstable();
+    }
+    Holding { holder, shards }
 }

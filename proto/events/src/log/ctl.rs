@@ -3,11 +3,12 @@
 //! Whatever `decide` took from a clock or a heartbeat is written into the event, so that folding
 //! the log needs neither.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use crate::defaults::is_default;
 use crate::id::{Holder, OwnerId};
 use crate::log::assign::{AgentsWanted, Generation, Holding, Loss};
 use crate::log::cause::Cause;
@@ -15,7 +16,6 @@ use crate::log::delta::Totals;
 use crate::log::steer::{Paused, RateChanged, Resumed, SteeringRefused};
 use crate::plan::Plan;
 use crate::plan::capability::Capability;
-use crate::plan::connections::is_default;
 use crate::refusal::Problem;
 use crate::rules::Rules;
 use crate::units::Timestamp;
@@ -99,6 +99,17 @@ pub struct RunCreated {
     pub rules: Rules,
 }
 
+impl RunCreated {
+    /// All that the run needs of each of its agents: what follows from the plan, and what somebody
+    /// asked for.
+    #[must_use]
+    pub fn needed(&self) -> BTreeSet<Capability> {
+        let mut needed = self.plan.needs();
+        needed.extend(self.needs.iter().cloned());
+        needed
+    }
+}
+
 /// Nothing was started, and why.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct RunRefused {
@@ -112,7 +123,7 @@ pub struct ShardsAssigned {
     /// Always 1.
     pub generation: Generation,
     /// Together they hold every shard exactly once.
-    #[serde(deserialize_with = "crate::log::shards::map")]
+    #[serde(deserialize_with = "crate::log::assign::deserialize_map")]
     pub holdings: Vec<Holding>,
     /// Holders that are not ready by then lose their shards.
     pub ready_by: Timestamp,
@@ -138,7 +149,7 @@ pub struct ShardsReassigned {
     /// One more than before.
     pub generation: Generation,
     /// The whole map from `takeover_tick` on; each shard at most once.
-    #[serde(deserialize_with = "crate::log::shards::map")]
+    #[serde(deserialize_with = "crate::log::assign::deserialize_map")]
     pub holdings: Vec<Holding>,
     /// The first tick that belongs to the new map; earlier ones stay with the old one.
     pub takeover_tick: u32,

@@ -8,6 +8,7 @@ use std::collections::BTreeMap;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use crate::defaults::is_default;
 use crate::id::BootId;
 use crate::log::assign::Generation;
 use crate::log::cause::Cause;
@@ -55,7 +56,7 @@ pub struct DeltaReported {
     #[serde(default, skip_serializing_if = "EncodedSamples::is_empty")]
     pub samples: EncodedSamples,
     /// Calls that the plan asks for one by one and that found no room.
-    #[serde(default, skip_serializing_if = "is_zero")]
+    #[serde(default, skip_serializing_if = "is_default")]
     pub samples_dropped: u64,
     /// Everything this process counted in this run up to and including this delta.
     pub totals: Totals,
@@ -73,22 +74,22 @@ pub struct ArrivalRow {
     /// The task, by its place in the plan.
     pub task: u16,
     /// Started: its first call was dispatched.
-    #[serde(default, skip_serializing_if = "is_zero")]
+    #[serde(default, skip_serializing_if = "is_default")]
     pub started: u64,
     /// Never started, by reason.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub dropped: BTreeMap<DropReason, u64>,
     /// Started, and not every call of it was ok, or it raised an error.
-    #[serde(default, skip_serializing_if = "is_zero")]
+    #[serde(default, skip_serializing_if = "is_default")]
     pub task_errors: u64,
     /// Those among them whose task raised an error. Absent in deltas of earlier agents.
     #[serde(default, skip_serializing_if = "TaskRaises::is_none")]
     pub raises: TaskRaises,
     /// Checks of a scenario in Python that looked at an answer and passed.
-    #[serde(default, skip_serializing_if = "is_zero")]
+    #[serde(default, skip_serializing_if = "is_default")]
     pub checks_passed: u64,
     /// Checks that looked at an answer and failed.
-    #[serde(default, skip_serializing_if = "is_zero")]
+    #[serde(default, skip_serializing_if = "is_default")]
     pub checks_failed: u64,
 }
 
@@ -112,13 +113,13 @@ impl LastCall {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
 pub struct TaskRaises {
     /// Its last call was ok; that one counts as failed (`task_error`).
-    #[serde(default, skip_serializing_if = "is_zero")]
+    #[serde(default, skip_serializing_if = "is_default")]
     pub after_ok: u64,
     /// Its last call had failed or was cut off; it is not counted a second time.
-    #[serde(default, skip_serializing_if = "is_zero")]
+    #[serde(default, skip_serializing_if = "is_default")]
     pub after_failed: u64,
     /// It made no call: one more finished call that failed.
-    #[serde(default, skip_serializing_if = "is_zero")]
+    #[serde(default, skip_serializing_if = "is_default")]
     pub without_call: u64,
 }
 
@@ -193,10 +194,10 @@ pub struct CallRow {
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub causes: BTreeMap<Cause, u64>,
     /// Bytes written, headers included.
-    #[serde(default, skip_serializing_if = "is_zero")]
+    #[serde(default, skip_serializing_if = "is_default")]
     pub sent_bytes: u64,
     /// Bytes read, headers included where the engine sees them.
-    #[serde(default, skip_serializing_if = "is_zero")]
+    #[serde(default, skip_serializing_if = "is_default")]
     pub received_bytes: u64,
 }
 
@@ -240,13 +241,13 @@ pub struct AnatomyRow {
     /// One histogram per phase that took place, in µs, two significant digits.
     pub phases: BTreeMap<Phase, EncodedHistogram>,
     /// Connections opened for these calls.
-    #[serde(default, skip_serializing_if = "is_zero")]
+    #[serde(default, skip_serializing_if = "is_default")]
     pub connections_opened: u64,
     /// Calls that used an open connection.
-    #[serde(default, skip_serializing_if = "is_zero")]
+    #[serde(default, skip_serializing_if = "is_default")]
     pub connections_reused: u64,
     /// Calls whose request was sent a second time on another connection.
-    #[serde(default, skip_serializing_if = "is_zero")]
+    #[serde(default, skip_serializing_if = "is_default")]
     pub resent: u64,
 }
 
@@ -296,18 +297,10 @@ pub struct Gauges {
     /// Open file descriptors.
     pub open_fds: u64,
     /// TCP segments that the kernel of the agent's machine sent again in this window, for whomever.
-    #[serde(default, skip_serializing_if = "is_zero")]
+    #[serde(default, skip_serializing_if = "is_default")]
     pub retransmits: u64,
     /// Connections that found the queue of a listener on the agent's machine full in this window:
     /// of interest when the target is there.
-    #[serde(default, skip_serializing_if = "is_zero")]
+    #[serde(default, skip_serializing_if = "is_default")]
     pub listen_overflows: u64,
-}
-
-#[expect(
-    clippy::trivially_copy_pass_by_ref,
-    reason = "the signature that serde asks for"
-)]
-fn is_zero(n: &u64) -> bool {
-    *n == 0
 }

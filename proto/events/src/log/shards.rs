@@ -12,12 +12,7 @@ use std::cmp::Reverse;
 use std::collections::BTreeSet;
 
 use schemars::JsonSchema;
-use serde::de::Error as _;
-use serde::{Deserialize, Deserializer, Serialize, Serializer};
-
-use crate::id::Holder;
-use crate::limits::SHARDS_MAX;
-use crate::log::assign::Holding;
+use serde::{Deserialize, Serialize, Serializer};
 
 /// Fewest shards that are worth a stride; fewer are written out.
 const STRIDE_MIN: u32 = 3;
@@ -37,7 +32,13 @@ pub enum Piece {
 }
 
 impl Piece {
-    fn count(self) -> usize {
+    /// Whether it is written as `[first, step, count]`.
+    pub(super) fn is_stride(self) -> bool {
+        matches!(self, Self::Stride(..))
+    }
+
+    /// How many shards it stands for.
+    pub(super) fn count(self) -> usize {
         match self {
             Self::One(_) => 1,
             Self::Stride(_, _, count) => count as usize,
@@ -45,7 +46,7 @@ impl Piece {
     }
 
     /// What it stands for, up to the greatest number that a shard can have.
-    fn shards(self) -> impl Iterator<Item = u32> {
+    pub(super) fn shards(self) -> impl Iterator<Item = u32> {
         let (first, step, count) = match self {
             Self::One(shard) => (shard, 0, 1),
             Self::Stride(first, step, count) => (first, step, count),
@@ -54,7 +55,7 @@ impl Piece {
     }
 
     /// Whether all of it are numbers that a shard can have.
-    fn is_whole(self) -> bool {
+    pub(super) fn is_whole(self) -> bool {
         self.shards().count() == self.count()
     }
 }
@@ -88,10 +89,7 @@ pub fn pieces(shards: &[u32]) -> Vec<Piece> {
 
 /// Whether a list is stored with strides.
 pub(crate) fn has_strides(shards: &[u32]) -> bool {
-    let pieces = pieces(shards);
-    pieces
-        .iter()
-        .any(|piece| matches!(piece, Piece::Stride(..)))
+    pieces(shards).iter().any(|piece| piece.is_stride())
 }
 
 /// How many shards there are from `first` on by `step`, itself included.
@@ -122,48 +120,4 @@ fn digits(number: u32) -> usize {
 /// Stores a list as its pieces.
 pub(crate) fn serialize<S: Serializer>(shards: &[u32], to: S) -> Result<S::Ok, S::Error> {
     pieces(shards).serialize(to)
-}
-
-/// What is stored of a holding.
-#[derive(Deserialize)]
-struct Stored {
-    holder: Holder,
-    shards: Vec<Piece>,
-}
-
-/// Reads a whole map.
-pub(crate) fn map<'de, D: Deserializer<'de>>(from: D) -> Result<Vec<Holding>, D::Error> {
-    let stored = Vec::<Stored>::deserialize(from)?;
-    let count: usize = stored
-        .iter()
-        .flat_map(|holding| &holding.shards)
-        .fold(0, |sum, piece| sum.saturating_add(piece.count()));
-    if count > SHARDS_MAX as usize {
-        return Err(D::Error::custom(format!(
-            "a map of {count} shards: a run has at most {SHARDS_MAX}"
-        )));
-    }
-    if let Some(piece) = stored
-        .iter()
-        .flat_map(|holding| &holding.shards)
-        .find(|piece| !piece.is_whole())
-    {
-        let most = u32::MAX;
-        return Err(D::Error::custom(format!(
-            "{piece:?} goes beyond shard {most}"
-        )));
-    }
-    Ok(stored.into_iter().map(unfold).collect())
-}
-
-fn unfold(Stored { holder, shards }: Stored) -> Holding {
-    let has_strides = shards
-        .iter()
-        .any(|piece| matches!(piece, Piece::Stride(..)));
-    let mut shards: Vec<u32> = shards.into_iter().flat_map(Piece::shards).collect();
-    if has_strides {
-        // Strides interleave; a list that was written out is taken as it stands.
-        shards.sort_unstable();
-    }
-    Holding { holder, shards }
 }

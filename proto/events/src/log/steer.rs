@@ -45,7 +45,7 @@ pub struct RateChanged {
     /// One more than before.
     pub generation: Generation,
     /// The whole map from `from_tick` on: as it was.
-    #[serde(deserialize_with = "crate::log::shards::map")]
+    #[serde(deserialize_with = "crate::log::assign::deserialize_map")]
     pub holdings: Vec<Holding>,
     /// The first due tick of the new rate.
     pub from_tick: u32,

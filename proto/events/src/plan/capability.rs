@@ -10,7 +10,6 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::limits::NAME_BYTES_MAX;
-use crate::log::ctl::RunCreated;
 use crate::plan::Plan;
 use crate::refusal::Problem;
 
@@ -83,17 +82,6 @@ impl Plan {
     #[must_use]
     pub fn needs(&self) -> BTreeSet<Capability> {
         self.script.iter().map(|_| Capability::python()).collect()
-    }
-}
-
-impl RunCreated {
-    /// All that the run needs of each of its agents: what follows from the plan, and what somebody
-    /// asked for.
-    #[must_use]
-    pub fn needed(&self) -> BTreeSet<Capability> {
-        let mut needed = self.plan.needs();
-        needed.extend(self.needs.iter().cloned());
-        needed
     }
 }
 

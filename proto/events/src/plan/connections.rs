@@ -8,6 +8,8 @@ use std::net::IpAddr;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use crate::defaults::is_default;
+
 /// Everything about connections; the defaults are those of an ordinary HTTP client.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
@@ -177,11 +179,6 @@ pub struct TlsIdentity {
     pub certificate_pem: String,
     /// The name under which the submitter handed over the private key (PEM).
     pub key_secret: String,
-}
-
-/// Whether a setting says nothing that is not so anyway.
-pub(crate) fn is_default<T: Default + PartialEq>(setting: &T) -> bool {
-    *setting == T::default()
 }
 
 #[cfg(test)]

@@ -6,9 +6,14 @@
 pub mod capability;
 pub mod code;
 pub mod connections;
+mod method;
+mod object;
 pub mod script;
 pub mod target;
 pub mod threshold;
+
+pub use method::Method;
+pub use object::{Object, hex};
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -16,8 +21,9 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
 
+use crate::defaults::is_default;
 use crate::plan::code::Code;
-use crate::plan::connections::{Connections, is_default};
+use crate::plan::connections::Connections;
 use crate::plan::script::{Feed, Prepared, Script};
 use crate::plan::threshold::Threshold;
 use crate::units::Rate;
@@ -266,53 +272,6 @@ pub struct PhaseTimeouts {
     pub first_byte_us: Option<u64>,
 }
 
-/// HTTP methods that a step may use.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "UPPERCASE")]
-#[expect(missing_docs, reason = "the names are the documentation")]
-pub enum Method {
-    Get,
-    Post,
-    Put,
-    Patch,
-    Delete,
-    Head,
-    Options,
-}
-
-impl Method {
-    /// All of them.
-    pub const ALL: [Self; 7] = [
-        Self::Get,
-        Self::Post,
-        Self::Put,
-        Self::Patch,
-        Self::Delete,
-        Self::Head,
-        Self::Options,
-    ];
-
-    /// The one of this name on the wire.
-    #[must_use]
-    pub fn named(name: &str) -> Option<Self> {
-        Self::ALL.into_iter().find(|method| method.name() == name)
-    }
-
-    /// The name on the wire.
-    #[must_use]
-    pub fn name(self) -> &'static str {
-        match self {
-            Self::Get => "GET",
-            Self::Post => "POST",
-            Self::Put => "PUT",
-            Self::Patch => "PATCH",
-            Self::Delete => "DELETE",
-            Self::Head => "HEAD",
-            Self::Options => "OPTIONS",
-        }
-    }
-}
-
 /// One request header.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
@@ -347,27 +306,6 @@ pub enum Body {
     Base64(String),
     /// Bytes too many for a plan: kept in the object store, once, under their hash.
     Object(Object),
-}
-
-/// A body that is kept beside the plan, by its content.
-#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields)]
-pub struct Object {
-    /// SHA-256 of the bytes, in lower-case hex: what they are called, and what proves them.
-    pub sha256: String,
-    /// How many bytes there are.
-    pub bytes: u64,
-}
-
-impl Object {
-    /// Names `content`.
-    #[must_use]
-    pub fn of(content: &[u8]) -> Self {
-        Self {
-            sha256: hex(&Sha256::digest(content)),
-            bytes: content.len() as u64,
-        }
-    }
 }
 
 impl Plan {
@@ -460,16 +398,4 @@ impl Plan {
         names.dedup();
         names
     }
-}
-
-/// `bytes` in lower-case hex.
-#[must_use]
-pub fn hex(bytes: &[u8]) -> String {
-    use std::fmt::Write as _;
-    bytes
-        .iter()
-        .fold(String::with_capacity(bytes.len() * 2), |mut text, byte| {
-            write!(text, "{byte:02x}").expect("writing to a String cannot fail");
-            text
-        })
 }

@@ -6,8 +6,8 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::plan::Object;
-use crate::plan::connections::is_default;
+use crate::defaults::is_default;
+use crate::plan::object::Object;
 
 /// A scenario that agents run in Python, one instance of its class for each virtual user.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]

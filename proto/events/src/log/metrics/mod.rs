@@ -7,6 +7,7 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use crate::defaults::is_default;
 use crate::limits::NAME_BYTES_MAX;
 use crate::log::assign::Generation;
 
@@ -49,7 +50,7 @@ pub enum Added {
         /// Its whole part.
         whole: u64,
         /// What is beyond it, in millionths; less than a million.
-        #[serde(default, skip_serializing_if = "is_zero")]
+        #[serde(default, skip_serializing_if = "is_default")]
         millionths: u32,
     },
     /// To a trend: how often each value, in no order that counts.
@@ -206,12 +207,4 @@ pub enum MetricValue {
     Trend(Rounded),
     /// Whether it was so.
     Rate(bool),
-}
-
-#[expect(
-    clippy::trivially_copy_pass_by_ref,
-    reason = "the signature that serde asks for"
-)]
-fn is_zero(n: &u32) -> bool {
-    *n == 0
 }

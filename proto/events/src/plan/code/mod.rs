@@ -9,14 +9,13 @@ use std::collections::BTreeMap;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use crate::plan::method::Method;
+use crate::plan::object::Object;
 use crate::plan::script::Feed;
-use crate::plan::{Method, Object};
 
 mod operators;
 
-pub use operators::{
-    Binary, Compared, Comparison, Entry, Function, Kind, Literal, Metric, Part, Pause, Raisable,
-};
+pub use operators::{Binary, Comparison, Function, Kind, Literal, Metric, Part, Pause, Raisable};
 
 /// A scenario whose users any agent can play, with or without Python.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
@@ -487,4 +486,24 @@ pub enum Expression {
         /// The line.
         line: u32,
     },
+}
+
+/// A key and its value.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Entry {
+    /// The key.
+    pub key: String,
+    /// The value.
+    pub value: Expression,
+}
+
+/// How one value stands to the next, and that one.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Compared {
+    /// How.
+    pub how: Comparison,
+    /// To what.
+    pub to: Expression,
 }

@@ -5,28 +5,6 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::Expression;
-
-/// A key and its value.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields)]
-pub struct Entry {
-    /// The key.
-    pub key: String,
-    /// The value.
-    pub value: Expression,
-}
-
-/// How one value stands to the next, and that one.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields)]
-pub struct Compared {
-    /// How.
-    pub how: Comparison,
-    /// To what.
-    pub to: Expression,
-}
-
 /// A value as it is written.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case", deny_unknown_fields)]
