@@ -23,7 +23,7 @@ pub enum Outcome {
     Connect,
     /// The TLS handshake failed.
     Tls,
-    /// No complete response within the time-out, counted from dispatch.
+    /// No complete response within the timeout, counted from dispatch.
     Timeout,
     /// The connection broke or the response was not HTTP.
     Io,

@@ -1,7 +1,7 @@
-//! What agents can do beyond sending what a plan spells out, and what runs need of them.
+//! Capabilities: what some agents can do, and what runs require of them.
 //!
-//! Readers take names that they do not know: a fleet may be newer than whoever reads its log. Must
-//! never name what every agent can do.
+//! Readers accept unknown names: a fleet may be newer than the reader of its log. What every agent
+//! can do has no name here.
 
 use std::collections::BTreeSet;
 use std::fmt;
@@ -13,10 +13,10 @@ use crate::limits::NAME_BYTES_MAX;
 use crate::plan::Plan;
 use crate::refusal::Problem;
 
-/// The capability of agents that run scenarios in Python.
+/// Capability of agents that run scenarios in Python.
 const PYTHON: &str = "python";
 
-/// Something that some agents can do: `python`, or a label that its operator gave an agent,
+/// Capability of some agents: `python`, or a label that an operator gave an agent, such as
 /// `zone=eu`.
 #[derive(
     Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema,
@@ -26,7 +26,7 @@ const PYTHON: &str = "python";
 pub struct Capability(String);
 
 impl Capability {
-    /// To run scenarios in Python.
+    /// The capability to run scenarios in Python.
     #[must_use]
     pub fn python() -> Self {
         Self(PYTHON.to_owned())
@@ -46,7 +46,7 @@ impl Capability {
         Err(Problem::new(field, rule, text))
     }
 
-    /// Its name.
+    /// Name of the capability.
     #[must_use]
     pub fn as_str(&self) -> &str {
         &self.0
@@ -78,7 +78,7 @@ impl From<Capability> for String {
 }
 
 impl Plan {
-    /// What agents must be able to do to run it.
+    /// Capabilities that the plan requires of agents.
     #[must_use]
     pub fn needs(&self) -> BTreeSet<Capability> {
         self.script.iter().map(|_| Capability::python()).collect()

@@ -3,7 +3,7 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// HTTP methods that a step may use.
+/// HTTP method of a step.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "UPPERCASE")]
 #[expect(missing_docs, reason = "the names are the documentation")]
@@ -18,7 +18,7 @@ pub enum Method {
 }
 
 impl Method {
-    /// All of them.
+    /// All methods.
     pub const ALL: [Self; 7] = [
         Self::Get,
         Self::Post,
@@ -29,13 +29,13 @@ impl Method {
         Self::Options,
     ];
 
-    /// The one of this name on the wire.
+    /// The method with this name on the wire.
     #[must_use]
     pub fn named(name: &str) -> Option<Self> {
         Self::ALL.into_iter().find(|method| method.name() == name)
     }
 
-    /// The name on the wire.
+    /// Name on the wire.
     #[must_use]
     pub fn name(self) -> &'static str {
         match self {

@@ -4,18 +4,18 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
 
-/// A body that is kept beside the plan, by its content.
+/// Content stored in the object store, named by its hash.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Object {
-    /// SHA-256 of the bytes, in lower-case hex: what they are called, and what proves them.
+    /// SHA-256 of the content in lower-case hex: its name and its proof.
     pub sha256: String,
-    /// How many bytes there are.
+    /// Size of the content in bytes.
     pub bytes: u64,
 }
 
 impl Object {
-    /// Names `content`.
+    /// The object of `content`.
     #[must_use]
     pub fn of(content: &[u8]) -> Self {
         Self {
