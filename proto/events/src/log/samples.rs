@@ -258,22 +258,23 @@ pub fn decode(text: &EncodedSamples) -> Result<Vec<Sample>, NotSamples> {
     let bytes = bytes.map_err(|_| NotSamples("not base64"))?;
     let mut rest = bytes.as_slice();
     if rest.split_off_first() != Some(&VERSION) {
-        return Err(NotSamples("of another version"));
+        return Err(NotSamples("unknown version"));
     }
     let calls = take(&mut rest).and_then(|calls| usize::try_from(calls).ok());
     let calls = calls.filter(|calls| (1..=SAMPLES_PER_DELTA_MAX).contains(calls));
-    let mut samples = vec![NOTHING; calls.ok_or(NotSamples("too many calls or none"))?];
+    let mut samples = vec![EMPTY; calls.ok_or(NotSamples("invalid number of calls"))?];
     for column in &COLUMNS {
         let read = read_column(column, &mut rest, &mut samples);
-        read.ok_or(NotSamples("a column is broken"))?;
+        read.ok_or(NotSamples("invalid column"))?;
     }
     match rest.is_empty() {
         true => Ok(samples),
-        false => Err(NotSamples("something follows")),
+        false => Err(NotSamples("trailing bytes")),
     }
 }
 
-const NOTHING: Sample = Sample {
+/// A call before its columns are read.
+const EMPTY: Sample = Sample {
     user: None,
     number: 0,
     generation: 0,
@@ -301,7 +302,7 @@ impl Expected {
     /// Difference of `value` from the prediction.
     fn change(&mut self, change: Change, value: u64) -> u64 {
         let (last, step) = (self.last, self.step);
-        self.note(value);
+        self.advance(value);
         match change {
             Change::None => value,
             Change::Step => zigzag(value.wrapping_sub(last)),
@@ -316,11 +317,12 @@ impl Expected {
             Change::Step => self.last.wrapping_add(unzigzag(by)),
             Change::Pace => self.last.wrapping_add(self.step).wrapping_add(unzigzag(by)),
         };
-        self.note(value);
+        self.advance(value);
         value
     }
 
-    fn note(&mut self, value: u64) {
+    /// Advances the prediction beyond `value`.
+    fn advance(&mut self, value: u64) {
         self.step = value.wrapping_sub(self.last);
         self.last = value;
     }

@@ -62,8 +62,8 @@ impl fmt::Display for Capability {
 impl TryFrom<String> for Capability {
     type Error = Problem;
     fn try_from(text: String) -> Result<Self, Problem> {
-        let mut words = text.split('=');
-        if text.len() <= NAME_BYTES_MAX && words.all(is_word) {
+        let mut parts = text.split('=');
+        if text.len() <= NAME_BYTES_MAX && parts.all(is_word) {
             return Ok(Self(text));
         }
         let rule = "must be 1 to 128 letters, digits and . _ - =";
@@ -94,7 +94,7 @@ fn is_word(text: &str) -> bool {
 mod tests {
     use super::*;
 
-    /// A label that reads like `python` would give an agent work that it cannot do.
+    /// Broken if a label could be the name `python`: its agent would get work that it cannot do.
     #[test]
     fn labels_are_pairs_and_names_may_be_unknown() {
         for (text, is_label, is_name) in [

@@ -185,7 +185,7 @@ pub struct TlsIdentity {
 mod tests {
     use super::*;
 
-    /// Broken if a range were read as another one, or something else as a range.
+    /// Broken if a range of ports were read as another one, or any other text as a range.
     #[test]
     fn sources_are_addresses_with_or_without_ports() {
         let source = |address: &str, ports| {

@@ -5,6 +5,7 @@ use std::fmt;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+// A threshold names a figure of an own metric as the report of the metric does.
 use crate::log::metrics::OwnMetric;
 
 /// What a threshold measures. Latencies are corrected (counted from due) and cover every finished

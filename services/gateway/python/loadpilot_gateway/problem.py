@@ -99,7 +99,7 @@ class No(HTTPException):
             for one in problems[:PROBLEMS_MAX]
         ]
         if len(problems) > PROBLEMS_MAX:
-            more = f"{len(problems) - PROBLEMS_MAX} more are wrong and not shown"
+            more = f"{len(problems) - PROBLEMS_MAX} more problems are not shown"
             self.problems.append(Wrong(field="", rule=more, value=""))
 
     def text(self) -> str:

@@ -132,12 +132,12 @@ pub fn decode(encoded: &EncodedHistogram) -> Result<Hist, NotAHistogram> {
 fn inflate(bytes: &[u8]) -> Result<Vec<u8>, NotAHistogram> {
     let (header, deflated) = bytes
         .split_first_chunk::<DEFLATE_HEADER_BYTES>()
-        .ok_or_else(|| refusal("it ends within its header"))?;
+        .ok_or_else(|| refusal("it ends inside its header"))?;
     if word(header, 0) != V2_DEFLATE_COOKIE {
         return Err(refusal("it is not in V2 deflate form"));
     }
     if usize::try_from(word(header, 4)) != Ok(deflated.len()) {
-        return Err(refusal("its length is not the one it says"));
+        return Err(refusal("its length differs from the one in its header"));
     }
     let mut v2 = Vec::new();
     let most = V2_BYTES_MAX as u64 + 1;
@@ -158,23 +158,25 @@ fn inflate(bytes: &[u8]) -> Result<Vec<u8>, NotAHistogram> {
 fn judge(v2: &[u8]) -> Result<(), NotAHistogram> {
     let (header, counts) = v2
         .split_first_chunk::<HEADER_BYTES>()
-        .ok_or_else(|| refusal("it ends within its header"))?;
+        .ok_or_else(|| refusal("it ends inside its header"))?;
     if word(header, 0) != V2_COOKIE {
-        return Err(refusal("what it deflates is not in V2 form"));
+        return Err(refusal("its inflated content is not in V2 form"));
     }
     if usize::try_from(word(header, 4)) != Ok(counts.len()) {
-        return Err(refusal("the length of its counts is not the one it says"));
+        return Err(refusal(
+            "the length of its counts differs from the one in its header",
+        ));
     }
     let digits = word(header, 12);
     if !(u32::from(DIGITS_MIN)..=u32::from(DIGITS_MAX)).contains(&digits) {
         return Err(NotAHistogram(format!(
-            "{digits} significant digits; {DIGITS_MIN} or {DIGITS_MAX} are read"
+            "{digits} significant digits; {DIGITS_MIN} or {DIGITS_MAX} are allowed"
         )));
     }
     let (low, high) = (long_word(header, 16), long_word(header, 24));
     if low != 1 || !(RANGE_US..=HIST_US_MAX).contains(&high) {
         return Err(NotAHistogram(format!(
-            "a range from {low} to {high}; from 1 to at most {HIST_US_MAX} is read"
+            "a range from {low} to {high}; allowed is 1 to at most {HIST_US_MAX}"
         )));
     }
     // The smallest number is nine bytes of ones, which no two other numbers make together.
@@ -182,7 +184,7 @@ fn judge(v2: &[u8]) -> Result<(), NotAHistogram> {
         .windows(NUMBER_BYTES_MAX)
         .any(|n| n == [0xff; NUMBER_BYTES_MAX])
     {
-        return Err(refusal("a run of 2⁶³ zeroes"));
+        return Err(refusal("a run of 2⁶³ zeroes is not allowed"));
     }
     Ok(())
 }
