@@ -173,7 +173,8 @@ proptest! {
             if count % 16 > 0 {
                 continue;
             }
-            let left = read(&fs::read(&path).expect("the file"), Watermark::default()).expect("a ring");
+            let bytes = fs::read(&path).expect("the file");
+            let left = read(&bytes, Watermark::default()).expect("a ring");
             let finished: Vec<CallRecord> = model.finished.values().flatten().copied().collect();
             prop_assert_eq!(left.finished, finished);
             let in_flight: Vec<CallRecord> = model.in_flight.values().copied().collect();
