@@ -1,10 +1,11 @@
 //! Fire: the load engine of one core, a thread with its own reactor, connections and counters.
 //!
 //! [`Core`] is the handle to it; [`arrival::pacer`] keeps the schedule, [`arrival::slots`] says who
-//! may start, [`arrival::arrival_runner`] carries arrivals through their calls, [`arrival::hooks`]
+//! may start, [`arrival::arrival_runner`] carries arrivals through their calls, [`core::hooks`]
 //! plays what no run counts, [`http::wire`] is the seam behind which the HTTP engines sit. It must
 //! never know NATS, wait for whoever harvests it, or share state with another core.
 
+mod allocator_tuning;
 pub(crate) mod arrival;
 mod clock;
 pub(crate) mod core;
@@ -15,14 +16,14 @@ pub(crate) mod http;
 pub(crate) mod journal;
 pub(crate) mod request;
 
-pub(crate) use self::core::allocator_tuning::keep_at_hand;
+pub use self::core::hooks::{Aside, AsideSetup};
 pub use self::core::thread::{Core, CoreSetup};
 pub use self::http::connect::connection_quota::{Pool, portion};
 pub(crate) use self::http::connect::local_addresses::systems_ports;
 pub use self::http::connect::preconnect::Warmed;
 pub use self::http::http2::STREAMS_MAX;
+pub(crate) use allocator_tuning::keep_at_hand;
 pub use arrival::arrival_runner::Name;
-pub use arrival::hooks::{Aside, AsideSetup};
 pub use arrival::pacer::Harvest;
 pub use arrival::schedule_cursor::CoreHold;
 pub use arrival::users::virtual_users::Troupe;

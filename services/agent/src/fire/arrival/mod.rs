@@ -5,7 +5,6 @@
 
 pub(crate) mod arrival_runner;
 pub(crate) mod closed_loop;
-pub(crate) mod hooks;
 pub(crate) mod pacer;
 pub(crate) mod schedule_cursor;
 pub(crate) mod slots;

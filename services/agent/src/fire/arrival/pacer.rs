@@ -19,9 +19,9 @@ use super::arrival_runner::{Arrival, Name};
 use super::closed_loop::Roster;
 use super::schedule_cursor::{CoreHold, Lanes};
 use super::slots::Slots;
+use crate::fire::allocator_tuning;
 use crate::fire::clock::timer::Timer;
 use crate::fire::clock::{MonoTime, thread_cpu_us};
-use crate::fire::core::allocator_tuning;
 use crate::fire::http::wire::Wire;
 
 /// Arrivals released in one go before I/O gets its turn: enough to catch up fast, few enough that

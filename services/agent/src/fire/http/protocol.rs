@@ -11,13 +11,13 @@ use super::connect::connection_quota::Pool;
 use super::connect::dial::Dial;
 use super::connect::error_classification::Broken;
 use super::connect::preconnect::{self, Warmed};
-use super::connect::tls::Offer;
 use super::http1::Http1;
 use super::http2::Http2;
 use super::wire::{Order, Trace, Wire};
 use crate::fire::clock::MonoTime;
 use crate::fire::request::program::Program;
 use crate::fire::request::progress::Stage;
+use crate::fire::request::tls::Offer;
 
 /// The engine of one core.
 pub(crate) enum Engine {

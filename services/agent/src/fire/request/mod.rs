@@ -13,3 +13,4 @@ pub(crate) mod stream_tokens;
 pub(crate) mod target;
 pub(crate) mod target_check;
 pub(crate) mod template;
+pub(crate) mod tls;

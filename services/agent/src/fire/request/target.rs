@@ -8,8 +8,8 @@ use hyper::header::HeaderValue;
 use loadpilot_events::plan::Plan;
 use loadpilot_events::plan::connections::{Connections, Source};
 
+use super::tls::Tls;
 use crate::fire::fault::Fault;
-use crate::fire::http::connect::tls::Tls;
 
 /// The target of a plan.
 #[derive(Debug)]

@@ -17,12 +17,13 @@ use tokio::sync::Mutex;
 use super::error_classification::Broken;
 use super::local_addresses::Origins;
 use super::stream::Stream;
-use super::tls::Offer;
+
 use crate::fire::clock::MonoTime;
 use crate::fire::http::wire::Trace;
 use crate::fire::request::program::Program;
 use crate::fire::request::progress::{Progress, Stage};
 use crate::fire::request::target::Place;
+use crate::fire::request::tls::Offer;
 
 /// How long, in µs, a failed name resolution stands before it is tried again: a target whose name
 /// does not resolve must not become a load on its name server.

@@ -7,4 +7,3 @@ pub(crate) mod error_classification;
 pub(crate) mod local_addresses;
 pub(crate) mod preconnect;
 pub(crate) mod stream;
-pub(crate) mod tls;

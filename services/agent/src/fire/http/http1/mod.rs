@@ -23,10 +23,10 @@ use super::connect::dial::Dial;
 use super::connect::error_classification::Broken;
 use super::connect::preconnect::{self, Warmed};
 use super::connect::stream::Stream;
-use super::connect::tls::Offer;
 use super::wire::{Order, Trace, Wire};
 use crate::fire::clock::MonoTime;
 use crate::fire::request::program::{Call, Program};
+use crate::fire::request::tls::Offer;
 
 /// Idle connections closed in one go because nobody needs them: each takes a system call, and
 /// arrivals are due meanwhile.

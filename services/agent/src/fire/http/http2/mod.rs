@@ -24,11 +24,11 @@ use super::connect::dial::Dial;
 use super::connect::error_classification::Broken;
 use super::connect::preconnect::{self, Warmed};
 use super::connect::stream::Stream;
-use super::connect::tls::Offer;
 use super::wire::{Order, Trace, Wire};
 use crate::fire::clock::MonoTime;
 use crate::fire::request::program::Program;
 use crate::fire::request::progress::{Progress, Stage};
+use crate::fire::request::tls::Offer;
 
 /// Requests at a time on one connection unless the plan says otherwise: what RFC 9113 recommends
 /// servers to allow at least.

@@ -13,11 +13,11 @@ use loadpilot_events::plan::Plan;
 use tokio::sync::{mpsc, oneshot, watch};
 use tokio::time::timeout;
 
-use super::arrival_runner::Calls;
-use super::users::FAREWELL;
-use super::users::virtual_users::{Crew, Member, Troupe};
+use super::thread::runtime;
+use crate::fire::arrival::arrival_runner::Calls;
+use crate::fire::arrival::users::FAREWELL;
+use crate::fire::arrival::users::virtual_users::{Crew, Member, Troupe};
 use crate::fire::clock::lease::Lease;
-use crate::fire::core::thread::runtime;
 use crate::fire::fault::Fault;
 use crate::fire::http::connect::connection_quota::Pool;
 use crate::fire::http::protocol::Engine;
