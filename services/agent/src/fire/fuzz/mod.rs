@@ -5,11 +5,17 @@
 //! found and over what people thought of. Built for nobody else, and must never need a clock,
 //! chance or a socket.
 
+mod answer;
 mod delta;
+mod record;
 #[cfg(test)]
 mod tests;
+mod tokens;
 
+pub use answer::answer;
 pub use delta::{columns, delta, histogram};
+pub use record::record;
+pub use tokens::tokens;
 
 /// Most places at which bytes are cut in two; all of them when there are no more.
 const CUTS_MAX: usize = 128;
@@ -17,32 +23,8 @@ const CUTS_MAX: usize = 128;
 /// of a line's end.
 const PIECES_BYTES: [usize; 4] = [1, 2, 3, 7];
 
-/// An HTTP/1.1 answer, as it comes from a target.
-///
-/// # Panics
-/// When what it means depends on how it is cut, or more of it is kept than a head.
-pub fn answer(bytes: &[u8]) {
-    super::http::http1::answer::fuzz::answer(bytes);
-}
-
-/// The body of a streamed answer.
-///
-/// # Panics
-/// When its tokens are not those that somebody counts who has all of it.
-pub fn tokens(bytes: &[u8]) {
-    super::request::stream_tokens::fuzz::tokens(bytes);
-}
-
-/// A place of a ring and its record, as a process that was killed may have left it.
-///
-/// # Panics
-/// When a record is read that nobody could have written.
-pub fn record(bytes: &[u8]) {
-    super::journal::record::fuzz::record(bytes);
-}
-
 /// The ways in which `bytes` are cut.
-pub(super) fn ways(bytes: &[u8]) -> impl Iterator<Item = Vec<&[u8]>> {
+fn ways(bytes: &[u8]) -> impl Iterator<Item = Vec<&[u8]>> {
     let step = bytes.len().div_ceil(CUTS_MAX).max(1);
     let halves = (1..bytes.len()).step_by(step).map(|at| {
         let (head, tail) = bytes.split_at(at);

@@ -354,7 +354,5 @@ fn check(words: &[u64; WORDS], place: u64) -> u32 {
     u32::try_from(mixed >> 32).unwrap_or(0).max(1)
 }
 
-#[cfg(any(test, fuzzing))]
-pub(crate) mod fuzz;
 #[cfg(test)]
 mod tests;

@@ -11,7 +11,7 @@ use httparse::{Header, ParserConfig, Response, Status};
 use super::chunks::Chunks;
 
 /// Most bytes of one head.
-const HEAD_BYTES_MAX: usize = 64 << 10;
+pub(crate) const HEAD_BYTES_MAX: usize = 64 << 10;
 /// Most header lines of one head.
 const HEADERS_MAX: usize = 128;
 /// Most interim answers (1xx) before the final one.
@@ -69,7 +69,7 @@ pub(crate) struct Answer {
     reusable: bool,
     interim: u8,
     /// The beginning of a head whose end has not come.
-    partial: Vec<u8>,
+    pub(crate) partial: Vec<u8>,
 }
 
 #[derive(Debug)]
@@ -358,7 +358,5 @@ fn number(digits: &[u8]) -> Option<u64> {
     std::str::from_utf8(digits).ok()?.parse().ok()
 }
 
-#[cfg(any(test, fuzzing))]
-pub(in crate::fire) mod fuzz;
 #[cfg(test)]
 mod tests;

@@ -1,7 +1,7 @@
 //! What must hold of the reader of answers, whatever it is fed, and however that is cut.
 
-use super::*;
-use crate::fire::fuzz::ways;
+use super::ways;
+use crate::fire::http::http1::answer::{Answer, HEAD_BYTES_MAX, Malformed, Piece, Read};
 
 /// What was made of an answer.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -31,7 +31,7 @@ enum End {
 
 /// # Panics
 /// When the bytes are read in two ways, or something is kept that must not be.
-pub(crate) fn answer(bytes: &[u8]) {
+pub fn answer(bytes: &[u8]) {
     // A connection reads no more at once, and a head may be no longer.
     let bytes = &bytes[..bytes.len().min(HEAD_BYTES_MAX)];
     // The same reader for all of it: what it keeps of one answer must not touch the next.
@@ -50,10 +50,11 @@ pub(crate) fn answer(bytes: &[u8]) {
 fn hear(answer: &mut Answer, to_head: bool, parts: &[&[u8]]) -> Heard {
     answer.begin(to_head);
     let (mut body, mut chunk_ends, mut fed) = (Vec::new(), Vec::new(), 0);
+    let mut has_head = false;
     let mut end = None;
     for part in parts {
         let read = answer.read_with(part, &mut |piece| match piece {
-            Piece::Head(..) => {}
+            Piece::Head(..) => has_head = true,
             Piece::Data(data) => body.extend_from_slice(data),
             Piece::ChunkEnd => chunk_ends.push(body.len()),
         });
@@ -86,16 +87,19 @@ fn hear(answer: &mut Answer, to_head: bool, parts: &[&[u8]]) -> Heard {
         body.len()
     );
     assert!(!to_head || body.is_empty(), "a body in an answer to HEAD");
-    let end = end.unwrap_or_else(|| match answer.state {
-        State::Head => End::InHead,
-        State::UntilClose => {
-            assert!(!answer.reusable(), "a connection that has to end is kept");
-            End::UntilClose {
-                status: answer.status(),
+    let end = end.unwrap_or_else(|| {
+        let again = answer.read(&[]);
+        assert_eq!(again, Ok(Read::Unfinished), "complete without a report");
+        match has_head {
+            false => End::InHead,
+            true if answer.ends_with_the_connection() => {
+                assert!(!answer.reusable(), "a connection that has to end is kept");
+                End::UntilClose {
+                    status: answer.status(),
+                }
             }
+            true => End::InBody,
         }
-        State::Length(_) | State::Chunks(_) => End::InBody,
-        State::Complete => panic!("it is complete, and did not say so"),
     });
     Heard {
         end,

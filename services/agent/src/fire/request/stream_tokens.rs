@@ -180,9 +180,6 @@ impl Event {
     }
 }
 
-#[cfg(any(test, fuzzing))]
-pub(crate) mod fuzz;
-
 #[cfg(test)]
 mod tests {
     use super::*;

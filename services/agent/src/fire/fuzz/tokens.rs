@@ -1,12 +1,15 @@
 //! What must hold of the count of tokens, whatever comes: it is that of whoever has all of the text
 //! before him, however it was cut.
 
-use super::*;
-use crate::fire::fuzz::ways;
+use loadpilot_events::plan::Stream;
+
+use super::ways;
+use crate::fire::clock::MonoTime;
+use crate::fire::request::stream_tokens::Tokens;
 
 /// # Panics
 /// When tokens are counted that are not there, or the other way round.
-pub(crate) fn tokens(bytes: &[u8]) {
+pub fn tokens(bytes: &[u8]) {
     // The same counter for all of it: what it keeps of one answer must not touch the next.
     let mut tokens = Tokens::new();
     let counts = [
