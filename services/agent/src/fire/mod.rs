@@ -7,6 +7,7 @@
 
 mod allocator_tuning;
 pub(crate) mod arrival;
+mod arrival_id;
 mod clock;
 pub(crate) mod core;
 mod fault;
@@ -23,10 +24,10 @@ pub(crate) use self::http::connect::local_addresses::systems_ports;
 pub use self::http::connect::preconnect::Warmed;
 pub use self::http::http2::STREAMS_MAX;
 pub(crate) use allocator_tuning::keep_at_hand;
-pub use arrival::arrival_runner::Name;
 pub use arrival::pacer::Harvest;
 pub use arrival::schedule_cursor::CoreHold;
 pub use arrival::users::virtual_users::Troupe;
+pub use arrival_id::Name;
 pub use clock::MonoTime;
 pub use clock::lease::Lease;
 pub use fault::Fault;

@@ -12,7 +12,7 @@ use std::task::Poll;
 
 use loadpilot_engine::schedule::workload::Workload;
 use loadpilot_engine::tally::crash_recovery::Mark;
-use loadpilot_engine::tally::{CallEnd, RowKey, Rows, Tally};
+use loadpilot_engine::tally::{CallEnd, Rows, Tally};
 use loadpilot_events::Timestamp;
 use loadpilot_events::id::RunId;
 use loadpilot_events::log::cause::Cause;
@@ -22,6 +22,7 @@ use loadpilot_events::plan::connections::Reuse;
 
 use crate::bugs::{Bug, bug};
 
+use crate::fire::arrival_id::{Arrival, Name};
 use crate::fire::clock::MonoTime;
 use crate::fire::clock::call_timeout::TimeOut;
 use crate::fire::clock::lease::Lease;
@@ -32,48 +33,6 @@ use crate::fire::request::program::{Call, Program};
 use crate::fire::request::progress::Progress;
 use crate::fire::request::scratch::Kit;
 use crate::fire::request::stream_tokens::Tokens;
-
-/// Which arrival, for its id; the rest is in its key.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Name {
-    /// The n-th of the plan.
-    Planned(u64),
-    /// The k-th iteration of a user on this core.
-    Iteration {
-        /// Whose.
-        user: u32,
-        /// Its number among those of this user on this core, from 0.
-        k: u64,
-    },
-}
-
-impl Name {
-    /// Whose arrival it is, and its number: of a schedule, nobody's.
-    pub(crate) fn whose(self) -> (Option<u32>, u64) {
-        match self {
-            Self::Planned(n) => (None, n),
-            Self::Iteration { user, k } => (Some(user), k),
-        }
-    }
-
-    /// What its draws are named by: the block and the index in it.
-    pub(crate) fn draws(self) -> (u64, u64) {
-        match self {
-            Self::Planned(n) => (n, 0),
-            Self::Iteration { user, k } => (u64::from(user), k),
-        }
-    }
-}
-
-/// An arrival that the pacer has reached.
-#[derive(Debug, Clone, Copy)]
-pub(crate) struct Arrival {
-    pub name: Name,
-    pub key: RowKey,
-    pub due: MonoTime,
-    /// When the pacer reached it.
-    pub reached: MonoTime,
-}
 
 /// The sending side of one core: its engine, its requests, its counters.
 pub(crate) struct Calls<W> {

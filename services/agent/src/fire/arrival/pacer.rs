@@ -15,11 +15,11 @@ use loadpilot_events::Timestamp;
 use loadpilot_events::log::outcome::DropReason;
 use tokio::sync::{mpsc, oneshot};
 
-use super::arrival_runner::{Arrival, Name};
 use super::closed_loop::Roster;
 use super::schedule_cursor::{CoreHold, Lanes};
 use super::slots::Slots;
 use crate::fire::allocator_tuning;
+use crate::fire::arrival_id::{Arrival, Name};
 use crate::fire::clock::timer::Timer;
 use crate::fire::clock::{MonoTime, thread_cpu_us};
 use crate::fire::http::wire::Wire;

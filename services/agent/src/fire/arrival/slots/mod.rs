@@ -18,9 +18,10 @@ use tokio::sync::watch;
 
 use crate::bugs::{Bug, bug};
 
-use super::arrival_runner::{Arrival, Calls, Name};
+use super::arrival_runner::Calls;
 use super::closed_loop::{Iteration, Roster};
 use super::users::virtual_users::{Crew, Troupe};
+use crate::fire::arrival_id::{Arrival, Name};
 use crate::fire::clock::MonoTime;
 use crate::fire::http::wire::Wire;
 use crate::fire::journal::ring::Turned;

@@ -7,7 +7,8 @@ use std::sync::Arc;
 use loadpilot_events::limits::NAME_BYTES_MAX;
 
 use super::{Held, Stage, all, cut};
-use crate::fire::arrival::arrival_runner::{Arrival, Begin, Calls, Ended};
+use crate::fire::arrival::arrival_runner::{Begin, Calls, Ended};
+use crate::fire::arrival_id::Arrival;
 use crate::fire::clock::MonoTime;
 use crate::fire::http::wire::{Order, Trace, Wire};
 use crate::fire::request::call_registry::Made;

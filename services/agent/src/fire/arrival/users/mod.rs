@@ -27,8 +27,9 @@ use loadpilot_events::log::outcome::Outcome;
 use loadpilot_events::plan::script::{CallName, RaisedBy};
 use tokio::time::sleep;
 
-use super::arrival_runner::{Arrival, Calls, Name};
+use super::arrival_runner::Calls;
 use super::users::virtual_users::{Crew, Member};
+use crate::fire::arrival_id::{Arrival, Name};
 use crate::fire::clock::MonoTime;
 use crate::fire::http::wire::Wire;
 use crate::fire::journal::record::CallRecord;

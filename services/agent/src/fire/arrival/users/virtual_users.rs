@@ -12,7 +12,7 @@ use loadpilot_engine::schedule::workload::Workload;
 use loadpilot_events::plan::script::Feed;
 use tokio::task::JoinHandle;
 
-use crate::fire::arrival::arrival_runner::Name;
+use crate::fire::arrival_id::Name;
 use crate::runs::secrets::Secrets;
 use crate::users::prepared_users::States;
 use crate::users::script::{Scenario, Scripting, Source, User};

@@ -37,7 +37,7 @@ use loadpilot_events::log::assign::Generation;
 use loadpilot_events::log::cause::Cause;
 use loadpilot_events::log::outcome::Outcome;
 
-use crate::fire::arrival::arrival_runner::Name;
+use crate::fire::arrival_id::Name;
 
 /// The version of this layout.
 pub const RECORD_VERSION: u32 = 2;

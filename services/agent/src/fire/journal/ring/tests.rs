@@ -12,7 +12,7 @@ use proptest::prelude::*;
 use tempfile::TempDir;
 
 use super::*;
-use crate::fire::arrival::arrival_runner::Name;
+use crate::fire::arrival_id::Name;
 
 const RUN: &str = "01run";
 

@@ -13,7 +13,7 @@ use loadpilot_events::log::outcome::DropReason;
 use loadpilot_events::plan::script::{CallName, RaisedBy};
 
 use super::{Note, Noted, Ring};
-use crate::fire::arrival::arrival_runner::Arrival;
+use crate::fire::arrival_id::Arrival;
 use crate::fire::clock::MonoTime;
 use crate::fire::journal::record::CallRecord;
 
