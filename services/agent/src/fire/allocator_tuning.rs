@@ -13,7 +13,7 @@ const MAPPED_BYTES: i32 = 1 << 20;
 
 /// Keeps some MiB at hand, from now on.
 #[cfg(all(target_os = "linux", target_env = "gnu"))]
-pub(crate) fn keep_at_hand() {
+pub(crate) fn tune_allocator() {
     // SAFETY: both may be called at any time, and touch no memory that somebody holds.
     let (kept, mapped) = unsafe {
         (
@@ -26,7 +26,7 @@ pub(crate) fn keep_at_hand() {
 
 /// Other allocators choose by themselves.
 #[cfg(not(all(target_os = "linux", target_env = "gnu")))]
-pub(crate) fn keep_at_hand() {}
+pub(crate) fn tune_allocator() {}
 
 /// Asks the allocator to return to the system what nobody holds, on a thread of the runtime's own:
 /// it takes some ms, in which a thread that fires hardly ever allocates.
@@ -66,7 +66,7 @@ mod tests {
     fn what_is_taken_again_and_again_stays_at_hand() {
         const ROUNDS: i64 = 50;
         let round = || drop(black_box([(); 6].map(|()| vec![1_u8; 300 << 10])));
-        keep_at_hand();
+        tune_allocator();
         round();
         let before = faults();
         (0..ROUNDS).for_each(|_| round());

@@ -8,7 +8,7 @@ use crate::fire::clock::MonoTime;
 
 /// Which arrival, for its id; the rest is in its key.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Name {
+pub enum ArrivalId {
     /// The n-th of the plan.
     Planned(u64),
     /// The k-th iteration of a user on this core.
@@ -20,9 +20,9 @@ pub enum Name {
     },
 }
 
-impl Name {
+impl ArrivalId {
     /// Whose arrival it is, and its number: of a schedule, nobody's.
-    pub(crate) fn whose(self) -> (Option<u32>, u64) {
+    pub(crate) fn user_and_number(self) -> (Option<u32>, u64) {
         match self {
             Self::Planned(n) => (None, n),
             Self::Iteration { user, k } => (Some(user), k),
@@ -30,7 +30,7 @@ impl Name {
     }
 
     /// What its draws are named by: the block and the index in it.
-    pub(crate) fn draws(self) -> (u64, u64) {
+    pub(crate) fn draw_key(self) -> (u64, u64) {
         match self {
             Self::Planned(n) => (n, 0),
             Self::Iteration { user, k } => (u64::from(user), k),
@@ -41,7 +41,7 @@ impl Name {
 /// An arrival that the pacer has reached.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Arrival {
-    pub name: Name,
+    pub name: ArrivalId,
     pub key: RowKey,
     pub due: MonoTime,
     /// When the pacer reached it.

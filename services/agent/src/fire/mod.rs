@@ -17,25 +17,25 @@ pub(crate) mod http;
 pub(crate) mod journal;
 pub(crate) mod request;
 
-pub use self::core::hooks::{Aside, AsideSetup};
+pub use self::core::hooks::{Hooks, HooksSetup};
 pub use self::core::thread::{Core, CoreSetup};
-pub use self::http::connect::connection_quota::{Pool, portion};
-pub(crate) use self::http::connect::local_addresses::systems_ports;
-pub use self::http::connect::preconnect::Warmed;
+pub use self::http::connect::connection_quota::{ConnectionQuota, portion};
+pub(crate) use self::http::connect::local_addresses::system_port_range;
+pub use self::http::connect::preconnect::Preconnected;
 pub use self::http::http2::STREAMS_MAX;
-pub(crate) use allocator_tuning::keep_at_hand;
+pub(crate) use allocator_tuning::tune_allocator;
 pub use arrival::pacer::Harvest;
 pub use arrival::schedule_cursor::CoreHold;
-pub use arrival::users::virtual_users::Troupe;
-pub use arrival_id::Name;
+pub use arrival::users::virtual_users::VirtualUsersSetup;
+pub use arrival_id::ArrivalId;
 pub use clock::MonoTime;
 pub use clock::lease::Lease;
 pub use fault::Fault;
-pub use journal::record::{CallRecord, Ended, RECORD_BYTES, RECORD_VERSION};
+pub use journal::record::{CallRecord, CallRecordEnd, RECORD_BYTES, RECORD_VERSION};
 pub use journal::ring::{
-    EXTENSION as RING_EXTENSION, Leftover, NotARing, Note, Noted, RING_BYTES_DEFAULT, ReadTexts,
-    Ring, RingOwner, RingPlace, file_name as ring_name, read as read_ring,
+    EXTENSION as RING_EXTENSION, RING_BYTES_DEFAULT, Ring, RingContents, RingError, RingEvent,
+    RingEventKind, RingOwner, RingSettings, RingTexts, file_name as ring_name, read as read_ring,
 };
-pub use request::call_registry::Composed;
+pub use request::call_registry::CompiledCalls;
 pub use request::program::Program;
-pub(crate) use request::target_check::{judge_target, with_own_servers};
+pub(crate) use request::target_check::{check_target, with_own_servers};

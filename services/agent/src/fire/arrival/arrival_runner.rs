@@ -22,12 +22,12 @@ use loadpilot_events::plan::connections::Reuse;
 
 use crate::bugs::{Bug, bug};
 
-use crate::fire::arrival_id::{Arrival, Name};
+use crate::fire::arrival_id::{Arrival, ArrivalId};
 use crate::fire::clock::MonoTime;
 use crate::fire::clock::call_timeout::TimeOut;
 use crate::fire::clock::lease::Lease;
 use crate::fire::http::wire::{Order, Trace, Wire};
-use crate::fire::journal::ring::{Recorder, Turned};
+use crate::fire::journal::ring::{EpochEnd, Recorder};
 use crate::fire::request::call_registry::CallNames;
 use crate::fire::request::program::{Call, Program};
 use crate::fire::request::progress::Progress;
@@ -118,7 +118,7 @@ impl<W: Wire> Calls<W> {
 
     /// What one task of the runtime needs; must be called on the core's runtime.
     pub(crate) fn kit(&self) -> Kit {
-        Kit::new(self.recorder.seat())
+        Kit::new(self.recorder.take_seat())
     }
 
     /// One more like `kit`, for a request that goes on beside.
@@ -131,7 +131,7 @@ impl<W: Wire> Calls<W> {
 
     /// Nobody needs it any more.
     pub(crate) fn put_away(&self, kit: Kit) {
-        self.recorder.leave(kit.seat);
+        self.recorder.release_seat(kit.seat);
         kit.others.into_iter().for_each(|kit| self.put_away(kit));
     }
 
@@ -177,9 +177,9 @@ impl<W: Wire> Calls<W> {
     ///
     /// # Panics
     /// When an arrival's task panicked: the rows would silently lack its calls.
-    pub(crate) fn take_rows(&self) -> (Rows, Turned) {
+    pub(crate) fn take_rows(&self) -> (Rows, EpochEnd) {
         assert!(!self.broken.get(), "an arrival's task panicked");
-        (self.tally.borrow_mut().take(), self.recorder.turn())
+        (self.tally.borrow_mut().take(), self.recorder.end_epoch())
     }
 
     /// What was taken up to `mark` is in a delta.
@@ -330,8 +330,10 @@ impl<W: Wire> Calls<W> {
     /// Whether the exchanges of an arrival are written out.
     pub(crate) fn is_to_be_seen(&self, arrival: &Arrival) -> bool {
         match arrival.name {
-            Name::Planned(n) => n < self.program.debug_requests,
-            Name::Iteration { user, k } => k == 0 && u64::from(user) < self.program.debug_requests,
+            ArrivalId::Planned(n) => n < self.program.debug_requests,
+            ArrivalId::Iteration { user, k } => {
+                k == 0 && u64::from(user) < self.program.debug_requests
+            }
         }
     }
 
@@ -382,12 +384,12 @@ impl<W: Wire> Calls<W> {
 
     /// Tells a call by itself, if it was drawn.
     pub(crate) fn sample(&self, arrival: &Arrival, due: MonoTime, end: &CallEnd) {
-        let (block, index) = arrival.name.draws();
+        let (block, index) = arrival.name.draw_key();
         if !self.workload.is_sampled(block, index, end.call) {
             return;
         }
         let due_us = self.recorder.since_start_us(due);
-        let sample = end.sample(arrival.name.whose(), due_us);
+        let sample = end.sample(arrival.name.user_and_number(), due_us);
         self.tally.borrow_mut().sample(sample);
     }
 
@@ -398,7 +400,7 @@ impl<W: Wire> Calls<W> {
             Reuse::Never => return false,
             Reuse::SharePpm(share_ppm) => share_ppm,
         };
-        let (block, index) = arrival.name.draws();
+        let (block, index) = arrival.name.draw_key();
         self.workload.reuse_draw_ppm(block, index, step) < share_ppm
     }
 
@@ -409,8 +411,8 @@ impl<W: Wire> Calls<W> {
         id.clear();
         let run = &self.run;
         let written = match arrival.name {
-            Name::Planned(n) => write!(id, "{run}/{n}/{step}"),
-            Name::Iteration { user, k } => {
+            ArrivalId::Planned(n) => write!(id, "{run}/{n}/{step}"),
+            ArrivalId::Iteration { user, k } => {
                 write!(id, "{run}/{user}.{}.{k}/{step}", arrival.key.generation)
             }
         };
@@ -421,8 +423,8 @@ impl<W: Wire> Calls<W> {
 fn written_out(arrival: &Arrival, call: &Call, end: &CallEnd, answer: Vec<String>) -> ExchangeSeen {
     ExchangeSeen {
         arrival: match arrival.name {
-            Name::Planned(n) => n,
-            Name::Iteration { user, .. } => user.into(),
+            ArrivalId::Planned(n) => n,
+            ArrivalId::Iteration { user, .. } => user.into(),
         },
         call: call.number,
         request: call.shown.clone(),

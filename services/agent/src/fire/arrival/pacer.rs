@@ -19,7 +19,7 @@ use super::closed_loop::Roster;
 use super::schedule_cursor::{CoreHold, Lanes};
 use super::slots::Slots;
 use crate::fire::allocator_tuning;
-use crate::fire::arrival_id::{Arrival, Name};
+use crate::fire::arrival_id::{Arrival, ArrivalId};
 use crate::fire::clock::timer::Timer;
 use crate::fire::clock::{MonoTime, thread_cpu_us};
 use crate::fire::http::wire::Wire;
@@ -329,7 +329,7 @@ fn release_due<W: Wire>(
             return false;
         };
         let arrival = Arrival {
-            name: Name::Planned(owned.n),
+            name: ArrivalId::Planned(owned.n),
             key: owned.key,
             due: start.plus_us(owned.due_us),
             reached: now,

@@ -16,10 +16,10 @@ use tokio::time::timeout;
 use super::thread::runtime;
 use crate::fire::arrival::arrival_runner::Calls;
 use crate::fire::arrival::users::FAREWELL;
-use crate::fire::arrival::users::virtual_users::{Crew, Member, Troupe};
+use crate::fire::arrival::users::virtual_users::{Crew, Member, VirtualUsersSetup};
 use crate::fire::clock::lease::Lease;
 use crate::fire::fault::Fault;
-use crate::fire::http::connect::connection_quota::Pool;
+use crate::fire::http::connect::connection_quota::ConnectionQuota;
 use crate::fire::http::protocol::Engine;
 use crate::fire::journal::ring::Recorder;
 use crate::fire::request::program::Program;
@@ -30,7 +30,7 @@ const CALLED_OFF: &str = "it was interrupted";
 
 /// What is needed to play aside.
 #[derive(Debug)]
-pub struct AsideSetup {
+pub struct HooksSetup {
     /// Which run it is for.
     pub run: RunId,
     /// Its plan: time-outs and limits.
@@ -38,7 +38,7 @@ pub struct AsideSetup {
     /// Where its requests go.
     pub program: Arc<Program>,
     /// Who plays.
-    pub troupe: Troupe,
+    pub users_setup: VirtualUsersSetup,
 }
 
 /// How a part ended: what it raised, in words.
@@ -53,18 +53,18 @@ enum Ask {
 
 /// Handle to the thread. Dropping it lets the thread end with the part that it plays.
 #[derive(Debug)]
-pub struct Aside {
+pub struct Hooks {
     asks: mpsc::UnboundedSender<Ask>,
     called_off: watch::Sender<bool>,
     ended: oneshot::Receiver<()>,
 }
 
-impl Aside {
+impl Hooks {
     /// Starts the thread; nothing is played before it is asked for.
     ///
     /// # Errors
     /// [`Fault::Thread`] when the system gives no thread or reactor.
-    pub fn spawn(setup: AsideSetup) -> Result<Self, Fault> {
+    pub fn spawn(setup: HooksSetup) -> Result<Self, Fault> {
         let (asks, asked) = mpsc::unbounded_channel();
         let (called_off, calls_off) = watch::channel(false);
         let (ready, began) = std::sync::mpsc::channel();
@@ -73,7 +73,7 @@ impl Aside {
         let run = move || {
             // Dropped last, when the thread is out of the interpreter.
             let _end = end;
-            let scripting = Arc::clone(&setup.troupe.scripting);
+            let scripting = Arc::clone(&setup.users_setup.scripting);
             scripting.inside(Box::new(|| match runtime(Some(&scripting)) {
                 Ok(runtime) => {
                     drop(ready.send(Ok(())));
@@ -138,20 +138,20 @@ impl Aside {
 /// The thread's own side.
 struct Stand {
     calls: Calls<Engine>,
-    troupe: Troupe,
+    users_setup: VirtualUsersSetup,
     crew: Option<Crew>,
     /// Who plays what happens once per run.
     nobody: Option<Member>,
 }
 
 async fn play(
-    setup: AsideSetup,
+    setup: HooksSetup,
     mut asks: mpsc::UnboundedReceiver<Ask>,
     mut called_off: watch::Receiver<bool>,
 ) {
-    let pool = Pool::part(&setup.plan.connections, 0, 1);
-    let wire = Engine::new(Arc::clone(&setup.program), pool);
-    let workload = Arc::clone(&setup.troupe.workload);
+    let quota = ConnectionQuota::part(&setup.plan.connections, 0, 1);
+    let wire = Engine::new(Arc::clone(&setup.program), quota);
+    let workload = Arc::clone(&setup.users_setup.workload);
     let recorder = Recorder::new(None, true);
     let mut stand = Stand {
         calls: Calls::new(
@@ -162,7 +162,7 @@ async fn play(
             recorder,
             ((0, 1), Lease::unlimited()),
         ),
-        troupe: setup.troupe,
+        users_setup: setup.users_setup,
         crew: None,
         nobody: None,
     };
@@ -176,7 +176,7 @@ async fn play(
             Ask::Prepare(told) => (told, stand.prepare(off).await),
             Ask::Retire(told) => (told, stand.retire(off).await),
         };
-        stand.troupe.scripting.tidy();
+        stand.users_setup.scripting.tidy();
         drop(told.send(done));
     }
 }
@@ -184,7 +184,7 @@ async fn play(
 impl Stand {
     fn load(&mut self) -> Result<&Crew, String> {
         if self.crew.is_none() {
-            self.crew = Some(Crew::load(&self.troupe, true)?);
+            self.crew = Some(Crew::load(&self.users_setup, true)?);
         }
         self.crew.as_ref().ok_or_else(String::new)
     }

@@ -17,10 +17,10 @@ use tokio::runtime::{Builder, LocalOptions, LocalRuntime};
 use tokio::sync::{mpsc, oneshot, watch};
 
 use crate::fire::arrival::arrival_runner::Calls;
-use crate::fire::arrival::users::virtual_users::Troupe;
+use crate::fire::arrival::users::virtual_users::VirtualUsersSetup;
 use crate::fire::clock::MonoTime;
 use crate::fire::fault::Fault;
-use crate::fire::http::connect::preconnect::Warmed;
+use crate::fire::http::connect::preconnect::Preconnected;
 use crate::fire::http::protocol::Engine;
 
 use crate::fire::arrival::closed_loop::Roster;
@@ -29,7 +29,7 @@ use crate::fire::arrival::schedule_cursor::{CoreHold, Lanes};
 use crate::fire::arrival::slots::{Rules, Slots};
 use crate::fire::clock::lease::Lease;
 use crate::fire::clock::timer::{Timer, sharpen_thread};
-use crate::fire::http::connect::connection_quota::Pool;
+use crate::fire::http::connect::connection_quota::ConnectionQuota;
 use crate::fire::http::wire::Wire as _;
 use crate::fire::journal::ring::{Recorder, Ring};
 use crate::fire::request::program::Program;
@@ -52,7 +52,7 @@ pub struct CoreSetup {
     /// Most arrivals that this core has in flight; with 0 every arrival of it is dropped.
     pub max_in_flight: u32,
     /// Its connections.
-    pub pool: Pool,
+    pub quota: ConnectionQuota,
     /// The thread's name.
     pub name: String,
     /// Its place among the threads of the run, and how many these are.
@@ -60,7 +60,7 @@ pub struct CoreSetup {
     /// Where the calls of the open tick are noted, if anywhere.
     pub ring: Option<Ring>,
     /// Who performs its arrivals, when the scenario runs in Python.
-    pub troupe: Option<Troupe>,
+    pub users_setup: Option<VirtualUsersSetup>,
     /// Until when anything may be started.
     pub lease: Lease,
 }
@@ -70,8 +70,8 @@ pub struct CoreSetup {
 pub struct Core {
     commands: mpsc::UnboundedSender<Command>,
     idle: watch::Receiver<bool>,
-    warmed: watch::Receiver<Option<Warmed>>,
-    staffed: watch::Receiver<Option<Result<(), String>>>,
+    preconnected: watch::Receiver<Option<Preconnected>>,
+    users_prepared: watch::Receiver<Option<Result<(), String>>>,
 }
 
 impl Core {
@@ -82,21 +82,21 @@ impl Core {
     pub fn spawn(setup: CoreSetup) -> Result<Self, Fault> {
         let (commands, orders) = mpsc::unbounded_channel();
         let (idle_set, idle) = watch::channel(false);
-        let (warmed_set, warmed) = watch::channel(None);
-        let (staffed_set, staffed) = watch::channel(None);
+        let (preconnected_set, preconnected) = watch::channel(None);
+        let (users_prepared_set, users_prepared) = watch::channel(None);
         let (ready, began) = std::sync::mpsc::channel();
         let named = thread::Builder::new().name(setup.name.clone());
         named
             .spawn(move || {
-                let scripting = setup.troupe.as_ref();
-                let scripting = scripting.map(|troupe| Arc::clone(&troupe.scripting));
+                let scripting = setup.users_setup.as_ref();
+                let scripting = scripting.map(|users_setup| Arc::clone(&users_setup.scripting));
                 let work = || match prepare(scripting.as_ref()) {
                     Ok((runtime, timer)) => {
                         drop(ready.send(Ok(())));
                         let signals = Signals {
                             idle: idle_set,
-                            warmed: warmed_set,
-                            staffed: staffed_set,
+                            preconnected: preconnected_set,
+                            users_prepared: users_prepared_set,
                         };
                         fire(setup, &runtime, timer, signals, orders);
                         // A name server that does not answer must not hold up the end.
@@ -116,8 +116,8 @@ impl Core {
         Ok(Self {
             commands,
             idle,
-            warmed,
-            staffed,
+            preconnected,
+            users_prepared,
         })
     }
 
@@ -174,20 +174,20 @@ impl Core {
 
     /// What became of the connections to open before the start, once that is known; `None` when
     /// the thread has died.
-    pub async fn warmed(&self) -> Option<Warmed> {
-        let mut warmed = self.warmed.clone();
-        let known = warmed.wait_for(Option::is_some).await;
-        known.ok().and_then(|warmed| *warmed)
+    pub async fn preconnected(&self) -> Option<Preconnected> {
+        let mut preconnected = self.preconnected.clone();
+        let known = preconnected.wait_for(Option::is_some).await;
+        known.ok().and_then(|preconnected| *preconnected)
     }
 
     /// Whether its users are prepared, once that is known; says why not, as far as it knows.
     ///
     /// # Errors
     /// What the scenario raised, or that the thread has died.
-    pub async fn staffed(&self) -> Result<(), String> {
-        let mut staffed = self.staffed.clone();
-        let known = staffed.wait_for(Option::is_some).await;
-        let known = known.ok().and_then(|staffed| staffed.clone());
+    pub async fn users_prepared(&self) -> Result<(), String> {
+        let mut users_prepared = self.users_prepared.clone();
+        let known = users_prepared.wait_for(Option::is_some).await;
+        let known = known.ok().and_then(|users_prepared| users_prepared.clone());
         known.unwrap_or_else(|| Err("the thread of the scenario has ended".to_owned()))
     }
 
@@ -229,8 +229,8 @@ fn prepare(scripting: Option<&Arc<dyn Scripting>>) -> io::Result<(LocalRuntime, 
 /// What a thread lets others know.
 struct Signals {
     idle: watch::Sender<bool>,
-    warmed: watch::Sender<Option<Warmed>>,
-    staffed: watch::Sender<Option<Result<(), String>>>,
+    preconnected: watch::Sender<Option<Preconnected>>,
+    users_prepared: watch::Sender<Option<Result<(), String>>>,
 }
 
 fn fire(
@@ -240,9 +240,11 @@ fn fire(
     signals: Signals,
     commands: mpsc::UnboundedReceiver<Command>,
 ) {
-    let troupe = setup.troupe;
+    let users_setup = setup.users_setup;
     // A user is its own slot: it never has two arrivals at a time.
-    let users = troupe.as_ref().map(|troupe| troupe.users.len());
+    let users = users_setup
+        .as_ref()
+        .map(|users_setup| users_setup.users.len());
     let slots = match setup.workload.users() {
         Some(users) => users as usize,
         None => users
@@ -258,9 +260,9 @@ fn fire(
             None => DropReason::NoSlot,
         },
     };
-    let wire = Engine::new(Arc::clone(&setup.program), setup.pool);
+    let wire = Engine::new(Arc::clone(&setup.program), setup.quota);
     let workload = Arc::clone(&setup.workload);
-    let recorder = Recorder::new(setup.ring, troupe.is_some());
+    let recorder = Recorder::new(setup.ring, users_setup.is_some());
     let (run, program) = (setup.run, setup.program);
     let calls = Calls::new(
         run,
@@ -279,11 +281,11 @@ fn fire(
     let pacer = Pacer::new(Rc::clone(&slots), &setup.workload, source, timer);
     let ended = runtime.block_on(async move {
         tokio::task::spawn_local(async move {
-            let warmed = slots.wire().warm().await;
-            signals.warmed.send_replace(Some(warmed));
-            if let Some(troupe) = troupe {
-                let staffed = slots.staff(&troupe).await;
-                signals.staffed.send_replace(Some(staffed));
+            let preconnected = slots.wire().warm().await;
+            signals.preconnected.send_replace(Some(preconnected));
+            if let Some(users_setup) = users_setup {
+                let users_prepared = slots.staff(&users_setup).await;
+                signals.users_prepared.send_replace(Some(users_prepared));
             }
         });
         pacer.run(commands).await

@@ -7,10 +7,10 @@ use std::sync::Arc;
 use loadpilot_events::plan::connections::Http;
 use tokio::sync::Mutex;
 
-use super::connect::connection_quota::Pool;
+use super::connect::connection_quota::ConnectionQuota;
 use super::connect::dial::Dial;
 use super::connect::error_classification::Broken;
-use super::connect::preconnect::{self, Warmed};
+use super::connect::preconnect::{self, Preconnected};
 use super::http1::Http1;
 use super::http2::Http2;
 use super::wire::{Order, Trace, Wire};
@@ -41,7 +41,7 @@ pub(crate) struct Agreed {
 
 impl Engine {
     /// What the connections of `program` ask for.
-    pub(crate) fn new(program: Arc<Program>, pool: Pool) -> Self {
+    pub(crate) fn new(program: Arc<Program>, pool: ConnectionQuota) -> Self {
         let dial = Rc::new(Dial::new(Arc::clone(&program)));
         let is_tls = program.target.tls.is_some();
         match program.connections.http {
@@ -86,7 +86,7 @@ impl Agreed {
         }
     }
 
-    async fn warm(&self) -> Warmed {
+    async fn warm(&self) -> Preconnected {
         preconnect::warm(&self.dial, self.open_first, || self.keep_one()).await
     }
 
@@ -139,7 +139,7 @@ impl Wire for Engine {
         }
     }
 
-    async fn warm(&self) -> Warmed {
+    async fn warm(&self) -> Preconnected {
         match self {
             Self::Http1(http1) => http1.warm().await,
             Self::Http2(http2) => http2.warm().await,

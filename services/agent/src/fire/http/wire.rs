@@ -9,7 +9,7 @@ use std::cell::RefCell;
 use loadpilot_engine::tally::Phases;
 
 use super::connect::error_classification::Broken;
-use super::connect::preconnect::Warmed;
+use super::connect::preconnect::Preconnected;
 use crate::fire::clock::MonoTime;
 use crate::fire::request::debug_exchange::Seen;
 use crate::fire::request::program::Call;
@@ -77,7 +77,7 @@ pub(crate) trait Wire: 'static {
 
     /// Does whatever can be done before the first request is due: resolves the target's name and
     /// opens the connections that the plan wants open by then. Ends in bounded time.
-    fn warm(&self) -> impl Future<Output = Warmed>;
+    fn warm(&self) -> impl Future<Output = Preconnected>;
 
     /// Lets go of idle connections that the target has closed, and of some of those that were used
     /// last before `unneeded`, but of none that the plan wants open; says how many these were.

@@ -41,9 +41,9 @@ pub(crate) struct Made {
 /// What was made of a request, by the task that asked for it. Says nothing about the request: two
 /// that ask for the same are equal.
 #[derive(Debug, Default)]
-pub struct Composed(Mutex<Vec<(u16, Made)>>);
+pub struct CompiledCalls(Mutex<Vec<(u16, Made)>>);
 
-impl Composed {
+impl CompiledCalls {
     /// As it is sent for a task, if it was before.
     pub(crate) fn of(&self, task: u16) -> Option<Made> {
         let kept = self.0.lock().unwrap_or_else(PoisonError::into_inner);
@@ -58,13 +58,13 @@ impl Composed {
     }
 }
 
-impl PartialEq for Composed {
+impl PartialEq for CompiledCalls {
     fn eq(&self, _: &Self) -> bool {
         true
     }
 }
 
-impl Eq for Composed {}
+impl Eq for CompiledCalls {}
 
 impl CallNames {
     /// Of a core at this place among so many.

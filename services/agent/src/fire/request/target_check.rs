@@ -22,7 +22,7 @@ const LOOKUP_MAX: Duration = Duration::from_secs(2);
 ///
 /// # Errors
 /// [`Fault::NotAllowed`] when all of them are closed to this agent.
-pub(crate) async fn judge_target(program: &Program) -> Result<(), Fault> {
+pub(crate) async fn check_target(program: &Program) -> Result<(), Fault> {
     let Place::Host(host, port) = &program.target.place else {
         return Ok(());
     };

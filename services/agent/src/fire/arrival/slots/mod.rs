@@ -20,11 +20,11 @@ use crate::bugs::{Bug, bug};
 
 use super::arrival_runner::Calls;
 use super::closed_loop::{Iteration, Roster};
-use super::users::virtual_users::{Crew, Troupe};
-use crate::fire::arrival_id::{Arrival, Name};
+use super::users::virtual_users::{Crew, VirtualUsersSetup};
+use crate::fire::arrival_id::{Arrival, ArrivalId};
 use crate::fire::clock::MonoTime;
 use crate::fire::http::wire::Wire;
-use crate::fire::journal::ring::Turned;
+use crate::fire::journal::ring::EpochEnd;
 use crate::fire::request::scratch::Kit;
 
 /// What arrivals are allowed.
@@ -115,7 +115,7 @@ impl Arrival {
     /// An iteration that begins at `now`, which is also when it is due.
     pub(crate) fn of_user(iteration: &Iteration, now: MonoTime) -> Self {
         Self {
-            name: Name::Iteration {
+            name: ArrivalId::Iteration {
                 user: iteration.user,
                 k: iteration.k,
             },
@@ -152,7 +152,7 @@ impl<W: Wire> Slots<W> {
     ///
     /// # Errors
     /// Why the run cannot begin, for whoever wrote the scenario.
-    pub(crate) async fn staff(&self, troupe: &Troupe) -> Result<(), String> {
+    pub(crate) async fn staff(&self, troupe: &VirtualUsersSetup) -> Result<(), String> {
         let loaded = Crew::load(troupe, self.roster.is_some());
         let crew = loaded.map_err(|why| self.calls.mask(&why))?;
         let prepared = self
@@ -296,7 +296,7 @@ impl<W: Wire> Slots<W> {
     ///
     /// # Panics
     /// When an arrival's task panicked: the rows would silently lack its calls.
-    pub(crate) fn take_rows(&self) -> (Rows, Turned) {
+    pub(crate) fn take_rows(&self) -> (Rows, EpochEnd) {
         self.calls.take_rows()
     }
 
@@ -403,7 +403,7 @@ impl<W: Wire> Slots<W> {
 
     /// In a closed loop, what the user of an arrival that ended at `end` does next.
     fn follow(&self, arrival: &Arrival, end: MonoTime) -> Option<Arrival> {
-        let (Some(roster), Name::Iteration { user, .. }) = (&self.roster, arrival.name) else {
+        let (Some(roster), ArrivalId::Iteration { user, .. }) = (&self.roster, arrival.name) else {
             return None;
         };
         let start = self.start.get().filter(|_| self.barred(end).is_none())?;

@@ -16,7 +16,7 @@ use tokio::time::timeout;
 use super::*;
 use crate::fire::clock::lease::Lease;
 use crate::fire::http::connect::error_classification::Broken;
-use crate::fire::http::connect::preconnect::Warmed;
+use crate::fire::http::connect::preconnect::Preconnected;
 use crate::fire::http::wire::{Order, Trace};
 use crate::fire::journal::ring::Recorder;
 use crate::fire::request::program::Program;
@@ -42,8 +42,8 @@ impl Wire for Gate {
         usize::MAX
     }
 
-    async fn warm(&self) -> Warmed {
-        Warmed::default()
+    async fn warm(&self) -> Preconnected {
+        Preconnected::default()
     }
 
     fn tidy(&self, _unneeded: MonoTime) -> usize {
@@ -82,7 +82,7 @@ impl Slots<Gate> {
         };
         for n in 0..arrivals {
             self.reach(Arrival {
-                name: Name::Planned(n),
+                name: ArrivalId::Planned(n),
                 key,
                 due: now,
                 reached: now,

@@ -29,7 +29,7 @@ use tokio::time::sleep;
 
 use super::arrival_runner::Calls;
 use super::users::virtual_users::{Crew, Member};
-use crate::fire::arrival_id::{Arrival, Name};
+use crate::fire::arrival_id::{Arrival, ArrivalId};
 use crate::fire::clock::MonoTime;
 use crate::fire::http::wire::Wire;
 use crate::fire::journal::record::CallRecord;
@@ -180,7 +180,7 @@ impl<W: Wire> Calls<W> {
     /// A user of a closed loop that came here with a shard: it is prepared now.
     async fn latecomer(&self, crew: &Crew, stage: &mut Stage<'_>) -> Option<Member> {
         let arrival = stage.arrival?;
-        let Name::Iteration { user, .. } = arrival.name else {
+        let ArrivalId::Iteration { user, .. } = arrival.name else {
             return None;
         };
         match self.join(crew, user, stage.kit).await {
@@ -270,8 +270,8 @@ impl<W: Wire> Calls<W> {
     /// Whose a part of a user is, and when it is due.
     fn occasion(&self, user: u32, part: Part, arrival: Option<&Arrival>) -> Occasion {
         let whose = match arrival.map(|arrival| arrival.name) {
-            Some(Name::Planned(n)) => Whose::Arrival(n),
-            Some(Name::Iteration { user, k }) => Whose::Iteration { user, k },
+            Some(ArrivalId::Planned(n)) => Whose::Arrival(n),
+            Some(ArrivalId::Iteration { user, k }) => Whose::Iteration { user, k },
             None if part == Part::Stop => Whose::Stop(user),
             None => Whose::Start(user),
         };

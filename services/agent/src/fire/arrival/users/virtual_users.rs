@@ -12,14 +12,14 @@ use loadpilot_engine::schedule::workload::Workload;
 use loadpilot_events::plan::script::Feed;
 use tokio::task::JoinHandle;
 
-use crate::fire::arrival_id::Name;
+use crate::fire::arrival_id::ArrivalId;
 use crate::runs::secrets::Secrets;
 use crate::users::prepared_users::States;
 use crate::users::script::{Scenario, Scripting, Source, User};
 
 /// What a core needs for a crew.
 #[derive(Debug, Clone)]
-pub struct Troupe {
+pub struct VirtualUsersSetup {
     /// The interpreter.
     pub scripting: Arc<dyn Scripting>,
     /// The archive of the scenario's files.
@@ -44,7 +44,7 @@ pub struct Troupe {
     pub states: Option<Arc<States>>,
 }
 
-impl Troupe {
+impl VirtualUsersSetup {
     /// Whether its users come prepared, and are cleaned up after by whoever prepared them.
     fn comes_prepared(&self) -> bool {
         let states = self.states.as_ref();
@@ -83,7 +83,7 @@ pub(crate) struct Crew {
 
 impl Crew {
     /// Loads the scenario; must be called on the thread that has entered the interpreter.
-    pub(crate) fn load(troupe: &Troupe, is_closed_loop: bool) -> Result<Self, String> {
+    pub(crate) fn load(troupe: &VirtualUsersSetup, is_closed_loop: bool) -> Result<Self, String> {
         let scenario = troupe.scripting.load(&Source {
             bundle: &troupe.bundle,
             file: &troupe.file,
@@ -124,16 +124,16 @@ impl Crew {
     }
 
     /// Who does what `name` says; `None` when there is nobody idle for it.
-    pub(crate) fn take(&self, name: Name) -> Option<Member> {
+    pub(crate) fn take(&self, name: ArrivalId) -> Option<Member> {
         if self.dismissed.get() {
             return None;
         }
         match (&mut *self.idle.borrow_mut(), name) {
             (Idle::InTurn(idle), _) => idle.pop_front(),
-            (Idle::ByNumber(idle), Name::Iteration { user, .. }) => {
+            (Idle::ByNumber(idle), ArrivalId::Iteration { user, .. }) => {
                 idle.get_mut(user as usize).and_then(Option::take)
             }
-            (Idle::ByNumber(_), Name::Planned(_)) => None,
+            (Idle::ByNumber(_), ArrivalId::Planned(_)) => None,
         }
     }
 

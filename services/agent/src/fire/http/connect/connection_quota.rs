@@ -6,14 +6,14 @@ use loadpilot_events::plan::connections::Connections;
 
 /// The connections of one core.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub struct Pool {
+pub struct ConnectionQuota {
     /// Most that it has open at a time; `None` sets no limit.
     pub max: Option<u32>,
     /// How many it opens before the start.
     pub open_first: u32,
 }
 
-impl Pool {
+impl ConnectionQuota {
     /// Of the `part`-th of `parts` cores of an agent.
     ///
     /// # Panics
@@ -26,7 +26,7 @@ impl Pool {
         Self { max, open_first }
     }
 
-    /// [`Pool::max`] as a count; `usize::MAX` sets no limit.
+    /// [`ConnectionQuota::max`] as a count; `usize::MAX` sets no limit.
     pub(crate) fn connections_max(self) -> usize {
         self.max.map_or(usize::MAX, |max| max as usize)
     }

@@ -35,7 +35,7 @@ struct Origin {
 impl Origins {
     /// Of what the plan names; the system chooses everything when it names nothing.
     pub(crate) fn new(sources: &[Source]) -> Self {
-        let systems = systems_ports();
+        let systems = system_port_range();
         let origins = sources.iter().map(|&source| Origin {
             source,
             by_system: lies_within(source.ports, systems),
@@ -169,7 +169,7 @@ fn lies_within(ports: Option<(u16, u16)>, systems: Option<(u16, u16)>) -> bool {
 }
 
 /// The first and last port that the system gives to connections.
-pub(crate) fn systems_ports() -> Option<(u16, u16)> {
+pub(crate) fn system_port_range() -> Option<(u16, u16)> {
     let text = std::fs::read_to_string("/proc/sys/net/ipv4/ip_local_port_range").ok()?;
     let mut ports = text.split_whitespace().map(str::parse);
     Some((ports.next()?.ok()?, ports.next()?.ok()?))
@@ -235,7 +235,7 @@ mod tests {
             .enable_all()
             .build()
             .expect("a runtime");
-        let systems = systems_ports().expect("Linux says it");
+        let systems = system_port_range().expect("Linux says it");
         for (place, from) in [("127.0.0.1:0", "127.0.0.9"), ("[::1]:0", "[::1]")] {
             for first in [systems.0 + 100, systems.0 - 200] {
                 let listener = TcpListener::bind(place).expect("a loopback port");

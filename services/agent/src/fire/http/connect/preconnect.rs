@@ -24,7 +24,7 @@ const PATIENCE: Duration = Duration::from_secs(8);
 
 /// What became of the connections to open before the start.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub struct Warmed {
+pub struct Preconnected {
     /// Open.
     pub opened: u32,
     /// Not open: it failed, or was given up for lack of time.
@@ -33,7 +33,7 @@ pub struct Warmed {
     pub last_failure: Option<Cause>,
 }
 
-impl Warmed {
+impl Preconnected {
     /// Of two cores together.
     #[must_use]
     pub fn and(self, other: Self) -> Self {
@@ -47,7 +47,7 @@ impl Warmed {
 
 /// Does what can be done before the first request is due: opens `open_first` connections, or, when
 /// there are to be none, resolves the target's name. Opening does that too, within its patience.
-pub(crate) async fn warm<T>(dial: &Dial, open_first: u32, open: impl Fn() -> T) -> Warmed
+pub(crate) async fn warm<T>(dial: &Dial, open_first: u32, open: impl Fn() -> T) -> Preconnected
 where
     T: Future<Output = Result<(), Broken>>,
 {
@@ -58,23 +58,23 @@ where
 }
 
 /// Opens `count` connections, some at a time, within `patience`.
-async fn open_all<T>(count: u32, patience: Duration, open: impl Fn() -> T) -> Warmed
+async fn open_all<T>(count: u32, patience: Duration, open: impl Fn() -> T) -> Preconnected
 where
     T: Future<Output = Result<(), Broken>>,
 {
-    let (begun, warmed) = (Cell::new(0), Cell::new(Warmed::default()));
+    let (begun, warmed) = (Cell::new(0), Cell::new(Preconnected::default()));
     let lane = async || {
         while begun.get() < count {
             begun.set(begun.get() + 1);
             let one = match open().await {
-                Ok(()) => Warmed {
+                Ok(()) => Preconnected {
                     opened: 1,
-                    ..Warmed::default()
+                    ..Preconnected::default()
                 },
-                Err(broken) => Warmed {
+                Err(broken) => Preconnected {
                     failed: 1,
                     last_failure: Some(broken.cause),
-                    ..Warmed::default()
+                    ..Preconnected::default()
                 },
             };
             warmed.set(warmed.get().and(one));
@@ -93,7 +93,7 @@ where
     let warmed = warmed.get();
     match in_time {
         true => warmed,
-        false => warmed.and(Warmed {
+        false => warmed.and(Preconnected {
             opened: 0,
             failed: count - warmed.opened - warmed.failed,
             last_failure: Some(Cause::WhileConnecting),
@@ -127,7 +127,7 @@ mod tests {
                 _ => Ok(()),
             }
         };
-        let wanted = Warmed {
+        let wanted = Preconnected {
             opened: 200,
             failed: 100,
             last_failure: Some(Cause::TlsAlert),
@@ -139,7 +139,7 @@ mod tests {
             7.. => std::future::pending().await,
             _ => Ok(()),
         };
-        let wanted = Warmed {
+        let wanted = Preconnected {
             opened: 7,
             failed: 293,
             last_failure: Some(Cause::WhileConnecting),

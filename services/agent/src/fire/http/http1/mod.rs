@@ -18,10 +18,10 @@ use loadpilot_engine::tally::ConnectionUse;
 use loadpilot_events::plan::connections::Reuse;
 
 use self::link::{Exchange, Failed, Link, Reach, Scratch, scratch};
-use super::connect::connection_quota::Pool;
+use super::connect::connection_quota::ConnectionQuota;
 use super::connect::dial::Dial;
 use super::connect::error_classification::Broken;
-use super::connect::preconnect::{self, Warmed};
+use super::connect::preconnect::{self, Preconnected};
 use super::connect::stream::Stream;
 use super::wire::{Order, Trace, Wire};
 use crate::fire::clock::MonoTime;
@@ -38,14 +38,14 @@ pub(crate) struct Http1 {
     dial: Rc<Dial>,
     /// A call in flight occupies one connection, and one that opens another found none idle: no
     /// more calls than connections, and neither are more ever open, idle ones included.
-    pool: Pool,
+    pool: ConnectionQuota,
     /// Last in, first out: the ones in use stay warm, the others may age and go.
     idle: RefCell<Vec<Link>>,
     scratch: Scratch,
 }
 
 impl Http1 {
-    pub(crate) fn new(program: Arc<Program>, dial: Rc<Dial>, pool: Pool) -> Self {
+    pub(crate) fn new(program: Arc<Program>, dial: Rc<Dial>, pool: ConnectionQuota) -> Self {
         Self {
             program,
             dial,
@@ -152,7 +152,7 @@ impl Wire for Http1 {
         self.pool.connections_max()
     }
 
-    async fn warm(&self) -> Warmed {
+    async fn warm(&self) -> Preconnected {
         let open = || async {
             let stream = self.dial.open_ahead(Offer::Http1).await?;
             self.keep(stream);

@@ -20,7 +20,7 @@ const PLAN: &str = r#"{
     "warm_up_us": 0, "timeout_us": 1, "max_wait_us": 1, "max_lateness_us": 1, "tick_us": 1
 }"#;
 
-fn http(address: &str, pool: Pool) -> Http1 {
+fn http(address: &str, pool: ConnectionQuota) -> Http1 {
     let plan: Plan = serde_json::from_str(&PLAN.replace("TARGET", address)).expect("a plan");
     let run = RunId::parse("01run").expect("a token");
     let program = Program::compile(&plan, &run, &BTreeMap::new()).expect("a sendable plan");
@@ -48,7 +48,7 @@ fn serve_one(stream: &mut TcpStream) {
 fn a_reset_before_the_first_byte_moves_the_request_to_a_new_connection() {
     let listener = TcpListener::bind("127.0.0.1:0").expect("a loopback port");
     let address = listener.local_addr().expect("its address").to_string();
-    let http = http(&address, Pool::default());
+    let http = http(&address, ConnectionQuota::default());
     let runtime = Builder::new_current_thread()
         .enable_all()
         .build_local(LocalOptions::default())
@@ -91,9 +91,9 @@ fn a_reset_before_the_first_byte_moves_the_request_to_a_new_connection() {
 fn connections_that_nobody_needs_are_closed_but_for_those_of_the_plan() {
     let listener = TcpListener::bind("127.0.0.1:0").expect("a loopback port");
     let address = listener.local_addr().expect("its address").to_string();
-    let pool = Pool {
+    let pool = ConnectionQuota {
         open_first: 10,
-        ..Pool::default()
+        ..ConnectionQuota::default()
     };
     let http = http(&address, pool);
     let runtime = Builder::new_current_thread()

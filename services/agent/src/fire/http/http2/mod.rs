@@ -19,10 +19,10 @@ use tokio::sync::Notify;
 
 use self::answer::{broken, drain, header_bytes, refuses_the_rest, show, was_not_begun};
 use self::sending::Sending;
-use super::connect::connection_quota::Pool;
+use super::connect::connection_quota::ConnectionQuota;
 use super::connect::dial::Dial;
 use super::connect::error_classification::Broken;
-use super::connect::preconnect::{self, Warmed};
+use super::connect::preconnect::{self, Preconnected};
 use super::connect::stream::Stream;
 use super::wire::{Order, Trace, Wire};
 use crate::fire::clock::MonoTime;
@@ -43,7 +43,7 @@ const HEADERS_BYTES_MAX: u32 = 64 << 10;
 pub(crate) struct Http2 {
     program: Arc<Program>,
     dial: Rc<Dial>,
-    pool: Pool,
+    pool: ConnectionQuota,
     /// Those that may take a further request; the others end with their last stream.
     links: RefCell<Vec<Rc<Link>>>,
     census: Rc<Census>,
@@ -123,7 +123,7 @@ enum Failed {
 }
 
 impl Http2 {
-    pub(crate) fn new(program: Arc<Program>, dial: Rc<Dial>, pool: Pool) -> Self {
+    pub(crate) fn new(program: Arc<Program>, dial: Rc<Dial>, pool: ConnectionQuota) -> Self {
         Self {
             program,
             dial,
@@ -430,7 +430,7 @@ impl Wire for Http2 {
         calls_max.max(1)
     }
 
-    async fn warm(&self) -> Warmed {
+    async fn warm(&self) -> Preconnected {
         let open = || async {
             let stream = self.dial.open_ahead(Offer::Http2).await?;
             self.keep(stream).await

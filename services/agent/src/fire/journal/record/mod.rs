@@ -37,7 +37,7 @@ use loadpilot_events::log::assign::Generation;
 use loadpilot_events::log::cause::Cause;
 use loadpilot_events::log::outcome::Outcome;
 
-use crate::fire::arrival_id::Name;
+use crate::fire::arrival_id::ArrivalId;
 
 /// The version of this layout.
 pub const RECORD_VERSION: u32 = 2;
@@ -47,7 +47,7 @@ pub const RECORD_BYTES: usize = 64;
 const WORDS: usize = RECORD_BYTES / 8;
 
 /// Turns that a record can name; 2²⁴ ticks of a second are 194 days.
-pub(crate) const TURN_MAX: u32 = (1 << 24) - 1;
+pub(crate) const EPOCH_MAX: u32 = (1 << 24) - 1;
 /// The greatest time and count of bytes in five bytes: 12 days, 1 TiB.
 const FIVE_BYTES_MAX: u64 = (1 << 40) - 1;
 /// Bits of the count of a user's arrivals.
@@ -61,9 +61,9 @@ const FIRST_CAUSE: u16 = 1_000;
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct CallRecord {
     /// Its arrival.
-    pub arrival: Name,
+    pub arrival: ArrivalId,
     /// The turn of the ring in which it began; 0 when its arrival's start is noted by itself.
-    pub turn: u32,
+    pub epoch: u32,
     /// The due tick of its arrival.
     pub tick: u32,
     /// The generation held at that tick.
@@ -77,12 +77,12 @@ pub struct CallRecord {
     /// From due until the pacer reached the arrival, in µs; first call of a task only.
     pub schedule_lag_us: Option<u64>,
     /// How it ended; `None` while it is in flight.
-    pub ended: Option<Ended>,
+    pub ended: Option<CallRecordEnd>,
 }
 
 /// The end of a call.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Ended {
+pub struct CallRecordEnd {
     /// How.
     pub outcome: Outcome,
     /// When, in µs after the start.
@@ -118,7 +118,7 @@ impl CallRecord {
     pub fn with_end(self, end: &CallEnd) -> Self {
         let phases = &end.phases;
         let end_us = self.due_us.saturating_add(end.response_us);
-        let ended = Ended {
+        let ended = CallRecordEnd {
             outcome: end.outcome,
             end_us,
             status: end.status,
@@ -178,8 +178,8 @@ impl CallRecord {
     #[must_use]
     pub fn encode(&self, place: u64) -> [u8; RECORD_BYTES] {
         let (mut head, arrival) = match self.arrival {
-            Name::Planned(n) => (0, n),
-            Name::Iteration { user, k } => (1 << 7, (u64::from(user) << K_BITS) | k_of(k)),
+            ArrivalId::Planned(n) => (0, n),
+            ArrivalId::Iteration { user, k } => (1 << 7, (u64::from(user) << K_BITS) | k_of(k)),
         };
         let due = self.due_us.min(FIVE_BYTES_MAX);
         let dispatched = self.dispatched_us.min(FIVE_BYTES_MAX);
@@ -193,7 +193,7 @@ impl CallRecord {
             None => IN_FLIGHT,
             Some(ended) => ended.write(&mut words),
         };
-        words[0] = (u64::from(head) << 32) | (u64::from(self.turn.min(TURN_MAX)) << 40);
+        words[0] = (u64::from(head) << 32) | (u64::from(self.epoch.min(EPOCH_MAX)) << 40);
         seal(words, place)
     }
 
@@ -204,19 +204,22 @@ impl CallRecord {
         unseal(bytes, place)?;
         let arrival = get(bytes, 24, 8);
         let arrival = match bytes[4] >> 7 {
-            0 => Name::Planned(arrival),
-            _ => Name::Iteration {
+            0 => ArrivalId::Planned(arrival),
+            _ => ArrivalId::Iteration {
                 user: u32::try_from(arrival >> K_BITS).ok()?,
                 k: k_of(arrival),
             },
         };
         let ended = match bytes[4] & 0x0f {
             IN_FLIGHT => None,
-            state => Some(Ended::read(bytes, state.checked_sub(FIRST_OUTCOME)?)?),
+            state => Some(CallRecordEnd::read(
+                bytes,
+                state.checked_sub(FIRST_OUTCOME)?,
+            )?),
         };
         let record = Self {
             arrival,
-            turn: u32::try_from(get(bytes, 5, 3)).ok()?,
+            epoch: u32::try_from(get(bytes, 5, 3)).ok()?,
             tick: u32::try_from(get(bytes, 12, 4)).ok()?,
             generation: u32::try_from(get(bytes, 16, 4)).ok()?,
             call: get_u16(bytes, 8),
@@ -230,7 +233,7 @@ impl CallRecord {
     }
 }
 
-impl Ended {
+impl CallRecordEnd {
     /// Writes what an end adds; gives the bits of byte 4.
     fn write(&self, words: &mut [u64; WORDS]) -> u8 {
         let received = self.received_bytes.min(FIVE_BYTES_MAX);

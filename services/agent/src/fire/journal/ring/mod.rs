@@ -16,7 +16,7 @@ use loadpilot_events::RunId;
 use loadpilot_events::id::Holder;
 use loadpilot_events::plan::Plan;
 
-use super::record::{CallRecord, RECORD_BYTES, TURN_MAX};
+use super::record::{CallRecord, EPOCH_MAX, RECORD_BYTES};
 use crate::crash::mmap_file::Map;
 
 mod event;
@@ -26,12 +26,12 @@ mod texts;
 mod writer;
 
 use layout::{Layout, finished_place, seat_place};
-use texts::Texts;
+use texts::TextWriter;
 
-pub use event::{Note, Noted};
-pub use read::{Leftover, NotARing, read};
-pub use texts::ReadTexts;
-pub(crate) use writer::{Recorder, Turned};
+pub use event::{RingEvent, RingEventKind};
+pub use read::{RingContents, RingError, read};
+pub use texts::RingTexts;
+pub(crate) use writer::{EpochEnd, Recorder};
 
 /// What its file's name ends in.
 pub const EXTENSION: &str = "ring";
@@ -49,7 +49,7 @@ const NUMBER_BITS: u32 = 40;
 
 /// Where rings are made, and how large they may be.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct RingPlace {
+pub struct RingSettings {
     /// The folder; made when it is not there.
     pub folder: PathBuf,
     /// Most bytes of one ring: of one core in one run.
@@ -81,12 +81,12 @@ pub struct Ring {
     next: u64,
     /// The number of the last one that is closed into a delta.
     closed: u64,
-    turn: u32,
+    epoch: u32,
     /// Calls and notes that found no room, since the last turn and in all.
     unrecorded: (u64, u64),
     /// Calls in flight that have no place.
     seatless: u64,
-    texts: Texts,
+    texts: TextWriter,
 }
 
 impl Ring {
@@ -96,7 +96,7 @@ impl Ring {
     /// # Errors
     /// What the file system says: no room, no right, a ring of this owner that is there already.
     pub fn create(
-        place: &RingPlace,
+        place: &RingSettings,
         owner: &RingOwner,
         plan: &Plan,
         max_in_flight: u32,
@@ -106,7 +106,7 @@ impl Ring {
         let map = Map::create(&path, layout.bytes())?;
         map.write(0, &layout.header(owner));
         let ring = Self {
-            texts: Texts::new(layout.texts_at(), layout.bytes()),
+            texts: TextWriter::new(layout.texts_at(), layout.bytes()),
             map,
             layout,
             path,
@@ -114,7 +114,7 @@ impl Ring {
             halves: [(1, 0); 2],
             next: 1,
             closed: 0,
-            turn: 1,
+            epoch: 1,
             unrecorded: (0, 0),
             seatless: 0,
         };
@@ -147,19 +147,19 @@ impl Ring {
         // reader compares them.
         let ended = self.next | (u64::from(seat) << NUMBER_BITS);
         self.map.store_u64(layout::ENDED_AT, ended);
-        self.tell(&record.encode(finished_place(self.next)));
+        self.append(&record.encode(finished_place(self.next)));
         match self.layout.seat_at(seat) {
             Some(at) => self.map.store_u32(at, 0),
             None => self.set_seatless(self.seatless.saturating_sub(1)),
         }
     }
 
-    fn note(&mut self, note: &Note) {
-        self.tell(&note.encode(finished_place(self.next)));
+    fn append_event(&mut self, event: &RingEvent) {
+        self.append(&event.encode(finished_place(self.next)));
     }
 
     /// Puts a record, made for the next number, behind the others.
-    fn tell(&mut self, bytes: &[u8; RECORD_BYTES]) {
+    fn append(&mut self, bytes: &[u8; RECORD_BYTES]) {
         let (first, held) = self.halves[self.half];
         match self.layout.finished_at(self.half, held) {
             Some(at) => {
@@ -167,7 +167,7 @@ impl Ring {
                 self.halves[self.half] = (first, held + 1);
                 self.next += 1;
             }
-            None => self.note_unrecorded(),
+            None => self.count_unrecorded(),
         }
     }
 
@@ -178,7 +178,7 @@ impl Ring {
         self.map.store_u32(at, u32::from_le_bytes(check));
     }
 
-    fn note_unrecorded(&mut self) {
+    fn count_unrecorded(&mut self) {
         self.unrecorded.0 += 1;
         self.unrecorded.1 += 1;
         self.map.store_u64(layout::UNRECORDED_AT, self.unrecorded.1);
@@ -190,13 +190,13 @@ impl Ring {
     }
 
     /// What ended by now was harvested; later calls go to the other half when that is free.
-    fn turn(&mut self) -> Turned {
+    fn end_epoch(&mut self) -> EpochEnd {
         let mark = Mark {
-            turn: self.turn,
+            turn: self.epoch,
             number: self.next - 1,
             unrecorded: self.unrecorded.1,
         };
-        self.turn = (self.turn + 1).min(TURN_MAX);
+        self.epoch = (self.epoch + 1).min(EPOCH_MAX);
         let other = 1 - self.half;
         let (first, held) = self.halves[other];
         let is_free = first + u64::from(held) <= self.closed + 1;
@@ -206,7 +206,7 @@ impl Ring {
             // Whatever stands there has other numbers.
             self.map.store_u64(layout::FIRST_AT[other], self.next);
         }
-        Turned {
+        EpochEnd {
             mark: Some(mark),
             unrecorded: std::mem::take(&mut self.unrecorded.0),
         }

@@ -10,26 +10,26 @@ use super::layout::{
     CLOSED_AT, ENDED_AT, FIRST_AT, HEADER_BYTES, Layout, MAGIC, NAMES_AT, SEATLESS_AT,
     UNRECORDED_AT, finished_place, seat_place,
 };
-use super::texts::ReadTexts;
-use super::{NUMBER_BITS, Note, RingOwner};
+use super::texts::RingTexts;
+use super::{NUMBER_BITS, RingEvent, RingOwner};
 use crate::fire::journal::record::{CallRecord, RECORD_BYTES, RECORD_VERSION};
 
 const NUMBER_MAX: u64 = (1 << NUMBER_BITS) - 1;
 
 /// Everything that was open when the process died.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Leftover {
+pub struct RingContents {
     /// Whose it is.
     pub owner: RingOwner,
     /// Calls that finished since the last delta was closed, in the order of their ends; then those
     /// that had ended and whose checks were still to say how.
     pub finished: Vec<CallRecord>,
     /// What else happened since then, in order.
-    pub notes: Vec<Note>,
+    pub events: Vec<RingEvent>,
     /// Calls without an end.
     pub in_flight: Vec<CallRecord>,
     /// What calls and notes name by number.
-    pub texts: ReadTexts,
+    pub texts: RingTexts,
     /// Up to where all of it is in deltas. An arrival whose first call began in a later turn was
     /// not reported as started.
     pub closed: Mark,
@@ -41,7 +41,7 @@ pub struct Leftover {
 
 /// Why bytes are not a ring.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-pub enum NotARing {
+pub enum RingError {
     /// They begin otherwise.
     #[error("not a ring")]
     Foreign,
@@ -66,12 +66,12 @@ pub enum NotARing {
 ///
 /// # Errors
 /// Why they are not a whole ring of this version.
-pub fn read(bytes: &[u8], closed: Mark) -> Result<Leftover, NotARing> {
+pub fn read(bytes: &[u8], closed: Mark) -> Result<RingContents, RingError> {
     let header = bytes.first_chunk::<HEADER_BYTES>();
     let header = header.filter(|header| header.starts_with(&MAGIC));
-    let header = header.ok_or(NotARing::Foreign)?;
+    let header = header.ok_or(RingError::Foreign)?;
     if word_u32(header, 8) != RECORD_VERSION {
-        return Err(NotARing::Version(word_u32(header, 8)));
+        return Err(RingError::Version(word_u32(header, 8)));
     }
     let layout = Layout {
         seats: word_u32(header, 12),
@@ -79,12 +79,12 @@ pub fn read(bytes: &[u8], closed: Mark) -> Result<Leftover, NotARing> {
         texts: word_u32(header, 24),
     };
     if bytes.len() < layout.bytes() {
-        return Err(NotARing::Short {
+        return Err(RingError::Short {
             said: layout.bytes() as u64,
             found: bytes.len() as u64,
         });
     }
-    let owner = owner(header).ok_or(NotARing::Nameless)?;
+    let owner = owner(header).ok_or(RingError::Nameless)?;
     let word = word_u64(header, CLOSED_AT);
     let heard = Mark {
         turn: u32::try_from(word >> NUMBER_BITS).unwrap_or(u32::MAX),
@@ -106,12 +106,12 @@ pub fn read(bytes: &[u8], closed: Mark) -> Result<Leftover, NotARing> {
     });
     entries.retain(|(number, _)| !closed.covers(*number));
     entries.sort_by_key(|(number, _)| *number);
-    let mut left = Leftover {
+    let mut left = RingContents {
         owner,
         finished: Vec::new(),
-        notes: Vec::new(),
+        events: Vec::new(),
         in_flight: Vec::new(),
-        texts: ReadTexts::read(bytes, layout.texts_at()),
+        texts: RingTexts::read(bytes, layout.texts_at()),
         closed,
         unrecorded: word_u64(header, UNRECORDED_AT),
         seatless: word_u64(header, SEATLESS_AT),
@@ -119,7 +119,7 @@ pub fn read(bytes: &[u8], closed: Mark) -> Result<Leftover, NotARing> {
     for (_, entry) in entries {
         match entry {
             Entry::Call(record) => left.finished.push(record),
-            Entry::Note(note) => left.notes.push(note),
+            Entry::Event(event) => left.events.push(event),
         }
     }
     for seat in 0..layout.seats {
@@ -144,7 +144,7 @@ pub fn read(bytes: &[u8], closed: Mark) -> Result<Leftover, NotARing> {
 /// What stands in a half.
 enum Entry {
     Call(CallRecord),
-    Note(Note),
+    Event(RingEvent),
 }
 
 /// The finished calls and notes of a half with their numbers, up to the first place without one.
@@ -161,7 +161,7 @@ fn entries_of(
         let call = record_at(bytes, at, place).filter(|record| record.ended.is_some());
         let entry = match call {
             Some(record) => Entry::Call(record),
-            None => Entry::Note(Note::decode(place_at(bytes, at)?, place)?),
+            None => Entry::Event(RingEvent::decode(place_at(bytes, at)?, place)?),
         };
         Some((number, entry))
     })

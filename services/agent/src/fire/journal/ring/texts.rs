@@ -24,7 +24,7 @@ const RAISED_BY: [RaisedBy; 3] = [RaisedBy::Check, RaisedBy::Task, RaisedBy::Blo
 
 /// The texts that a thread has written.
 #[derive(Debug)]
-pub(super) struct Texts {
+pub(super) struct TextWriter {
     /// Where the next one goes, and where their room ends.
     next_at: usize,
     end: usize,
@@ -36,7 +36,7 @@ pub(super) struct Texts {
     raised: BTreeMap<(u16, RaisedBy, String), Option<u16>>,
 }
 
-impl Texts {
+impl TextWriter {
     pub(super) fn new(at: usize, end: usize) -> Self {
         Self {
             next_at: at,
@@ -124,7 +124,7 @@ impl Texts {
 
 /// The texts of a ring, as somebody reads them.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct ReadTexts {
+pub struct RingTexts {
     /// The names of calls by their numbers.
     pub calls: BTreeMap<u16, CallName>,
     /// The names of metrics by their numbers.
@@ -133,7 +133,7 @@ pub struct ReadTexts {
     pub raised: BTreeMap<u16, (u16, RaisedBy, String)>,
 }
 
-impl ReadTexts {
+impl RingTexts {
     /// Reads from `at` on, up to the first place that holds no whole entry.
     pub(super) fn read(bytes: &[u8], mut at: usize) -> Self {
         let mut texts = Self::default();

@@ -12,14 +12,14 @@ use loadpilot_events::log::metrics::MetricValue;
 use loadpilot_events::log::outcome::DropReason;
 use loadpilot_events::plan::script::{CallName, RaisedBy};
 
-use super::{Note, Noted, Ring};
+use super::{Ring, RingEvent, RingEventKind};
 use crate::fire::arrival_id::Arrival;
 use crate::fire::clock::MonoTime;
 use crate::fire::journal::record::CallRecord;
 
 /// What a turn of the ring says.
 #[derive(Debug, Clone, Copy, Default)]
-pub(crate) struct Turned {
+pub(crate) struct EpochEnd {
     /// Up to where calls are harvested; `None` without a ring.
     pub mark: Option<Mark>,
     /// Calls that found no room since the turn before.
@@ -33,19 +33,19 @@ pub(crate) struct Recorder {
     start: Cell<Option<MonoTime>>,
     seats: Cell<u32>,
     /// Those among them that somebody has left.
-    left: RefCell<Vec<u32>>,
+    free_seats: RefCell<Vec<u32>>,
     /// Whether starts of arrivals are noted by themselves; else the first call of each tells.
-    notes_starts: bool,
+    records_starts: bool,
 }
 
 impl Recorder {
-    pub(crate) fn new(ring: Option<Ring>, notes_starts: bool) -> Self {
+    pub(crate) fn new(ring: Option<Ring>, records_starts: bool) -> Self {
         Self {
             ring: ring.map(RefCell::new),
             start: Cell::new(None),
             seats: Cell::new(0),
-            left: RefCell::default(),
-            notes_starts,
+            free_seats: RefCell::default(),
+            records_starts,
         }
     }
 
@@ -60,14 +60,14 @@ impl Recorder {
     }
 
     /// A place for whoever performs one call after another.
-    pub(crate) fn seat(&self) -> u32 {
-        let left = self.left.borrow_mut().pop();
-        left.unwrap_or_else(|| self.seats.replace(self.seats.get().saturating_add(1)))
+    pub(crate) fn take_seat(&self) -> u32 {
+        let free = self.free_seats.borrow_mut().pop();
+        free.unwrap_or_else(|| self.seats.replace(self.seats.get().saturating_add(1)))
     }
 
     /// Such a place is free for somebody else: its last call has ended.
-    pub(crate) fn leave(&self, seat: u32) {
-        self.left.borrow_mut().push(seat);
+    pub(crate) fn release_seat(&self, seat: u32) {
+        self.free_seats.borrow_mut().push(seat);
     }
 
     /// A call is about to be sent.
@@ -83,7 +83,7 @@ impl Recorder {
         let start = self.start.get()?;
         let record = CallRecord {
             arrival: arrival.name,
-            turn: if self.notes_starts { 0 } else { ring.turn },
+            epoch: if self.records_starts { 0 } else { ring.epoch },
             tick: arrival.key.tick,
             generation: arrival.key.generation,
             call,
@@ -105,27 +105,27 @@ impl Recorder {
 
     /// An arrival of a user has started.
     pub(crate) fn started(&self, key: RowKey) {
-        self.note(key, Noted::Started);
+        self.record_event(key, RingEventKind::Started);
     }
 
     /// An arrival will never start.
     pub(crate) fn dropped(&self, key: RowKey, reason: DropReason) {
-        self.note(key, Noted::Dropped(reason));
+        self.record_event(key, RingEventKind::Dropped(reason));
     }
 
     /// A started arrival ended, and not all of it went well.
     pub(crate) fn task_error(&self, key: RowKey) {
-        self.note(key, Noted::TaskError);
+        self.record_event(key, RingEventKind::TaskError);
     }
 
     /// The task of an arrival raised an error.
     pub(crate) fn task_raised(&self, key: RowKey, last: LastCall) {
-        self.note(key, Noted::TaskRaised(last));
+        self.record_event(key, RingEventKind::TaskRaised(last));
     }
 
     /// A check looked at an answer of an arrival.
     pub(crate) fn check(&self, key: RowKey, passed: bool) {
-        self.note(key, Noted::Check { passed });
+        self.record_event(key, RingEventKind::Check { passed });
     }
 
     /// An arrival added to a metric of the scenario's own.
@@ -133,11 +133,11 @@ impl Recorder {
         if let Some(ring) = &self.ring {
             let ring = &mut *ring.borrow_mut();
             match ring.texts.metric(&ring.map, name) {
-                Some(text) => ring.note(&Note {
+                Some(text) => ring.append_event(&RingEvent {
                     key,
-                    what: Noted::Metric { text, value },
+                    kind: RingEventKind::Metric { text, value },
                 }),
-                None => ring.note_unrecorded(),
+                None => ring.count_unrecorded(),
             }
         }
     }
@@ -147,11 +147,11 @@ impl Recorder {
         if let Some(ring) = &self.ring {
             let ring = &mut *ring.borrow_mut();
             match ring.texts.raised(&ring.map, (key.task, by), words) {
-                Some(text) => ring.note(&Note {
+                Some(text) => ring.append_event(&RingEvent {
                     key,
-                    what: Noted::Raised { text },
+                    kind: RingEventKind::Raised { text },
                 }),
-                None => ring.note_unrecorded(),
+                None => ring.count_unrecorded(),
             }
         }
     }
@@ -164,9 +164,9 @@ impl Recorder {
         }
     }
 
-    fn note(&self, key: RowKey, what: Noted) {
+    fn record_event(&self, key: RowKey, kind: RingEventKind) {
         if let Some(ring) = &self.ring {
-            ring.borrow_mut().note(&Note { key, what });
+            ring.borrow_mut().append_event(&RingEvent { key, kind });
         }
     }
 
@@ -178,9 +178,9 @@ impl Recorder {
     }
 
     /// What ended by now is harvested.
-    pub(crate) fn turn(&self) -> Turned {
+    pub(crate) fn end_epoch(&self) -> EpochEnd {
         let ring = self.ring.as_ref();
-        ring.map(|ring| ring.borrow_mut().turn())
+        ring.map(|ring| ring.borrow_mut().end_epoch())
             .unwrap_or_default()
     }
 
