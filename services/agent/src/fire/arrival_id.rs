@@ -41,7 +41,7 @@ impl ArrivalId {
 /// An arrival that the pacer has reached.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Arrival {
-    pub name: ArrivalId,
+    pub id: ArrivalId,
     pub key: RowKey,
     pub due: MonoTime,
     /// When the pacer reached it.

@@ -24,18 +24,18 @@ use crate::bugs::{Bug, bug};
 
 use crate::fire::arrival_id::{Arrival, ArrivalId};
 use crate::fire::clock::MonoTime;
-use crate::fire::clock::call_timeout::TimeOut;
+use crate::fire::clock::call_timeout::CallTimer;
 use crate::fire::clock::lease::Lease;
 use crate::fire::http::wire::{Order, Trace, Wire};
 use crate::fire::journal::ring::{EpochEnd, Recorder};
-use crate::fire::request::call_registry::CallNames;
+use crate::fire::request::call_registry::CallRegistry;
 use crate::fire::request::program::{Call, Program};
 use crate::fire::request::progress::Progress;
-use crate::fire::request::scratch::Kit;
+use crate::fire::request::scratch::Scratch;
 use crate::fire::request::stream_tokens::Tokens;
 
 /// The sending side of one core: its engine, its requests, its counters.
-pub(crate) struct Calls<W> {
+pub(crate) struct ArrivalRunner<W> {
     pub(crate) run: RunId,
     workload: Arc<Workload>,
     pub(crate) program: Arc<Program>,
@@ -43,7 +43,7 @@ pub(crate) struct Calls<W> {
     pub(crate) tally: RefCell<Tally>,
     pub(crate) recorder: Recorder,
     /// Of calls that are not in the plan.
-    pub(crate) names: CallNames,
+    pub(crate) registry: CallRegistry,
     /// What the coordinator's clock shows at due 0.
     start: Cell<Timestamp>,
     stopped: Cell<Option<DropReason>>,
@@ -87,7 +87,7 @@ pub(crate) struct Begin {
     pub(crate) dispatched: MonoTime,
 }
 
-impl<W: Wire> Calls<W> {
+impl<W: Wire> ArrivalRunner<W> {
     pub(crate) fn new(
         run: RunId,
         workload: Arc<Workload>,
@@ -103,7 +103,7 @@ impl<W: Wire> Calls<W> {
             wire,
             tally: RefCell::default(),
             recorder,
-            names: CallNames::new(place),
+            registry: CallRegistry::new(place),
             start: Cell::new(Timestamp(0)),
             stopped: Cell::new(None),
             lease,
@@ -117,32 +117,35 @@ impl<W: Wire> Calls<W> {
     }
 
     /// What one task of the runtime needs; must be called on the core's runtime.
-    pub(crate) fn kit(&self) -> Kit {
-        Kit::new(self.recorder.take_seat())
+    pub(crate) fn scratch(&self) -> Scratch {
+        Scratch::new(self.recorder.take_seat())
     }
 
-    /// One more like `kit`, for a request that goes on beside.
-    pub(crate) fn kit_beside(&self, kit: &Kit) -> Kit {
-        match kit.is_aside() {
-            true => Kit::aside(),
-            false => self.kit(),
+    /// One more like `scratch`, for a request that goes on beside.
+    pub(crate) fn scratch_for(&self, scratch: &Scratch) -> Scratch {
+        match scratch.is_uncounted() {
+            true => Scratch::uncounted(),
+            false => self.scratch(),
         }
     }
 
     /// Nobody needs it any more.
-    pub(crate) fn put_away(&self, kit: Kit) {
-        self.recorder.release_seat(kit.seat);
-        kit.others.into_iter().for_each(|kit| self.put_away(kit));
+    pub(crate) fn release_scratch(&self, scratch: Scratch) {
+        self.recorder.release_seat(scratch.seat);
+        scratch
+            .others
+            .into_iter()
+            .for_each(|scratch| self.release_scratch(scratch));
     }
 
     /// The instant of due 0, and what the coordinator's clock shows then.
-    pub(crate) fn start_at(&self, start: MonoTime, shown: Timestamp) {
+    pub(crate) fn start_at(&self, start: MonoTime, coordinator_time: Timestamp) {
         self.recorder.start_at(start);
-        self.start.set(shown);
+        self.start.set(coordinator_time);
     }
 
     /// What the coordinator's clock shows at an instant after due 0.
-    pub(crate) fn shown_at(&self, at: MonoTime) -> Timestamp {
+    pub(crate) fn coordinator_time_at(&self, at: MonoTime) -> Timestamp {
         let since_us = self.recorder.since_start_us(at);
         Timestamp(self.start.get().0.saturating_add(since_us))
     }
@@ -197,7 +200,7 @@ impl<W: Wire> Calls<W> {
         &self,
         arrival: &Arrival,
         dispatched: MonoTime,
-        kit: &mut Kit,
+        scratch: &mut Scratch,
     ) -> MonoTime {
         self.tally.borrow_mut().started(arrival.key);
         let mut begin = Begin {
@@ -214,24 +217,24 @@ impl<W: Wire> Calls<W> {
                 all_ok = false;
                 break;
             }
-            self.write_id(arrival, step, &mut kit.id);
+            self.write_id(arrival, step, &mut scratch.id);
             let progress = Progress::new(begin.dispatched);
             let tokens = call.stream.map(|stream| {
-                let tokens = kit.tokens.get_or_init(|| RefCell::new(Tokens::new()));
+                let tokens = scratch.tokens.get_or_init(|| RefCell::new(Tokens::new()));
                 tokens.borrow_mut().begin(stream, call.tokens_max);
                 tokens
             });
-            let seen = self.is_to_be_seen(arrival).then(RefCell::default);
+            let debug_head = self.is_debugged(arrival).then(RefCell::default);
             let order = Order {
                 call,
-                id: self.program.has_ids.then_some(kit.id.as_str()),
+                id: self.program.has_ids.then_some(scratch.id.as_str()),
                 may_reuse: self.may_reuse(arrival, step),
                 progress: &progress,
                 tokens,
-                seen: seen.as_ref(),
-                kept: None,
+                debug_head: debug_head.as_ref(),
+                capture: None,
             };
-            let place = (kit.seat, &mut kit.time_out);
+            let place = (scratch.seat, &mut scratch.call_timer);
             let (outcome, end) = self.call(&order, arrival, begin, &mut trace, place).await;
             all_ok &= outcome == Outcome::Ok;
             begin = Begin {
@@ -259,19 +262,19 @@ impl<W: Wire> Calls<W> {
         arrival: &Arrival,
         begin: Begin,
         trace: &mut Trace,
-        (seat, time_out): (u32, &mut TimeOut),
+        (seat, call_timer): (u32, &mut CallTimer),
     ) -> (Outcome, MonoTime) {
         let times = (begin.due, begin.dispatched);
         let recorder = &self.recorder;
         let begun = recorder.begin(seat, arrival, order.call.number, times, &trace.phases);
         let ended = self
-            .exchange(order, begin.dispatched, trace, time_out, true)
+            .exchange(order, begin.dispatched, trace, call_timer, true)
             .await;
         let end = MonoTime::now();
         let call_end = Self::call_end(arrival, order, begin, end, ended, trace);
         self.tally.borrow_mut().call(&call_end);
         self.count_tokens(order, &call_end);
-        self.write_out(order, arrival, &call_end);
+        self.record_debug_exchange(order, arrival, &call_end);
         recorder.end(seat, begun, &call_end);
         self.sample(arrival, begin.due, &call_end);
         (ended.outcome, end)
@@ -319,17 +322,22 @@ impl<W: Wire> Calls<W> {
     }
 
     /// Writes an exchange out, if it is to be.
-    pub(crate) fn write_out(&self, order: &Order<'_>, arrival: &Arrival, end: &CallEnd) {
-        if let Some(seen) = order.seen {
-            let answer = seen.borrow().lines(&self.program.masks);
-            let seen = written_out(arrival, order.call, end, answer);
-            self.tally.borrow_mut().exchange(seen);
+    pub(crate) fn record_debug_exchange(
+        &self,
+        order: &Order<'_>,
+        arrival: &Arrival,
+        end: &CallEnd,
+    ) {
+        if let Some(debug_head) = order.debug_head {
+            let answer = debug_head.borrow().lines(&self.program.redactor);
+            let debug_head = debug_exchange(arrival, order.call, end, answer);
+            self.tally.borrow_mut().exchange(debug_head);
         }
     }
 
     /// Whether the exchanges of an arrival are written out.
-    pub(crate) fn is_to_be_seen(&self, arrival: &Arrival) -> bool {
-        match arrival.name {
+    pub(crate) fn is_debugged(&self, arrival: &Arrival) -> bool {
+        match arrival.id {
             ArrivalId::Planned(n) => n < self.program.debug_requests,
             ArrivalId::Iteration { user, k } => {
                 k == 0 && u64::from(user) < self.program.debug_requests
@@ -343,7 +351,7 @@ impl<W: Wire> Calls<W> {
         order: &Order<'_>,
         dispatched: MonoTime,
         trace: &mut Trace,
-        time_out: &mut TimeOut,
+        call_timer: &mut CallTimer,
         is_counted: bool,
     ) -> Ended {
         // What belongs to no arrival, a user's clean-up, is sent all the same.
@@ -365,7 +373,7 @@ impl<W: Wire> Calls<W> {
             let listened = order.progress.status().zip(hang_up);
             let until = [of_stage, listened.map(|(_, until)| until)];
             let until = until.into_iter().flatten().fold(deadline, MonoTime::min);
-            if time_out.poll(cx, until).is_ready() {
+            if call_timer.poll(cx, until).is_ready() {
                 return Poll::Ready(match listened {
                     Some((status, hang_up)) if hang_up == until => Ended::answered(status),
                     _ => {
@@ -384,12 +392,12 @@ impl<W: Wire> Calls<W> {
 
     /// Tells a call by itself, if it was drawn.
     pub(crate) fn sample(&self, arrival: &Arrival, due: MonoTime, end: &CallEnd) {
-        let (block, index) = arrival.name.draw_key();
+        let (block, index) = arrival.id.draw_key();
         if !self.workload.is_sampled(block, index, end.call) {
             return;
         }
         let due_us = self.recorder.since_start_us(due);
-        let sample = end.sample(arrival.name.user_and_number(), due_us);
+        let sample = end.sample(arrival.id.user_and_number(), due_us);
         self.tally.borrow_mut().sample(sample);
     }
 
@@ -400,7 +408,7 @@ impl<W: Wire> Calls<W> {
             Reuse::Never => return false,
             Reuse::SharePpm(share_ppm) => share_ppm,
         };
-        let (block, index) = arrival.name.draw_key();
+        let (block, index) = arrival.id.draw_key();
         self.workload.reuse_draw_ppm(block, index, step) < share_ppm
     }
 
@@ -410,7 +418,7 @@ impl<W: Wire> Calls<W> {
         }
         id.clear();
         let run = &self.run;
-        let written = match arrival.name {
+        let written = match arrival.id {
             ArrivalId::Planned(n) => write!(id, "{run}/{n}/{step}"),
             ArrivalId::Iteration { user, k } => {
                 write!(id, "{run}/{user}.{}.{k}/{step}", arrival.key.generation)
@@ -420,14 +428,19 @@ impl<W: Wire> Calls<W> {
     }
 }
 
-fn written_out(arrival: &Arrival, call: &Call, end: &CallEnd, answer: Vec<String>) -> ExchangeSeen {
+fn debug_exchange(
+    arrival: &Arrival,
+    call: &Call,
+    end: &CallEnd,
+    answer: Vec<String>,
+) -> ExchangeSeen {
     ExchangeSeen {
-        arrival: match arrival.name {
+        arrival: match arrival.id {
             ArrivalId::Planned(n) => n,
             ArrivalId::Iteration { user, .. } => user.into(),
         },
         call: call.number,
-        request: call.shown.clone(),
+        request: call.debug_lines.clone(),
         request_body_bytes: call.body_bytes,
         answer,
         received_bytes: end.received_bytes,

@@ -15,8 +15,8 @@ use loadpilot_events::Timestamp;
 use loadpilot_events::log::outcome::DropReason;
 use tokio::sync::{mpsc, oneshot};
 
-use super::closed_loop::Roster;
-use super::schedule_cursor::{CoreHold, Lanes};
+use super::closed_loop::ClosedLoop;
+use super::schedule_cursor::{CoreHold, ScheduleCursor};
 use super::slots::Slots;
 use crate::fire::allocator_tuning;
 use crate::fire::arrival_id::{Arrival, ArrivalId};
@@ -30,7 +30,7 @@ const BATCH: usize = 64;
 
 /// What a burst took, seats and connections, is given back when no arrival has needed it for so
 /// long, in µs: an agent's memory is that of its load and not of the worst moment of its run.
-const UNNEEDED_US: u64 = 60_000_000;
+const UNUSED_US: u64 = 60_000_000;
 
 /// Seats and connections given back that are worth asking the allocator for their memory.
 const TRIM_FROM: usize = 256;
@@ -73,25 +73,25 @@ pub struct Harvest {
 /// Where arrivals come from.
 pub(crate) enum Source {
     /// The plan's schedule.
-    Schedule(Lanes),
+    Schedule(ScheduleCursor),
     /// Users, for their first iterations; the next ones follow by themselves.
-    Users(Rc<Roster>),
+    Users(Rc<ClosedLoop>),
 }
 
 impl Source {
     /// When something is to be released next, in µs after the start.
     fn next_us(&self) -> Option<u64> {
         match self {
-            Self::Schedule(lanes) => Some(lanes.head()?.due_us),
-            Self::Users(roster) => roster.next_join_us(),
+            Self::Schedule(cursor) => Some(cursor.head()?.due_us),
+            Self::Users(closed_loop) => closed_loop.next_join_us(),
         }
     }
 
     /// Waits until that has become sooner by itself.
-    async fn sooner(&self) {
+    async fn earlier(&self) {
         match self {
             Self::Schedule(_) => std::future::pending().await,
-            Self::Users(roster) => roster.sooner().await,
+            Self::Users(closed_loop) => closed_loop.earlier().await,
         }
     }
 }
@@ -106,10 +106,10 @@ pub(crate) struct Pacer<W> {
     stopped_at: Option<MonoTime>,
     stall_us: u64,
     /// Seats and connections whose memory the allocator may still keep.
-    given_back: usize,
+    released: usize,
     /// Rows of a harvest that its reader did not wait for.
-    kept: Rows,
-    kept_unrecorded: u64,
+    unclaimed: Rows,
+    unclaimed_unrecorded: u64,
 }
 
 impl<W: Wire> Pacer<W> {
@@ -127,9 +127,9 @@ impl<W: Wire> Pacer<W> {
             armed: None,
             stopped_at: None,
             stall_us: 0,
-            given_back: 0,
-            kept: Rows::default(),
-            kept_unrecorded: 0,
+            released: 0,
+            unclaimed: Rows::default(),
+            unclaimed_unrecorded: 0,
         }
     }
 
@@ -143,7 +143,7 @@ impl<W: Wire> Pacer<W> {
     ) -> io::Result<()> {
         loop {
             let woken = MonoTime::now();
-            self.note_stall(woken);
+            self.record_stall(woken);
             if self.stopped_at.is_none()
                 && let Some(reason) = self.slots.barred(woken)
             {
@@ -152,11 +152,11 @@ impl<W: Wire> Pacer<W> {
             let more = self.release_batch();
             // One moment for both: an end that came between them would be noted by neither.
             let now = MonoTime::now();
-            self.slots.sweep(now);
-            self.note_paced_out(now);
+            self.slots.drop_expired(now);
+            self.update_pacing_done(now);
             if more {
                 while let Ok(command) = commands.try_recv() {
-                    self.obey(command);
+                    self.handle(command);
                 }
                 tokio::task::yield_now().await;
                 continue;
@@ -165,23 +165,23 @@ impl<W: Wire> Pacer<W> {
             tokio::select! {
                 biased;
                 command = commands.recv() => match command {
-                    Some(command) => self.obey(command),
+                    Some(command) => self.handle(command),
                     None => return Ok(()),
                 },
                 fired = self.timer.fired() => fired?,
-                () = self.source.sooner() => {}
+                () = self.source.earlier() => {}
             }
         }
     }
 
-    fn obey(&mut self, command: Command) {
+    fn handle(&mut self, command: Command) {
         match command {
             Command::Hold(holds, rates) => match &mut self.source {
-                Source::Schedule(lanes) => lanes.replace(holds, &rates),
-                Source::Users(roster) => roster.replace(holds),
+                Source::Schedule(cursor) => cursor.replace(holds, &rates),
+                Source::Users(closed_loop) => closed_loop.replace(holds),
             },
             Command::Pause(paused) => self.pause(paused),
-            Command::Start(at, shown) => self.slots.start_at(at, shown),
+            Command::Start(at, coordinator_time) => self.slots.start_at(at, coordinator_time),
             Command::Stop(reason) => self.stop(reason),
             Command::Cancel => {
                 self.stop(DropReason::Stopped);
@@ -200,8 +200,8 @@ impl<W: Wire> Pacer<W> {
                 // When nobody waits for it any more, the rows stay for the next one.
                 let harvest = self.harvest();
                 if let Err(unwanted) = reply.send(harvest) {
-                    self.kept = unwanted.rows;
-                    self.kept_unrecorded = unwanted.unrecorded;
+                    self.unclaimed = unwanted.rows;
+                    self.unclaimed_unrecorded = unwanted.unrecorded;
                 }
             }
         }
@@ -210,46 +210,47 @@ impl<W: Wire> Pacer<W> {
     fn stop(&mut self, reason: DropReason) {
         let now = MonoTime::now();
         self.stopped_at.get_or_insert(now);
-        if let Source::Users(roster) = &self.source {
-            roster.close();
+        if let Source::Users(closed_loop) = &self.source {
+            closed_loop.close();
         }
         self.slots.stop(reason, now);
     }
 
     fn pause(&mut self, paused: bool) {
-        if let Source::Users(roster) = &self.source {
-            roster.pause(paused);
+        if let Source::Users(closed_loop) = &self.source {
+            closed_loop.pause(paused);
         }
         self.slots.pause(paused);
     }
 
     fn harvest(&mut self) -> Harvest {
         let now = MonoTime::now();
-        self.note_stall(now);
-        self.slots.sweep(now);
-        self.give_back(now.minus_us(UNNEEDED_US));
-        let filling = self.slots.filling(now);
-        let mut rows = std::mem::take(&mut self.kept);
-        let (more, turned) = self.slots.take_rows();
+        self.record_stall(now);
+        self.slots.drop_expired(now);
+        self.release_idle(now.minus_us(UNUSED_US));
+        let occupancy = self.slots.occupancy(now);
+        let mut rows = std::mem::take(&mut self.unclaimed);
+        let (more, epoch_end) = self.slots.take_rows();
         rows.merge(more);
         Harvest {
             rows,
-            in_flight: filling.in_flight,
-            waiting: filling.waiting,
-            oldest_us: filling.oldest_us,
+            in_flight: occupancy.in_flight,
+            waiting: occupancy.waiting,
+            oldest_us: occupancy.oldest_us,
             stall_us: std::mem::take(&mut self.stall_us),
             cpu_us: thread_cpu_us(),
-            mark: turned.mark,
-            unrecorded: std::mem::take(&mut self.kept_unrecorded) + turned.unrecorded,
+            mark: epoch_end.mark,
+            unrecorded: std::mem::take(&mut self.unclaimed_unrecorded) + epoch_end.unrecorded,
         }
     }
 
     /// Gives back what no arrival has needed since, and in the end its memory.
-    fn give_back(&mut self, unneeded: MonoTime) {
-        let count = self.slots.give_back(unneeded) + self.slots.wire().tidy(unneeded);
-        self.given_back += count;
-        if count == 0 && self.given_back >= TRIM_FROM {
-            self.given_back = 0;
+    fn release_idle(&mut self, unused_since: MonoTime) {
+        let count =
+            self.slots.release_idle(unused_since) + self.slots.wire().close_idle(unused_since);
+        self.released += count;
+        if count == 0 && self.released >= TRIM_FROM {
+            self.released = 0;
             allocator_tuning::trim();
         }
     }
@@ -260,11 +261,11 @@ impl<W: Wire> Pacer<W> {
             return false;
         };
         match &mut self.source {
-            Source::Schedule(lanes) => release_due(&self.slots, lanes, start, self.stopped_at),
-            Source::Users(roster) => {
+            Source::Schedule(cursor) => release_due(&self.slots, cursor, start, self.stopped_at),
+            Source::Users(closed_loop) => {
                 let now = MonoTime::now();
                 if now >= start {
-                    for iteration in roster.join(now.since_us(start)) {
+                    for iteration in closed_loop.join(now.since_us(start)) {
                         self.slots.reach(Arrival::of_user(&iteration, now));
                     }
                 }
@@ -273,11 +274,11 @@ impl<W: Wire> Pacer<W> {
         }
     }
 
-    fn note_paced_out(&self, now: MonoTime) {
+    fn update_pacing_done(&self, now: MonoTime) {
         let until = self
             .stopped_at
             .map_or(now, |stopped_at| stopped_at.min(now));
-        let paced_out = match self.slots.start() {
+        let pacing_done = match self.slots.start() {
             None => self.stopped_at.is_some(),
             Some(start) => {
                 let over = now >= start.plus_us(self.duration_us) || self.stopped_at.is_some();
@@ -285,7 +286,7 @@ impl<W: Wire> Pacer<W> {
                 over && next.is_none_or(|next_us| start.plus_us(next_us) > until)
             }
         };
-        self.slots.paced_out(paced_out);
+        self.slots.pacing_done(pacing_done);
     }
 
     /// Arms the timer for whatever comes next: an arrival, the end of a wait, the end of the run.
@@ -297,7 +298,7 @@ impl<W: Wire> Pacer<W> {
         // The end of the run is an alarm only while it is ahead.
         let ended = next_us.is_none() && next.is_some_and(|at| at <= now);
         let next = next.filter(|_| !ended);
-        let wanted = next.into_iter().chain(self.slots.next_sweep()).min();
+        let wanted = next.into_iter().chain(self.slots.next_expiry()).min();
         if wanted != self.armed {
             self.timer.arm(wanted)?;
             self.armed = wanted;
@@ -305,7 +306,7 @@ impl<W: Wire> Pacer<W> {
         Ok(())
     }
 
-    fn note_stall(&mut self, now: MonoTime) {
+    fn record_stall(&mut self, now: MonoTime) {
         if let Some(armed) = self.armed.take_if(|armed| *armed <= now) {
             self.stall_us = self.stall_us.max(now.since_us(armed));
         }
@@ -315,7 +316,7 @@ impl<W: Wire> Pacer<W> {
 /// Releases what is due by now, at most a batch of it; says whether there may be more.
 fn release_due<W: Wire>(
     slots: &Rc<Slots<W>>,
-    lanes: &mut Lanes,
+    cursor: &mut ScheduleCursor,
     start: MonoTime,
     stopped_at: Option<MonoTime>,
 ) -> bool {
@@ -325,16 +326,16 @@ fn release_due<W: Wire>(
         if until < start {
             return false;
         }
-        let Some(owned) = lanes.take_due(until.since_us(start)) else {
+        let Some(due) = cursor.take_due(until.since_us(start)) else {
             return false;
         };
         let arrival = Arrival {
-            name: ArrivalId::Planned(owned.n),
-            key: owned.key,
-            due: start.plus_us(owned.due_us),
+            id: ArrivalId::Planned(due.n),
+            key: due.key,
+            due: start.plus_us(due.due_us),
             reached: now,
         };
-        if owned.repeated {
+        if due.repeated {
             // It went out under a generation that was fenced before we knew: never twice.
             slots.drop_arrival(&arrival, DropReason::Late);
         } else {

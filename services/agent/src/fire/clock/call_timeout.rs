@@ -16,21 +16,21 @@ use super::MonoTime;
 
 /// A timer that serves one call at a time.
 #[derive(Debug)]
-pub(crate) struct TimeOut {
+pub(crate) struct CallTimer {
     sleep: Pin<Box<Sleep>>,
     /// Whether the runtime knows whom to wake.
-    watched: bool,
+    registered: bool,
     /// The same moment on both clocks.
     origin: (MonoTime, Instant),
 }
 
-impl TimeOut {
+impl CallTimer {
     /// Must be called on a tokio runtime with its time on.
     pub(crate) fn new() -> Self {
         let now = Instant::now();
         Self {
             sleep: Box::pin(sleep_until(now + Duration::from_secs(3_600))),
-            watched: false,
+            registered: false,
             origin: (MonoTime::now(), now),
         }
     }
@@ -40,7 +40,7 @@ impl TimeOut {
         let (mono, instant) = self.origin;
         // One more, since both readings were cut down to whole µs.
         let deadline = instant + Duration::from_micros(deadline.since_us(mono) + 1);
-        if self.watched && self.sleep.deadline() <= deadline && !self.sleep.is_elapsed() {
+        if self.registered && self.sleep.deadline() <= deadline && !self.sleep.is_elapsed() {
             return Poll::Pending;
         }
         loop {
@@ -50,7 +50,7 @@ impl TimeOut {
                 }
                 self.sleep.as_mut().reset(deadline);
             }
-            self.watched = true;
+            self.registered = true;
             // A task that has used up its turn would be told to wait without being noted down.
             let mut timer = pin!(unconstrained(self.sleep.as_mut()));
             if timer.as_mut().poll(cx).is_pending() {
@@ -69,15 +69,15 @@ mod tests {
     /// Broken if a call inherited the deadline of the one before it, in either direction.
     #[tokio::test]
     async fn each_call_has_its_own_deadline() {
-        let mut time_out = TimeOut::new();
+        let mut call_timer = CallTimer::new();
         for after_ms in [20, 1, 0, 30, 5] {
             let begin = MonoTime::now();
             let deadline = begin.plus_us(after_ms * 1_000);
             let long = begin.plus_us(60_000_000);
             // A call that ends at once leaves its timer behind.
-            let left = poll_fn(|cx| Poll::Ready(time_out.poll(cx, long))).await;
+            let left = poll_fn(|cx| Poll::Ready(call_timer.poll(cx, long))).await;
             assert!(left.is_pending());
-            poll_fn(|cx| time_out.poll(cx, deadline)).await;
+            poll_fn(|cx| call_timer.poll(cx, deadline)).await;
             assert!(MonoTime::now().since_us(begin) >= after_ms * 1_000);
         }
     }

@@ -53,10 +53,10 @@ mod linux {
     /// # Errors
     /// What the kernel says.
     pub(super) fn shorten_slice() -> io::Result<()> {
-        let mut wish = attributes()?;
-        wish.sched_runtime = SLICE_NS;
+        let mut attributes = attributes()?;
+        attributes.sched_runtime = SLICE_NS;
         // SAFETY: the kernel reads the size that stands in it.
-        match unsafe { libc::syscall(libc::SYS_sched_setattr, 0, &raw const wish, 0) } {
+        match unsafe { libc::syscall(libc::SYS_sched_setattr, 0, &raw const attributes, 0) } {
             0 => Ok(()),
             _ => Err(io::Error::last_os_error()),
         }

@@ -14,9 +14,9 @@ use tokio::sync::{mpsc, oneshot, watch};
 use tokio::time::timeout;
 
 use super::thread::runtime;
-use crate::fire::arrival::arrival_runner::Calls;
-use crate::fire::arrival::users::FAREWELL;
-use crate::fire::arrival::users::virtual_users::{Crew, Member, VirtualUsersSetup};
+use crate::fire::arrival::arrival_runner::ArrivalRunner;
+use crate::fire::arrival::users::CLEANUP_TIMEOUT;
+use crate::fire::arrival::users::virtual_users::{VirtualUser, VirtualUsers, VirtualUsersSetup};
 use crate::fire::clock::lease::Lease;
 use crate::fire::fault::Fault;
 use crate::fire::http::connect::connection_quota::ConnectionQuota;
@@ -42,19 +42,19 @@ pub struct HooksSetup {
 }
 
 /// How a part ended: what it raised, in words.
-type Told = Result<(), String>;
+type HookResult = Result<(), String>;
 
 /// What is asked for.
-enum Ask {
-    Once(u16, oneshot::Sender<Told>),
-    Prepare(oneshot::Sender<Told>),
-    Retire(oneshot::Sender<Told>),
+enum HookRequest {
+    Once(u16, oneshot::Sender<HookResult>),
+    Prepare(oneshot::Sender<HookResult>),
+    Retire(oneshot::Sender<HookResult>),
 }
 
 /// Handle to the thread. Dropping it lets the thread end with the part that it plays.
 #[derive(Debug)]
 pub struct Hooks {
-    asks: mpsc::UnboundedSender<Ask>,
+    requests: mpsc::UnboundedSender<HookRequest>,
     called_off: watch::Sender<bool>,
     ended: oneshot::Receiver<()>,
 }
@@ -65,7 +65,7 @@ impl Hooks {
     /// # Errors
     /// [`Fault::Thread`] when the system gives no thread or reactor.
     pub fn spawn(setup: HooksSetup) -> Result<Self, Fault> {
-        let (asks, asked) = mpsc::unbounded_channel();
+        let (requests, requests_in) = mpsc::unbounded_channel();
         let (called_off, calls_off) = watch::channel(false);
         let (ready, began) = std::sync::mpsc::channel();
         let named = thread::Builder::new().name("aside".to_owned());
@@ -77,7 +77,7 @@ impl Hooks {
             scripting.inside(Box::new(|| match runtime(Some(&scripting)) {
                 Ok(runtime) => {
                     drop(ready.send(Ok(())));
-                    runtime.block_on(play(setup, asked, calls_off));
+                    runtime.block_on(play(setup, requests_in, calls_off));
                     runtime.shutdown_background();
                 }
                 Err(error) => drop(ready.send(Err(error))),
@@ -88,7 +88,7 @@ impl Hooks {
         let result = began.recv().unwrap_or_else(|_| Err(gone()));
         result.map_err(Fault::Thread)?;
         Ok(Self {
-            asks,
+            requests,
             called_off,
             ended,
         })
@@ -97,19 +97,19 @@ impl Hooks {
     /// Plays a part that happens once per run, by its place; says how it ended.
     #[must_use]
     pub fn once(&self, place: u16) -> oneshot::Receiver<Result<(), String>> {
-        self.ask(|told| Ask::Once(place, told))
+        self.request(|reply| HookRequest::Once(place, reply))
     }
 
     /// Prepares all users, some at a time; says why not all could be.
     #[must_use]
     pub fn prepare(&self) -> oneshot::Receiver<Result<(), String>> {
-        self.ask(Ask::Prepare)
+        self.request(HookRequest::Prepare)
     }
 
     /// Lets the users that were prepared clean up, in bounded time; says what they raised.
     #[must_use]
     pub fn retire(&self) -> oneshot::Receiver<Result<(), String>> {
-        self.ask(Ask::Retire)
+        self.request(HookRequest::Retire)
     }
 
     /// Ends what is being played, if anything is: a part that happens once is left where it waits;
@@ -126,35 +126,38 @@ impl Hooks {
         self.ended
     }
 
-    fn ask(&self, ask: impl FnOnce(oneshot::Sender<Told>) -> Ask) -> oneshot::Receiver<Told> {
-        let (told, answer) = oneshot::channel();
+    fn request(
+        &self,
+        request: impl FnOnce(oneshot::Sender<HookResult>) -> HookRequest,
+    ) -> oneshot::Receiver<HookResult> {
+        let (reply, answer) = oneshot::channel();
         self.called_off.send_replace(false);
         // A thread that has died drops the answer.
-        drop(self.asks.send(ask(told)));
+        drop(self.requests.send(request(reply)));
         answer
     }
 }
 
 /// The thread's own side.
-struct Stand {
-    calls: Calls<Engine>,
+struct HooksThread {
+    runner: ArrivalRunner<Engine>,
     users_setup: VirtualUsersSetup,
-    crew: Option<Crew>,
+    users: Option<VirtualUsers>,
     /// Who plays what happens once per run.
-    nobody: Option<Member>,
+    once_user: Option<VirtualUser>,
 }
 
 async fn play(
     setup: HooksSetup,
-    mut asks: mpsc::UnboundedReceiver<Ask>,
+    mut requests: mpsc::UnboundedReceiver<HookRequest>,
     mut called_off: watch::Receiver<bool>,
 ) {
     let quota = ConnectionQuota::part(&setup.plan.connections, 0, 1);
     let wire = Engine::new(Arc::clone(&setup.program), quota);
     let workload = Arc::clone(&setup.users_setup.workload);
     let recorder = Recorder::new(None, true);
-    let mut stand = Stand {
-        calls: Calls::new(
+    let mut thread = HooksThread {
+        runner: ArrivalRunner::new(
             setup.run,
             workload,
             setup.program,
@@ -163,75 +166,75 @@ async fn play(
             ((0, 1), Lease::unlimited()),
         ),
         users_setup: setup.users_setup,
-        crew: None,
-        nobody: None,
+        users: None,
+        once_user: None,
     };
-    while let Some(ask) = asks.recv().await {
-        let off = async {
+    while let Some(request) = requests.recv().await {
+        let cancelled = async {
             // An error means that nobody waits any more.
-            drop(called_off.wait_for(|off| *off).await);
+            drop(called_off.wait_for(|cancelled| *cancelled).await);
         };
-        let (told, done) = match ask {
-            Ask::Once(place, told) => (told, stand.once(place, off).await),
-            Ask::Prepare(told) => (told, stand.prepare(off).await),
-            Ask::Retire(told) => (told, stand.retire(off).await),
+        let (reply, done) = match request {
+            HookRequest::Once(place, reply) => (reply, thread.once(place, cancelled).await),
+            HookRequest::Prepare(reply) => (reply, thread.prepare(cancelled).await),
+            HookRequest::Retire(reply) => (reply, thread.retire(cancelled).await),
         };
-        stand.users_setup.scripting.tidy();
-        drop(told.send(done));
+        thread.users_setup.scripting.tidy();
+        drop(reply.send(done));
     }
 }
 
-impl Stand {
-    fn load(&mut self) -> Result<&Crew, String> {
-        if self.crew.is_none() {
-            self.crew = Some(Crew::load(&self.users_setup, true)?);
+impl HooksThread {
+    fn load(&mut self) -> Result<&VirtualUsers, String> {
+        if self.users.is_none() {
+            self.users = Some(VirtualUsers::load(&self.users_setup, true)?);
         }
-        self.crew.as_ref().ok_or_else(String::new)
+        self.users.as_ref().ok_or_else(String::new)
     }
 
-    async fn once(&mut self, place: u16, off: impl Future<Output = ()>) -> Told {
-        let mut member = match self.nobody.take() {
-            Some(member) => member,
+    async fn once(&mut self, place: u16, cancelled: impl Future<Output = ()>) -> HookResult {
+        let mut user = match self.once_user.take() {
+            Some(user) => user,
             None => self.load()?.make(NOBODY)?,
         };
-        let told = tokio::select! {
-            told = self.calls.once(&mut member, place) => told,
+        let reply = tokio::select! {
+            reply = self.runner.once(&mut user, place) => reply,
             // Whoever plays is left in the middle, and cannot be gone on with.
-            () = off => return Err(CALLED_OFF.to_owned()),
+            () = cancelled => return Err(CALLED_OFF.to_owned()),
         };
-        self.nobody = Some(member);
-        told
+        self.once_user = Some(user);
+        reply
     }
 
-    async fn prepare(&mut self, off: impl Future<Output = ()>) -> Told {
+    async fn prepare(&mut self, cancelled: impl Future<Output = ()>) -> HookResult {
         self.load()?;
-        let (calls, Some(crew)) = (&self.calls, &self.crew) else {
+        let (runner, Some(users)) = (&self.runner, &self.users) else {
             return Ok(());
         };
-        let mut prepare = Box::pin(calls.prepare(crew));
+        let mut prepare = Box::pin(runner.prepare(users));
         let prepared = tokio::select! {
             prepared = &mut prepare => prepared,
-            () = off => {
-                drop(tokio::join!(calls.retire(crew), timeout(FAREWELL, prepare)));
+            () = cancelled => {
+                drop(tokio::join!(runner.retire(users), timeout(CLEANUP_TIMEOUT, prepare)));
                 return Err(CALLED_OFF.to_owned());
             }
         };
         let Err(failed) = prepared else {
             return Ok(());
         };
-        match calls.retire(crew).await {
+        match runner.retire(users).await {
             Ok(()) => Err(failed),
             Err(too) => Err(format!("{failed}\n{too}")),
         }
     }
 
-    async fn retire(&mut self, off: impl Future<Output = ()>) -> Told {
-        let Some(crew) = &self.crew else {
+    async fn retire(&mut self, cancelled: impl Future<Output = ()>) -> HookResult {
+        let Some(users) = &self.users else {
             return Ok(());
         };
         tokio::select! {
-            told = self.calls.retire(crew) => told,
-            () = off => Err(CALLED_OFF.to_owned()),
+            reply = self.runner.retire(users) => reply,
+            () = cancelled => Err(CALLED_OFF.to_owned()),
         }
     }
 }

@@ -16,17 +16,17 @@ use loadpilot_events::plan::Plan;
 use tokio::runtime::{Builder, LocalOptions, LocalRuntime};
 use tokio::sync::{mpsc, oneshot, watch};
 
-use crate::fire::arrival::arrival_runner::Calls;
+use crate::fire::arrival::arrival_runner::ArrivalRunner;
 use crate::fire::arrival::users::virtual_users::VirtualUsersSetup;
 use crate::fire::clock::MonoTime;
 use crate::fire::fault::Fault;
 use crate::fire::http::connect::preconnect::Preconnected;
 use crate::fire::http::protocol::Engine;
 
-use crate::fire::arrival::closed_loop::Roster;
+use crate::fire::arrival::closed_loop::ClosedLoop;
 use crate::fire::arrival::pacer::{Command, Harvest, Pacer, Source};
-use crate::fire::arrival::schedule_cursor::{CoreHold, Lanes};
-use crate::fire::arrival::slots::{Rules, Slots};
+use crate::fire::arrival::schedule_cursor::{CoreHold, ScheduleCursor};
+use crate::fire::arrival::slots::{SlotLimits, Slots};
 use crate::fire::clock::lease::Lease;
 use crate::fire::clock::timer::{Timer, sharpen_thread};
 use crate::fire::http::connect::connection_quota::ConnectionQuota;
@@ -134,10 +134,10 @@ impl Core {
         self.tell(Command::Pause(paused));
     }
 
-    /// Sets the instant of due 0; it may have passed. `shown` is what the coordinator's clock shows
+    /// Sets the instant of due 0; it may have passed. `coordinator_time` is what the coordinator's clock shows
     /// then.
-    pub fn start(&self, start_at: MonoTime, shown: Timestamp) {
-        self.tell(Command::Start(start_at, shown));
+    pub fn start(&self, start_at: MonoTime, coordinator_time: Timestamp) {
+        self.tell(Command::Start(start_at, coordinator_time));
     }
 
     /// From now on nothing is dispatched, not even the next call of a task. What waits, and what
@@ -251,11 +251,11 @@ fn fire(
             .unwrap_or(usize::MAX)
             .min(setup.max_in_flight as usize),
     };
-    let rules = Rules {
+    let limits = SlotLimits {
         max_in_flight: slots,
         max_wait_us: setup.plan.max_wait_us,
         max_lateness_us: setup.plan.max_lateness_us,
-        lacking: match users {
+        no_slot_reason: match users {
             Some(_) => DropReason::NoUser,
             None => DropReason::NoSlot,
         },
@@ -264,7 +264,7 @@ fn fire(
     let workload = Arc::clone(&setup.workload);
     let recorder = Recorder::new(setup.ring, users_setup.is_some());
     let (run, program) = (setup.run, setup.program);
-    let calls = Calls::new(
+    let runner = ArrivalRunner::new(
         run,
         workload,
         program,
@@ -272,19 +272,19 @@ fn fire(
         recorder,
         (setup.place, setup.lease),
     );
-    let roster = Roster::new(Arc::clone(&setup.workload)).map(Rc::new);
-    let source = match &roster {
-        Some(roster) => Source::Users(Rc::clone(roster)),
-        None => Source::Schedule(Lanes::new(Arc::clone(&setup.workload))),
+    let closed_loop = ClosedLoop::new(Arc::clone(&setup.workload)).map(Rc::new);
+    let source = match &closed_loop {
+        Some(closed_loop) => Source::Users(Rc::clone(closed_loop)),
+        None => Source::Schedule(ScheduleCursor::new(Arc::clone(&setup.workload))),
     };
-    let slots = Rc::new(Slots::new(calls, rules, roster, signals.idle));
+    let slots = Rc::new(Slots::new(runner, limits, closed_loop, signals.idle));
     let pacer = Pacer::new(Rc::clone(&slots), &setup.workload, source, timer);
     let ended = runtime.block_on(async move {
         tokio::task::spawn_local(async move {
-            let preconnected = slots.wire().warm().await;
+            let preconnected = slots.wire().preconnect().await;
             signals.preconnected.send_replace(Some(preconnected));
             if let Some(users_setup) = users_setup {
-                let users_prepared = slots.staff(&users_setup).await;
+                let users_prepared = slots.prepare_users(&users_setup).await;
                 signals.users_prepared.send_replace(Some(users_prepared));
             }
         });

@@ -8,13 +8,13 @@ use std::cell::RefCell;
 
 use loadpilot_engine::tally::Phases;
 
-use super::connect::error_classification::Broken;
+use super::connect::error_classification::ErrorClass;
 use super::connect::preconnect::Preconnected;
 use crate::fire::clock::MonoTime;
-use crate::fire::request::debug_exchange::Seen;
+use crate::fire::request::debug_exchange::ResponseHead;
 use crate::fire::request::program::Call;
 use crate::fire::request::progress::Progress;
-use crate::fire::request::response_capture::Kept;
+use crate::fire::request::response_capture::ResponseCapture;
 use crate::fire::request::stream_tokens::Tokens;
 
 /// One request to send now.
@@ -31,15 +31,15 @@ pub(crate) struct Order<'a> {
     /// Where it hands over the body of a streamed answer.
     pub tokens: Option<&'a RefCell<Tokens>>,
     /// Where it hands over the head of an answer that is to be written out.
-    pub seen: Option<&'a RefCell<Seen>>,
+    pub debug_head: Option<&'a RefCell<ResponseHead>>,
     /// Where it hands over an answer that somebody wants to read.
-    pub kept: Option<&'a RefCell<Kept>>,
+    pub capture: Option<&'a RefCell<ResponseCapture>>,
 }
 
 impl Order<'_> {
     /// Whether nobody wants to hear more of the answer: the engine then takes it for whole, and
     /// hangs up.
-    pub(crate) fn is_heard_out(&self) -> bool {
+    pub(crate) fn has_enough(&self) -> bool {
         self.tokens.is_some_and(|tokens| tokens.borrow().is_full())
     }
 }
@@ -69,7 +69,7 @@ pub(crate) trait Wire: 'static {
         &self,
         order: &Order<'_>,
         trace: &mut Trace,
-    ) -> impl Future<Output = Result<u16, Broken>>;
+    ) -> impl Future<Output = Result<u16, ErrorClass>>;
 
     /// Most calls that may be in flight at a time, as far as is known now; at least 1. Whoever
     /// begins more lets them wait inside the engine, where the wait counts as the target's.
@@ -77,9 +77,9 @@ pub(crate) trait Wire: 'static {
 
     /// Does whatever can be done before the first request is due: resolves the target's name and
     /// opens the connections that the plan wants open by then. Ends in bounded time.
-    fn warm(&self) -> impl Future<Output = Preconnected>;
+    fn preconnect(&self) -> impl Future<Output = Preconnected>;
 
     /// Lets go of idle connections that the target has closed, and of some of those that were used
-    /// last before `unneeded`, but of none that the plan wants open; says how many these were.
-    fn tidy(&self, unneeded: MonoTime) -> usize;
+    /// last before `unused_since`, but of none that the plan wants open; says how many these were.
+    fn close_idle(&self, unused_since: MonoTime) -> usize;
 }

@@ -22,7 +22,7 @@ const ERRORS_MAX: usize = 100;
 
 /// What the tasks of one core made up.
 #[derive(Debug)]
-pub(crate) struct CallNames {
+pub(crate) struct CallRegistry {
     /// The place of this core among those of its run, and how many these are.
     place: (u32, u32),
     known: RefCell<BTreeMap<u16, BTreeMap<String, Arc<CallName>>>>,
@@ -32,27 +32,27 @@ pub(crate) struct CallNames {
 
 /// A request as it is sent.
 #[derive(Debug, Clone)]
-pub(crate) struct Made {
+pub(crate) struct CompiledCall {
     /// What it is called, if it is counted.
-    pub named: Option<Arc<CallName>>,
+    pub name: Option<Arc<CallName>>,
     pub call: Arc<Call>,
 }
 
 /// What was made of a request, by the task that asked for it. Says nothing about the request: two
 /// that ask for the same are equal.
 #[derive(Debug, Default)]
-pub struct CompiledCalls(Mutex<Vec<(u16, Made)>>);
+pub struct CompiledCalls(Mutex<Vec<(u16, CompiledCall)>>);
 
 impl CompiledCalls {
     /// As it is sent for a task, if it was before.
-    pub(crate) fn of(&self, task: u16) -> Option<Made> {
+    pub(crate) fn of(&self, task: u16) -> Option<CompiledCall> {
         let kept = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         let found = kept.iter().find(|(known, _)| *known == task);
         found.map(|(_, made)| made.clone())
     }
 
     /// Keeps how it is sent for a task.
-    pub(crate) fn keep(&self, task: u16, made: &Made) {
+    pub(crate) fn keep(&self, task: u16, made: &CompiledCall) {
         let mut kept = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         kept.push((task, made.clone()));
     }
@@ -66,7 +66,7 @@ impl PartialEq for CompiledCalls {
 
 impl Eq for CompiledCalls {}
 
-impl CallNames {
+impl CallRegistry {
     /// Of a core at this place among so many.
     pub(crate) fn new(place: (u32, u32)) -> Self {
         Self {

@@ -7,14 +7,14 @@
 use loadpilot_engine::check::is_secret_name;
 use loadpilot_events::limits::SEEN_HEAD_BYTES_MAX;
 
-use super::redaction::{MASK, Masks};
-use super::template::Wording;
+use super::redaction::{MASK, Redactor};
+use super::template::RequestParts;
 
 /// The head of an answer as it comes.
 #[derive(Debug, Default)]
-pub(crate) struct Seen(Vec<u8>);
+pub(crate) struct ResponseHead(Vec<u8>);
 
-impl Seen {
+impl ResponseHead {
     /// More of it; beyond its limit, and so bodies but for their beginning, it is not kept.
     pub(crate) fn add(&mut self, bytes: &[u8]) {
         let room = SEEN_HEAD_BYTES_MAX.saturating_sub(self.0.len());
@@ -22,7 +22,7 @@ impl Seen {
     }
 
     /// The lines of the last head, masked.
-    pub(crate) fn lines(&self, masks: &Masks) -> Vec<String> {
+    pub(crate) fn lines(&self, redactor: &Redactor) -> Vec<String> {
         let text = String::from_utf8_lossy(&self.0);
         let mut lines = text.split_inclusive('\n').peekable();
         let mut head: Vec<&str> = Vec::new();
@@ -41,11 +41,11 @@ impl Seen {
             }
             head.clear();
         }
-        masked_answer(&head, masks)
+        masked_answer(&head, redactor)
     }
 }
 
-fn masked_answer(head: &[&str], masks: &Masks) -> Vec<String> {
+fn masked_answer(head: &[&str], redactor: &Redactor) -> Vec<String> {
     let mut is_secret = false;
     let mask = |line: &&str| {
         let name = line.split_once(':').map_or("", |(name, _)| name);
@@ -56,7 +56,7 @@ fn masked_answer(head: &[&str], masks: &Masks) -> Vec<String> {
         }
         match is_secret {
             true => format!("{name}: {MASK}"),
-            false => masks.apply(line),
+            false => redactor.apply(line),
         }
     };
     head.iter().map(mask).collect()
@@ -64,19 +64,19 @@ fn masked_answer(head: &[&str], masks: &Masks) -> Vec<String> {
 
 /// A request as it is written out: what is secret is masked, the id left out.
 pub(crate) fn request_lines(
-    wording: &Wording<'_>,
-    masks: &Masks,
+    parts: &RequestParts<'_>,
+    redactor: &Redactor,
     is_secret: impl Fn(&str) -> bool,
 ) -> Vec<String> {
     let mut lines = vec![
-        format!("{} {}", wording.method, wording.path),
-        request_line("Host", wording.host.to_str().ok()),
+        format!("{} {}", parts.method, parts.path),
+        request_line("Host", parts.host.to_str().ok()),
     ];
-    for (name, _, value) in &wording.lines {
+    for (name, _, value) in &parts.lines {
         let value = value.to_str().ok().filter(|_| !is_secret(name));
         lines.push(request_line(name, value));
     }
-    lines.iter().map(|line| masks.apply(line)).collect()
+    lines.iter().map(|line| redactor.apply(line)).collect()
 }
 
 fn request_line(name: &str, value: Option<&str>) -> String {
@@ -88,9 +88,9 @@ mod tests {
     use super::*;
 
     fn lines(answer: &str) -> Vec<String> {
-        let mut seen = Seen::default();
+        let mut seen = ResponseHead::default();
         answer.bytes().for_each(|byte| seen.add(&[byte]));
-        seen.lines(&Masks::new(["hunter2".to_owned(), String::new()].iter()))
+        seen.lines(&Redactor::new(["hunter2".to_owned(), String::new()].iter()))
     }
 
     /// Broken if a secret could be read in what is written out, or a body.
@@ -128,11 +128,11 @@ mod tests {
     #[test]
     fn other_line_ends_and_folded_lines_show_no_more() {
         let answer = "HTTP/1.1 200 OK\nSet-Cookie: a=1;\n b=2\nX: hunter2hunter2\n\n{\"token\":1}";
-        let mut seen = Seen::default();
+        let mut seen = ResponseHead::default();
         seen.add(answer.as_bytes());
-        let masks = ["hunter2".to_owned(), "hunter2hunter2".to_owned()];
+        let redactor = ["hunter2".to_owned(), "hunter2hunter2".to_owned()];
         let expected = ["HTTP/1.1 200 OK", "Set-Cookie: ***", ": ***", "X: ***"];
-        assert_eq!(seen.lines(&Masks::new(masks.iter())), expected);
+        assert_eq!(seen.lines(&Redactor::new(redactor.iter())), expected);
     }
 
     /// Broken if a head without an end grew without one.

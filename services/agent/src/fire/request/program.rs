@@ -18,9 +18,9 @@ use loadpilot_events::plan::target;
 use loadpilot_events::plan::{self, Body, Header, PhaseTimeouts, Plan, Step, Text};
 
 use super::debug_exchange;
-use super::redaction::Masks;
+use super::redaction::Redactor;
 use super::target::Target;
-use super::template::{Http1Request, Http2Request, Wording};
+use super::template::{Http1Request, Http2Request, RequestParts};
 use crate::fire::fault::Fault;
 use crate::runs::bodies::Bodies;
 
@@ -37,18 +37,18 @@ pub struct Program {
     pub(crate) timeouts: PhaseTimeouts,
     pub(crate) tasks: Vec<Vec<Call>>,
     /// How requests are worded that are not known before the start, too.
-    pub(crate) manner: Manner,
+    pub(crate) defaults: RequestDefaults,
     /// Whether requests carry an id.
     pub(crate) has_ids: bool,
     /// The exchanges of so many arrivals are written out.
     pub(crate) debug_requests: u64,
     /// What must not be seen in them.
-    pub(crate) masks: Masks,
+    pub(crate) redactor: Redactor,
 }
 
 /// What the requests of a plan have in common.
 #[derive(Debug)]
-pub(crate) struct Manner {
+pub(crate) struct RequestDefaults {
     host: HeaderValue,
     /// The base path of the target, which may be empty.
     pub(crate) base: String,
@@ -75,7 +75,7 @@ pub(crate) struct Call {
     /// It hangs up so many µs after dispatch, if the answer has begun.
     pub listen_us: Option<u64>,
     /// The lines of its request without secrets, when exchanges are written out.
-    pub shown: Vec<String>,
+    pub debug_lines: Vec<String>,
     /// Of its body.
     pub body_bytes: u64,
     pub(crate) method: plan::Method,
@@ -118,7 +118,7 @@ impl Call {
 impl Program {
     /// The plan's time-out of a call, in µs.
     pub(crate) fn timeout_us(&self) -> u64 {
-        self.manner.timeout_us
+        self.defaults.timeout_us
     }
 
     /// Compiles a plan that has been checked and keeps no body beside itself, for one run on the
@@ -148,14 +148,14 @@ impl Program {
         bodies: &Bodies,
         policy: TargetPolicy,
     ) -> Result<Self, Fault> {
-        let connected = Target::of(plan, secrets)?;
+        let target_of = Target::of(plan, secrets)?;
         policy.judge_plan(plan).map_err(Fault::NotAllowed)?;
         let id_header = plan.id_header.clone();
         let id_header = id_header.map(|name| Ok((name.clone(), header_name("id_header", &name)?)));
         let compiler = Compiler {
             plan,
-            manner: Manner {
-                host: connected.authority.clone(),
+            defaults: RequestDefaults {
+                host: target_of.authority.clone(),
                 base: target::split(&plan.target).1.to_owned(),
                 agent: HeaderValue::try_from(format!("{PRODUCT} (run {run})"))
                     .expect("a run id is letters and digits"),
@@ -170,7 +170,7 @@ impl Program {
             },
             secrets,
             bodies,
-            masks: Masks::new(secrets.values()),
+            redactor: Redactor::new(secrets.values()),
         };
         let mut number = 0_u16;
         let mut tasks = Vec::with_capacity(plan.tasks.len());
@@ -184,61 +184,61 @@ impl Program {
             tasks.push(calls);
         }
         Ok(Self {
-            target: connected,
+            target: target_of,
             policy,
             connections: plan.connections.clone(),
             timeouts: plan.timeouts,
             tasks,
-            has_ids: compiler.manner.id_header.is_some(),
-            manner: compiler.manner,
+            has_ids: compiler.defaults.id_header.is_some(),
+            defaults: compiler.defaults,
             debug_requests: plan.debug_requests.into(),
-            masks: compiler.masks,
+            redactor: compiler.redactor,
         })
     }
 }
 
 /// Header lines: the name as the scenario wrote it, the name, the value.
-pub(crate) type Lines<'a> = Vec<(&'a str, HeaderName, HeaderValue)>;
+pub(crate) type HeaderLines<'a> = Vec<(&'a str, HeaderName, HeaderValue)>;
 
 /// Why a request cannot be worded.
-pub(crate) struct Unwordable {
+pub(crate) struct InvalidHeaders {
     /// Which of its headers; `None`: all of them together.
     pub(crate) header: Option<usize>,
     /// What must hold.
     pub(crate) rule: &'static str,
 }
 
-impl Manner {
+impl RequestDefaults {
     /// A request: the scenario's headers in their order, after the defaults that it left out,
     /// before the length.
-    pub(crate) fn wording<'a>(
+    pub(crate) fn parts<'a>(
         &'a self,
         method: plan::Method,
         path: PathAndQuery,
-        given: Lines<'a>,
+        given: HeaderLines<'a>,
         body: Option<Bytes>,
-    ) -> Result<Wording<'a>, Unwordable> {
+    ) -> Result<RequestParts<'a>, InvalidHeaders> {
         let body_bytes = body.as_ref().map_or(0, Bytes::len);
         let mut host = self.host.clone();
         let mut lines = vec![("User-Agent", header::USER_AGENT, self.agent.clone())];
-        for (place, (shown, name, value)) in given.into_iter().enumerate() {
-            let unwordable = |rule| {
-                Err(Unwordable {
+        for (place, (debug_lines, name, value)) in given.into_iter().enumerate() {
+            let invalid = |rule| {
+                Err(InvalidHeaders {
                     header: Some(place),
                     rule,
                 })
             };
             match name {
                 header::TRANSFER_ENCODING => {
-                    return unwordable("left out: the engine frames bodies itself");
+                    return invalid("left out: the engine frames bodies itself");
                 }
                 header::CONTENT_LENGTH if value != *body_bytes.to_string() => {
-                    return unwordable("equal to the length of the body, or left out");
+                    return invalid("equal to the length of the body, or left out");
                 }
                 header::CONTENT_LENGTH => {}
                 header::HOST => host = value,
                 _ if self.id_header.as_ref().is_some_and(|(_, id)| *id == name) => {}
-                _ => lines.push((shown, name, value)),
+                _ => lines.push((debug_lines, name, value)),
             }
         }
         if lines[1..]
@@ -257,12 +257,12 @@ impl Manner {
             lines.push(("Content-Length", header::CONTENT_LENGTH, length));
         }
         let id_header = self.id_header.as_ref();
-        Ok(Wording {
+        Ok(RequestParts {
             method: method.name(),
             path,
             host,
             lines,
-            id_header: id_header.map(|(shown, name)| (shown.as_str(), name.clone())),
+            id_header: id_header.map(|(debug_lines, name)| (debug_lines.as_str(), name.clone())),
             body: body.unwrap_or_default(),
         })
     }
@@ -270,35 +270,35 @@ impl Manner {
     /// The forms of a request in the protocols that may be spoken.
     pub(crate) fn forms(
         &self,
-        wording: &Wording<'_>,
-    ) -> Result<(Http1Request, Option<Http2Request>), Unwordable> {
-        let unwordable = Unwordable {
+        parts: &RequestParts<'_>,
+    ) -> Result<(Http1Request, Option<Http2Request>), InvalidHeaders> {
+        let invalid = InvalidHeaders {
             header: None,
             rule: "free of headers about the connection, which HTTP/2 does not have",
         };
         let http2 = match self.http {
             Http::V1 => None,
             Http::V2 | Http::Auto => {
-                let form = Http2Request::new(wording, self.scheme.clone());
-                Some(form.ok_or(unwordable)?)
+                let form = Http2Request::new(parts, self.scheme.clone());
+                Some(form.ok_or(invalid)?)
             }
         };
-        Ok((Http1Request::new(wording), http2))
+        Ok((Http1Request::new(parts), http2))
     }
 }
 
 /// Turns the steps of a plan into templates.
 struct Compiler<'a> {
     plan: &'a Plan,
-    manner: Manner,
+    defaults: RequestDefaults,
     secrets: &'a BTreeMap<String, String>,
     bodies: &'a Bodies,
-    masks: Masks,
+    redactor: Redactor,
 }
 
 impl Compiler<'_> {
     fn call(&self, step: &Step, number: u16, field: &str) -> Result<Call, Fault> {
-        let full = target::full_path(&self.manner.base, &step.path);
+        let full = target::full_path(&self.defaults.base, &step.path);
         let path = PathAndQuery::try_from(full.as_str())
             .ok()
             .filter(|path| path.as_str() == full && step.path.starts_with('/'));
@@ -308,34 +308,34 @@ impl Compiler<'_> {
             None => None,
             Some(given) => Some(body(given, self.bodies, field)?),
         };
-        let mut lines = Lines::with_capacity(step.headers.len());
+        let mut lines = HeaderLines::with_capacity(step.headers.len());
         for (h, given) in step.headers.iter().enumerate() {
             let field = format!("{field}.headers[{h}]");
             let name = header_name(&field, &given.name)?;
             let value = header_value(given, &field, self.secrets)?;
             lines.push((given.name.as_str(), name, value));
         }
-        let unsendable = |why: Unwordable| {
+        let unsendable = |why: InvalidHeaders| {
             let place = why.header.map_or(String::new(), |h| format!("[{h}]"));
             Fault::unsendable(&format!("{field}.headers{place}"), why.rule)
         };
-        let manner = &self.manner;
-        let wording = manner.wording(step.method, path, lines, body);
-        let wording = wording.map_err(unsendable)?;
-        let (http1, http2) = manner.forms(&wording).map_err(unsendable)?;
-        let body_bytes = wording.body.len() as u64;
-        let shown = match self.plan.debug_requests {
+        let defaults = &self.defaults;
+        let parts = defaults.parts(step.method, path, lines, body);
+        let parts = parts.map_err(unsendable)?;
+        let (http1, http2) = defaults.forms(&parts).map_err(unsendable)?;
+        let body_bytes = parts.body.len() as u64;
+        let debug_lines = match self.plan.debug_requests {
             0 => Vec::new(),
-            _ => shown(step, &wording, &self.masks),
+            _ => debug_lines(step, &parts, &self.redactor),
         };
         Ok(Call {
             number,
             stream: step.stream,
             tokens_max: step.tokens_max,
             listen_us: step.listen_us,
-            shown,
+            debug_lines,
             body_bytes,
-            timeout_us: step.timeout_us.unwrap_or(manner.timeout_us),
+            timeout_us: step.timeout_us.unwrap_or(defaults.timeout_us),
             method: step.method,
             http1,
             http2,
@@ -344,8 +344,8 @@ impl Compiler<'_> {
 }
 
 /// A step's request as it is written out.
-fn shown(step: &Step, wording: &Wording<'_>, masks: &Masks) -> Vec<String> {
-    debug_exchange::request_lines(wording, masks, |name| {
+fn debug_lines(step: &Step, parts: &RequestParts<'_>, redactor: &Redactor) -> Vec<String> {
+    debug_exchange::request_lines(parts, redactor, |name| {
         let given = step.headers.iter().find(|given| given.name == *name);
         given.is_some_and(|given| matches!(given.value, Text::Secret { .. }))
     })

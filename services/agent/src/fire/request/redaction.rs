@@ -10,15 +10,15 @@ pub(crate) const MASK: &str = "***";
 
 /// Values that no text may show.
 #[derive(Default)]
-pub(crate) struct Masks(Vec<String>);
+pub(crate) struct Redactor(Vec<String>);
 
-impl fmt::Debug for Masks {
+impl fmt::Debug for Redactor {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "Masks({})", self.0.len())
     }
 }
 
-impl Masks {
+impl Redactor {
     pub(crate) fn new<'a>(secrets: impl Iterator<Item = &'a String>) -> Self {
         Self(secrets.filter(|s| !s.is_empty()).cloned().collect())
     }
@@ -29,7 +29,7 @@ impl Masks {
             // Most runs have no secret, and a failing check tells a text each time.
             return text.to_owned();
         }
-        let mut shown = String::with_capacity(text.len());
+        let mut debug_lines = String::with_capacity(text.len());
         let mut hidden_to = 0;
         for (at, sign) in text.char_indices() {
             let here = &text.as_bytes()[at..];
@@ -38,13 +38,13 @@ impl Masks {
             // Where secrets overlap, all of both is hidden.
             if at >= hidden_to {
                 match hidden {
-                    0 => shown.push(sign),
-                    _ => shown.push_str(MASK),
+                    0 => debug_lines.push(sign),
+                    _ => debug_lines.push_str(MASK),
                 }
             }
             hidden_to = hidden_to.max(at + hidden);
         }
-        shown
+        debug_lines
     }
 }
 
@@ -79,7 +79,7 @@ mod tests {
 
     fn masked(secrets: &[&str], text: &str) -> String {
         let secrets: Vec<String> = secrets.iter().map(|&secret| secret.to_owned()).collect();
-        Masks::new(secrets.iter()).apply(text)
+        Redactor::new(secrets.iter()).apply(text)
     }
 
     /// Broken if a secret could be read in a path that has it encoded, or an error that quotes it.

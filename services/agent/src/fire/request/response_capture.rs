@@ -17,7 +17,7 @@ static TOTAL: AtomicUsize = AtomicUsize::new(0);
 
 /// The final head and the body of one answer.
 #[derive(Debug, Default)]
-pub(crate) struct Kept {
+pub(crate) struct ResponseCapture {
     pub head: Vec<u8>,
     pub body: Vec<u8>,
     /// What the body takes of the total.
@@ -26,7 +26,7 @@ pub(crate) struct Kept {
     pub cut: Option<&'static str>,
 }
 
-impl Kept {
+impl ResponseCapture {
     /// More of the body; once it is cut it stays as it is.
     pub(crate) fn data(&mut self, bytes: &[u8]) {
         self.add(bytes, &TOTAL);
@@ -64,7 +64,7 @@ mod tests {
     fn all_together_stay_within_their_limit() {
         static SUM: AtomicUsize = AtomicUsize::new(TOTAL_BYTES_MAX - 100);
         let held = || SUM.load(Ordering::Relaxed) + 100 - TOTAL_BYTES_MAX;
-        let (mut one, mut other) = (Kept::default(), Kept::default());
+        let (mut one, mut other) = (ResponseCapture::default(), ResponseCapture::default());
         one.add(&[1; 60], &SUM);
         other.add(&[2; 41], &SUM);
         assert!(other.cut.is_some_and(|why| why.contains("512 MiB")));
@@ -75,7 +75,7 @@ mod tests {
         assert_eq!(held(), 60, "a task still reads it");
         drop(read);
         assert_eq!(held(), 0);
-        let mut next = Kept::default();
+        let mut next = ResponseCapture::default();
         next.add(&[3; 100], &SUM);
         assert_eq!((next.body.len(), next.cut, held()), (100, None, 100));
     }

@@ -17,7 +17,7 @@ pub(crate) struct Target {
     /// As the user wrote it, for the Host header.
     pub authority: HeaderValue,
     /// Where to connect to.
-    pub place: Place,
+    pub place: Endpoint,
     /// Addresses of this machine to connect from, in turn; the system chooses when there is none.
     pub sources: Vec<Source>,
     /// Present for https.
@@ -26,7 +26,7 @@ pub(crate) struct Target {
 
 /// A place that listens.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) enum Place {
+pub(crate) enum Endpoint {
     /// A name or address, without brackets, and a TCP port.
     Host(String, u16),
     /// A Unix socket of this machine.
@@ -56,10 +56,10 @@ impl Target {
         let tls = is_https.then(|| tls(host, settings, secrets)).transpose()?;
         let port = authority.port_u16().unwrap_or(default_port);
         let place = match &settings.connect_to {
-            Some(text) => Place::parse(text)?,
-            None => Place::Host(host.to_owned(), port),
+            Some(text) => Endpoint::parse(text)?,
+            None => Endpoint::Host(host.to_owned(), port),
         };
-        if is_https && matches!(place, Place::Unix(_)) {
+        if is_https && matches!(place, Endpoint::Unix(_)) {
             // Never in the clear what the plan wants encrypted.
             let rule = "host:port when the target is https";
             return Err(Fault::unsendable("connections.connect_to", rule));
@@ -73,7 +73,7 @@ impl Target {
     }
 }
 
-impl Place {
+impl Endpoint {
     fn parse(text: &str) -> Result<Self, Fault> {
         if let Some(path) = text.strip_prefix("unix:") {
             return Ok(Self::Unix(PathBuf::from(path)));

@@ -12,7 +12,7 @@ use tokio::net::lookup_host;
 use tokio::time::timeout;
 
 use super::program::Program;
-use super::target::Place;
+use super::target::Endpoint;
 use crate::fire::fault::Fault;
 
 /// How long one name may take to be resolved; the calls of the run try again.
@@ -23,7 +23,7 @@ const LOOKUP_MAX: Duration = Duration::from_secs(2);
 /// # Errors
 /// [`Fault::NotAllowed`] when all of them are closed to this agent.
 pub(crate) async fn check_target(program: &Program) -> Result<(), Fault> {
-    let Place::Host(host, port) = &program.target.place else {
+    let Endpoint::Host(host, port) = &program.target.place else {
         return Ok(());
     };
     let mut first = None;

@@ -62,7 +62,7 @@ impl Tls {
             .with_safe_default_protocol_versions()
             .map_err(Fault::Tls)?;
         let builder = if settings.insecure {
-            let anyone = Arc::new(Anyone(provider));
+            let anyone = Arc::new(NoVerification(provider));
             builder.dangerous().with_custom_certificate_verifier(anyone)
         } else {
             let roots = Arc::new(roots(settings)?);
@@ -151,9 +151,9 @@ fn certificates(pem: &str) -> Option<Vec<CertificateDer<'static>>> {
 
 /// Takes any certificate for good; the signatures of the handshake are still checked.
 #[derive(Debug)]
-struct Anyone(Arc<CryptoProvider>);
+struct NoVerification(Arc<CryptoProvider>);
 
-impl ServerCertVerifier for Anyone {
+impl ServerCertVerifier for NoVerification {
     fn verify_server_cert(
         &self,
         _end_entity: &CertificateDer<'_>,

@@ -18,18 +18,18 @@ use tokio::sync::watch;
 
 use crate::bugs::{Bug, bug};
 
-use super::arrival_runner::Calls;
-use super::closed_loop::{Iteration, Roster};
-use super::users::virtual_users::{Crew, VirtualUsersSetup};
+use super::arrival_runner::ArrivalRunner;
+use super::closed_loop::{ClosedLoop, Iteration};
+use super::users::virtual_users::{VirtualUsers, VirtualUsersSetup};
 use crate::fire::arrival_id::{Arrival, ArrivalId};
 use crate::fire::clock::MonoTime;
 use crate::fire::http::wire::Wire;
 use crate::fire::journal::ring::EpochEnd;
-use crate::fire::request::scratch::Kit;
+use crate::fire::request::scratch::Scratch;
 
 /// What arrivals are allowed.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Rules {
+pub(crate) struct SlotLimits {
     /// Most arrivals in flight.
     pub max_in_flight: usize,
     /// Longest wait for a slot, in µs from due.
@@ -37,17 +37,17 @@ pub(crate) struct Rules {
     /// Latest that the pacer may reach an arrival, in µs after its due.
     pub max_lateness_us: u64,
     /// What they lack who waited in vain.
-    pub lacking: DropReason,
+    pub no_slot_reason: DropReason,
 }
 
 /// The arrivals of one core that are in flight or waiting, and what became of the others.
 pub(crate) struct Slots<W> {
-    calls: Calls<W>,
-    rules: Rules,
+    runner: ArrivalRunner<W>,
+    limits: SlotLimits,
     /// Who performs arrivals in Python, once they are there; nobody when the plan is compiled.
-    crew: OnceCell<Rc<Crew>>,
+    virtual_users: OnceCell<Rc<VirtualUsers>>,
     /// Who goes on after an arrival; `None` when arrivals come from a schedule.
-    roster: Option<Rc<Roster>>,
+    closed_loop: Option<Rc<ClosedLoop>>,
     /// The instant of due 0.
     start: Cell<Option<MonoTime>>,
     /// As many as were needed at once of late.
@@ -58,7 +58,7 @@ pub(crate) struct Slots<W> {
     /// First in, first out; its length is bounded by rate × `max_wait`.
     waiting: RefCell<VecDeque<Arrival>>,
     paused: Cell<bool>,
-    paced_out: Cell<bool>,
+    pacing_done: Cell<bool>,
     idle: watch::Sender<bool>,
 }
 
@@ -71,12 +71,12 @@ struct Seat {
     dispatched: Cell<Option<MonoTime>>,
     waker: RefCell<Option<Waker>>,
     /// Nobody will sit here again.
-    given_back: Cell<bool>,
+    is_released: Cell<bool>,
 }
 
 /// How full it is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct Filling {
+pub(crate) struct Occupancy {
     pub in_flight: u64,
     pub waiting: u64,
     /// Age, from due, of the oldest arrival in flight or waiting, in µs.
@@ -105,7 +105,7 @@ impl Seat {
         }
         match self.held.get().zip(self.dispatched.take()) {
             Some(next) => Poll::Ready(Some(next)),
-            None if self.given_back.get() => Poll::Ready(None),
+            None if self.is_released.get() => Poll::Ready(None),
             None => Poll::Pending,
         }
     }
@@ -115,7 +115,7 @@ impl Arrival {
     /// An iteration that begins at `now`, which is also when it is due.
     pub(crate) fn of_user(iteration: &Iteration, now: MonoTime) -> Self {
         Self {
-            name: ArrivalId::Iteration {
+            id: ArrivalId::Iteration {
                 user: iteration.user,
                 k: iteration.k,
             },
@@ -128,22 +128,22 @@ impl Arrival {
 
 impl<W: Wire> Slots<W> {
     pub(crate) fn new(
-        calls: Calls<W>,
-        rules: Rules,
-        roster: Option<Rc<Roster>>,
+        runner: ArrivalRunner<W>,
+        limits: SlotLimits,
+        closed_loop: Option<Rc<ClosedLoop>>,
         idle: watch::Sender<bool>,
     ) -> Self {
         Self {
-            calls,
-            rules,
-            crew: OnceCell::new(),
-            roster,
+            runner,
+            limits,
+            virtual_users: OnceCell::new(),
+            closed_loop,
             start: Cell::new(None),
             seats: RefCell::default(),
             free: RefCell::default(),
             waiting: RefCell::default(),
             paused: Cell::new(false),
-            paced_out: Cell::new(false),
+            pacing_done: Cell::new(false),
             idle,
         }
     }
@@ -152,12 +152,12 @@ impl<W: Wire> Slots<W> {
     ///
     /// # Errors
     /// Why the run cannot begin, for whoever wrote the scenario.
-    pub(crate) async fn staff(&self, troupe: &VirtualUsersSetup) -> Result<(), String> {
-        let loaded = Crew::load(troupe, self.roster.is_some());
-        let crew = loaded.map_err(|why| self.calls.mask(&why))?;
+    pub(crate) async fn prepare_users(&self, setup: &VirtualUsersSetup) -> Result<(), String> {
+        let loaded = VirtualUsers::load(setup, self.closed_loop.is_some());
+        let virtual_users = loaded.map_err(|why| self.runner.redact(&why))?;
         let prepared = self
-            .calls
-            .prepare(self.crew.get_or_init(|| Rc::new(crew)))
+            .runner
+            .prepare(self.virtual_users.get_or_init(|| Rc::new(virtual_users)))
             .await;
         if prepared.is_err() {
             self.retire().await;
@@ -167,37 +167,37 @@ impl<W: Wire> Slots<W> {
 
     /// Lets the users clean up; nothing is performed after it.
     pub(crate) async fn retire(&self) {
-        if let Some(crew) = self.crew.get() {
+        if let Some(virtual_users) = self.virtual_users.get() {
             // What was raised is in the log.
-            drop(self.calls.retire(crew).await);
+            drop(self.runner.retire(virtual_users).await);
         }
     }
 
     pub(crate) fn wire(&self) -> &W {
-        self.calls.wire()
+        self.runner.wire()
     }
 
     pub(crate) fn start(&self) -> Option<MonoTime> {
         self.start.get()
     }
 
-    pub(crate) fn start_at(&self, start: MonoTime, shown: Timestamp) {
+    pub(crate) fn start_at(&self, start: MonoTime, coordinator_time: Timestamp) {
         self.start.set(Some(start));
-        self.calls.start_at(start, shown);
+        self.runner.start_at(start, coordinator_time);
     }
 
     pub(crate) fn stopped(&self) -> Option<DropReason> {
-        self.calls.stopped()
+        self.runner.stopped()
     }
 
     /// Why nothing may be started at `now`, if nothing may.
     pub(crate) fn barred(&self, now: MonoTime) -> Option<DropReason> {
-        self.calls.barred(now)
+        self.runner.barred(now)
     }
 
     /// Takes an arrival from the pacer: to a slot, to the queue, or among the dropped.
     pub(crate) fn reach(self: &Rc<Self>, arrival: Arrival) {
-        let late = arrival.reached.since_us(arrival.due) > self.rules.max_lateness_us;
+        let late = arrival.reached.since_us(arrival.due) > self.limits.max_lateness_us;
         if late && !bug(Bug::BurstOnResume) {
             return self.drop_arrival(&arrival, DropReason::Late);
         }
@@ -206,45 +206,45 @@ impl<W: Wire> Slots<W> {
             return self.drop_arrival(&arrival, reason);
         }
         self.waiting.borrow_mut().push_back(arrival);
-        self.seat_waiting(arrival.reached);
+        self.fill_seats(arrival.reached);
     }
 
     /// Counts an arrival that will never start.
     pub(crate) fn drop_arrival(&self, arrival: &Arrival, reason: DropReason) {
-        self.calls.drop_arrival(arrival, reason);
+        self.runner.drop_arrival(arrival, reason);
     }
 
     /// Drops those at the head of the queue whose wait is over; their users, if they have any, go
     /// on behind the others.
-    pub(crate) fn sweep(&self, now: MonoTime) {
-        while let Some(arrival) = self.pop_waiting(|head| self.waited_out(head, now)) {
-            self.drop_arrival(&arrival, self.rules.lacking);
+    pub(crate) fn drop_expired(&self, now: MonoTime) {
+        while let Some(arrival) = self.pop_waiting(|head| self.has_expired(head, now)) {
+            self.drop_arrival(&arrival, self.limits.no_slot_reason);
             let next = self.follow(&arrival, now);
             self.waiting.borrow_mut().extend(next);
         }
-        self.note_idle();
+        self.update_idle();
     }
 
     /// When the wait of the head of the queue is over.
-    pub(crate) fn next_sweep(&self) -> Option<MonoTime> {
+    pub(crate) fn next_expiry(&self) -> Option<MonoTime> {
         let waiting = self.waiting.borrow();
         let head = waiting.front()?;
-        Some(head.due.plus_us(self.rules.max_wait_us))
+        Some(head.due.plus_us(self.limits.max_wait_us))
     }
 
     /// Nothing is dispatched any more; what waits is dropped for `reason`. The first stop counts.
     pub(crate) fn stop(&self, reason: DropReason, now: MonoTime) {
-        if self.calls.stopped().is_some() {
+        if self.runner.stopped().is_some() {
             return;
         }
-        self.sweep(now);
-        self.calls.stop(reason);
+        self.drop_expired(now);
+        self.runner.stop(reason);
         while let Some(arrival) = self.pop_waiting(|_| true) {
             self.drop_arrival(&arrival, reason);
         }
         // Users that rest have nothing more to wait for.
         self.seats.borrow().iter().for_each(|seat| seat.wake());
-        self.note_idle();
+        self.update_idle();
     }
 
     /// While `paused` no arrival is started; those that wait are dropped at once.
@@ -254,42 +254,42 @@ impl<W: Wire> Slots<W> {
             return;
         }
         let now = MonoTime::now();
-        self.sweep(now);
+        self.drop_expired(now);
         while let Some(arrival) = self.pop_waiting(|_| true) {
             self.drop_arrival(&arrival, DropReason::Paused);
             // A user of a closed loop leaves here, and joins again when it goes on.
             let next = self.follow(&arrival, now);
             debug_assert!(next.is_none(), "nobody goes on in a pause");
         }
-        self.note_idle();
+        self.update_idle();
     }
 
     /// Ends all calls in flight as cancelled. The caller has stopped before.
     pub(crate) fn cancel(&self) {
-        self.calls.cancel();
+        self.runner.cancel();
         self.seats.borrow().iter().for_each(|seat| seat.wake());
     }
 
-    /// Ends the seats that have been free since before `unneeded`; says how many.
-    pub(crate) fn give_back(&self, unneeded: MonoTime) -> usize {
+    /// Ends the seats that have been free since before `unused_since`; says how many.
+    pub(crate) fn release_idle(&self, unused_since: MonoTime) -> usize {
         let mut free = self.free.borrow_mut();
-        let spare = free.partition_point(|(_, since)| *since < unneeded);
+        let spare = free.partition_point(|(_, since)| *since < unused_since);
         if spare == 0 {
             return 0;
         }
         for (seat, _) in free.drain(..spare) {
-            seat.given_back.set(true);
+            seat.is_released.set(true);
             seat.wake();
         }
         let mut seats = self.seats.borrow_mut();
-        seats.retain(|seat| !seat.given_back.get());
+        seats.retain(|seat| !seat.is_released.get());
         spare
     }
 
     /// Whether the pacer has nothing more to give.
-    pub(crate) fn paced_out(&self, paced_out: bool) {
-        self.paced_out.set(paced_out);
-        self.note_idle();
+    pub(crate) fn pacing_done(&self, pacing_done: bool) {
+        self.pacing_done.set(pacing_done);
+        self.update_idle();
     }
 
     /// Rows since the last time, and up to where the ring holds what is in them.
@@ -297,20 +297,20 @@ impl<W: Wire> Slots<W> {
     /// # Panics
     /// When an arrival's task panicked: the rows would silently lack its calls.
     pub(crate) fn take_rows(&self) -> (Rows, EpochEnd) {
-        self.calls.take_rows()
+        self.runner.take_rows()
     }
 
     /// What was taken up to `mark` is in a delta.
     pub(crate) fn close(&self, mark: Mark) {
-        self.calls.close(mark);
+        self.runner.close(mark);
     }
 
-    pub(crate) fn filling(&self, now: MonoTime) -> Filling {
+    pub(crate) fn occupancy(&self, now: MonoTime) -> Occupancy {
         let (seats, waiting) = (self.seats.borrow(), self.waiting.borrow());
         let held = seats.iter().filter_map(|seat| seat.held.get());
         let oldest = held.chain(waiting.front().copied());
         let oldest = oldest.map(|arrival| arrival.due).min();
-        Filling {
+        Occupancy {
             in_flight: self.in_flight() as u64,
             waiting: waiting.len() as u64,
             oldest_us: oldest.map_or(0, |due| now.since_us(due)),
@@ -321,8 +321,8 @@ impl<W: Wire> Slots<W> {
         self.seats.borrow().len() - self.free.borrow().len()
     }
 
-    fn waited_out(&self, arrival: &Arrival, now: MonoTime) -> bool {
-        now.since_us(arrival.due) >= self.rules.max_wait_us
+    fn has_expired(&self, arrival: &Arrival, now: MonoTime) -> bool {
+        now.since_us(arrival.due) >= self.limits.max_wait_us
     }
 
     fn pop_waiting(&self, wanted: impl FnOnce(&Arrival) -> bool) -> Option<Arrival> {
@@ -334,7 +334,7 @@ impl<W: Wire> Slots<W> {
     }
 
     /// Gives seats to the head of the queue, as long as there are any.
-    fn seat_waiting(self: &Rc<Self>, now: MonoTime) {
+    fn fill_seats(self: &Rc<Self>, now: MonoTime) {
         while !self.waiting.borrow().is_empty() && self.barred(now).is_none() {
             let Some(seat) = self.free_seat() else {
                 return;
@@ -346,26 +346,31 @@ impl<W: Wire> Slots<W> {
     }
 
     fn free_seat(self: &Rc<Self>) -> Option<Rc<Seat>> {
-        if self.in_flight() >= self.calls.wire().calls_max() {
+        if self.in_flight() >= self.runner.wire().calls_max() {
             return None;
         }
         if let Some((seat, _)) = self.free.borrow_mut().pop() {
             return Some(seat);
         }
         let mut seats = self.seats.borrow_mut();
-        if seats.len() >= self.rules.max_in_flight {
+        if seats.len() >= self.limits.max_in_flight {
             return None;
         }
         let seat = Rc::new(Seat::default());
         seats.push(Rc::clone(&seat));
         let (slots, own) = (Rc::clone(self), Rc::clone(&seat));
         // A task that could do either would be as large as the one that runs Python needs to be.
-        match self.crew.get().cloned() {
-            None => tokio::task::spawn_local(slots.serve(own, Calls::perform)),
-            Some(crew) => tokio::task::spawn_local(slots.serve(
+        match self.virtual_users.get().cloned() {
+            None => tokio::task::spawn_local(slots.serve(own, ArrivalRunner::perform)),
+            Some(virtual_users) => tokio::task::spawn_local(slots.serve(
                 own,
-                async move |calls: &Calls<W>, arrival: &Arrival, dispatched, kit: &mut Kit| {
-                    calls.perform_script(&crew, arrival, dispatched, kit).await
+                async move |runner: &ArrivalRunner<W>,
+                            arrival: &Arrival,
+                            dispatched,
+                            scratch: &mut Scratch| {
+                    runner
+                        .perform_script(&virtual_users, arrival, dispatched, scratch)
+                        .await
                 },
             )),
         };
@@ -375,14 +380,14 @@ impl<W: Wire> Slots<W> {
     /// Performs what is put on a seat, until that is given back.
     async fn serve<P>(self: Rc<Self>, seat: Rc<Seat>, perform: P)
     where
-        P: AsyncFn(&Calls<W>, &Arrival, MonoTime, &mut Kit) -> MonoTime,
+        P: AsyncFn(&ArrivalRunner<W>, &Arrival, MonoTime, &mut Scratch) -> MonoTime,
     {
-        let _guard = self.calls.guard();
-        let mut kit = self.calls.kit();
+        let _guard = self.runner.guard();
+        let mut scratch = self.runner.scratch();
         while let Some(next) = poll_fn(|cx| seat.poll_next(cx)).await {
             let (mut arrival, mut dispatched) = next;
             let end = loop {
-                let end = perform(&self.calls, &arrival, dispatched, &mut kit).await;
+                let end = perform(&self.runner, &arrival, dispatched, &mut scratch).await;
                 let Some(next) = self.follow(&arrival, end) else {
                     break end;
                 };
@@ -398,23 +403,25 @@ impl<W: Wire> Slots<W> {
             self.vacate(&seat, end);
             tokio::task::consume_budget().await;
         }
-        self.calls.put_away(kit);
+        self.runner.release_scratch(scratch);
     }
 
     /// In a closed loop, what the user of an arrival that ended at `end` does next.
     fn follow(&self, arrival: &Arrival, end: MonoTime) -> Option<Arrival> {
-        let (Some(roster), ArrivalId::Iteration { user, .. }) = (&self.roster, arrival.name) else {
+        let (Some(closed_loop), ArrivalId::Iteration { user, .. }) =
+            (&self.closed_loop, arrival.id)
+        else {
             return None;
         };
         let start = self.start.get().filter(|_| self.barred(end).is_none())?;
-        let next = roster.follow(user, end.since_us(start))?;
+        let next = closed_loop.follow(user, end.since_us(start))?;
         Some(Arrival::of_user(&next, end))
     }
 
     /// Whether others wait for a seat, so that a user has to queue up again; or would have to, if
     /// the connections now carry less than they did.
     fn is_crowded(&self) -> bool {
-        !self.waiting.borrow().is_empty() || self.in_flight() > self.calls.wire().calls_max()
+        !self.waiting.borrow().is_empty() || self.in_flight() > self.runner.wire().calls_max()
     }
 
     /// Lets a seat stand free from `now` on, for the head of the queue or whoever comes.
@@ -423,18 +430,18 @@ impl<W: Wire> Slots<W> {
         self.free.borrow_mut().push((Rc::clone(seat), now));
         if !self.waiting.borrow().is_empty() {
             let now = MonoTime::now();
-            self.sweep(now);
-            self.seat_waiting(now);
+            self.drop_expired(now);
+            self.fill_seats(now);
         }
-        self.note_idle();
+        self.update_idle();
     }
 
-    fn note_idle(&self) {
-        if !self.paced_out.get() && !*self.idle.borrow() {
+    fn update_idle(&self) {
+        if !self.pacing_done.get() && !*self.idle.borrow() {
             return;
         }
         let empty = self.in_flight() == 0 && self.waiting.borrow().is_empty();
-        let idle = self.paced_out.get() && empty;
+        let idle = self.pacing_done.get() && empty;
         self.idle
             .send_if_modified(|was| std::mem::replace(was, idle) != idle);
     }

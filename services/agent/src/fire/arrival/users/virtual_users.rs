@@ -53,9 +53,9 @@ impl VirtualUsersSetup {
 }
 
 /// A user and its number.
-pub(crate) struct Member {
+pub(crate) struct VirtualUser {
     pub number: u32,
-    pub user: Box<dyn User>,
+    pub script: Box<dyn User>,
     /// Whether its preparation has ended well: it is owed its clean-up.
     pub is_prepared: bool,
 }
@@ -63,13 +63,13 @@ pub(crate) struct Member {
 /// Users that have nothing to do.
 enum Idle {
     /// Of a schedule: it is served by whoever has rested longest.
-    InTurn(VecDeque<Member>),
+    InTurn(VecDeque<VirtualUser>),
     /// Of a closed loop, which says itself who is next: each at the place of its number.
-    ByNumber(Vec<Option<Member>>),
+    ByNumber(Vec<Option<VirtualUser>>),
 }
 
 /// The users of one core.
-pub(crate) struct Crew {
+pub(crate) struct VirtualUsers {
     scenario: Box<dyn Scenario>,
     /// What the scenario does beside.
     beside: Option<JoinHandle<()>>,
@@ -81,7 +81,7 @@ pub(crate) struct Crew {
     dismissed: Cell<bool>,
 }
 
-impl Crew {
+impl VirtualUsers {
     /// Loads the scenario; must be called on the thread that has entered the interpreter.
     pub(crate) fn load(troupe: &VirtualUsersSetup, is_closed_loop: bool) -> Result<Self, String> {
         let scenario = troupe.scripting.load(&Source {
@@ -115,16 +115,16 @@ impl Crew {
     }
 
     /// A user that has done nothing yet.
-    pub(crate) fn make(&self, number: u32) -> Result<Member, String> {
-        Ok(Member {
+    pub(crate) fn make(&self, number: u32) -> Result<VirtualUser, String> {
+        Ok(VirtualUser {
             number,
-            user: self.scenario.user(number)?,
+            script: self.scenario.user(number)?,
             is_prepared: false,
         })
     }
 
     /// Who does what `name` says; `None` when there is nobody idle for it.
-    pub(crate) fn take(&self, name: ArrivalId) -> Option<Member> {
+    pub(crate) fn take(&self, name: ArrivalId) -> Option<VirtualUser> {
         if self.dismissed.get() {
             return None;
         }
@@ -138,15 +138,15 @@ impl Crew {
     }
 
     /// Somebody is idle again.
-    pub(crate) fn give(&self, member: Member) {
+    pub(crate) fn give(&self, user: VirtualUser) {
         match &mut *self.idle.borrow_mut() {
-            Idle::InTurn(idle) => idle.push_back(member),
+            Idle::InTurn(idle) => idle.push_back(user),
             Idle::ByNumber(idle) => {
-                let place = member.number as usize;
+                let place = user.number as usize;
                 if idle.len() <= place {
                     idle.resize_with(place + 1, || None);
                 }
-                idle[place] = Some(member);
+                idle[place] = Some(user);
             }
         }
     }
@@ -157,7 +157,7 @@ impl Crew {
     }
 
     /// Takes everybody out who is idle, for good.
-    pub(crate) fn dismiss(&self) -> Vec<Member> {
+    pub(crate) fn dismiss(&self) -> Vec<VirtualUser> {
         self.dismissed.set(true);
         match &mut *self.idle.borrow_mut() {
             Idle::InTurn(idle) => idle.drain(..).collect(),
@@ -166,7 +166,7 @@ impl Crew {
     }
 }
 
-impl Drop for Crew {
+impl Drop for VirtualUsers {
     fn drop(&mut self) {
         if let Some(beside) = &self.beside {
             beside.abort();

@@ -13,14 +13,14 @@ use tokio_rustls::rustls::{AlertDescription, CertificateError, Error as TlsError
 
 /// Why there is no complete answer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct Broken {
+pub(crate) struct ErrorClass {
     /// What the call gets for it.
     pub outcome: Outcome,
     /// What is behind it.
     pub cause: Cause,
 }
 
-impl Broken {
+impl ErrorClass {
     /// No connection, or a broken one, for a cause that is not an error of the system.
     pub(crate) fn new(outcome: Outcome, cause: Cause) -> Self {
         let is_local = matches!(cause, Cause::NoPorts | Cause::NoFds | Cause::NoMemory);
@@ -44,7 +44,7 @@ impl Broken {
     /// The TLS handshake failed.
     pub(crate) fn securing(error: &io::Error) -> Self {
         tracing::debug!(%error, "TLS handshake failed");
-        let cause = match deepest(error) {
+        let cause = match root_cause(error) {
             // Nothing that one could call an answer has begun.
             Cause::Truncated => Cause::Unanswered,
             cause => cause,
@@ -56,7 +56,7 @@ impl Broken {
     pub(crate) fn exchanging(error: &(dyn StdError + 'static)) -> Self {
         tracing::debug!(%error, "exchange broken");
         // With TLS 1.3 a target refuses a client certificate only after the handshake.
-        let cause = deepest(error);
+        let cause = root_cause(error);
         let outcome = match cause {
             Cause::ClientCertificate => Outcome::Tls,
             _ => Outcome::Io,
@@ -80,15 +80,15 @@ fn chain<'e>(
 
 /// The same error, of a kind by which it is known again: all that h2 hands on of an error is its
 /// kind.
-pub(crate) fn told_by_kind(error: io::Error) -> io::Error {
-    match deepest(&error) {
+pub(crate) fn with_kind(error: io::Error) -> io::Error {
+    match root_cause(&error) {
         Cause::ClientCertificate => io::Error::new(io::ErrorKind::PermissionDenied, error),
         _ => error,
     }
 }
 
 /// What the first error that says something says.
-fn deepest(error: &(dyn StdError + 'static)) -> Cause {
+fn root_cause(error: &(dyn StdError + 'static)) -> Cause {
     let told = chain(error).find_map(|error| {
         let of_tls = error.downcast_ref::<TlsError>().map(of_tls);
         of_tls.or_else(|| error.downcast_ref::<io::Error>().and_then(of_system))
@@ -103,7 +103,7 @@ fn of_system(error: &io::Error) -> Option<Cause> {
             io::ErrorKind::UnexpectedEof => Some(Cause::Truncated),
             io::ErrorKind::ConnectionReset => Some(Cause::Reset),
             io::ErrorKind::BrokenPipe => Some(Cause::BrokenPipe),
-            // See `told_by_kind`: nothing else on a connection is of this kind without a number.
+            // See `with_kind`: nothing else on a connection is of this kind without a number.
             io::ErrorKind::PermissionDenied => Some(Cause::ClientCertificate),
             _ => None,
         };
@@ -198,20 +198,20 @@ mod tests {
             (libc::ENOBUFS, Cause::NoMemory),
         ];
         for (number, cause) in lacking {
-            let expected = Broken {
+            let expected = ErrorClass {
                 outcome: Outcome::Local,
                 cause,
             };
-            assert_eq!(Broken::connecting(&of_number(number)), expected);
-            assert_eq!(Broken::securing(&of_number(number)), expected);
-            assert_eq!(Broken::exchanging(&of_number(number)), expected);
+            assert_eq!(ErrorClass::connecting(&of_number(number)), expected);
+            assert_eq!(ErrorClass::securing(&of_number(number)), expected);
+            assert_eq!(ErrorClass::exchanging(&of_number(number)), expected);
         }
-        let refused = Broken::connecting(&of_number(libc::ECONNREFUSED));
+        let refused = ErrorClass::connecting(&of_number(libc::ECONNREFUSED));
         assert_eq!(
             (refused.outcome, refused.cause),
             (Outcome::Connect, Cause::Refused)
         );
-        let reset = Broken::exchanging(&of_number(libc::ECONNRESET));
+        let reset = ErrorClass::exchanging(&of_number(libc::ECONNRESET));
         assert_eq!((reset.outcome, reset.cause), (Outcome::Io, Cause::Reset));
     }
 
@@ -220,22 +220,22 @@ mod tests {
     fn a_wrapped_error_is_unwrapped() {
         let wrapped = |inner: TlsError| io::Error::new(io::ErrorKind::InvalidData, inner);
         let stranger = TlsError::InvalidCertificate(CertificateError::UnknownIssuer);
-        let broken = Broken::securing(&wrapped(stranger));
+        let class = ErrorClass::securing(&wrapped(stranger));
         assert_eq!(
-            (broken.outcome, broken.cause),
+            (class.outcome, class.cause),
             (Outcome::Tls, Cause::CertificateUntrusted)
         );
         let plain = TlsError::InvalidMessage(InvalidMessage::InvalidContentType);
-        assert_eq!(Broken::securing(&wrapped(plain)).cause, Cause::NotTls);
+        assert_eq!(ErrorClass::securing(&wrapped(plain)).cause, Cause::NotTls);
         let twice = io::Error::other(of_number(libc::EMFILE));
-        assert_eq!(Broken::exchanging(&twice).outcome, Outcome::Local);
+        assert_eq!(ErrorClass::exchanging(&twice).outcome, Outcome::Local);
         let alert = TlsError::AlertReceived(AlertDescription::CertificateRequired);
-        let broken = Broken::exchanging(&wrapped(alert));
+        let class = ErrorClass::exchanging(&wrapped(alert));
         assert_eq!(
-            (broken.outcome, broken.cause),
+            (class.outcome, class.cause),
             (Outcome::Tls, Cause::ClientCertificate)
         );
-        let broken = Broken::exchanging(&io::Error::other("nobody knows"));
-        assert_eq!((broken.outcome, broken.cause), (Outcome::Io, Cause::Other));
+        let class = ErrorClass::exchanging(&io::Error::other("nobody knows"));
+        assert_eq!((class.outcome, class.cause), (Outcome::Io, Cause::Other));
     }
 }

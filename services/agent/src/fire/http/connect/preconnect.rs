@@ -13,14 +13,14 @@ use std::time::Duration;
 use loadpilot_events::log::cause::Cause;
 use tokio::time::timeout;
 
-use super::dial::Dial;
-use super::error_classification::Broken;
+use super::dial::Dialer;
+use super::error_classification::ErrorClass;
 
 /// Most connections that a core opens at a time: a target's queue of unaccepted ones is short.
 const OPENING_MAX: u32 = 64;
 
 /// Longest time for all of them; shorter than the coordinator waits for an agent to be ready.
-const PATIENCE: Duration = Duration::from_secs(8);
+const TIMEOUT: Duration = Duration::from_secs(8);
 
 /// What became of the connections to open before the start.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -47,23 +47,27 @@ impl Preconnected {
 
 /// Does what can be done before the first request is due: opens `open_first` connections, or, when
 /// there are to be none, resolves the target's name. Opening does that too, within its patience.
-pub(crate) async fn warm<T>(dial: &Dial, open_first: u32, open: impl Fn() -> T) -> Preconnected
+pub(crate) async fn preconnect<T>(
+    dial: &Dialer,
+    open_first: u32,
+    open: impl Fn() -> T,
+) -> Preconnected
 where
-    T: Future<Output = Result<(), Broken>>,
+    T: Future<Output = Result<(), ErrorClass>>,
 {
     if open_first == 0 {
         dial.resolve().await;
     }
-    open_all(open_first, PATIENCE, open).await
+    open_all(open_first, TIMEOUT, open).await
 }
 
-/// Opens `count` connections, some at a time, within `patience`.
-async fn open_all<T>(count: u32, patience: Duration, open: impl Fn() -> T) -> Preconnected
+/// Opens `count` connections, some at a time, within `timeout_after`.
+async fn open_all<T>(count: u32, timeout_after: Duration, open: impl Fn() -> T) -> Preconnected
 where
-    T: Future<Output = Result<(), Broken>>,
+    T: Future<Output = Result<(), ErrorClass>>,
 {
-    let (begun, warmed) = (Cell::new(0), Cell::new(Preconnected::default()));
-    let lane = async || {
+    let (begun, preconnected) = (Cell::new(0), Cell::new(Preconnected::default()));
+    let worker = async || {
         while begun.get() < count {
             begun.set(begun.get() + 1);
             let one = match open().await {
@@ -71,31 +75,31 @@ where
                     opened: 1,
                     ..Preconnected::default()
                 },
-                Err(broken) => Preconnected {
+                Err(class) => Preconnected {
                     failed: 1,
-                    last_failure: Some(broken.cause),
+                    last_failure: Some(class.cause),
                     ..Preconnected::default()
                 },
             };
-            warmed.set(warmed.get().and(one));
+            preconnected.set(preconnected.get().and(one));
         }
     };
-    let mut lanes: Vec<Pin<Box<_>>> = Vec::new();
-    lanes.extend((0..count.min(OPENING_MAX)).map(|_| Box::pin(lane())));
+    let mut workers: Vec<Pin<Box<_>>> = Vec::new();
+    workers.extend((0..count.min(OPENING_MAX)).map(|_| Box::pin(worker())));
     let all = poll_fn(|cx| {
-        lanes.retain_mut(|lane| lane.as_mut().poll(cx).is_pending());
-        match lanes.is_empty() {
+        workers.retain_mut(|worker| worker.as_mut().poll(cx).is_pending());
+        match workers.is_empty() {
             true => Poll::Ready(()),
             false => Poll::Pending,
         }
     });
-    let in_time = timeout(patience, all).await.is_ok();
-    let warmed = warmed.get();
+    let in_time = timeout(timeout_after, all).await.is_ok();
+    let preconnected = preconnected.get();
     match in_time {
-        true => warmed,
-        false => warmed.and(Preconnected {
+        true => preconnected,
+        false => preconnected.and(Preconnected {
             opened: 0,
-            failed: count - warmed.opened - warmed.failed,
+            failed: count - preconnected.opened - preconnected.failed,
             last_failure: Some(Cause::WhileConnecting),
         }),
     }
@@ -118,12 +122,12 @@ mod tests {
     /// uncounted or held up the start for ever.
     #[test]
     fn each_is_opened_or_told() {
-        let turn = Cell::new(0);
+        let count = Cell::new(0);
         let open = async || {
-            let own = turn.replace(turn.get() + 1);
+            let own = count.replace(count.get() + 1);
             tokio::task::yield_now().await;
             match own % 3 {
-                0 => Err(Broken::new(Outcome::Tls, Cause::TlsAlert)),
+                0 => Err(ErrorClass::new(Outcome::Tls, Cause::TlsAlert)),
                 _ => Ok(()),
             }
         };
@@ -132,10 +136,10 @@ mod tests {
             failed: 100,
             last_failure: Some(Cause::TlsAlert),
         };
-        assert_eq!(run(open_all(300, PATIENCE, open)), wanted);
+        assert_eq!(run(open_all(300, TIMEOUT, open)), wanted);
 
-        let turn = Cell::new(0);
-        let open = async || match turn.replace(turn.get() + 1) {
+        let count = Cell::new(0);
+        let open = async || match count.replace(count.get() + 1) {
             7.. => std::future::pending().await,
             _ => Ok(()),
         };
@@ -158,7 +162,7 @@ mod tests {
             now.set(now.get() - 1);
             Ok(())
         };
-        assert_eq!(run(open_all(1_000, PATIENCE, open)).opened, 1_000);
+        assert_eq!(run(open_all(1_000, TIMEOUT, open)).opened, 1_000);
         assert_eq!(most.get(), OPENING_MAX);
     }
 }

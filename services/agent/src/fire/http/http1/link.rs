@@ -18,7 +18,7 @@ use tokio::task::coop::unconstrained;
 
 use super::answer::{Answer, Malformed, Piece, Read};
 use crate::fire::clock::MonoTime;
-use crate::fire::http::connect::error_classification::Broken;
+use crate::fire::http::connect::error_classification::ErrorClass;
 use crate::fire::http::connect::stream::Stream;
 use crate::fire::http::wire::{Order, Trace};
 use crate::fire::request::progress::Stage;
@@ -27,9 +27,9 @@ use crate::fire::request::progress::Stage;
 const READ_BYTES: usize = 64 << 10;
 
 /// Where bytes are read to: one for all connections of a core, since none keeps any.
-pub(super) type Scratch = RefCell<Box<[MaybeUninit<u8>]>>;
+pub(super) type ReadBuffer = RefCell<Box<[MaybeUninit<u8>]>>;
 
-pub(super) fn scratch() -> Scratch {
+pub(super) fn read_buffer() -> ReadBuffer {
     RefCell::new(Box::new_uninit_slice(READ_BYTES))
 }
 
@@ -62,7 +62,7 @@ pub(super) struct Exchange<'a> {
 /// How an exchange on one connection ended without an answer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Failed {
-    pub(super) broken: Broken,
+    pub(super) class: ErrorClass,
     pub(super) reach: Reach,
 }
 
@@ -131,14 +131,14 @@ impl<'a> Exchange<'a> {
         true
     }
 
-    fn failed(&self, broken: Broken) -> Failed {
-        let reach = match broken.outcome {
+    fn failed(&self, class: ErrorClass) -> Failed {
+        let reach = match class.outcome {
             Outcome::Io if self.answered_at.is_some() => Reach::Beyond,
             Outcome::Io if self.sent_bytes == 0 => Reach::Unsent,
             Outcome::Io => Reach::Unanswered,
             _ => Reach::Beyond,
         };
-        Failed { broken, reach }
+        Failed { class, reach }
     }
 }
 
@@ -171,9 +171,9 @@ impl Link {
 
     /// Whether an idle connection is still open and silent. Costs no system call unless the
     /// reactor has heard something.
-    pub(super) fn is_quiet(&mut self, cx: &mut Context<'_>, scratch: &Scratch) -> bool {
-        let mut scratch = scratch.borrow_mut();
-        let mut buf = ReadBuf::uninit(&mut scratch);
+    pub(super) fn is_quiet(&mut self, cx: &mut Context<'_>, read_buffer: &ReadBuffer) -> bool {
+        let mut read_buffer = read_buffer.borrow_mut();
+        let mut buf = ReadBuf::uninit(&mut read_buffer);
         let read = poll_fn(|cx| Pin::new(&mut self.stream).poll_read(cx, &mut buf));
         // A task that has used up its turn would be told that nothing is there.
         pin!(unconstrained(read)).poll(cx).is_pending()
@@ -196,18 +196,18 @@ impl Link {
         cx: &mut Context<'_>,
         exchange: &mut Exchange<'_>,
         trace: &mut Trace,
-        scratch: &Scratch,
+        read_buffer: &ReadBuffer,
     ) -> Poll<Result<u16, Failed>> {
         if !exchange.flushed && exchange.write_error.is_none() {
             exchange.write_error = self.write(cx, exchange, trace).err();
         }
-        let mut scratch = scratch.borrow_mut();
+        let mut read_buffer = read_buffer.borrow_mut();
         loop {
-            let mut buf = ReadBuf::uninit(&mut scratch);
+            let mut buf = ReadBuf::uninit(&mut read_buffer);
             let bytes = match Pin::new(&mut self.stream).poll_read(cx, &mut buf) {
                 Poll::Pending => return Poll::Pending,
                 Poll::Ready(Err(error)) => {
-                    return Poll::Ready(Err(exchange.failed(Broken::exchanging(&error))));
+                    return Poll::Ready(Err(exchange.failed(ErrorClass::exchanging(&error))));
                 }
                 Poll::Ready(Ok(())) => buf.filled(),
             };
@@ -216,15 +216,15 @@ impl Link {
             }
             trace.received_bytes += bytes.len() as u64;
             let is_first = exchange.answered(trace);
-            if let Some(seen) = exchange.order.seen {
-                seen.borrow_mut().add(bytes);
+            if let Some(debug_head) = exchange.order.debug_head {
+                debug_head.borrow_mut().add(bytes);
             }
-            let read = match (exchange.order.tokens, exchange.order.kept) {
+            let read = match (exchange.order.tokens, exchange.order.capture) {
                 (None, None) => self.answer.read(bytes),
                 _ => self.read_for(exchange.order, bytes),
             };
             match read {
-                Ok(Read::Unfinished) if exchange.order.is_heard_out() => {
+                Ok(Read::Unfinished) if exchange.order.has_enough() => {
                     self.answer.spoil();
                     return Poll::Ready(Ok(self.complete(exchange, trace, is_first)));
                 }
@@ -243,8 +243,8 @@ impl Link {
                         Malformed::TooLong => Cause::TooLong,
                         _ => Cause::NotHttp,
                     };
-                    let broken = Broken::new(Outcome::Io, cause);
-                    return Poll::Ready(Err(exchange.failed(broken)));
+                    let class = ErrorClass::new(Outcome::Io, cause);
+                    return Poll::Ready(Err(exchange.failed(class)));
                 }
             }
         }
@@ -255,20 +255,20 @@ impl Link {
         let mut tokens = order
             .tokens
             .map(|tokens| (tokens.borrow_mut(), MonoTime::now()));
-        let mut kept = order.kept.map(RefCell::borrow_mut);
+        let mut capture = order.capture.map(RefCell::borrow_mut);
         self.answer.read_with(bytes, &mut |piece| match piece {
             Piece::Head(status, head) => {
                 order.progress.answered(status);
-                if let Some(kept) = &mut kept {
-                    kept.head = head.to_vec();
+                if let Some(capture) = &mut capture {
+                    capture.head = head.to_vec();
                 }
             }
             Piece::Data(mut data) => {
                 if let Some((tokens, now)) = &mut tokens {
                     data = tokens.data(data, *now);
                 }
-                if let Some(kept) = &mut kept {
-                    kept.data(data);
+                if let Some(capture) = &mut capture {
+                    capture.data(data);
                 }
             }
             Piece::ChunkEnd => {
@@ -311,12 +311,14 @@ impl Link {
         if self.answer.ends_with_the_connection() {
             return Ok(self.complete(exchange, trace, false));
         }
-        let broken = match &exchange.write_error {
-            Some(error) => Broken::exchanging(error),
-            None if exchange.answered_at.is_none() => Broken::new(Outcome::Io, Cause::Unanswered),
-            None => Broken::new(Outcome::Io, Cause::Truncated),
+        let class = match &exchange.write_error {
+            Some(error) => ErrorClass::exchanging(error),
+            None if exchange.answered_at.is_none() => {
+                ErrorClass::new(Outcome::Io, Cause::Unanswered)
+            }
+            None => ErrorClass::new(Outcome::Io, Cause::Truncated),
         };
-        Err(exchange.failed(broken))
+        Err(exchange.failed(class))
     }
 
     /// The answer is there; `at_once`: its last byte was read together with its first.

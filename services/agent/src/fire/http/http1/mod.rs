@@ -17,10 +17,10 @@ use std::task::{Context, Poll, Waker};
 use loadpilot_engine::tally::ConnectionUse;
 use loadpilot_events::plan::connections::Reuse;
 
-use self::link::{Exchange, Failed, Link, Reach, Scratch, scratch};
+use self::link::{Exchange, Failed, Link, Reach, ReadBuffer, read_buffer};
 use super::connect::connection_quota::ConnectionQuota;
-use super::connect::dial::Dial;
-use super::connect::error_classification::Broken;
+use super::connect::dial::Dialer;
+use super::connect::error_classification::ErrorClass;
 use super::connect::preconnect::{self, Preconnected};
 use super::connect::stream::Stream;
 use super::wire::{Order, Trace, Wire};
@@ -35,23 +35,23 @@ const CLOSED_AT_ONCE: usize = 64;
 /// The engine of one core.
 pub(crate) struct Http1 {
     program: Arc<Program>,
-    dial: Rc<Dial>,
+    dial: Rc<Dialer>,
     /// A call in flight occupies one connection, and one that opens another found none idle: no
     /// more calls than connections, and neither are more ever open, idle ones included.
-    pool: ConnectionQuota,
+    quota: ConnectionQuota,
     /// Last in, first out: the ones in use stay warm, the others may age and go.
     idle: RefCell<Vec<Link>>,
-    scratch: Scratch,
+    read_buffer: ReadBuffer,
 }
 
 impl Http1 {
-    pub(crate) fn new(program: Arc<Program>, dial: Rc<Dial>, pool: ConnectionQuota) -> Self {
+    pub(crate) fn new(program: Arc<Program>, dial: Rc<Dialer>, quota: ConnectionQuota) -> Self {
         Self {
             program,
             dial,
-            pool,
+            quota,
             idle: RefCell::new(Vec::new()),
-            scratch: scratch(),
+            read_buffer: read_buffer(),
         }
     }
 
@@ -61,11 +61,11 @@ impl Http1 {
         stream: Stream,
         order: &Order<'_>,
         trace: &mut Trace,
-    ) -> Result<u16, Broken> {
+    ) -> Result<u16, ErrorClass> {
         trace.phases.connection = Some(ConnectionUse::Opened);
         let mut link = Link::new(stream);
         let answer = self.exchange(&mut link, order, trace).await;
-        let status = answer.map_err(|failed| failed.broken)?;
+        let status = answer.map_err(|failed| failed.class)?;
         self.put_back(link);
         Ok(status)
     }
@@ -83,7 +83,7 @@ impl Http1 {
                 // It comes as a new client does, for one that left: this connection is closed.
                 return None;
             }
-            if self.may_stay(&link) && link.is_quiet(cx, &self.scratch) {
+            if self.may_stay(&link) && link.is_quiet(cx, &self.read_buffer) {
                 return Some(link);
             }
         }
@@ -108,7 +108,7 @@ impl Http1 {
     ) -> Result<u16, Failed> {
         let mut exchange = Exchange::new(order);
         link.begin(order.call.is_head());
-        poll_fn(|cx| link.poll_exchange(cx, &mut exchange, trace, &self.scratch)).await
+        poll_fn(|cx| link.poll_exchange(cx, &mut exchange, trace, &self.read_buffer)).await
     }
 
     /// Keeps a connection that has carried an exchange well, if it may carry another one.
@@ -129,7 +129,7 @@ fn may_go_again(call: &Call, failed: Failed) -> bool {
 }
 
 impl Wire for Http1 {
-    async fn send(&self, order: &Order<'_>, trace: &mut Trace) -> Result<u16, Broken> {
+    async fn send(&self, order: &Order<'_>, trace: &mut Trace) -> Result<u16, ErrorClass> {
         if let Some(mut link) = poll_fn(|cx| Poll::Ready(self.idle_link(order, cx))).await {
             trace.phases.connection = Some(ConnectionUse::Reused);
             match self.exchange(&mut link, order, trace).await {
@@ -141,7 +141,7 @@ impl Wire for Http1 {
                     trace.phases.connection = None;
                     trace.phases.resent = failed.reach == Reach::Unanswered;
                 }
-                Err(failed) => return Err(failed.broken),
+                Err(failed) => return Err(failed.class),
             }
         }
         let stream = self.dial.open(Offer::Http1, order.progress, trace).await?;
@@ -149,30 +149,30 @@ impl Wire for Http1 {
     }
 
     fn calls_max(&self) -> usize {
-        self.pool.connections_max()
+        self.quota.connections_max()
     }
 
-    async fn warm(&self) -> Preconnected {
+    async fn preconnect(&self) -> Preconnected {
         let open = || async {
-            let stream = self.dial.open_ahead(Offer::Http1).await?;
+            let stream = self.dial.open_unused(Offer::Http1).await?;
             self.keep(stream);
             Ok(())
         };
-        preconnect::warm(&self.dial, self.pool.open_first, open).await
+        preconnect::preconnect(&self.dial, self.quota.open_first, open).await
     }
 
-    fn tidy(&self, unneeded: MonoTime) -> usize {
+    fn close_idle(&self, unused_since: MonoTime) -> usize {
         let mut cx = Context::from_waker(Waker::noop());
         let mut idle = self.idle.borrow_mut();
-        let spare = idle.len().saturating_sub(self.pool.open_first as usize);
+        let spare = idle.len().saturating_sub(self.quota.open_first as usize);
         let (mut to_close, mut closed) = (spare.min(CLOSED_AT_ONCE), 0);
         idle.retain_mut(|link| {
             // The ones used longest ago come first.
-            if to_close > 0 && link.used() < unneeded {
+            if to_close > 0 && link.used() < unused_since {
                 (to_close, closed) = (to_close - 1, closed + 1);
                 return false;
             }
-            self.may_stay(link) && link.is_quiet(&mut cx, &self.scratch)
+            self.may_stay(link) && link.is_quiet(&mut cx, &self.read_buffer)
         });
         let len = idle.len();
         // By halves: the list is copied whole each time.

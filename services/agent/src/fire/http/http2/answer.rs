@@ -8,7 +8,7 @@ use loadpilot_events::log::cause::Cause;
 use loadpilot_events::log::outcome::Outcome;
 
 use crate::fire::clock::MonoTime;
-use crate::fire::http::connect::error_classification::Broken;
+use crate::fire::http::connect::error_classification::ErrorClass;
 use crate::fire::http::wire::{Order, Trace};
 
 /// Whether the target has said that it did not begin with the request: it refused the stream, or
@@ -42,13 +42,13 @@ pub(super) async fn drain(
                 tokens.chunk_end(now);
             }
         }
-        if let Some(kept) = order.kept {
-            kept.borrow_mut().data(heard);
+        if let Some(capture) = order.capture {
+            capture.borrow_mut().data(heard);
         }
         let bytes = data.len();
         trace.received_bytes += bytes as u64;
         body.flow_control().release_capacity(bytes)?;
-        if order.is_heard_out() && !body.is_end_stream() {
+        if order.has_enough() && !body.is_end_stream() {
             // Whoever drops a stream resets it.
             return Ok(());
         }
@@ -74,9 +74,9 @@ pub(super) fn header_bytes(answer: &Response<RecvStream>) -> u64 {
     (":status200".len() + lines.sum::<usize>()) as u64
 }
 
-pub(super) fn broken(error: &h2::Error) -> Broken {
+pub(super) fn class(error: &h2::Error) -> ErrorClass {
     if let Some(error) = error.get_io() {
-        return Broken::exchanging(error);
+        return ErrorClass::exchanging(error);
     }
     tracing::debug!(%error, "exchange broken");
     let cause = match error.is_remote() {
@@ -84,5 +84,5 @@ pub(super) fn broken(error: &h2::Error) -> Broken {
         true if error.is_reset() => Cause::StreamReset,
         _ => Cause::Http2,
     };
-    Broken::new(Outcome::Io, cause)
+    ErrorClass::new(Outcome::Io, cause)
 }

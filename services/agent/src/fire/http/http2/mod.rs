@@ -17,11 +17,11 @@ use loadpilot_engine::tally::ConnectionUse;
 use loadpilot_events::plan::connections::Reuse;
 use tokio::sync::Notify;
 
-use self::answer::{broken, drain, header_bytes, refuses_the_rest, show, was_not_begun};
-use self::sending::Sending;
+use self::answer::{class, drain, header_bytes, refuses_the_rest, show, was_not_begun};
+use self::sending::BodySender;
 use super::connect::connection_quota::ConnectionQuota;
-use super::connect::dial::Dial;
-use super::connect::error_classification::Broken;
+use super::connect::dial::Dialer;
+use super::connect::error_classification::ErrorClass;
 use super::connect::preconnect::{self, Preconnected};
 use super::connect::stream::Stream;
 use super::wire::{Order, Trace, Wire};
@@ -42,18 +42,18 @@ const HEADERS_BYTES_MAX: u32 = 64 << 10;
 /// The engine of one core.
 pub(crate) struct Http2 {
     program: Arc<Program>,
-    dial: Rc<Dial>,
-    pool: ConnectionQuota,
+    dial: Rc<Dialer>,
+    quota: ConnectionQuota,
     /// Those that may take a further request; the others end with their last stream.
     links: RefCell<Vec<Rc<Link>>>,
-    census: Rc<Census>,
+    counts: Rc<ConnectionCounts>,
     /// What the target allowed last.
     allowed_max: Cell<usize>,
 }
 
 /// How many there are of what comes and goes.
 #[derive(Debug, Default)]
-struct Census {
+struct ConnectionCounts {
     /// Connections, from the first try to open them until they are closed.
     connections: Cell<usize>,
     /// Those among them that are being opened.
@@ -61,34 +61,34 @@ struct Census {
     /// Places taken on connections.
     streams: Cell<usize>,
     /// Calls that have no place yet, those that open a connection included.
-    placeless: Cell<usize>,
+    waiting: Cell<usize>,
     /// Told when there may be a place, or room to open a connection.
     changed: Notify,
 }
 
 /// One more of something, until it is dropped.
-struct Counted {
-    census: Rc<Census>,
-    count: fn(&Census) -> &Cell<usize>,
+struct CountGuard {
+    counts: Rc<ConnectionCounts>,
+    count: fn(&ConnectionCounts) -> &Cell<usize>,
 }
 
-impl Counted {
-    fn new(census: &Rc<Census>, count: fn(&Census) -> &Cell<usize>) -> Self {
-        let cell = count(census);
+impl CountGuard {
+    fn new(counts: &Rc<ConnectionCounts>, count: fn(&ConnectionCounts) -> &Cell<usize>) -> Self {
+        let cell = count(counts);
         cell.set(cell.get() + 1);
         Self {
-            census: Rc::clone(census),
+            counts: Rc::clone(counts),
             count,
         }
     }
 }
 
-impl Drop for Counted {
+impl Drop for CountGuard {
     fn drop(&mut self) {
-        let cell = (self.count)(&self.census);
+        let cell = (self.count)(&self.counts);
         cell.set(cell.get() - 1);
-        if self.census.placeless.get() > 0 {
-            self.census.changed.notify_waiters();
+        if self.counts.waiting.get() > 0 {
+            self.counts.changed.notify_waiters();
         }
     }
 }
@@ -104,12 +104,12 @@ struct Link {
 }
 
 /// A place among the streams of a connection.
-pub(crate) struct Place {
+pub(crate) struct StreamSlot {
     link: Rc<Link>,
-    _stream: Counted,
+    _stream: CountGuard,
 }
 
-impl Drop for Place {
+impl Drop for StreamSlot {
     fn drop(&mut self) {
         self.link.streams.set(self.link.streams.get() - 1);
     }
@@ -118,18 +118,18 @@ impl Drop for Place {
 /// How an exchange ended without an answer.
 enum Failed {
     /// The target has not begun with the request.
-    Unsent(Broken),
-    Broken(Broken),
+    Unsent(ErrorClass),
+    ErrorClass(ErrorClass),
 }
 
 impl Http2 {
-    pub(crate) fn new(program: Arc<Program>, dial: Rc<Dial>, pool: ConnectionQuota) -> Self {
+    pub(crate) fn new(program: Arc<Program>, dial: Rc<Dialer>, quota: ConnectionQuota) -> Self {
         Self {
             program,
             dial,
-            pool,
+            quota,
             links: RefCell::default(),
-            census: Rc::default(),
+            counts: Rc::default(),
             allowed_max: Cell::new(usize::MAX),
         }
     }
@@ -138,27 +138,27 @@ impl Http2 {
     ///
     /// # Errors
     /// When the target does not begin as HTTP/2 does.
-    pub(crate) async fn adopt(&self, stream: Stream) -> Result<Place, Broken> {
-        let connection = Counted::new(&self.census, |census| &census.connections);
+    pub(crate) async fn adopt(&self, stream: Stream) -> Result<StreamSlot, ErrorClass> {
+        let connection = CountGuard::new(&self.counts, |counts| &counts.connections);
         let link = self.link(stream, connection).await?;
-        Ok(self.first_place(link))
+        Ok(self.first_slot(link))
     }
 
     /// Takes over a connection that nobody has used yet, for whoever comes.
     ///
     /// # Errors
     /// When the target does not begin as HTTP/2 does.
-    pub(crate) async fn keep(&self, stream: Stream) -> Result<(), Broken> {
-        let connection = Counted::new(&self.census, |census| &census.connections);
+    pub(crate) async fn keep(&self, stream: Stream) -> Result<(), ErrorClass> {
+        let connection = CountGuard::new(&self.counts, |counts| &counts.connections);
         let link = self.link(stream, connection).await?;
         self.list(link);
         Ok(())
     }
 
-    fn first_place(&self, link: Rc<Link>) -> Place {
-        let place = self.take_place(&link);
+    fn first_slot(&self, link: Rc<Link>) -> StreamSlot {
+        let slot = self.take_slot(&link);
         self.list(link);
-        place
+        slot
     }
 
     /// Lets calls find a connection, if it may take any.
@@ -168,7 +168,7 @@ impl Http2 {
         }
     }
 
-    async fn link(&self, stream: Stream, counted: Counted) -> Result<Rc<Link>, Broken> {
+    async fn link(&self, stream: Stream, counted: CountGuard) -> Result<Rc<Link>, ErrorClass> {
         let mut builder = Builder::new();
         builder
             .enable_push(false)
@@ -178,7 +178,7 @@ impl Http2 {
         // Boxed, since hardly any call opens a connection.
         let (sender, connection) = Box::pin(builder.handshake(stream))
             .await
-            .map_err(|error| broken(&error))?;
+            .map_err(|error| class(&error))?;
         let link = Rc::new(Link {
             sender,
             streams: Cell::new(0),
@@ -202,79 +202,79 @@ impl Http2 {
     /// Sends on a connection that was opened for it; else as [`Wire::send`].
     pub(crate) async fn send_on(
         &self,
-        place: Place,
+        slot: StreamSlot,
         order: &Order<'_>,
         trace: &mut Trace,
-    ) -> Result<u16, Broken> {
+    ) -> Result<u16, ErrorClass> {
         trace.phases.connection = Some(ConnectionUse::Opened);
-        self.send_from(place, order, trace).await
+        self.send_from(slot, order, trace).await
     }
 
     async fn send_from(
         &self,
-        place: Place,
+        slot: StreamSlot,
         order: &Order<'_>,
         trace: &mut Trace,
-    ) -> Result<u16, Broken> {
-        match self.exchange(&place, order, trace).await {
+    ) -> Result<u16, ErrorClass> {
+        match self.exchange(&slot, order, trace).await {
             Ok(status) => return Ok(status),
-            Err(Failed::Broken(broken)) => return Err(broken),
-            Err(Failed::Unsent(_)) => drop(place),
+            Err(Failed::ErrorClass(class)) => return Err(class),
+            Err(Failed::Unsent(_)) => drop(slot),
         }
-        let place = self.place(order, trace).await?;
-        match self.exchange(&place, order, trace).await {
+        let slot = self.slot(order, trace).await?;
+        match self.exchange(&slot, order, trace).await {
             Ok(status) => Ok(status),
-            Err(Failed::Broken(broken) | Failed::Unsent(broken)) => Err(broken),
+            Err(Failed::ErrorClass(class) | Failed::Unsent(class)) => Err(class),
         }
     }
 
     /// A place on an open connection; opens one if there is none.
-    async fn place(&self, order: &Order<'_>, trace: &mut Trace) -> Result<Place, Broken> {
+    async fn slot(&self, order: &Order<'_>, trace: &mut Trace) -> Result<StreamSlot, ErrorClass> {
         if !order.may_reuse {
             self.retire();
             return self.open(order.progress, trace).await;
         }
         trace.phases.connection = Some(ConnectionUse::Reused);
-        if let Some(place) = self.free_place() {
-            return Ok(place);
+        if let Some(slot) = self.free_slot() {
+            return Ok(slot);
         }
         order.progress.enter(Stage::Queueing);
-        let _placeless = Counted::new(&self.census, |census| &census.placeless);
+        let _waiting = CountGuard::new(&self.counts, |counts| &counts.waiting);
         loop {
-            let changed = self.census.changed.notified();
-            if let Some(place) = self.free_place() {
-                return Ok(place);
+            let changed = self.counts.changed.notified();
+            if let Some(slot) = self.free_slot() {
+                return Ok(slot);
             }
-            if self.lacks_connections() {
+            if self.needs_connection() {
                 return self.open(order.progress, trace).await;
             }
             changed.await;
         }
     }
 
-    async fn open(&self, progress: &Progress, trace: &mut Trace) -> Result<Place, Broken> {
-        let _opening = Counted::new(&self.census, |census| &census.opening);
-        let connection = Counted::new(&self.census, |census| &census.connections);
+    async fn open(&self, progress: &Progress, trace: &mut Trace) -> Result<StreamSlot, ErrorClass> {
+        let _opening = CountGuard::new(&self.counts, |counts| &counts.opening);
+        let connection = CountGuard::new(&self.counts, |counts| &counts.connections);
         trace.phases.connection = None;
         let stream = self.dial.open(Offer::Http2, progress, trace).await?;
         let link = self.link(stream, connection).await?;
         trace.phases.connection = Some(ConnectionUse::Opened);
-        Ok(self.first_place(link))
+        Ok(self.first_slot(link))
     }
 
     /// Whether one more connection may be opened, and the calls without a place are more than
     /// those that are being opened will carry.
-    fn lacks_connections(&self) -> bool {
-        let census = &self.census;
-        let to_come = census
+    fn needs_connection(&self) -> bool {
+        let counts = &self.counts;
+        let to_come = counts
             .opening
             .get()
-            .saturating_mul(self.places_of_a_new_one());
-        to_come < census.placeless.get() && census.connections.get() < self.pool.connections_max()
+            .saturating_mul(self.slots_of_new_connection());
+        to_come < counts.waiting.get() && counts.connections.get() < self.quota.connections_max()
     }
 
     /// How many calls at a time a connection carries that is not open yet, as far as is known.
-    fn places_of_a_new_one(&self) -> usize {
+    fn slots_of_new_connection(&self) -> usize {
         let settings = &self.program.connections;
         let most = self
             .streams_max()
@@ -287,21 +287,21 @@ impl Http2 {
     }
 
     /// How many calls at a time a connection carries.
-    fn places_of(&self, link: &Link) -> usize {
+    fn slots_of(&self, link: &Link) -> usize {
         // A target that allows none for a while is asked all the same: the call then waits.
         let allowed_max = link.sender.current_max_send_streams().max(1);
         self.allowed_max.set(allowed_max);
         allowed_max.min(self.streams_max() as usize)
     }
 
-    fn free_place(&self) -> Option<Place> {
+    fn free_slot(&self) -> Option<StreamSlot> {
         let mut links = self.links.borrow_mut();
         let at = self.find_free(&mut links)?;
-        let place = self.take_place(&links[at]);
+        let slot = self.take_slot(&links[at]);
         if !self.takes_more(&links[at]) {
             links.swap_remove(at);
         }
-        Some(place)
+        Some(slot)
     }
 
     /// Gives up the connection that a call would have used that may use none: it comes as a new
@@ -316,16 +316,16 @@ impl Http2 {
     fn find_free(&self, links: &mut Vec<Rc<Link>>) -> Option<usize> {
         links.retain(|link| self.takes_more(link));
         let mut listed = links.iter();
-        listed.position(|link| (link.streams.get() as usize) < self.places_of(link))
+        listed.position(|link| (link.streams.get() as usize) < self.slots_of(link))
     }
 
     /// Takes a place that is free.
-    fn take_place(&self, link: &Rc<Link>) -> Place {
+    fn take_slot(&self, link: &Rc<Link>) -> StreamSlot {
         link.streams.set(link.streams.get() + 1);
         link.requests.set(link.requests.get() + 1);
-        Place {
+        StreamSlot {
             link: Rc::clone(link),
-            _stream: Counted::new(&self.census, |census| &census.streams),
+            _stream: CountGuard::new(&self.counts, |counts| &counts.streams),
         }
     }
 
@@ -343,14 +343,14 @@ impl Http2 {
 
     async fn exchange(
         &self,
-        place: &Place,
+        slot: &StreamSlot,
         order: &Order<'_>,
         trace: &mut Trace,
     ) -> Result<u16, Failed> {
-        let link = &place.link;
+        let link = &slot.link;
         let unsent = |error: h2::Error| {
             link.closed.set(true);
-            Failed::Unsent(broken(&error))
+            Failed::Unsent(class(&error))
         };
         let template = order.call.http2();
         order.progress.enter(Stage::Queueing);
@@ -361,14 +361,14 @@ impl Http2 {
         let sent = sender.send_request(request, !has_body);
         let (answer, stream) = sent.map_err(unsent)?;
         trace.sent_bytes += request_bytes;
-        let mut body = Sending::new(stream, template.body().clone());
+        let mut body = BodySender::new(stream, template.body().clone());
         let (answer, sent_at) = body.send_until(answer, order.progress, trace).await;
         let answer = answer.map_err(|error| {
             let is_unsent = was_not_begun(&error);
             link.closed.set(link.closed.get() || error.is_go_away());
             match is_unsent {
-                true => Failed::Unsent(broken(&error)),
-                false => Failed::Broken(broken(&error)),
+                true => Failed::Unsent(class(&error)),
+                false => Failed::ErrorClass(class(&error)),
             }
         })?;
         let answered_at = MonoTime::now();
@@ -377,18 +377,18 @@ impl Http2 {
         trace.received_bytes += header_bytes(&answer);
         let status = answer.status().as_u16();
         order.progress.answered(status);
-        if let Some(seen) = order.seen {
-            show(&answer, |part| seen.borrow_mut().add(part));
+        if let Some(debug_head) = order.debug_head {
+            show(&answer, |part| debug_head.borrow_mut().add(part));
         }
-        if let Some(kept) = order.kept {
+        if let Some(capture) = order.capture {
             show(&answer, |part| {
-                kept.borrow_mut().head.extend_from_slice(part)
+                capture.borrow_mut().head.extend_from_slice(part)
             });
         }
         let drained = drain(answer, order, trace).await;
         match drained {
             Err(error) if !(has_body && refuses_the_rest(&error)) => {
-                return Err(Failed::Broken(broken(&error)));
+                return Err(Failed::ErrorClass(class(&error)));
             }
             _ => trace.phases.last_byte_us = Some(MonoTime::now().since_us(answered_at)),
         }
@@ -397,18 +397,18 @@ impl Http2 {
 }
 
 impl Wire for Http2 {
-    async fn send(&self, order: &Order<'_>, trace: &mut Trace) -> Result<u16, Broken> {
-        let place = self.place(order, trace).await?;
-        self.send_from(place, order, trace).await
+    async fn send(&self, order: &Order<'_>, trace: &mut Trace) -> Result<u16, ErrorClass> {
+        let slot = self.slot(order, trace).await?;
+        self.send_from(slot, order, trace).await
     }
 
     /// With a limit of connections: what the listed ones carry, what those will carry for which
     /// there is room, and what is still under way on those that end.
     fn calls_max(&self) -> usize {
-        let Some(connections_max) = self.pool.max else {
+        let Some(connections_max) = self.quota.max else {
             return usize::MAX;
         };
-        let (mut listed, mut streams, mut places) = (0, 0, 0);
+        let (mut listed, mut streams, mut slots) = (0, 0, 0);
         for link in self
             .links
             .borrow()
@@ -418,28 +418,28 @@ impl Wire for Http2 {
             let here = link.streams.get() as usize;
             let most = self.program.connections.requests_max.unwrap_or(u32::MAX);
             let left = (most - link.requests.get()) as usize;
-            places += self.places_of(link).min(here.saturating_add(left));
+            slots += self.slots_of(link).min(here.saturating_add(left));
             streams += here;
             listed += 1;
         }
-        let census = &self.census;
-        let ending = census.connections.get() - census.opening.get() - listed;
+        let counts = &self.counts;
+        let ending = counts.connections.get() - counts.opening.get() - listed;
         let room = (connections_max as usize).saturating_sub(listed + ending);
-        let on_ending = census.streams.get() - streams;
-        let calls_max = places + room.saturating_mul(self.places_of_a_new_one()) + on_ending;
+        let on_ending = counts.streams.get() - streams;
+        let calls_max = slots + room.saturating_mul(self.slots_of_new_connection()) + on_ending;
         calls_max.max(1)
     }
 
-    async fn warm(&self) -> Preconnected {
+    async fn preconnect(&self) -> Preconnected {
         let open = || async {
-            let stream = self.dial.open_ahead(Offer::Http2).await?;
+            let stream = self.dial.open_unused(Offer::Http2).await?;
             self.keep(stream).await
         };
-        preconnect::warm(&self.dial, self.pool.open_first, open).await
+        preconnect::preconnect(&self.dial, self.quota.open_first, open).await
     }
 
     /// They are few: whoever needs none of them leaves them open.
-    fn tidy(&self, _unneeded: MonoTime) -> usize {
+    fn close_idle(&self, _unused_since: MonoTime) -> usize {
         let mut links = self.links.borrow_mut();
         links.retain(|link| self.takes_more(link));
         0

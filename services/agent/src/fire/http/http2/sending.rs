@@ -15,12 +15,12 @@ use crate::fire::http::wire::Trace;
 use crate::fire::request::progress::{Progress, Stage};
 
 /// What is left to send of one body.
-pub(super) struct Sending {
+pub(super) struct BodySender {
     stream: SendStream<Bytes>,
     rest: Bytes,
 }
 
-impl Sending {
+impl BodySender {
     /// Of a body that may be empty.
     pub(super) fn new(mut stream: SendStream<Bytes>, body: Bytes) -> Self {
         stream.reserve_capacity(body.len());

@@ -82,7 +82,7 @@ impl Recorder {
         let mut ring = self.ring.as_ref()?.borrow_mut();
         let start = self.start.get()?;
         let record = CallRecord {
-            arrival: arrival.name,
+            arrival: arrival.id,
             epoch: if self.records_starts { 0 } else { ring.epoch },
             tick: arrival.key.tick,
             generation: arrival.key.generation,

@@ -276,7 +276,7 @@ fn parse(bytes: &[u8]) -> Result<Option<(usize, Head)>, Malformed> {
     let Status::Complete(length) = parsed else {
         return Ok(None);
     };
-    let mut facts = Facts::default();
+    let mut facts = HeaderFacts::default();
     for header in response.headers.iter() {
         facts.note(header)?;
     }
@@ -291,7 +291,7 @@ fn parse(bytes: &[u8]) -> Result<Option<(usize, Head)>, Malformed> {
 
 /// What the header lines of one head say about its framing and its connection.
 #[derive(Debug, Default)]
-struct Facts {
+struct HeaderFacts {
     length: Option<u64>,
     /// Whether the last transfer coding is `chunked`; `None` when there is none.
     chunked: Option<bool>,
@@ -299,7 +299,7 @@ struct Facts {
     keep: bool,
 }
 
-impl Facts {
+impl HeaderFacts {
     fn note(&mut self, header: &Header<'_>) -> Result<(), Malformed> {
         let is = |name: &str| header.name.eq_ignore_ascii_case(name);
         // By length first: most lines are told apart without a comparison.
