@@ -1,4 +1,4 @@
-//! The identity of one arrival, which the journal, the runner and the recovery share.
+//! The identity of one arrival, which the journal, the runner and the crash recovery share.
 //!
 //! A leaf: it must know nothing of HTTP or of pacing.
 
@@ -6,22 +6,22 @@ use loadpilot_engine::tally::RowKey;
 
 use crate::fire::clock::MonoTime;
 
-/// Which arrival, for its id; the rest is in its key.
+/// Identity of an arrival within its run; what it is counted under is its row key.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ArrivalId {
-    /// The n-th of the plan.
+    /// The n-th arrival of the plan's schedule.
     Planned(u64),
     /// The k-th iteration of a user on this core.
     Iteration {
-        /// Whose.
+        /// Number of the user.
         user: u32,
-        /// Its number among those of this user on this core, from 0.
+        /// Number of the iteration among those of this user on this core, from 0.
         k: u64,
     },
 }
 
 impl ArrivalId {
-    /// Whose arrival it is, and its number: of a schedule, nobody's.
+    /// The user (`None` for a schedule) and the number of the arrival.
     pub(crate) fn user_and_number(self) -> (Option<u32>, u64) {
         match self {
             Self::Planned(n) => (None, n),
@@ -29,7 +29,7 @@ impl ArrivalId {
         }
     }
 
-    /// What its draws are named by: the block and the index in it.
+    /// Key of its random draws: the block and the index in it.
     pub(crate) fn draw_key(self) -> (u64, u64) {
         match self {
             Self::Planned(n) => (n, 0),

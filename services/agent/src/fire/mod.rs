@@ -1,9 +1,18 @@
-//! Fire: the load engine of one core, a thread with its own reactor, connections and counters.
+//! The load engine of one core: a thread with its own reactor, connections and counters.
 //!
-//! [`Core`] is the handle to it; [`arrival::pacer`] keeps the schedule, [`arrival::slots`] says who
-//! may start, [`arrival::arrival_runner`] carries arrivals through their calls, [`core::hooks`]
-//! plays what no run counts, [`http::wire`] is the seam behind which the HTTP engines sit. It must
-//! never know NATS, wait for whoever harvests it, or share state with another core.
+//! - [`fault`]: why a core cannot be set up.
+//! - [`allocator_tuning`]: how much freed memory the process keeps.
+//! - [`arrival_id`]: the identity of one arrival.
+//! - [`clock`]: monotonic time, timers and the lease.
+//! - [`journal`]: every counted call in a memory-mapped file, so that a kill loses none.
+//! - [`request`]: the plan compiled to request templates, secrets and their redaction.
+//! - [`http`]: connections and the two HTTP engines behind one interface.
+//! - [`arrival`]: pacing, slots, virtual users, and the calls of an arrival.
+//! - [`core`]: the threads, and the handles that the agent holds.
+//! - `fuzz`: what must hold of the readers of foreign bytes; tests and cargo-fuzz only.
+//!
+//! A part imports only parts above it. The engine must never know NATS, wait for the reader of its
+//! counters, or share state with another core.
 
 mod allocator_tuning;
 pub(crate) mod arrival;

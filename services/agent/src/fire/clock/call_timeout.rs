@@ -1,8 +1,8 @@
-//! The time-out of one call after another, at next to no cost: a timer that is left running.
+//! The time-out of one call after another, with one timer that keeps running.
 //!
 //! Setting and clearing a timer for each call would cost more than reading its answer. So one timer
-//! per seat runs on from call to call; when it goes off too early for the call of the moment, it is
-//! set again. Must never go off early, nor late by more than tokio's step of 1 ms.
+//! per seat runs on from call to call. When it fires too early for the current call, it is set
+//! again. It must never fire early, nor late by more than tokio's step of 1 ms.
 
 use std::future::Future as _;
 use std::pin::{Pin, pin};
@@ -18,14 +18,14 @@ use super::MonoTime;
 #[derive(Debug)]
 pub(crate) struct CallTimer {
     sleep: Pin<Box<Sleep>>,
-    /// Whether the runtime knows whom to wake.
+    /// Whether the runtime has a waker of the task.
     registered: bool,
     /// The same moment on both clocks.
     origin: (MonoTime, Instant),
 }
 
 impl CallTimer {
-    /// Must be called on a tokio runtime with its time on.
+    /// Must be called on a tokio runtime with time enabled.
     pub(crate) fn new() -> Self {
         let now = Instant::now();
         Self {
@@ -38,7 +38,7 @@ impl CallTimer {
     /// Ready once `deadline` has passed. All polls must come from the same task.
     pub(crate) fn poll(&mut self, cx: &mut Context<'_>, deadline: MonoTime) -> Poll<()> {
         let (mono, instant) = self.origin;
-        // One more, since both readings were cut down to whole µs.
+        // One µs more, since both readings were rounded down to whole µs.
         let deadline = instant + Duration::from_micros(deadline.since_us(mono) + 1);
         if self.registered && self.sleep.deadline() <= deadline && !self.sleep.is_elapsed() {
             return Poll::Pending;
@@ -51,7 +51,7 @@ impl CallTimer {
                 self.sleep.as_mut().reset(deadline);
             }
             self.registered = true;
-            // A task that has used up its turn would be told to wait without being noted down.
+            // A task without budget would get `Pending` without being registered with the timer.
             let mut timer = pin!(unconstrained(self.sleep.as_mut()));
             if timer.as_mut().poll(cx).is_pending() {
                 return Poll::Pending;

@@ -1,4 +1,4 @@
-//! What a thread tells its tally besides calls, as a record of the ring: 64 bytes like a call's.
+//! What a thread counts besides calls, as a record of the ring: 64 bytes like a call's.
 //!
 //! Version 2, little-endian, at these places, everything else 0:
 //!
@@ -6,14 +6,14 @@
 //! |---|---|
 //! | 0–3 | check value, as in a call's record |
 //! | 4 | 13: no call has that state |
-//! | 8–9 | what is noted: its place in the order of [`RingEventKind`], from 1 |
+//! | 8–9 | kind, by its place in the order of [`RingEventKind`], from 1 |
 //! | 10–11 | task |
 //! | 12–15 | due tick |
 //! | 16–19 | generation held at that tick |
 //! | 20–21 | number of a text ([`super::texts`]), or the kind of a metric in bits 14–15 above it |
 //! | 24–31 | reason, whether a check passed, the value of a metric, or how the last call ended |
 //!
-//! Pure: must never do I/O, and never panic on whatever bytes it is given.
+//! Pure: must never do I/O, and never panic on any bytes.
 
 use loadpilot_engine::tally::RowKey;
 use loadpilot_events::log::delta::LastCall;
@@ -23,7 +23,7 @@ use loadpilot_events::log::outcome::DropReason;
 use crate::fire::journal::record::{RECORD_BYTES, seal, unseal};
 
 const EVENT: u64 = 13;
-/// Texts that a note can name.
+/// Number of texts that an event can name.
 pub(super) const TEXTS_MAX: u16 = 1 << 14;
 const REASONS: [DropReason; 7] = [
     DropReason::Late,
@@ -38,20 +38,20 @@ const REASONS: [DropReason; 7] = [
 /// Something that happened to an arrival.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct RingEvent {
-    /// Where the arrival is counted.
+    /// Row key of the arrival.
     pub key: RowKey,
     /// What happened.
     pub kind: RingEventKind,
 }
 
-/// What may happen to an arrival beside its calls.
+/// What may happen to an arrival besides its calls.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum RingEventKind {
-    /// It started, before its first call: of users whose tasks look at answers.
+    /// It started, before its first call. Only for users whose tasks read answers.
     Started,
     /// It will never start.
     Dropped(DropReason),
-    /// It ended, and not all of it went well.
+    /// It ended, and not every call went well.
     TaskError,
     /// A check looked at an answer.
     Check {
@@ -60,14 +60,14 @@ pub enum RingEventKind {
     },
     /// It added to a metric of the scenario's own.
     Metric {
-        /// The number of the metric's name.
+        /// Number of the metric's name.
         text: u16,
-        /// What it added.
+        /// The value that was added.
         value: MetricValue,
     },
-    /// It raised something.
+    /// It raised an error.
     Raised {
-        /// The number of the text.
+        /// Number of the error's text.
         text: u16,
     },
     /// Its task raised an error.
@@ -75,7 +75,7 @@ pub enum RingEventKind {
 }
 
 impl RingEvent {
-    /// Its bytes, for the place `place` and no other.
+    /// Its bytes, valid only at `place`.
     pub(super) fn encode(&self, place: u64) -> [u8; RECORD_BYTES] {
         let (kind, text, value) = match self.kind {
             RingEventKind::Started => (1, 0, 0),
@@ -97,7 +97,7 @@ impl RingEvent {
         seal(words, place)
     }
 
-    /// The note in `bytes`; `None` when they were not written whole, or are another record.
+    /// The event in `bytes`; `None` when they were not written whole, or are another record.
     pub(super) fn decode(bytes: &[u8; RECORD_BYTES], place: u64) -> Option<Self> {
         let words = unseal(bytes, place)?;
         if words[0] >> 32 != EVENT {
@@ -126,7 +126,7 @@ impl RingEvent {
             },
             kind,
         };
-        // A note has one form, as a call has.
+        // An event has one encoding, as a call has.
         (event.encode(place) == *bytes).then_some(event)
     }
 }

@@ -1,13 +1,18 @@
-//! The open tick of a core, kept where a kill cannot reach it: a file of records, mapped into
-//! memory.
+//! The open tick of a core in a memory-mapped file of records, which outlives a kill.
 //!
-//! A call is written at its dispatch, into the place of its seat, and once more at its end, into
-//! the half of the file that is being filled; so is whatever else the tally is told. When the
-//! counters are harvested the ring *turns* to the other half; when what was harvested is closed
-//! into a delta, its half is free again. So the same few pages are used over and over, and all that
-//! is open is in the file at any moment.
+//! The writer stores a call at its dispatch, in the record of its seat, and once more at its end,
+//! in the half of the file that is being filled. Other counted events go to that half, too. A
+//! harvest of the counters ends an *epoch*: the writer goes on in the other half. When the
+//! harvested counts are closed into a delta, their half is free again. So the same few pages are
+//! used over and over, and the file holds all that is open at any moment.
 //!
-//! Must never allocate, lock or wait once it is made: what finds no room is counted instead.
+//! - [`layout`]: offsets in the file.
+//! - [`event`]: what is counted besides calls, as a record.
+//! - [`texts`]: names and error texts that records name by number.
+//! - [`writer`]: records each counted call and event.
+//! - [`read`]: what a dead process left.
+//!
+//! Once created, a ring must never allocate, lock or wait: what finds no room is counted instead.
 
 use std::path::{Path, PathBuf};
 
@@ -33,30 +38,29 @@ pub use read::{RingContents, RingError, read};
 pub use texts::RingTexts;
 pub(crate) use writer::{EpochEnd, Recorder};
 
-/// What its file's name ends in.
+/// Extension of its file's name.
 pub const EXTENSION: &str = "ring";
-/// Most bytes of one ring, unless the operator says otherwise: at a tick of 1 s, 55,000 calls a
-/// second.
+/// Default for the maximum bytes of one ring: at a tick of 1 s, 55,000 calls a second.
 pub const RING_BYTES_DEFAULT: u64 = 8 << 20;
-/// Bytes of texts that users whose tasks look at answers may make up, on one core in one run.
+/// Bytes for texts of users whose tasks read answers, on one core in one run.
 const TEXTS_BYTES: u64 = 512 << 10;
-/// Fewest finished calls that a half has room for.
+/// Minimum number of finished calls that a half has room for.
 const HALF_RECORDS_MIN: u64 = 1_024;
-/// Ticks of the highest rate that a half has room for: a harvest may be late.
+/// Number of ticks at the highest rate that a half has room for: a harvest may be late.
 const HALF_TICKS: u64 = 2;
-/// Bits of the number of a record in the word that says what is closed; the others are the turn.
+/// Number of bits of a record's number in the word of what is closed; the others are the epoch.
 const NUMBER_BITS: u32 = 40;
 
-/// Where rings are made, and how large they may be.
+/// Where rings are created, and how large they may be.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct RingSettings {
-    /// The folder; made when it is not there.
+    /// The folder; created when absent.
     pub folder: PathBuf,
-    /// Most bytes of one ring: of one core in one run.
+    /// Maximum bytes of one ring, that is, of one core in one run.
     pub bytes_max: u64,
 }
 
-/// Whose calls a ring holds.
+/// The owner of the calls in a ring.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct RingOwner {
     /// The run.
@@ -77,24 +81,25 @@ pub struct Ring {
     half: usize,
     /// Of each half, the number of its first record and how many it holds.
     halves: [(u64, u32); 2],
-    /// The number of the next finished call, from 1.
+    /// Number of the next finished call, from 1.
     next: u64,
-    /// The number of the last one that is closed into a delta.
+    /// Number of the last record that is closed into a delta.
     closed: u64,
     epoch: u32,
-    /// Calls and notes that found no room, since the last turn and in all.
+    /// Calls and events that found no room, since the last epoch and in all.
     unrecorded: (u64, u64),
-    /// Calls in flight that have no place.
+    /// Calls in flight without a place in the file.
     seatless: u64,
     texts: TextWriter,
 }
 
 impl Ring {
-    /// Makes the file of a ring with room for what a core may do of `plan`, at most `place`'s
-    /// bytes of it, all of them set aside on the disk.
+    /// Creates the file of a ring with room for what a core may do of `plan`, within the maximum of
+    /// `place`. All of its bytes are allocated on the disk.
     ///
     /// # Errors
-    /// What the file system says: no room, no right, a ring of this owner that is there already.
+    /// The error of the file system: no room, no permission, or a ring of this owner exists
+    /// already.
     pub fn create(
         place: &RingSettings,
         owner: &RingOwner,
@@ -122,7 +127,7 @@ impl Ring {
         Ok(ring)
     }
 
-    /// Its file.
+    /// Path of its file.
     #[must_use]
     pub fn path(&self) -> &Path {
         &self.path
@@ -158,7 +163,7 @@ impl Ring {
         self.append(&event.encode(finished_place(self.next)));
     }
 
-    /// Puts a record, made for the next number, behind the others.
+    /// Appends a record, encoded for the next number.
     fn append(&mut self, bytes: &[u8; RECORD_BYTES]) {
         let (first, held) = self.halves[self.half];
         match self.layout.finished_at(self.half, held) {
@@ -171,7 +176,7 @@ impl Ring {
         }
     }
 
-    /// The check value comes last: until then nothing is there.
+    /// The check value is written last: until then the place is invalid.
     fn write(&self, at: usize, bytes: &[u8; RECORD_BYTES]) {
         self.map.write(at + 4, &bytes[4..]);
         let check = [bytes[0], bytes[1], bytes[2], bytes[3]];
@@ -203,7 +208,7 @@ impl Ring {
         if is_free && self.halves[self.half].1 > 0 {
             self.half = other;
             self.halves[other] = (self.next, 0);
-            // Whatever stands there has other numbers.
+            // Old records there have other numbers.
             self.map.store_u64(layout::FIRST_AT[other], self.next);
         }
         EpochEnd {
@@ -220,15 +225,15 @@ impl Ring {
     }
 }
 
-/// The name of a ring's file.
+/// File name of a ring.
 #[must_use]
 pub fn file_name(owner: &RingOwner) -> String {
     let Holder { agent, boot_id } = &owner.holder;
     format!("{}.{agent}.{boot_id}.{}.{EXTENSION}", owner.run, owner.core)
 }
 
-/// A quarter for calls in flight at most; of finished calls what the plan can make, which a closed
-/// loop does not say.
+/// At most a quarter of the records are seats. The halves have room for what the plan can do, which
+/// is unknown for a closed loop.
 fn layout_of(plan: &Plan, max_in_flight: u32, bytes_max: u64) -> Layout {
     let texts = match plan.crew() {
         Some(_) => TEXTS_BYTES.min(bytes_max / 4),
@@ -244,9 +249,9 @@ fn layout_of(plan: &Plan, max_in_flight: u32, bytes_max: u64) -> Layout {
     let a_tick = u64::try_from(a_tick).unwrap_or(u64::MAX).saturating_add(1);
     let wanted = match plan.users {
         Some(_) => half_max,
-        // Nobody knows how many calls a task makes that looks at answers.
+        // The number of calls of a task that reads answers is unknown.
         None if plan.crew().is_some() => half_max,
-        // One more for an arrival that is dropped, or does not go well.
+        // One more for an arrival that is dropped or does not go well.
         None => a_tick.saturating_mul(HALF_TICKS * (steps.unwrap_or(1) + 1)),
     };
     let half = wanted.max(HALF_RECORDS_MIN).min(half_max);

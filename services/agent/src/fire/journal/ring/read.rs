@@ -1,7 +1,6 @@
-//! What a dead process left in its ring.
+//! Reads what a dead process left in its ring.
 //!
-//! Pure: the bytes are an argument. Must never panic on whatever they are, and never give a call
-//! twice.
+//! Pure: the bytes are an argument. Must never panic on any bytes, and never give a call twice.
 
 use loadpilot_engine::tally::crash_recovery::Mark;
 use loadpilot_events::id::{AgentId, BootId, Holder, RunId};
@@ -19,23 +18,23 @@ const NUMBER_MAX: u64 = (1 << NUMBER_BITS) - 1;
 /// Everything that was open when the process died.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct RingContents {
-    /// Whose it is.
+    /// The owner of the ring.
     pub owner: RingOwner,
     /// Calls that finished since the last delta was closed, in the order of their ends; then those
-    /// that had ended and whose checks were still to say how.
+    /// that had ended and still waited for their checks.
     pub finished: Vec<CallRecord>,
-    /// What else happened since then, in order.
+    /// Other events since then, in order.
     pub events: Vec<RingEvent>,
     /// Calls without an end.
     pub in_flight: Vec<CallRecord>,
-    /// What calls and notes name by number.
+    /// Texts that calls and events name by number.
     pub texts: RingTexts,
-    /// Up to where all of it is in deltas. An arrival whose first call began in a later turn was
+    /// Up to where all of it is in deltas. An arrival whose first call began in a later epoch was
     /// not reported as started.
     pub closed: Mark,
-    /// Finished calls and notes that found no room since the start: as many may be missing here.
+    /// Finished calls and events that found no room since the start: as many may be missing here.
     pub unrecorded: u64,
-    /// Calls in flight that had no place.
+    /// Calls in flight that had no place in the file.
     pub seatless: u64,
 }
 
@@ -48,24 +47,24 @@ pub enum RingError {
     /// Another version wrote it.
     #[error("a ring of version {0}, this program reads {RECORD_VERSION}")]
     Version(u32),
-    /// It is shorter than it says.
+    /// It is shorter than its header says.
     #[error("a ring of {said} bytes, of which {found} are there")]
     Short {
-        /// The length it should have.
+        /// Length according to the header, in bytes.
         said: u64,
-        /// The length it has.
+        /// Length found, in bytes.
         found: u64,
     },
-    /// It does not say whose it is.
+    /// It names no owner.
     #[error("a ring of nobody")]
     Nameless,
 }
 
-/// Reads the bytes of a ring's file whose process is dead, and which is known to be in deltas up to
-/// `closed`; the ring itself may have heard of that too late.
+/// Reads the file of a ring whose process is dead. `closed` is how far the calls are known to be in
+/// deltas; the ring itself may hold an older mark.
 ///
 /// # Errors
-/// Why they are not a whole ring of this version.
+/// The bytes are not a whole ring of this version.
 pub fn read(bytes: &[u8], closed: Mark) -> Result<RingContents, RingError> {
     let header = bytes.first_chunk::<HEADER_BYTES>();
     let header = header.filter(|header| header.starts_with(&MAGIC));
@@ -130,7 +129,7 @@ pub fn read(bytes: &[u8], closed: Mark) -> Result<RingContents, RingError> {
         };
         let is_last = u64::from(seat) == ended >> NUMBER_BITS;
         if is_last && last_end.is_some_and(|end| is_same(&end, &record)) {
-            // It was killed between its end and the clearing of its seat.
+            // The process was killed between the end of the call and the clearing of its seat.
             continue;
         }
         match record.ended {
@@ -141,13 +140,13 @@ pub fn read(bytes: &[u8], closed: Mark) -> Result<RingContents, RingError> {
     Ok(left)
 }
 
-/// What stands in a half.
+/// A record of a half.
 enum Entry {
     Call(CallRecord),
     Event(RingEvent),
 }
 
-/// The finished calls and notes of a half with their numbers, up to the first place without one.
+/// The finished calls and events of a half with their numbers, up to the first invalid place.
 fn entries_of(
     bytes: &[u8],
     layout: &Layout,
@@ -175,7 +174,7 @@ fn place_at(bytes: &[u8], at: usize) -> Option<&[u8; RECORD_BYTES]> {
     bytes.get(at..)?.first_chunk()
 }
 
-/// Whether the call in a seat is the one that has ended there; the next one of that seat is due
+/// Whether the call in a seat is the one that has ended there. The next call of that seat is due
 /// when this one has ended, or later.
 fn is_same(ended: &CallRecord, seated: &CallRecord) -> bool {
     let identity = |record: &CallRecord| {

@@ -94,7 +94,7 @@ enum Step {
     Begin(u32),
     End(u32),
     EndEpoch,
-    /// Closes the oldest turn that is not closed.
+    /// Closes the oldest epoch that is not closed.
     Close,
 }
 
@@ -108,12 +108,12 @@ fn steps() -> impl Strategy<Value = Vec<Step>> {
     prop::collection::vec(step, 0..400)
 }
 
-/// All that the ring should say.
+/// All that the ring should hold.
 #[derive(Default)]
 struct Model {
     n: u64,
     in_flight: BTreeMap<u32, CallRecord>,
-    /// By turn of their end.
+    /// By the epoch of their end.
     finished: BTreeMap<u32, Vec<CallRecord>>,
     marks: BTreeMap<u32, Mark>,
     closed_epoch: u32,
@@ -183,7 +183,7 @@ proptest! {
         }
     }
 
-    /// Broken if a damaged file could end whoever reads it.
+    /// Broken if a damaged file could end its reader.
     #[test]
     fn any_bytes_are_read_or_refused(
         at in prop::collection::vec((0_usize..HEADER_AND_SOME, any::<u8>()), 0..20),
@@ -236,7 +236,7 @@ fn a_kill_inside_an_end_is_told_apart() {
     assert_eq!(read(&ended, Mark::default()).expect("a ring"), left);
 }
 
-/// Broken if a full ring lost calls without a word, or wrote beyond its room.
+/// Broken if a full ring lost calls uncounted, or wrote beyond its room.
 #[test]
 fn what_finds_no_room_is_counted() {
     let folder = folder();
@@ -310,7 +310,7 @@ fn leftover(ring: &Ring, closed: Mark) -> RingContents {
     read(&fs::read(ring.path()).expect("the file"), closed).expect("a ring")
 }
 
-/// Broken if a kill between the books and the ring's own mark had calls counted twice.
+/// Broken if a kill between the spool's books and the ring's own mark had calls counted twice.
 #[test]
 fn the_books_are_believed_before_the_ring() {
     let folder = folder();
@@ -330,7 +330,7 @@ fn the_books_are_believed_before_the_ring() {
     assert_eq!(leftover(&ring, Mark::default()).finished, left.finished);
 }
 
-/// Broken if a call that had its answer, and waited for its check only, were called in flight; or
+/// Broken if a call with its answer, which waited for its check only, were called in flight; or
 /// were there twice in the end.
 #[test]
 fn a_call_that_is_held_is_finished() {
@@ -345,7 +345,7 @@ fn a_call_that_is_held_is_finished() {
     assert_eq!(leftover(&ring, Mark::default()).finished, held.finished);
 }
 
-/// Broken if anything but calls came back from the ring as something else, or without its words.
+/// Broken if an event came back from the ring as something else, or without its text.
 #[test]
 fn notes_come_back_with_their_words() {
     use loadpilot_events::log::metrics::{MetricValue, Millionths, Rounded};

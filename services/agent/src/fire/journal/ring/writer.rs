@@ -1,6 +1,6 @@
-//! The pen of a core: whatever its tally is told goes into its ring as well, if it has one.
+//! Writes whatever the tally of a core counts into its ring as well, if it has one.
 //!
-//! Must never allocate but for a text that is new.
+//! Must never allocate but for a new text.
 
 use std::cell::{Cell, RefCell};
 use std::sync::Arc;
@@ -17,24 +17,24 @@ use crate::fire::arrival_id::Arrival;
 use crate::fire::clock::MonoTime;
 use crate::fire::journal::record::CallRecord;
 
-/// What a turn of the ring says.
+/// The state of the ring at the end of an epoch.
 #[derive(Debug, Clone, Copy, Default)]
 pub(crate) struct EpochEnd {
     /// Up to where calls are harvested; `None` without a ring.
     pub mark: Option<Mark>,
-    /// Calls that found no room since the turn before.
+    /// Calls that found no room in that epoch.
     pub unrecorded: u64,
 }
 
-/// Notes each call of a core in its ring, if it has one.
+/// Records each call of a core in its ring, if it has one.
 #[derive(Debug)]
 pub(crate) struct Recorder {
     ring: Option<RefCell<Ring>>,
     start: Cell<Option<MonoTime>>,
     seats: Cell<u32>,
-    /// Those among them that somebody has left.
+    /// Seats that are free again.
     free_seats: RefCell<Vec<u32>>,
-    /// Whether starts of arrivals are noted by themselves; else the first call of each tells.
+    /// Whether the start of an arrival is an event of its own; else its first call says so.
     records_starts: bool,
 }
 
@@ -54,18 +54,18 @@ impl Recorder {
         self.start.set(Some(start));
     }
 
-    /// µs from the start to `at`; 0 before anybody said when that is.
+    /// µs from the start to `at`; 0 before the start is known.
     pub(crate) fn since_start_us(&self, at: MonoTime) -> u64 {
         self.start.get().map_or(0, |start| at.since_us(start))
     }
 
-    /// A place for whoever performs one call after another.
+    /// A seat for a task of the runtime that performs one call after another.
     pub(crate) fn take_seat(&self) -> u32 {
         let free = self.free_seats.borrow_mut().pop();
         free.unwrap_or_else(|| self.seats.replace(self.seats.get().saturating_add(1)))
     }
 
-    /// Such a place is free for somebody else: its last call has ended.
+    /// Frees a seat whose last call has ended.
     pub(crate) fn release_seat(&self, seat: u32) {
         self.free_seats.borrow_mut().push(seat);
     }
@@ -113,7 +113,7 @@ impl Recorder {
         self.record_event(key, RingEventKind::Dropped(reason));
     }
 
-    /// A started arrival ended, and not all of it went well.
+    /// A started arrival ended, and not every call went well.
     pub(crate) fn task_error(&self, key: RowKey) {
         self.record_event(key, RingEventKind::TaskError);
     }
@@ -142,7 +142,7 @@ impl Recorder {
         }
     }
 
-    /// An arrival raised something.
+    /// An arrival raised an error.
     pub(crate) fn raised(&self, key: RowKey, by: RaisedBy, words: &str) {
         if let Some(ring) = &self.ring {
             let ring = &mut *ring.borrow_mut();
@@ -156,7 +156,7 @@ impl Recorder {
         }
     }
 
-    /// What a call is called that is not in the plan.
+    /// The name of a call that is not in the plan.
     pub(crate) fn name(&self, name: &CallName) {
         if let Some(ring) = &self.ring {
             let ring = &mut *ring.borrow_mut();
@@ -177,7 +177,7 @@ impl Recorder {
         }
     }
 
-    /// What ended by now is harvested.
+    /// Ends the epoch: what ended by now is harvested.
     pub(crate) fn end_epoch(&self) -> EpochEnd {
         let ring = self.ring.as_ref();
         ring.map(|ring| ring.borrow_mut().end_epoch())
