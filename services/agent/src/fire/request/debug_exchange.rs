@@ -1,8 +1,8 @@
-//! One exchange written out for people: the head of the request from the plan, the head of the
-//! answer from the wire, secrets masked.
+//! One exchange as text: the head of the request from the plan, the head of the answer from the
+//! wire, secrets masked.
 //!
-//! Only for the first arrivals of a run that asks for it. Must never hold a secret: those of the
-//! request are never put in, those of the answer are masked by name and by value.
+//! Only for the first arrivals of a run with `debug_requests`. Must never hold a secret: those of
+//! the request are never put in, those of the answer are masked by name and by value.
 
 use loadpilot_engine::check::is_secret_name;
 use loadpilot_events::limits::SEEN_HEAD_BYTES_MAX;
@@ -15,7 +15,7 @@ use super::template::RequestParts;
 pub(crate) struct ResponseHead(Vec<u8>);
 
 impl ResponseHead {
-    /// More of it; beyond its limit, and so bodies but for their beginning, it is not kept.
+    /// Adds bytes up to its limit, which cuts off bodies but for their beginning.
     pub(crate) fn add(&mut self, bytes: &[u8]) {
         let room = SEEN_HEAD_BYTES_MAX.saturating_sub(self.0.len());
         self.0.extend_from_slice(&bytes[..room.min(bytes.len())]);
@@ -34,7 +34,7 @@ impl ResponseHead {
                 head.extend((!is_cut).then_some(line));
                 continue;
             }
-            // Behind an interim answer comes another head, behind the final one the body.
+            // An interim answer is followed by another head, the final one by the body.
             let is_interim = head.first().is_some_and(|first| first.contains(" 1"));
             if !is_interim || lines.peek().is_none() {
                 break;
@@ -49,7 +49,7 @@ fn masked_answer(head: &[&str], redactor: &Redactor) -> Vec<String> {
     let mut is_secret = false;
     let mask = |line: &&str| {
         let name = line.split_once(':').map_or("", |(name, _)| name);
-        // A line that begins with space goes on with the one before (RFC 9112, section 5.2).
+        // A line that begins with space continues the one before (RFC 9112, section 5.2).
         if !line.starts_with([' ', '\t']) {
             let name = name.trim().to_ascii_lowercase();
             is_secret = is_secret_name(&name);
@@ -62,7 +62,7 @@ fn masked_answer(head: &[&str], redactor: &Redactor) -> Vec<String> {
     head.iter().map(mask).collect()
 }
 
-/// A request as it is written out: what is secret is masked, the id left out.
+/// The lines of a request with secrets masked and without the id.
 pub(crate) fn request_lines(
     parts: &RequestParts<'_>,
     redactor: &Redactor,
@@ -93,7 +93,7 @@ mod tests {
         seen.lines(&Redactor::new(["hunter2".to_owned(), String::new()].iter()))
     }
 
-    /// Broken if a secret could be read in what is written out, or a body.
+    /// Broken if a secret or a body could be read in the text.
     #[test]
     fn an_answer_is_shown_without_secrets_and_without_its_body() {
         let answer = "HTTP/1.1 100 Continue\r\n\r\nHTTP/1.1 200 OK\r\nSET-cookie: id=1\r\n\
@@ -107,7 +107,7 @@ mod tests {
         assert_eq!(lines(answer), expected);
     }
 
-    /// Broken if what a target hands out under a name of its own can be read.
+    /// Broken if a secret that a target sends under a name of its own could be read.
     #[test]
     fn an_answer_is_masked_where_its_names_say_so() {
         let answer = "HTTP/1.1 200 OK\r\nX-Access-Token: t-1\r\nX-SessionId: s-1\r\n\

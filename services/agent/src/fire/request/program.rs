@@ -24,25 +24,25 @@ use super::template::{Http1Request, Http2Request, RequestParts};
 use crate::fire::fault::Fault;
 use crate::runs::bodies::Bodies;
 
-/// What the default User-Agent says before the run.
+/// The default User-Agent, up to the run.
 const PRODUCT: &str = concat!("loadpilot/", env!("CARGO_PKG_VERSION"));
 
-/// Request templates of all tasks of a plan, and where they go.
+/// Request templates of all tasks of a plan, and their target.
 #[derive(Debug)]
 pub struct Program {
     pub(crate) target: Target,
-    /// Where its connections may lead to.
+    /// Which addresses its connections may lead to.
     pub(crate) policy: TargetPolicy,
     pub(crate) connections: Connections,
     pub(crate) timeouts: PhaseTimeouts,
     pub(crate) tasks: Vec<Vec<Call>>,
-    /// How requests are worded that are not known before the start, too.
+    /// Defaults that requests composed during the run need, too.
     pub(crate) defaults: RequestDefaults,
     /// Whether requests carry an id.
     pub(crate) has_ids: bool,
-    /// The exchanges of so many arrivals are written out.
+    /// Number of arrivals whose exchanges are reported as text.
     pub(crate) debug_requests: u64,
-    /// What must not be seen in them.
+    /// Masks secrets in those texts.
     pub(crate) redactor: Redactor,
 }
 
@@ -50,37 +50,37 @@ pub struct Program {
 #[derive(Debug)]
 pub(crate) struct RequestDefaults {
     host: HeaderValue,
-    /// The base path of the target, which may be empty.
+    /// Base path of the target, may be empty.
     pub(crate) base: String,
     agent: HeaderValue,
     id_header: Option<(String, HeaderName)>,
     http: Http,
     scheme: Scheme,
-    /// A call's, unless it has its own; in µs.
+    /// Time-out of a call without one of its own, in µs.
     pub(crate) timeout_us: u64,
     /// Further headers whose values are secret, in lower case.
     pub(crate) secret_headers: Vec<String>,
 }
 
-/// One call, ready but for its id.
+/// One call, complete but for its id.
 pub(crate) struct Call {
-    /// Its place in the plan's list of calls.
+    /// Place in the plan's list of calls.
     pub number: u16,
-    /// In µs, counted from dispatch; covers everything up to the last byte of the answer.
+    /// Time-out in µs from dispatch; covers everything up to the last byte of the answer.
     pub timeout_us: u64,
-    /// What the tokens of its answer are, when it is a stream.
+    /// How the answer is cut into tokens, when it is a stream.
     pub stream: Option<plan::Stream>,
-    /// After so many of them the client hangs up.
+    /// Number of tokens after which the client hangs up.
     pub tokens_max: Option<u32>,
-    /// It hangs up so many µs after dispatch, if the answer has begun.
+    /// Time from dispatch after which the client hangs up if the answer has begun, in µs.
     pub listen_us: Option<u64>,
-    /// The lines of its request without secrets, when exchanges are written out.
+    /// Lines of its request without secrets; empty unless exchanges are reported.
     pub debug_lines: Vec<String>,
-    /// Of its body.
+    /// Length of its body.
     pub body_bytes: u64,
     pub(crate) method: plan::Method,
     pub(crate) http1: Http1Request,
-    /// Present when the plan may speak HTTP/2.
+    /// Present when the plan may use HTTP/2.
     pub(crate) http2: Option<Http2Request>,
 }
 
@@ -100,7 +100,7 @@ impl Call {
     /// The request for HTTP/2.
     ///
     /// # Panics
-    /// When the plan does not speak it.
+    /// The plan does not use HTTP/2.
     pub(crate) fn http2(&self) -> &Http2Request {
         self.http2.as_ref().expect("compiled for HTTP/2")
     }
@@ -109,7 +109,7 @@ impl Call {
         self.method == plan::Method::Head
     }
 
-    /// Whether sending it twice does what sending it once does (RFC 9110, section 9.2.2).
+    /// Whether the method is idempotent (RFC 9110, section 9.2.2).
     pub(crate) fn is_idempotent(&self) -> bool {
         !matches!(self.method, plan::Method::Post | plan::Method::Patch)
     }
@@ -121,13 +121,13 @@ impl Program {
         self.defaults.timeout_us
     }
 
-    /// Compiles a plan that has been checked and keeps no body beside itself, for one run on the
-    /// user's own machine; `secrets` holds a value for each of its handles.
+    /// Compiles a checked plan without external bodies, for one run on the user's own machine.
+    /// `secrets` holds a value for each of its handles.
     ///
     /// # Errors
-    /// A [`Fault`] that names the part of the plan which cannot be sent as it stands, or the
-    /// handle that has no value, or that this machine has no certificate roots for https; or that
-    /// the address or socket of the target is closed.
+    /// A [`Fault`]: a part of the plan cannot be sent as it stands, a handle has no value, this
+    /// machine has no certificate roots for https, or the address or socket of the target is
+    /// closed.
     pub fn compile(
         plan: &Plan,
         run: &RunId,
@@ -136,8 +136,8 @@ impl Program {
         Self::compile_with(plan, run, secrets, &Bodies::new(), TargetPolicy::local())
     }
 
-    /// The same of any plan; `bodies` holds the bytes of each body that is kept beside it, and
-    /// `policy` says where its connections may lead to.
+    /// Compiles any checked plan. `bodies` holds the bytes of each external body, and `policy` says
+    /// which addresses its connections may lead to.
     ///
     /// # Errors
     /// As [`Program::compile`], and that there are no bytes for a body.
@@ -148,14 +148,14 @@ impl Program {
         bodies: &Bodies,
         policy: TargetPolicy,
     ) -> Result<Self, Fault> {
-        let target_of = Target::of(plan, secrets)?;
+        let target = Target::of(plan, secrets)?;
         policy.judge_plan(plan).map_err(Fault::NotAllowed)?;
         let id_header = plan.id_header.clone();
         let id_header = id_header.map(|name| Ok((name.clone(), header_name("id_header", &name)?)));
         let compiler = Compiler {
             plan,
             defaults: RequestDefaults {
-                host: target_of.authority.clone(),
+                host: target.authority.clone(),
                 base: target::split(&plan.target).1.to_owned(),
                 agent: HeaderValue::try_from(format!("{PRODUCT} (run {run})"))
                     .expect("a run id is letters and digits"),
@@ -184,7 +184,7 @@ impl Program {
             tasks.push(calls);
         }
         Ok(Self {
-            target: target_of,
+            target,
             policy,
             connections: plan.connections.clone(),
             timeouts: plan.timeouts,
@@ -200,17 +200,17 @@ impl Program {
 /// Header lines: the name as the scenario wrote it, the name, the value.
 pub(crate) type HeaderLines<'a> = Vec<(&'a str, HeaderName, HeaderValue)>;
 
-/// Why a request cannot be worded.
+/// Why a request cannot be composed.
 pub(crate) struct InvalidHeaders {
-    /// Which of its headers; `None`: all of them together.
+    /// Index of the header; `None`: all of them together.
     pub(crate) header: Option<usize>,
-    /// What must hold.
+    /// The rule that must hold.
     pub(crate) rule: &'static str,
 }
 
 impl RequestDefaults {
-    /// A request: the scenario's headers in their order, after the defaults that it left out,
-    /// before the length.
+    /// Composes a request: the defaults that the scenario left out, then its headers in their
+    /// order, then the length.
     pub(crate) fn parts<'a>(
         &'a self,
         method: plan::Method,
@@ -247,7 +247,7 @@ impl RequestDefaults {
         {
             lines.remove(0);
         }
-        // RFC 9110, 8.6: methods that define content say the length even when it is 0.
+        // RFC 9110, 8.6: methods that define content state the length even when it is 0.
         let defines_content = matches!(
             method,
             plan::Method::Post | plan::Method::Put | plan::Method::Patch
@@ -267,7 +267,7 @@ impl RequestDefaults {
         })
     }
 
-    /// The forms of a request in the protocols that may be spoken.
+    /// The request in each protocol that may be used.
     pub(crate) fn forms(
         &self,
         parts: &RequestParts<'_>,
@@ -343,7 +343,7 @@ impl Compiler<'_> {
     }
 }
 
-/// A step's request as it is written out.
+/// The text of a step's request.
 fn debug_lines(step: &Step, parts: &RequestParts<'_>, redactor: &Redactor) -> Vec<String> {
     debug_exchange::request_lines(parts, redactor, |name| {
         let given = step.headers.iter().find(|given| given.name == *name);

@@ -1,6 +1,6 @@
-//! A request that a scenario in Python made up, turned into a call like any other.
+//! Compiles a request that a scenario composed during the run to a call.
 //!
-//! What cannot be put on the wire is told to whoever wrote it, in words. Must never show a value of
+//! A request that cannot be sent is refused with a text for its author. Must never show a value of
 //! a header: it may be secret.
 
 use bytes::Bytes;
@@ -17,10 +17,10 @@ use super::program::{Call, HeaderLines, Program};
 use crate::users::script::Request;
 
 impl Program {
-    /// The call of `request`; `is_debugged` when it is to be written out.
+    /// Compiles `request`; `is_debugged` when its text is reported.
     ///
     /// # Errors
-    /// Why it cannot be sent, as a sentence that begins with what is wrong.
+    /// Why it cannot be sent, as a sentence that begins with the faulty part.
     pub(crate) fn build_call(
         &self,
         request: &Request,
@@ -96,10 +96,10 @@ fn path(given: &str) -> Result<PathAndQuery, String> {
         && given.bytes().all(|b| b.is_ascii_graphic() && b != b'#');
     let path = PathAndQuery::try_from(given).ok().filter(|_| is_sound);
     path.ok_or_else(|| {
-        // The query may hold what nobody else should read.
-        let debug_lines = given.split('?').next().unwrap_or_default();
+        // The query may hold private data.
+        let shown = given.split('?').next().unwrap_or_default();
         let rule = "must begin with one / and hold only printable ASCII without #";
-        format!("path {debug_lines:?}: {rule} (relative to the target; encode the rest)")
+        format!("path {shown:?}: {rule} (relative to the target; encode the rest)")
     })
 }
 

@@ -1,11 +1,11 @@
-//! What whoever performs arrivals keeps from one to the next, so that none of it is made per call.
+//! Per-seat scratch buffers, reused so that a call allocates nothing.
 
 use std::cell::{OnceCell, RefCell};
 
 use super::stream_tokens::Tokens;
 use crate::fire::clock::call_timeout::CallTimer;
 
-/// The seat of those that have no place in the ring.
+/// Seat of requests without a place in the ring.
 const UNCOUNTED: u32 = u32::MAX;
 
 /// What a task of the runtime keeps from one arrival to the next.
@@ -13,11 +13,11 @@ const UNCOUNTED: u32 = u32::MAX;
 pub(crate) struct Scratch {
     pub(crate) call_timer: CallTimer,
     pub(crate) id: String,
-    /// Made for the first streamed answer.
+    /// Created for the first streamed answer.
     pub(crate) tokens: OnceCell<RefCell<Tokens>>,
-    /// Its place in the ring.
+    /// Its seat in the ring.
     pub(crate) seat: u32,
-    /// For whatever goes on beside it: the other requests of a batch.
+    /// Buffers for the other requests of a batch.
     pub(crate) others: Vec<Self>,
 }
 

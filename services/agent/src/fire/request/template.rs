@@ -1,6 +1,6 @@
-//! One request, ready but for its id: as the bytes of HTTP/1.1, or as the parts of HTTP/2.
+//! One request, complete but for its id: as the bytes of HTTP/1.1, or as the parts of HTTP/2.
 //!
-//! Must never print what it holds: header values may be secret.
+//! Must never print its content: header values may be secret.
 
 use bytes::Bytes;
 use hyper::Method;
@@ -8,7 +8,7 @@ use hyper::header::{self, HeaderMap, HeaderName, HeaderValue};
 use hyper::http::Request;
 use hyper::http::uri::{Authority, PathAndQuery, Scheme, Uri};
 
-/// What a request says, before it takes the form of a protocol.
+/// The parts of a request, independent of the protocol.
 pub(crate) struct RequestParts<'a> {
     pub(crate) method: &'a str,
     pub(crate) path: PathAndQuery,
@@ -20,17 +20,17 @@ pub(crate) struct RequestParts<'a> {
     pub(crate) body: Bytes,
 }
 
-/// Bodies up to this many bytes stand in one piece with their head: most go out in one write. What
-/// is larger is shared by all calls that send it.
+/// Maximum bytes of a body that is stored in one piece with its head, so that most requests go out
+/// in one write. A larger body is shared by all calls that send it.
 const BODY_BYTES_BESIDE_HEAD_MAX: usize = 16 << 10;
 
 /// A request of HTTP/1.1.
 pub(crate) struct Http1Request {
-    /// Up to the value of the id header; empty when there is none.
+    /// Bytes up to the value of the id header; empty without an id.
     before_id: Vec<u8>,
-    /// From behind it on, or the whole; with a small body.
+    /// Bytes after the id, or all of them; includes a small body.
     after_id: Vec<u8>,
-    /// A large one.
+    /// A large body.
     body: Bytes,
 }
 
@@ -66,7 +66,7 @@ impl Http1Request {
         }
     }
 
-    /// The bytes with `id` in its place, in order; parts that are empty come first.
+    /// The bytes with `id` in its place, in order; empty parts come first.
     pub(crate) fn with_id<'a>(&'a self, id: &'a str) -> [&'a [u8]; 4] {
         let (before, id) = (&self.before_id[..], id.as_bytes());
         match &self.body[..] {
@@ -83,12 +83,12 @@ pub(crate) struct Http2Request {
     headers: HeaderMap,
     id_header: Option<HeaderName>,
     body: Bytes,
-    /// What the headers come to before compression.
+    /// Bytes of the headers before compression.
     header_bytes: u64,
 }
 
 impl Http2Request {
-    /// `None` when the wording has a header that HTTP/2 does not allow (RFC 9113, section 8.2.2),
+    /// `None` when the request has a header that HTTP/2 does not allow (RFC 9113, section 8.2.2),
     /// or a Host that is no authority.
     pub(crate) fn new(parts: &RequestParts<'_>, scheme: Scheme) -> Option<Self> {
         let mut headers = HeaderMap::with_capacity(parts.lines.len() + 1);
@@ -123,7 +123,7 @@ impl Http2Request {
         })
     }
 
-    /// The request without its body, and what its headers come to in bytes.
+    /// The request without its body, and the bytes of its headers.
     pub(crate) fn with_id(&self, id: &str) -> (Request<()>, u64) {
         let mut request = Request::new(());
         *request.method_mut() = self.method.clone();

@@ -102,7 +102,7 @@ impl Dialer {
         };
         progress.enter(Stage::Securing);
         let started = MonoTime::now();
-        let secured = tls.secure(tcp, offer).await;
+        let secured = tls.handshake(tcp, offer).await;
         trace.phases.tls_us = Some(MonoTime::now().since_us(started));
         let stream = secured.map_err(|error| ErrorClass::securing(&error))?;
         let stream = Stream::Tls(Box::new(stream));
