@@ -1,11 +1,11 @@
-//! What must hold of the reader of answers, whatever it is fed, and however that is cut.
+//! What must hold of the reader of answers, for any bytes and any cut of them.
 
 use super::ways;
 use crate::fire::http::http1::answer::{Answer, HEAD_BYTES_MAX, Malformed, Piece, Read};
 
-/// What was made of an answer.
+/// How an answer was read.
 #[derive(Debug, Clone, PartialEq, Eq)]
-struct Heard {
+struct Reading {
     end: End,
     body: Vec<u8>,
     /// Bytes of the body before each end of a chunk.
@@ -30,24 +30,24 @@ enum End {
 }
 
 /// # Panics
-/// When the bytes are read in two ways, or something is kept that must not be.
+/// The bytes are read in two ways, or more than a head is kept.
 pub fn answer(bytes: &[u8]) {
     // A connection reads no more at once, and a head may be no longer.
     let bytes = &bytes[..bytes.len().min(HEAD_BYTES_MAX)];
-    // The same reader for all of it: what it keeps of one answer must not touch the next.
+    // The same reader for all of it: what it keeps of one answer must not affect the next.
     let mut answer = Answer::new();
     for to_head in [false, true] {
-        let whole = hear(&mut answer, to_head, &[bytes]);
+        let whole = read_parts(&mut answer, to_head, &[bytes]);
         for parts in ways(bytes) {
-            let cut = hear(&mut answer, to_head, &parts);
-            // An unfinished line is looked at when its end has come.
+            let cut = read_parts(&mut answer, to_head, &parts);
+            // An unfinished line is checked when its end has come.
             let postponed = matches!(whole.end, End::Malformed(_)) && cut.end == End::InHead;
             assert!(cut == whole || postponed, "{whole:?} whole, {cut:?} cut");
         }
     }
 }
 
-fn hear(answer: &mut Answer, to_head: bool, parts: &[&[u8]]) -> Heard {
+fn read_parts(answer: &mut Answer, to_head: bool, parts: &[&[u8]]) -> Reading {
     answer.begin(to_head);
     let (mut body, mut chunk_ends, mut fed) = (Vec::new(), Vec::new(), 0);
     let mut has_head = false;
@@ -101,7 +101,7 @@ fn hear(answer: &mut Answer, to_head: bool, parts: &[&[u8]]) -> Heard {
             true => End::InBody,
         }
     });
-    Heard {
+    Reading {
         end,
         body,
         chunk_ends,

@@ -1,9 +1,13 @@
-//! What must hold of everything that reads bytes of strangers: one function for each, which panics
-//! when its law is broken.
+//! What must hold of the readers of foreign bytes: one function for each, which panics when its law
+//! is broken.
 //!
-//! cargo-fuzz searches them for such bytes (`services/agent/fuzz`); the tests run them over what it
-//! found and over what people thought of. Built for nobody else, and must never need a clock,
-//! chance or a socket.
+//! - [`answer`]: an HTTP/1.1 answer.
+//! - [`tokens`]: the body of a streamed answer.
+//! - [`record`]: a place of a ring, as a killed process may have left it.
+//! - [`delta`], [`histogram`], [`columns`]: a delta in the log, and what is encoded in it.
+//!
+//! cargo-fuzz searches for such bytes (`services/agent/fuzz`); the tests use its findings and bytes
+//! by hand. Built for these two only; must never need a clock, chance or a socket.
 
 mod answer;
 mod delta;
@@ -17,10 +21,10 @@ pub use delta::{columns, delta, histogram};
 pub use record::record;
 pub use tokens::tokens;
 
-/// Most places at which bytes are cut in two; all of them when there are no more.
+/// Maximum number of places at which bytes are cut in two.
 const CUTS_MAX: usize = 128;
-/// Pieces of these lengths: among them those that go through every place, and through the middle
-/// of a line's end.
+/// Lengths of equal pieces: among them those that cut at every place, and in the middle of a line's
+/// end.
 const PIECES_BYTES: [usize; 4] = [1, 2, 3, 7];
 
 /// The ways in which `bytes` are cut.

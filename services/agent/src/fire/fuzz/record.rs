@@ -1,12 +1,12 @@
-//! What must hold of foreign bytes in a place of a ring: they are one of our records to the last
-//! bit, or none.
+//! What must hold of foreign bytes in a place of a ring: they are a record of ours to the last bit,
+//! or no record.
 
 use crate::fire::journal::record::{CallRecord, RECORD_BYTES, seal};
 
-/// The first 8 bytes are the place, the next ones the record; what is missing is 0.
+/// The first 8 bytes are the place, the next ones the record; missing bytes are 0.
 ///
 /// # Panics
-/// When a record is read that nobody could have written.
+/// A record is read that no writer could have written.
 pub fn record(bytes: &[u8]) {
     let mut padded = [0; 8 + RECORD_BYTES];
     let length = bytes.len().min(padded.len());
@@ -19,9 +19,9 @@ pub fn record(bytes: &[u8]) {
     let mut record = [0; RECORD_BYTES];
     record.copy_from_slice(&padded[8..]);
     judge(&record, place);
-    // No search finds a check value by chance: the rest must hold up to a forger as well.
+    // No search finds a check value by chance, so the same bytes are tried with a valid one.
     let mut forged = words;
-    // The check value is computed over the rest.
+    // The bits of the check value, which `seal` fills in.
     forged[0] &= !u64::from(u32::MAX);
     judge(&seal(forged, place), place);
 }

@@ -1,4 +1,4 @@
-//! Which HTTP a core speaks: as the plan says, or as the target chooses.
+//! The HTTP version of a core: as the plan says, or as the target chooses.
 
 use std::cell::Cell;
 use std::rc::Rc;
@@ -26,21 +26,21 @@ pub(crate) enum Engine {
     Negotiated(Negotiated),
 }
 
-/// What the target agrees to on the first connection holds for all: a target that changes its mind
-/// within a run breaks the calls concerned.
+/// The protocol that the target agrees to on the first connection holds for all. A target that
+/// changes its choice within a run fails the calls concerned.
 pub(crate) struct Negotiated {
     dial: Rc<Dialer>,
     http1: Http1,
     http2: Http2,
-    /// Connections to open before the start.
+    /// Number of connections to open before the start.
     open_first: u32,
     choice: Cell<Option<Http>>,
-    /// Held while the target is asked, so that it is asked once.
+    /// Held during the negotiation, so that it happens once.
     negotiation: Mutex<()>,
 }
 
 impl Engine {
-    /// What the connections of `program` ask for.
+    /// The engine that the plan's connection settings require.
     pub(crate) fn new(program: Arc<Program>, quota: ConnectionQuota) -> Self {
         let dial = Rc::new(Dialer::new(Arc::clone(&program)));
         let is_tls = program.target.tls.is_some();
@@ -67,7 +67,7 @@ impl Negotiated {
             let negotiation = self.negotiation.lock().await;
             choice = self.choice.get();
             if choice.is_none() {
-                // Whoever asks is the first to use the connection on which it did.
+                // The call that negotiates is the first to use its connection.
                 let stream = self.dial.open(Offer::Both, order.progress, trace).await?;
                 if !stream.agreed_on_http2() {
                     self.choice.set(Some(Http::V1));
@@ -90,7 +90,7 @@ impl Negotiated {
         preconnect::preconnect(&self.dial, self.open_first, || self.open_one()).await
     }
 
-    /// Opens a connection that nobody uses yet; the first one asks the target.
+    /// Opens an unused connection; the first one negotiates.
     async fn open_one(&self) -> Result<(), ErrorClass> {
         let mut negotiation = None;
         if self.choice.get().is_none() {
@@ -102,7 +102,7 @@ impl Negotiated {
             Some(_) => Offer::Http1,
         };
         if offer != Offer::Both {
-            // Somebody else has asked meanwhile: no need to stand in line.
+            // Another task has negotiated meanwhile: the lock is no longer needed.
             negotiation = None;
         }
         let stream = self.dial.open_unused(offer).await?;

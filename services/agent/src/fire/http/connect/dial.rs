@@ -1,6 +1,6 @@
-//! From a target to a connection: name resolution, TCP or a Unix socket, TLS.
+//! Opens connections to a target: name resolution, TCP or a Unix socket, TLS.
 //!
-//! Must never block the thread: names are resolved on a thread of the runtime's own.
+//! Must never block the thread: names are resolved on a blocking thread of the runtime.
 
 use std::cell::{Cell, RefCell};
 use std::io;
@@ -25,22 +25,23 @@ use crate::fire::request::progress::{Progress, Stage};
 use crate::fire::request::target::Endpoint;
 use crate::fire::request::tls::Offer;
 
-/// How long, in µs, a failed name resolution stands before it is tried again: a target whose name
-/// does not resolve must not become a load on its name server.
+/// Minimum interval between failed name resolutions, in µs: a target whose name does not resolve
+/// must not become a load on its name server.
 const LOOKUP_AGAIN_US: u64 = 1_000_000;
 
 /// Opens connections to the target of one program.
 pub(crate) struct Dialer {
     program: Arc<Program>,
     resolved: RefCell<Option<Resolved>>,
-    /// Held while names are resolved, so that it happens once; when it failed last, and why.
+    /// Held during a name resolution, so that there is one at a time; time and cause of the last
+    /// failure.
     lookup: Mutex<Option<(MonoTime, ErrorClass)>>,
-    /// The address that worked last.
+    /// Index of the address that worked last.
     preferred: Cell<usize>,
     local_addresses: LocalAddresses,
 }
 
-/// What the target's name stood for.
+/// Addresses of the target's name.
 #[derive(Debug, Clone)]
 struct Resolved {
     addresses: Rc<[SocketAddr]>,
@@ -58,18 +59,18 @@ impl Dialer {
         }
     }
 
-    /// A new connection, over TLS one that agreed on something of `offer`; says in `progress` what
-    /// it does, and notes the time of each phase in `trace`.
+    /// Opens a connection, over TLS one that agreed on a protocol of `offer`. Enters its stages in
+    /// `progress` and its phases in `trace`.
     ///
     /// # Errors
-    /// Which step of it failed.
+    /// The step that failed.
     pub(crate) async fn open(
         &self,
         offer: Offer,
         progress: &Progress,
         trace: &mut Trace,
     ) -> Result<Stream, ErrorClass> {
-        // Boxed: a call on an open connection need not carry what it takes to open one.
+        // Boxed: a call on an open connection need not carry the state for opening one.
         Box::pin(self.open_now(offer, progress, trace)).await
     }
 
@@ -114,7 +115,7 @@ impl Dialer {
         }
     }
 
-    /// A new connection that no call waits for.
+    /// Opens a connection that no call waits for.
     ///
     /// # Errors
     /// As [`Dialer::open`].
@@ -126,12 +127,12 @@ impl Dialer {
     /// Resolves the target's name before it is needed.
     pub(crate) async fn resolve(&self) {
         if let Endpoint::Host(host, port) = &self.program.target.place {
-            // A failure here says nothing yet: the first call tries again and is counted.
+            // A failure here is not reported: the first call tries again and is counted.
             drop(self.addresses(host, *port, &mut Trace::default()).await);
         }
     }
 
-    /// Resolves the target's name, or recalls it.
+    /// Resolves the target's name, or gives the cached addresses.
     async fn addresses(
         &self,
         host: &str,
@@ -181,7 +182,7 @@ impl Dialer {
         found
     }
 
-    /// Those of the family that the plan names; at least one.
+    /// The addresses of the family that the plan names; at least one.
     fn of_the_family(
         &self,
         host: &str,
@@ -199,8 +200,8 @@ impl Dialer {
         }
     }
 
-    /// Tries each address of `host` once that is open to this agent, beginning with the one that
-    /// worked last.
+    /// Tries each address of `host` that the policy allows once, beginning with the one that worked
+    /// last.
     async fn connect(&self, host: &str, addresses: &[SocketAddr]) -> Result<TcpStream, ErrorClass> {
         let first = self.preferred.get();
         let any_fits = addresses
@@ -209,7 +210,7 @@ impl Dialer {
         let mut last = None;
         let mut closed = 0;
         for place in (0..addresses.len()).map(|i| (first + i) % addresses.len()) {
-            // One that cannot be reached from here says nothing of the target.
+            // An address that no local address can reach says nothing about the target.
             if any_fits && !self.local_addresses.fit(addresses[place]) {
                 continue;
             }
@@ -244,7 +245,7 @@ impl Dialer {
         opened.map(Stream::Unix)
     }
 
-    /// Judges the path that is connected to, after every link in it was followed.
+    /// Judges the path after following every link in it.
     async fn connect_unix(&self, path: &Path) -> Result<UnixStream, ErrorClass> {
         let connecting = |error: io::Error| ErrorClass::connecting(&error);
         let policy = &self.program.policy;
@@ -279,8 +280,8 @@ mod tests {
         "warm_up_us": 0, "timeout_us": 1, "max_wait_us": 1, "max_lateness_us": 1, "tick_us": 1
     }"#;
 
-    /// Broken if a name with several addresses were given up at the first that refuses, or if
-    /// every later connection tried that one again.
+    /// Broken if a name with several addresses were given up at the first that refuses, or if every
+    /// later connection tried that one again.
     #[test]
     fn every_address_is_tried_and_the_one_that_works_is_kept() {
         let bind = || TcpListener::bind("127.0.0.1:0").expect("a loopback port");

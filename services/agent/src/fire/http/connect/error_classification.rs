@@ -1,8 +1,7 @@
-//! Why an exchange has no complete answer: from what the system, TLS or HTTP said to an outcome and
-//! its cause.
+//! Classifies errors of the system, TLS and HTTP into an outcome and its cause.
 //!
-//! What this machine lacks is never booked on the target. Must never keep a text: causes are a
-//! closed set, and the words go to the log.
+//! What this machine lacks is an outcome of its own and never counted against the target. Must
+//! never keep a text: causes are a closed set, and the texts go to the log.
 
 use std::error::Error as StdError;
 use std::io;
@@ -14,14 +13,14 @@ use tokio_rustls::rustls::{AlertDescription, CertificateError, Error as TlsError
 /// Why there is no complete answer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct ErrorClass {
-    /// What the call gets for it.
+    /// Outcome of the call.
     pub outcome: Outcome,
-    /// What is behind it.
+    /// Cause of the outcome.
     pub cause: Cause,
 }
 
 impl ErrorClass {
-    /// No connection, or a broken one, for a cause that is not an error of the system.
+    /// An error without an error of the system.
     pub(crate) fn new(outcome: Outcome, cause: Cause) -> Self {
         let is_local = matches!(cause, Cause::NoPorts | Cause::NoFds | Cause::NoMemory);
         let outcome = if is_local { Outcome::Local } else { outcome };
@@ -35,7 +34,7 @@ impl ErrorClass {
         Self::new(Outcome::Connect, cause)
     }
 
-    /// No connection came about.
+    /// No connection was opened.
     pub(crate) fn connecting(error: &io::Error) -> Self {
         let cause = of_system(error).unwrap_or(Cause::Other);
         Self::new(Outcome::Connect, cause)
@@ -45,7 +44,7 @@ impl ErrorClass {
     pub(crate) fn securing(error: &io::Error) -> Self {
         tracing::debug!(%error, "TLS handshake failed");
         let cause = match root_cause(error) {
-            // Nothing that one could call an answer has begun.
+            // No answer has begun.
             Cause::Truncated => Cause::Unanswered,
             cause => cause,
         };
@@ -70,7 +69,8 @@ fn chain<'e>(
     error: &'e (dyn StdError + 'static),
 ) -> impl Iterator<Item = &'e (dyn StdError + 'static)> {
     std::iter::successors(Some(error), |&error| {
-        // An io::Error hides what it wraps from `source`, but for what that one has as its source.
+        // The `source` of an io::Error skips the error that it wraps, and is the source of that
+        // one.
         let inner = error
             .downcast_ref::<io::Error>()
             .and_then(io::Error::get_ref);
@@ -78,8 +78,7 @@ fn chain<'e>(
     })
 }
 
-/// The same error, of a kind by which it is known again: all that h2 hands on of an error is its
-/// kind.
+/// The same error with a kind that names its cause: h2 passes on nothing but the kind.
 pub(crate) fn with_kind(error: io::Error) -> io::Error {
     match root_cause(&error) {
         Cause::ClientCertificate => io::Error::new(io::ErrorKind::PermissionDenied, error),
@@ -87,7 +86,7 @@ pub(crate) fn with_kind(error: io::Error) -> io::Error {
     }
 }
 
-/// What the first error that says something says.
+/// The cause of the first classified error in the chain.
 fn root_cause(error: &(dyn StdError + 'static)) -> Cause {
     let told = chain(error).find_map(|error| {
         let of_tls = error.downcast_ref::<TlsError>().map(of_tls);
@@ -96,7 +95,7 @@ fn root_cause(error: &(dyn StdError + 'static)) -> Cause {
     told.unwrap_or(Cause::Other)
 }
 
-/// By the number that the system gave, else by the kind that a library chose.
+/// By the error number of the system, else by the kind that a library chose.
 fn of_system(error: &io::Error) -> Option<Cause> {
     let Some(number) = error.raw_os_error() else {
         return match error.kind() {
@@ -142,7 +141,7 @@ fn of_tls(error: &TlsError) -> Cause {
 
 fn of_certificate(error: &CertificateError) -> Cause {
     match error {
-        // A stranger who took the name of somebody we trust.
+        // A server without a trusted issuer that uses a trusted name.
         CertificateError::UnknownIssuer | CertificateError::BadSignature => {
             Cause::CertificateUntrusted
         }
@@ -186,7 +185,7 @@ mod tests {
         io::Error::from_raw_os_error(number)
     }
 
-    /// Broken if what this machine lacks were booked on the target, or the other way round.
+    /// Broken if what this machine lacks were counted against the target, or the other way round.
     #[test]
     fn what_this_machine_lacks_is_local() {
         let lacking = [

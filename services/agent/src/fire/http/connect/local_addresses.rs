@@ -1,7 +1,7 @@
-//! Where connections come from: addresses of this machine in turn, and ports of a range.
+//! Local addresses and ports of connections: addresses of this machine in turn, ports of a range.
 //!
-//! Must never connect from an address or a port that the plan does not name; when there is none
-//! left, this machine is to blame and not the target.
+//! Must never connect from an address or a port that the plan does not name. When none is left, the
+//! outcome is this machine's and not the target's.
 
 use std::cell::Cell;
 use std::io;
@@ -10,15 +10,15 @@ use std::net::SocketAddr;
 use loadpilot_events::plan::connections::Source;
 use tokio::net::{TcpSocket, TcpStream};
 
-/// Ports tried in a row before others get their turn: a range that is used up must not hold up
-/// the pacer.
+/// Number of ports tried in a row before other tasks run: an exhausted range must not hold up the
+/// pacer.
 const TRIES_IN_A_ROW: u32 = 16;
 
-/// The origins of the connections of one core.
+/// The local addresses of the connections of one core.
 #[derive(Debug)]
 pub(crate) struct LocalAddresses {
     addresses: Vec<LocalAddress>,
-    /// How many connections were begun, for the turns.
+    /// Number of connections begun, which selects the next address.
     begun: Cell<usize>,
 }
 
@@ -28,12 +28,12 @@ struct LocalAddress {
     source: Source,
     /// Whether the system can choose within the range.
     system_chooses: bool,
-    /// How many ports were tried, for their turns.
+    /// Number of ports tried, which selects the next port.
     tried: Cell<u16>,
 }
 
 impl LocalAddresses {
-    /// Of what the plan names; the system chooses everything when it names nothing.
+    /// The addresses of the plan; without any the system chooses everything.
     pub(crate) fn new(sources: &[Source]) -> Self {
         let system = system_port_range();
         let addresses = sources.iter().map(|&source| LocalAddress {
@@ -47,17 +47,17 @@ impl LocalAddresses {
         }
     }
 
-    /// Whether there is an origin for this peer.
+    /// Whether an address can reach this peer.
     pub(crate) fn fit(&self, peer: SocketAddr) -> bool {
         let mut addresses = self.addresses.iter();
         self.addresses.is_empty()
             || addresses.any(|address| address.source.address.is_ipv4() == peer.is_ipv4())
     }
 
-    /// Connects from the origin whose turn it is among those of the peer's family.
+    /// Connects from the next address of the peer's family.
     ///
     /// # Errors
-    /// What the system says; EADDRNOTAVAIL when no origin fits or no port is left.
+    /// The error of the system; EADDRNOTAVAIL when no address fits or no port is left.
     pub(crate) async fn connect(&self, peer: SocketAddr) -> io::Result<TcpStream> {
         if self.addresses.is_empty() {
             return TcpStream::connect(peer).await;
@@ -152,7 +152,7 @@ fn no_port_left() -> io::Error {
     io::Error::from_raw_os_error(libc::EADDRNOTAVAIL)
 }
 
-/// Whether another port may do: somebody listens on this one, or it leads to this peer already.
+/// Whether another port may work: this one has a listener, or a connection to the same peer.
 fn is_taken(error: &io::Error) -> bool {
     matches!(
         error.raw_os_error(),
@@ -160,8 +160,8 @@ fn is_taken(error: &io::Error) -> bool {
     )
 }
 
-/// The system narrows its choice to a range that lies within its own; a bound that does not has no
-/// effect (ip(7), `IP_LOCAL_PORT_RANGE`), and the load would come from other ports unnoticed.
+/// The system narrows its choice to a range that lies within its own. Any other range has no effect
+/// (ip(7), `IP_LOCAL_PORT_RANGE`), and the load would come from other ports unnoticed.
 fn lies_within(ports: Option<(u16, u16)>, system: Option<(u16, u16)>) -> bool {
     ports.zip(system).is_some_and(|(ports, system)| {
         system.0 <= ports.0 && ports.0 < ports.1 && ports.1 <= system.1
@@ -227,8 +227,8 @@ mod tests {
 
     use super::*;
 
-    /// Broken if a connection came from a port outside of its range, two shared one, or a range
-    /// that is used up were blamed on the target; within the system's own ports and without.
+    /// Broken if a connection came from a port outside of its range, two shared one, or an
+    /// exhausted range were blamed on the target; within the system's own ports and without.
     #[test]
     fn ports_come_from_their_range_until_it_is_used_up() {
         let runtime = tokio::runtime::Builder::new_current_thread()
@@ -273,7 +273,7 @@ mod tests {
         }
     }
 
-    /// Broken if a range were left to the system that it would not keep to.
+    /// Broken if a range were left to the system that it would not respect.
     #[test]
     fn only_what_the_system_keeps_to_is_left_to_it() {
         let system = Some((100, 200));

@@ -1,8 +1,8 @@
-//! Connections that are opened before the first request is due, handshakes included.
+//! Opens connections before the first request is due, handshakes included.
 //!
-//! They belong to no call, so that no call's time holds their handshakes, and nothing counts them
-//! as opened. Must never fail a run: what could not be opened is told, and the calls that need a
-//! connection try again and are counted.
+//! They belong to no call: no call's time holds their handshakes, and they are not counted as
+//! opened. Must never fail a run: a failure is reported, and the calls that need a connection try
+//! again and are counted.
 
 use std::cell::Cell;
 use std::future::poll_fn;
@@ -16,25 +16,25 @@ use tokio::time::timeout;
 use super::dial::Dialer;
 use super::error_classification::ErrorClass;
 
-/// Most connections that a core opens at a time: a target's queue of unaccepted ones is short.
+/// Maximum number of connections that a core opens at a time: a target's accept queue is short.
 const OPENING_MAX: u32 = 64;
 
-/// Longest time for all of them; shorter than the coordinator waits for an agent to be ready.
+/// Timeout for all of them; shorter than the coordinator waits for an agent to be ready.
 const TIMEOUT: Duration = Duration::from_secs(8);
 
-/// What became of the connections to open before the start.
+/// Result of opening connections before the start.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Preconnected {
-    /// Open.
+    /// Number of open connections.
     pub opened: u32,
-    /// Not open: it failed, or was given up for lack of time.
+    /// Number of connections that failed or did not open in time.
     pub failed: u32,
-    /// Why the last one that failed is not open.
+    /// Cause of the last failure.
     pub last_failure: Option<Cause>,
 }
 
 impl Preconnected {
-    /// Of two cores together.
+    /// The sum of two cores.
     #[must_use]
     pub fn and(self, other: Self) -> Self {
         Self {
@@ -45,8 +45,8 @@ impl Preconnected {
     }
 }
 
-/// Does what can be done before the first request is due: opens `open_first` connections, or, when
-/// there are to be none, resolves the target's name. Opening does that too, within its patience.
+/// Opens `open_first` connections, or with 0 only resolves the target's name. Opening resolves it,
+/// too, within its timeout.
 pub(crate) async fn preconnect<T>(
     dial: &Dialer,
     open_first: u32,
@@ -118,7 +118,7 @@ mod tests {
         runtime.expect("a runtime").block_on(future)
     }
 
-    /// Broken if a target that refuses some, or says nothing at all, made the others fail, went
+    /// Broken if a target that refuses some, or does not answer, made the others fail, went
     /// uncounted or held up the start for ever.
     #[test]
     fn each_is_opened_or_told() {

@@ -21,7 +21,7 @@ pub(crate) enum Stream {
     Unix(UnixStream),
 }
 
-/// Does the same with whichever stream it is.
+/// Evaluates the same expression for each kind of stream.
 macro_rules! each {
     ($stream:expr, $inner:ident => $what:expr) => {
         match $stream {

@@ -1,8 +1,7 @@
-//! One connection, and the exchange that it carries: write the request, read the answer, at the
-//! same time.
+//! One connection and its exchange: writes the request and reads the answer at the same time.
 //!
-//! Nothing is allocated per exchange: the request is a template, the answer is thrown away as it is
-//! read. Must never wait to have sent everything before it listens: targets may answer early.
+//! Nothing is allocated per exchange: the request is a template, the answer is dropped as it is
+//! read. Reading must never wait until the whole request is written: targets may answer early.
 
 use std::cell::RefCell;
 use std::future::poll_fn;
@@ -23,10 +22,10 @@ use crate::fire::http::connect::stream::Stream;
 use crate::fire::http::wire::{Order, Trace};
 use crate::fire::request::progress::Stage;
 
-/// Bytes read in one go.
+/// Number of bytes per read.
 const READ_BYTES: usize = 64 << 10;
 
-/// Where bytes are read to: one for all connections of a core, since none keeps any.
+/// Read buffer of all connections of a core, since none keeps any bytes.
 pub(super) type ReadBuffer = RefCell<Box<[MaybeUninit<u8>]>>;
 
 pub(super) fn read_buffer() -> ReadBuffer {
@@ -44,22 +43,22 @@ pub(super) struct Link {
     requests: u32,
 }
 
-/// One request on its way, and what is known of its answer.
+/// A request on its way, and what is known of its answer.
 #[derive(Debug)]
 pub(super) struct Exchange<'a> {
     order: &'a Order<'a>,
     parts: [IoSlice<'a>; 4],
-    /// The first part that is not written yet.
+    /// Index of the first part that is not fully written.
     next: usize,
     sent_bytes: u64,
     flushed: bool,
-    /// What ended the writing too early; the answer may be there all the same.
+    /// Error that ended the writing early; the answer may come all the same.
     write_error: Option<io::Error>,
     wrote_at: Option<MonoTime>,
     answered_at: Option<MonoTime>,
 }
 
-/// How an exchange on one connection ended without an answer.
+/// Why an exchange on one connection ended without an answer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Failed {
     pub(super) class: ErrorClass,
@@ -78,7 +77,7 @@ pub(super) enum Reach {
 }
 
 impl<'a> Exchange<'a> {
-    /// Of the request of an order.
+    /// The exchange of an order.
     pub(super) fn new(order: &'a Order<'a>) -> Self {
         order.progress.enter(Stage::Sending);
         let request = order.call.http1().with_id(order.id.unwrap_or_default());
@@ -118,7 +117,7 @@ impl<'a> Exchange<'a> {
         self.next += unwritten.unwrap_or(rest.len());
     }
 
-    /// More of the answer was read; whether that was the first of it.
+    /// More of the answer was read; gives whether it was the first of it.
     fn answered(&mut self, trace: &mut Trace) -> bool {
         if self.answered_at.is_some() {
             return false;
@@ -154,12 +153,12 @@ impl Link {
         }
     }
 
-    /// How many requests it has carried.
+    /// Number of requests that it has carried.
     pub(super) fn requests(&self) -> u32 {
         self.requests
     }
 
-    /// How long it has been open, in µs.
+    /// Time since it was opened, in µs.
     pub(super) fn age_us(&self) -> u64 {
         MonoTime::now().since_us(self.opened)
     }
@@ -169,13 +168,13 @@ impl Link {
         self.used
     }
 
-    /// Whether an idle connection is still open and silent. Costs no system call unless the
-    /// reactor has heard something.
+    /// Whether an idle connection is still open and silent. Costs no system call unless the reactor
+    /// has an event for it.
     pub(super) fn is_quiet(&mut self, cx: &mut Context<'_>, read_buffer: &ReadBuffer) -> bool {
         let mut read_buffer = read_buffer.borrow_mut();
         let mut buf = ReadBuf::uninit(&mut read_buffer);
         let read = poll_fn(|cx| Pin::new(&mut self.stream).poll_read(cx, &mut buf));
-        // A task that has used up its turn would be told that nothing is there.
+        // A task without budget would get `Pending` whatever is there.
         pin!(unconstrained(read)).poll(cx).is_pending()
     }
 
@@ -230,8 +229,8 @@ impl Link {
                 }
                 Ok(Read::Unfinished) => {}
                 Ok(Read::Complete { surplus }) => {
-                    // A request cut short, or bytes that nobody asked for, leave a connection that
-                    // the next exchange could not trust.
+                    // A request cut short, or surplus bytes, leave a connection that the next
+                    // exchange could not trust.
                     if surplus > 0 || !exchange.flushed {
                         self.answer.spoil();
                     }
@@ -250,7 +249,7 @@ impl Link {
         }
     }
 
-    /// Reads on in an answer whose tokens have times, or that somebody wants to read.
+    /// Reads on in an answer with timed tokens, or one that a task reads.
     fn read_for(&mut self, order: &Order<'_>, bytes: &[u8]) -> Result<Read, Malformed> {
         let mut tokens = order
             .tokens
@@ -321,11 +320,11 @@ impl Link {
         Err(exchange.failed(class))
     }
 
-    /// The answer is there; `at_once`: its last byte was read together with its first.
+    /// The answer is complete; `at_once`: its last byte was read together with its first.
     fn complete(&mut self, exchange: &Exchange<'_>, trace: &mut Trace, at_once: bool) -> u16 {
         self.used = exchange.answered_at.unwrap_or(self.used);
         trace.phases.last_byte_us = exchange.answered_at.map(|at| match at_once {
-            // A look at the clock is a part of what a fast exchange costs.
+            // Reading the clock is a part of what a fast exchange costs.
             true => 0,
             false => MonoTime::now().since_us(at),
         });

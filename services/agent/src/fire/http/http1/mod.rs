@@ -1,8 +1,11 @@
 //! HTTP/1.1 of one core: a pool of keep-alive connections, and requests as byte templates.
 //!
-//! A request goes out a second time only on a connection that had been kept open and turned out to
-//! be closed: always when not one byte of it was written, and when its method is idempotent also
-//! when not one byte was answered. Nothing else is ever retried.
+//! - [`answer`], [`chunks`]: read an answer and its chunked body.
+//! - [`link`]: one connection and its exchange.
+//!
+//! A request is sent a second time only on a kept connection that turned out to be closed: always
+//! when not one byte of it was written, and when its method is idempotent also when not one byte
+//! was answered. Nothing else is ever retried.
 
 pub(crate) mod answer;
 mod chunks;
@@ -28,16 +31,16 @@ use crate::fire::clock::MonoTime;
 use crate::fire::request::program::{Call, Program};
 use crate::fire::request::tls::Offer;
 
-/// Idle connections closed in one go because nobody needs them: each takes a system call, and
-/// arrivals are due meanwhile.
+/// Maximum number of unused connections closed at a time: each takes a system call, and arrivals
+/// are due meanwhile.
 const CLOSED_AT_ONCE: usize = 64;
 
 /// The engine of one core.
 pub(crate) struct Http1 {
     program: Arc<Program>,
     dial: Rc<Dialer>,
-    /// A call in flight occupies one connection, and one that opens another found none idle: no
-    /// more calls than connections, and neither are more ever open, idle ones included.
+    /// A call in flight occupies one connection, and opens one only when none is idle. So there are
+    /// never more connections than calls allowed, idle ones included.
     quota: ConnectionQuota,
     /// Last in, first out: the ones in use stay warm, the others may age and go.
     idle: RefCell<Vec<Link>>,
@@ -70,7 +73,7 @@ impl Http1 {
         Ok(status)
     }
 
-    /// Keeps a connection that nobody has used yet.
+    /// Adds an unused connection to the idle ones.
     pub(crate) fn keep(&self, stream: Stream) {
         self.idle.borrow_mut().push(Link::new(stream));
     }
@@ -80,7 +83,8 @@ impl Http1 {
         loop {
             let mut link = self.idle.borrow_mut().pop()?;
             if !order.may_reuse {
-                // It comes as a new client does, for one that left: this connection is closed.
+                // The call stands for a new client in the place of one that left: this connection
+                // is closed.
                 return None;
             }
             if self.may_stay(&link) && link.is_quiet(cx, &self.read_buffer) {
@@ -89,7 +93,7 @@ impl Http1 {
         }
     }
 
-    /// Whether a connection that has carried its exchanges well may carry another one.
+    /// Whether a connection whose exchanges went well may carry another one.
     fn may_stay(&self, link: &Link) -> bool {
         let settings = &self.program.connections;
         link.is_reusable()
@@ -111,7 +115,7 @@ impl Http1 {
         poll_fn(|cx| link.poll_exchange(cx, &mut exchange, trace, &self.read_buffer)).await
     }
 
-    /// Keeps a connection that has carried an exchange well, if it may carry another one.
+    /// Keeps a connection whose exchange went well, if it may carry another one.
     fn put_back(&self, link: Link) {
         if self.may_stay(&link) {
             self.idle.borrow_mut().push(link);
@@ -119,7 +123,7 @@ impl Http1 {
     }
 }
 
-/// Whether a request that failed on a kept connection may go out again on a new one.
+/// Whether a request that failed on a kept connection may be sent again on a new one.
 fn may_go_again(call: &Call, failed: Failed) -> bool {
     match failed.reach {
         Reach::Unsent => true,

@@ -42,7 +42,7 @@ fn serve_one(stream: &mut TcpStream) {
     stream.write_all(answer).expect("a reader");
 }
 
-/// Broken if a reset that the reactor has not told yet cost a request of which nothing was
+/// Broken if a reset that the reactor has not reported yet cost a request of which nothing was
 /// written. The second request must come, and come once, on a new connection.
 #[test]
 fn a_reset_before_the_first_byte_moves_the_request_to_a_new_connection() {
@@ -85,8 +85,8 @@ fn a_reset_before_the_first_byte_moves_the_request_to_a_new_connection() {
     });
 }
 
-/// Broken if connections that nobody needs stayed open for the rest of a run, if more than a few
-/// were closed while arrivals are due, or if the plan had fewer open than it wants.
+/// Broken if unused connections stayed open for the rest of a run, if more than a few were closed
+/// while arrivals are due, or if the plan had fewer open than it wants.
 #[test]
 fn connections_that_nobody_needs_are_closed_but_for_those_of_the_plan() {
     let listener = TcpListener::bind("127.0.0.1:0").expect("a loopback port");

@@ -1,8 +1,11 @@
 //! HTTP/2 of one core: few connections, many requests at a time on each (RFC 9113).
 //!
-//! A request goes out a second time, and no third, only when the target cannot have begun with it:
-//! its connection took no new stream, or the target refused the stream or said that it had not come
-//! so far. Bytes are counted before header compression, since the connection is shared.
+//! - [`answer`]: the answer of one stream.
+//! - [`sending`]: the body of a request.
+//!
+//! A request is sent a second time, and no third, only when the target cannot have begun with it:
+//! its connection took no new stream, or the target refused the stream or closed the connection
+//! before it. Bytes are counted before header compression, since the connection is shared.
 
 mod answer;
 mod sending;
@@ -17,7 +20,7 @@ use loadpilot_engine::tally::ConnectionUse;
 use loadpilot_events::plan::connections::Reuse;
 use tokio::sync::Notify;
 
-use self::answer::{class, drain, header_bytes, refuses_the_rest, show, was_not_begun};
+use self::answer::{classify, drain, header_bytes, not_begun, refuses_the_rest, show};
 use self::sending::BodySender;
 use super::connect::connection_quota::ConnectionQuota;
 use super::connect::dial::Dialer;
@@ -30,13 +33,14 @@ use crate::fire::request::program::Program;
 use crate::fire::request::progress::{Progress, Stage};
 use crate::fire::request::tls::Offer;
 
-/// Requests at a time on one connection unless the plan says otherwise: what RFC 9113 recommends
-/// servers to allow at least.
+/// Default number of requests at a time on one connection: the minimum that RFC 9113 recommends
+/// servers to allow.
 pub const STREAMS_MAX: u32 = 100;
-/// What the target may send on one stream, and on one connection, before we have taken it in.
+/// Flow-control windows of a stream and of a connection: what the target may send before the agent
+/// has read it.
 const STREAM_WINDOW_BYTES: u32 = 1 << 20;
 const CONNECTION_WINDOW_BYTES: u32 = 16 << 20;
-/// Most bytes of the headers of one answer.
+/// Maximum bytes of the headers of one answer.
 const HEADERS_BYTES_MAX: u32 = 64 << 10;
 
 /// The engine of one core.
@@ -44,29 +48,29 @@ pub(crate) struct Http2 {
     program: Arc<Program>,
     dial: Rc<Dialer>,
     quota: ConnectionQuota,
-    /// Those that may take a further request; the others end with their last stream.
+    /// Connections that may take a further request; the others end with their last stream.
     links: RefCell<Vec<Rc<Link>>>,
     counts: Rc<ConnectionCounts>,
-    /// What the target allowed last.
+    /// Number of streams that the target allowed last.
     allowed_max: Cell<usize>,
 }
 
-/// How many there are of what comes and goes.
+/// Numbers of connections, streams and waiting calls.
 #[derive(Debug, Default)]
 struct ConnectionCounts {
     /// Connections, from the first try to open them until they are closed.
     connections: Cell<usize>,
-    /// Those among them that are being opened.
+    /// Connections that are being opened.
     opening: Cell<usize>,
-    /// Places taken on connections.
+    /// Slots taken on connections.
     streams: Cell<usize>,
-    /// Calls that have no place yet, those that open a connection included.
+    /// Calls without a slot, those that open a connection included.
     waiting: Cell<usize>,
-    /// Told when there may be a place, or room to open a connection.
+    /// Notified when a slot, or room for a connection, may be free.
     changed: Notify,
 }
 
-/// One more of something, until it is dropped.
+/// Counts one of them until it is dropped.
 struct CountGuard {
     counts: Rc<ConnectionCounts>,
     count: fn(&ConnectionCounts) -> &Cell<usize>,
@@ -103,7 +107,7 @@ struct Link {
     closed: Cell<bool>,
 }
 
-/// A place among the streams of a connection.
+/// A slot among the streams of a connection.
 pub(crate) struct StreamSlot {
     link: Rc<Link>,
     _stream: CountGuard,
@@ -119,7 +123,8 @@ impl Drop for StreamSlot {
 enum Failed {
     /// The target has not begun with the request.
     Unsent(ErrorClass),
-    ErrorClass(ErrorClass),
+    /// The target may have begun with it.
+    Begun(ErrorClass),
 }
 
 impl Http2 {
@@ -134,20 +139,20 @@ impl Http2 {
         }
     }
 
-    /// Takes over a connection on which HTTP/2 was agreed, and the first place on it.
+    /// Takes over a connection on which HTTP/2 was agreed, and the first slot on it.
     ///
     /// # Errors
-    /// When the target does not begin as HTTP/2 does.
+    /// The target does not begin as HTTP/2 does.
     pub(crate) async fn adopt(&self, stream: Stream) -> Result<StreamSlot, ErrorClass> {
         let connection = CountGuard::new(&self.counts, |counts| &counts.connections);
         let link = self.link(stream, connection).await?;
         Ok(self.first_slot(link))
     }
 
-    /// Takes over a connection that nobody has used yet, for whoever comes.
+    /// Takes over an unused connection, for any call.
     ///
     /// # Errors
-    /// When the target does not begin as HTTP/2 does.
+    /// The target does not begin as HTTP/2 does.
     pub(crate) async fn keep(&self, stream: Stream) -> Result<(), ErrorClass> {
         let connection = CountGuard::new(&self.counts, |counts| &counts.connections);
         let link = self.link(stream, connection).await?;
@@ -161,7 +166,7 @@ impl Http2 {
         slot
     }
 
-    /// Lets calls find a connection, if it may take any.
+    /// Lists a connection for calls, if it may take any.
     fn list(&self, link: Rc<Link>) {
         if self.takes_more(&link) {
             self.links.borrow_mut().push(link);
@@ -178,7 +183,7 @@ impl Http2 {
         // Boxed, since hardly any call opens a connection.
         let (sender, connection) = Box::pin(builder.handshake(stream))
             .await
-            .map_err(|error| class(&error))?;
+            .map_err(|error| classify(&error))?;
         let link = Rc::new(Link {
             sender,
             streams: Cell::new(0),
@@ -218,17 +223,17 @@ impl Http2 {
     ) -> Result<u16, ErrorClass> {
         match self.exchange(&slot, order, trace).await {
             Ok(status) => return Ok(status),
-            Err(Failed::ErrorClass(class)) => return Err(class),
+            Err(Failed::Begun(class)) => return Err(class),
             Err(Failed::Unsent(_)) => drop(slot),
         }
         let slot = self.slot(order, trace).await?;
         match self.exchange(&slot, order, trace).await {
             Ok(status) => Ok(status),
-            Err(Failed::ErrorClass(class) | Failed::Unsent(class)) => Err(class),
+            Err(Failed::Begun(class) | Failed::Unsent(class)) => Err(class),
         }
     }
 
-    /// A place on an open connection; opens one if there is none.
+    /// A slot on an open connection; opens one if there is none.
     async fn slot(&self, order: &Order<'_>, trace: &mut Trace) -> Result<StreamSlot, ErrorClass> {
         if !order.may_reuse {
             self.retire();
@@ -262,8 +267,8 @@ impl Http2 {
         Ok(self.first_slot(link))
     }
 
-    /// Whether one more connection may be opened, and the calls without a place are more than
-    /// those that are being opened will carry.
+    /// Whether another connection may be opened, and more calls wait than those being opened will
+    /// carry.
     fn needs_connection(&self) -> bool {
         let counts = &self.counts;
         let to_come = counts
@@ -273,7 +278,7 @@ impl Http2 {
         to_come < counts.waiting.get() && counts.connections.get() < self.quota.connections_max()
     }
 
-    /// How many calls at a time a connection carries that is not open yet, as far as is known.
+    /// Number of calls at a time on a connection that is not open yet, as far as is known.
     fn slots_of_new_connection(&self) -> usize {
         let settings = &self.program.connections;
         let most = self
@@ -286,9 +291,9 @@ impl Http2 {
         self.program.connections.streams_max.unwrap_or(STREAMS_MAX)
     }
 
-    /// How many calls at a time a connection carries.
+    /// Number of calls at a time on a connection.
     fn slots_of(&self, link: &Link) -> usize {
-        // A target that allows none for a while is asked all the same: the call then waits.
+        // A target that allows none for a while gets a request all the same: the call then waits.
         let allowed_max = link.sender.current_max_send_streams().max(1);
         self.allowed_max.set(allowed_max);
         allowed_max.min(self.streams_max() as usize)
@@ -304,8 +309,8 @@ impl Http2 {
         Some(slot)
     }
 
-    /// Gives up the connection that a call would have used that may use none: it comes as a new
-    /// client does, for one that left.
+    /// Gives up the connection that the call would otherwise use: it stands for a new client in the
+    /// place of one that left.
     fn retire(&self) {
         let mut links = self.links.borrow_mut();
         if let Some(at) = self.find_free(&mut links) {
@@ -319,7 +324,7 @@ impl Http2 {
         listed.position(|link| (link.streams.get() as usize) < self.slots_of(link))
     }
 
-    /// Takes a place that is free.
+    /// Takes a free slot.
     fn take_slot(&self, link: &Rc<Link>) -> StreamSlot {
         link.streams.set(link.streams.get() + 1);
         link.requests.set(link.requests.get() + 1);
@@ -350,7 +355,7 @@ impl Http2 {
         let link = &slot.link;
         let unsent = |error: h2::Error| {
             link.closed.set(true);
-            Failed::Unsent(class(&error))
+            Failed::Unsent(classify(&error))
         };
         let template = order.call.http2();
         order.progress.enter(Stage::Queueing);
@@ -364,11 +369,11 @@ impl Http2 {
         let mut body = BodySender::new(stream, template.body().clone());
         let (answer, sent_at) = body.send_until(answer, order.progress, trace).await;
         let answer = answer.map_err(|error| {
-            let is_unsent = was_not_begun(&error);
+            let is_unsent = not_begun(&error);
             link.closed.set(link.closed.get() || error.is_go_away());
             match is_unsent {
-                true => Failed::Unsent(class(&error)),
-                false => Failed::ErrorClass(class(&error)),
+                true => Failed::Unsent(classify(&error)),
+                false => Failed::Begun(classify(&error)),
             }
         })?;
         let answered_at = MonoTime::now();
@@ -388,7 +393,7 @@ impl Http2 {
         let drained = drain(answer, order, trace).await;
         match drained {
             Err(error) if !(has_body && refuses_the_rest(&error)) => {
-                return Err(Failed::ErrorClass(class(&error)));
+                return Err(Failed::Begun(classify(&error)));
             }
             _ => trace.phases.last_byte_us = Some(MonoTime::now().since_us(answered_at)),
         }
@@ -402,8 +407,8 @@ impl Wire for Http2 {
         self.send_from(slot, order, trace).await
     }
 
-    /// With a limit of connections: what the listed ones carry, what those will carry for which
-    /// there is room, and what is still under way on those that end.
+    /// With a limit of connections: slots of the listed ones and of those that may still be opened,
+    /// and streams on those that end.
     fn calls_max(&self) -> usize {
         let Some(connections_max) = self.quota.max else {
             return usize::MAX;
@@ -438,7 +443,7 @@ impl Wire for Http2 {
         preconnect::preconnect(&self.dial, self.quota.open_first, open).await
     }
 
-    /// They are few: whoever needs none of them leaves them open.
+    /// Connections are few, so unused ones stay open.
     fn close_idle(&self, _unused_since: MonoTime) -> usize {
         let mut links = self.links.borrow_mut();
         links.retain(|link| self.takes_more(link));

@@ -56,8 +56,8 @@ pub enum RingError {
         found: u64,
     },
     /// It names no owner.
-    #[error("a ring of nobody")]
-    Nameless,
+    #[error("a ring without an owner")]
+    NoOwner,
 }
 
 /// Reads the file of a ring whose process is dead. `closed` is how far the calls are known to be in
@@ -83,7 +83,7 @@ pub fn read(bytes: &[u8], closed: Mark) -> Result<RingContents, RingError> {
             found: bytes.len() as u64,
         });
     }
-    let owner = owner(header).ok_or(RingError::Nameless)?;
+    let owner = owner(header).ok_or(RingError::NoOwner)?;
     let word = word_u64(header, CLOSED_AT);
     let heard = Mark {
         turn: u32::try_from(word >> NUMBER_BITS).unwrap_or(u32::MAX),
