@@ -1,4 +1,4 @@
-//! An arrival's calls, one after the other, and what is counted of them.
+//! Performs an arrival's calls, one after the other, and counts them.
 //!
 //! Latency is end − due, for every outcome. Must never send anything after a stop, and allocates
 //! nothing of its own per call.
@@ -42,27 +42,27 @@ pub(crate) struct ArrivalRunner<W> {
     wire: W,
     pub(crate) tally: RefCell<Tally>,
     pub(crate) recorder: Recorder,
-    /// Of calls that are not in the plan.
+    /// Numbers of calls that are not in the plan.
     pub(crate) registry: CallRegistry,
-    /// What the coordinator's clock shows at due 0.
+    /// Coordinator's clock at due 0.
     start: Cell<Timestamp>,
     stopped: Cell<Option<DropReason>>,
-    /// Beyond its end nothing is dispatched, whether or not somebody has said stop.
+    /// Nothing is dispatched after its end, even without a stop.
     lease: Lease,
     cancelled: Cell<bool>,
-    /// An arrival's task panicked: its calls are lost, so nothing counted here can be trusted.
-    broken: Cell<bool>,
+    /// An arrival's task panicked: its calls are lost, so the counts are wrong.
+    panicked: Cell<bool>,
 }
 
-/// How a call ended.
+/// How an exchange ended.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Ended {
+pub(crate) struct ExchangeEnd {
     pub(crate) outcome: Outcome,
     pub(crate) status: Option<u16>,
     pub(crate) cause: Option<Cause>,
 }
 
-impl Ended {
+impl ExchangeEnd {
     fn answered(status: u16) -> Self {
         Self {
             outcome: Outcome::of_status(status),
@@ -108,7 +108,7 @@ impl<W: Wire> ArrivalRunner<W> {
             stopped: Cell::new(None),
             lease,
             cancelled: Cell::new(false),
-            broken: Cell::new(false),
+            panicked: Cell::new(false),
         }
     }
 
@@ -116,20 +116,21 @@ impl<W: Wire> ArrivalRunner<W> {
         &self.wire
     }
 
-    /// What one task of the runtime needs; must be called on the core's runtime.
-    pub(crate) fn scratch(&self) -> Scratch {
+    /// Scratch buffers with a seat for one task of the runtime; must be called on the core's
+    /// runtime.
+    pub(crate) fn new_scratch(&self) -> Scratch {
         Scratch::new(self.recorder.take_seat())
     }
 
-    /// One more like `scratch`, for a request that goes on beside.
+    /// Further buffers like `scratch`, for a request at the same time.
     pub(crate) fn scratch_for(&self, scratch: &Scratch) -> Scratch {
         match scratch.is_uncounted() {
             true => Scratch::uncounted(),
-            false => self.scratch(),
+            false => self.new_scratch(),
         }
     }
 
-    /// Nobody needs it any more.
+    /// Frees the seats of unused buffers.
     pub(crate) fn release_scratch(&self, scratch: Scratch) {
         self.recorder.release_seat(scratch.seat);
         scratch
@@ -138,13 +139,13 @@ impl<W: Wire> ArrivalRunner<W> {
             .for_each(|scratch| self.release_scratch(scratch));
     }
 
-    /// The instant of due 0, and what the coordinator's clock shows then.
+    /// Sets the instant of due 0, and the coordinator's clock at that instant.
     pub(crate) fn start_at(&self, start: MonoTime, coordinator_time: Timestamp) {
         self.recorder.start_at(start);
         self.start.set(coordinator_time);
     }
 
-    /// What the coordinator's clock shows at an instant after due 0.
+    /// Coordinator's clock at an instant after due 0.
     pub(crate) fn coordinator_time_at(&self, at: MonoTime) -> Timestamp {
         let since_us = self.recorder.since_start_us(at);
         Timestamp(self.start.get().0.saturating_add(since_us))
@@ -154,18 +155,18 @@ impl<W: Wire> ArrivalRunner<W> {
         self.stopped.get()
     }
 
-    /// Why nothing may be dispatched at `now`, if nothing may.
+    /// The reason why nothing may be dispatched at `now`, if there is one.
     pub(crate) fn barred(&self, now: MonoTime) -> Option<DropReason> {
         let over = || self.lease.is_over(now).then_some(DropReason::Fenced);
         self.stopped.get().or_else(over)
     }
 
-    /// No call is dispatched any more, not even the next one of a task. The first stop counts.
+    /// Ends all dispatching, even of the next call of a task. The first stop counts.
     pub(crate) fn stop(&self, reason: DropReason) {
         self.stopped.set(self.stopped.get().or(Some(reason)));
     }
 
-    /// Whatever is in flight ends as cancelled when it is next polled.
+    /// Ends what is in flight as cancelled when it is next polled.
     pub(crate) fn cancel(&self) {
         self.cancelled.set(true);
     }
@@ -176,12 +177,12 @@ impl<W: Wire> ArrivalRunner<W> {
         self.recorder.dropped(arrival.key, reason);
     }
 
-    /// Rows since the last time, and up to where the ring holds what is in them.
+    /// Rows since the last harvest, and up to where the ring holds what is in them.
     ///
     /// # Panics
-    /// When an arrival's task panicked: the rows would silently lack its calls.
+    /// An arrival's task panicked: the rows would lack its calls.
     pub(crate) fn take_rows(&self) -> (Rows, EpochEnd) {
-        assert!(!self.broken.get(), "an arrival's task panicked");
+        assert!(!self.panicked.get(), "an arrival's task panicked");
         (self.tally.borrow_mut().take(), self.recorder.end_epoch())
     }
 
@@ -190,12 +191,12 @@ impl<W: Wire> ArrivalRunner<W> {
         self.recorder.close(mark);
     }
 
-    /// To be held by whoever performs arrivals: tokio would only end a task that panics.
+    /// Guard of each task that performs arrivals: tokio would only end a task that panics.
     pub(crate) fn guard(&self) -> PanicGuard<'_> {
-        PanicGuard(&self.broken)
+        PanicGuard(&self.panicked)
     }
 
-    /// Does what an arrival's task says, call by call; returns when the last one ended.
+    /// Performs an arrival's task, call by call; gives the end of the last one.
     pub(crate) async fn perform(
         &self,
         arrival: &Arrival,
@@ -255,7 +256,7 @@ impl<W: Wire> ArrivalRunner<W> {
         self.recorder.task_error(arrival.key);
     }
 
-    /// One call, from dispatch to its end; returns how and when it ended.
+    /// Performs one call from dispatch to its end; gives its outcome and its end.
     async fn call(
         &self,
         order: &Order<'_>,
@@ -286,7 +287,7 @@ impl<W: Wire> ArrivalRunner<W> {
         order: &Order<'_>,
         begin: Begin,
         end: MonoTime,
-        ended: Ended,
+        ended: ExchangeEnd,
         trace: &Trace,
     ) -> CallEnd {
         let mut phases = trace.phases;
@@ -312,7 +313,7 @@ impl<W: Wire> ArrivalRunner<W> {
         }
     }
 
-    /// Books the gaps between the tokens of a streamed answer.
+    /// Counts the gaps between the tokens of a streamed answer.
     pub(crate) fn count_tokens(&self, order: &Order<'_>, end: &CallEnd) {
         if let Some(tokens) = order.tokens {
             let key = (end.tick, end.generation, end.call);
@@ -321,7 +322,7 @@ impl<W: Wire> ArrivalRunner<W> {
         }
     }
 
-    /// Writes an exchange out, if it is to be.
+    /// Reports the text of an exchange, if requested.
     pub(crate) fn record_debug_exchange(
         &self,
         order: &Order<'_>,
@@ -335,7 +336,7 @@ impl<W: Wire> ArrivalRunner<W> {
         }
     }
 
-    /// Whether the exchanges of an arrival are written out.
+    /// Whether the exchanges of an arrival are reported as text.
     pub(crate) fn is_debugged(&self, arrival: &Arrival) -> bool {
         match arrival.id {
             ArrivalId::Planned(n) => n < self.program.debug_requests,
@@ -345,7 +346,7 @@ impl<W: Wire> ArrivalRunner<W> {
         }
     }
 
-    /// One exchange, until it ends by itself, by its time or with the run.
+    /// One exchange, until it ends by itself, by a time-out or with the run.
     pub(crate) async fn exchange(
         &self,
         order: &Order<'_>,
@@ -353,11 +354,11 @@ impl<W: Wire> ArrivalRunner<W> {
         trace: &mut Trace,
         call_timer: &mut CallTimer,
         is_counted: bool,
-    ) -> Ended {
-        // What belongs to no arrival, a user's clean-up, is sent all the same.
+    ) -> ExchangeEnd {
+        // A request without an arrival, such as a user's clean-up, is sent all the same.
         let is_cancelled = || is_counted && self.cancelled.get();
         if is_cancelled() {
-            return Ended::without(Outcome::Cancelled, None);
+            return ExchangeEnd::without(Outcome::Cancelled, None);
         }
         let deadline = dispatched.plus_us(order.call.timeout_us);
         let hang_up = order.call.listen_us.map(|us| dispatched.plus_us(us));
@@ -365,8 +366,8 @@ impl<W: Wire> ArrivalRunner<W> {
         poll_fn(|cx| {
             if let Poll::Ready(answer) = answer.as_mut().poll(cx) {
                 return Poll::Ready(match answer {
-                    Ok(status) => Ended::answered(status),
-                    Err(broken) => Ended::without(broken.outcome, Some(broken.cause)),
+                    Ok(status) => ExchangeEnd::answered(status),
+                    Err(class) => ExchangeEnd::without(class.outcome, Some(class.cause)),
                 });
             }
             let of_stage = order.progress.deadline(&self.program.timeouts);
@@ -375,22 +376,22 @@ impl<W: Wire> ArrivalRunner<W> {
             let until = until.into_iter().flatten().fold(deadline, MonoTime::min);
             if call_timer.poll(cx, until).is_ready() {
                 return Poll::Ready(match listened {
-                    Some((status, hang_up)) if hang_up == until => Ended::answered(status),
+                    Some((status, hang_up)) if hang_up == until => ExchangeEnd::answered(status),
                     _ => {
                         let cause = order.progress.stage().cause();
-                        Ended::without(Outcome::Timeout, Some(cause))
+                        ExchangeEnd::without(Outcome::Timeout, Some(cause))
                     }
                 });
             }
             match is_cancelled() {
-                true => Poll::Ready(Ended::without(Outcome::Cancelled, None)),
+                true => Poll::Ready(ExchangeEnd::without(Outcome::Cancelled, None)),
                 false => Poll::Pending,
             }
         })
         .await
     }
 
-    /// Tells a call by itself, if it was drawn.
+    /// Reports a call as a sample, if it was drawn.
     pub(crate) fn sample(&self, arrival: &Arrival, due: MonoTime, end: &CallEnd) {
         let (block, index) = arrival.id.draw_key();
         if !self.workload.is_sampled(block, index, end.call) {
@@ -450,7 +451,7 @@ fn debug_exchange(
     }
 }
 
-/// Notices a panic.
+/// Records a panic of its task.
 pub(crate) struct PanicGuard<'a>(&'a Cell<bool>);
 
 impl Drop for PanicGuard<'_> {

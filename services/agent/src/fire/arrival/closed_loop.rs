@@ -1,8 +1,8 @@
-//! The closed loop: users that each start their next iteration when their last one has ended, and
-//! they have rested.
+//! The closed loop: each user starts its next iteration when its last one has ended and its rest is
+//! over.
 //!
-//! Nothing here is due before it starts, so nothing can be late: what a slow target costs shows as
-//! iterations that never were. Must never let a user run twice at a time, nor beyond what is held.
+//! Nothing here is due before it starts, so nothing can be late: a slow target shows as fewer
+//! iterations. A user must never run twice at a time, nor outside of what is held.
 
 use std::cell::{Cell, RefCell};
 use std::cmp::Reverse;
@@ -23,25 +23,25 @@ pub(crate) struct ClosedLoop {
     users: u32,
     holds: RefCell<Vec<CoreHold>>,
     states: RefCell<BTreeMap<u32, User>>,
-    /// When holds have to be looked at next for users that may join, in µs after the start.
+    /// When holds may let further users join, in µs after the start.
     next_join_us: Cell<Option<u64>>,
-    /// Those that rest, by when they have rested, in µs after the start.
+    /// Resting users by the end of their rest, in µs after the start.
     resting: RefCell<BinaryHeap<Reverse<(u64, u32)>>>,
-    /// Somebody rests who will have rested before everybody else.
+    /// Notified when a rest ends before all others.
     earlier: Notify,
-    /// Nobody joins or goes on for now.
+    /// No user joins or goes on for now.
     paused: Cell<bool>,
-    /// Nobody joins or goes on any more, whatever is held.
+    /// No user joins or goes on any more, whatever is held.
     closed: Cell<bool>,
 }
 
-/// One turn of a user.
+/// One iteration of a user.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Iteration {
     pub user: u32,
     /// Its number among those of this user on this core, from 0.
     pub k: u64,
-    /// Where it is counted.
+    /// Its row key.
     pub key: RowKey,
 }
 
@@ -85,14 +85,14 @@ impl ClosedLoop {
         }
     }
 
-    /// Nobody joins or goes on while `paused`; after that everybody may join who is held.
+    /// While `paused` no user joins or goes on; after that all users that are held may join.
     pub(crate) fn pause(&self, paused: bool) {
         if self.paused.replace(paused) && !paused && !self.closed.get() {
             self.next_join_us.set(Some(0));
         }
     }
 
-    /// Nobody joins or goes on any more, whatever is held from now on.
+    /// Ends the loop: no user joins or goes on any more, whatever is held later.
     pub(crate) fn close(&self) {
         self.closed.set(true);
         self.holds.borrow_mut().clear();
@@ -107,12 +107,13 @@ impl ClosedLoop {
         next.filter(|_| !self.paused.get())
     }
 
-    /// Waits until [`Self::next_join_us`] has become sooner than it was.
+    /// Waits until [`Self::next_join_us`] is earlier than before.
     pub(crate) async fn earlier(&self) {
         self.earlier.notified().await;
     }
 
-    /// The iterations of users that are held at `now_us` after the start and neither run nor rest.
+    /// The iterations that begin by `now_us` after the start: of users whose rest is over. Lets
+    /// newly held users begin their first rest.
     pub(crate) fn join(&self, now_us: u64) -> Vec<Iteration> {
         if self.next_join_us().is_none_or(|at_us| at_us > now_us) {
             return Vec::new();
@@ -124,7 +125,8 @@ impl ClosedLoop {
         let mut rested = Vec::new();
         while let Some((at_us, user)) = self.pop_rested(now_us) {
             rested.extend(self.next(user, now_us));
-            // It begins when it had rested, however late it was noticed: paced users do not drift.
+            // It begins at the end of its rest, however late that was noticed: paced users do not
+            // drift.
             if let Some(state) = self.states.borrow_mut().get_mut(&user) {
                 state.began_us = at_us;
             }
@@ -132,8 +134,8 @@ impl ClosedLoop {
         rested
     }
 
-    /// The iteration of `user` that follows at once one that has just ended; `None` when it rests
-    /// before, or its run ends here.
+    /// The iteration of `user` that directly follows one that has just ended; `None` when it rests
+    /// before, or stops here.
     pub(crate) fn follow(&self, user: u32, now_us: u64) -> Option<Iteration> {
         if !self.workload.rests() {
             return self.next(user, now_us);
@@ -152,7 +154,7 @@ impl ClosedLoop {
         None
     }
 
-    /// Lets users that are held and do nothing begin, each at its place in the first rest.
+    /// Lets idle users that are held begin, each at its place in the first rest.
     fn admit(&self, now_us: u64) {
         let is_idle = |user: &u32| {
             let states = self.states.borrow();
@@ -170,7 +172,7 @@ impl ClosedLoop {
         let mut states = self.states.borrow_mut();
         let state = states.entry(user).or_default();
         state.activity = Activity::Resting;
-        // Whoever will have rested after the end, or after a stop, rests for good.
+        // A rest that ends after the run, or after a stop, never ends.
         if self.closed.get() || until_us >= self.workload.duration_us() {
             return;
         }
@@ -191,7 +193,7 @@ impl ClosedLoop {
         })
     }
 
-    /// The next iteration of `user`; `None` when it is not held, or everything stands still.
+    /// The next iteration of `user`; `None` when it is not held, or the loop is paused.
     fn next(&self, user: u32, now_us: u64) -> Option<Iteration> {
         let mut states = self.states.borrow_mut();
         let state = states.entry(user).or_default();
@@ -228,7 +230,7 @@ impl ClosedLoop {
         its.next().filter(|_| !over).map(|hold| hold.generation)
     }
 
-    /// When the next holding begins.
+    /// When the next hold begins, in µs after the start.
     fn next_begin_us(&self, now_us: u64) -> Option<u64> {
         let holds = self.holds.borrow();
         let begins = holds
@@ -273,7 +275,7 @@ mod tests {
         joined.map(|turn| (turn.user, turn.k)).collect()
     }
 
-    /// Broken if a paced user drifted with what it waited for, or caught up what it missed.
+    /// Broken if a paced user drifted with its waits, or caught up what it missed.
     #[test]
     fn paced_users_keep_their_places() {
         let every_us = 2 * SECOND_US;
@@ -294,8 +296,8 @@ mod tests {
         assert_eq!(closed_loop.next_join_us(), Some(9 * SECOND_US));
     }
 
-    /// Broken if a user that rests began anew because the same is held once more, or one that has
-    /// done its last turn.
+    /// Broken if a resting user began anew because the same hold came again, or one after its last
+    /// iteration did.
     #[test]
     fn holding_the_same_once_more_wakes_nobody() {
         let every_us = 6 * SECOND_US;
@@ -314,7 +316,7 @@ mod tests {
         assert_eq!(closed_loop.follow(0, 9_999_999), None);
     }
 
-    /// Broken if somebody who thinks comes back after a stop, or is forgotten in a pause.
+    /// Broken if a resting user came back after a stop, or were forgotten in a pause.
     #[test]
     fn a_pause_keeps_those_who_think_and_a_stop_does_not() {
         let (from_us, to_us) = (SECOND_US, SECOND_US);

@@ -1,7 +1,7 @@
 //! The pacer: releases every arrival when it is due, not before and hardly after.
 //!
-//! It must never await anything but its timer and its commands: no request, no lock, no queue of
-//! the target's making may delay an arrival.
+//! It awaits only its timer, its commands and users that may start earlier: no request, no lock and
+//! no queue of the target may delay an arrival.
 
 use std::io;
 use std::rc::Rc;
@@ -24,18 +24,18 @@ use crate::fire::clock::timer::Timer;
 use crate::fire::clock::{MonoTime, thread_cpu_us};
 use crate::fire::http::wire::Wire;
 
-/// Arrivals released in one go before I/O gets its turn: enough to catch up fast, few enough that
-/// answers are not kept waiting for more than some tens of µs.
+/// Maximum number of arrivals released before I/O runs: enough to catch up fast, few enough that
+/// answers wait for at most some tens of µs.
 const BATCH: usize = 64;
 
-/// What a burst took, seats and connections, is given back when no arrival has needed it for so
-/// long, in µs: an agent's memory is that of its load and not of the worst moment of its run.
+/// Time without use after which seats and connections of a burst are released, in µs: an agent's
+/// memory follows its load and not the peak of its run.
 const UNUSED_US: u64 = 60_000_000;
 
-/// Seats and connections given back that are worth asking the allocator for their memory.
+/// Number of released seats and connections from which on the allocator is asked for their memory.
 const TRIM_FROM: usize = 256;
 
-/// What the shell tells a core.
+/// Commands of the agent to a core.
 #[derive(Debug)]
 pub(crate) enum Command {
     Hold(Vec<CoreHold>, Arc<[RateChange]>),
@@ -45,28 +45,28 @@ pub(crate) enum Command {
     Cancel,
     Harvest(oneshot::Sender<Harvest>),
     Close(Mark),
-    /// Lets users clean up, and says when they have.
+    /// Lets users clean up, then replies.
     Retire(oneshot::Sender<()>),
 }
 
-/// What a core did since the last harvest, and how it stands.
+/// What a core did since the last harvest, and its state.
 #[derive(Debug)]
 pub struct Harvest {
-    /// What was counted since the last harvest.
+    /// Counts since the last harvest.
     pub rows: Rows,
-    /// Arrivals in flight.
+    /// Number of arrivals in flight.
     pub in_flight: u64,
-    /// Arrivals waiting for a slot.
+    /// Number of arrivals waiting for a slot.
     pub waiting: u64,
     /// Age, from due, of the oldest arrival in flight or waiting, in µs.
     pub oldest_us: u64,
-    /// The most by which the pacer was late for its own timer since the last harvest, in µs.
+    /// Maximum lateness of the pacer for its own timer since the last harvest, in µs.
     pub stall_us: u64,
-    /// CPU time that the thread has used in all, in µs.
+    /// CPU time of the thread in all, in µs.
     pub cpu_us: u64,
-    /// Up to where its ring holds what is in the rows; `None` when it has none.
+    /// Up to where its ring holds what is in the rows; `None` without a ring.
     pub mark: Option<Mark>,
-    /// Calls that found no room in the ring since the last harvest.
+    /// Number of calls that found no room in the ring since the last harvest.
     pub unrecorded: u64,
 }
 
@@ -87,7 +87,7 @@ impl Source {
         }
     }
 
-    /// Waits until that has become sooner by itself.
+    /// Waits until that is earlier without a command.
     async fn earlier(&self) {
         match self {
             Self::Schedule(_) => std::future::pending().await,
@@ -107,7 +107,7 @@ pub(crate) struct Pacer<W> {
     stall_us: u64,
     /// Seats and connections whose memory the allocator may still keep.
     released: usize,
-    /// Rows of a harvest that its reader did not wait for.
+    /// Rows of a harvest whose reader is gone.
     unclaimed: Rows,
     unclaimed_unrecorded: u64,
 }
@@ -133,10 +133,10 @@ impl<W: Wire> Pacer<W> {
         }
     }
 
-    /// Paces until the other end of `commands` is dropped.
+    /// Paces until the sender of `commands` is dropped.
     ///
     /// # Errors
-    /// When the timer fails, which it has no reason to.
+    /// The timer fails, which is not expected.
     pub(crate) async fn run(
         mut self,
         mut commands: mpsc::UnboundedReceiver<Command>,
@@ -150,7 +150,7 @@ impl<W: Wire> Pacer<W> {
                 self.stop(reason);
             }
             let more = self.release_batch();
-            // One moment for both: an end that came between them would be noted by neither.
+            // One moment for both: an end between them would be seen by neither.
             let now = MonoTime::now();
             self.slots.drop_expired(now);
             self.update_pacing_done(now);
@@ -192,12 +192,12 @@ impl<W: Wire> Pacer<W> {
                 let slots = Rc::clone(&self.slots);
                 tokio::task::spawn_local(async move {
                     slots.retire().await;
-                    // Whoever asked may have lost patience.
+                    // The sender of the command may have stopped waiting.
                     let _ = done.send(());
                 });
             }
             Command::Harvest(reply) => {
-                // When nobody waits for it any more, the rows stay for the next one.
+                // When the reader is gone, the rows stay for the next harvest.
                 let harvest = self.harvest();
                 if let Err(unwanted) = reply.send(harvest) {
                     self.unclaimed = unwanted.rows;
@@ -244,7 +244,7 @@ impl<W: Wire> Pacer<W> {
         }
     }
 
-    /// Gives back what no arrival has needed since, and in the end its memory.
+    /// Releases what no arrival has needed since, and at last its memory.
     fn release_idle(&mut self, unused_since: MonoTime) {
         let count =
             self.slots.release_idle(unused_since) + self.slots.wire().close_idle(unused_since);
@@ -255,7 +255,7 @@ impl<W: Wire> Pacer<W> {
         }
     }
 
-    /// Releases what is due, at most a batch of it; says whether there may be more.
+    /// Releases what is due, at most a batch; gives whether there may be more.
     fn release_batch(&mut self) -> bool {
         let Some(start) = self.slots.start() else {
             return false;
@@ -289,13 +289,13 @@ impl<W: Wire> Pacer<W> {
         self.slots.pacing_done(pacing_done);
     }
 
-    /// Arms the timer for whatever comes next: an arrival, the end of a wait, the end of the run.
+    /// Arms the timer for the next arrival, the end of a wait or the end of the run.
     fn arm(&mut self, now: MonoTime) -> io::Result<()> {
         let stopped = self.slots.stopped().is_some();
         let pacing = self.slots.start().filter(|_| !stopped);
         let next_us = self.source.next_us();
         let next = pacing.map(|start| start.plus_us(next_us.unwrap_or(self.duration_us)));
-        // The end of the run is an alarm only while it is ahead.
+        // The end of the run needs the timer only while it is ahead.
         let ended = next_us.is_none() && next.is_some_and(|at| at <= now);
         let next = next.filter(|_| !ended);
         let wanted = next.into_iter().chain(self.slots.next_expiry()).min();
@@ -313,7 +313,7 @@ impl<W: Wire> Pacer<W> {
     }
 }
 
-/// Releases what is due by now, at most a batch of it; says whether there may be more.
+/// Releases what is due by now, at most a batch; gives whether there may be more.
 fn release_due<W: Wire>(
     slots: &Rc<Slots<W>>,
     cursor: &mut ScheduleCursor,
@@ -336,7 +336,8 @@ fn release_due<W: Wire>(
             reached: now,
         };
         if due.repeated {
-            // It went out under a generation that was fenced before we knew: never twice.
+            // It was released under a generation that was fenced before this core knew: never
+            // twice.
             slots.drop_arrival(&arrival, DropReason::Late);
         } else {
             slots.reach(arrival);

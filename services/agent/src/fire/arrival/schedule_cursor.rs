@@ -1,7 +1,7 @@
-//! Which arrivals are this core's, in order of their due times.
+//! The arrivals of this core, in order of their due times.
 //!
-//! A lane is one holding: a share of the arrivals over a stretch of due ticks, under one
-//! generation. Must never give the same arrival twice to be sent, however often holdings change.
+//! The core holds shares of the arrivals, each over a stretch of due ticks under one generation.
+//! Must never give the same arrival twice to be sent, however often holds change.
 
 use std::sync::Arc;
 
@@ -14,7 +14,7 @@ use loadpilot_events::log::assign::Generation;
 /// What a core holds over a stretch of due ticks.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct CoreHold {
-    /// Under which assignment.
+    /// Generation of the assignment.
     pub generation: Generation,
     /// The first due tick.
     pub from_tick: u32,
@@ -31,24 +31,24 @@ pub(crate) struct DueArrival {
     pub n: u64,
     /// When it is due, in µs after the start.
     pub due_us: u64,
-    /// Where it is counted.
+    /// Its row key.
     pub key: RowKey,
-    /// Whether it was given out before, under a holding that has been replaced.
+    /// Whether it was given out before, under a hold that has been replaced.
     pub repeated: bool,
 }
 
-/// All holdings of a core.
+/// All holds of a core, and the next arrival.
 #[derive(Debug)]
 pub(crate) struct ScheduleCursor {
-    /// As it was planned.
+    /// The workload as planned.
     planned: Arc<Workload>,
-    /// How it was changed since.
+    /// Changes of the rate since.
     rates: Vec<RateChange>,
-    /// What came of it.
+    /// The workload after these changes.
     workload: Arc<Workload>,
     due_times: DueTimes,
     shares: Vec<HeldShare>,
-    /// What lanes gave out that are no longer held.
+    /// Arrivals given out under holds that were replaced.
     past: Vec<PastShare>,
     head: Option<DueArrival>,
 }
@@ -57,14 +57,14 @@ pub(crate) struct ScheduleCursor {
 struct HeldShare {
     generation: Generation,
     share: Share,
-    /// The numbers of the arrivals due in its stretch, half open.
+    /// Numbers of the arrivals due in its stretch, half open.
     first: u64,
     end: u64,
     /// The next one to give out; at or beyond `end` when there is none.
     next: u64,
 }
 
-/// The arrivals of a share with numbers in a half-open range.
+/// Arrivals of a share with numbers in a half-open range.
 #[derive(Debug)]
 struct PastShare {
     share: Share,
@@ -85,11 +85,11 @@ impl ScheduleCursor {
         }
     }
 
-    /// Replaces all holdings. A generation that stays goes on where it was.
+    /// Replaces all holds. A generation that stays goes on where it was.
     ///
-    /// A holding that becomes known after its first tick has begun is caught up from that tick on:
-    /// lateness is judged by the caller.
-    /// The same holds for a change of the rate: what was given out beyond it is not given again.
+    /// A hold that becomes known after its first tick has begun is caught up from that tick on; the
+    /// caller judges lateness. The same holds for a change of the rate: what was given out beyond
+    /// it is not given again.
     pub(crate) fn replace(&mut self, holds: Vec<CoreHold>, rates: &[RateChange]) {
         if self.rates != rates {
             self.rates = rates.to_vec();
@@ -138,7 +138,7 @@ impl ScheduleCursor {
             generation: held.generation,
             task: self.workload.task_of(n),
         };
-        // A lane that was cut short later may have given out arrivals beyond its end.
+        // A share that was cut short later may have given out arrivals beyond its end.
         let others = self.shares.iter().enumerate();
         let mut others = others.filter(|(other, _)| *other != place);
         let repeated = others.any(|(_, held)| contains(&held.share, held.first..held.next, n))
@@ -287,7 +287,7 @@ mod tests {
         }
     }
 
-    /// Broken if a takeover that is heard of too late made the core send a request twice.
+    /// Broken if a takeover that becomes known too late made the core send a request twice.
     #[test]
     fn a_takeover_heard_of_late_marks_what_was_already_given() {
         for emptied in [false, true] {

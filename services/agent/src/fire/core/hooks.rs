@@ -1,8 +1,8 @@
-//! What a scenario does aside of its load: parts that are played once per run, and users that are
-//! prepared before it and cleaned up after it, on a thread of their own.
+//! The hooks thread of a scenario: parts that are played once per run, and users that are prepared
+//! before the run and cleaned up after it.
 //!
-//! The calls are those of a core, but nothing paces and nothing is counted. Must never play two
-//! parts at a time, and must end the one that it plays when it is called off.
+//! Its calls are those of a core, but nothing is paced and nothing is counted. It plays one part at
+//! a time, and ends that when it is called off.
 
 use std::future::Future;
 use std::sync::Arc;
@@ -25,33 +25,33 @@ use crate::fire::journal::ring::Recorder;
 use crate::fire::request::program::Program;
 use crate::users::script::NOBODY;
 
-/// What is told to whoever waits for a part that was called off.
+/// Error of a part that was called off.
 const CALLED_OFF: &str = "it was interrupted";
 
-/// What is needed to play aside.
+/// What the thread needs.
 #[derive(Debug)]
 pub struct HooksSetup {
-    /// Which run it is for.
+    /// The run that it is for.
     pub run: RunId,
-    /// Its plan: time-outs and limits.
+    /// The plan of the run: time-outs and limits.
     pub plan: Arc<Plan>,
     /// Where its requests go.
     pub program: Arc<Program>,
-    /// Who plays.
+    /// The users that play.
     pub users_setup: VirtualUsersSetup,
 }
 
-/// How a part ended: what it raised, in words.
+/// Result of a part: the error that it raised, as text.
 type HookResult = Result<(), String>;
 
-/// What is asked for.
+/// What the thread is to do.
 enum HookRequest {
     Once(u16, oneshot::Sender<HookResult>),
     Prepare(oneshot::Sender<HookResult>),
     Retire(oneshot::Sender<HookResult>),
 }
 
-/// Handle to the thread. Dropping it lets the thread end with the part that it plays.
+/// Handle to the thread. Dropping it lets the thread end after the part that it plays.
 #[derive(Debug)]
 pub struct Hooks {
     requests: mpsc::UnboundedSender<HookRequest>,
@@ -60,7 +60,7 @@ pub struct Hooks {
 }
 
 impl Hooks {
-    /// Starts the thread; nothing is played before it is asked for.
+    /// Starts the thread; it plays nothing without a request.
     ///
     /// # Errors
     /// [`Fault::Thread`] when the system gives no thread or reactor.
@@ -71,7 +71,7 @@ impl Hooks {
         let named = thread::Builder::new().name("aside".to_owned());
         let (end, ended) = oneshot::channel();
         let run = move || {
-            // Dropped last, when the thread is out of the interpreter.
+            // Dropped last, when the thread has left the interpreter.
             let _end = end;
             let scripting = Arc::clone(&setup.users_setup.scripting);
             scripting.inside(Box::new(|| match runtime(Some(&scripting)) {
@@ -94,32 +94,32 @@ impl Hooks {
         })
     }
 
-    /// Plays a part that happens once per run, by its place; says how it ended.
+    /// Plays a part that happens once per run, by its index; gives its result.
     #[must_use]
     pub fn once(&self, place: u16) -> oneshot::Receiver<Result<(), String>> {
         self.request(|reply| HookRequest::Once(place, reply))
     }
 
-    /// Prepares all users, some at a time; says why not all could be.
+    /// Prepares all users, some at a time; gives why not all could be prepared.
     #[must_use]
     pub fn prepare(&self) -> oneshot::Receiver<Result<(), String>> {
         self.request(HookRequest::Prepare)
     }
 
-    /// Lets the users that were prepared clean up, in bounded time; says what they raised.
+    /// Lets the prepared users clean up, in bounded time; gives what they raised.
     #[must_use]
     pub fn retire(&self) -> oneshot::Receiver<Result<(), String>> {
         self.request(HookRequest::Retire)
     }
 
-    /// Ends what is being played, if anything is: a part that happens once is left where it waits;
-    /// while users are prepared, those that are in the middle may end, and all clean up.
+    /// Ends the part being played, if there is one. A part that happens once per run is left where
+    /// it waits. While users are prepared, those in the middle may end, and all clean up.
     pub fn call_off(&self) {
         self.called_off.send_replace(true);
     }
 
-    /// Ends the thread once it plays nothing more; whoever takes the interpreter down has to wait
-    /// for that: the sender of what is returned is dropped then.
+    /// Ends the thread after the current part. The sender of the result is dropped then; the caller
+    /// must wait for it before the interpreter is finalised.
     #[must_use]
     pub fn close(self) -> oneshot::Receiver<()> {
         self.call_off();
@@ -138,12 +138,12 @@ impl Hooks {
     }
 }
 
-/// The thread's own side.
+/// The state of the thread.
 struct HooksThread {
     runner: ArrivalRunner<Engine>,
     users_setup: VirtualUsersSetup,
     users: Option<VirtualUsers>,
-    /// Who plays what happens once per run.
+    /// The user that plays parts which happen once per run.
     once_user: Option<VirtualUser>,
 }
 
@@ -171,7 +171,7 @@ async fn play(
     };
     while let Some(request) = requests.recv().await {
         let cancelled = async {
-            // An error means that nobody waits any more.
+            // An error means that the handle is gone.
             drop(called_off.wait_for(|cancelled| *cancelled).await);
         };
         let (reply, done) = match request {
@@ -199,7 +199,7 @@ impl HooksThread {
         };
         let reply = tokio::select! {
             reply = self.runner.once(&mut user, place) => reply,
-            // Whoever plays is left in the middle, and cannot be gone on with.
+            // The user is left in the middle of its part and cannot be used again.
             () = cancelled => return Err(CALLED_OFF.to_owned()),
         };
         self.once_user = Some(user);

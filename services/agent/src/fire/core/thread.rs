@@ -1,6 +1,7 @@
-//! The thread of one core, and the handle that the shell holds.
+//! The thread of one core, and the handle that the agent holds.
 //!
-//! Commands go over a channel without bound and are never waited for. Must never block the caller.
+//! Commands go over an unbounded channel and are never awaited: the handle must never block its
+//! caller.
 
 use std::rc::Rc;
 use std::sync::Arc;
@@ -35,13 +36,13 @@ use crate::fire::journal::ring::{Recorder, Ring};
 use crate::fire::request::program::Program;
 use crate::users::script::Scripting;
 
-/// Threads of a core's runtime that may block; only name resolution does.
+/// Number of blocking threads of a core's runtime: for names, socket paths and freed memory.
 const BLOCKING_THREADS: usize = 1;
 
 /// What a core needs to begin.
 #[derive(Debug)]
 pub struct CoreSetup {
-    /// For the id header.
+    /// The run, for the id header.
     pub run: RunId,
     /// The plan: time-outs and limits.
     pub plan: Arc<Plan>,
@@ -49,17 +50,17 @@ pub struct CoreSetup {
     pub workload: Arc<Workload>,
     /// Its requests.
     pub program: Arc<Program>,
-    /// Most arrivals that this core has in flight; with 0 every arrival of it is dropped.
+    /// Maximum number of arrivals in flight on this core; with 0 every arrival of it is dropped.
     pub max_in_flight: u32,
     /// Its connections.
     pub quota: ConnectionQuota,
-    /// The thread's name.
+    /// Name of the thread.
     pub name: String,
-    /// Its place among the threads of the run, and how many these are.
+    /// Index among the threads of the run, and their number.
     pub place: (u32, u32),
-    /// Where the calls of the open tick are noted, if anywhere.
+    /// The ring for the calls of the open tick, if there is one.
     pub ring: Option<Ring>,
-    /// Who performs its arrivals, when the scenario runs in Python.
+    /// The users that perform its arrivals, when the scenario runs in Python.
     pub users_setup: Option<VirtualUsersSetup>,
     /// Until when anything may be started.
     pub lease: Lease,
@@ -122,27 +123,27 @@ impl Core {
     }
 
     /// Replaces what this core holds. Arrivals of a stretch that has begun are caught up, and
-    /// dropped as late where they are; what was sent before is never sent again.
-    /// `rates` is every change of the rate that is known.
+    /// dropped as late where they are. Nothing is sent twice. `rates` is every known change of the
+    /// rate.
     pub fn hold(&self, holds: Vec<CoreHold>, rates: Arc<[RateChange]>) {
         self.tell(Command::Hold(holds, rates));
     }
 
-    /// While `paused` nothing new is started: what waits, and what is due meanwhile, is dropped;
-    /// arrivals in flight go on to their end.
+    /// While `paused` nothing new is started: what waits, and what is due meanwhile, is dropped.
+    /// Arrivals in flight go on to their end.
     pub fn pause(&self, paused: bool) {
         self.tell(Command::Pause(paused));
     }
 
-    /// Sets the instant of due 0; it may have passed. `coordinator_time` is what the coordinator's clock shows
-    /// then.
+    /// Sets the instant of due 0; it may have passed. `coordinator_time` is the coordinator's clock
+    /// at that instant.
     pub fn start(&self, start_at: MonoTime, coordinator_time: Timestamp) {
         self.tell(Command::Start(start_at, coordinator_time));
     }
 
-    /// From now on nothing is dispatched, not even the next call of a task. What waits, and what
-    /// is due by now, is dropped for `reason`; later arrivals are not counted at all. Calls in
-    /// flight go on. The first stop counts.
+    /// Ends all dispatching, even of the next call of a task. What waits, and what is due by now,
+    /// is dropped for `reason`; later arrivals are not counted at all. Calls in flight go on. The
+    /// first stop counts.
     pub fn stop(&self, reason: DropReason) {
         self.tell(Command::Stop(reason));
     }
@@ -152,8 +153,8 @@ impl Core {
         self.tell(Command::Cancel);
     }
 
-    /// What was counted since the last harvest. `None` when the thread has died, by a bug or for
-    /// lack of memory: then what it counted since the last harvest is lost.
+    /// Counts since the last harvest. `None` when the thread has died, by a bug or for lack of
+    /// memory: its counts since the last harvest are lost.
     pub async fn harvest(&self) -> Option<Harvest> {
         let (reply, harvest) = oneshot::channel();
         self.tell(Command::Harvest(reply));
@@ -166,21 +167,20 @@ impl Core {
     }
 
     /// Resolves when pacing is over, by the end of the profile or a stop, and nothing is in flight
-    /// or waiting; also when the thread has died, which the next harvest tells.
+    /// or waiting. Also resolves when the thread has died, which the next harvest shows.
     pub async fn idle(&self) {
         // An error means that the thread is gone.
         drop(self.idle.clone().wait_for(|idle| *idle).await);
     }
 
-    /// What became of the connections to open before the start, once that is known; `None` when
-    /// the thread has died.
+    /// Result of opening connections before the start, once known; `None` when the thread has died.
     pub async fn preconnected(&self) -> Option<Preconnected> {
         let mut preconnected = self.preconnected.clone();
         let known = preconnected.wait_for(Option::is_some).await;
         known.ok().and_then(|preconnected| *preconnected)
     }
 
-    /// Whether its users are prepared, once that is known; says why not, as far as it knows.
+    /// Waits until its users are prepared.
     ///
     /// # Errors
     /// What the scenario raised, or that the thread has died.
@@ -199,12 +199,12 @@ impl Core {
     }
 
     fn tell(&self, command: Command) {
-        // A dead thread hears nothing; the next harvest tells the shell.
+        // A dead thread ignores it; the next harvest shows that.
         drop(self.commands.send(command));
     }
 }
 
-/// The runtime of a thread, which has its interpreter whenever it does not wait.
+/// The runtime of a thread, which has entered its interpreter except while it waits.
 pub(crate) fn runtime(scripting: Option<&Arc<dyn Scripting>>) -> io::Result<LocalRuntime> {
     let mut builder = Builder::new_current_thread();
     builder.enable_all().max_blocking_threads(BLOCKING_THREADS);
@@ -226,7 +226,7 @@ fn prepare(scripting: Option<&Arc<dyn Scripting>>) -> io::Result<(LocalRuntime, 
     Ok((runtime, timer))
 }
 
-/// What a thread lets others know.
+/// Signals of a thread to its handle.
 struct Signals {
     idle: watch::Sender<bool>,
     preconnected: watch::Sender<Option<Preconnected>>,

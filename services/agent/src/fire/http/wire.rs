@@ -79,6 +79,6 @@ pub(crate) trait Wire: 'static {
     fn preconnect(&self) -> impl Future<Output = Preconnected>;
 
     /// Closes idle connections that the target has closed, and some of those last used before
-    /// `unused_since`, but none that the plan wants open. Gives the number of the latter two.
+    /// `unused_since`, but none that the plan wants open. Gives how many unused ones it closed.
     fn close_idle(&self, unused_since: MonoTime) -> usize;
 }

@@ -1,8 +1,9 @@
-//! Who may start: the slots for arrivals in flight, and the queue for those that found none.
+//! The slots for arrivals in flight, and the queue for those that found none.
 //!
-//! A slot is a seat: a task of the runtime that performs one arrival after another. Must never let
-//! more than `max_in_flight` arrivals hold a slot, nor more than the connections carry: who waits
-//! for a connection waits here, where it counts as queue. Must never start anything after a stop.
+//! A slot is a seat: a task of the runtime that performs one arrival after another. Never more than
+//! `max_in_flight` arrivals hold a slot, nor more than the connections carry: an arrival that waits
+//! for a connection waits here, where the wait counts as queue. Must never start anything after a
+//! stop.
 
 use std::cell::{Cell, OnceCell, RefCell};
 use std::collections::VecDeque;
@@ -27,33 +28,33 @@ use crate::fire::http::wire::Wire;
 use crate::fire::journal::ring::EpochEnd;
 use crate::fire::request::scratch::Scratch;
 
-/// What arrivals are allowed.
+/// Limits of arrivals.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct SlotLimits {
-    /// Most arrivals in flight.
+    /// Maximum number in flight.
     pub max_in_flight: usize,
-    /// Longest wait for a slot, in µs from due.
+    /// Maximum wait for a slot, in µs from due.
     pub max_wait_us: u64,
-    /// Latest that the pacer may reach an arrival, in µs after its due.
+    /// Maximum lateness at which the pacer may reach an arrival, in µs after its due.
     pub max_lateness_us: u64,
-    /// What they lack who waited in vain.
+    /// Reason of a drop after the maximum wait.
     pub no_slot_reason: DropReason,
 }
 
-/// The arrivals of one core that are in flight or waiting, and what became of the others.
+/// The arrivals of one core that are in flight or waiting.
 pub(crate) struct Slots<W> {
     runner: ArrivalRunner<W>,
     limits: SlotLimits,
-    /// Who performs arrivals in Python, once they are there; nobody when the plan is compiled.
+    /// The users that perform arrivals in Python, once prepared; absent for a compiled plan.
     virtual_users: OnceCell<Rc<VirtualUsers>>,
-    /// Who goes on after an arrival; `None` when arrivals come from a schedule.
+    /// The users of a closed loop; `None` when arrivals come from a schedule.
     closed_loop: Option<Rc<ClosedLoop>>,
     /// The instant of due 0.
     start: Cell<Option<MonoTime>>,
-    /// As many as were needed at once of late.
+    /// As many as were needed at a time of late.
     seats: RefCell<Vec<Rc<Seat>>>,
-    /// Those that are free, and since when. Last in, first out: few seats, and few connections, do
-    /// the work of a low rate.
+    /// Free seats, and since when. Last in, first out: few seats, and few connections, do the work
+    /// of a low rate.
     free: RefCell<Vec<(Rc<Seat>, MonoTime)>>,
     /// First in, first out; its length is bounded by rate × `max_wait`.
     waiting: RefCell<VecDeque<Arrival>>,
@@ -66,15 +67,15 @@ pub(crate) struct Slots<W> {
 #[derive(Debug, Default)]
 struct Seat {
     /// The arrival in flight.
-    held: Cell<Option<Arrival>>,
+    arrival: Cell<Option<Arrival>>,
     /// When it was dispatched, until it has begun.
     dispatched: Cell<Option<MonoTime>>,
     waker: RefCell<Option<Waker>>,
-    /// Nobody will sit here again.
+    /// It gets no further arrival.
     is_released: Cell<bool>,
 }
 
-/// How full it is.
+/// Numbers of arrivals in flight and waiting.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Occupancy {
     pub in_flight: u64,
@@ -84,8 +85,8 @@ pub(crate) struct Occupancy {
 }
 
 impl Seat {
-    fn give(&self, arrival: Arrival, dispatched: MonoTime) {
-        self.held.set(Some(arrival));
+    fn assign(&self, arrival: Arrival, dispatched: MonoTime) {
+        self.arrival.set(Some(arrival));
         self.dispatched.set(Some(dispatched));
         self.wake();
     }
@@ -103,7 +104,7 @@ impl Seat {
             Some(waker) => waker.clone_from(cx.waker()),
             none => *none = Some(cx.waker().clone()),
         }
-        match self.held.get().zip(self.dispatched.take()) {
+        match self.arrival.get().zip(self.dispatched.take()) {
             Some(next) => Poll::Ready(Some(next)),
             None if self.is_released.get() => Poll::Ready(None),
             None => Poll::Pending,
@@ -151,7 +152,7 @@ impl<W: Wire> Slots<W> {
     /// Loads the scenario and prepares its users here.
     ///
     /// # Errors
-    /// Why the run cannot begin, for whoever wrote the scenario.
+    /// Why the run cannot begin, for the author of the scenario.
     pub(crate) async fn prepare_users(&self, setup: &VirtualUsersSetup) -> Result<(), String> {
         let loaded = VirtualUsers::load(setup, self.closed_loop.is_some());
         let virtual_users = loaded.map_err(|why| self.runner.redact(&why))?;
@@ -168,7 +169,7 @@ impl<W: Wire> Slots<W> {
     /// Lets the users clean up; nothing is performed after it.
     pub(crate) async fn retire(&self) {
         if let Some(virtual_users) = self.virtual_users.get() {
-            // What was raised is in the log.
+            // Errors are in the log.
             drop(self.runner.retire(virtual_users).await);
         }
     }
@@ -190,12 +191,12 @@ impl<W: Wire> Slots<W> {
         self.runner.stopped()
     }
 
-    /// Why nothing may be started at `now`, if nothing may.
+    /// The reason why nothing may be started at `now`, if there is one.
     pub(crate) fn barred(&self, now: MonoTime) -> Option<DropReason> {
         self.runner.barred(now)
     }
 
-    /// Takes an arrival from the pacer: to a slot, to the queue, or among the dropped.
+    /// Takes an arrival from the pacer: starts it, queues it or drops it.
     pub(crate) fn reach(self: &Rc<Self>, arrival: Arrival) {
         let late = arrival.reached.since_us(arrival.due) > self.limits.max_lateness_us;
         if late && !bug(Bug::BurstOnResume) {
@@ -214,8 +215,8 @@ impl<W: Wire> Slots<W> {
         self.runner.drop_arrival(arrival, reason);
     }
 
-    /// Drops those at the head of the queue whose wait is over; their users, if they have any, go
-    /// on behind the others.
+    /// Drops arrivals at the head of the queue whose wait is over. Users of a closed loop queue up
+    /// again behind the others.
     pub(crate) fn drop_expired(&self, now: MonoTime) {
         while let Some(arrival) = self.pop_waiting(|head| self.has_expired(head, now)) {
             self.drop_arrival(&arrival, self.limits.no_slot_reason);
@@ -232,7 +233,7 @@ impl<W: Wire> Slots<W> {
         Some(head.due.plus_us(self.limits.max_wait_us))
     }
 
-    /// Nothing is dispatched any more; what waits is dropped for `reason`. The first stop counts.
+    /// Ends all dispatching; drops the queue for `reason`. The first stop counts.
     pub(crate) fn stop(&self, reason: DropReason, now: MonoTime) {
         if self.runner.stopped().is_some() {
             return;
@@ -242,12 +243,12 @@ impl<W: Wire> Slots<W> {
         while let Some(arrival) = self.pop_waiting(|_| true) {
             self.drop_arrival(&arrival, reason);
         }
-        // Users that rest have nothing more to wait for.
+        // Users that rest need not wait any more.
         self.seats.borrow().iter().for_each(|seat| seat.wake());
         self.update_idle();
     }
 
-    /// While `paused` no arrival is started; those that wait are dropped at once.
+    /// While `paused` no arrival is started, and the queue is dropped at once.
     pub(crate) fn pause(&self, paused: bool) {
         self.paused.set(paused);
         if !paused {
@@ -257,7 +258,7 @@ impl<W: Wire> Slots<W> {
         self.drop_expired(now);
         while let Some(arrival) = self.pop_waiting(|_| true) {
             self.drop_arrival(&arrival, DropReason::Paused);
-            // A user of a closed loop leaves here, and joins again when it goes on.
+            // A user of a closed loop leaves here, and joins again after the pause.
             let next = self.follow(&arrival, now);
             debug_assert!(next.is_none(), "nobody goes on in a pause");
         }
@@ -270,7 +271,7 @@ impl<W: Wire> Slots<W> {
         self.seats.borrow().iter().for_each(|seat| seat.wake());
     }
 
-    /// Ends the seats that have been free since before `unused_since`; says how many.
+    /// Ends the seats that have been free since before `unused_since`; gives their number.
     pub(crate) fn release_idle(&self, unused_since: MonoTime) -> usize {
         let mut free = self.free.borrow_mut();
         let spare = free.partition_point(|(_, since)| *since < unused_since);
@@ -286,16 +287,16 @@ impl<W: Wire> Slots<W> {
         spare
     }
 
-    /// Whether the pacer has nothing more to give.
+    /// Sets whether the pacer has nothing more to release.
     pub(crate) fn pacing_done(&self, pacing_done: bool) {
         self.pacing_done.set(pacing_done);
         self.update_idle();
     }
 
-    /// Rows since the last time, and up to where the ring holds what is in them.
+    /// Rows since the last harvest, and up to where the ring holds what is in them.
     ///
     /// # Panics
-    /// When an arrival's task panicked: the rows would silently lack its calls.
+    /// An arrival's task panicked: the rows would lack its calls.
     pub(crate) fn take_rows(&self) -> (Rows, EpochEnd) {
         self.runner.take_rows()
     }
@@ -307,8 +308,8 @@ impl<W: Wire> Slots<W> {
 
     pub(crate) fn occupancy(&self, now: MonoTime) -> Occupancy {
         let (seats, waiting) = (self.seats.borrow(), self.waiting.borrow());
-        let held = seats.iter().filter_map(|seat| seat.held.get());
-        let oldest = held.chain(waiting.front().copied());
+        let in_flight = seats.iter().filter_map(|seat| seat.arrival.get());
+        let oldest = in_flight.chain(waiting.front().copied());
         let oldest = oldest.map(|arrival| arrival.due).min();
         Occupancy {
             in_flight: self.in_flight() as u64,
@@ -340,7 +341,7 @@ impl<W: Wire> Slots<W> {
                 return;
             };
             if let Some(arrival) = self.pop_waiting(|_| true) {
-                seat.give(arrival, now);
+                seat.assign(arrival, now);
             }
         }
     }
@@ -359,7 +360,7 @@ impl<W: Wire> Slots<W> {
         let seat = Rc::new(Seat::default());
         seats.push(Rc::clone(&seat));
         let (slots, own) = (Rc::clone(self), Rc::clone(&seat));
-        // A task that could do either would be as large as the one that runs Python needs to be.
+        // Two kinds of tasks: one for both would always have the size that Python needs.
         match self.virtual_users.get().cloned() {
             None => tokio::task::spawn_local(slots.serve(own, ArrivalRunner::perform)),
             Some(virtual_users) => tokio::task::spawn_local(slots.serve(
@@ -377,13 +378,13 @@ impl<W: Wire> Slots<W> {
         Some(seat)
     }
 
-    /// Performs what is put on a seat, until that is given back.
+    /// Performs the arrivals assigned to a seat, until that is released.
     async fn serve<P>(self: Rc<Self>, seat: Rc<Seat>, perform: P)
     where
         P: AsyncFn(&ArrivalRunner<W>, &Arrival, MonoTime, &mut Scratch) -> MonoTime,
     {
         let _guard = self.runner.guard();
-        let mut scratch = self.runner.scratch();
+        let mut scratch = self.runner.new_scratch();
         while let Some(next) = poll_fn(|cx| seat.poll_next(cx)).await {
             let (mut arrival, mut dispatched) = next;
             let end = loop {
@@ -396,8 +397,8 @@ impl<W: Wire> Slots<W> {
                     break end;
                 }
                 (arrival, dispatched) = (next, end);
-                seat.held.set(Some(next));
-                // Calls that fail at once would else keep the pacer from its commands.
+                seat.arrival.set(Some(next));
+                // Without it, calls that fail at once would keep the pacer from its commands.
                 tokio::task::consume_budget().await;
             };
             self.vacate(&seat, end);
@@ -406,7 +407,7 @@ impl<W: Wire> Slots<W> {
         self.runner.release_scratch(scratch);
     }
 
-    /// In a closed loop, what the user of an arrival that ended at `end` does next.
+    /// The next arrival of a closed-loop user whose arrival ended at `end`.
     fn follow(&self, arrival: &Arrival, end: MonoTime) -> Option<Arrival> {
         let (Some(closed_loop), ArrivalId::Iteration { user, .. }) =
             (&self.closed_loop, arrival.id)
@@ -418,15 +419,15 @@ impl<W: Wire> Slots<W> {
         Some(Arrival::of_user(&next, end))
     }
 
-    /// Whether others wait for a seat, so that a user has to queue up again; or would have to, if
-    /// the connections now carry less than they did.
+    /// Whether a user has to queue up again: others wait for a seat, or the connections now carry
+    /// fewer calls.
     fn is_crowded(&self) -> bool {
         !self.waiting.borrow().is_empty() || self.in_flight() > self.runner.wire().calls_max()
     }
 
-    /// Lets a seat stand free from `now` on, for the head of the queue or whoever comes.
+    /// Frees a seat at `now`, for the head of the queue or a later arrival.
     fn vacate(self: &Rc<Self>, seat: &Rc<Seat>, now: MonoTime) {
-        seat.held.set(None);
+        seat.arrival.set(None);
         self.free.borrow_mut().push((Rc::clone(seat), now));
         if !self.waiting.borrow().is_empty() {
             let now = MonoTime::now();

@@ -90,15 +90,15 @@ impl Slots<Gate> {
         }
     }
 
-    /// Lets so many calls end, and waits until so many are left.
-    async fn end(&self, runner: usize, left: usize) {
-        self.wire().0.add_permits(runner);
+    /// Lets `calls` calls end, and waits until `left` are left.
+    async fn end(&self, calls: usize, left: usize) {
+        self.wire().0.add_permits(calls);
         while self.in_flight() != left {
             yield_now().await;
         }
     }
 
-    /// Waits until so many tasks live: each holds the slots, and the test does once.
+    /// Waits until the number of tasks is `tasks`: each holds the slots, and the test does once.
     async fn wait_for_tasks(self: &Rc<Self>, tasks: usize) {
         while Rc::strong_count(self) != tasks + 1 {
             yield_now().await;
@@ -106,8 +106,8 @@ impl Slots<Gate> {
     }
 }
 
-/// Broken if what a burst took stayed for the rest of the run, if a seat were taken from under an
-/// arrival, or if those that come after had no seats.
+/// Broken if seats of a burst stayed for the rest of the run, if a seat were taken from under an
+/// arrival, or if later arrivals had no seats.
 #[test]
 fn seats_that_nobody_needs_are_given_back() {
     let runtime = Builder::new_current_thread()
@@ -130,7 +130,7 @@ fn seats_that_nobody_needs_are_given_back() {
         slots.wait_for_tasks(0).await;
         assert_eq!(slots.wire().0.available_permits(), 0, "each call ended");
         // Ten seats had to be numbered, and no more: the ring has a place for each.
-        let again: Vec<_> = (0..11).map(|_| slots.runner.scratch().seat).collect();
+        let again: Vec<_> = (0..11).map(|_| slots.runner.new_scratch().seat).collect();
         assert!(again[..10].iter().all(|seat| *seat < 10), "{again:?}");
         assert_eq!(again[10], 10);
     };

@@ -1,7 +1,7 @@
-//! Requests that a user has under way beside each other, and hears of one by one, as they end.
+//! Requests that a user has in flight at the same time, each reported to it when it ends.
 //!
-//! Must never leave one behind: what was begun is waited for and counted, also when its user does
-//! not want to know any more.
+//! Must never leave one behind: what was begun is awaited and counted, also when its user is no
+//! longer interested.
 
 use std::collections::VecDeque;
 use std::future::{poll_fn, ready};
@@ -16,19 +16,19 @@ use crate::fire::http::wire::Wire;
 use crate::fire::request::scratch::Scratch;
 use crate::users::script::{Heard, Request, Ticket};
 
-/// What a user has under way.
+/// Requests of a user, waiting and in flight.
 #[derive(Default)]
 pub(super) struct ConcurrentRequests<'a> {
     waiting: VecDeque<(Ticket, Arc<Request>)>,
     running: Vec<Pin<Box<dyn Future<Output = FinishedRequest> + 'a>>>,
 }
 
-/// A request that has come to its end.
+/// A request that has ended.
 pub(super) struct FinishedRequest {
     ticket: Ticket,
     heard: Heard,
     pending: Option<PendingCall>,
-    /// What it was done with, if it was begun.
+    /// Its scratch buffers, if it was begun.
     scratch: Option<Scratch>,
 }
 
@@ -53,7 +53,7 @@ impl ConcurrentRequests<'_> {
 }
 
 impl<W: Wire> ArrivalRunner<W> {
-    /// Begins what waits, as much at a time as there may be connections.
+    /// Begins waiting requests, as many at a time as there may be connections.
     pub(super) fn start_waiting<'a>(
         &'a self,
         concurrent: &mut ConcurrentRequests<'a>,
@@ -94,7 +94,7 @@ impl<W: Wire> ArrivalRunner<W> {
         context.calls += begun;
     }
 
-    /// What the user hears of a request that has ended, which is its last call so far.
+    /// What the user hears of an ended request, which is now its last call.
     pub(super) fn finished(
         &self,
         finished: FinishedRequest,
@@ -106,8 +106,8 @@ impl<W: Wire> ArrivalRunner<W> {
         Heard::One(finished.ticket, Box::new(finished.heard))
     }
 
-    /// Waits for what is under way when its user's part is over: it is counted before the call that
-    /// the part's check looked at.
+    /// Awaits what is in flight when its user's part is over. These calls are counted before the
+    /// one that the part's check looked at.
     pub(super) async fn finish_all<'a>(
         &'a self,
         concurrent: &mut ConcurrentRequests<'a>,

@@ -1,4 +1,4 @@
-//! What users made up, sent: one request, or several at a time.
+//! Sends requests that users composed: one, or several at a time.
 
 use std::cell::RefCell;
 use std::fmt::Write as _;
@@ -7,7 +7,7 @@ use std::sync::Arc;
 use loadpilot_events::limits::NAME_BYTES_MAX;
 
 use super::{PartContext, PendingCall, all, cut};
-use crate::fire::arrival::arrival_runner::{ArrivalRunner, Begin, Ended};
+use crate::fire::arrival::arrival_runner::{ArrivalRunner, Begin, ExchangeEnd};
 use crate::fire::arrival_id::Arrival;
 use crate::fire::clock::MonoTime;
 use crate::fire::http::wire::{Order, Trace, Wire};
@@ -21,19 +21,19 @@ use crate::users::script::{Answer, Heard, Request};
 /// A request that is about to be sent.
 pub(super) struct PreparedRequest<'a> {
     arrival: Option<&'a Arrival>,
-    /// The call and its name, or why there is none.
+    /// The call and its name, or why it is invalid.
     compiled: Result<CompiledCall, String>,
-    /// Its place among the calls of its part.
+    /// Its index among the calls of its part.
     step: usize,
-    /// If nothing was sent for the arrival before: when it was given to the user, and how long that
-    /// has rested since.
+    /// Of the first call of an arrival: when the user got the arrival, and how long it has rested
+    /// since, in µs.
     prelude: Option<(MonoTime, u64)>,
     is_debugged: bool,
 }
 
 impl<W: Wire> ArrivalRunner<W> {
-    /// Sends what a user made up.
-    pub(super) async fn answer(
+    /// Sends one request of a user.
+    pub(super) async fn send_one(
         &self,
         request: &Request,
         context: &mut PartContext<'_>,
@@ -48,8 +48,8 @@ impl<W: Wire> ArrivalRunner<W> {
     }
 
     /// Sends several requests at a time, as many as there may be connections. The last of them is
-    /// the last call of the task so far.
-    pub(super) async fn answers(
+    /// now the last call of the task.
+    pub(super) async fn send_batch(
         &self,
         requests: &[Arc<Request>],
         context: &mut PartContext<'_>,
@@ -60,7 +60,7 @@ impl<W: Wire> ArrivalRunner<W> {
         scratches.resize_with(width.max(scratches.len()), || {
             self.scratch_for(context.scratch)
         });
-        let mut answers = Vec::with_capacity(requests.len());
+        let mut send_batch = Vec::with_capacity(requests.len());
         for requests in requests.chunks(width.max(1)) {
             let heard: Vec<_> = requests.iter().map(|_| RefCell::new(None)).collect();
             let workers = requests.iter().zip(&mut scratches).zip(&heard).enumerate();
@@ -76,14 +76,14 @@ impl<W: Wire> ArrivalRunner<W> {
                 self.count_pending(context);
                 context.calls += 1;
                 context.pending = pending;
-                answers.push(heard);
+                send_batch.push(heard);
             }
         }
         context.scratch.others = scratches;
-        Heard::Batch(answers)
+        Heard::Batch(send_batch)
     }
 
-    /// What is known of a request before it is sent; `place` is its place in its batch.
+    /// Prepares a request; `place` is its index in its batch.
     pub(super) fn prepare_request<'a>(
         &self,
         request: &Request,
@@ -101,7 +101,7 @@ impl<W: Wire> ArrivalRunner<W> {
         }
     }
 
-    /// The call that a request is, made anew only if it was not made before.
+    /// The compiled call of a request, from its cache if possible.
     fn compiled(
         &self,
         arrival: Option<&Arrival>,
@@ -149,8 +149,8 @@ impl<W: Wire> ArrivalRunner<W> {
         let mut may_reuse = true;
         if let Some(arrival) = one.arrival {
             if let Some((given, rested_us)) = one.prelude {
-                // What Python did before its first request is the generator's own lateness, but for
-                // the time in which it wished to rest.
+                // Python's own time before its first request is the generator's lateness; the
+                // user's rests are not.
                 begin.due = arrival.due.plus_us(rested_us);
                 let reached_us = arrival.reached.since_us(arrival.due);
                 let prelude_us = now.since_us(given).saturating_sub(rested_us);
@@ -221,7 +221,7 @@ impl<W: Wire> ArrivalRunner<W> {
 }
 
 /// What a user hears of an exchange.
-fn heard(ended: Ended, capture: ResponseCapture, elapsed_us: u64) -> Heard {
+fn heard(ended: ExchangeEnd, capture: ResponseCapture, elapsed_us: u64) -> Heard {
     match (ended.status, capture.cut) {
         (Some(_), Some(why)) => Heard::Unsendable(why.into()),
         (Some(status), None) => Heard::Answer(Answer {
@@ -238,13 +238,13 @@ fn heard(ended: Ended, capture: ResponseCapture, elapsed_us: u64) -> Heard {
     }
 }
 
-/// What a request is called: as its task says, or by its method and its path without the query.
+/// Name of a request: as its task says, or its method and its path without the query.
 fn call_name(request: &Request) -> String {
     match &request.name {
         Some(name) => name.clone(),
         None => {
             let path = request.path.split('?').next().unwrap_or_default();
-            // A redirect to outside the target's base path is written with two.
+            // A redirect to outside the target's base path is written with two slashes.
             let path = path
                 .strip_prefix('/')
                 .filter(|rest| rest.starts_with('/'))

@@ -1,7 +1,7 @@
-//! The rest of a user's life: its preparation before the run, its clean-up after it.
+//! A user's preparation before the run and its clean-up after it.
 //!
-//! Whatever is sent there is counted nowhere. Must end in bounded time, and must let everybody
-//! clean up who was prepared.
+//! Requests of these parts are not counted. Both end in bounded time, and every prepared user gets
+//! its clean-up within it.
 
 use std::cell::{Cell, RefCell};
 use std::time::Duration;
@@ -15,18 +15,19 @@ use crate::fire::http::wire::Wire;
 use crate::fire::request::scratch::Scratch;
 use crate::users::script::Part;
 
-/// Users that are prepared at a time: a target must not be stormed before the run has begun.
+/// Maximum number of users prepared at a time: a target must not be flooded before the run has
+/// begun.
 const PREPARED_AT_A_TIME: usize = 16;
-/// Longest time for all clean-ups together.
+/// Timeout for all clean-ups together.
 pub(crate) const CLEANUP_TIMEOUT: Duration = Duration::from_secs(10);
-/// Longest reason why users could not be prepared, in bytes.
+/// Maximum length of the reason why users could not be prepared, in bytes.
 const REASON_BYTES_MAX: usize = 4_000;
 
 impl<W: Wire> ArrivalRunner<W> {
-    /// Prepares the users of a crew before the start, some at a time.
+    /// Prepares the users before the start, some at a time.
     ///
     /// # Errors
-    /// How many could not be prepared, and what the first of them raised.
+    /// How many could not be prepared, and the error of the first of them.
     pub(crate) async fn prepare(&self, users: &VirtualUsers) -> Result<(), String> {
         let numbers = users.numbers();
         let (next, tried) = (Cell::new(0), Cell::new(0));
@@ -34,7 +35,7 @@ impl<W: Wire> ArrivalRunner<W> {
         let worker = async || {
             let mut scratch = Scratch::uncounted();
             while let Some(&number) = numbers.get(next.replace(next.get() + 1)) {
-                if users.is_dismissed() {
+                if users.is_closed() {
                     return;
                 }
                 tried.set(tried.get() + 1);
@@ -43,7 +44,7 @@ impl<W: Wire> ArrivalRunner<W> {
                     failed.0 += 1;
                     failed.1.get_or_insert(raised);
                     if failed.0 >= PREPARED_AT_A_TIME {
-                        // It is not going to get better.
+                        // So many failures are systematic: no further user is tried.
                         next.set(numbers.len());
                     }
                 }
@@ -65,7 +66,7 @@ impl<W: Wire> ArrivalRunner<W> {
         }
     }
 
-    /// Makes and prepares one user.
+    /// Creates and prepares one user.
     pub(super) async fn prepare_user(
         &self,
         users: &VirtualUsers,
@@ -89,18 +90,18 @@ impl<W: Wire> ArrivalRunner<W> {
             return Err(raised);
         }
         user.is_prepared = true;
-        match users.is_dismissed() {
-            // The run was called off meanwhile: what it raises now is in the log.
+        match users.is_closed() {
+            // The run was called off meanwhile: an error of the clean-up is in the log.
             true => drop(self.clean_up(user, scratch).await),
             false => users.give(user),
         }
         Ok(())
     }
 
-    /// Lets `user` do what happens once per run.
+    /// Lets `user` play a part that happens once per run.
     ///
     /// # Errors
-    /// What that raised.
+    /// The error that it raised.
     pub(crate) async fn once(&self, user: &mut VirtualUser, place: u16) -> Result<(), String> {
         let mut scratch = Scratch::uncounted();
         let mut context = PartContext::uncounted(&mut scratch);
@@ -111,12 +112,12 @@ impl<W: Wire> ArrivalRunner<W> {
         }
     }
 
-    /// Lets everybody clean up, in bounded time; what they raise is told to the log.
+    /// Lets all users clean up, in bounded time; errors go to the log.
     ///
     /// # Errors
-    /// How many could not, and what the first of them raised.
+    /// How many failed, and the error of the first of them.
     pub(crate) async fn retire(&self, users: &VirtualUsers) -> Result<(), String> {
-        let users_left = RefCell::new(users.dismiss());
+        let users_left = RefCell::new(users.close());
         let total = users_left.borrow().len();
         let failed = RefCell::new((0_usize, None));
         let worker = async || {
@@ -150,7 +151,7 @@ impl<W: Wire> ArrivalRunner<W> {
         }
     }
 
-    /// Lets one user clean up, if it is owed that.
+    /// Lets one user clean up, if it was prepared.
     async fn clean_up(&self, mut user: VirtualUser, scratch: &mut Scratch) -> Result<(), String> {
         if !user.is_prepared {
             return Ok(());

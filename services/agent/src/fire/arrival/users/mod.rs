@@ -1,9 +1,14 @@
-//! Arrivals whose tasks run in Python: a user says what it wants, the core does it and goes on with
-//! the user, until its part is over.
+//! Arrivals whose tasks run in Python: the user says what it wants next, the core does it and
+//! resumes the user, until its part is over.
 //!
-//! The last call of a task is counted only when the task has ended, since its check decides how it
-//! ended. What happens before the start and after the end is sent, but never counted. For an
-//! arrival nothing is sent after a stop.
+//! - [`virtual_users`]: the users of a core.
+//! - [`hooks`]: their preparation and their clean-up.
+//! - [`exchange`]: one request, or a batch.
+//! - [`concurrent`]: requests in flight at the same time.
+//!
+//! The last call of a task is counted only when the task has ended, since its check decides its
+//! outcome. Requests before the start and after the end are never counted. For an arrival nothing
+//! is sent after a stop.
 
 mod concurrent;
 mod exchange;
@@ -38,57 +43,57 @@ use crate::fleet::clock;
 use crate::users::script::{self, Heard, Next, Occasion, Part, User};
 use concurrent::{ConcurrentRequests, FinishedRequest};
 
-/// A user that goes on asking for requests when there are no more to be had is given up.
+/// Maximum number of refused requests, after which a user is abandoned.
 const REFUSALS_MAX: u32 = 1_000;
-/// So long does a user rest whose preparation failed, before it tries again.
+/// Retry delay after `on_start` failed.
 const PREPARE_RETRY_DELAY: Duration = Duration::from_secs(1);
 
-/// So long may a user go on waiting for something of its own after it was told not to.
+/// Time in which a user may still wait for something of its own after it was stopped.
 const CALLED_OFF: Duration = Duration::from_secs(1);
-/// Without a limit.
+/// A wait without a limit.
 const NO_LIMIT: Duration = Duration::from_secs(365 * 24 * 3600);
 
-/// What a user's part is done with, on behalf of an arrival or of nobody.
+/// State of a user's part, performed for an arrival or without one.
 struct PartContext<'a> {
     arrival: Option<&'a Arrival>,
-    /// When the pacer's arrival was given to the user.
+    /// When the user got the arrival.
     dispatched: MonoTime,
     scratch: &'a mut Scratch,
-    /// Calls made so far.
+    /// Number of calls so far.
     calls: usize,
-    /// Time before the first call in which the user rested, which is nobody's lateness.
+    /// Time that the user rested before its first call, in µs; not counted as lateness.
     rested_us: u64,
     /// A call that has ended and is not counted yet.
     pending: Option<PendingCall>,
-    /// How the last call that is counted had ended.
+    /// Outcome of the last counted call.
     last: Option<Outcome>,
     all_ok: bool,
     refusals: u32,
-    /// Whether it was told to wait for nothing of its own any more.
+    /// Whether the user was told to stop waiting for something of its own.
     is_called_off: bool,
-    /// When the part has taken too long.
+    /// Deadline of the part.
     until: Option<MonoTime>,
 }
 
-/// A call that has ended and is not counted yet: its check may still say how it ended.
+/// A call that has ended and is not counted yet, since a check may still change its outcome.
 struct PendingCall {
     end: CallEnd,
     due: MonoTime,
     name: Arc<CallName>,
-    /// Its place in the ring, which holds it until it is counted, and what stands there.
+    /// Its seat in the ring, which holds it until it is counted, and its record there.
     begun: (u32, Option<CallRecord>),
 }
 
-/// What a wait for a user comes to.
+/// How a wait for a user ended.
 enum WaitEnd {
-    /// It wants something.
+    /// The user wants something.
     Next(Next),
-    /// A request that it has under way has ended.
+    /// One of its requests has ended.
     Finished(Box<FinishedRequest>),
 }
 
 impl<'a> PartContext<'a> {
-    /// Of a part that no arrival asked for.
+    /// Of a part without an arrival.
     fn uncounted(scratch: &'a mut Scratch) -> Self {
         Self::of(None, MonoTime::now(), scratch)
     }
@@ -111,7 +116,7 @@ impl<'a> PartContext<'a> {
 }
 
 impl<W: Wire> ArrivalRunner<W> {
-    /// Does an arrival's task in Python; returns when its last call ended.
+    /// Performs an arrival's task in Python; gives the end of the task.
     pub(crate) async fn perform_script(
         &self,
         users: &VirtualUsers,
@@ -177,7 +182,7 @@ impl<W: Wire> ArrivalRunner<W> {
         end
     }
 
-    /// A user of a closed loop that came here with a shard: it is prepared now.
+    /// Prepares a user of a closed loop that came here with a shard during the run.
     async fn prepare_late(
         &self,
         users: &VirtualUsers,
@@ -189,7 +194,7 @@ impl<W: Wire> ArrivalRunner<W> {
         };
         match self.prepare_user(users, user, context.scratch).await {
             Ok(()) => {
-                // Its preparation is like a rest.
+                // The preparation counts as a rest.
                 context.rested_us = MonoTime::now().since_us(context.dispatched);
                 users.take(arrival.id)
             }
@@ -203,7 +208,7 @@ impl<W: Wire> ArrivalRunner<W> {
         }
     }
 
-    /// Lets a user do one part; `None` when it had to be given up.
+    /// Performs one part of a user; `None` when the user was abandoned.
     async fn run_part<'a>(
         &'a self,
         user: &mut VirtualUser,
@@ -229,7 +234,7 @@ impl<W: Wire> ArrivalRunner<W> {
         let mut next = user.script.begin(part, occasion);
         loop {
             let now = match next {
-                // Nobody asks when, and each look at a clock costs.
+                // This time is not needed, and reading a clock has a cost.
                 Next::Ended(_) => context.dispatched,
                 _ => MonoTime::now(),
             };
@@ -255,8 +260,8 @@ impl<W: Wire> ArrivalRunner<W> {
                 }
                 _ if self.is_over_for(context, now) => Heard::Stopped,
                 Next::Sleep(time) => self.sleep(time, context, now).await,
-                Next::Send(request) => self.answer(&request, context, now).await,
-                Next::Batch(requests) => self.answers(&requests, context).await,
+                Next::Send(request) => self.send_one(&request, context, now).await,
+                Next::Batch(requests) => self.send_batch(&requests, context).await,
             };
             if heard.is_refusal() {
                 context.all_ok = false;
@@ -266,12 +271,12 @@ impl<W: Wire> ArrivalRunner<W> {
                 }
             }
             next = user.script.go_on(heard);
-            // A user that never waits would else keep the pacer from its commands.
+            // Without it, a user that never waits would keep the pacer from its commands.
             tokio::task::consume_budget().await;
         }
     }
 
-    /// Whose a part of a user is, and when it is due.
+    /// The occasion of a part: the key of its random draws, and when it is due.
     fn occasion(&self, user: u32, part: Part, arrival: Option<&Arrival>) -> Occasion {
         let whose = match arrival.map(|arrival| arrival.id) {
             Some(ArrivalId::Planned(n)) => Whose::Arrival(n),
@@ -286,14 +291,14 @@ impl<W: Wire> ArrivalRunner<W> {
         Occasion { whose, due }
     }
 
-    /// Whether an arrival may go on no more: the run was stopped, or it has taken too long.
+    /// Whether an arrival has to end: the run was stopped, or it has taken too long.
     fn is_over_for(&self, context: &PartContext<'_>, now: MonoTime) -> bool {
         let too_long = context.until.is_some_and(|until| now >= until);
         context.arrival.is_some() && (self.barred(now).is_some() || too_long)
     }
 
-    /// Waits with a user for something of its own, and for what it has under way. When the former
-    /// may not go on it is told so, once; `None`: it waits on all the same.
+    /// Waits for the user's own wait and for its requests. When the user's wait exceeds its limit,
+    /// the user is told to stop, once; `None`: it waits on all the same.
     async fn outside(
         &self,
         user: &mut dyn User,
@@ -313,7 +318,7 @@ impl<W: Wire> ArrivalRunner<W> {
                 return Poll::Ready(Some(WaitEnd::Next(next)));
             }
             if !concurrent.is_empty() {
-                // Whatever is under way ends by itself.
+                // Requests in flight end by themselves.
                 return concurrent
                     .poll(cx)
                     .map(|finished| Some(WaitEnd::Finished(Box::new(finished))));
@@ -357,7 +362,7 @@ impl<W: Wire> ArrivalRunner<W> {
         }
     }
 
-    /// Waits; for an arrival no longer than until a stop.
+    /// Waits; for an arrival until a stop at most.
     async fn rest(&self, time: Duration, is_counted: bool) {
         let mut sleep = pin!(sleep(time));
         poll_fn(|cx| match is_counted && self.stopped().is_some() {
@@ -367,7 +372,7 @@ impl<W: Wire> ArrivalRunner<W> {
         .await;
     }
 
-    /// Counts the call before, now that it was not the last.
+    /// Counts the previous call, now that it was not the last.
     fn count_pending(&self, context: &mut PartContext<'_>) {
         if let (Some(arrival), Some(pending)) = (context.arrival, context.pending.take()) {
             context.all_ok &= pending.end.outcome == Outcome::Ok;
@@ -388,7 +393,7 @@ impl<W: Wire> ArrivalRunner<W> {
         self.sample(arrival, pending.due, &pending.end);
     }
 
-    /// Counts a check that looked at an answer; gives what that makes of the call.
+    /// Counts a check of an answer; gives the outcome of the call.
     fn count_check(
         &self,
         arrival: &Arrival,
@@ -416,7 +421,7 @@ impl<W: Wire> ArrivalRunner<W> {
         }
     }
 
-    /// Counts an arrival whose task raised, by how its last call had ended.
+    /// Counts an arrival whose task raised, by the outcome of its last call.
     fn count_task_raised(&self, arrival: &Arrival, last: Option<Outcome>) {
         let last = match last {
             Some(Outcome::Ok) => LastCall::Ok,
@@ -427,7 +432,7 @@ impl<W: Wire> ArrivalRunner<W> {
         self.recorder.task_raised(arrival.key, last);
     }
 
-    /// Counts what was raised, in words that fit and hold no secret of the plan.
+    /// Counts an error by its text, cut to its limit and without secrets of the plan.
     fn count_raised(&self, arrival: &Arrival, by: RaisedBy, text: &str, trace: Option<&str>) {
         let task = arrival.key.task;
         let text = self.redact(text);
@@ -440,7 +445,7 @@ impl<W: Wire> ArrivalRunner<W> {
         self.recorder.raised(arrival.key, by, &text);
     }
 
-    /// A text of the scenario's, without the secrets that it was given.
+    /// A text of the scenario without the secrets that it was given.
     pub(crate) fn redact(&self, text: &str) -> String {
         self.program.redactor.apply(text)
     }
@@ -450,7 +455,7 @@ impl<W: Wire> ArrivalRunner<W> {
     }
 }
 
-/// The beginning of `text`, of so many bytes at most.
+/// The beginning of `text`, at most `bytes_max` bytes.
 fn cut(text: &str, bytes_max: usize) -> &str {
     let mut end = bytes_max.min(text.len());
     while !text.is_char_boundary(end) {
