@@ -2,6 +2,7 @@
 //!
 //! - [`fault`]: why a core cannot be set up.
 //! - [`allocator_tuning`]: how much freed memory the process keeps.
+//! - [`join_all`]: waits for several futures on one task.
 //! - [`arrival_id`]: the identity of one arrival.
 //! - [`clock`]: monotonic time, timers and the lease.
 //! - [`journal`]: every counted call in a memory-mapped file, so that a kill loses none.
@@ -23,6 +24,7 @@ mod fault;
 #[cfg(any(test, fuzzing))]
 pub mod fuzz;
 pub(crate) mod http;
+mod join_all;
 pub(crate) mod journal;
 pub(crate) mod request;
 

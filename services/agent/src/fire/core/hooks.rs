@@ -15,13 +15,13 @@ use tokio::time::timeout;
 
 use super::thread::runtime;
 use crate::fire::arrival::arrival_runner::ArrivalRunner;
-use crate::fire::arrival::users::CLEANUP_TIMEOUT;
+use crate::fire::arrival::users::hooks::CLEANUP_TIMEOUT;
 use crate::fire::arrival::users::virtual_users::{VirtualUser, VirtualUsers, VirtualUsersSetup};
 use crate::fire::clock::lease::Lease;
 use crate::fire::fault::Fault;
 use crate::fire::http::connect::connection_quota::ConnectionQuota;
 use crate::fire::http::protocol::Engine;
-use crate::fire::journal::ring::Recorder;
+use crate::fire::journal::ring::writer::Recorder;
 use crate::fire::request::program::Program;
 use crate::users::script::NOBODY;
 

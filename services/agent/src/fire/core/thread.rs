@@ -32,7 +32,8 @@ use crate::fire::clock::lease::Lease;
 use crate::fire::clock::timer::{Timer, sharpen_thread};
 use crate::fire::http::connect::connection_quota::ConnectionQuota;
 use crate::fire::http::wire::Wire as _;
-use crate::fire::journal::ring::{Recorder, Ring};
+use crate::fire::journal::ring::Ring;
+use crate::fire::journal::ring::writer::Recorder;
 use crate::fire::request::program::Program;
 use crate::users::script::Scripting;
 

@@ -1,7 +1,8 @@
 //! What must hold of the reader of answers, for any bytes and any cut of them.
 
 use super::ways;
-use crate::fire::http::http1::answer::{Answer, HEAD_BYTES_MAX, Malformed, Piece, Read};
+use crate::fire::http::http1::answer::{Answer, HEAD_BYTES_MAX, Read};
+use crate::fire::http::http1::piece::{Malformed, Piece};
 
 /// How an answer was read.
 #[derive(Debug, Clone, PartialEq, Eq)]

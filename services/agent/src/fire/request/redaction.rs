@@ -48,6 +48,15 @@ impl Redactor {
     }
 }
 
+/// The beginning of `text`, at most `bytes_max` bytes.
+pub(crate) fn truncate(text: &str, bytes_max: usize) -> &str {
+    let mut end = bytes_max.min(text.len());
+    while !text.is_char_boundary(end) {
+        end -= 1;
+    }
+    &text[..end]
+}
+
 /// Length in bytes of a secret, in any form, at the beginning of a text; 0 when absent.
 fn length(secret: &[u8], text: &[u8]) -> usize {
     if text.starts_with(secret) {

@@ -18,7 +18,7 @@ use crate::fire::clock::lease::Lease;
 use crate::fire::http::connect::error_classification::ErrorClass;
 use crate::fire::http::connect::preconnect::Preconnected;
 use crate::fire::http::wire::{Order, Trace};
-use crate::fire::journal::ring::Recorder;
+use crate::fire::journal::ring::writer::Recorder;
 use crate::fire::request::program::Program;
 
 const PLAN: &str = r#"{

@@ -9,7 +9,7 @@ use std::pin::Pin;
 use std::sync::Arc;
 use std::task::{Context, Poll};
 
-use super::{PartContext, PendingCall};
+use super::part_context::{PartContext, PendingCall};
 use crate::fire::arrival::arrival_runner::ArrivalRunner;
 use crate::fire::clock::MonoTime;
 use crate::fire::http::wire::Wire;

@@ -6,13 +6,15 @@ use std::sync::Arc;
 
 use loadpilot_events::limits::NAME_BYTES_MAX;
 
-use super::{PartContext, PendingCall, all, cut};
+use super::part_context::{PartContext, PendingCall};
 use crate::fire::arrival::arrival_runner::{ArrivalRunner, Begin, ExchangeEnd};
 use crate::fire::arrival_id::Arrival;
 use crate::fire::clock::MonoTime;
 use crate::fire::http::wire::{Order, Trace, Wire};
+use crate::fire::join_all::join_all;
 use crate::fire::request::call_registry::CompiledCall;
 use crate::fire::request::progress::Progress;
+use crate::fire::request::redaction::truncate;
 use crate::fire::request::response_capture::ResponseCapture;
 use crate::fire::request::scratch::Scratch;
 use crate::fire::request::stream_tokens::Tokens;
@@ -69,9 +71,9 @@ impl<W: Wire> ArrivalRunner<W> {
                 Box::pin(async move {
                     *heard.borrow_mut() =
                         Some(self.exchange_once(&one, MonoTime::now(), scratch).await);
-                }) as _
+                })
             });
-            all(workers.collect()).await;
+            join_all(workers.collect()).await;
             for (heard, pending) in heard.into_iter().filter_map(RefCell::into_inner) {
                 self.count_pending(context);
                 context.calls += 1;
@@ -119,7 +121,7 @@ impl<W: Wire> ArrivalRunner<W> {
         let name = self.redact(&call_name(request));
         let name = self
             .registry
-            .number(task, cut(&name, NAME_BYTES_MAX), tasks);
+            .number(task, truncate(&name, NAME_BYTES_MAX), tasks);
         let call = Arc::new(self.program.build_call(request, name.call, is_debugged)?);
         let name = Some(name);
         let compiled = CompiledCall { name, call };

@@ -8,10 +8,12 @@ use std::time::Duration;
 
 use tokio::time::timeout;
 
-use super::{PartContext, all, cut};
+use super::part_context::PartContext;
 use crate::fire::arrival::arrival_runner::ArrivalRunner;
 use crate::fire::arrival::users::virtual_users::{VirtualUser, VirtualUsers};
 use crate::fire::http::wire::Wire;
+use crate::fire::join_all::join_all;
+use crate::fire::request::redaction::truncate;
 use crate::fire::request::scratch::Scratch;
 use crate::users::script::Part;
 
@@ -52,12 +54,12 @@ impl<W: Wire> ArrivalRunner<W> {
         };
         let workers = PREPARED_AT_A_TIME.min(numbers.len());
         let workers = workers.min(self.wire().calls_max());
-        all((0..workers).map(|_| Box::pin(worker()) as _).collect()).await;
+        join_all((0..workers).map(|_| Box::pin(worker())).collect()).await;
         match failed.into_inner() {
             (_, None) => Ok(()),
             (count, Some(raised)) => {
                 let raised = self.redact(&raised);
-                let raised = cut(&raised, REASON_BYTES_MAX);
+                let raised = truncate(&raised, REASON_BYTES_MAX);
                 let tried = tried.get();
                 Err(format!(
                     "on_start failed for {count} of {tried} users: {raised}"
@@ -108,7 +110,7 @@ impl<W: Wire> ArrivalRunner<W> {
         let ended = self.run_part(user, Part::Once(place), &mut context).await;
         match ended.and_then(|ended| ended.raised) {
             None => Ok(()),
-            Some(raised) => Err(cut(&self.redact(&raised), REASON_BYTES_MAX).to_owned()),
+            Some(raised) => Err(truncate(&self.redact(&raised), REASON_BYTES_MAX).to_owned()),
         }
     }
 
@@ -134,8 +136,8 @@ impl<W: Wire> ArrivalRunner<W> {
             }
         };
         let workers = PREPARED_AT_A_TIME.min(self.wire().calls_max());
-        let workers = (0..workers).map(|_| Box::pin(worker()) as _).collect();
-        if timeout(CLEANUP_TIMEOUT, all(workers)).await.is_err() {
+        let workers = (0..workers).map(|_| Box::pin(worker())).collect();
+        if timeout(CLEANUP_TIMEOUT, join_all(workers)).await.is_err() {
             let left = users_left.borrow().len();
             tracing::warn!(left, "on_stop took too long: users were not cleaned up");
             return Err(format!(

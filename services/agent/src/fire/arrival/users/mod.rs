@@ -3,33 +3,31 @@
 //!
 //! - [`virtual_users`]: the users of a core.
 //! - [`hooks`]: their preparation and their clean-up.
+//! - [`part_context`]: the state of the part that a user performs.
 //! - [`exchange`]: one request, or a batch.
 //! - [`concurrent`]: requests in flight at the same time.
+//! - [`counting`]: what is counted of an arrival.
 //!
 //! The last call of a task is counted only when the task has ended, since its check decides its
 //! outcome. Requests before the start and after the end are never counted. For an arrival nothing
 //! is sent after a stop.
 
 mod concurrent;
+mod counting;
 mod exchange;
-mod hooks;
+pub(crate) mod hooks;
+mod part_context;
 pub(crate) mod virtual_users;
 
-pub(crate) use hooks::CLEANUP_TIMEOUT;
-
 use std::future::poll_fn;
-use std::pin::{Pin, pin};
-use std::sync::Arc;
+use std::pin::pin;
 use std::task::Poll;
 use std::time::Duration;
 
 use loadpilot_engine::control::decide::timeouts::SCRIPT_TIMEOUTS;
 use loadpilot_engine::schedule::random::Whose;
-use loadpilot_engine::tally::CallEnd;
-use loadpilot_events::limits::{RAISED_BYTES_MAX, TRACE_BYTES_MAX};
-use loadpilot_events::log::delta::LastCall;
 use loadpilot_events::log::outcome::Outcome;
-use loadpilot_events::plan::script::{CallName, RaisedBy};
+use loadpilot_events::plan::script::RaisedBy;
 use tokio::time::sleep;
 
 use super::arrival_runner::ArrivalRunner;
@@ -37,11 +35,11 @@ use super::users::virtual_users::{VirtualUser, VirtualUsers};
 use crate::fire::arrival_id::{Arrival, ArrivalId};
 use crate::fire::clock::MonoTime;
 use crate::fire::http::wire::Wire;
-use crate::fire::journal::record::CallRecord;
 use crate::fire::request::scratch::Scratch;
 use crate::fleet::clock;
 use crate::users::script::{self, Heard, Next, Occasion, Part, User};
 use concurrent::{ConcurrentRequests, FinishedRequest};
+use part_context::PartContext;
 
 /// Maximum number of refused requests, after which a user is abandoned.
 const REFUSALS_MAX: u32 = 1_000;
@@ -53,66 +51,12 @@ const CALLED_OFF: Duration = Duration::from_secs(1);
 /// A wait without a limit.
 const NO_LIMIT: Duration = Duration::from_secs(365 * 24 * 3600);
 
-/// State of a user's part, performed for an arrival or without one.
-struct PartContext<'a> {
-    arrival: Option<&'a Arrival>,
-    /// When the user got the arrival.
-    dispatched: MonoTime,
-    scratch: &'a mut Scratch,
-    /// Number of calls so far.
-    calls: usize,
-    /// Time that the user rested before its first call, in µs; not counted as lateness.
-    rested_us: u64,
-    /// A call that has ended and is not counted yet.
-    pending: Option<PendingCall>,
-    /// Outcome of the last counted call.
-    last: Option<Outcome>,
-    all_ok: bool,
-    refusals: u32,
-    /// Whether the user was told to stop waiting for something of its own.
-    is_called_off: bool,
-    /// Deadline of the part.
-    until: Option<MonoTime>,
-}
-
-/// A call that has ended and is not counted yet, since a check may still change its outcome.
-struct PendingCall {
-    end: CallEnd,
-    due: MonoTime,
-    name: Arc<CallName>,
-    /// Its seat in the ring, which holds it until it is counted, and its record there.
-    begun: (u32, Option<CallRecord>),
-}
-
 /// How a wait for a user ended.
 enum WaitEnd {
     /// The user wants something.
     Next(Next),
     /// One of its requests has ended.
     Finished(Box<FinishedRequest>),
-}
-
-impl<'a> PartContext<'a> {
-    /// Of a part without an arrival.
-    fn uncounted(scratch: &'a mut Scratch) -> Self {
-        Self::of(None, MonoTime::now(), scratch)
-    }
-
-    fn of(arrival: Option<&'a Arrival>, dispatched: MonoTime, scratch: &'a mut Scratch) -> Self {
-        Self {
-            arrival,
-            dispatched,
-            scratch,
-            calls: 0,
-            rested_us: 0,
-            pending: None,
-            last: None,
-            all_ok: true,
-            refusals: 0,
-            is_called_off: false,
-            until: None,
-        }
-    }
 }
 
 impl<W: Wire> ArrivalRunner<W> {
@@ -372,106 +316,7 @@ impl<W: Wire> ArrivalRunner<W> {
         .await;
     }
 
-    /// Counts the previous call, now that it was not the last.
-    fn count_pending(&self, context: &mut PartContext<'_>) {
-        if let (Some(arrival), Some(pending)) = (context.arrival, context.pending.take()) {
-            context.all_ok &= pending.end.outcome == Outcome::Ok;
-            context.last = Some(pending.end.outcome);
-            self.count_call(arrival, pending);
-        }
-    }
-
-    /// Counts a call. Its name goes with it, since rows may have been taken since it was sent.
-    fn count_call(&self, arrival: &Arrival, pending: PendingCall) {
-        let (seat, begun) = pending.begun;
-        {
-            let mut tally = self.tally.borrow_mut();
-            tally.name(&pending.name);
-            tally.call(&pending.end);
-        }
-        self.recorder.end(seat, begun, &pending.end);
-        self.sample(arrival, pending.due, &pending.end);
-    }
-
-    /// Counts a check of an answer; gives the outcome of the call.
-    fn count_check(
-        &self,
-        arrival: &Arrival,
-        check: Result<(), String>,
-        trace: Option<&str>,
-    ) -> Outcome {
-        self.tally.borrow_mut().check(arrival.key, check.is_ok());
-        self.recorder.check(arrival.key, check.is_ok());
-        match check {
-            Ok(()) => Outcome::Ok,
-            Err(text) => {
-                self.count_raised(arrival, RaisedBy::Check, &text, trace);
-                Outcome::CheckFailed
-            }
-        }
-    }
-
-    /// Counts what a user added to metrics in an arrival's task, however that ended.
-    fn count_metrics(&self, arrival: &Arrival, user: &mut VirtualUser) {
-        let measured = user.script.measured();
-        let mut tally = self.tally.borrow_mut();
-        for one in measured {
-            tally.metric(arrival.key, &one.name, one.value);
-            self.recorder.metric(arrival.key, &one.name, one.value);
-        }
-    }
-
-    /// Counts an arrival whose task raised, by the outcome of its last call.
-    fn count_task_raised(&self, arrival: &Arrival, last: Option<Outcome>) {
-        let last = match last {
-            Some(Outcome::Ok) => LastCall::Ok,
-            Some(_) => LastCall::Failed,
-            None => LastCall::Absent,
-        };
-        self.tally.borrow_mut().task_raised(arrival.key, last);
-        self.recorder.task_raised(arrival.key, last);
-    }
-
-    /// Counts an error by its text, cut to its limit and without secrets of the plan.
-    fn count_raised(&self, arrival: &Arrival, by: RaisedBy, text: &str, trace: Option<&str>) {
-        let task = arrival.key.task;
-        let text = self.redact(text);
-        let (text, is_new) = self.registry.raised(task, cut(&text, RAISED_BYTES_MAX));
-        let mut tally = self.tally.borrow_mut();
-        tally.raised(task, by, &text);
-        if let Some(trace) = trace.filter(|_| is_new) {
-            tally.traced(task, by, &text, cut(&self.redact(trace), TRACE_BYTES_MAX));
-        }
-        self.recorder.raised(arrival.key, by, &text);
-    }
-
-    /// A text of the scenario without the secrets that it was given.
-    pub(crate) fn redact(&self, text: &str) -> String {
-        self.program.redactor.apply(text)
-    }
-
     fn timeout_us(&self) -> u64 {
         self.program.timeout_us()
     }
-}
-
-/// The beginning of `text`, at most `bytes_max` bytes.
-fn cut(text: &str, bytes_max: usize) -> &str {
-    let mut end = bytes_max.min(text.len());
-    while !text.is_char_boundary(end) {
-        end -= 1;
-    }
-    &text[..end]
-}
-
-/// Waits for all of them.
-async fn all(mut futures: Vec<Pin<Box<dyn Future<Output = ()> + '_>>>) {
-    poll_fn(|cx| {
-        futures.retain_mut(|future| future.as_mut().poll(cx).is_pending());
-        match futures.is_empty() {
-            true => Poll::Ready(()),
-            false => Poll::Pending,
-        }
-    })
-    .await;
 }

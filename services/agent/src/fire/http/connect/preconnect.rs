@@ -5,9 +5,6 @@
 //! again and are counted.
 
 use std::cell::Cell;
-use std::future::poll_fn;
-use std::pin::Pin;
-use std::task::Poll;
 use std::time::Duration;
 
 use loadpilot_events::log::cause::Cause;
@@ -15,6 +12,7 @@ use tokio::time::timeout;
 
 use super::dial::Dialer;
 use super::error_classification::ErrorClass;
+use crate::fire::join_all::join_all;
 
 /// Maximum number of connections that a core opens at a time: a target's accept queue is short.
 const OPENING_MAX: u32 = 64;
@@ -84,16 +82,9 @@ where
             preconnected.set(preconnected.get().and(one));
         }
     };
-    let mut workers: Vec<Pin<Box<_>>> = Vec::new();
-    workers.extend((0..count.min(OPENING_MAX)).map(|_| Box::pin(worker())));
-    let all = poll_fn(|cx| {
-        workers.retain_mut(|worker| worker.as_mut().poll(cx).is_pending());
-        match workers.is_empty() {
-            true => Poll::Ready(()),
-            false => Poll::Pending,
-        }
-    });
-    let in_time = timeout(timeout_after, all).await.is_ok();
+    let workers = (0..count.min(OPENING_MAX)).map(|_| Box::pin(worker()));
+    let workers = workers.collect();
+    let in_time = timeout(timeout_after, join_all(workers)).await.is_ok();
     let preconnected = preconnected.get();
     match in_time {
         true => preconnected,

@@ -3,7 +3,7 @@
 //! Strict about line ends and sizes, since two readers that disagree about a chunk disagree about
 //! where the next answer begins. Must never keep a byte of what it reads.
 
-use super::answer::{Malformed, Piece};
+use super::piece::{Malformed, Piece};
 
 /// Maximum bytes of all chunk extensions of an answer.
 pub(super) const EXTENSION_BYTES_MAX: usize = 16 << 10;

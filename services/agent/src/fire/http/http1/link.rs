@@ -15,7 +15,8 @@ use loadpilot_events::log::outcome::Outcome;
 use tokio::io::{AsyncRead as _, AsyncWrite as _, ReadBuf};
 use tokio::task::coop::unconstrained;
 
-use super::answer::{Answer, Malformed, Piece, Read};
+use super::answer::{Answer, Read};
+use super::piece::{Malformed, Piece};
 use crate::fire::clock::MonoTime;
 use crate::fire::http::connect::error_classification::ErrorClass;
 use crate::fire::http::connect::stream::Stream;

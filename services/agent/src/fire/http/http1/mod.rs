@@ -1,5 +1,6 @@
 //! HTTP/1.1 of one core: a pool of keep-alive connections, and requests as byte templates.
 //!
+//! - [`piece`]: pieces of an answer.
 //! - [`answer`], [`chunks`]: read an answer and its chunked body.
 //! - [`link`]: one connection and its exchange.
 //!
@@ -10,6 +11,7 @@
 pub(crate) mod answer;
 mod chunks;
 mod link;
+pub(crate) mod piece;
 
 use std::cell::RefCell;
 use std::future::poll_fn;

@@ -18,11 +18,24 @@
 //! | 640–647 | the call that ended last: its number in bits 0–39, its seat above it |
 //! | 648–655 | calls in flight without a seat in the file |
 
+use loadpilot_events::id::{Holder, RunId};
 use loadpilot_events::limits::NAME_BYTES_MAX;
 
-use super::RingOwner;
 use crate::fire::journal::record::{RECORD_BYTES, RECORD_VERSION};
 
+/// The owner of the calls in a ring.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct RingOwner {
+    /// The run.
+    pub run: RunId,
+    /// The process.
+    pub holder: Holder,
+    /// The core of the process, from 0.
+    pub core: u32,
+}
+
+/// Number of bits of a record's number in the word of what is closed; the others are the epoch.
+pub(super) const NUMBER_BITS: u32 = 40;
 /// Length of the header: a page, so that records begin on one.
 pub(super) const HEADER_BYTES: usize = 4_096;
 pub(super) const MAGIC: [u8; 8] = *b"lp-ring\0";

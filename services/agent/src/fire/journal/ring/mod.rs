@@ -17,7 +17,6 @@
 use std::path::{Path, PathBuf};
 
 use loadpilot_engine::tally::crash_recovery::Mark;
-use loadpilot_events::RunId;
 use loadpilot_events::id::Holder;
 use loadpilot_events::plan::Plan;
 
@@ -28,15 +27,15 @@ mod event;
 mod layout;
 mod read;
 mod texts;
-mod writer;
+pub(crate) mod writer;
 
-use layout::{Layout, finished_place, seat_place};
+use layout::{Layout, NUMBER_BITS, finished_place, seat_place};
 use texts::TextWriter;
 
 pub use event::{RingEvent, RingEventKind};
+pub use layout::RingOwner;
 pub use read::{RingContents, RingError, read};
 pub use texts::RingTexts;
-pub(crate) use writer::{EpochEnd, Recorder};
 
 /// Extension of its file's name.
 pub const EXTENSION: &str = "ring";
@@ -48,9 +47,6 @@ const TEXTS_BYTES: u64 = 512 << 10;
 const HALF_RECORDS_MIN: u64 = 1_024;
 /// Number of ticks at the highest rate that a half has room for: a harvest may be late.
 const HALF_TICKS: u64 = 2;
-/// Number of bits of a record's number in the word of what is closed; the others are the epoch.
-const NUMBER_BITS: u32 = 40;
-
 /// Where rings are created, and how large they may be.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct RingSettings {
@@ -60,15 +56,13 @@ pub struct RingSettings {
     pub bytes_max: u64,
 }
 
-/// The owner of the calls in a ring.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct RingOwner {
-    /// The run.
-    pub run: RunId,
-    /// The process.
-    pub holder: Holder,
-    /// The core of the process, from 0.
-    pub core: u32,
+/// The state of the ring at the end of an epoch.
+#[derive(Debug, Clone, Copy, Default)]
+pub(crate) struct EpochEnd {
+    /// Up to where calls are harvested; `None` without a ring.
+    pub mark: Option<Mark>,
+    /// Calls that found no room in that epoch.
+    pub unrecorded: u64,
 }
 
 /// The ring of one core.

@@ -5,12 +5,12 @@
 use loadpilot_engine::tally::crash_recovery::Mark;
 use loadpilot_events::id::{AgentId, BootId, Holder, RunId};
 
+use super::event::RingEvent;
 use super::layout::{
-    CLOSED_AT, ENDED_AT, FIRST_AT, HEADER_BYTES, Layout, MAGIC, NAMES_AT, SEATLESS_AT,
-    UNRECORDED_AT, finished_place, seat_place,
+    CLOSED_AT, ENDED_AT, FIRST_AT, HEADER_BYTES, Layout, MAGIC, NAMES_AT, NUMBER_BITS, RingOwner,
+    SEATLESS_AT, UNRECORDED_AT, finished_place, seat_place,
 };
 use super::texts::RingTexts;
-use super::{NUMBER_BITS, RingEvent, RingOwner};
 use crate::fire::journal::record::{CallRecord, RECORD_BYTES, RECORD_VERSION};
 
 const NUMBER_MAX: u64 = (1 << NUMBER_BITS) - 1;

@@ -5,12 +5,13 @@ use std::fs;
 use std::os::unix::fs::MetadataExt as _;
 
 use loadpilot_engine::tally::{CallEnd, ConnectionUse, Phases};
-use loadpilot_events::id::{AgentId, BootId};
+use loadpilot_events::id::{AgentId, BootId, RunId};
 use loadpilot_events::log::delta::LastCall;
 use loadpilot_events::log::outcome::Outcome;
 use proptest::prelude::*;
 use tempfile::TempDir;
 
+use super::writer::Recorder;
 use super::*;
 use crate::fire::arrival_id::ArrivalId;
 

@@ -12,19 +12,11 @@ use loadpilot_events::log::metrics::MetricValue;
 use loadpilot_events::log::outcome::DropReason;
 use loadpilot_events::plan::script::{CallName, RaisedBy};
 
-use super::{Ring, RingEvent, RingEventKind};
+use super::event::{RingEvent, RingEventKind};
+use super::{EpochEnd, Ring};
 use crate::fire::arrival_id::Arrival;
 use crate::fire::clock::MonoTime;
 use crate::fire::journal::record::CallRecord;
-
-/// The state of the ring at the end of an epoch.
-#[derive(Debug, Clone, Copy, Default)]
-pub(crate) struct EpochEnd {
-    /// Up to where calls are harvested; `None` without a ring.
-    pub mark: Option<Mark>,
-    /// Calls that found no room in that epoch.
-    pub unrecorded: u64,
-}
 
 /// Records each call of a core in its ring, if it has one.
 #[derive(Debug)]

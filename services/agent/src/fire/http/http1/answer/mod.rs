@@ -9,6 +9,7 @@ use std::mem::MaybeUninit;
 use httparse::{Header, ParserConfig, Response, Status};
 
 use super::chunks::Chunks;
+use super::piece::{Malformed, Piece};
 
 /// Maximum bytes of one head.
 pub(crate) const HEAD_BYTES_MAX: usize = 64 << 10;
@@ -16,25 +17,6 @@ pub(crate) const HEAD_BYTES_MAX: usize = 64 << 10;
 const HEADERS_MAX: usize = 128;
 /// Maximum number of interim answers (1xx) before the final one.
 const INTERIM_MAX: u8 = 32;
-
-/// Why bytes are not an answer.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
-pub(crate) enum Malformed {
-    #[error("the head is not HTTP/1: {0}")]
-    Head(#[from] httparse::Error),
-    #[error("a status code below 100")]
-    Status,
-    #[error("an unrequested switch of protocols")]
-    Switch,
-    #[error("Content-Length is invalid or contradictory")]
-    Length,
-    #[error("invalid chunked body")]
-    ChunkSize,
-    #[error("head, chunk extensions or trailers exceed their limit")]
-    TooLong,
-    #[error("too many interim answers")]
-    Interim,
-}
 
 /// How far an answer has been read.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -46,17 +28,6 @@ pub(crate) enum Read {
         /// Number of bytes after its end, which belong to no answer.
         surplus: usize,
     },
-}
-
-/// A piece of an answer.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Piece<'b> {
-    /// The status of the final answer, and its whole head.
-    Head(u16, &'b [u8]),
-    /// Some bytes of the body.
-    Data(&'b [u8]),
-    /// The end of a chunk of the chunked transfer coding.
-    ChunkEnd,
 }
 
 /// One answer being read.
