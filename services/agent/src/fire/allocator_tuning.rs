@@ -22,7 +22,7 @@ pub(crate) fn tune_allocator() {
             libc::mallopt(libc::M_MMAP_THRESHOLD, MAPPED_BYTES),
         )
     };
-    tracing::debug!(kept, mapped, "told the allocator what to keep");
+    tracing::debug!(kept, mapped, "allocator tuned");
 }
 
 /// Other allocators choose by themselves.
@@ -36,7 +36,7 @@ pub(crate) fn trim() {
     tokio::task::spawn_blocking(|| {
         // SAFETY: it may be called at any time, and touches no allocated memory.
         let returned = unsafe { libc::malloc_trim(0) };
-        tracing::debug!(returned, "asked for unused memory");
+        tracing::debug!(returned, "unused memory returned");
     });
 }
 

@@ -14,7 +14,7 @@ pub enum Fault {
         rule: String,
     },
     /// A secret handle of the plan has no value on this agent.
-    #[error("no value was handed over for the secret {0:?}")]
+    #[error("no value for the secret {0:?}")]
     NoSecret(String),
     /// A body of the plan was not fetched.
     #[error("the body {0} was not fetched")]
@@ -32,7 +32,7 @@ pub enum Fault {
     #[error(transparent)]
     NotAllowed(Problem),
     /// The file for the calls of the open tick cannot be created: no room or no permission.
-    #[error("a file for the calls of the open tick cannot be made in {folder}: {error}")]
+    #[error("a file for the calls of the open tick cannot be created in {folder}: {error}")]
     Ring {
         /// The state directory.
         folder: std::path::PathBuf,

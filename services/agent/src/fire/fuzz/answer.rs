@@ -1,6 +1,6 @@
 //! What must hold of the reader of answers, for any bytes and any cut of them.
 
-use super::ways;
+use super::cuts::ways;
 use crate::fire::http::http1::answer::{Answer, HEAD_BYTES_MAX, Read};
 use crate::fire::http::http1::piece::{Malformed, Piece};
 

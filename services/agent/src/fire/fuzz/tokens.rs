@@ -3,7 +3,7 @@
 
 use loadpilot_events::plan::Stream;
 
-use super::ways;
+use super::cuts::ways;
 use crate::fire::clock::MonoTime;
 use crate::fire::request::stream_tokens::Tokens;
 

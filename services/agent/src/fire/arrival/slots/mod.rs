@@ -260,7 +260,7 @@ impl<W: Wire> Slots<W> {
             self.drop_arrival(&arrival, DropReason::Paused);
             // A user of a closed loop leaves here, and joins again after the pause.
             let next = self.follow(&arrival, now);
-            debug_assert!(next.is_none(), "nobody goes on in a pause");
+            debug_assert!(next.is_none(), "no user goes on in a pause");
         }
         self.update_idle();
     }

@@ -193,7 +193,7 @@ impl Dialer {
         let fitting: Rc<[SocketAddr]> = fitting.collect();
         match fitting.is_empty() {
             true => {
-                tracing::debug!(host, "no address of the IP family that is asked for");
+                tracing::debug!(host, "no address of the IP family in the plan");
                 Err(ErrorClass::new(Outcome::Connect, Cause::NoSuchAddress))
             }
             false => Ok(fitting),
@@ -310,7 +310,7 @@ mod tests {
             let refused = dial
                 .connect("localhost", &closed)
                 .await
-                .expect_err("nobody listens");
+                .expect_err("no listener");
             assert_eq!(
                 (refused.outcome, refused.cause),
                 (Outcome::Connect, Cause::Refused)

@@ -88,11 +88,11 @@ pub(crate) fn with_kind(error: io::Error) -> io::Error {
 
 /// The cause of the first classified error in the chain.
 fn root_cause(error: &(dyn StdError + 'static)) -> Cause {
-    let told = chain(error).find_map(|error| {
+    let found = chain(error).find_map(|error| {
         let of_tls = error.downcast_ref::<TlsError>().map(of_tls);
         of_tls.or_else(|| error.downcast_ref::<io::Error>().and_then(of_system))
     });
-    told.unwrap_or(Cause::Other)
+    found.unwrap_or(Cause::Other)
 }
 
 /// By the error number of the system, else by the kind that a library chose.
@@ -234,7 +234,7 @@ mod tests {
             (class.outcome, class.cause),
             (Outcome::Tls, Cause::ClientCertificate)
         );
-        let class = ErrorClass::exchanging(&io::Error::other("nobody knows"));
+        let class = ErrorClass::exchanging(&io::Error::other("unknown"));
         assert_eq!((class.outcome, class.cause), (Outcome::Io, Cause::Other));
     }
 }

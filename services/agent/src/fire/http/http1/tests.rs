@@ -105,7 +105,7 @@ fn connections_that_nobody_needs_are_closed_but_for_those_of_the_plan() {
         let mut peers = Vec::new();
         for _ in 0..10 + CLOSED_AT_ONCE + 1 {
             let stream = http.dial.open_unused(Offer::Http1).await;
-            http.keep(stream.expect("somebody listens"));
+            http.keep(stream.expect("a listener"));
             peers.push(listener.accept().expect("a connection").0);
         }
         let open = |peers: &mut [TcpStream]| {

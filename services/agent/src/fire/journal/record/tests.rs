@@ -165,7 +165,7 @@ proptest! {
         }
     }
 
-    /// A flipped bit, another place, anybody's bytes: none is a call, and nothing panics.
+    /// A flipped bit, another place, random bytes: none of them is a call, and nothing panics.
     #[test]
     fn foreign_bytes_are_recognised(
         (begun, end) in call_ends(), place: u64, other: u64, bit in 0..RECORD_BYTES * 8,

@@ -85,12 +85,12 @@ pub fn read(bytes: &[u8], closed: Mark) -> Result<RingContents, RingError> {
     }
     let owner = owner(header).ok_or(RingError::NoOwner)?;
     let word = word_u64(header, CLOSED_AT);
-    let heard = Mark {
+    let stored = Mark {
         turn: u32::try_from(word >> NUMBER_BITS).unwrap_or(u32::MAX),
         number: word & NUMBER_MAX,
         unrecorded: 0,
     };
-    let closed = closed.max(heard);
+    let closed = closed.max(stored);
     let mut entries = Vec::new();
     for (half, first_at) in FIRST_AT.into_iter().enumerate() {
         let first = word_u64(header, first_at);
@@ -105,7 +105,7 @@ pub fn read(bytes: &[u8], closed: Mark) -> Result<RingContents, RingError> {
     });
     entries.retain(|(number, _)| !closed.covers(*number));
     entries.sort_by_key(|(number, _)| *number);
-    let mut left = RingContents {
+    let mut contents = RingContents {
         owner,
         finished: Vec::new(),
         events: Vec::new(),
@@ -117,27 +117,44 @@ pub fn read(bytes: &[u8], closed: Mark) -> Result<RingContents, RingError> {
     };
     for (_, entry) in entries {
         match entry {
-            Entry::Call(record) => left.finished.push(record),
-            Entry::Event(event) => left.events.push(event),
+            Entry::Call(record) => contents.finished.push(record),
+            Entry::Event(event) => contents.events.push(event),
         }
     }
+    let last_seat = ended >> NUMBER_BITS;
+    read_seats(
+        bytes,
+        &layout,
+        last_end.map(|end| (last_seat, end)),
+        &mut contents,
+    );
+    Ok(contents)
+}
+
+/// Adds the calls in the seats. `last_end` is the seat and the end of the call that ended last.
+fn read_seats(
+    bytes: &[u8],
+    layout: &Layout,
+    last_end: Option<(u64, CallRecord)>,
+    contents: &mut RingContents,
+) {
     for seat in 0..layout.seats {
         let at = layout.seat_at(seat);
         let record = at.and_then(|at| record_at(bytes, at, seat_place(seat)));
         let Some(record) = record else {
             continue;
         };
-        let is_last = u64::from(seat) == ended >> NUMBER_BITS;
-        if is_last && last_end.is_some_and(|end| is_same(&end, &record)) {
+        let is_last =
+            |(last, end): (u64, CallRecord)| last == u64::from(seat) && is_same(&end, &record);
+        if last_end.is_some_and(is_last) {
             // The process was killed between the end of the call and the clearing of its seat.
             continue;
         }
         match record.ended {
-            Some(_) => left.finished.push(record),
-            None => left.in_flight.push(record),
+            Some(_) => contents.finished.push(record),
+            None => contents.in_flight.push(record),
         }
     }
-    Ok(left)
 }
 
 /// A record of a half.

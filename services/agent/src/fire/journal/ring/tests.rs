@@ -255,7 +255,7 @@ fn what_finds_no_room_is_counted() {
     assert_eq!((left.unrecorded, left.seatless), (7, 1));
     let ended = ring.end_epoch();
     assert_eq!(ended.unrecorded, 7);
-    assert_eq!(ring.end_epoch().unrecorded, 0, "told once");
+    assert_eq!(ring.end_epoch().unrecorded, 0, "reported once");
     ring.close(ended.mark.expect("a ring has marks"));
     let left = read(&fs::read(ring.path()).expect("the file"), Mark::default()).expect("a ring");
     assert_eq!((left.finished.len(), left.unrecorded), (0, 7));
