@@ -26,7 +26,7 @@ use crate::fire::request::program::Program;
 use crate::users::script::NOBODY;
 
 /// Error of a part that was called off.
-const CALLED_OFF: &str = "it was interrupted";
+const INTERRUPTED: &str = "it was interrupted";
 
 /// What the thread needs.
 #[derive(Debug)]
@@ -197,13 +197,13 @@ impl HooksThread {
             Some(user) => user,
             None => self.load()?.make(NOBODY)?,
         };
-        let reply = tokio::select! {
-            reply = self.runner.once(&mut user, place) => reply,
+        let result = tokio::select! {
+            result = self.runner.once(&mut user, place) => result,
             // The user is left in the middle of its part and cannot be used again.
-            () = cancelled => return Err(CALLED_OFF.to_owned()),
+            () = cancelled => return Err(INTERRUPTED.to_owned()),
         };
         self.once_user = Some(user);
-        reply
+        result
     }
 
     async fn prepare(&mut self, cancelled: impl Future<Output = ()>) -> HookResult {
@@ -216,7 +216,7 @@ impl HooksThread {
             prepared = &mut prepare => prepared,
             () = cancelled => {
                 drop(tokio::join!(runner.retire(users), timeout(CLEANUP_TIMEOUT, prepare)));
-                return Err(CALLED_OFF.to_owned());
+                return Err(INTERRUPTED.to_owned());
             }
         };
         let Err(failed) = prepared else {
@@ -233,8 +233,8 @@ impl HooksThread {
             return Ok(());
         };
         tokio::select! {
-            reply = self.runner.retire(users) => reply,
-            () = cancelled => Err(CALLED_OFF.to_owned()),
+            result = self.runner.retire(users) => result,
+            () = cancelled => Err(INTERRUPTED.to_owned()),
         }
     }
 }

@@ -82,7 +82,7 @@ impl Core {
     /// # Errors
     /// [`Fault::Thread`] when the system gives no thread, reactor or timer.
     pub fn spawn(setup: CoreSetup) -> Result<Self, Fault> {
-        let (commands, orders) = mpsc::unbounded_channel();
+        let (commands, commands_in) = mpsc::unbounded_channel();
         let (idle_set, idle) = watch::channel(false);
         let (preconnected_set, preconnected) = watch::channel(None);
         let (users_prepared_set, users_prepared) = watch::channel(None);
@@ -100,7 +100,7 @@ impl Core {
                             preconnected: preconnected_set,
                             users_prepared: users_prepared_set,
                         };
-                        fire(setup, &runtime, timer, signals, orders);
+                        fire(setup, &runtime, timer, signals, commands_in);
                         // A name server that does not answer must not hold up the end.
                         runtime.shutdown_background();
                     }

@@ -29,7 +29,7 @@ pub(crate) enum Engine {
 /// The protocol that the target agrees to on the first connection holds for all. A target that
 /// changes its choice within a run fails the calls concerned.
 pub(crate) struct Negotiated {
-    dial: Rc<Dialer>,
+    dialer: Rc<Dialer>,
     http1: Http1,
     http2: Http2,
     /// Number of connections to open before the start.
@@ -42,19 +42,19 @@ pub(crate) struct Negotiated {
 impl Engine {
     /// The engine that the plan's connection settings require.
     pub(crate) fn new(program: Arc<Program>, quota: ConnectionQuota) -> Self {
-        let dial = Rc::new(Dialer::new(Arc::clone(&program)));
+        let dialer = Rc::new(Dialer::new(Arc::clone(&program)));
         let is_tls = program.target.tls.is_some();
         match program.connections.http {
-            Http::V2 => Self::Http2(Http2::new(program, dial, quota)),
+            Http::V2 => Self::Http2(Http2::new(program, dialer, quota)),
             Http::Auto if is_tls => Self::Negotiated(Negotiated {
-                http1: Http1::new(Arc::clone(&program), Rc::clone(&dial), quota),
-                http2: Http2::new(program, Rc::clone(&dial), quota),
-                dial,
+                http1: Http1::new(Arc::clone(&program), Rc::clone(&dialer), quota),
+                http2: Http2::new(program, Rc::clone(&dialer), quota),
+                dialer,
                 open_first: quota.open_first,
                 choice: Cell::new(None),
                 negotiation: Mutex::new(()),
             }),
-            Http::V1 | Http::Auto => Self::Http1(Http1::new(program, dial, quota)),
+            Http::V1 | Http::Auto => Self::Http1(Http1::new(program, dialer, quota)),
         }
     }
 }
@@ -68,7 +68,7 @@ impl Negotiated {
             choice = self.choice.get();
             if choice.is_none() {
                 // The call that negotiates is the first to use its connection.
-                let stream = self.dial.open(Offer::Both, order.progress, trace).await?;
+                let stream = self.dialer.open(Offer::Both, order.progress, trace).await?;
                 if !stream.agreed_on_http2() {
                     self.choice.set(Some(Http::V1));
                     drop(negotiation);
@@ -87,7 +87,7 @@ impl Negotiated {
     }
 
     async fn preconnect(&self) -> Preconnected {
-        preconnect::preconnect(&self.dial, self.open_first, || self.open_one()).await
+        preconnect::preconnect(&self.dialer, self.open_first, || self.open_one()).await
     }
 
     /// Opens an unused connection; the first one negotiates.
@@ -105,7 +105,7 @@ impl Negotiated {
             // Another task has negotiated meanwhile: the lock is no longer needed.
             negotiation = None;
         }
-        let stream = self.dial.open_unused(offer).await?;
+        let stream = self.dialer.open_unused(offer).await?;
         if stream.agreed_on_http2() {
             self.http2.keep(stream).await?;
             self.choice.set(Some(Http::V2));

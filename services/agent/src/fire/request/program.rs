@@ -22,6 +22,7 @@ use super::redaction::Redactor;
 use super::target::Target;
 use super::template::{Http1Request, Http2Request, RequestParts};
 use crate::fire::fault::Fault;
+// The run's preparation fetches them.
 use crate::runs::bodies::Bodies;
 
 /// The default User-Agent, up to the run.
@@ -215,13 +216,13 @@ impl RequestDefaults {
         &'a self,
         method: plan::Method,
         path: PathAndQuery,
-        given: HeaderLines<'a>,
+        headers: HeaderLines<'a>,
         body: Option<Bytes>,
     ) -> Result<RequestParts<'a>, InvalidHeaders> {
         let body_bytes = body.as_ref().map_or(0, Bytes::len);
         let mut host = self.host.clone();
         let mut lines = vec![("User-Agent", header::USER_AGENT, self.agent.clone())];
-        for (place, (debug_lines, name, value)) in given.into_iter().enumerate() {
+        for (place, (as_written, name, value)) in headers.into_iter().enumerate() {
             let invalid = |rule| {
                 Err(InvalidHeaders {
                     header: Some(place),
@@ -238,7 +239,7 @@ impl RequestDefaults {
                 header::CONTENT_LENGTH => {}
                 header::HOST => host = value,
                 _ if self.id_header.as_ref().is_some_and(|(_, id)| *id == name) => {}
-                _ => lines.push((debug_lines, name, value)),
+                _ => lines.push((as_written, name, value)),
             }
         }
         if lines[1..]
@@ -262,7 +263,7 @@ impl RequestDefaults {
             path,
             host,
             lines,
-            id_header: id_header.map(|(debug_lines, name)| (debug_lines.as_str(), name.clone())),
+            id_header: id_header.map(|(as_written, name)| (as_written.as_str(), name.clone())),
             body: body.unwrap_or_default(),
         })
     }
@@ -306,14 +307,14 @@ impl Compiler<'_> {
             path.ok_or_else(|| Fault::unsendable(&format!("{field}.path"), "a request path"))?;
         let body = match &step.body {
             None => None,
-            Some(given) => Some(body(given, self.bodies, field)?),
+            Some(content) => Some(body(content, self.bodies, field)?),
         };
         let mut lines = HeaderLines::with_capacity(step.headers.len());
-        for (h, given) in step.headers.iter().enumerate() {
+        for (h, header) in step.headers.iter().enumerate() {
             let field = format!("{field}.headers[{h}]");
-            let name = header_name(&field, &given.name)?;
-            let value = header_value(given, &field, self.secrets)?;
-            lines.push((given.name.as_str(), name, value));
+            let name = header_name(&field, &header.name)?;
+            let value = header_value(header, &field, self.secrets)?;
+            lines.push((header.name.as_str(), name, value));
         }
         let unsendable = |why: InvalidHeaders| {
             let place = why.header.map_or(String::new(), |h| format!("[{h}]"));
@@ -346,8 +347,8 @@ impl Compiler<'_> {
 /// The text of a step's request.
 fn debug_lines(step: &Step, parts: &RequestParts<'_>, redactor: &Redactor) -> Vec<String> {
     debug_exchange::request_lines(parts, redactor, |name| {
-        let given = step.headers.iter().find(|given| given.name == *name);
-        given.is_some_and(|given| matches!(given.value, Text::Secret { .. }))
+        let header = step.headers.iter().find(|header| header.name == *name);
+        header.is_some_and(|header| matches!(header.value, Text::Secret { .. }))
     })
 }
 
@@ -356,11 +357,11 @@ fn header_name(field: &str, name: &str) -> Result<HeaderName, Fault> {
 }
 
 fn header_value(
-    given: &Header,
+    header: &Header,
     field: &str,
     secrets: &BTreeMap<String, String>,
 ) -> Result<HeaderValue, Fault> {
-    let text = match &given.value {
+    let text = match &header.value {
         Text::Literal(text) => text,
         Text::Secret { secret } => secrets
             .get(secret)

@@ -89,15 +89,15 @@ impl Program {
     }
 }
 
-fn path(given: &str) -> Result<PathAndQuery, String> {
-    let is_sound = given.starts_with('/')
-        && !given.starts_with("//")
-        && given.len() <= PATH_BYTES_MAX
-        && given.bytes().all(|b| b.is_ascii_graphic() && b != b'#');
-    let path = PathAndQuery::try_from(given).ok().filter(|_| is_sound);
+fn path(text: &str) -> Result<PathAndQuery, String> {
+    let is_sound = text.starts_with('/')
+        && !text.starts_with("//")
+        && text.len() <= PATH_BYTES_MAX
+        && text.bytes().all(|b| b.is_ascii_graphic() && b != b'#');
+    let path = PathAndQuery::try_from(text).ok().filter(|_| is_sound);
     path.ok_or_else(|| {
         // The query may hold private data.
-        let shown = given.split('?').next().unwrap_or_default();
+        let shown = text.split('?').next().unwrap_or_default();
         let rule = "must begin with one / and hold only printable ASCII without #";
         format!("path {shown:?}: {rule} (relative to the target; encode the rest)")
     })

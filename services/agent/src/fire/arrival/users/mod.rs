@@ -36,6 +36,7 @@ use crate::fire::arrival_id::{Arrival, ArrivalId};
 use crate::fire::clock::MonoTime;
 use crate::fire::http::wire::Wire;
 use crate::fire::request::scratch::Scratch;
+// The wall clock is the fleet's: fire itself has the monotonic one only.
 use crate::fleet::clock;
 use crate::users::script::{self, Heard, Next, Occasion, Part, User};
 use concurrent::{ConcurrentRequests, FinishedRequest};
@@ -47,8 +48,8 @@ const REFUSALS_MAX: u32 = 1_000;
 const PREPARE_RETRY_DELAY: Duration = Duration::from_secs(1);
 
 /// Time in which a user may still wait for something of its own after it was stopped.
-const CALLED_OFF: Duration = Duration::from_secs(1);
-/// A wait without a limit.
+const STOP_GRACE: Duration = Duration::from_secs(1);
+/// Timeout of a wait without a limit.
 const NO_LIMIT: Duration = Duration::from_secs(365 * 24 * 3600);
 
 /// How a wait for a user ended.
@@ -192,7 +193,7 @@ impl<W: Wire> ArrivalRunner<W> {
                 Next::Outside => {
                     self.start_waiting(concurrent, context, now);
                     match self
-                        .outside(user.script.as_mut(), context, concurrent, now)
+                        .wait_outside(user.script.as_mut(), context, concurrent, now)
                         .await?
                     {
                         WaitEnd::Next(wanted) => {
@@ -243,7 +244,7 @@ impl<W: Wire> ArrivalRunner<W> {
 
     /// Waits for the user's own wait and for its requests. When the user's wait exceeds its limit,
     /// the user is told to stop, once; `None`: it waits on all the same.
-    async fn outside(
+    async fn wait_outside(
         &self,
         user: &mut dyn User,
         context: &mut PartContext<'_>,
@@ -251,7 +252,7 @@ impl<W: Wire> ArrivalRunner<W> {
         before: MonoTime,
     ) -> Option<WaitEnd> {
         let left = match context.until {
-            _ if context.is_called_off => CALLED_OFF,
+            _ if context.is_called_off => STOP_GRACE,
             Some(until) => Duration::from_micros(until.since_us(before)),
             None => NO_LIMIT,
         };

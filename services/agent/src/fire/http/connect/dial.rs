@@ -291,23 +291,23 @@ mod tests {
         let plan: Plan = serde_json::from_str(PLAN).expect("a plan");
         let run = RunId::parse("01run").expect("a token");
         let program = Program::compile(&plan, &run, &BTreeMap::new()).expect("a sendable plan");
-        let dial = Dialer::new(Arc::new(program));
+        let dialer = Dialer::new(Arc::new(program));
         let runtime = tokio::runtime::Builder::new_current_thread()
             .enable_all()
             .build()
             .expect("a runtime");
         runtime.block_on(async {
             for first in 0..3 {
-                dial.preferred.set(first);
-                let stream = dial
+                dialer.preferred.set(first);
+                let stream = dialer
                     .connect("localhost", &addresses)
                     .await
                     .expect("one listens");
                 assert_eq!(stream.peer_addr().expect("connected"), addresses[1]);
-                assert_eq!(dial.preferred.get(), 1);
+                assert_eq!(dialer.preferred.get(), 1);
             }
             let closed = [addresses[0], addresses[2]];
-            let refused = dial
+            let refused = dialer
                 .connect("localhost", &closed)
                 .await
                 .expect_err("no listener");

@@ -67,9 +67,9 @@ impl LocalAddresses {
         if fitting == 0 {
             return Err(no_port_left());
         }
-        let turn = self.begun.get();
-        self.begun.set(turn.wrapping_add(1));
-        match self.addresses.iter().filter(is_fit).nth(turn % fitting) {
+        let begun = self.begun.get();
+        self.begun.set(begun.wrapping_add(1));
+        match self.addresses.iter().filter(is_fit).nth(begun % fitting) {
             Some(address) => address.connect(peer).await,
             None => Err(no_port_left()),
         }

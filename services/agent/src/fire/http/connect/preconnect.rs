@@ -18,7 +18,7 @@ use crate::fire::join_all::join_all;
 const OPENING_MAX: u32 = 64;
 
 /// Timeout for all of them; shorter than the coordinator waits for an agent to be ready.
-const TIMEOUT: Duration = Duration::from_secs(8);
+const PRECONNECT_TIMEOUT: Duration = Duration::from_secs(8);
 
 /// Result of opening connections before the start.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -46,7 +46,7 @@ impl Preconnected {
 /// Opens `open_first` connections, or with 0 only resolves the target's name. Opening resolves it,
 /// too, within its timeout.
 pub(crate) async fn preconnect<T>(
-    dial: &Dialer,
+    dialer: &Dialer,
     open_first: u32,
     open: impl Fn() -> T,
 ) -> Preconnected
@@ -54,9 +54,9 @@ where
     T: Future<Output = Result<(), ErrorClass>>,
 {
     if open_first == 0 {
-        dial.resolve().await;
+        dialer.resolve().await;
     }
-    open_all(open_first, TIMEOUT, open).await
+    open_all(open_first, PRECONNECT_TIMEOUT, open).await
 }
 
 /// Opens `count` connections, some at a time, within `timeout_after`.
@@ -127,7 +127,7 @@ mod tests {
             failed: 100,
             last_failure: Some(Cause::TlsAlert),
         };
-        assert_eq!(run(open_all(300, TIMEOUT, open)), wanted);
+        assert_eq!(run(open_all(300, PRECONNECT_TIMEOUT, open)), wanted);
 
         let count = Cell::new(0);
         let open = async || match count.replace(count.get() + 1) {
@@ -153,7 +153,7 @@ mod tests {
             now.set(now.get() - 1);
             Ok(())
         };
-        assert_eq!(run(open_all(1_000, TIMEOUT, open)).opened, 1_000);
+        assert_eq!(run(open_all(1_000, PRECONNECT_TIMEOUT, open)).opened, 1_000);
         assert_eq!(most.get(), OPENING_MAX);
     }
 }

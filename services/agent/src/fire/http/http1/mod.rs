@@ -40,7 +40,7 @@ const CLOSED_AT_ONCE: usize = 64;
 /// The engine of one core.
 pub(crate) struct Http1 {
     program: Arc<Program>,
-    dial: Rc<Dialer>,
+    dialer: Rc<Dialer>,
     /// A call in flight occupies one connection, and opens one only when none is idle. So there are
     /// never more connections than calls allowed, idle ones included.
     quota: ConnectionQuota,
@@ -50,10 +50,10 @@ pub(crate) struct Http1 {
 }
 
 impl Http1 {
-    pub(crate) fn new(program: Arc<Program>, dial: Rc<Dialer>, quota: ConnectionQuota) -> Self {
+    pub(crate) fn new(program: Arc<Program>, dialer: Rc<Dialer>, quota: ConnectionQuota) -> Self {
         Self {
             program,
-            dial,
+            dialer,
             quota,
             idle: RefCell::new(Vec::new()),
             read_buffer: read_buffer(),
@@ -150,7 +150,10 @@ impl Wire for Http1 {
                 Err(failed) => return Err(failed.class),
             }
         }
-        let stream = self.dial.open(Offer::Http1, order.progress, trace).await?;
+        let stream = self
+            .dialer
+            .open(Offer::Http1, order.progress, trace)
+            .await?;
         self.send_on(stream, order, trace).await
     }
 
@@ -160,11 +163,11 @@ impl Wire for Http1 {
 
     async fn preconnect(&self) -> Preconnected {
         let open = || async {
-            let stream = self.dial.open_unused(Offer::Http1).await?;
+            let stream = self.dialer.open_unused(Offer::Http1).await?;
             self.keep(stream);
             Ok(())
         };
-        preconnect::preconnect(&self.dial, self.quota.open_first, open).await
+        preconnect::preconnect(&self.dialer, self.quota.open_first, open).await
     }
 
     fn close_idle(&self, unused_since: MonoTime) -> usize {

@@ -25,8 +25,8 @@ fn http(address: &str, quota: ConnectionQuota) -> Http1 {
     let run = RunId::parse("01run").expect("a token");
     let program = Program::compile(&plan, &run, &BTreeMap::new()).expect("a sendable plan");
     let program = Arc::new(program);
-    let dial = Rc::new(Dialer::new(Arc::clone(&program)));
-    Http1::new(program, dial, quota)
+    let dialer = Rc::new(Dialer::new(Arc::clone(&program)));
+    Http1::new(program, dialer, quota)
 }
 
 /// Reads one request with its body of three bytes, and answers.
@@ -104,7 +104,7 @@ fn connections_that_nobody_needs_are_closed_but_for_those_of_the_plan() {
         let before = MonoTime::now();
         let mut peers = Vec::new();
         for _ in 0..10 + CLOSED_AT_ONCE + 1 {
-            let stream = http.dial.open_unused(Offer::Http1).await;
+            let stream = http.dialer.open_unused(Offer::Http1).await;
             http.keep(stream.expect("a listener"));
             peers.push(listener.accept().expect("a connection").0);
         }

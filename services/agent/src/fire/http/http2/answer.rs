@@ -32,17 +32,17 @@ pub(super) async fn drain(
     let mut body = answer.into_body();
     while let Some(data) = body.data().await {
         let data = data?;
-        let mut heard: &[u8] = &data;
+        let mut counted: &[u8] = &data;
         if let Some(tokens) = order.tokens {
             let (now, mut tokens) = (MonoTime::now(), tokens.borrow_mut());
-            heard = tokens.data(heard, now);
+            counted = tokens.data(counted, now);
             // Many servers end with an empty frame, which is no token.
             if !data.is_empty() {
                 tokens.chunk_end(now);
             }
         }
         if let Some(capture) = order.capture {
-            capture.borrow_mut().data(heard);
+            capture.borrow_mut().data(counted);
         }
         let bytes = data.len();
         trace.received_bytes += bytes as u64;

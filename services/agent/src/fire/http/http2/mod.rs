@@ -46,7 +46,7 @@ const HEADERS_BYTES_MAX: u32 = 64 << 10;
 /// The engine of one core.
 pub(crate) struct Http2 {
     program: Arc<Program>,
-    dial: Rc<Dialer>,
+    dialer: Rc<Dialer>,
     quota: ConnectionQuota,
     /// Connections that may take a further request; the others end with their last stream.
     links: RefCell<Vec<Rc<Link>>>,
@@ -128,10 +128,10 @@ enum Failed {
 }
 
 impl Http2 {
-    pub(crate) fn new(program: Arc<Program>, dial: Rc<Dialer>, quota: ConnectionQuota) -> Self {
+    pub(crate) fn new(program: Arc<Program>, dialer: Rc<Dialer>, quota: ConnectionQuota) -> Self {
         Self {
             program,
-            dial,
+            dialer,
             quota,
             links: RefCell::default(),
             counts: Rc::default(),
@@ -261,7 +261,7 @@ impl Http2 {
         let _opening = CountGuard::new(&self.counts, |counts| &counts.opening);
         let connection = CountGuard::new(&self.counts, |counts| &counts.connections);
         trace.phases.connection = None;
-        let stream = self.dial.open(Offer::Http2, progress, trace).await?;
+        let stream = self.dialer.open(Offer::Http2, progress, trace).await?;
         let link = self.link(stream, connection).await?;
         trace.phases.connection = Some(ConnectionUse::Opened);
         Ok(self.first_slot(link))
@@ -437,10 +437,10 @@ impl Wire for Http2 {
 
     async fn preconnect(&self) -> Preconnected {
         let open = || async {
-            let stream = self.dial.open_unused(Offer::Http2).await?;
+            let stream = self.dialer.open_unused(Offer::Http2).await?;
             self.keep(stream).await
         };
-        preconnect::preconnect(&self.dial, self.quota.open_first, open).await
+        preconnect::preconnect(&self.dialer, self.quota.open_first, open).await
     }
 
     /// Connections are few, so unused ones stay open.
