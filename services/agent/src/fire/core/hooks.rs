@@ -68,7 +68,7 @@ impl Hooks {
         let (requests, requests_in) = mpsc::unbounded_channel();
         let (called_off, calls_off) = watch::channel(false);
         let (ready, began) = std::sync::mpsc::channel();
-        let named = thread::Builder::new().name("aside".to_owned());
+        let named = thread::Builder::new().name("hooks".to_owned());
         let (end, ended) = oneshot::channel();
         let run = move || {
             // Dropped last, when the thread has left the interpreter.

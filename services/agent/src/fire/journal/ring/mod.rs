@@ -47,6 +47,7 @@ const TEXTS_BYTES: u64 = 512 << 10;
 const HALF_RECORDS_MIN: u64 = 1_024;
 /// Number of ticks at the highest rate that a half has room for: a harvest may be late.
 const HALF_TICKS: u64 = 2;
+
 /// Where rings are created, and how large they may be.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct RingSettings {
@@ -191,6 +192,7 @@ impl Ring {
     /// What ended by now was harvested; later calls go to the other half when that is free.
     fn end_epoch(&mut self) -> EpochEnd {
         let mark = Mark {
+            // The epoch under its stored name.
             turn: self.epoch,
             number: self.next - 1,
             unrecorded: self.unrecorded.1,
