@@ -2,7 +2,7 @@
 //! that it catches them (ADR 0026).
 //!
 //! Only a test that is built with the feature `bugbank` can plant one, for its own thread. In every
-//! other build [`bug`] is a constant `false` and nothing of a mistake is compiled. The bank must
+//! other build `bug` is a constant `false` and nothing of a mistake is compiled. The bank must
 //! never be part of what is shipped.
 
 /// A mistake that a test can plant.

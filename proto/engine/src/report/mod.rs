@@ -13,7 +13,7 @@
 //!
 //! Parts of it:
 //! - [`live`]: the figures of a run that goes on
-//! - [`slice`]: figures of a part of a run over time
+//! - [`mod@slice`]: figures of a part of a run over time
 //! - [`agent_stats`]: figures of each agent over time
 //! - [`failures`]: failed calls and errors of a part of a run
 //! - [`samples`]: single calls as a table

@@ -9,7 +9,7 @@
 //! - `failover`: lost holders and their successors
 //! - [`scale_up`]: shards for newcomers
 //! - `steer`: answers to requests to steer
-//! - [`unanswered`]: the stop of a run whose target answers nothing
+//! - [`mod@unanswered`]: the stop of a run whose target answers nothing
 //! - `tails`: the wait for what killed agents left behind
 //! - `seal`: the end of a run
 //! - [`timeouts`]: how long holders may take
